@@ -1,0 +1,130 @@
+package driver
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Source is one period of ownership: an SQS queue for ever, a Kafka partition from assignment to revocation. Its
+// address is its identity, so that a completion of an old epoch cannot be mistaken for one of the next.
+type Source struct{ Name string }
+
+// Handle is opaque to the core. Ref is a pointer and Seq a number so that a delivery costs the backend no allocation.
+type Handle struct {
+	Ref any
+	Seq uint64
+}
+
+// Delivery is one message as received.
+type Delivery struct {
+	ID string // the service's; stays the same when the message is delivered again
+
+	// OrderKey is set only where order is kept: it means a lane. "" on an ordered channel: one lane per Source.
+	OrderKey   string
+	Tenant     string // where order is not kept: whose message it is, for fairness; no lane
+	RoutingKey string
+
+	ContentType string
+	Type        string
+	Version     int
+	Header      []Header
+
+	Body  []byte
+	Claim bool  // Body travels apart: fetch it with the Receiver's Opener
+	Size  int64 // of the body, in bytes, wherever it is
+
+	Attempt  int32 // earlier starts known for certain; 0: none or unknown
+	Received int32 // how often it was received, this time included: an upper bound on starts; 0: unknown
+
+	SentAt    time.Time // zero: unknown
+	LeaseEnds time.Time // zero: no lease. Measured from before the request, so never later than the truth
+
+	Origin *Origin // of a dead letter: where it came from, whoever wrote the headers
+	Source *Source
+	Handle Handle
+
+	// Err is set when the message could be received but not decoded. Body then holds the raw bytes, and the core
+	// rejects it.
+	Err error
+}
+
+// Origin is where a dead letter was before it died.
+type Origin struct {
+	Channel  Channel
+	ID       string // of the message that died
+	OrderKey string
+	Death    Death
+}
+
+// ReceiverOptions say what the core will do with a Receiver.
+type ReceiverOptions struct {
+	Filter      Filter        // applied below the seam: what does not match is finished there and never returned
+	Window      int           // places the core would like to hold; 0: the backend's default for Concurrency
+	Concurrency int           // handlers at once
+	Wait        time.Duration // one long poll at most; 0: do not wait
+	Bytes       int64         // a hint for client-side buffers; 0: none
+	Lease       time.Duration // how long a delivery is ours before it is renewed; 0: the backend's default
+	Events      Events
+}
+
+// Events are how lost ownership reaches the core. The backend calls them from its own goroutine, holding no lock that
+// Receive or Settle needs. Backends whose sources are for ever call neither.
+type Events struct {
+	// Revoked: dispatch nothing more of these. It returns when every started delivery has been settled through
+	// Settle, or when ctx ends (the core cancels their handlers shortly before). The backend then commits and
+	// forgets the sources.
+	Revoked func(ctx context.Context, s []*Source)
+	// Lost: already someone else's. Handlers are cancelled with cause err; it returns at once, and the backend
+	// commits nothing.
+	Lost func(s []*Source, err error)
+}
+
+// ReceiveLimits are what the service allows. They do not change while the Receiver lives.
+type ReceiveLimits struct {
+	Batch       int // deliveries one Receive returns at most
+	SettleBatch int // settlements that travel together; 0: any number
+	Window      int // places that make sense
+	Polls       int // Receive calls that may run at once; 0 and 1: one
+
+	// RetryMin and RetryMax bound the Retry.After that the service can keep. On channels with lanes the core holds
+	// shorter ones in their lane. Both 0: the service keeps none, the core holds them all.
+	RetryMin, RetryMax time.Duration
+
+	Lease      time.Duration // the lease of a fresh delivery; 0: none
+	LeaseTotal time.Duration // how long renewals can keep one delivery, counted from its receive; 0: for ever
+}
+
+// Receiver receives from one channel.
+type Receiver interface {
+	Limits() ReceiveLimits
+
+	// Receive appends at most max deliveries and returns when something came, when the long poll ended, when ctx
+	// ended, or when a Settle made room for what it had to hold back itself. When ctx ends it still returns what
+	// the service had already handed out (waiting for an open poll if that is the only way to lose nothing); the
+	// core gives it back. At most Limits().Polls calls run at once. Per Source, deliveries come in order.
+	// An error is answered with backoff by the core, never with a tight loop.
+	Receive(ctx context.Context, max int, into []Delivery) ([]Delivery, error)
+
+	// Settle tells the service the verdicts, in order within a Source. It answers per entry with a *BatchError:
+	// [ErrLost] for a delivery that is no longer ours, where the service tells. Any other error means that none
+	// is known to be settled. nil means: the service has it, or (on a log) a later commit will. Entries of a
+	// forgotten Source are ignored. Safe for concurrent use, also from within Events.Revoked.
+	Settle(ctx context.Context, batch []Settlement) error
+
+	// Close ends the receiver; no Receive is running. What is unsettled comes again.
+	Close(ctx context.Context) error
+}
+
+// Extender is a Receiver whose leases can be renewed.
+type Extender interface {
+	// Extend makes the leases last for by from now. It takes at most Limits().SettleBatch handles. ends is measured
+	// from before the request. A *BatchError with [ErrLost] names what is gone.
+	Extend(ctx context.Context, hs []Handle, by time.Duration) (ends time.Time, err error)
+}
+
+// Opener is a Receiver that can fetch bodies which travel apart from their message. A worker calls it, under the
+// delivery's lease.
+type Opener interface {
+	Open(ctx context.Context, h Handle) (io.ReadCloser, error)
+}

@@ -1,0 +1,59 @@
+package driver
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Message is what goes out. Its body is Body, or, where that is nil, Size bytes of Reader.
+type Message struct {
+	OrderKey    string
+	RoutingKey  string
+	DedupID     string // "": derived from the body where the channel is ordered
+	ContentType string
+	Type        string // what the body is, for dispatch by type
+	Version     int    // of Type's schema; 0: not versioned
+	Header      []Header
+	Body        []byte
+	Reader      io.Reader
+	Size        int64
+	Delay       time.Duration
+}
+
+// Header is one name and value. Names are unique within a message.
+type Header struct{ Name, Value string }
+
+// Prepared is a message in wire form: validated, enveloped, offloaded.
+type Prepared struct {
+	Wire     any    // the backend's own
+	OrderKey string // what the core keeps in order: one batch in flight for each
+	Size     int    // what counts against SendLimits.Bytes
+}
+
+// SendLimits bound one call of Send.
+type SendLimits struct {
+	// Batch is the most messages a Send takes. 0: the backend batches by itself, so the core calls Send per
+	// caller and joins nobody.
+	Batch int
+	Bytes int // the sum of Prepared.Size in a Send; 0: no bound
+}
+
+// Sender sends to one channel. Safe for concurrent use.
+type Sender interface {
+	Limits() SendLimits
+
+	// Prepare encodes one message in the goroutine of its caller, and is not repeated when Send is. Every fault
+	// of a single message (too large, a bad character, a delay where there is none) is answered here, so that it
+	// can touch no batch.
+	Prepare(ctx context.Context, m *Message) (Prepared, error)
+
+	// Send answers when the service has accepted. A *BatchError names the entries that were not; any other error
+	// means that none is known to be accepted. On ordered channels the core never has two batches with one order
+	// key in flight. The core repeats what failed in passing; a client below it does not, unless the backend
+	// batches by itself (SendLimits.Batch 0): then its client repeats and the core does not.
+	Send(ctx context.Context, batch []Prepared) error
+
+	// Close releases the sender. No Send is running.
+	Close(ctx context.Context) error
+}
