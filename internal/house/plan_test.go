@@ -1,0 +1,32 @@
+package house
+
+// A room is one package and what its non-test files may import besides the standard library.
+type room struct {
+	path   string   // below the module's root; "." is the root package
+	ours   []string // rooms it may import; "internal/..." means all below internal; "..." all there are
+	others []string // third-party modules (or packages of them) it may import
+	tests  bool     // a package of tests alone
+}
+
+// Third-party code, by the name it has in the plan.
+const (
+	awsSDK = "github.com/aws/aws-sdk-go-v2"
+	smithy = "github.com/aws/smithy-go"
+	cobra  = "github.com/spf13/cobra"
+	xterm  = "golang.org/x/term"
+)
+
+// plan is the whole house. Who adds a package adds its line here, and asks whether the direction is right:
+// cmd and examples stand on everything; backends stand on driver and internal, never on godwit or on each other;
+// driver stands on nothing; localaws knows neither godwit nor the SDK it is judged by.
+var plan = []room{
+	{path: "driver"},
+	{path: "internal/house", tests: true},
+
+	{path: "localaws/clock"},
+	{path: "localaws/random"},
+}
+
+// statics are the package-level variables that are allowed although they could change, each with its reason.
+// Sentinel errors, tables that have their value from the start and compile-time assertions need no entry.
+var statics = map[string]string{}
