@@ -10,21 +10,27 @@ type room struct {
 
 // Third-party code, by the name it has in the plan.
 const (
-	awsSDK = "github.com/aws/aws-sdk-go-v2"
-	smithy = "github.com/aws/smithy-go"
-	cobra  = "github.com/spf13/cobra"
-	xterm  = "golang.org/x/term"
+	cobra = "github.com/spf13/cobra"
+	xterm = "golang.org/x/term"
 )
 
 // plan is the whole house. Who adds a package adds its line here, and asks whether the direction is right:
 // cmd and examples stand on everything; backends stand on driver and internal, never on godwit or on each other;
 // driver stands on nothing; localaws knows neither godwit nor the SDK it is judged by.
 var plan = []room{
+	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
+
+	{path: "internal/backoff"},
 	{path: "internal/house", tests: true},
 
 	{path: "localaws/clock"},
 	{path: "localaws/random"},
+	{path: "localaws/sns/jsontext"},
+	{path: "localaws/wire"},
+
+	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
+	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 }
 
 // statics are the package-level variables that are allowed although they could change, each with its reason.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Every way to call the command that needs no server: its status and all it prints, as in testdata/NAME.golden.
+func TestCalls(t *testing.T) {
+	for name, args := range map[string][]string{
+		"bare":            {},
+		"help":            {"--help"},
+		"help-version":    {"version", "--help"},
+		"unknown-command": {"lokal"},
+		"unknown-flag":    {"version", "--verbose"},
+		"stray-argument":  {"version", "now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			status := run(t.Context(), args, &out, &errOut)
+			golden(t, name, fmt.Sprintf("exit status %d\n--- output\n%s--- errors\n%s", status, &out, &errOut))
+		})
+	}
+}
+
+// golden compares with testdata/name.golden.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (write it with: go test ./cmd/godwit -update)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), or write it anew with -update:\n%s", file, diff)
+	}
+}
+
+// A failed run ends with 1 and says why, without explaining how to call the command.
+func TestExitStatusOfAFailure(t *testing.T) {
+	var errOut bytes.Buffer
+	if got := exitStatus(context.DeadlineExceeded, &errOut); got != exitFailed {
+		t.Errorf("status %d, want %d", got, exitFailed)
+	}
+	if diff := cmp.Diff("godwit: context deadline exceeded\n", errOut.String()); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}

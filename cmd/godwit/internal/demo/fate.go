@@ -1,0 +1,48 @@
+package demo
+
+import (
+	"errors"
+	"math/rand/v2"
+)
+
+// Of a hundred orders, this many can never be handled, fail twice, or fail once. With the consumer's three attempts the
+// last two succeed in the end.
+const (
+	hopelessPercent = 2
+	twicePercent    = 3
+	oncePercent     = 10
+)
+
+var (
+	errNoCard = errors.New("the card is unknown")
+	errBusy   = errors.New("the warehouse is busy")
+)
+
+// fate is how often the handling of an order fails before it succeeds; hopeless means always.
+type fate int
+
+const hopeless fate = -1
+
+// fateOf draws an order's fate from the seed and its number alone.
+func fateOf(seed uint64, number int) fate {
+	switch n := rand.New(rand.NewPCG(seed, uint64(number))).IntN(100); {
+	case n < hopelessPercent:
+		return hopeless
+	case n < hopelessPercent+twicePercent:
+		return 2
+	case n < hopelessPercent+twicePercent+oncePercent:
+		return 1
+	}
+	return 0
+}
+
+// meet is what handling the order comes to, when it has failed that many times before.
+func (f fate) meet(failed int) error {
+	switch {
+	case f == hopeless:
+		return errNoCard
+	case failed < int(f):
+		return errBusy
+	}
+	return nil
+}

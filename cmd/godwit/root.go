@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot puts the subcommands together.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "godwit",
+		Short: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka",
+		Long: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka, with everything embedded for one machine.\n" +
+			"Start with `godwit demo`: it needs nothing installed.",
+		Args: subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// Errors are printed once, by exitStatus, and a failed run is no reason to print how to call the command.
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
+	root.AddCommand(newVersion())
+	return root
+}
+
+// usageError is a mistake in how the command was called.
+type usageError struct {
+	command string // "godwit local"
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(cmd *cobra.Command, err error) error {
+	return &usageError{command: cmd.CommandPath(), err: err}
+}
+
+// exitStatus says what went wrong, if anything, and with what status to end.
+func exitStatus(err error, errOut io.Writer) int {
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintf(errOut, "godwit: %v\n", err)
+	if wrong, ok := errors.AsType[*usageError](err); ok {
+		fmt.Fprintf(errOut, "Run '%s --help' to see how it is called.\n", wrong.command)
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// subcommand refuses, at the root, what is not the name of a subcommand.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf(" (perhaps %s?)", strings.Join(near, ", "))
+	}
+	return usage(cmd, fmt.Errorf("unknown command %q%s", args[0], hint))
+}
+
+// noArgs is for subcommands that take flags only.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage(cmd, fmt.Errorf("%s takes no arguments, only flags: got %q", cmd.CommandPath(), args[0]))
+}
