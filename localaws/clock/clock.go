@@ -1,0 +1,162 @@
+package clock
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clock is an offset clock. It is safe for concurrent use. Its zero value is
+// not ready; use New.
+type Clock struct {
+	offset atomic.Int64 // nanoseconds ahead of package time
+
+	advancing sync.Mutex // one Advance at a time, never held by anyone else
+
+	mu      sync.Mutex
+	closed  bool
+	seq     uint64
+	pending map[*alarm]struct{}
+	running sync.WaitGroup
+}
+
+// alarm is one function waiting for its time.
+type alarm struct {
+	due   time.Time
+	seq   uint64 // breaks ties: who asked first fires first
+	f     func()
+	timer *time.Timer
+}
+
+// New returns a clock that shows package time.
+func New() *Clock {
+	return &Clock{pending: make(map[*alarm]struct{})}
+}
+
+// Now is the clock's time.
+func (c *Clock) Now() time.Time {
+	return time.Now().Add(time.Duration(c.offset.Load()))
+}
+
+// Offset is how far Advance has moved the clock in all.
+func (c *Clock) Offset() time.Duration {
+	return time.Duration(c.offset.Load())
+}
+
+// AfterFunc runs f in a goroutine of its own once the clock has moved on by d.
+// Zero and negative d mean at once. The returned stop may be called more than
+// once; after it returned, f either has begun or never will. A closed clock
+// never runs f.
+func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func()) {
+	d = max(d, 0)
+	a := &alarm{f: f}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return func() {}
+	}
+	c.seq++
+	a.seq, a.due = c.seq, c.Now().Add(d)
+	c.pending[a] = struct{}{}
+	a.timer = time.AfterFunc(d, func() { c.fire(a) })
+	return func() { c.stop(a) }
+}
+
+// Advance moves the clock by d and runs, in the caller's goroutine, everything
+// that became due by it, in order of due time. While a function runs, Now shows
+// the time it was due, so what it schedules is placed as if time had passed by
+// itself. Negative d is ignored: time does not go back.
+func (c *Clock) Advance(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	c.advancing.Lock()
+	defer c.advancing.Unlock()
+	target := time.Duration(c.offset.Load()) + d
+	for {
+		a := c.takeDue(target)
+		if a == nil {
+			break
+		}
+		a.f()
+		c.running.Done()
+	}
+	c.rearm()
+}
+
+// Close stops everything pending and waits for the functions that run. It must
+// not be called from one of them.
+func (c *Clock) Close() {
+	c.mu.Lock()
+	c.closed = true
+	for a := range c.pending {
+		a.timer.Stop()
+		delete(c.pending, a)
+	}
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// fire is what the real timer calls.
+func (c *Clock) fire(a *alarm) {
+	c.mu.Lock()
+	if _, waiting := c.pending[a]; !waiting {
+		c.mu.Unlock()
+		return
+	}
+	delete(c.pending, a)
+	c.running.Add(1)
+	c.mu.Unlock()
+	defer c.running.Done()
+	a.f()
+}
+
+func (c *Clock) stop(a *alarm) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, a)
+	a.timer.Stop()
+}
+
+// takeDue removes and returns the earliest alarm due within the target offset,
+// having moved the clock to its time; without one it moves the clock to target.
+func (c *Clock) takeDue(target time.Duration) *alarm {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	real := time.Now()
+	var first *alarm
+	for a := range c.pending {
+		if !a.due.After(real.Add(target)) && (first == nil || a.before(first)) {
+			first = a
+		}
+	}
+	if first == nil {
+		c.offset.Store(int64(target))
+		return nil
+	}
+	at := first.due.Sub(real)
+	if at > time.Duration(c.offset.Load()) {
+		c.offset.Store(int64(at))
+	}
+	delete(c.pending, first)
+	first.timer.Stop()
+	c.running.Add(1)
+	return first
+}
+
+func (a *alarm) before(b *alarm) bool {
+	if a.due.Equal(b.due) {
+		return a.seq < b.seq
+	}
+	return a.due.Before(b.due)
+}
+
+// rearm sets the real timers anew after the offset moved.
+func (c *Clock) rearm() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Now()
+	for a := range c.pending {
+		a.timer.Reset(a.due.Sub(now))
+	}
+}

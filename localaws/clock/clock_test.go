@@ -1,0 +1,62 @@
+package clock_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAdvanceFiresInOrderOfDueTimeAndShowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.New()
+		defer c.Close()
+		start := c.Now()
+		var got []time.Duration
+		mark := func() { got = append(got, c.Now().Sub(start)) }
+		c.AfterFunc(3*time.Second, mark)
+		c.AfterFunc(time.Second, func() {
+			mark()
+			c.AfterFunc(time.Second, mark) // due at two seconds: before the first
+		})
+		c.AfterFunc(time.Hour, mark)
+		c.Advance(10 * time.Second)
+		want := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("fired at (-want +got):\n%s", diff)
+		}
+		if moved := c.Now().Sub(start); moved != 10*time.Second {
+			t.Errorf("clock moved by %v, want 10s", moved)
+		}
+	})
+}
+
+func TestAfterFuncFiresByItselfAndAfterAnAdvanceSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.New()
+		defer c.Close()
+		fired := make(chan time.Time, 1)
+		began := time.Now()
+		c.AfterFunc(time.Minute, func() { fired <- time.Now() })
+		c.Advance(50 * time.Second)
+		if waited := (<-fired).Sub(began); waited != 10*time.Second {
+			t.Errorf("fired after %v of real time, want the remaining 10s", waited)
+		}
+	})
+}
+
+func TestStopAndCloseKeepFromFiring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.New()
+		stop := c.AfterFunc(time.Second, func() { t.Error("a stopped function ran") })
+		stop()
+		stop()
+		c.AfterFunc(time.Second, func() { t.Error("a function ran after Close") })
+		c.Close()
+		c.AfterFunc(0, func() { t.Error("a closed clock ran a function") })
+		time.Sleep(time.Minute)
+		c.Advance(time.Minute)
+	})
+}

@@ -1,0 +1,71 @@
+// Package random is where everything random of a server comes from, so that one
+// seed fixes it all.
+//
+// Nouns: a Source gives numbers and identifiers; two sources of one seed give
+// the same ones in the same order.
+package random
+
+import "sync/atomic"
+
+// Source is a stream of numbers that depends on its seed alone. It takes no
+// lock and is safe for concurrent use; who draws which number is then up to the
+// scheduler, though the set of numbers is not.
+type Source struct {
+	seed  uint64
+	drawn atomic.Uint64
+}
+
+// New returns the source of a seed.
+func New(seed uint64) *Source {
+	return &Source{seed: mix(seed ^ 0x6c6f63616c617773)}
+}
+
+// Uint64 draws a number.
+func (s *Source) Uint64() uint64 {
+	return mix(s.seed + s.drawn.Add(1)*0x9e3779b97f4a7c15)
+}
+
+// Float64 draws a number of [0, 1).
+func (s *Source) Float64() float64 {
+	return float64(s.Uint64()>>11) / (1 << 53)
+}
+
+// IntN draws a number of [0, n). It panics where n is not positive.
+func (s *Source) IntN(n int) int {
+	if n <= 0 {
+		panic("random: IntN of a number that is not positive")
+	}
+	return int(s.Uint64() % uint64(n))
+}
+
+const hex = "0123456789abcdef"
+
+// UUID draws an identifier of the form of a version 4 UUID.
+func (s *Source) UUID() string {
+	a, b := s.Uint64(), s.Uint64()
+	a = a&^0xf000 | 0x4000
+	b = b&^(3<<62) | 2<<62
+	var u [36]byte
+	at := 0
+	for i := range 32 {
+		if i == 8 || i == 12 || i == 16 || i == 20 {
+			u[at] = '-'
+			at++
+		}
+		word, shift := a, 60-4*i
+		if i >= 16 {
+			word, shift = b, 60-4*(i-16)
+		}
+		u[at] = hex[word>>shift&15]
+		at++
+	}
+	return string(u[:])
+}
+
+// mix is the finishing step of the splitmix64 generator: it spreads a counter
+// over all 64 bits, one to one.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"net/http"
+	"reflect"
+	"strconv"
+)
+
+// answer writes the response of one request.
+type answer struct {
+	w         http.ResponseWriter
+	buffers   *bufferPool
+	requestID string
+	protocol  Protocol
+	service   *Service
+}
+
+func (a *answer) succeed(action Action, out any) {
+	b := a.buffers.take()
+	defer a.buffers.give(b)
+	if a.protocol == JSON {
+		b.bytes = appendJSON(b.bytes, action.output, reflect.ValueOf(out).Elem())
+	} else {
+		b.bytes = appendXMLAnswer(b.bytes, a.service, action, out, a.requestID)
+	}
+	a.write(http.StatusOK, b.bytes)
+}
+
+func (a *answer) fail(e *Error) {
+	b := a.buffers.take()
+	defer a.buffers.give(b)
+	if a.protocol == JSON {
+		fault := "Sender"
+		if e.Fault {
+			fault = "Receiver"
+		}
+		a.w.Header()["X-Amzn-Query-Error"] = []string{e.QueryCode() + ";" + fault}
+		b.bytes = append(b.bytes, `{"__type":`...)
+		b.bytes = appendJSONString(b.bytes, e.jsonType(a.service.Namespace))
+		b.bytes = append(b.bytes, `,"message":`...)
+		b.bytes = appendJSONString(b.bytes, e.Message)
+		b.bytes = append(b.bytes, '}')
+	} else {
+		b.bytes = appendXMLError(b.bytes, a.service.XMLNS, e, a.requestID)
+	}
+	a.write(e.status(), b.bytes)
+}
+
+// write sends the response. What the client does not take any more is nobody's
+// loss: HTTP has no one to tell.
+func (a *answer) write(status int, body []byte) {
+	h := a.w.Header()
+	h["X-Amzn-Requestid"] = []string{a.requestID}
+	h["Content-Type"] = []string{a.contentType()}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	a.w.WriteHeader(status)
+	_, _ = a.w.Write(body)
+}
+
+func (a *answer) contentType() string {
+	switch {
+	case a.protocol == Query:
+		return "text/xml"
+	case a.service.JSON == "1.1":
+		return "application/x-amz-json-1.1"
+	default:
+		return "application/x-amz-json-1.0"
+	}
+}

@@ -1,0 +1,373 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"math"
+	"reflect"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxDepth bounds nesting, so that a hostile request cannot exhaust the stack.
+// No service's input is half as deep.
+const maxDepth = 32
+
+// jsonDecoder reads one JSON document straight into a struct by its shape. The
+// standard decoder costs several times as much a byte, and it cannot name what
+// it does not know.
+type jsonDecoder struct {
+	data   []byte
+	at     int
+	action string
+}
+
+// decodeJSON fills the struct in from a request's body. Nothing of in aliases
+// data afterwards. An empty body is an empty object.
+func decodeJSON(data []byte, action Action, in any) *Error {
+	d := &jsonDecoder{data: data, action: action.Name}
+	if d.skipSpace(); d.at == len(data) {
+		return nil
+	}
+	if err := d.value(action.input, reflect.ValueOf(in).Elem(), "", 0); err != nil {
+		return err
+	}
+	if d.skipSpace(); d.at != len(data) {
+		return d.malformed("the end of the document")
+	}
+	return nil
+}
+
+// value decodes into v, which is not a pointer to be made first: s.pointer is
+// handled here.
+func (d *jsonDecoder) value(s *shape, v reflect.Value, path string, depth int) *Error {
+	if depth > maxDepth {
+		return serialization("%s: %s is nested more than %d deep", d.action, path, maxDepth)
+	}
+	if d.skipSpace(); d.at == len(d.data) {
+		return d.malformed("a value")
+	}
+	c := d.data[d.at]
+	if c == 'n' {
+		return d.word("null")
+	}
+	if s.pointer {
+		v.Set(reflect.New(s.typ))
+		v = v.Elem()
+	}
+	switch {
+	case c == '{' && s.kind == structKind:
+		return d.structure(s, v, path, depth)
+	case c == '{' && s.kind == mapKind:
+		return d.mapping(s, v, path, depth)
+	case c == '[' && s.kind == listKind:
+		return d.list(s, v, path, depth)
+	case c == '"' && s.kind == stringKind:
+		text, err := d.text(path)
+		v.SetString(text)
+		return err
+	case c == '"' && s.kind == blobKind:
+		return d.blob(v, path)
+	case (c == '-' || c >= '0' && c <= '9') && (s.kind == intKind || s.kind == floatKind):
+		return d.number(s, v, path)
+	case (c == 't' || c == 'f') && s.kind == boolKind:
+		v.SetBool(c == 't')
+		return d.word(strconv.FormatBool(c == 't'))
+	}
+	return d.mismatch(c, s, path)
+}
+
+func (d *jsonDecoder) structure(s *shape, v reflect.Value, path string, depth int) *Error {
+	return d.members(path, func(key []byte) *Error {
+		i, known := s.json[string(key)]
+		if !known {
+			return unknownParameter(d.action, joined(path, string(key)), s, false)
+		}
+		f := &s.fields[i]
+		return d.value(f.shape, v.Field(f.index), joined(path, f.jsonName), depth+1)
+	})
+}
+
+func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path string, depth int) *Error {
+	v.Set(reflect.MakeMap(s.typ))
+	slot := reflect.New(s.typ.Elem()).Elem()
+	return d.members(path, func(key []byte) *Error {
+		slot.SetZero()
+		name := string(key)
+		if err := d.value(s.elem, slot, joined(path, name), depth+1); err != nil {
+			return err
+		}
+		v.SetMapIndex(reflect.ValueOf(name), slot)
+		return nil
+	})
+}
+
+// members walks an object and calls one with each key, the reader standing
+// before its value.
+func (d *jsonDecoder) members(path string, one func(key []byte) *Error) *Error {
+	d.at++
+	for first := true; ; first = false {
+		if d.skipSpace(); d.at == len(d.data) {
+			return d.malformed("a member or the end of " + named(path))
+		}
+		if d.data[d.at] == '}' {
+			d.at++
+			return nil
+		}
+		if !first {
+			if err := d.char(','); err != nil {
+				return err
+			}
+			d.skipSpace()
+		}
+		key, err := d.key(path)
+		if err != nil {
+			return err
+		}
+		if d.skipSpace(); d.at == len(d.data) {
+			return d.malformed("a colon")
+		}
+		if err := d.char(':'); err != nil {
+			return err
+		}
+		if err := one(key); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *jsonDecoder) list(s *shape, v reflect.Value, path string, depth int) *Error {
+	d.at++
+	v.Set(reflect.MakeSlice(s.typ, 0, 1))
+	for n := 0; ; n++ {
+		if d.skipSpace(); d.at == len(d.data) {
+			return d.malformed("an element or the end of " + named(path))
+		}
+		if d.data[d.at] == ']' {
+			d.at++
+			return nil
+		}
+		if n > 0 {
+			if err := d.char(','); err != nil {
+				return err
+			}
+		}
+		if n == v.Cap() {
+			v.Grow(max(4, n))
+		}
+		v.SetLen(n + 1)
+		if err := d.value(s.elem, v.Index(n), path, depth+1); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *jsonDecoder) number(s *shape, v reflect.Value, path string) *Error {
+	from := d.at
+	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.eE0123456789"), d.data[d.at]) >= 0 {
+		d.at++
+	}
+	text := string(d.data[from:d.at])
+	if s.kind == intKind {
+		if n, err := strconv.ParseInt(text, 10, s.typ.Bits()); err == nil {
+			v.SetInt(n)
+			return nil
+		}
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return serialization("%s is not a number: %s", path, text)
+	}
+	if s.kind == floatKind {
+		v.SetFloat(x)
+		return nil
+	}
+	if x != math.Trunc(x) || math.Abs(x) >= 1<<53 || v.OverflowInt(int64(x)) {
+		return serialization("%s is not a whole number of %d bits: %s", path, s.typ.Bits(), text)
+	}
+	v.SetInt(int64(x))
+	return nil
+}
+
+func (d *jsonDecoder) blob(v reflect.Value, path string) *Error {
+	text, err := d.text(path)
+	if err != nil {
+		return err
+	}
+	b, bad := base64.StdEncoding.DecodeString(text)
+	if bad != nil {
+		return serialization("%s is not base64: %v", path, bad)
+	}
+	v.SetBytes(b)
+	return nil
+}
+
+// key reads a member's name. It may alias the document, and is good until the
+// next read.
+func (d *jsonDecoder) key(path string) ([]byte, *Error) {
+	if d.at == len(d.data) || d.data[d.at] != '"' {
+		return nil, d.malformed("a member's name in " + named(path))
+	}
+	if end := bytes.IndexByte(d.data[d.at+1:], '"'); end >= 0 {
+		raw := d.data[d.at+1 : d.at+1+end]
+		if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+			d.at += end + 2
+			return raw, nil
+		}
+	}
+	text, err := d.text(path)
+	return []byte(text), err
+}
+
+// text reads a string. Most have no escape and are copied in one piece.
+func (d *jsonDecoder) text(path string) (string, *Error) {
+	d.at++
+	from := d.at
+	i := from
+	for i < len(d.data) && safe[d.data[i]] {
+		i++
+	}
+	if i < len(d.data) && d.data[i] == '"' {
+		d.at = i + 1
+		return string(d.data[from:i]), nil
+	}
+	return d.slowText(from, i, path)
+}
+
+// slowText goes on where text met the first byte that is not plain.
+func (d *jsonDecoder) slowText(from, i int, path string) (string, *Error) {
+	out := make([]byte, i-from, max(2*(i-from), 32))
+	copy(out, d.data[from:i])
+	for i < len(d.data) {
+		c := d.data[i]
+		switch {
+		case c == '"':
+			d.at = i + 1
+			return string(out), nil
+		case c == '\\':
+			var ok bool
+			if out, i, ok = d.escape(out, i+1); !ok {
+				return "", serialization("%s has an escape that is not one, at byte %d", named(path), i)
+			}
+		case c < ' ':
+			return "", serialization("%s has a control character that is not escaped, at byte %d", named(path), i)
+		case c < utf8.RuneSelf:
+			out, i = append(out, c), i+1
+		default:
+			r, size := utf8.DecodeRune(d.data[i:])
+			if r == utf8.RuneError && size == 1 {
+				return "", serialization("%s is not valid UTF-8, at byte %d", named(path), i)
+			}
+			out, i = append(out, d.data[i:i+size]...), i+size
+		}
+	}
+	d.at = i
+	return "", d.malformed("the end of " + named(path))
+}
+
+// escape appends what the escape stands for whose letter is at i, and returns
+// where to go on.
+func (d *jsonDecoder) escape(out []byte, i int) ([]byte, int, bool) {
+	if i == len(d.data) {
+		return out, i, false
+	}
+	if at := bytes.IndexByte([]byte(`"\/bfnrt`), d.data[i]); at >= 0 {
+		return append(out, "\"\\/\b\f\n\r\t"[at]), i + 1, true
+	}
+	r, ok := d.hex(i)
+	if !ok {
+		return out, i, false
+	}
+	i += 5
+	if utf16.IsSurrogate(r) {
+		if i >= len(d.data) || d.data[i] != '\\' {
+			return out, i, false
+		}
+		low, ok := d.hex(i + 1)
+		if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+			return out, i, false
+		}
+		i += 6
+	}
+	return utf8.AppendRune(out, r), i, true
+}
+
+// hex reads uXXXX at i.
+func (d *jsonDecoder) hex(i int) (rune, bool) {
+	if i+5 > len(d.data) || d.data[i] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(d.data[i+1:i+5]), 16, 16)
+	return rune(n), err == nil
+}
+
+func (d *jsonDecoder) skipSpace() {
+	for d.at < len(d.data) {
+		switch d.data[d.at] {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return
+		}
+	}
+}
+
+func (d *jsonDecoder) char(c byte) *Error {
+	if d.at == len(d.data) || d.data[d.at] != c {
+		return d.malformed(strconv.Quote(string(c)))
+	}
+	d.at++
+	return nil
+}
+
+func (d *jsonDecoder) word(w string) *Error {
+	if !bytes.HasPrefix(d.data[d.at:], []byte(w)) {
+		return d.malformed(w)
+	}
+	d.at += len(w)
+	return nil
+}
+
+func (d *jsonDecoder) malformed(wanted string) *Error {
+	return serialization("%s: the body is not JSON: expected %s at byte %d", d.action, wanted, d.at)
+}
+
+// mismatch words the error the way AWS does for a value of the wrong kind.
+func (d *jsonDecoder) mismatch(c byte, s *shape, path string) *Error {
+	found := map[byte]string{'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE", 'f': "FALSE_VALUE"}[c]
+	if found == "" && (c == '-' || c >= '0' && c <= '9') {
+		found = "NUMBER_VALUE"
+	}
+	if found == "" {
+		return d.malformed("a value of " + named(path))
+	}
+	wanted := map[kind]string{
+		stringKind: "a String", intKind: "an Integer", floatKind: "a Double", boolKind: "a Boolean",
+		blobKind: "a Blob", listKind: "a List", mapKind: "a Map", structKind: "a Structure",
+	}[s.kind]
+	return serialization("%s: %s can not be converted to %s", named(path), found, wanted)
+}
+
+// safe holds the bytes that stand for themselves inside a JSON string, ASCII
+// only.
+var safe = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func named(path string) string {
+	if path == "" {
+		return "the input"
+	}
+	return path
+}

@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/random"
+)
+
+// Mux is the handler over several services. It is safe for concurrent use once
+// built.
+type Mux struct {
+	opts     Options
+	services []*Service
+	actions  map[string]map[string]Action // by service and name
+	buffers  bufferPool
+}
+
+// Options are a Mux's. All but Around are required.
+type Options struct {
+	Account string
+	Region  string
+	Random  *random.Source
+	// Around, where it is not nil, stands around every decoded call. It calls
+	// run at most once, and what it returns is answered. Returning ErrDrop breaks
+	// the connection.
+	Around func(ctx context.Context, c *Call, in any, run func() (any, error)) (any, error)
+}
+
+// NewMux returns the handler over services.
+func NewMux(o Options, services ...*Service) *Mux {
+	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}}
+	for _, s := range services {
+		byName := make(map[string]Action, len(s.Actions))
+		for _, a := range s.Actions {
+			byName[a.Name] = a
+		}
+		m.actions[s.Name] = byName
+	}
+	return m
+}
+
+// ServeHTTP answers one call in the caller's goroutine.
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := answer{w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID()}
+	body := m.buffers.take()
+	defer m.buffers.give(body)
+	if err := body.readAll(r); err != nil {
+		a.protocol, a.service = requestProtocol(r), &Service{}
+		a.fail(err)
+		return
+	}
+	if requestProtocol(r) == JSON {
+		m.serveJSON(&a, r, body.bytes)
+		return
+	}
+	m.serveQuery(&a, r, body.bytes)
+}
+
+// requestProtocol tells awsJson by its header; all else is query.
+func requestProtocol(r *http.Request) Protocol {
+	if len(r.Header["X-Amz-Target"]) > 0 {
+		return JSON
+	}
+	return Query
+}
+
+func (m *Mux) serveJSON(a *answer, r *http.Request, body []byte) {
+	a.protocol, a.service = JSON, &Service{}
+	target := r.Header["X-Amz-Target"][0]
+	dot := strings.LastIndexByte(target, '.')
+	for _, s := range m.services {
+		if s.Target == "" || dot < 0 || s.Target != target[:dot] {
+			continue
+		}
+		a.service = s
+		action, known := m.actions[s.Name][target[dot+1:]]
+		if !known {
+			break
+		}
+		in := action.fresh()
+		if err := decodeJSON(body, action, in); err != nil {
+			a.fail(err)
+			return
+		}
+		m.run(a, r, action, in)
+		return
+	}
+	a.fail(&Error{
+		Code: coral + "UnknownOperationException", Query: "InvalidAction",
+		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
+	})
+}
+
+func (m *Mux) serveQuery(a *answer, r *http.Request, body []byte) {
+	a.protocol, a.service = Query, &Service{}
+	values, err := queryValues(r, body)
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	name := values.Get("Action")
+	s := m.queryService(r, values, name)
+	if s != nil {
+		a.service = s
+	}
+	switch {
+	case name == "":
+		a.fail(&Error{Code: "MissingAction", Message: "The request must contain the parameter Action."})
+		return
+	case s == nil:
+		a.fail(invalidAction(name))
+		return
+	}
+	action, known := m.actions[s.Name][name]
+	if !known {
+		a.fail(invalidAction(name))
+		return
+	}
+	if _, takes := action.input.query[s.PathMember]; takes && r.URL.Path != "/" && !values.Has(s.PathMember) {
+		values.Set(s.PathMember, baseURL(r)+r.URL.Path)
+	}
+	in := action.fresh()
+	if err := decodeQuery(values, action, in); err != nil {
+		a.fail(err)
+		return
+	}
+	m.run(a, r, action, in)
+}
+
+// queryValues joins the URL's parameters and the form's.
+func queryValues(r *http.Request, body []byte) (url.Values, *Error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, malformedQuery("The URL's query cannot be read: %v.", err)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, malformedQuery("The form cannot be read: %v.", err)
+	}
+	for k, v := range form {
+		values[k] = append(values[k], v...)
+	}
+	return values, nil
+}
+
+// queryService finds the service a query request is for: by its version, else
+// by its signature's scope, else by the action's name, for clients that send
+// neither.
+func (m *Mux) queryService(r *http.Request, values url.Values, action string) *Service {
+	version, scope := values.Get("Version"), signedFor(r, values)
+	byName := func(s *Service) bool { return s.Version != "" && s.Name == scope }
+	byVersion := func(s *Service) bool { return s.Version != "" && s.Version == version }
+	byAction := func(s *Service) bool {
+		_, known := m.actions[s.Name][action]
+		return s.Version != "" && known
+	}
+	for _, is := range []func(*Service) bool{byVersion, byName, byAction} {
+		if i := slices.IndexFunc(m.services, is); i >= 0 {
+			return m.services[i]
+		}
+	}
+	return nil
+}
+
+func invalidAction(name string) *Error {
+	return &Error{
+		Code:    "InvalidAction",
+		Message: fmt.Sprintf("The action %s is not valid for this endpoint.", name),
+	}
+}
+
+func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
+	c := &Call{
+		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
+		BaseURL: baseURL(r), Account: m.opts.Account, Region: m.opts.Region,
+		Caller: accessKey(r), Agent: r.UserAgent(),
+	}
+	ctx := r.Context()
+	run := func() (any, error) { return action.call(ctx, c, in) }
+	var out any
+	var err error
+	if m.opts.Around != nil {
+		out, err = m.opts.Around(ctx, c, in, run)
+	} else {
+		out, err = run()
+	}
+	switch {
+	case err == ErrDrop:
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		a.fail(asError(err))
+	default:
+		a.succeed(action, out)
+	}
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// maxBody bounds a request: a message of 1 MiB whose every character is escaped
+// to six, and room to spare.
+const maxBody = 16 << 20
+
+// buffer is memory for a request's body, used again.
+type buffer struct{ bytes []byte }
+
+// bufferPool keeps buffers that are not too large to keep.
+type bufferPool struct{ pool sync.Pool }
+
+// maxKept is the largest buffer that is kept: a batch of ten of 1 KiB fits
+// many times, and a rare large body does not stay.
+const maxKept = 256 << 10
+
+func (p *bufferPool) take() *buffer {
+	if b, ok := p.pool.Get().(*buffer); ok {
+		return b
+	}
+	return &buffer{bytes: make([]byte, 0, 4<<10)}
+}
+
+func (p *bufferPool) give(b *buffer) {
+	if cap(b.bytes) <= maxKept {
+		b.bytes = b.bytes[:0]
+		p.pool.Put(b)
+	}
+}
+
+// readAll reads a request's body, at most maxBody of it.
+func (b *buffer) readAll(r *http.Request) *Error {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return serialization("The request's Content-Encoding %s is not supported.", encoding)
+	}
+	if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
+		b.bytes = make([]byte, 0, n+1) // one more, so that the end is seen without growing
+	}
+	if r.Body == nil {
+		return nil
+	}
+	for {
+		if len(b.bytes) == cap(b.bytes) {
+			b.bytes = append(b.bytes, 0)[:len(b.bytes)]
+		}
+		n, err := r.Body.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return serialization("The request's body cannot be read: %v.", err)
+		case len(b.bytes) > maxBody:
+			return &Error{Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
+				Message: fmt.Sprintf("The request is longer than %d bytes.", maxBody)}
+		}
+	}
+}
+
+// baseURL is this server as the client called it. Some clients leave the port
+// out of Host; it is the listener's then.
+func baseURL(r *http.Request) string {
+	scheme := "http"
+	switch {
+	case r.URL.Scheme != "":
+		scheme = r.URL.Scheme
+	case r.TLS != nil:
+		scheme = "https"
+	}
+	host := r.Host
+	if !hasPort(host) {
+		if port := localPort(r); port != "" && port != map[string]string{"http": "80", "https": "443"}[scheme] {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), port)
+		}
+	}
+	return scheme + "://" + host
+}
+
+func hasPort(host string) bool {
+	return strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']')
+}
+
+// localPort is the port the request arrived at, "" in process.
+func localPort(r *http.Request) string {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return ""
+	}
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return ""
+	}
+	return port
+}
+
+// credential is what a signature says of who signs, for what:
+// KEY/DATE/REGION/SERVICE/aws4_request.
+func credential(r *http.Request, values url.Values) string {
+	const mark = "Credential="
+	header := r.Header.Get("Authorization")
+	if i := strings.Index(header, mark); i >= 0 {
+		text, _, _ := strings.Cut(header[i+len(mark):], ",")
+		return text
+	}
+	if text := values.Get("X-Amz-Credential"); text != "" {
+		return text
+	}
+	return values.Get("AWSAccessKeyId")
+}
+
+// signedFor is the service a request was signed for, "" where it was not.
+func signedFor(r *http.Request, values url.Values) string {
+	if parts := strings.Split(credential(r, values), "/"); len(parts) == 5 {
+		return parts[3]
+	}
+	return ""
+}
+
+// accessKey is the key a request was signed with, "" where it was not. Only the
+// header is looked at: signed URLs are rare and the form is gone by now.
+func accessKey(r *http.Request) string {
+	key, _, _ := strings.Cut(credential(r, nil), "/")
+	return strings.TrimSpace(key)
+}

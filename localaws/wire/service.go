@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"context"
+	"reflect"
+)
+
+// Service is one AWS service as the wire sees it.
+type Service struct {
+	Name      string // as in a signature's scope: "sqs"
+	Target    string // what precedes the action in X-Amz-Target: "AmazonSQS"; "" where awsJson is not spoken
+	Namespace string // of error types in awsJson: "com.amazonaws.sqs"
+	JSON      string // awsJson's version: "1.0"; "" means 1.0
+	Version   string // of the query protocol: "2012-11-05"; "" where it is not spoken
+	XMLNS     string // of its answers
+	// PathMember is the member that a query request's path stands for where it
+	// is not "/", the way old clients address a queue. "" means the path is not
+	// looked at.
+	PathMember string
+	Actions    []Action
+}
+
+// Action is one operation of a service. Make it with Op.
+type Action struct {
+	Name string
+
+	input  *shape
+	output *shape
+	fresh  func() any
+	call   func(context.Context, *Call, any) (any, error)
+}
+
+// Op makes the action called name out of a function. In and Out must be structs
+// of the form the package's page describes; anything else is a mistake of the
+// program and panics.
+func Op[In, Out any](name string, f func(context.Context, *Call, *In) (*Out, error)) Action {
+	b := shapes{}
+	return Action{
+		Name:   name,
+		input:  b.of(reflect.TypeFor[In]()),
+		output: b.of(reflect.TypeFor[Out]()),
+		fresh:  func() any { return new(In) },
+		call: func(ctx context.Context, c *Call, in any) (any, error) {
+			out, err := f(ctx, c, in.(*In))
+			if err != nil {
+				return nil, err
+			}
+			return out, nil
+		},
+	}
+}
+
+// Protocol is the form a request came in.
+type Protocol string
+
+// The protocols spoken here.
+const (
+	JSON  Protocol = "json"
+	Query Protocol = "query"
+)
+
+// Call is what an action knows of its request besides its input.
+type Call struct {
+	Service   string // "sqs"
+	Action    string // "SendMessage"
+	Protocol  Protocol
+	RequestID string
+	BaseURL   string // "http://host:port" as the client called us
+	Account   string
+	Region    string
+	Caller    string // the access key the request was signed with; "" where it was not
+	Agent     string // the client's User-Agent
+	// FailEntry, where it is not nil, is asked by batch actions before each
+	// entry takes effect; an error it returns becomes that entry's failure.
+	FailEntry func(id string) *Error
+}
+
+// EntryFault asks FailEntry, if there is one.
+func (c *Call) EntryFault(id string) *Error {
+	if c.FailEntry == nil {
+		return nil
+	}
+	return c.FailEntry(id)
+}
