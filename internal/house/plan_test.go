@@ -26,8 +26,9 @@ var plan = []room{
 
 	{path: "localaws/clock"},
 	{path: "localaws/random"},
+	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},
 	{path: "localaws/sns/jsontext"},
-	{path: "localaws/wire"},
+	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}},
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
