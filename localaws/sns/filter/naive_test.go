@@ -1,0 +1,414 @@
+package filter_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit/localaws/sns/filter"
+)
+
+// The naive evaluator works on decoded JSON, expands everything and tries every combination. It shares no
+// code with the package.
+
+type naiveLeaf struct {
+	path  string
+	value any
+	place map[int]int
+}
+
+func naiveBody(body map[string]any) []naiveLeaf {
+	var leaves []naiveLeaf
+	arrays := 0
+	var walk func(path string, v any, place map[int]int)
+	walk = func(path string, v any, place map[int]int) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, m := range v {
+				walk(strings.TrimPrefix(path+"."+k, "."), m, place)
+			}
+		case []any:
+			id := arrays
+			arrays++
+			for i, m := range v {
+				inner := place
+				switch m.(type) {
+				case map[string]any, []any:
+					inner = map[int]int{id: i}
+					for k, n := range place {
+						inner[k] = n
+					}
+				}
+				walk(path, m, inner)
+			}
+		default:
+			leaves = append(leaves, naiveLeaf{path, v, place})
+		}
+	}
+	walk("", body, nil)
+	return leaves
+}
+
+// naiveBranches expands a policy into lists of (path, patterns).
+func naiveBranches(policy map[string]any, path string) []map[string][]any {
+	all := []map[string][]any{{}}
+	for name, v := range policy {
+		var parts []map[string][]any
+		full := strings.TrimPrefix(path+"."+name, ".")
+		switch v := v.(type) {
+		case map[string]any:
+			parts = naiveBranches(v, full)
+		case []any:
+			if name != "$or" {
+				parts = []map[string][]any{{full: v}}
+				break
+			}
+			for _, alternative := range v {
+				parts = append(parts, naiveBranches(alternative.(map[string]any), path)...)
+			}
+		}
+		var product []map[string][]any
+		for _, a := range all {
+			for _, b := range parts {
+				both := map[string][]any{}
+				for k, p := range a {
+					both[k] = p
+				}
+				for k, p := range b {
+					both[k] = p
+				}
+				product = append(product, both)
+			}
+		}
+		all = product
+	}
+	return all
+}
+
+func naiveMatch(policy map[string]any, leaves []naiveLeaf) bool {
+	for _, branch := range naiveBranches(policy, "") {
+		var paths []string
+		for path := range branch {
+			paths = append(paths, path)
+		}
+		for i := range paths { // by name: absence depends on what was chosen before
+			for j := range i {
+				if paths[i] < paths[j] {
+					paths[i], paths[j] = paths[j], paths[i]
+				}
+			}
+		}
+		if naiveTry(paths, branch, leaves, nil) {
+			return true
+		}
+	}
+	return false
+}
+
+func naiveTry(paths []string, branch map[string][]any, leaves, chosen []naiveLeaf) bool {
+	if len(paths) == 0 {
+		return true
+	}
+	there := false
+	for _, l := range leaves {
+		if l.path != paths[0] || naiveClash(l, chosen) {
+			continue
+		}
+		there = true
+		for _, p := range branch[paths[0]] {
+			if naiveValue(p, l.value) && naiveTry(paths[1:], branch, leaves, append(append([]naiveLeaf{}, chosen...), l)) {
+				return true
+			}
+		}
+	}
+	for _, p := range branch[paths[0]] {
+		if m, ok := p.(map[string]any); ok && m["exists"] == false && !there {
+			return naiveTry(paths[1:], branch, leaves, chosen)
+		}
+	}
+	return false
+}
+
+func naiveClash(l naiveLeaf, chosen []naiveLeaf) bool {
+	for _, c := range chosen {
+		for array, i := range c.place {
+			if j, both := l.place[array]; both && i != j {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func naiveNumber(v any) (float64, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return math.Round(f * 1e5), err == nil && math.Abs(f) <= 1e9
+}
+
+func naiveValue(p, v any) bool {
+	operation, ok := p.(map[string]any)
+	if !ok {
+		return naiveSame(p, v)
+	}
+	text, isText := v.(string)
+	for operator, operand := range operation {
+		switch operator {
+		case "prefix":
+			return isText && strings.HasPrefix(text, operand.(string))
+		case "suffix":
+			return isText && strings.HasSuffix(text, operand.(string))
+		case "equals-ignore-case":
+			return isText && strings.EqualFold(text, operand.(string))
+		case "exists":
+			return operand.(bool)
+		case "cidr":
+			a, err := netip.ParseAddr(text)
+			return isText && err == nil && netip.MustParsePrefix(operand.(string)).Contains(a)
+		case "anything-but":
+			return naiveAnythingBut(operand, v)
+		case "numeric":
+			return naiveNumeric(operand.([]any), v)
+		}
+	}
+	panic(fmt.Sprint(p))
+}
+
+func naiveSame(p, v any) bool {
+	if a, ok := naiveNumber(p); ok {
+		if b, ok := naiveNumber(v); ok {
+			return a == b
+		}
+	}
+	if s, ok := p.(string); ok {
+		if a, err := netip.ParseAddr(s); err == nil {
+			text, _ := v.(string)
+			b, err := netip.ParseAddr(text)
+			return err == nil && a == b
+		}
+	}
+	return p == v
+}
+
+func naiveAnythingBut(operand, v any) bool {
+	switch o := operand.(type) {
+	case map[string]any:
+		s, ok := v.(string)
+		return !ok || !strings.HasPrefix(s, o["prefix"].(string))
+	case []any:
+		for _, one := range o {
+			if !naiveAnythingBut(one, v) {
+				return false
+			}
+		}
+		return true
+	case string:
+		return v != o
+	}
+	return !naiveSame(operand, v)
+}
+
+func naiveNumeric(terms []any, v any) bool {
+	f, ok := naiveNumber(v)
+	for i := 0; i < len(terms); i += 2 {
+		bound, _ := naiveNumber(terms[i+1])
+		switch terms[i] {
+		case "=":
+			ok = ok && f == bound
+		case "<":
+			ok = ok && f < bound
+		case "<=":
+			ok = ok && f <= bound
+		case ">":
+			ok = ok && f > bound
+		case ">=":
+			ok = ok && f >= bound
+		}
+	}
+	return ok
+}
+
+// dice makes policies and messages from few names and values, so that they meet often.
+type dice struct{ *rand.Rand }
+
+func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
+
+func (d dice) scalar() any {
+	return pick[any](d, "x", "y", "xy", "X", "", "10.0.0.1", "::1", "1", true, false, nil, 1, 1.00001, 2, -3.5, 1e9, 12345678901)
+}
+
+func (d dice) text() string { return pick(d, "x", "y", "xy", "X", "1", "Y") }
+
+func (d dice) pattern() any {
+	number := func() any { return pick[any](d, 1, 1.5, 2, -3.5) }
+	switch d.IntN(12) {
+	case 0:
+		return map[string]any{"prefix": d.text()}
+	case 1:
+		return map[string]any{"suffix": d.text()}
+	case 2:
+		return map[string]any{"equals-ignore-case": d.text()}
+	case 3:
+		return map[string]any{"anything-but": d.text()}
+	case 4:
+		return map[string]any{"anything-but": []any{d.text(), d.text()}}
+	case 5:
+		return map[string]any{"anything-but": []any{number(), number()}}
+	case 6:
+		return map[string]any{"anything-but": map[string]any{"prefix": d.text()}}
+	case 7:
+		return map[string]any{"exists": d.IntN(2) == 0}
+	case 8:
+		return map[string]any{"cidr": pick(d, "10.0.0.0/8", "::/64", "11.0.0.0/8")}
+	case 9:
+		return map[string]any{"numeric": []any{pick(d, "=", "<", "<=", ">", ">="), number()}}
+	case 10:
+		return map[string]any{"numeric": []any{pick(d, ">", ">="), -4, pick(d, "<", "<="), number()}}
+	}
+	return d.scalar()
+}
+
+func (d dice) policy(depth int) map[string]any {
+	p := map[string]any{}
+	for range 1 + d.IntN(2) {
+		name := pick(d, "a", "b", "c", "a.b")
+		if depth > 0 && d.IntN(3) == 0 {
+			p[name] = d.policy(depth - 1)
+			continue
+		}
+		if depth > 0 && d.IntN(5) == 0 {
+			p["$or"] = []any{d.policy(depth - 1), d.policy(depth - 1)}
+			continue
+		}
+		p[name] = []any{d.pattern(), d.pattern()}[:1+d.IntN(2)]
+	}
+	return p
+}
+
+func (d dice) body(depth int) any {
+	if depth == 0 || d.IntN(3) == 0 {
+		return d.scalar()
+	}
+	if d.IntN(2) == 0 {
+		var a []any
+		for range d.IntN(4) {
+			a = append(a, d.body(depth-1))
+		}
+		return a
+	}
+	o := map[string]any{}
+	for range 1 + d.IntN(3) {
+		o[pick(d, "a", "b", "c", "a.b", "z")] = d.body(depth - 1)
+	}
+	return o
+}
+
+// FuzzMatch compares the package with the naive evaluator. A policy may give one path twice ("a.b" and a
+// nested b under a, or a field inside and outside $or); which of them counts then depends on their order, so
+// such ones are left out.
+func FuzzMatch(f *testing.F) {
+	for seed := range uint64(2000) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		d := dice{rand.New(rand.NewPCG(seed, 7))}
+		policy, policyText := through(t, d.policy(2))
+		if overlaps(policy) {
+			return
+		}
+		p, err := filter.Compile(policyText, filter.MessageBody)
+		if err != nil {
+			return
+		}
+		bodyValue := map[string]any{}
+		for _, name := range []string{"a", "b", "c", "a.b"} {
+			if d.IntN(3) > 0 {
+				bodyValue[name] = d.body(3)
+			}
+		}
+		body, bodyText := through(t, bodyValue)
+		if got, want := p.MatchBody(bodyText), naiveMatch(policy, naiveBody(body)); got != want {
+			t.Fatalf("seed %d: policy %s, body %s: got %v, the naive evaluator says %v", seed, policyText, bodyText, got, want)
+		}
+		attributes, leaves := d.attributes()
+		if p, err := filter.Compile(policyText, filter.MessageAttributes); err == nil && len(attributes) > 0 {
+			if got, want := p.MatchAttributes(attributes), naiveMatch(policy, leaves); got != want {
+				t.Fatalf("seed %d: policy %s, attributes %v: got %v, the naive evaluator says %v", seed, policyText, attributes, got, want)
+			}
+		}
+	})
+}
+
+func (d dice) attributes() (out []filter.Attribute, leaves []naiveLeaf) {
+	for _, name := range []string{"a", "b", "c", "a.b"} {
+		switch d.IntN(4) {
+		case 0:
+			v := d.text()
+			out = append(out, filter.Attribute{Name: name, Type: "String", Value: v})
+			leaves = append(leaves, naiveLeaf{path: name, value: v})
+		case 1:
+			v := pick(d, "1", "1.0", "2", "-3.5")
+			out = append(out, filter.Attribute{Name: name, Type: "Number", Value: v})
+			leaves = append(leaves, naiveLeaf{path: name, value: json.Number(v)})
+		case 2:
+			out = append(out, filter.Attribute{Name: name, Type: "String.Array", Value: `["x",1,null,"10.0.0.1"]`})
+			for _, v := range []any{"x", json.Number("1"), nil, "10.0.0.1"} {
+				leaves = append(leaves, naiveLeaf{path: name, value: v})
+			}
+		}
+	}
+	return out, leaves
+}
+
+// overlaps reports whether one branch gives one path twice.
+func overlaps(policy map[string]any) bool {
+	seen := map[string]int{}
+	var walk func(p map[string]any, path string)
+	walk = func(p map[string]any, path string) {
+		for name, v := range p {
+			full := strings.TrimPrefix(path+"."+name, ".")
+			switch v := v.(type) {
+			case map[string]any:
+				walk(v, full)
+			case []any:
+				if name != "$or" {
+					seen[full]++
+					break
+				}
+				for _, a := range v {
+					walk(a.(map[string]any), path)
+				}
+			}
+		}
+	}
+	walk(policy, "")
+	for _, n := range seen {
+		if n > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// through writes v as JSON and reads it again, numbers as written.
+func through(t *testing.T, v map[string]any) (map[string]any, string) {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	var out map[string]any
+	if err := dec.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out, string(raw)
+}
