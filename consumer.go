@@ -1,0 +1,180 @@
+package godwit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Defaults and limits of ConsumerOptions.
+const (
+	defaultConcurrency       = 10
+	defaultWait              = 20 * time.Second // the longest a service keeps a poll open
+	defaultMaxAttempts       = 3
+	defaultBackoffFirst      = 5 * time.Second
+	defaultBackoffLongest    = 10 * time.Minute
+	defaultProcessingTimeout = 5 * time.Minute
+	defaultShutdownTimeout   = 30 * time.Second
+	defaultMaxBytes          = 64 << 20
+
+	maxBatch             = 10 // the most that SQS returns at once
+	minProcessingTimeout = time.Second
+	maxProcessingTimeout = 30 * time.Minute
+	maxDelay             = 900 * time.Second
+	minLease             = 3 * time.Second
+	maxLease             = 12 * time.Hour
+)
+
+// ConsumerOptions say how a consumer works. The zero value is good for most.
+type ConsumerOptions struct {
+	Name string // who we are, in dead letters and logs; "": the channel's name
+
+	Ordered     bool // messages of one order key one after another; must be what the channel is
+	Concurrency int  // handlers at once; 0: 10
+	BatchSize   int  // messages of one receive, where the service takes a number; 0: as many as it gives
+	// WaitTime is how long one poll stays open, up to 20 s. 0: 20 s. Negative: it does not wait, which costs
+	// requests.
+	WaitTime time.Duration
+	MaxBytes int64 // of bodies held; polling waits above it, so one receive may overshoot. 0: 64 MiB
+
+	Filter         Filter        // what of an exchange to receive
+	Delay          time.Duration // every message waits that long before it can be received, up to 15 min
+	HighThroughput bool          // ordered: de-duplicate per order key instead of per channel, for more throughput
+	Encryption     string        // key of the service's key store; "": the service's own encryption
+	Tags           map[string]string
+	Provision      ProvisionMode
+
+	// Lease is how long a received message stays ours before it is renewed: after a crash it takes as long until
+	// the message comes again. 0: 30 s.
+	Lease time.Duration
+	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; then its context is cancelled with cause
+	// [ErrProcessingTimeout] and its delivery dead-lettered. 0: 5 min.
+	ProcessingTimeout time.Duration
+	// MaxAbandoned is how many handlers that ignore their cancelled context are replaced; one more ends Run with
+	// [ErrAbandoned]. 0: as many as Concurrency.
+	MaxAbandoned int
+
+	Policy      Policy  // nil: RetryPolicy(MaxAttempts, Backoff)
+	MaxAttempts int     // 0: 3
+	Backoff     Backoff // nil: Exponential(5 s, 10 min)
+	// NoDeadLetters: there is nowhere to put what cannot be handled, so the consumer stops with the error instead
+	// and the message is kept.
+	NoDeadLetters bool
+
+	ShutdownTimeout time.Duration // the whole time a stop may take; 0: 30 s
+
+	Middleware []Middleware // the first is outermost
+	Hooks      Hooks
+	Logger     *slog.Logger // nil: nothing is logged
+}
+
+// Consumer handles the messages of one channel. It lives once: after Run it has Exited.
+type Consumer struct {
+	backend driver.Backend
+	channel driver.Channel
+	name    string // the channel as users spell it
+	o       ConsumerOptions
+	policy  Policy
+	log     *slog.Logger
+	state   machine
+}
+
+// NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What
+// cannot work is an error here, not later.
+func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o *ConsumerOptions) (*Consumer, error) {
+	c := &Consumer{backend: backend, name: channel}
+	if o != nil {
+		c.o = *o
+	}
+	if backend == nil {
+		return nil, invalid("backend", backend, "open one first: local.Open, snssqs.Open")
+	}
+	var err error
+	if c.channel, err = parseChannel(channel, c.o.Ordered); err != nil {
+		return nil, err
+	}
+	if c.channel.Queue == "" {
+		return nil, invalid("channel", channel, "a consumer has a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
+	}
+	if err := c.o.complete(c.channel); err != nil {
+		return nil, err
+	}
+	c.policy = c.o.Policy
+	if c.policy == nil {
+		c.policy = RetryPolicy(c.o.MaxAttempts, c.o.Backoff)
+	}
+	c.log = c.o.Logger.With("channel", channel)
+	c.state.observe = c.o.Hooks.State
+	c.state.since = time.Now()
+	if err := provision(ctx, backend, channel, c.spec()); err != nil {
+		c.state.to(Exited)
+		return nil, err
+	}
+	c.state.to(Initialized)
+	return c, nil
+}
+
+// Channel is the name the consumer was made with.
+func (c *Consumer) Channel() string { return c.name }
+
+// State is where the consumer is in its life, and since when.
+func (c *Consumer) State() (State, time.Time) { return c.state.now() }
+
+func (c *Consumer) spec() driver.ChannelSpec {
+	return driver.ChannelSpec{
+		Channel: c.channel, Owner: true, Mode: driver.Mode(c.o.Provision),
+		Filter: c.o.Filter.driver(), Delay: c.o.Delay, Lease: c.o.Lease,
+		MaxReceives:    maxReceives(c.o.MaxAttempts, c.o.Ordered),
+		NoDeadLetters:  c.o.NoDeadLetters,
+		HighThroughput: c.o.HighThroughput, Encryption: c.o.Encryption, Tags: c.o.Tags,
+	}
+}
+
+// maxReceives is the service's own net for messages that kill every process: far above what our retries need, because
+// give-backs count as receives too, and higher on ordered queues, where a lane is given back whole.
+func maxReceives(attempts int, ordered bool) int {
+	const most = 1000 // SQS takes no more
+	n := max(20, 10*attempts)
+	if ordered {
+		n = max(n, 100)
+	}
+	return min(n, most)
+}
+
+// complete fills in the defaults and refuses what cannot be.
+func (o *ConsumerOptions) complete(ch driver.Channel) error {
+	setDefault(&o.Name, ch.String())
+	setDefault(&o.Concurrency, defaultConcurrency)
+	setDefault(&o.WaitTime, defaultWait)
+	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.MaxAttempts, defaultMaxAttempts)
+	setDefault(&o.ProcessingTimeout, defaultProcessingTimeout)
+	setDefault(&o.ShutdownTimeout, defaultShutdownTimeout)
+	setDefault(&o.MaxAbandoned, o.Concurrency)
+	if o.Backoff == nil {
+		o.Backoff = Exponential(defaultBackoffFirst, defaultBackoffLongest)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.WaitTime = max(o.WaitTime, -1)
+	if err := o.Filter.check(ch); err != nil {
+		return err
+	}
+	return errors.Join(
+		within("ConsumerOptions.Concurrency", o.Concurrency, 1, 100_000),
+		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
+		within("ConsumerOptions.WaitTime", o.WaitTime, -1, defaultWait),
+		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
+		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
+		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),
+		within("ConsumerOptions.ProcessingTimeout", o.ProcessingTimeout, minProcessingTimeout, maxProcessingTimeout),
+		within("ConsumerOptions.MaxAbandoned", o.MaxAbandoned, 1, 100_000),
+		within("ConsumerOptions.MaxAttempts", o.MaxAttempts, 1, 1000),
+		within("ConsumerOptions.ShutdownTimeout", o.ShutdownTimeout, time.Millisecond, time.Hour),
+		within("ConsumerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
+	)
+}

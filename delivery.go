@@ -1,0 +1,125 @@
+package godwit
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Delivery is a message in a consumer's hands. Its fields are for reading. It is settled at most once: by the verdict
+// on its handler, or by one of its methods; a second time is [ErrSettled].
+type Delivery struct {
+	ID         string // the service's; the same when the message is delivered again
+	Channel    string // as users spell it
+	OrderKey   string
+	Tenant     string
+	RoutingKey string
+
+	ContentType string
+	Type        string
+	Version     int
+	Headers     Headers
+	Body        []byte
+
+	// Attempt counts the starts of a handler for this message, this one included, as far as they are known: at
+	// least 1. What was given back without being started does not count.
+	Attempt int
+	SentAt  time.Time // zero: unknown
+
+	in       *session
+	src      *source
+	handle   driver.Handle
+	origin   *driver.Origin
+	err      error // could not be decoded
+	size     int64
+	received int32
+	first    time.Time // of the first failure we know of
+
+	phase  atomic.Uint32
+	lost   atomic.Bool            // the lease; set once
+	choice atomic.Pointer[choice] // of the handler, before it returned
+
+	lane     uint64    // hash of its lane's key; 0: no lane
+	laneNext *Delivery // guarded by source.mu
+	busNext  *Delivery // guarded by bus.mu
+
+	// Guarded by keeper.mu.
+	lease   lease
+	running running
+	cancel  context.CancelCauseFunc // nil while no handler runs
+
+	returned bool // after its timeout; guarded by healthLog.mu
+
+	ctx    handlerContext
+	worker *worker // who runs it; set before the keeper can see it run
+}
+
+// The phases of a delivery. Whoever moves it from running to settled owns the verdict.
+const (
+	phaseWaiting uint32 = iota // in its lane, on the bus, or held until a retry is due
+	phaseRunning               // with a handler, or with the caller of an iterator
+	phaseSettled               // a verdict is on its way to the service, or there
+)
+
+// Done says that the message was handled. The verdict is queued and batched.
+func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: Done}}) }
+
+// Retry lets the message come back after a while. Where the service cannot keep so long a delay it comes earlier.
+func (d *Delivery) Retry(after time.Duration) error {
+	return d.settle(&choice{verdict: Verdict{Action: Retry, After: max(after, 0)}})
+}
+
+// Reject moves the message to the channel's dead letters, with reason as its cause of death.
+func (d *Delivery) Reject(reason error) error {
+	if d.in.noDeadLetters() {
+		return ErrNoDeadLetters
+	}
+	return d.settle(&choice{verdict: Verdict{Action: Reject}, reason: reason})
+}
+
+// Release gives the message back untouched: it can be received again at once and no attempt is counted.
+func (d *Delivery) Release() error { return d.settle(&choice{release: true}) }
+
+// choice is a verdict that was reached by one of a delivery's methods.
+type choice struct {
+	verdict Verdict
+	release bool
+	reason  error
+}
+
+// settle carries a choice out. While a handler runs, that is left to its worker, so that the next of the lane does not
+// start before the handler has returned.
+func (d *Delivery) settle(c *choice) error {
+	if d.lost.Load() {
+		return ErrLeaseLost
+	}
+	if d.in.handler != nil {
+		if d.phase.Load() != phaseRunning || !d.choice.CompareAndSwap(nil, c) {
+			return ErrSettled
+		}
+		return nil
+	}
+	if !d.claim() {
+		return ErrSettled
+	}
+	if c.release {
+		d.in.giveBack(d)
+	} else {
+		d.in.conclude(d, c.verdict, c.reason)
+	}
+	return nil
+}
+
+// claim takes the right to settle, for exactly one caller.
+func (d *Delivery) claim() bool { return d.phase.CompareAndSwap(phaseRunning, phaseSettled) }
+
+// handlerContext is what a handler gets: cancellable with a cause, with the processing deadline as a plain field. The
+// keeper fires the deadline for all handlers with one timer; a timer of its own would cost seven allocations each.
+type handlerContext struct {
+	context.Context
+	deadline time.Time // zero: none
+}
+
+func (c *handlerContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }

@@ -1,0 +1,155 @@
+package godwit
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// What callers branch on with errors.Is. The first group are causes of a handler's cancelled context
+// (context.Cause).
+var (
+	ErrProcessingTimeout = errors.New("the handler exceeded the processing timeout")
+	ErrLeaseLost         = errors.New("the lease was lost: the message may be handled elsewhere")
+	ErrShutdown          = errors.New("the consumer is shutting down")
+
+	ErrClosed        = errors.New("closed")
+	ErrInvalid       = errors.New("invalid")
+	ErrSettled       = errors.New("the delivery is already settled")
+	ErrAbandoned     = errors.New("too many handlers ignore their cancelled context")
+	ErrUnanswered    = errors.New("the service has not answered: the message may have been accepted")
+	ErrNoDeadLetters = errors.New("the channel has no dead letters")
+)
+
+// Error says what was being done to which channel or message when Err happened.
+type Error struct {
+	Op        string // send, provision, receive, settle, …
+	Channel   string
+	MessageID string // "": none, or not yet known
+	Err       error
+}
+
+func (e *Error) Error() string {
+	s := e.Op + " " + e.Channel
+	if e.MessageID != "" {
+		s += " message " + e.MessageID
+	}
+	return s + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// wrapError makes an Error of what came from below the seam, in this package's words.
+func wrapError(op, channel, id string, err error) error {
+	if errors.Is(err, driver.ErrClosed) {
+		err = errors.Join(ErrClosed, err)
+	}
+	return &Error{Op: op, Channel: channel, MessageID: id, Err: err}
+}
+
+// retriedError says how often and for how long something was tried.
+type retriedError struct {
+	tries int
+	took  time.Duration
+	err   error
+}
+
+func (e *retriedError) Error() string {
+	return fmt.Sprintf("tried %d times in %v, the last time: %v", e.tries, e.took.Round(time.Millisecond), e.err)
+}
+
+func (e *retriedError) Unwrap() error { return e.err }
+
+// BatchError answers a batch of which some messages failed: index → error. The others were accepted.
+type BatchError struct{ Errs map[int]error }
+
+func (e *BatchError) Error() string {
+	first := -1
+	for i := range e.Errs {
+		if first < 0 || i < first {
+			first = i
+		}
+	}
+	return fmt.Sprintf("%d messages of the batch were not accepted, the first is [%d]: %v", len(e.Errs), first, e.Errs[first])
+}
+
+// Unwrap makes the messages' errors reachable by errors.Is and errors.As.
+func (e *BatchError) Unwrap() []error {
+	errs := make([]error, 0, len(e.Errs))
+	for _, err := range e.Errs {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// PanicError is a panic of a handler, turned into an error with its stack.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap is the panic's value, if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// newPanicError is called from the deferred function that recovered v, so that the stack is the panic's.
+func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
+
+// Permanent marks an error that repeating cannot mend: the delivery is dead-lettered at once. nil stays nil.
+func Permanent(err error) error { return marked(err, mark{kind: markPermanent}) }
+
+// RetryAfter marks an error after which the delivery should come back in d, as long as attempts are left. nil stays
+// nil.
+func RetryAfter(d time.Duration, err error) error {
+	return marked(err, mark{kind: markRetry, after: max(d, 0)})
+}
+
+// Fatal marks an error after which the consumer cannot go on: it gives back what it holds, this delivery included,
+// and its Run returns the error. nil stays nil.
+func Fatal(err error) error { return marked(err, mark{kind: markFatal}) }
+
+type markKind uint8
+
+const (
+	markPermanent markKind = iota + 1
+	markRetry
+	markFatal
+)
+
+// mark is an error with advice; the outermost mark of a chain counts.
+type mark struct {
+	kind  markKind
+	after time.Duration
+	err   error
+}
+
+func marked(err error, m mark) error {
+	if err == nil {
+		return nil
+	}
+	m.err = err
+	return &m
+}
+
+func (m *mark) Error() string { return m.err.Error() }
+func (m *mark) Unwrap() error { return m.err }
+
+func markOf(err error) mark {
+	var m *mark
+	if errors.As(err, &m) {
+		return *m
+	}
+	return mark{}
+}
+
+// invalid is the error of an option that cannot be: it names the field and the value.
+func invalid(field string, value any, why string) error {
+	return fmt.Errorf("%w: %s is %v: %s", ErrInvalid, field, value, why)
+}

@@ -1,0 +1,31 @@
+package godwit
+
+import "github.com/godwitmq/godwit/driver"
+
+// Filter selects what a consumer of an exchange receives, by routing key. Exact and Prefix are alternatives of each
+// other; Exclude stands alone and lets messages without a routing key pass. The zero Filter lets everything pass.
+type Filter struct{ Exact, Prefix, Exclude []string }
+
+func (f Filter) driver() driver.Filter {
+	return driver.Filter{Exact: f.Exact, Prefix: f.Prefix, Exclude: f.Exclude}
+}
+
+func (f Filter) check(ch driver.Channel) error {
+	d := f.driver()
+	switch {
+	case d.IsZero():
+		return nil
+	case ch.Exchange == "":
+		return invalid("ConsumerOptions.Filter", f, "only the queues of an exchange have routing keys to filter by; "+ch.String()+" is one-to-one")
+	case len(f.Exclude) > 0 && len(f.Exact)+len(f.Prefix) > 0:
+		return invalid("ConsumerOptions.Filter", f, "Exclude stands alone: it cannot be combined with Exact or Prefix")
+	}
+	for _, vs := range [][]string{f.Exact, f.Prefix, f.Exclude} {
+		for _, v := range vs {
+			if v == "" {
+				return invalid("ConsumerOptions.Filter", f, "an empty value matches no routing key")
+			}
+		}
+	}
+	return nil
+}

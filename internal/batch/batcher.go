@@ -1,0 +1,327 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+// Options say how a Batcher works. Send and Done are required.
+type Options[T any] struct {
+	Limit int               // entries in a batch; 0: any number
+	Bytes int               // sum of Size in a batch; 0: no bound
+	Size  func(v *T) int    // required with Bytes
+	Key   func(v *T) string // entries of one key travel one after another; nil: no order is kept
+
+	AtOnce  int           // batches under way; 0: one
+	Linger  time.Duration // how long to wait, after an answer, for those who were answered to come back
+	Longest time.Duration // how long an entry waits for others at most
+
+	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
+	Take func(v *T) bool
+	// Send sends a batch. A *driver.BatchError names the entries that failed.
+	Send func(ctx context.Context, batch []T) error
+	// Again is how long to wait before an entry that failed its try-th time is repeated; negative: it is not, and
+	// Done gets the error. nil: nothing is repeated.
+	Again func(v *T, err error, try int) time.Duration
+	// Done gets every entry's end.
+	Done func(v T, err error)
+}
+
+// Batcher joins entries into batches. Safe for concurrent use.
+type Batcher[T any] struct {
+	o      Options[T]
+	ctx    context.Context // of every Send; ends when Close gives up
+	giveUp context.CancelFunc
+	wake   chan struct{} // holds one
+	done   chan struct{}
+	wg     sync.WaitGroup // batches and repetitions under way
+
+	mu      sync.Mutex
+	queue   []entry[T]
+	bytes   int                   // of the queue
+	lines   map[string][]entry[T] // waiting behind an entry of their key; a key is there while one is queued or away
+	away    int                   // batches under way
+	waiting int                   // entries between two tries
+	last    int                   // entries in the batch that was answered last
+	landed  time.Time             // when it was
+	closing bool
+}
+
+type entry[T any] struct {
+	v     T
+	since time.Time
+	tries int
+}
+
+// New starts a Batcher; Close ends it.
+func New[T any](o Options[T]) *Batcher[T] {
+	o.AtOnce = max(o.AtOnce, 1)
+	b := &Batcher[T]{o: o, wake: make(chan struct{}, 1), done: make(chan struct{}), lines: map[string][]entry[T]{}}
+	b.ctx, b.giveUp = context.WithCancel(context.Background())
+	go b.loop()
+	return b
+}
+
+// Add queues entries, which leave in this order, and says whether it did: not after Close. It never blocks.
+func (b *Batcher[T]) Add(vs ...T) bool {
+	now := time.Now()
+	b.mu.Lock()
+	if b.closing {
+		b.mu.Unlock()
+		return false
+	}
+	before := len(b.queue)
+	for _, v := range vs {
+		b.line(entry[T]{v: v, since: now})
+	}
+	wake := b.nudgeAfter(before)
+	b.mu.Unlock()
+	if wake {
+		b.nudge()
+	}
+	return true
+}
+
+// Close sends what is queued and waits for the answers until ctx ends; then it gives up what is left.
+func (b *Batcher[T]) Close(ctx context.Context) {
+	b.mu.Lock()
+	b.closing = true
+	b.mu.Unlock()
+	b.nudge()
+	stop := context.AfterFunc(ctx, b.giveUp)
+	defer stop()
+	<-b.done
+	b.wg.Wait()
+	b.giveUp()
+}
+
+// nudgeAfter says whether the loop has something to look at now that the queue has grown. The caller holds b.mu.
+func (b *Batcher[T]) nudgeAfter(before int) bool {
+	n := len(b.queue)
+	return n > before && (before == 0 || b.full(n) || b.away == 0 && before < b.last && n >= b.last)
+}
+
+// line puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
+func (b *Batcher[T]) line(e entry[T]) {
+	if b.o.Key != nil {
+		key := b.o.Key(&e.v)
+		line, busy := b.lines[key]
+		if busy {
+			b.lines[key] = append(line, e)
+			return
+		}
+		b.lines[key] = nil
+	}
+	b.push(e)
+}
+
+func (b *Batcher[T]) push(e entry[T]) {
+	b.queue = append(b.queue, e)
+	if b.o.Size != nil {
+		b.bytes += b.o.Size(&e.v)
+	}
+}
+
+// unline lets the next entry of a key onto the queue. The caller holds b.mu.
+func (b *Batcher[T]) unline(v *T) {
+	if b.o.Key == nil {
+		return
+	}
+	key := b.o.Key(v)
+	line := b.lines[key]
+	if len(line) == 0 {
+		delete(b.lines, key)
+		return
+	}
+	b.lines[key] = line[1:]
+	b.push(line[0])
+}
+
+func (b *Batcher[T]) full(n int) bool {
+	return b.o.Limit > 0 && n >= b.o.Limit || b.o.Bytes > 0 && b.bytes >= b.o.Bytes
+}
+
+func (b *Batcher[T]) nudge() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *Batcher[T]) loop() {
+	defer close(b.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		batch, wait, over := b.next(time.Now())
+		switch {
+		case over:
+			return
+		case batch != nil:
+			b.wg.Go(func() { b.send(batch) })
+			continue
+		case wait > 0:
+			timer.Reset(wait)
+		default:
+			timer.Stop()
+		}
+		select {
+		case <-timer.C:
+		case <-b.wake:
+		}
+	}
+}
+
+// next takes the next batch, or says how long to wait for one (0: until woken), or that there will be none.
+func (b *Batcher[T]) next(now time.Time) (batch []entry[T], wait time.Duration, over bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.queue)
+	switch {
+	case n == 0:
+		return nil, 0, b.closing && b.away == 0 && b.waiting == 0
+	case b.away >= b.o.AtOnce:
+		return nil, 0, false
+	}
+	if !b.full(n) && !b.closing && (b.away > 0 || n < b.last) {
+		wait = b.queue[0].since.Add(b.o.Longest).Sub(now)
+		if b.away == 0 {
+			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
+		}
+		if wait > 0 {
+			return nil, wait, false
+		}
+	}
+	b.away++
+	return b.take(), 0, false
+}
+
+// take cuts a batch off the queue. The caller holds b.mu.
+func (b *Batcher[T]) take() []entry[T] {
+	n, bytes := 0, 0
+	for ; n < len(b.queue) && (b.o.Limit == 0 || n < b.o.Limit); n++ {
+		size := 0
+		if b.o.Size != nil {
+			size = b.o.Size(&b.queue[n].v)
+		}
+		if b.o.Bytes > 0 && n > 0 && bytes+size > b.o.Bytes {
+			break
+		}
+		bytes += size
+	}
+	batch := b.queue[:n:n]
+	b.queue = b.queue[n:]
+	b.bytes -= bytes
+	return batch
+}
+
+// send makes one call with a batch and sees to each entry's answer.
+func (b *Batcher[T]) send(batch []entry[T]) {
+	batch = b.present(batch)
+	vs := make([]T, len(batch))
+	for i := range batch {
+		vs[i] = batch[i].v
+	}
+	var err error
+	if len(vs) > 0 {
+		err = b.o.Send(b.ctx, vs)
+	}
+	var entries *driver.BatchError
+	partial := errors.As(err, &entries)
+	var again []entry[T]
+	var wait time.Duration
+	ended := batch[:0]
+	for i := range batch {
+		e, failed := batch[i], err
+		if partial {
+			failed = entries.Errs[i]
+		}
+		if w := b.again(&e, failed); w >= 0 {
+			again, wait = append(again, e), max(wait, w)
+			continue
+		}
+		b.o.Done(e.v, failed)
+		ended = append(ended, e)
+	}
+	b.land(len(batch), ended, len(again))
+	if len(again) > 0 {
+		b.repeat(again, wait)
+	}
+}
+
+// present drops the entries that were withdrawn before they left.
+func (b *Batcher[T]) present(batch []entry[T]) []entry[T] {
+	if b.o.Take == nil {
+		return batch
+	}
+	here, gone := batch[:0], []entry[T](nil)
+	for _, e := range batch {
+		if b.o.Take(&e.v) {
+			here = append(here, e)
+		} else {
+			gone = append(gone, e)
+		}
+	}
+	if len(gone) > 0 {
+		b.mu.Lock()
+		for i := range gone {
+			b.unline(&gone[i].v)
+		}
+		b.mu.Unlock()
+	}
+	return here
+}
+
+// again says how long an entry waits before it is repeated; negative: it is not.
+func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
+	if failed == nil || b.o.Again == nil || b.ctx.Err() != nil {
+		return -1
+	}
+	e.tries++
+	return b.o.Again(&e.v, failed, e.tries)
+}
+
+// land makes room for the next batch, and lets the entries behind those that ended go.
+func (b *Batcher[T]) land(answered int, ended []entry[T], again int) {
+	b.mu.Lock()
+	b.away--
+	b.last, b.landed = answered, time.Now()
+	b.waiting += again
+	for i := range ended {
+		b.unline(&ended[i].v)
+	}
+	b.mu.Unlock()
+	b.nudge()
+}
+
+// repeat puts entries back at the front once their wait is over. Their keys stay taken, so that nothing overtakes them.
+func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) {
+	if err := backoff.Sleep(b.ctx, wait); err != nil {
+		for _, e := range again {
+			b.o.Done(e.v, err)
+		}
+		b.mu.Lock()
+		b.waiting -= len(again)
+		for i := range again {
+			b.unline(&again[i].v)
+		}
+		b.mu.Unlock()
+		b.nudge()
+		return
+	}
+	b.mu.Lock()
+	b.waiting -= len(again)
+	rest := b.queue
+	b.queue = make([]entry[T], 0, len(rest)+len(again))
+	for _, e := range again {
+		b.push(e)
+	}
+	b.queue = append(b.queue, rest...)
+	b.mu.Unlock()
+	b.nudge()
+}

@@ -1,0 +1,367 @@
+package godwit
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+const (
+	// renewBefore: a lease is renewed when one part in so many of it is left. A third leaves room for several tries.
+	renewBefore = 3
+	// renewRetry is the wait after a renewal that failed in passing.
+	renewRetry = time.Second
+	// renewalsAtOnce bounds the renewals under way, so that a slow service does not collect goroutines.
+	renewalsAtOnce = 8
+	// abandonAfter is how long a handler has to return once its processing timeout has cancelled it.
+	abandonAfter = time.Second
+)
+
+// keeper watches the time of everything a session holds, with one goroutine and one timer: it renews leases in batches,
+// fires processing timeouts, and wakes held retries.
+type keeper struct {
+	s      *session
+	extend driver.Extender // nil: the service has no leases to renew
+	length time.Duration
+	total  time.Duration
+	batch  int
+
+	kick chan struct{} // holds one: something is due before armed
+	stop chan struct{}
+	done chan struct{}
+	wg   sync.WaitGroup // renewals under way
+
+	mu       sync.Mutex
+	leases   timeline // when each lease is to be renewed
+	runs     timeline // when each handler has had its time
+	holds    holdHeap
+	armed    time.Time // when the timer fires; zero: not at all
+	renewing int
+}
+
+// never is later than everything a timeline is asked for.
+var never = time.Unix(1<<40, 0)
+
+// lease is what the keeper knows of a delivery's lease. Guarded by keeper.mu.
+type lease struct {
+	tick
+	since, ends time.Time
+	over        bool // settled or dropped: do not watch it again
+}
+
+// running is what the keeper knows of a delivery's handler. Guarded by keeper.mu.
+type running struct {
+	tick
+	late bool // its timeout has cancelled it: the tick is now when it counts as abandoned
+}
+
+func newKeeper(s *session, r driver.Receiver, lim driver.ReceiveLimits) *keeper {
+	k := &keeper{s: s, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch,
+		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	k.leases.tick = func(d *Delivery) *tick { return &d.lease.tick }
+	k.runs.tick = func(d *Delivery) *tick { return &d.running.tick }
+	k.extend, _ = r.(driver.Extender)
+	if k.batch == 0 {
+		k.batch = 1000
+	}
+	return k
+}
+
+// keep begins to hold a delivery's lease.
+func (k *keeper) keep(d *Delivery, ends, now time.Time) {
+	if k.extend == nil || ends.IsZero() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d.lease.since, d.lease.ends = now, ends
+	k.watch(d, ends.Add(-k.length/renewBefore))
+}
+
+// watch puts a lease on the timeline. The caller holds k.mu.
+func (k *keeper) watch(d *Delivery, renewAt time.Time) {
+	k.leases.insert(d, renewAt)
+	k.due(renewAt)
+}
+
+// forget ends the holding: the delivery is settled, or dropped.
+func (k *keeper) forget(d *Delivery) {
+	if k.extend == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d.lease.over = true
+	k.leases.remove(d)
+}
+
+// started puts a handler under watch: cancel is for its timeout, a lost lease and shutdown.
+func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, deadline time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d.cancel = cancel
+	d.running.late = false
+	k.runs.insert(d, deadline)
+	k.due(deadline)
+}
+
+// ended takes the handler out of the keeper's sight, and says whether its timeout had passed.
+func (k *keeper) ended(d *Delivery) (late bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d.cancel = nil
+	k.runs.remove(d)
+	return d.running.late
+}
+
+// interruptAll cancels every handler that runs.
+func (k *keeper) interruptAll(cause error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for d := k.runs.head; d != nil; d = d.running.next {
+		d.cancel(cause)
+	}
+}
+
+// remaining is what has been started and not yet ended.
+func (k *keeper) remaining() (ds []*Delivery) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for d := k.runs.head; d != nil; d = d.running.next {
+		ds = append(ds, d)
+	}
+	return ds
+}
+
+// interrupt cancels a delivery's handler, if it has one.
+func (k *keeper) interrupt(d *Delivery, cause error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if d.cancel != nil {
+		d.cancel(cause)
+	}
+}
+
+// hold keeps a retry until it is due, then makes it runnable again.
+func (k *keeper) hold(d *Delivery, until time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	heap.Push(&k.holds, held{d, until})
+	k.due(until)
+}
+
+// unhold takes all held retries.
+func (k *keeper) unhold() []*Delivery {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := make([]*Delivery, 0, len(k.holds))
+	for len(k.holds) > 0 {
+		out = append(out, heap.Pop(&k.holds).(held).d)
+	}
+	return out
+}
+
+// due makes sure that the keeper looks at t. The caller holds k.mu.
+func (k *keeper) due(t time.Time) {
+	if !k.armed.IsZero() && !t.Before(k.armed) {
+		return
+	}
+	k.armed = t
+	select {
+	case k.kick <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the keeper's goroutine; close ends it.
+func (k *keeper) loop() {
+	defer close(k.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if next := k.fire(time.Now()); next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(next))
+		}
+		select {
+		case <-timer.C:
+		case <-k.kick:
+		case <-k.stop:
+			return
+		}
+	}
+}
+
+// close ends the keeper and waits for its renewals.
+func (k *keeper) close() {
+	close(k.stop)
+	<-k.done
+	k.wg.Wait()
+}
+
+// fire does what is due at now and returns when to look again; zero: when kicked.
+func (k *keeper) fire(now time.Time) time.Time {
+	k.mu.Lock()
+	lost := k.renewDue(now)
+	late, stuck := k.overdue(now)
+	var ready []*Delivery
+	for len(k.holds) > 0 && !k.holds[0].until.After(now) {
+		ready = append(ready, heap.Pop(&k.holds).(held).d)
+	}
+	k.armed = k.next()
+	next := k.armed
+	k.mu.Unlock()
+
+	for _, d := range lost {
+		k.s.leaseLost(d)
+	}
+	for _, d := range late {
+		k.s.timedOut(d)
+	}
+	for _, d := range stuck {
+		k.s.stuck(d)
+	}
+	for _, d := range ready {
+		k.s.resume(d)
+	}
+	return next
+}
+
+// next is the earliest time at which something is due. The caller holds k.mu.
+func (k *keeper) next() (at time.Time) {
+	earlier := func(t time.Time) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if k.renewing < renewalsAtOnce {
+		earlier(k.leases.first())
+	}
+	if first := k.runs.first(); first.Before(never) {
+		earlier(first)
+	}
+	if len(k.holds) > 0 {
+		earlier(k.holds[0].until)
+	}
+	return at
+}
+
+// overdue cancels the handlers whose timeout has passed, and returns them and those that were cancelled before and
+// still run. The caller holds k.mu.
+func (k *keeper) overdue(now time.Time) (late, stuck []*Delivery) {
+	for d := k.runs.pop(now); d != nil; d = k.runs.pop(now) {
+		if d.running.late {
+			stuck = append(stuck, d)
+			k.runs.insert(d, never) // still to be found by shutdown
+			continue
+		}
+		late = append(late, d)
+		d.running.late = true
+		d.cancel(ErrProcessingTimeout)
+		k.runs.insert(d, now.Add(abandonAfter))
+	}
+	return late, stuck
+}
+
+// renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and
+// returns the deliveries whose lease has ended. The caller holds k.mu.
+func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
+	var final []*Delivery // as long as the service allows already
+	for k.renewing < renewalsAtOnce {
+		var batch []*Delivery
+		by, soon := k.length, now
+		for len(batch) < k.batch {
+			d := k.leases.pop(soon)
+			if d == nil {
+				break
+			}
+			left := k.renewable(d, now)
+			switch {
+			case !d.lease.ends.After(now):
+				lost = append(lost, d)
+			case left == 0:
+				final = append(final, d)
+			default:
+				by = min(by, left)
+				batch = append(batch, d)
+				soon = now.Add(k.length / renewBefore)
+			}
+		}
+		if len(batch) == 0 {
+			break
+		}
+		k.renewing++
+		k.wg.Go(func() { k.renew(batch, by) })
+	}
+	for _, d := range final {
+		k.leases.insert(d, d.lease.ends)
+	}
+	return lost
+}
+
+// renewable is how long a lease may still be made to last from now; 0: not longer than it lasts anyway. The caller
+// holds k.mu.
+func (k *keeper) renewable(d *Delivery, now time.Time) time.Duration {
+	left := k.length
+	if k.total > 0 {
+		left = min(left, d.lease.since.Add(k.total).Sub(now).Truncate(time.Second))
+	}
+	if !now.Add(left).After(d.lease.ends) {
+		return 0
+	}
+	return left
+}
+
+// renew makes one call to the service and puts the deliveries back under watch.
+func (k *keeper) renew(batch []*Delivery, by time.Duration) {
+	hs := make([]driver.Handle, len(batch))
+	for i, d := range batch {
+		hs[i] = d.handle
+	}
+	// A renewal that takes longer than what is left of the leases is of no use.
+	ctx, cancel := context.WithTimeout(context.Background(), k.length/renewBefore)
+	ends, err := k.extend.Extend(ctx, hs, by)
+	cancel()
+	for _, d := range k.renewed(batch, ends, by, err) {
+		k.s.leaseLost(d)
+	}
+}
+
+// renewed takes a renewal's answer in, and returns what it says is lost.
+func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, err error) (lost []*Delivery) {
+	var entries *driver.BatchError
+	partial := errors.As(err, &entries)
+	now := time.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.renewing--
+	for i, d := range batch {
+		failed := err
+		if partial {
+			failed = entries.Errs[i]
+		}
+		switch {
+		case d.lease.over:
+		case failed == nil:
+			d.lease.ends = ends
+			k.watch(d, ends.Add(-by/renewBefore))
+		case errors.Is(failed, driver.ErrLost):
+			lost = append(lost, d)
+		default:
+			again := now.Add(renewRetry)
+			if again.After(d.lease.ends) {
+				again = d.lease.ends
+			}
+			k.watch(d, again)
+		}
+	}
+	if first := k.leases.first(); !first.IsZero() {
+		k.due(first)
+	}
+	return lost
+}

@@ -1,0 +1,120 @@
+package godwit
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// source is what the core keeps for one driver.Source: its lanes, so that losing the source drops them at a stroke,
+// and how many of its deliveries are started and not yet settled, so that a revocation can wait for them.
+type source struct {
+	mu    sync.Mutex
+	last  map[uint64]*Delivery // the newest delivery of each lane, by the hash of its key
+	dead  bool                 // revoked or lost: start nothing more of it
+	run   int                  // started or being settled
+	quiet chan struct{}        // closed once dead and run is 0
+}
+
+func newSource() *source {
+	return &source{last: map[uint64]*Delivery{}, quiet: make(chan struct{})}
+}
+
+// laneOf is the lane of an order key. Two keys with one hash share a lane, which is slower for them and still in order.
+// It is never 0, which means no lane.
+func laneOf(seed maphash.Seed, orderKey string) uint64 { return maphash.String(seed, orderKey) | 1 }
+
+// join puts d behind its lane and says whether it is the head, and so runnable. The caller holds s.mu.
+func (s *source) join(d *Delivery) bool {
+	if d.lane == 0 {
+		return true
+	}
+	before := s.last[d.lane]
+	s.last[d.lane] = d
+	if before == nil {
+		return true
+	}
+	before.laneNext = d
+	return false
+}
+
+// leave takes the head d out of its lane and returns the next head, or nil.
+func (s *source) leave(d *Delivery) *Delivery {
+	if d.lane == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := d.laneNext
+	d.laneNext = nil
+	if next == nil && s.last[d.lane] == d {
+		delete(s.last, d.lane)
+	}
+	return next
+}
+
+// begin counts a start, unless the source is gone.
+func (s *source) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return false
+	}
+	s.run++
+	return true
+}
+
+// end takes a start back: it was settled, or waits again.
+func (s *source) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run--
+	if s.dead && s.run == 0 {
+		close(s.quiet)
+	}
+}
+
+// kill lets nothing more of the source start.
+func (s *source) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return
+	}
+	s.dead = true
+	if s.run == 0 {
+		close(s.quiet)
+	}
+}
+
+// sources finds the source of a delivery. Guarded by its own lock, taken once per run of deliveries of one source.
+type sources struct {
+	mu sync.Mutex
+	by map[*driver.Source]*source
+}
+
+func (s *sources) of(key *driver.Source) *source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	src := s.by[key]
+	if src == nil {
+		src = newSource()
+		s.by[key] = src
+	}
+	return src
+}
+
+// forget takes sources out; a later delivery of the same partition belongs to another epoch.
+func (s *sources) forget(keys []*driver.Source) []*source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var gone []*source
+	for _, key := range keys {
+		if src := s.by[key]; src != nil {
+			delete(s.by, key)
+			gone = append(gone, src)
+		}
+	}
+	return gone
+}

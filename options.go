@@ -1,0 +1,31 @@
+package godwit
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// setDefault replaces a zero value.
+func setDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// within refuses a value outside of its range, naming the field and the value.
+func within[T cmp.Ordered](field string, v, low, high T) error {
+	if v < low || v > high {
+		return invalid(field, v, fmt.Sprintf("it must lie between %v and %v", low, high))
+	}
+	return nil
+}
+
+// optional drops the complaint about a value that was left out.
+func optional[T comparable](v T, err error) error {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package godwit
+
+import (
+	"context"
+	"sync"
+)
+
+// budget bounds the bytes that the deliveries of one or more sessions hold together.
+type budget struct {
+	mu    sync.Mutex
+	limit int64
+	held  int64
+	wait  []*places // whom to wake when it is under the limit again
+}
+
+// places bounds the deliveries a session holds: a poll takes its permit before it asks the service for anything.
+type places struct {
+	bytes *budget
+	wake  chan struct{} // holds one: something was given back
+
+	mu       sync.Mutex
+	size     int // places in all
+	taken    int // by deliveries and by polls under way
+	settling int // verdicts on their way to the service, bounded by size too
+}
+
+func newPlaces(size int, bytes *budget) *places {
+	p := &places{size: size, bytes: bytes, wake: make(chan struct{}, 1)}
+	bytes.mu.Lock()
+	bytes.wait = append(bytes.wait, p)
+	bytes.mu.Unlock()
+	return p
+}
+
+// take waits for n places and for bytes; it fails when ctx ends. Only one goroutine may wait at a time.
+func (p *places) take(ctx context.Context, n int) error {
+	for !p.tryTake(n) {
+		select {
+		case <-p.wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (p *places) tryTake(n int) bool {
+	if !p.bytes.below() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken+n > p.size || p.settling > p.size {
+		return false
+	}
+	p.taken += n
+	return true
+}
+
+// keep counts the bytes of a delivery that came.
+func (p *places) keep(size int64) {
+	p.bytes.mu.Lock()
+	p.bytes.held += size
+	p.bytes.mu.Unlock()
+}
+
+// free gives back n places that no delivery came to fill, or whose delivery is gone.
+func (p *places) free(n int) {
+	if n == 0 {
+		return
+	}
+	p.mu.Lock()
+	p.taken -= n
+	p.mu.Unlock()
+	p.nudge()
+}
+
+// settle turns a place into a verdict under way.
+func (p *places) settle() {
+	p.mu.Lock()
+	p.taken--
+	p.settling++
+	p.mu.Unlock()
+	p.nudge()
+}
+
+// settled ends a verdict's way, and with it the life of a delivery of that many bytes.
+func (p *places) settled(size int64) {
+	p.mu.Lock()
+	p.settling--
+	p.mu.Unlock()
+	p.nudge()
+	p.bytes.release(size)
+}
+
+// busy is how many deliveries and polls hold places.
+func (p *places) busy() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}
+
+func (p *places) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *budget) below() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held < b.limit
+}
+
+func (b *budget) release(size int64) {
+	b.mu.Lock()
+	was := b.held >= b.limit
+	b.held -= size
+	wake := was && b.held < b.limit
+	waiting := b.wait
+	b.mu.Unlock()
+	if wake {
+		for _, p := range waiting {
+			p.nudge()
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package godwit
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+// pollGrace is how much longer than its own wait a poll may take before the watchdog ends it.
+const pollGrace = 15 * time.Second
+
+// pollAgain spaces the polls of a service that answers errors.
+var pollAgain = backoff.Curve{First: 500 * time.Millisecond, Max: 30 * time.Second}
+
+// pollers ask the service for messages. There is always one; others join while polls come back full and places are
+// free, and leave when one does not. So an idle channel costs one long poll, whatever its concurrency.
+type pollers struct {
+	s  *session
+	wg sync.WaitGroup
+
+	mu     sync.Mutex
+	n      int
+	failed int // polls failed in a row
+}
+
+func (s *session) poll() *pollers {
+	p := &pollers{s: s, n: 1}
+	p.wg.Go(p.first)
+	return p
+}
+
+// first is the poller that never leaves before the session does.
+func (p *pollers) first() {
+	var buf []driver.Delivery
+	for p.s.polls.Err() == nil {
+		p.s.guard(func() {
+			for p.s.places.take(p.s.polls, p.s.batch()) == nil {
+				p.once(&buf)
+			}
+		})
+	}
+}
+
+// join adds a poller while that is worth it.
+func (p *pollers) join() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n >= max(1, p.s.lim.Polls) || !p.s.places.tryTake(p.s.batch()) {
+		return
+	}
+	p.n++
+	p.wg.Go(func() {
+		defer p.left()
+		var buf []driver.Delivery
+		p.s.guard(func() {
+			for p.once(&buf) && p.s.polls.Err() == nil && p.s.places.tryTake(p.s.batch()) {
+			}
+		})
+	})
+}
+
+func (p *pollers) left() {
+	p.mu.Lock()
+	p.n--
+	p.mu.Unlock()
+}
+
+// once makes one poll with the places its caller has taken, and says whether it came back full.
+func (p *pollers) once(buf *[]driver.Delivery) (full bool) {
+	s, want := p.s, p.s.batch()
+	free := want
+	defer func() { s.places.free(free) }()
+	got, err := p.receive(want, (*buf)[:0])
+	free = want - len(got)
+	full = len(got) >= want
+	if full {
+		p.join()
+	}
+	s.accept(got)
+	clear(got)
+	*buf = got
+	switch {
+	case s.polls.Err() != nil:
+		return false
+	case err != nil:
+		p.backOff(err)
+		return false
+	}
+	p.recovered()
+	if len(got) == 0 && s.running.Load() == 0 {
+		s.c.state.to(Idle)
+	}
+	return full
+}
+
+// receive polls the service, under the eyes of the watchdog.
+func (p *pollers) receive(want int, into []driver.Delivery) ([]driver.Delivery, error) {
+	s := p.s
+	ctx, cancel := context.WithTimeoutCause(s.polls, max(s.c.o.WaitTime, 0)+pollGrace, errStalled)
+	defer cancel()
+	s.health.polling()
+	got, err := s.recv.Receive(ctx, want, into)
+	s.count.polls.Add(1)
+	if context.Cause(ctx) == errStalled && len(got) == 0 {
+		err = &driver.Error{Class: driver.Transient, Err: errStalled}
+	}
+	s.health.polled(err)
+	return got, err
+}
+
+var errStalled = fmt.Errorf("the poll was not answered within its wait and %v", pollGrace)
+
+func (p *pollers) backOff(err error) {
+	p.mu.Lock()
+	p.failed++
+	wait := pollAgain.Jittered(p.failed)
+	p.mu.Unlock()
+	s := p.s
+	err = &Error{Op: "receive", Channel: s.c.name, Err: err}
+	s.c.log.Warn("receiving failed, trying again", "error", err, "in", wait)
+	s.observe(func() {
+		if f := s.c.o.Hooks.ReceiveFailed; f != nil {
+			f(err)
+		}
+	})
+	_ = backoff.Sleep(s.polls, wait) // ends early when the session does, and the caller looks at that
+}
+
+func (p *pollers) recovered() {
+	p.mu.Lock()
+	p.failed = 0
+	p.mu.Unlock()
+}
+
+// batch is what one poll asks for.
+func (s *session) batch() int {
+	n := min(s.lim.Batch, max(s.lim.Window, 1))
+	if s.c.o.BatchSize > 0 {
+		n = min(n, s.c.o.BatchSize)
+	}
+	return n
+}

@@ -1,0 +1,52 @@
+package godwit
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Report is what a consumer did from its start to its end.
+type Report struct {
+	Received     int64 // deliveries, redeliveries included
+	Handled      int64 // finished after Done; those of Drop are among them
+	Dropped      int64
+	Retried      int64
+	Rejected     int64 // copied to the dead letters
+	GivenBack    int64 // untouched, or cancelled by shutdown
+	TimedOut     int64
+	Abandoned    int64 // handlers that did not return when their time was up
+	LeaseLost    int64
+	Unsettled    int64 // verdicts the service did not take: the messages come again
+	Polls        int64
+	Took         time.Duration
+	StillRunning int // handlers that had not returned when Run did
+}
+
+// counters are a Report in the making.
+type counters struct {
+	received, handled, dropped, retried, rejected, released atomic.Int64
+	timeouts, abandoned, lost, unsettled, polls, running    atomic.Int64
+}
+
+func (c *counters) settled(a driver.Action) {
+	switch a {
+	case driver.Done:
+		c.handled.Add(1)
+	case driver.Retry:
+		c.retried.Add(1)
+	case driver.Reject:
+		c.rejected.Add(1)
+	case driver.Release:
+		c.released.Add(1)
+	}
+}
+
+func (c *counters) report() Report {
+	return Report{
+		Received: c.received.Load(), Handled: c.handled.Load(), Dropped: c.dropped.Load(), Retried: c.retried.Load(),
+		Rejected: c.rejected.Load(), GivenBack: c.released.Load(), TimedOut: c.timeouts.Load(),
+		Abandoned: c.abandoned.Load(), LeaseLost: c.lost.Load(), Unsettled: c.unsettled.Load(), Polls: c.polls.Load(), StillRunning: int(c.running.Load()),
+	}
+}

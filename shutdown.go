@@ -1,0 +1,84 @@
+package godwit
+
+import (
+	"context"
+	"time"
+)
+
+// shutdownReserve is the part of a shutdown's budget that is kept for giving back and flushing, half of a short one.
+const shutdownReserve = 5 * time.Second
+
+// shutdown ends a session within the budget: what has not started is given back at once, running handlers may finish
+// until only the reserve is left, then they are cancelled and given back; verdicts are flushed; the receiver closed.
+func (s *session) shutdown(p *pollers) error {
+	budget := s.c.o.ShutdownTimeout
+	end := time.Now().Add(budget)
+	reserve := min(shutdownReserve, budget/2)
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	s.c.state.to(Exiting)
+
+	for _, head := range s.bus.shut(s) {
+		s.giveBackWaiting(head)
+	}
+	s.giveBackHeld()
+
+	drain, cancelDrain := context.WithDeadline(ctx, end.Add(-reserve))
+	s.untilQuiet(drain)
+	cancelDrain()
+	if s.running.Load() > 0 {
+		s.keeper.interruptAll(ErrShutdown)
+		grace, cancelGrace := context.WithDeadline(ctx, end.Add(-reserve/2))
+		s.untilQuiet(grace)
+		cancelGrace()
+		s.surrender()
+	}
+	polled := waitFor(ctx, p.wg.Wait) // what an open poll still brings is given back by accept
+	s.giveBackHeld()
+	s.settler.Close(ctx)
+	s.keeper.close()
+	if !polled {
+		return &Error{Op: "shutdown", Channel: s.c.name, Err: errStalled}
+	}
+	return s.recv.Close(ctx)
+}
+
+// untilQuiet waits until no handler runs, or ctx ends.
+func (s *session) untilQuiet(ctx context.Context) {
+	for s.running.Load() > 0 {
+		select {
+		case <-s.quiet:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// surrender gives back what handlers that do not return hold, and counts on nobody to wait for them.
+func (s *session) surrender() {
+	for _, d := range s.keeper.remaining() {
+		if d.claim() {
+			s.giveBack(d)
+		}
+		if d.worker != nil {
+			d.worker.replaced.Store(true)
+			d.worker.gone()
+			s.count.running.Add(1)
+		}
+	}
+}
+
+// waitFor waits for f to return, or for ctx to end, and says which it was.
+func waitFor(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

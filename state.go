@@ -1,0 +1,91 @@
+package godwit
+
+import (
+	"sync"
+	"time"
+)
+
+// State is where a consumer is in its life.
+type State uint8
+
+const (
+	Initializing State = iota // being constructed: checking and provisioning
+	Initialized               // ready to run
+	Listening                 // polling, nothing in hand
+	Processing                // has deliveries in hand; at least one handler runs
+	Idle                      // the last poll came back empty
+	Exiting                   // gives back, drains, flushes
+	Exited                    // for good
+)
+
+// String is the state's name.
+func (s State) String() string {
+	names := [...]string{"Initializing", "Initialized", "Listening", "Processing", "Idle", "Exiting", "Exited"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "unknown state"
+}
+
+// transitions is the one table of what may follow what.
+var transitions = [...][]State{
+	Initializing: {Initialized, Exited},
+	Initialized:  {Listening, Exiting},
+	Listening:    {Processing, Idle, Exiting},
+	Processing:   {Listening, Exiting},
+	Idle:         {Listening, Exiting},
+	Exiting:      {Exited},
+	Exited:       nil,
+}
+
+// machine holds a state and tells each edge to an observer, one after another and in order, whoever moves it.
+type machine struct {
+	observe func(from, to State) // nil: nobody looks
+
+	mu      sync.Mutex
+	state   State
+	since   time.Time
+	edges   [][2]State // not yet told
+	telling bool       // one goroutine tells; the others leave their edges to it
+}
+
+// to moves along an edge of the table and says whether there was one.
+func (m *machine) to(next State) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !follows(m.state, next) {
+		return false
+	}
+	m.edges = append(m.edges, [2]State{m.state, next})
+	m.state, m.since = next, time.Now()
+	if m.telling {
+		return true
+	}
+	m.telling = true
+	for len(m.edges) > 0 {
+		e := m.edges[0]
+		m.edges = m.edges[1:]
+		if m.observe != nil {
+			m.mu.Unlock()
+			m.observe(e[0], e[1])
+			m.mu.Lock()
+		}
+	}
+	m.telling = false
+	return true
+}
+
+func (m *machine) now() (State, time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state, m.since
+}
+
+func follows(from, to State) bool {
+	for _, s := range transitions[from] {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}

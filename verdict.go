@@ -1,0 +1,102 @@
+package godwit
+
+import (
+	"errors"
+	"time"
+
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+// Verdict says what becomes of a delivery. The zero Verdict is Done.
+type Verdict struct {
+	Action Action
+	After  time.Duration // Retry: how long until the next attempt
+}
+
+// Action is the what of a Verdict.
+type Action uint8
+
+const (
+	Done   Action = iota // handled: it is deleted, or marked finished
+	Retry                // it comes back after Verdict.After
+	Reject               // it is copied to the channel's dead letters with the reason, then finished
+	Drop                 // it is finished unhandled, on purpose
+	Stop                 // it is given back, and the consumer ends with the error
+)
+
+// String is the action's name in lower case.
+func (a Action) String() string {
+	names := [...]string{"done", "retry", "reject", "drop", "stop"}
+	if int(a) < len(names) {
+		return names[a]
+	}
+	return "unknown action"
+}
+
+// Policy decides on a delivery whose handler returned err, which is not nil. It may be called by many workers at once.
+// It is not asked when the processing timeout ended the handler (that is always Reject), when the lease was lost, or
+// when shutdown cancelled it (that is given back untouched).
+type Policy func(d *Delivery, err error) Verdict
+
+// Backoff is how long to wait after attempt number n, which is at least 1, has failed.
+type Backoff func(n int) time.Duration
+
+// Exponential waits first, doubling each time up to longest, and draws evenly below that (full jitter).
+func Exponential(first, longest time.Duration) Backoff {
+	return backoff.Curve{First: first, Max: longest}.Jittered
+}
+
+// Constant waits d each time.
+func Constant(d time.Duration) Backoff { return func(int) time.Duration { return d } }
+
+// Schedule waits what is listed, then the last of it again and again. An empty schedule does not wait.
+func Schedule(waits ...time.Duration) Backoff {
+	return func(n int) time.Duration {
+		if len(waits) == 0 {
+			return 0
+		}
+		return waits[min(max(n, 1), len(waits))-1]
+	}
+}
+
+// RetryPolicy tries maxAttempts times, waiting by the backoff in between, then rejects. It follows the marks of
+// [Permanent], [RetryAfter] and [Fatal]. It is the policy of a consumer that names none of its own.
+func RetryPolicy(maxAttempts int, wait Backoff) Policy {
+	return func(d *Delivery, err error) Verdict {
+		m := markOf(err)
+		switch {
+		case m.kind == markFatal:
+			return Verdict{Action: Stop}
+		case m.kind == markPermanent, d.Attempt >= maxAttempts:
+			return Verdict{Action: Reject}
+		case m.kind == markRetry:
+			return Verdict{Action: Retry, After: m.after}
+		}
+		return Verdict{Action: Retry, After: wait(d.Attempt)}
+	}
+}
+
+// Kinds of death, as dead letters and reports name them.
+const (
+	kindExhausted   = "exhausted"
+	kindPermanent   = "permanent"
+	kindRejected    = "rejected"
+	kindTimeout     = "timeout"
+	kindUndecodable = "undecodable"
+	kindPanic       = "panic"
+)
+
+func kindOf(err error, attempt, maxAttempts int) string {
+	var p *PanicError
+	switch {
+	case errors.Is(err, ErrProcessingTimeout):
+		return kindTimeout
+	case markOf(err).kind == markPermanent:
+		return kindPermanent
+	case attempt >= maxAttempts && errors.As(err, &p):
+		return kindPanic
+	case attempt >= maxAttempts:
+		return kindExhausted
+	}
+	return kindRejected
+}

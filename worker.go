@@ -1,0 +1,212 @@
+package godwit
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pool is the workers that one or more sessions share.
+type pool struct {
+	bus *bus
+	wg  sync.WaitGroup // workers that are not given up
+}
+
+// worker runs one handler at a time.
+type worker struct {
+	pool     *pool
+	goid     string // as runtime.Stack prints it
+	leave    sync.Once
+	replaced atomic.Bool // another works in its place: it goes home when its handler returns
+}
+
+func (p *pool) start(n int) {
+	for range n {
+		p.wg.Add(1)
+		go (&worker{pool: p}).loop()
+	}
+}
+
+// replace lets another worker take the place of one whose handler does not return.
+func (p *pool) replace(w *worker) {
+	if !w.replaced.Swap(true) {
+		p.start(1)
+		w.gone()
+	}
+}
+
+// gone says that nobody need wait for this worker any more.
+func (w *worker) gone() { w.leave.Do(w.pool.wg.Done) }
+
+func (w *worker) loop() {
+	defer w.gone()
+	w.goid = goroutine()
+	for !w.replaced.Load() {
+		d := w.pool.bus.pop(context.Background())
+		if d == nil {
+			return
+		}
+		if d.in.start(d) {
+			d.in.work(w, d)
+		}
+	}
+}
+
+// work runs the handler of a started delivery and concludes it.
+func (s *session) work(w *worker, d *Delivery) {
+	begun := time.Now()
+	ctx, cancel := context.WithCancelCause(s.base)
+	d.ctx = handlerContext{ctx, begun.Add(s.c.o.ProcessingTimeout)}
+	d.worker = w
+	s.keeper.started(d, cancel, d.ctx.deadline)
+	s.observe(func() {
+		if f := s.c.o.Hooks.Started; f != nil {
+			f(d)
+		}
+	})
+	err := s.call(d)
+	if late := s.keeper.ended(d); late {
+		s.health.returned(d)
+	}
+	cause := context.Cause(ctx)
+	cancel(nil)
+
+	chosen := d.choice.Swap(s.sealed)
+	if !d.claim() {
+		return // given up meanwhile: its verdict is already on its way
+	}
+	v, untouched, reason := s.decide(d, chosen, cause, err)
+	s.observe(func() {
+		if f := s.c.o.Hooks.Ended; f != nil {
+			f(d, v, err, time.Since(begun))
+		}
+	})
+	if untouched {
+		s.giveBack(d)
+		return
+	}
+	s.conclude(d, v, reason)
+}
+
+// decide turns what a handler did into a verdict, or into giving the delivery back untouched.
+func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdict, untouched bool, reason error) {
+	switch {
+	case chosen != nil:
+		return chosen.verdict, chosen.release, chosen.reason
+	case err == nil:
+		return Verdict{Action: Done}, false, nil
+	case cause == ErrProcessingTimeout:
+		return Verdict{Action: Reject}, false, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
+	case cause == ErrShutdown:
+		return Verdict{}, true, nil
+	}
+	if d.first.IsZero() {
+		d.first = time.Now()
+	}
+	v = s.ask(d, err)
+	if v.Action == Retry {
+		s.observe(func() {
+			if f := s.c.o.Hooks.Retried; f != nil {
+				f(d, v.After, err)
+			}
+		})
+	}
+	return v, false, err
+}
+
+// ask asks the policy; one that panics has decided nothing, and the default decides.
+func (s *session) ask(d *Delivery, err error) (v Verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.fault(newPanicError(p))
+			v = RetryPolicy(s.c.o.MaxAttempts, s.c.o.Backoff)(d, err)
+		}
+	}()
+	return s.c.policy(d, err)
+}
+
+// call runs the handler; a panic is an error with a stack.
+func (s *session) call(d *Delivery) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = newPanicError(p)
+		}
+	}()
+	return s.handler(&d.ctx, d)
+}
+
+// timedOut is told by the keeper when a handler's time is up and its context cancelled.
+func (s *session) timedOut(d *Delivery) {
+	s.count.timeouts.Add(1)
+	s.observe(func() {
+		if f := s.c.o.Hooks.TimedOut; f != nil {
+			f(d)
+		}
+	})
+}
+
+// stuck is told by the keeper when a handler ignores its cancelled context: its worker is replaced. Where order is
+// kept, its lane and lease stay held until it returns; elsewhere it is dead-lettered now.
+func (s *session) stuck(d *Delivery) {
+	stack := d.worker.stack()
+	n := s.health.abandon(d, stack)
+	if n == 0 {
+		return // it has just returned
+	}
+	s.count.abandoned.Add(1)
+	s.observe(func() {
+		if f := s.c.o.Hooks.Abandoned; f != nil {
+			f(d, stack)
+		}
+	})
+	if n > s.c.o.MaxAbandoned {
+		s.fail(&Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrAbandoned})
+		return
+	}
+	s.pool.replace(d.worker)
+	if d.lane == 0 && d.claim() {
+		s.conclude(d, Verdict{Action: Reject}, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout})
+	}
+}
+
+// leaseLost is told by the keeper when a delivery is ours no more.
+func (s *session) leaseLost(d *Delivery) {
+	if d.lost.Swap(true) {
+		return
+	}
+	s.keeper.interrupt(d, ErrLeaseLost)
+	s.lostLease(d)
+}
+
+func (s *session) lostLease(d *Delivery) {
+	s.count.lost.Add(1)
+	s.observe(func() {
+		if f := s.c.o.Hooks.LeaseLost; f != nil {
+			f(d)
+		}
+	})
+}
+
+// goroutine is the name of the calling goroutine in a stack dump, such as "goroutine 42 ".
+func goroutine() string {
+	var buf [64]byte
+	head := string(buf[:runtime.Stack(buf[:], false)])
+	name, _, _ := strings.Cut(head, "[")
+	return name
+}
+
+// stack is where the worker's goroutine is now. It stops the world for a moment, which is why only handlers that are
+// given up are looked at.
+func (w *worker) stack() []byte {
+	buf := make([]byte, 1<<20)
+	for _, one := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+		if bytes.HasPrefix(one, []byte(w.goid)) {
+			return bytes.Clone(one)
+		}
+	}
+	return nil
+}
