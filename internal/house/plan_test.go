@@ -10,8 +10,10 @@ type room struct {
 
 // Third-party code, by the name it has in the plan.
 const (
-	cobra = "github.com/spf13/cobra"
-	xterm = "golang.org/x/term"
+	awsSDK = "github.com/aws/aws-sdk-go-v2"
+	smithy = "github.com/aws/smithy-go"
+	cobra  = "github.com/spf13/cobra"
+	xterm  = "golang.org/x/term"
 )
 
 // plan is the whole house. Who adds a package adds its line here, and asks whether the direction is right:
@@ -20,14 +22,20 @@ const (
 var plan = []room{
 	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
+	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},
+	{path: "internal/batch"},
+	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
 
 	{path: "localaws/clock"},
 	{path: "localaws/random"},
+	{path: "localaws/sns", ours: []string{"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},
 	{path: "localaws/sns/jsontext"},
+	{path: "localaws/sqs", ours: []string{"localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"}},
+	{path: "localaws/sqs/queue", ours: []string{"localaws/clock", "localaws/random", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}},
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
