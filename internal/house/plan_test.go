@@ -25,7 +25,7 @@ var plan = []room{
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},
-	{path: "internal/batch"},
+	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
 
