@@ -61,12 +61,17 @@ func (l *ledger) failures(number int) int {
 	return 0
 }
 
-// isOpen says whether an order was sent and has come to no end.
-func (l *ledger) isOpen(number int) bool {
+// openAmong counts the distinct orders among numbers that were sent and have come to no end.
+func (l *ledger) openAmong(numbers []int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.orders[number]
-	return e != nil && e.isOpen()
+	open := map[int]bool{}
+	for _, n := range numbers {
+		if e := l.orders[n]; e != nil && e.isOpen() {
+			open[n] = true
+		}
+	}
+	return len(open)
 }
 
 func (l *ledger) counts() counts {

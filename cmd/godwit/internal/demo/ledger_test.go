@@ -34,18 +34,27 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func TestLedgerOfOneOrder(t *testing.T) {
+func TestFailures(t *testing.T) {
 	l := newLedger()
-	if l.isOpen(1) || l.failures(1) != 0 {
-		t.Error("an order nobody sent is open or has failed")
+	if got := l.failures(1); got != 0 {
+		t.Errorf("an order nobody knows: %d failures", got)
 	}
-	l.sent(1)
 	l.failed(1)
-	if !l.isOpen(1) || l.failures(1) != 1 {
-		t.Errorf("sent and failed once: open %v, failures %d", l.isOpen(1), l.failures(1))
+	l.failed(1)
+	if got := l.failures(1); got != 2 {
+		t.Errorf("failed twice: %d failures", got)
 	}
-	l.dead(1)
-	if l.isOpen(1) {
-		t.Error("a dead order is open")
+}
+
+// Of what still lies in the queue, only what has come to no end is left over; a copy of it counts once.
+func TestOpenAmong(t *testing.T) {
+	l := newLedger()
+	for n := range 5 {
+		l.sent(n)
+	}
+	l.handled(1)
+	l.dead(2)
+	if got := l.openAmong([]int{0, 0, 1, 2, 3, 9}); got != 2 {
+		t.Errorf("open among them: %d, want 2 (orders 0 and 3)", got)
 	}
 }
