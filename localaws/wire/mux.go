@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -190,7 +191,7 @@ func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
 		out, err = run()
 	}
 	switch {
-	case err == ErrDrop:
+	case errors.Is(err, ErrDrop):
 		panic(http.ErrAbortHandler)
 	case err != nil:
 		a.fail(asError(err))

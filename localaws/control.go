@@ -1,0 +1,166 @@
+package localaws
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Request is a call as a control sees it.
+type Request struct {
+	wire.Call
+	Input any // the action's input, a pointer: *sqs.SendMessageInput
+}
+
+// Outcome is what a control wants of a call. The zero Outcome leaves it alone.
+// Before it takes effect, in this order: Delay, then Drop or Err. After it took
+// effect: DelayAfter, then DropAfter or ErrAfter, which make a response that was
+// lost.
+type Outcome struct {
+	Delay time.Duration // of the server's clock, before anything
+	Err   *wire.Error   // answered instead of taking effect
+	Drop  bool          // the connection breaks; nothing took effect
+
+	DelayAfter time.Duration
+	ErrAfter   *wire.Error // answered although it took effect
+	DropAfter  bool        // the connection breaks although it took effect
+
+	// FailEntries decides over single entries of a batch call, by their ids,
+	// before they take effect; nil leaves an entry alone.
+	FailEntries func(id string) *wire.Error
+}
+
+func (o *Outcome) zero() bool {
+	return o.Delay == 0 && o.Err == nil && !o.Drop && o.DelayAfter == 0 && o.ErrAfter == nil && !o.DropAfter && o.FailEntries == nil
+}
+
+// control is one function that watches calls.
+type control struct {
+	pattern string
+	f       func(context.Context, *Request) Outcome
+	once    bool
+}
+
+// controls are those in force. The first that decides a call decides it alone.
+type controls struct {
+	mu  sync.RWMutex
+	all []*control
+}
+
+// Control calls f at every call of an action, "sqs.SendMessage", of a service,
+// "sqs.*", or at all, "*". The first control whose Outcome is not zero decides;
+// those after it do not see the call. f is called concurrently, in the calls'
+// goroutines, and may block until its context ends.
+func (s *Server) Control(action string, f func(context.Context, *Request) Outcome) (remove func()) {
+	return s.controls.add(&control{pattern: action, f: f})
+}
+
+// ControlOnce is Control until f has decided one call.
+func (s *Server) ControlOnce(action string, f func(context.Context, *Request) Outcome) (remove func()) {
+	return s.controls.add(&control{pattern: action, f: f, once: true})
+}
+
+func (c *controls) add(one *control) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(slices.Clip(c.all), one)
+	return func() { c.remove(one) }
+}
+
+// remove reports whether the control was there: of two calls that a ControlOnce
+// would decide, one gets it.
+func (c *controls) remove(one *control) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.all, one)
+	if i < 0 {
+		return false
+	}
+	c.all = slices.Delete(slices.Clone(c.all), i, i+1)
+	return true
+}
+
+func (c *controls) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = nil
+}
+
+func (c *controls) decide(ctx context.Context, r *Request) Outcome {
+	c.mu.RLock()
+	all := c.all
+	c.mu.RUnlock()
+	for _, one := range all {
+		if !one.matches(r) {
+			continue
+		}
+		o := one.f(ctx, r)
+		if o.zero() || one.once && !c.remove(one) {
+			continue
+		}
+		return o
+	}
+	return Outcome{}
+}
+
+func (c *control) matches(r *Request) bool {
+	if c.pattern == "*" {
+		return true
+	}
+	service, action, _ := strings.Cut(c.pattern, ".")
+	return service == r.Service && (action == "*" || action == r.Action)
+}
+
+// around stands around every call: it counts, and does what a control wants.
+func (s *Server) around(ctx context.Context, c *wire.Call, in any, run func() (any, error)) (any, error) {
+	s.calls.add(c.Service + "." + c.Action)
+	s.controls.mu.RLock()
+	watched := len(s.controls.all) > 0
+	s.controls.mu.RUnlock()
+	if !watched {
+		return run()
+	}
+	o := s.controls.decide(ctx, &Request{Call: *c, Input: in})
+	if err := s.pause(ctx, o.Delay); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Drop:
+		return nil, wire.ErrDrop
+	case o.Err != nil:
+		return nil, o.Err
+	}
+	c.FailEntry = o.FailEntries
+	out, err := run()
+	if late := s.pause(ctx, o.DelayAfter); late != nil {
+		return nil, late
+	}
+	switch {
+	case o.DropAfter:
+		return nil, wire.ErrDrop
+	case o.ErrAfter != nil:
+		return nil, o.ErrAfter
+	}
+	return out, err
+}
+
+// pause waits on the server's clock.
+func (s *Server) pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	over := make(chan struct{})
+	stop := s.clock.AfterFunc(d, func() { close(over) })
+	defer stop()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(wire.ErrDrop, ctx.Err())
+	}
+}

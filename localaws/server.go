@@ -1,0 +1,122 @@
+package localaws
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/random"
+	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Options are a Server's. The zero value is the default of each.
+type Options struct {
+	Account string       // twelve digits; "" means 000000000000
+	Region  string       // "" means us-east-1
+	Seed    uint64       // fixes everything random: ids, chaos
+	Logger  *slog.Logger // nil discards
+	// RealisticWaits keeps the waits of 60 s that AWS imposes: between two
+	// purges of a queue, and before the name of a deleted queue is free.
+	RealisticWaits bool
+}
+
+// Server is an AWS of one account and region. It is safe for concurrent use.
+type Server struct {
+	opts     Options
+	clock    *clock.Clock
+	sqs      *sqs.Service
+	mux      *wire.Mux
+	own      *http.ServeMux
+	controls controls
+	calls    calls
+
+	mu        sync.Mutex
+	closed    bool
+	listeners []*listener
+}
+
+// New returns a server, ready. nil options are the defaults.
+func New(o *Options) (*Server, error) {
+	s := &Server{clock: clock.New()}
+	if o != nil {
+		s.opts = *o
+	}
+	s.opts.Account = cmp.Or(s.opts.Account, "000000000000")
+	s.opts.Region = cmp.Or(s.opts.Region, "us-east-1")
+	if s.opts.Logger == nil {
+		s.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if !regexp.MustCompile(`^\d{12}$`).MatchString(s.opts.Account) {
+		return nil, fmt.Errorf("localaws: Options.Account %q is not twelve digits", s.opts.Account)
+	}
+	if !regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d$`).MatchString(s.opts.Region) {
+		return nil, fmt.Errorf("localaws: Options.Region %q is not of the form us-east-1", s.opts.Region)
+	}
+	s.build()
+	return s, nil
+}
+
+func (s *Server) build() {
+	source := random.New(s.opts.Seed)
+	s.sqs = sqs.New(sqs.Options{
+		Clock: s.clock, Random: source, Account: s.opts.Account, Region: s.opts.Region,
+		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits,
+	})
+	s.mux = wire.NewMux(wire.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
+	}, s.sqs.Wire())
+	s.own = s.ownRoutes()
+}
+
+// SQS is the model of SQS: for looking without receiving, and for chaos.
+func (s *Server) SQS() *sqs.Service { return s.sqs }
+
+// Now is the server's time.
+func (s *Server) Now() time.Time { return s.clock.Now() }
+
+// Advance moves the server's clock by d. What became due has happened, in its
+// order, when it returns. Polls that it wakes answer in their own goroutines.
+func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
+
+// Reset empties the server: every resource, every control, every count. The
+// clock stays where it is.
+func (s *Server) Reset() {
+	s.controls.reset()
+	s.sqs.Reset()
+	s.calls.reset()
+}
+
+// Handler serves every service, and the server's own pages under /_localaws/.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isOwn(r.URL.Path) {
+			s.own.ServeHTTP(w, r)
+			return
+		}
+		s.mux.ServeHTTP(w, r)
+	})
+}
+
+// Close ends every poll that waits, closes what Listen opened, and returns when
+// nothing of the server runs any more. Calls in process still work afterwards,
+// but none waits.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	listeners := s.listeners
+	s.listeners = nil
+	s.mu.Unlock()
+	s.sqs.Close()
+	var first error
+	for _, l := range listeners {
+		first = cmp.Or(first, l.close())
+	}
+	s.clock.Close()
+	return first
+}

@@ -1,0 +1,256 @@
+package localaws_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// fixture is a server and the real client on it, in process.
+type fixture struct {
+	*testing.T
+	server *localaws.Server
+	client *sqs.Client
+	ctx    context.Context
+}
+
+func newFixture(t *testing.T, o *localaws.Options) *fixture {
+	t.Helper()
+	server, err := localaws.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return &fixture{T: t, server: server, client: client("http://aws", server.Transport()), ctx: t.Context()}
+}
+
+func client(endpoint string, transport http.RoundTripper) *sqs.Client {
+	return sqs.New(sqs.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
+		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""), RetryMaxAttempts: 1,
+	})
+}
+
+func (f *fixture) create(name string, attributes map[string]string) *string {
+	f.Helper()
+	out, err := f.client.CreateQueue(f.ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out.QueueUrl
+}
+
+func (f *fixture) send(url *string, body string) {
+	f.Helper()
+	if _, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) receive(url *string, wait int32) []types.Message {
+	f.Helper()
+	out, err := f.client.ReceiveMessage(f.ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: url, WaitTimeSeconds: wait, MaxNumberOfMessages: 10,
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out.Messages
+}
+
+func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		url := f.create("orders", map[string]string{"VisibilityTimeout": "60"})
+		go func() {
+			time.Sleep(7 * time.Second)
+			f.send(url, "one")
+		}()
+		began := time.Now()
+		got := f.receive(url, 20)
+		if waited := time.Since(began); len(got) != 1 || waited != 7*time.Second {
+			t.Fatalf("%d messages after %v, want one after 7s", len(got), waited)
+		}
+		if _, err := f.client.ChangeMessageVisibility(f.ctx, &sqs.ChangeMessageVisibilityInput{
+			QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle, VisibilityTimeout: 3}); err != nil {
+			t.Fatal(err)
+		}
+		began = time.Now()
+		got = f.receive(url, 20)
+		if waited := time.Since(began); len(got) != 1 || waited != 3*time.Second {
+			t.Fatalf("%d messages after %v, want one after 3s", len(got), waited)
+		}
+		if _, err := f.client.DeleteMessage(f.ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
+			t.Fatal(err)
+		}
+		began = time.Now()
+		if got = f.receive(url, 20); len(got) != 0 || time.Since(began) != 20*time.Second {
+			t.Fatalf("%d messages after %v, want none after 20s", len(got), time.Since(began))
+		}
+	})
+}
+
+func TestFourteenDaysOfLongPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		url := f.create("orders", nil)
+		end := time.Now().Add(14 * 24 * time.Hour)
+		for time.Now().Before(end) {
+			if got := f.receive(url, 20); len(got) != 0 {
+				t.Fatal("a message out of nowhere")
+			}
+		}
+		if n := f.server.Calls()["sqs.ReceiveMessage"]; n != 14*24*180 {
+			t.Errorf("%d receives, want %d", n, 14*24*180)
+		}
+	})
+}
+
+func TestACancelledPollTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		url := f.create("orders", nil)
+		ctx, cancel := context.WithCancel(f.ctx)
+		done := make(chan error)
+		go func() {
+			_, err := f.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 20})
+			done <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("the poll ended with %v", err)
+		}
+		f.send(url, "one")
+		if got := f.receive(url, 0); len(got) != 1 {
+			t.Errorf("%d messages left, want one", len(got))
+		}
+	})
+}
+
+func TestControlBeforeAndAfterEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		url := f.create("orders", nil)
+		body := "x"
+		for _, test := range []struct {
+			name    string
+			outcome localaws.Outcome
+			left    int
+		}{
+			{"dropped before", localaws.Outcome{Drop: true}, 0},
+			{"failed before", localaws.Outcome{Err: &wire.Error{Code: "RequestThrottled", Status: 503}}, 0},
+			{"response lost", localaws.Outcome{DropAfter: true}, 1},
+			{"failed after", localaws.Outcome{ErrAfter: &wire.Error{Code: "InternalError", Status: 500}}, 2},
+		} {
+			f.server.ControlOnce("sqs.SendMessage", func(context.Context, *localaws.Request) localaws.Outcome { return test.outcome })
+			if _, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}); err == nil {
+				t.Errorf("%s: the call succeeded", test.name)
+			}
+			if n := f.server.SQS().Queue("orders").Model().Stats().Visible; n != test.left {
+				t.Errorf("%s: %d messages, want %d", test.name, n, test.left)
+			}
+		}
+		began := time.Now()
+		f.server.ControlOnce("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: time.Second, DelayAfter: 2 * time.Second}
+		})
+		f.send(url, "slow")
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("the delayed call took %v, want 3s", took)
+		}
+	})
+}
+
+func TestFailEntries(t *testing.T) {
+	f := newFixture(t, nil)
+	url := f.create("orders", nil)
+	f.server.ControlOnce("sqs.SendMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+		return localaws.Outcome{FailEntries: func(id string) *wire.Error {
+			if id == "b" {
+				return &wire.Error{Code: "InternalError", Message: "no", Fault: true}
+			}
+			return nil
+		}}
+	})
+	out, err := f.client.SendMessageBatch(f.ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
+		{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Failed[0].Id != "b" || out.Failed[0].SenderFault {
+		t.Errorf("successful %v, failed %v", out.Successful, out.Failed)
+	}
+}
+
+func TestAdvanceEndsVisibility(t *testing.T) {
+	f := newFixture(t, nil)
+	url := f.create("orders", nil)
+	f.send(url, "one")
+	if got := f.receive(url, 0); len(got) != 1 {
+		t.Fatal("not received")
+	}
+	f.server.Advance(29 * time.Second)
+	if got := f.receive(url, 0); len(got) != 0 {
+		t.Error("visible a second early")
+	}
+	f.server.Advance(time.Second)
+	if got := f.receive(url, 0); len(got) != 1 {
+		t.Error("not visible after its time")
+	}
+}
+
+func TestOverASocket(t *testing.T) {
+	f := newFixture(t, nil)
+	addr, err := f.server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	f.client = client("http://"+addr.String(), transport)
+	url := f.create("orders", nil)
+	if want := "http://" + addr.String() + "/000000000000/orders"; *url != want {
+		t.Errorf("URL %s, want %s", *url, want)
+	}
+	got := make(chan []types.Message)
+	go func() { got <- f.receive(url, 20) }()
+	if err := f.server.SQS().Queue("orders").Model().Await(f.ctx, waiting(1)); err != nil {
+		t.Fatal(err)
+	}
+	f.send(url, "one")
+	if m := <-got; len(m) != 1 {
+		t.Errorf("%d messages", len(m))
+	}
+	go func() { got <- f.receive(url, 20) }()
+	if err := f.server.SQS().Queue("orders").Model().Await(f.ctx, waiting(1)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := f.server.Close(); err != nil {
+		t.Error(err)
+	}
+	if m := <-got; len(m) != 0 || time.Since(began) > 5*time.Second {
+		t.Errorf("close brought %d messages after %v", len(m), time.Since(began))
+	}
+}
+
+func waiting(n int) func(queue.Stats) bool {
+	return func(s queue.Stats) bool { return s.Waiters == n }
+}

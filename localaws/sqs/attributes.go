@@ -1,0 +1,209 @@
+package sqs
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// attribute is one attribute of a queue: how it is set and how it is shown.
+type attribute struct {
+	name string
+	fifo bool // FIFO queues only
+	// set reads a value; nil means that the attribute cannot be set.
+	set func(*settings, string) *wire.Error
+	// show writes the value; false means that it is not there.
+	show func(*Queue, *settings, queue.Stats) (string, bool)
+}
+
+// attributes lists all of them, in the order in which they are checked and
+// shown.
+func attributes() []attribute {
+	return []attribute{
+		{name: "QueueArn", show: func(q *Queue, _ *settings, _ queue.Stats) (string, bool) { return q.arn, true }},
+		count("ApproximateNumberOfMessages", func(s queue.Stats) int { return s.Visible }),
+		count("ApproximateNumberOfMessagesNotVisible", func(s queue.Stats) int { return s.InFlight }),
+		count("ApproximateNumberOfMessagesDelayed", func(s queue.Stats) int { return s.Delayed }),
+		moment("CreatedTimestamp", func(s *settings) int64 { return s.created.Unix() }),
+		moment("LastModifiedTimestamp", func(s *settings) int64 { return s.modified.Unix() }),
+		number("VisibilityTimeout", 0, 43_200, func(s *settings) *int { return &s.visibility }),
+		number("MaximumMessageSize", 1024, maxMessage, func(s *settings) *int { return &s.maxSize }),
+		number("MessageRetentionPeriod", 60, 1_209_600, func(s *settings) *int { return &s.retention }),
+		number("DelaySeconds", 0, 900, func(s *settings) *int { return &s.delay }),
+		number("ReceiveMessageWaitTimeSeconds", 0, 20, func(s *settings) *int { return &s.wait }),
+		{name: "Policy", set: setPolicy, show: showPolicy},
+		{name: "RedrivePolicy", set: setRedrive, show: showRedrive},
+		{name: "RedriveAllowPolicy", set: setRedriveAllow, show: showRedriveAllow},
+		{name: "FifoQueue", fifo: true, set: func(_ *settings, v string) *wire.Error { return setFIFO(v) }, show: showFIFO},
+		{name: "ContentBasedDeduplication", fifo: true, set: setContentDedup, show: fifoOnly(func(s *settings) string {
+			return strconv.FormatBool(s.contentDedup)
+		})},
+		choice("DeduplicationScope", func(s *settings) *string { return &s.dedupScope }, "messageGroup", "queue"),
+		choice("FifoThroughputLimit", func(s *settings) *string { return &s.throughputLimit }, "perMessageGroupId", "perQueue"),
+		{name: "KmsMasterKeyId", set: setKMSKey, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
+			return s.kmsKey, s.kmsKey != ""
+		}},
+		kmsReuse(),
+		{name: "SqsManagedSseEnabled", set: setManagedSSE, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
+			return strconv.FormatBool(s.managedSSE), true
+		}},
+	}
+}
+
+func findAttribute(name string) (attribute, bool) {
+	all := attributes()
+	i := slices.IndexFunc(all, func(a attribute) bool { return a.name == name })
+	if i < 0 {
+		return attribute{}, false
+	}
+	return all[i], true
+}
+
+func count(name string, of func(queue.Stats) int) attribute {
+	return attribute{name: name, show: func(_ *Queue, _ *settings, s queue.Stats) (string, bool) {
+		return strconv.Itoa(of(s)), true
+	}}
+}
+
+func moment(name string, of func(*settings) int64) attribute {
+	return attribute{name: name, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
+		return strconv.FormatInt(of(s), 10), true
+	}}
+}
+
+// number is an attribute of a whole number within bounds.
+func number(name string, low, high int, of func(*settings) *int) attribute {
+	return attribute{
+		name: name,
+		set: func(s *settings, v string) *wire.Error {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < low || n > high {
+				return invalidAttribute(name, "")
+			}
+			*of(s) = n
+			return nil
+		},
+		show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) { return strconv.Itoa(*of(s)), true },
+	}
+}
+
+func fifoOnly(text func(*settings) string) func(*Queue, *settings, queue.Stats) (string, bool) {
+	return func(q *Queue, s *settings, _ queue.Stats) (string, bool) { return text(s), q.fifo }
+}
+
+// choice is a FIFO queue's attribute of two words.
+func choice(name string, of func(*settings) *string, words ...string) attribute {
+	return attribute{
+		name: name, fifo: true,
+		set: func(s *settings, v string) *wire.Error {
+			if !slices.Contains(words, v) {
+				return invalidAttribute(name, "")
+			}
+			*of(s) = v
+			return nil
+		},
+		show: fifoOnly(func(s *settings) string { return *of(s) }),
+	}
+}
+
+func showFIFO(q *Queue, _ *settings, _ queue.Stats) (string, bool) { return "true", q.fifo }
+
+func setFIFO(v string) *wire.Error {
+	if v != "true" {
+		return invalidAttribute("FifoQueue", "Modifying queue type is not supported.")
+	}
+	return nil
+}
+
+func setContentDedup(s *settings, v string) *wire.Error {
+	on, err := readBool("ContentBasedDeduplication", v)
+	s.contentDedup = on
+	return err
+}
+
+// setKMSKey takes any key: whether it exists shows only when it is used. A KMS
+// key ends SQS's own encryption.
+func setKMSKey(s *settings, v string) *wire.Error {
+	s.kmsKey = v
+	if v != "" {
+		s.managedSSE = false
+	}
+	return nil
+}
+
+// kmsReuse is shown only where there is a key.
+func kmsReuse() attribute {
+	a := number("KmsDataKeyReusePeriodSeconds", 60, 86_400, func(s *settings) *int { return &s.kmsReuse })
+	text := a.show
+	a.show = func(q *Queue, s *settings, n queue.Stats) (string, bool) {
+		shown, _ := text(q, s, n)
+		return shown, s.kmsKey != ""
+	}
+	return a
+}
+
+func setManagedSSE(s *settings, v string) *wire.Error {
+	on, err := readBool("SqsManagedSseEnabled", v)
+	s.managedSSE = on
+	return err
+}
+
+func readBool(name, v string) (bool, *wire.Error) {
+	switch v {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	default:
+		return false, invalidAttribute(name, "")
+	}
+}
+
+// apply reads a request's attributes into settings and checks what depends on
+// more than one of them.
+func apply(s *settings, fifo bool, values map[string]string) *wire.Error {
+	for name := range values {
+		if a, known := findAttribute(name); !known || a.set == nil {
+			return unknownAttribute(name)
+		}
+	}
+	for _, a := range attributes() {
+		v, given := values[a.name]
+		if !given {
+			continue
+		}
+		if a.fifo && !fifo {
+			return notOfFIFO(a.name)
+		}
+		if err := a.set(s, v); err != nil {
+			return err
+		}
+	}
+	return s.consistent(values)
+}
+
+// notOfFIFO words the refusal of a FIFO queue's attribute on a standard queue.
+func notOfFIFO(name string) *wire.Error {
+	switch name {
+	case "FifoQueue", "ContentBasedDeduplication":
+		return unknownAttribute(name)
+	default:
+		return invalidAttributeName("You can specify the %s only when FifoQueue is set to true.", name)
+	}
+}
+
+func (s *settings) consistent(values map[string]string) *wire.Error {
+	if values["SqsManagedSseEnabled"] == "true" && values["KmsMasterKeyId"] != "" {
+		return invalidAttributeName("You can use one type of server-side encryption (SSE) at one time. " +
+			"You can either enable KMS SSE or SQS SSE.")
+	}
+	if values["SqsManagedSseEnabled"] == "true" {
+		s.kmsKey = ""
+	}
+	if s.throughputLimit == "perMessageGroupId" && s.dedupScope != "messageGroup" {
+		return invalidParameter("The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup")
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package sqs
+
+import (
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// maxEntries is the most entries of a batch.
+const maxEntries = 10
+
+// failedEntry is one entry of a batch that did not work.
+type failedEntry struct {
+	ID          string `json:"Id"`
+	SenderFault bool   `json:"SenderFault"`
+	Code        string `json:"Code"`
+	Message     string `json:"Message"`
+}
+
+func failed(id string, e *wire.Error) failedEntry {
+	return failedEntry{ID: id, SenderFault: !e.Fault, Code: e.QueryCode(), Message: e.Message}
+}
+
+// checkBatch holds the rules that a batch as a whole must keep. id gives the
+// entries' ids.
+func checkBatch(n int, id func(int) string) *wire.Error {
+	if n == 0 {
+		return refusal("EmptyBatchRequest", "There should be at least one batch entry in the request.")
+	}
+	if n > maxEntries {
+		return refusal("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxEntries, n)
+	}
+	for i := range n {
+		if len(id(i)) > 80 || !plainName(id(i)) {
+			return refusal("InvalidBatchEntryId",
+				"A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+		}
+		for j := range i {
+			if id(j) == id(i) {
+				return refusal("BatchEntryIdsNotDistinct", "Id %s repeated.", id(i))
+			}
+		}
+	}
+	return nil
+}
+
+// entryError makes an entry's failure of whatever an operation returned.
+func entryError(err error) *wire.Error {
+	if e, ok := err.(*wire.Error); ok {
+		return e
+	}
+	return &wire.Error{Code: "InternalError", Message: err.Error(), Fault: true}
+}

@@ -1,0 +1,110 @@
+package sqs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// simple is what the query protocol puts before most of SQS's own codes.
+const simple = "AWS.SimpleQueueService."
+
+// refusal is an error of SQS's model whose query code has the usual prefix.
+func refusal(code, format string, args ...any) *wire.Error {
+	return &wire.Error{Code: code, Query: simple + code, Message: fmt.Sprintf(format, args...)}
+}
+
+func noQueue() *wire.Error {
+	return &wire.Error{
+		Code: "QueueDoesNotExist", Query: simple + "NonExistentQueue",
+		Message:      "The specified queue does not exist.",
+		QueryMessage: "The specified queue does not exist for this wsdl version.",
+	}
+}
+
+func queueExists(attribute string) *wire.Error {
+	return &wire.Error{
+		Code: "QueueNameExists", Query: "QueueAlreadyExists",
+		Message: "A queue already exists with the same name and a different value for attribute " + attribute,
+	}
+}
+
+// The next three are not of SQS's model but of AWS's common frame, which names
+// them in a namespace of its own.
+
+func invalidParameter(format string, args ...any) *wire.Error {
+	return &wire.Error{
+		Code: "com.amazon.coral.service#InvalidParameterValueException", Query: "InvalidParameterValue",
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
+// invalidValue is the usual sentence about one parameter.
+func invalidValue(value any, parameter, reason string) *wire.Error {
+	return invalidParameter("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
+}
+
+func missing(parameter string) *wire.Error {
+	return &wire.Error{
+		Code: "com.amazon.coral.service#MissingRequiredParameterException", Query: "MissingParameter",
+		Message: fmt.Sprintf("The request must contain the parameter %s.", parameter),
+	}
+}
+
+func unknownAttribute(name string) *wire.Error {
+	return &wire.Error{Code: "InvalidAttributeName", Message: fmt.Sprintf("Unknown Attribute %s.", name)}
+}
+
+func invalidAttributeName(format string, args ...any) *wire.Error {
+	return &wire.Error{Code: "InvalidAttributeName", Message: fmt.Sprintf(format, args...)}
+}
+
+func invalidAttribute(name, reason string) *wire.Error {
+	text := fmt.Sprintf("Invalid value for the parameter %s.", name)
+	if reason != "" {
+		text += " Reason: " + reason
+	}
+	return &wire.Error{Code: "InvalidAttributeValue", Message: text}
+}
+
+func notFound(format string, args ...any) *wire.Error {
+	return &wire.Error{Code: "ResourceNotFoundException", Status: 404, Message: fmt.Sprintf(format, args...)}
+}
+
+// handleError words what the model says of a receipt handle.
+func handleError(err error, handle string, visibility int32) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, queue.ErrHandle):
+		return &wire.Error{
+			Code: "ReceiptHandleIsInvalid", Status: 404,
+			Message: fmt.Sprintf(`The input receipt handle "%s" is not a valid receipt handle.`, handle),
+		}
+	case errors.Is(err, queue.ErrExpired):
+		return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
+	case errors.Is(err, queue.ErrGone):
+		return invalidValue(handle, "ReceiptHandle",
+			"Message does not exist or is not available for visibility timeout change.")
+	case errors.Is(err, queue.ErrBeyond):
+		return invalidValue(visibility, "VisibilityTimeout",
+			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
+	default:
+		return modelError(err)
+	}
+}
+
+// modelError words what else the model says.
+func modelError(err error) error {
+	switch {
+	case errors.Is(err, queue.ErrDeleted):
+		return noQueue()
+	case errors.Is(err, queue.ErrOverLimit):
+		return &wire.Error{Code: "OverLimit", Status: 403,
+			Message: "The maximum number of in flight messages is reached."}
+	default:
+		return err
+	}
+}

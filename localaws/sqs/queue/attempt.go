@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrAttempt says that a receive cannot be repeated any more: one of its
+// messages was deleted, changed or became visible again.
+var ErrAttempt = errors.New("queue: the receive cannot be repeated")
+
+// attemptWindow is how long a FIFO queue knows a ReceiveRequestAttemptId again.
+const attemptWindow = 5 * time.Minute
+
+// attempt is a receive that may be repeated by its name.
+type attempt struct {
+	name  string
+	at    time.Duration
+	taken []taken
+}
+
+// taken is one message of an attempt as it was handed out.
+type taken struct {
+	it     *item
+	serial uint32
+}
+
+// attempt finds a receive by its name, nil if there was none lately.
+func (q *Queue) attempt(name string, now time.Duration) *attempt {
+	old := 0
+	for old < len(q.attemptAges) && q.attemptAges[old].at+attemptWindow <= now {
+		if a := q.attemptAges[old]; q.attempts[a.name] == a {
+			delete(q.attempts, a.name)
+		}
+		old++
+	}
+	q.attemptAges = q.attemptAges[old:]
+	return q.attempts[name]
+}
+
+func (q *Queue) rememberAttempt(t *taking) {
+	a := &attempt{name: t.r.Attempt, at: t.now}
+	for _, r := range t.got {
+		key, serial, _ := q.parseHandle(r.Handle)
+		a.taken = append(a.taken, taken{it: q.items[key], serial: serial})
+	}
+	q.attempts[a.name] = a
+	q.attemptAges = append(q.attemptAges, a)
+}
+
+// again hands out the same messages with the same handles, and starts their
+// visibility anew. It is no further receive.
+func (t *taking) again(a *attempt) error {
+	for _, k := range a.taken {
+		it := k.it
+		if t.q.items[it.key] != it || it.state != InFlight || it.serial != k.serial || it.receives[len(it.receives)-1].changed {
+			return ErrAttempt
+		}
+	}
+	d := t.r.Visibility
+	if d == Default {
+		d = t.config.Visibility
+	}
+	for _, k := range a.taken {
+		t.q.timed.remove(k.it)
+		k.it.due, k.it.latest = t.now+d, t.now
+		t.q.timed.push(k.it)
+		t.got = append(t.got, t.q.received(k.it))
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package queue
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// A handle is 24 bytes: the queue's stamp, the item's key, the number of the
+// receive and a checksum. In base64 that is 32 characters without padding, of
+// letters, digits, + and / only: Amazon's own Python client for large messages
+// cuts a handle at a hyphen.
+const handleBytes = 24
+
+func (q *Queue) handle(it *item) string {
+	var b [handleBytes]byte
+	binary.BigEndian.PutUint64(b[0:], q.stamp)
+	binary.BigEndian.PutUint64(b[8:], it.key^q.stamp)
+	binary.BigEndian.PutUint32(b[16:], it.serial)
+	binary.BigEndian.PutUint32(b[20:], crc32.ChecksumIEEE(b[:20]))
+	var text [32]byte
+	base64.StdEncoding.Encode(text[:], b[:])
+	return string(text[:])
+}
+
+// parseHandle reads a handle of this queue.
+func (q *Queue) parseHandle(text string) (key uint64, serial uint32, ok bool) {
+	var b [handleBytes]byte
+	if len(text) != 32 {
+		return 0, 0, false
+	}
+	n, err := base64.StdEncoding.Decode(b[:], []byte(text))
+	if err != nil || n != handleBytes || binary.BigEndian.Uint32(b[20:]) != crc32.ChecksumIEEE(b[:20]) ||
+		binary.BigEndian.Uint64(b[0:]) != q.stamp {
+		return 0, 0, false
+	}
+	serial = binary.BigEndian.Uint32(b[16:])
+	return binary.BigEndian.Uint64(b[8:]) ^ q.stamp, serial, serial > 0
+}

@@ -1,0 +1,74 @@
+package queue
+
+// heap is a binary heap of items that knows where each of them stands, so that
+// any can be removed.
+type heap struct {
+	items []*item
+	less  func(a, b *item) bool
+	at    func(*item) *int // where an item keeps its place, plus one; 0 is outside
+}
+
+func (h *heap) top() *item {
+	if len(h.items) == 0 {
+		return nil
+	}
+	return h.items[0]
+}
+
+func (h *heap) push(it *item) {
+	h.items = append(h.items, it)
+	h.up(len(h.items)-1, it)
+}
+
+// remove takes out an item that is in the heap.
+func (h *heap) remove(it *item) {
+	i := *h.at(it) - 1
+	last := len(h.items) - 1
+	moved := h.items[last]
+	h.items[last] = nil
+	h.items = h.items[:last]
+	*h.at(it) = 0
+	if i == last {
+		return
+	}
+	if i > 0 && h.less(moved, h.items[(i-1)/2]) {
+		h.up(i, moved)
+		return
+	}
+	h.down(i, moved)
+}
+
+func (h *heap) up(i int, it *item) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !h.less(it, h.items[parent]) {
+			break
+		}
+		h.put(i, h.items[parent])
+		i = parent
+	}
+	h.put(i, it)
+}
+
+func (h *heap) down(i int, it *item) {
+	for {
+		child := 2*i + 1
+		if child >= len(h.items) {
+			break
+		}
+		if child+1 < len(h.items) && h.less(h.items[child+1], h.items[child]) {
+			child++
+		}
+		if !h.less(h.items[child], it) {
+			break
+		}
+		h.put(i, h.items[child])
+		i = child
+	}
+	h.put(i, it)
+}
+
+func (h *heap) put(i int, it *item) {
+	h.items[i] = it
+	*h.at(it) = i + 1
+}

@@ -1,0 +1,141 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// View is a message as an onlooker sees it: nothing is received by looking.
+type View struct {
+	*Message
+	State    State
+	Until    time.Time // when its delay or visibility ends; zero where it is visible
+	Sent     time.Time
+	Count    int // receives in all, through redrives
+	Sequence string
+	Source   string    // ARN of the queue it is a dead letter of
+	Handle   string    // of the latest receive in this queue; "" where there was none
+	Receives []Receipt // the latest receives, oldest first
+}
+
+// Receipt is one receive in a message's history.
+type Receipt struct {
+	At time.Time
+	By string
+}
+
+// Lock is a FIFO group that messages are in flight of, so that no other of it
+// is received.
+type Lock struct {
+	Group    string
+	InFlight int
+	Behind   int // messages that wait for it
+}
+
+// Known is an entry of a FIFO queue's deduplication table.
+type Known struct {
+	Group     string // "" where the whole queue is the scope
+	Dedup     string
+	MessageID string
+	Until     time.Time
+}
+
+// Stats are the present counts.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp()
+	q.changed()
+	return q.stats()
+}
+
+// stats needs the lock.
+func (q *Queue) stats() Stats {
+	s := Stats{Visible: q.counts[Visible], Delayed: q.counts[Delayed], InFlight: q.counts[InFlight]}
+	for w := q.waiters.head; w != nil; w = w.link.next {
+		s.Waiters++
+	}
+	oldest := q.arrivals.head
+	if a := q.aged.top(); a != nil && (oldest == nil || a.sent < oldest.sent) {
+		oldest = a
+	}
+	if oldest != nil {
+		s.Oldest = q.now() - oldest.sent
+	}
+	return s
+}
+
+// Messages lists every message in order of arrival.
+func (q *Queue) Messages() []View {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp()
+	q.changed()
+	items := make([]*item, 0, len(q.items))
+	for _, it := range q.items {
+		items = append(items, it)
+	}
+	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.key, b.key) })
+	views := make([]View, len(items))
+	for i, it := range items {
+		views[i] = q.view(it)
+	}
+	return views
+}
+
+func (q *Queue) view(it *item) View {
+	at := q.opts.Clock.At
+	v := View{
+		Message: it.message, State: it.state, Sent: at(it.sent), Count: it.count,
+		Sequence: sequenceText(it.sequence), Source: it.source,
+	}
+	if it.state != Visible {
+		v.Until = at(it.due)
+	}
+	if it.serial > 0 {
+		v.Handle = q.handle(it)
+	}
+	for _, r := range it.receives {
+		v.Receives = append(v.Receives, Receipt{At: at(r.at), By: r.by})
+	}
+	return v
+}
+
+// Locks lists the locked groups of a FIFO queue by name.
+func (q *Queue) Locks() []Lock {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp()
+	q.changed()
+	var locks []Lock
+	for _, g := range q.groups {
+		if g.inFlight == 0 {
+			continue
+		}
+		l := Lock{Group: g.name, InFlight: g.inFlight}
+		for it := g.items.head; it != nil; it = it.order.next {
+			if it.state != InFlight {
+				l.Behind++
+			}
+		}
+		locks = append(locks, l)
+	}
+	slices.SortFunc(locks, func(a, b Lock) int { return cmp.Compare(a.Group, b.Group) })
+	return locks
+}
+
+// Dedup lists a FIFO queue's deduplication table, oldest first.
+func (q *Queue) Dedup() []Known {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dedup.find(dedupKey{}, q.now()) // forgets what is too old
+	var known []Known
+	for _, a := range q.dedup.ages[q.dedup.gone:] {
+		known = append(known, Known{
+			Group: a.key.group, Dedup: a.key.id, MessageID: a.message,
+			Until: q.opts.Clock.At(a.at + DedupWindow),
+		})
+	}
+	return known
+}

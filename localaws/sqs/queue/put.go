@@ -1,0 +1,91 @@
+package queue
+
+import (
+	"strconv"
+	"time"
+)
+
+// Default, as a delay or a visibility, means the queue's own.
+const Default time.Duration = -1
+
+// Put is one message on its way in.
+type Put struct {
+	Message *Message
+	Delay   time.Duration // Default means the queue's; a FIFO queue knows no other
+}
+
+// Accepted is what the sender learns. Of a duplicate it is the first one's.
+type Accepted struct {
+	ID        string
+	Sequence  string // of FIFO queues, else ""
+	Duplicate bool
+}
+
+// Put takes messages in, in their order. Pollers wake when all are in, so that
+// a batch is not received in crumbs.
+func (q *Queue) Put(puts ...Put) ([]Accepted, error) {
+	out := make([]Accepted, len(puts))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.deleted {
+		return nil, ErrDeleted
+	}
+	now := q.catchUp()
+	for i, p := range puts {
+		out[i] = q.accept(p, now)
+	}
+	q.changed()
+	return out, nil
+}
+
+func (q *Queue) accept(p Put, now time.Duration) Accepted {
+	c := q.config.Load()
+	it := &item{message: p.Message, sent: now}
+	answer := Accepted{ID: p.Message.ID}
+	if q.opts.FIFO {
+		key := dedupKey{id: p.Message.Dedup}
+		if c.DedupByGroup {
+			key.group = p.Message.Group
+		}
+		if a := q.dedup.find(key, now); a != nil {
+			return Accepted{ID: a.message, Sequence: sequenceText(a.sequence), Duplicate: true}
+		}
+		it.sequence = q.lastKey + 1
+		q.dedup.add(&accepted{key: key, at: now, message: p.Message.ID, sequence: it.sequence})
+		answer.Sequence = sequenceText(it.sequence)
+	}
+	delay := p.Delay
+	if delay == Default {
+		delay = c.Delay
+	}
+	q.arrivals.pushBack(it)
+	q.enter(it, delay, now)
+	return answer
+}
+
+// enter gives an item its key and its place among the ready or the delayed.
+func (q *Queue) enter(it *item, delay, now time.Duration) {
+	q.lastKey++
+	it.key = q.lastKey
+	q.items[it.key] = it
+	q.counts[it.state]++
+	if q.opts.FIFO {
+		it.group = q.groupOf(it.message.Group)
+		it.group.items.pushBack(it)
+	}
+	if delay > 0 {
+		q.hold(it, Delayed, now+delay)
+		return
+	}
+	q.makeReady(it)
+}
+
+// sequenceText writes a sequence number the way AWS's look: twenty digits that
+// grow, with gaps.
+func sequenceText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	const first, step = 849496460467696128, 256
+	return "18" + strconv.FormatUint(first+n*step, 10)
+}

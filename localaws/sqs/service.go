@@ -1,0 +1,184 @@
+package sqs
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/random"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Options are what a Service is made of. All but RealisticWaits and Logger are
+// required.
+type Options struct {
+	Clock   *clock.Clock
+	Random  *random.Source
+	Account string
+	Region  string
+	Logger  *slog.Logger // nil discards
+	// RealisticWaits keeps AWS's waits of 60 s: between two purges, and before a
+	// deleted queue's name can be used again.
+	RealisticWaits bool
+}
+
+// Service holds the queues of one account and region. It is safe for concurrent
+// use.
+type Service struct {
+	opts Options
+
+	mu      sync.RWMutex
+	queues  map[string]*Queue
+	deleted map[string]time.Duration // when, by name; only with RealisticWaits
+	closed  bool
+}
+
+// New returns a service without queues.
+func New(o Options) *Service {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{opts: o}
+	s.Reset()
+	return s
+}
+
+// Wire is the service as the wire sees it.
+func (s *Service) Wire() *wire.Service {
+	return &wire.Service{
+		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
+		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl",
+		Actions: []wire.Action{
+			wire.Op("CreateQueue", s.createQueue),
+			wire.Op("DeleteQueue", s.deleteQueue),
+			wire.Op("GetQueueUrl", s.getQueueURL),
+			wire.Op("GetQueueAttributes", s.getQueueAttributes),
+			wire.Op("SetQueueAttributes", s.setQueueAttributes),
+			wire.Op("SendMessage", s.sendMessage),
+			wire.Op("SendMessageBatch", s.sendMessageBatch),
+			wire.Op("ReceiveMessage", s.receiveMessage),
+			wire.Op("DeleteMessage", s.deleteMessage),
+			wire.Op("DeleteMessageBatch", s.deleteMessageBatch),
+			wire.Op("ChangeMessageVisibility", s.changeMessageVisibility),
+			wire.Op("ChangeMessageVisibilityBatch", s.changeMessageVisibilityBatch),
+		},
+	}
+}
+
+// Reset deletes every queue, and forgets that there were any.
+func (s *Service) Reset() {
+	s.mu.Lock()
+	old := s.queues
+	s.queues, s.deleted = map[string]*Queue{}, map[string]time.Duration{}
+	s.mu.Unlock()
+	for _, q := range old {
+		q.model.Delete()
+	}
+}
+
+// Close ends every poll that waits, and lets none wait any more.
+func (s *Service) Close() {
+	s.mu.Lock()
+	s.closed = true
+	queues := s.sorted()
+	s.mu.Unlock()
+	for _, q := range queues {
+		q.model.Close()
+	}
+}
+
+// Queue finds a queue by its name, its URL or its ARN; nil if there is none.
+func (s *Service) Queue(name string) *Queue {
+	name = name[strings.LastIndexAny(name, "/:")+1:]
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.queues[name]
+}
+
+// Queues lists the queues by name.
+func (s *Service) Queues() []*Queue {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sorted()
+}
+
+// sorted needs the lock.
+func (s *Service) sorted() []*Queue {
+	all := make([]*Queue, 0, len(s.queues))
+	for _, q := range s.queues {
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b *Queue) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// byURL finds the queue a request names. As on AWS only the URL's path counts;
+// besides, a bare name is taken, which some clients send.
+func (s *Service) byURL(url string) (*Queue, *wire.Error) {
+	if url == "" {
+		return nil, missing("QueueUrl")
+	}
+	rest, name := "", url
+	if slash := strings.LastIndexByte(url, '/'); slash >= 0 {
+		rest, name = url[:slash], url[slash+1:]
+		if account := rest[strings.LastIndexByte(rest, '/')+1:]; account != s.opts.Account {
+			return nil, noQueue()
+		}
+	}
+	s.mu.RLock()
+	q := s.queues[name]
+	s.mu.RUnlock()
+	if q == nil {
+		return nil, noQueue()
+	}
+	return q, nil
+}
+
+// byARN finds a queue by its ARN; nil if there is none.
+func (s *Service) byARN(arn string) *Queue {
+	name, ok := strings.CutPrefix(arn, s.arn(""))
+	if !ok {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.queues[name]
+}
+
+func (s *Service) arn(name string) string {
+	return fmt.Sprintf("arn:aws:sqs:%s:%s:%s", s.opts.Region, s.opts.Account, name)
+}
+
+func (s *Service) url(c *wire.Call, name string) string {
+	return c.BaseURL + "/" + s.opts.Account + "/" + name
+}
+
+// newQueue makes a queue that nobody knows yet.
+func (s *Service) newQueue(name string, set *settings) *Queue {
+	q := &Queue{name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}}
+	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
+	q.settings.Store(set)
+	q.model = queue.New(queue.Options{
+		ARN: q.arn, FIFO: q.fifo, Clock: s.opts.Clock, Random: s.opts.Random, Config: set.model(queue.Chaos{}),
+		DeadLetters: func() *queue.Queue { return s.deadLetters(q) },
+	})
+	return q
+}
+
+// deadLetters is where a queue's dead letters go; nil while that does not exist.
+func (s *Service) deadLetters(q *Queue) *queue.Queue {
+	redrive := q.settings.Load().redrive
+	if redrive == nil {
+		return nil
+	}
+	target := s.byARN(redrive.target)
+	if target == nil || target == q {
+		return nil
+	}
+	return target.model
+}

@@ -1,0 +1,222 @@
+package sqs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// statement is one statement of a policy.
+type statement struct {
+	Sid          string                      `json:"Sid,omitempty"`
+	Effect       string                      `json:"Effect"`
+	Principal    json.RawMessage             `json:"Principal,omitempty"`
+	NotPrincipal json.RawMessage             `json:"NotPrincipal,omitempty"`
+	Action       words                       `json:"Action,omitempty"`
+	NotAction    words                       `json:"NotAction,omitempty"`
+	Resource     words                       `json:"Resource,omitempty"`
+	NotResource  words                       `json:"NotResource,omitempty"`
+	Condition    map[string]map[string]words `json:"Condition,omitempty"`
+}
+
+// words are one text or a list of them: policies write both.
+type words []string
+
+func (w *words) UnmarshalJSON(b []byte) error {
+	var one any
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	list, ok := one.([]any)
+	if !ok {
+		list = []any{one}
+	}
+	*w = nil
+	for _, x := range list {
+		switch x.(type) {
+		case string, bool, float64:
+			*w = append(*w, fmt.Sprint(x))
+		default:
+			return fmt.Errorf("policy: %v is not a text", x)
+		}
+	}
+	return nil
+}
+
+func (w words) MarshalJSON() ([]byte, error) {
+	if len(w) == 1 {
+		return json.Marshal(w[0])
+	}
+	return json.Marshal([]string(w))
+}
+
+func (s *statement) valid() bool {
+	return (s.Effect == "Allow" || s.Effect == "Deny") &&
+		(len(s.Action) > 0 || len(s.NotAction) > 0) &&
+		(len(s.Principal) > 0 || len(s.NotPrincipal) > 0)
+}
+
+// request is who wants to do what, as a policy looks at it.
+type request struct {
+	service  string // principal "sns.amazonaws.com"
+	action   string // "sqs:SendMessage"
+	resource string // the queue's ARN
+	source   string // aws:SourceArn
+	account  string // aws:SourceAccount
+}
+
+// allows says whether a policy lets a request through; a Deny wins.
+func (p *policy) allows(r request) bool {
+	if p == nil {
+		return false
+	}
+	allowed := false
+	for i := range p.Statements {
+		s := &p.Statements[i]
+		if !s.matches(r) {
+			continue
+		}
+		if s.Effect == "Deny" {
+			return false
+		}
+		allowed = true
+	}
+	return allowed
+}
+
+func (s *statement) matches(r request) bool {
+	return s.matchesPrincipal(r) &&
+		matchesWords(s.Action, s.NotAction, r.action, true) &&
+		matchesWords(s.Resource, s.NotResource, r.resource, false) &&
+		s.holds(r)
+}
+
+func (s *statement) matchesPrincipal(r request) bool {
+	if len(s.NotPrincipal) > 0 {
+		return !names(s.NotPrincipal, r.service)
+	}
+	return names(s.Principal, r.service)
+}
+
+// names says whether a Principal element names a service: "*", or among
+// {"Service": …}, or {"AWS": "*"}, which is everybody.
+func names(element json.RawMessage, service string) bool {
+	var all string
+	if json.Unmarshal(element, &all) == nil {
+		return all == "*"
+	}
+	var kinds map[string]words
+	if json.Unmarshal(element, &kinds) != nil {
+		return false
+	}
+	for kind, values := range kinds {
+		for _, v := range values {
+			if v == "*" || kind == "Service" && v == service {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesWords compares with wildcards. Without either element anything will
+// do, as for the resource of a queue's own policy.
+func matchesWords(yes, no words, value string, fold bool) bool {
+	in := func(list words) bool {
+		for _, pattern := range list {
+			if wildcard(pattern, value, fold) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(no) > 0 {
+		return !in(no)
+	}
+	return len(yes) == 0 || in(yes)
+}
+
+// wildcard matches * and ? the way policies do.
+func wildcard(pattern, value string, fold bool) bool {
+	if fold {
+		pattern, value = strings.ToLower(pattern), strings.ToLower(value)
+	}
+	star, mark, p, v := -1, 0, 0, 0
+	for v < len(value) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, v
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == value[v]):
+			p++
+			v++
+		case star >= 0:
+			mark++
+			p, v = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// holds says whether every condition holds. A condition that this server does
+// not know does not hold.
+func (s *statement) holds(r request) bool {
+	for operator, keys := range s.Condition {
+		for key, values := range keys {
+			if !condition(operator, key, values, r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func condition(operator, key string, values words, r request) bool {
+	operator, ifExists := strings.CutSuffix(operator, "IfExists")
+	have, known := r.context(key)
+	if !known {
+		return ifExists || strings.HasPrefix(operator, "StringNot") || strings.HasPrefix(operator, "ArnNot")
+	}
+	for _, v := range values {
+		if equal, ok := compare(operator, v, have); ok && equal {
+			return !negative(operator)
+		}
+	}
+	return negative(operator)
+}
+
+func negative(operator string) bool { return strings.Contains(operator, "Not") }
+
+// context is the value of a condition's key. Deliveries inside the server, and
+// over plain HTTP to it, count as secure: there is nothing between.
+func (r request) context(key string) (string, bool) {
+	switch strings.ToLower(key) {
+	case "aws:sourcearn":
+		return r.source, r.source != ""
+	case "aws:sourceaccount", "aws:sourceowner":
+		return r.account, r.account != ""
+	case "aws:principalservicename":
+		return r.service, true
+	case "aws:principalisawsservice", "aws:securetransport":
+		return "true", true
+	default:
+		return "", false
+	}
+}
+
+// compare applies an operator, its negation left to the caller. ok is false for
+// one that is not known here.
+func compare(operator, pattern, have string) (equal, ok bool) {
+	switch strings.Replace(operator, "Not", "", 1) {
+	case "StringEquals":
+		return pattern == have, true
+	case "StringEqualsIgnoreCase", "Bool":
+		return strings.EqualFold(pattern, have), true
+	case "StringLike", "ArnLike", "ArnEquals":
+		return wildcard(pattern, have, false), true
+	default:
+		return false, false
+	}
+}

@@ -1,0 +1,97 @@
+package localaws
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// Transport is a RoundTripper that calls the server in process, without a
+// socket, in the caller's goroutine and under the request's context. Any host
+// is answered. A response that exists is returned even where the context ended
+// meanwhile: a poll that is cancelled in the very moment it got messages never
+// loses them.
+func (s *Server) Transport() http.RoundTripper {
+	return &transport{handler: s.Handler()}
+}
+
+type transport struct{ handler http.Handler }
+
+// errDropped is what a client sees of a connection that a control broke.
+var errDropped = errors.New("localaws: connection reset by a control")
+
+func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	// A handler must not see the client's own URL object change, and a nil body
+	// is http.NoBody on the serving side.
+	in := *r
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	if in.URL.Path == "" {
+		url := *in.URL
+		url.Path = "/"
+		in.URL = &url
+	}
+	w := &recorder{header: http.Header{}}
+	defer func() {
+		if p := recover(); p == http.ErrAbortHandler {
+			response, err = nil, errDropped
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	t.handler.ServeHTTP(w, &in)
+	if cause := r.Context().Err(); cause != nil && !w.useful() {
+		return nil, cause
+	}
+	return w.response(r), nil
+}
+
+// recorder keeps what a handler writes.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(b)
+}
+
+// useful says that there is an answer worth more than the context's end: all
+// but the error that the end itself caused.
+func (w *recorder) useful() bool { return w.status != 0 && w.status < 500 }
+
+func (w *recorder) response(r *http.Request) *http.Response {
+	w.WriteHeader(http.StatusOK)
+	return &http.Response{
+		Status:        http.StatusText(w.status),
+		StatusCode:    w.status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        w.header,
+		Body:          io.NopCloser(bytes.NewReader(w.body.Bytes())),
+		ContentLength: int64(w.body.Len()),
+		Request:       r,
+	}
+}
