@@ -1,0 +1,60 @@
+package sns
+
+import (
+	"context"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// ConfirmSubscriptionInput is what ConfirmSubscription takes.
+type ConfirmSubscriptionInput struct {
+	TopicArn                  *string `json:"TopicArn"`
+	Token                     *string `json:"Token"`
+	AuthenticateOnUnsubscribe string  `json:"AuthenticateOnUnsubscribe"`
+}
+
+// ConfirmSubscriptionOutput is what it answers.
+type ConfirmSubscriptionOutput struct {
+	SubscriptionArn string `json:"SubscriptionArn"`
+}
+
+// confirmSubscription confirms a subscription by the token its endpoint got. A token confirms again and
+// again, and brings back a subscription that was cancelled with it.
+func (s *Service) confirmSubscription(_ context.Context, c *wire.Call, in *ConfirmSubscriptionInput) (*ConfirmSubscriptionOutput, error) {
+	parts, fault := parseARN("TopicArn", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	if s.ours("Topic", "ConfirmSubscription", parts) != nil {
+		return nil, invalid("Topic")
+	}
+	if in.Token == nil {
+		return nil, invalid("Token Reason: no value for required parameter")
+	}
+	if len(*in.Token) != tokenLength || strings.Trim(*in.Token, "0123456789abcdef") != "" {
+		return nil, &wire.Error{Code: "InvalidParameter", Message: "Invalid token"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub, ok := s.tokens[*in.Token]
+	if !ok {
+		return nil, invalid("Token")
+	}
+	if sub.topicARN != *in.TopicArn {
+		return nil, invalid("Topic")
+	}
+	t, fault := s.topic(sub.topicARN)
+	if fault != nil {
+		return nil, fault
+	}
+	if _, there := s.subscriptions[sub.arn]; !there {
+		t.deleted--
+		s.add(t, sub)
+	}
+	signed := c.Caller != ""
+	sub.confirmed = true
+	sub.authenticated = signed
+	sub.locked = signed && strings.EqualFold(in.AuthenticateOnUnsubscribe, "true")
+	return &ConfirmSubscriptionOutput{SubscriptionArn: sub.arn}, nil
+}

@@ -1,0 +1,129 @@
+package sns
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// CreateTopicInput is what CreateTopic takes.
+type CreateTopicInput struct {
+	Name                 string            `json:"Name"`
+	Attributes           map[string]string `json:"Attributes"`
+	Tags                 []Tag             `json:"Tags"`
+	DataProtectionPolicy *string           `json:"DataProtectionPolicy"`
+}
+
+// CreateTopicOutput is what it answers.
+type CreateTopicOutput struct {
+	TopicArn string `json:"TopicArn"`
+}
+
+func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicInput) (*CreateTopicOutput, error) {
+	if in.DataProtectionPolicy != nil {
+		return nil, invalid("DataProtectionPolicy is not supported by this server")
+	}
+	t, fault := s.wishedTopic(in)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.topics[t.arn]; ok {
+		if fault := old.alike(in, t, s.opts.Account); fault != nil {
+			return nil, fault
+		}
+		return &CreateTopicOutput{TopicArn: t.arn}, nil
+	}
+	if fault := s.roomForTopic(t.fifo); fault != nil {
+		return nil, fault
+	}
+	s.born++
+	t.number = s.born
+	s.topics[t.arn] = t
+	return &CreateTopicOutput{TopicArn: t.arn}, nil
+}
+
+// wishedTopic makes the topic that a client asks for.
+func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
+	fifo := in.Attributes[fifoTopic]
+	form := topicName
+	switch fifo {
+	case "true":
+		form = fifoName
+	case "", "false":
+	default:
+		return nil, invalid("Attributes Reason: FifoTopic")
+	}
+	if !form.MatchString(in.Name) {
+		return nil, invalid("Topic Name")
+	}
+	tags, fault := tagMap(in.Tags)
+	if fault != nil {
+		return nil, fault
+	}
+	t := &topic{name: in.Name, fifo: fifo == "true", tags: tags, attributes: map[string]string{}}
+	t.arn = strings.Join([]string{"arn:aws:sns", s.opts.Region, s.opts.Account, in.Name}, ":")
+	t.policy = defaultPolicy(t.arn, s.opts.Account)
+	if t.fifo {
+		t.line = newLine()
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Attributes)) {
+		if name == fifoTopic {
+			continue
+		}
+		if fault := t.set(name, in.Attributes[name]); fault != nil {
+			return nil, attributesReason(fault)
+		}
+	}
+	return t, nil
+}
+
+// attributesReason words a refusal of one attribute as actions that take several of them do.
+func attributesReason(fault *wire.Error) *wire.Error {
+	if fault.Code != "InvalidParameter" {
+		return fault
+	}
+	return invalid("Attributes Reason: %s", strings.TrimPrefix(fault.Message, "Invalid parameter: "))
+}
+
+// alike refuses to create a topic again with something else than it has. Less than it has is fine.
+func (t *topic) alike(in *CreateTopicInput, wished *topic, account string) *wire.Error {
+	has, wants := t.shown(account), wished.shown(account)
+	for name := range in.Attributes {
+		if name == fifoTopic {
+			continue // the name has said it already
+		}
+		if has[name] != wants[name] {
+			return invalid("Attributes Reason: Topic already exists with different attributes")
+		}
+	}
+	for key, value := range wished.tags {
+		if old, ok := t.tags[key]; !ok || old != value {
+			return invalid("Tags Reason: Topic already exists with different tags")
+		}
+	}
+	return nil
+}
+
+func (s *Service) roomForTopic(fifo bool) *wire.Error {
+	count, limit := 0, maxTopics
+	if fifo {
+		limit = maxFIFOTopics
+	}
+	if len(s.topics) < limit {
+		return nil
+	}
+	for _, t := range s.topics {
+		if t.fifo == fifo {
+			count++
+		}
+	}
+	if count >= limit {
+		return limitExceeded("TopicLimitExceeded", "Topic limit exceeded")
+	}
+	return nil
+}

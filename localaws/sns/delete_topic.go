@@ -1,0 +1,32 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// DeleteTopicInput is what DeleteTopic takes.
+type DeleteTopicInput struct {
+	TopicArn *string `json:"TopicArn"`
+}
+
+// DeleteTopicOutput is empty.
+type DeleteTopicOutput struct{}
+
+// deleteTopic deletes a topic and its subscriptions. Deleting what is not there succeeds.
+func (s *Service) deleteTopic(_ context.Context, _ *wire.Call, in *DeleteTopicInput) (*DeleteTopicOutput, error) {
+	arn, fault := s.topicARN("TopicArn", "DeleteTopic", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t, ok := s.topics[arn]; ok {
+		for _, sub := range t.subscriptions {
+			s.forget(sub)
+		}
+		delete(s.topics, arn)
+	}
+	return &DeleteTopicOutput{}, nil
+}

@@ -1,0 +1,31 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// GetSubscriptionAttributesInput is what GetSubscriptionAttributes takes.
+type GetSubscriptionAttributesInput struct {
+	SubscriptionArn *string `json:"SubscriptionArn"`
+}
+
+// GetSubscriptionAttributesOutput is what it answers.
+type GetSubscriptionAttributesOutput struct {
+	Attributes map[string]string `json:"Attributes"`
+}
+
+func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call, in *GetSubscriptionAttributesInput) (*GetSubscriptionAttributesOutput, error) {
+	arn, fault := s.subscriptionARN("GetSubscriptionAttributes", in.SubscriptionArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sub, ok := s.subscriptions[arn]
+	if !ok {
+		return nil, noSubscription()
+	}
+	return &GetSubscriptionAttributesOutput{Attributes: s.shown(sub)}, nil
+}

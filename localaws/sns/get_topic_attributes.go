@@ -1,0 +1,31 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// GetTopicAttributesInput is what GetTopicAttributes takes.
+type GetTopicAttributesInput struct {
+	TopicArn *string `json:"TopicArn"`
+}
+
+// GetTopicAttributesOutput is what it answers.
+type GetTopicAttributesOutput struct {
+	Attributes map[string]string `json:"Attributes"`
+}
+
+func (s *Service) getTopicAttributes(_ context.Context, _ *wire.Call, in *GetTopicAttributesInput) (*GetTopicAttributesOutput, error) {
+	arn, fault := s.topicARN("TopicArn", "GetTopicAttributes", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	return &GetTopicAttributesOutput{Attributes: t.shown(s.opts.Account)}, nil
+}

@@ -1,0 +1,133 @@
+package sns
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// post is one delivery to an http or https endpoint, with all its attempts. Only one goroutine has it.
+type post struct {
+	endpoint string
+	headers  map[string]string
+	body     string
+	delays   []time.Duration     // before each retry that is left
+	failed   func(reason string) // called once, when no attempt succeeded
+}
+
+// attemptTimeout is how long SNS waits for an endpoint's answer.
+const attemptTimeout = 15 * time.Second
+
+const agent = "Amazon Simple Notification Service Agent"
+
+// deliverOverHTTP starts a delivery and returns at once.
+func (s *Service) deliverOverHTTP(n *notification, to member, policy subscriptionDelivery) {
+	own := n.alone() // this delivery outlives its publish
+	p := &post{
+		endpoint: to.sub.endpoint,
+		headers: map[string]string{
+			"Content-Type":               policy.Request.HeaderContentType,
+			"X-Amz-Sns-Message-Type":     "Notification",
+			"X-Amz-Sns-Message-Id":       n.message.id,
+			"X-Amz-Sns-Topic-Arn":        n.topic.arn,
+			"X-Amz-Sns-Subscription-Arn": to.sub.arn,
+		},
+		delays: policy.Retry.delays(),
+		failed: func(reason string) { s.record([]Failure{s.bury(own, to, reason)}) },
+	}
+	if to.settings.raw {
+		p.headers["X-Amz-Sns-Rawdelivery"] = "true"
+		p.body = n.message.textFor(to.sub.protocol)
+	} else {
+		p.body = n.envelope(to)
+	}
+	s.after(s.throttled(to.sub, policy.Throttle), p)
+}
+
+// throttled is how long the next delivery has to wait, so that an endpoint gets no more than it wants.
+func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration {
+	if t == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Clock.Now()
+	if sub.free.Before(now) {
+		sub.free = now
+	}
+	wait := sub.free.Sub(now)
+	sub.free = sub.free.Add(time.Second / time.Duration(t.MaxReceivesPerSecond))
+	return wait
+}
+
+// after makes the next attempt in a goroutine of its own once the clock has moved on by d.
+func (s *Service) after(d time.Duration, p *post) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return
+	}
+	if d <= 0 {
+		s.working.Go(func() { s.attempt(p) })
+		return
+	}
+	s.born++
+	id := s.born
+	s.attempts[id] = s.opts.Clock.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		// Not there any more: the service was reset or closed meanwhile.
+		if _, waiting := s.attempts[id]; waiting {
+			delete(s.attempts, id)
+			s.working.Go(func() { s.attempt(p) })
+		}
+	})
+}
+
+func (s *Service) attempt(p *post) {
+	reason, again := s.try(p)
+	switch {
+	case reason == "" || s.life.Err() != nil:
+	case again && len(p.delays) > 0:
+		wait := p.delays[0]
+		p.delays = p.delays[1:]
+		s.after(wait, p)
+	default:
+		p.failed(reason)
+	}
+}
+
+// try posts once. reason is "" where the endpoint took it; again says whether another attempt makes sense:
+// it does after a server's fault or a broken connection, not when the endpoint refuses.
+func (s *Service) try(p *post) (reason string, again bool) {
+	ctx, cancel := context.WithTimeout(s.life, attemptTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, strings.NewReader(p.body))
+	if err != nil {
+		return err.Error(), false
+	}
+	for name, value := range p.headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("User-Agent", agent)
+	r.Header.Set("Accept-Encoding", "gzip,deflate")
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return err.Error(), true
+	}
+	// The answer's body is read so that the connection can be used again; what is in it is nobody's concern.
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+	_ = answer.Body.Close()
+	switch code := answer.StatusCode; {
+	case code >= 200 && code < 300:
+		return "", false
+	default:
+		return fmt.Sprintf("the endpoint answered %s", answer.Status), code < 200 || code >= 500 || code == http.StatusTooManyRequests
+	}
+}
+
+// maxAnswer is how much of an endpoint's answer is read.
+const maxAnswer = 64 << 10

@@ -1,0 +1,82 @@
+package sns
+
+import (
+	"maps"
+	"slices"
+)
+
+// TopicState is a topic as inspection shows it.
+type TopicState struct {
+	ARN           string
+	Name          string
+	FIFO          bool
+	Attributes    map[string]string // as GetTopicAttributes shows them
+	Tags          map[string]string
+	Subscriptions []SubscriptionState
+}
+
+// SubscriptionState is a subscription as inspection shows it.
+type SubscriptionState struct {
+	ARN        string
+	TopicARN   string
+	Protocol   string
+	Endpoint   string
+	Confirmed  bool
+	Token      string            // what confirms it, or brings it back; "" where nothing does
+	Attributes map[string]string // as GetSubscriptionAttributes shows them
+}
+
+// Topics shows every topic with its subscriptions, in the order they were created.
+func (s *Service) Topics() []TopicState {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	states := make([]TopicState, 0, len(s.topics))
+	for _, t := range s.inOrder() {
+		state := TopicState{ARN: t.arn, Name: t.name, FIFO: t.fifo, Attributes: t.shown(s.opts.Account), Tags: maps.Clone(t.tags)}
+		for _, sub := range t.subscriptions {
+			state.Subscriptions = append(state.Subscriptions, s.state(sub))
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+// Pending shows the subscriptions that nobody has confirmed yet, in the order they were made.
+func (s *Service) Pending() []SubscriptionState {
+	var pending []SubscriptionState
+	for _, t := range s.Topics() {
+		for _, sub := range t.Subscriptions {
+			if !sub.Confirmed {
+				pending = append(pending, sub)
+			}
+		}
+	}
+	return pending
+}
+
+// Failures shows the last thousand deliveries that failed for good, the oldest first.
+func (s *Service) Failures() []Failure {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.failures)
+}
+
+func (s *Service) state(sub *subscription) SubscriptionState {
+	return SubscriptionState{
+		ARN: sub.arn, TopicARN: sub.topicARN, Protocol: sub.protocol, Endpoint: sub.endpoint,
+		Confirmed: sub.confirmed, Token: sub.token, Attributes: s.shown(sub),
+	}
+}
+
+// Tagged shows the tags of every topic that has some, by ARN.
+func (s *Service) Tagged() map[string]map[string]string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	tagged := map[string]map[string]string{}
+	for arn, t := range s.topics {
+		if len(t.tags) > 0 {
+			tagged[arn] = maps.Clone(t.tags)
+		}
+	}
+	return tagged
+}

@@ -1,0 +1,31 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// ListTagsForResourceInput is what ListTagsForResource takes.
+type ListTagsForResourceInput struct {
+	ResourceArn *string `json:"ResourceArn"`
+}
+
+// ListTagsForResourceOutput is what it answers.
+type ListTagsForResourceOutput struct {
+	Tags []Tag `json:"Tags"`
+}
+
+func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call, in *ListTagsForResourceInput) (*ListTagsForResourceOutput, error) {
+	arn, fault := s.topicARN("ResourceArn", "ListTagsForResource", in.ResourceArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t, ok := s.topics[arn]
+	if !ok {
+		return nil, noResource()
+	}
+	return &ListTagsForResourceOutput{Tags: tagList(t.tags)}, nil
+}

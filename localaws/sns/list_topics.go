@@ -1,0 +1,37 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// ListTopicsInput is what ListTopics takes.
+type ListTopicsInput struct {
+	NextToken *string `json:"NextToken"`
+}
+
+// ListTopicsOutput is what it answers.
+type ListTopicsOutput struct {
+	Topics    []TopicEntry `json:"Topics"`
+	NextToken string       `json:"NextToken"`
+}
+
+// TopicEntry is one topic of a list.
+type TopicEntry struct {
+	TopicArn string `json:"TopicArn"`
+}
+
+func (s *Service) listTopics(_ context.Context, _ *wire.Call, in *ListTopicsInput) (*ListTopicsOutput, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	topics, next, fault := page(s.inOrder(), func(t *topic) uint64 { return t.number }, in.NextToken)
+	if fault != nil {
+		return nil, fault
+	}
+	out := &ListTopicsOutput{Topics: []TopicEntry{}, NextToken: next}
+	for _, t := range topics {
+		out.Topics = append(out.Topics, TopicEntry{TopicArn: t.arn})
+	}
+	return out, nil
+}

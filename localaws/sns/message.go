@@ -1,0 +1,171 @@
+package sns
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"github.com/godwitmq/godwit/localaws/sns/filter"
+	"github.com/godwitmq/godwit/localaws/sns/jsontext"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// message is a message that has been checked and may be delivered.
+type message struct {
+	id         string
+	text       string            // what a protocol without a text of its own gets
+	texts      map[string]string // MessageStructure json: by protocol
+	subject    string
+	attributes map[string]Attribute
+	names      []string           // of the attributes, sorted
+	seen       []filter.Attribute // the attributes as filter policies see them
+	group      string
+	dedup      string
+	sequence   string // FIFO topics
+	timestamp  string
+}
+
+// wished is what a client asks to publish: the common part of Publish and an entry of PublishBatch.
+type wished struct {
+	message    *string
+	subject    *string
+	structure  string
+	attributes map[string]AttributeValue
+	group      *string
+	dedup      *string
+	path       string // where attributes stand in the request, for errors
+}
+
+const (
+	maxSubject = 100 // SNS: characters
+	maxFIFOID  = 128 // SNS: characters of a group or deduplication id
+)
+
+// check makes a message of what a client asks for.
+func (w *wished) check() (*message, *wire.Error) {
+	m := &message{}
+	switch {
+	case w.message == nil:
+		return nil, invalid("Message Reason: no value for required parameter")
+	case *w.message == "":
+		return nil, invalid("Empty message")
+	case w.structure != "" && w.structure != "json":
+		return nil, invalid("MessageStructure")
+	}
+	m.text = *w.message
+	if w.subject != nil {
+		if !validSubject(*w.subject) {
+			return nil, invalid("Subject")
+		}
+		m.subject = *w.subject
+	}
+	if fault := m.takeAttributes(w.attributes, w.path); fault != nil {
+		return nil, fault
+	}
+	return m, nil
+}
+
+// size is what counts against a topic's limit.
+func (w *wished) size() int {
+	n := 0
+	if w.message != nil {
+		n = len(*w.message)
+	}
+	for name, a := range w.attributes {
+		n += len(name) + len(a.BinaryValue)
+		for _, text := range []*string{a.DataType, a.StringValue} {
+			if text != nil {
+				n += len(*text)
+			}
+		}
+	}
+	return n
+}
+
+// split takes the texts of MessageStructure json apart.
+func (m *message) split() *wire.Error {
+	r := jsontext.NewReader(m.text)
+	if t, err := r.Next(); err != nil || t.Kind != jsontext.ObjectStart {
+		return invalid("Message Structure - JSON message body failed to parse")
+	}
+	if _, err := jsontext.Compact(m.text); err != nil {
+		return invalid("Message Structure - JSON message body failed to parse")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(m.text), &given); err != nil {
+		return invalid("Message Structure - JSON message body failed to parse")
+	}
+	m.texts = map[string]string{}
+	for protocol, raw := range given {
+		var text string
+		if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+			m.texts[protocol] = text // anything but a string is as good as absent
+		}
+	}
+	text, ok := m.texts["default"]
+	if !ok {
+		return invalid("Message Structure - No default entry in JSON message body")
+	}
+	m.text = text
+	return nil
+}
+
+// textFor is what a protocol gets.
+func (m *message) textFor(protocol string) string {
+	if text, ok := m.texts[protocol]; ok {
+		return text
+	}
+	return m.text
+}
+
+// checkOrder looks at group and deduplication id, and works the latter out where the topic says so. It
+// needs the text as the client sent it.
+func (m *message) checkOrder(w *wished, fifo, dedupByText bool) *wire.Error {
+	group, dedup := given(w.group), given(w.dedup)
+	if !fifo {
+		if w.dedup != nil {
+			return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+		}
+		if w.group != nil && !validFIFOID(group) {
+			return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
+		}
+		m.group = group
+		return nil
+	}
+	switch {
+	case group == "":
+		return invalid("The MessageGroupId parameter is required for FIFO topics")
+	case dedup == "" && !dedupByText:
+		return invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+	case !validFIFOID(group):
+		return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
+	case dedup != "" && !validFIFOID(dedup):
+		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid")
+	case dedup == "":
+		sum := sha256.Sum256([]byte(*w.message))
+		dedup = hex.EncodeToString(sum[:])
+	}
+	m.group, m.dedup = group, dedup
+	return nil
+}
+
+func given(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func validFIFOID(id string) bool {
+	if id == "" || len(id) > maxFIFOID {
+		return false
+	}
+	return strings.IndexFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) < 0
+}
+
+func validSubject(subject string) bool {
+	n := len([]rune(subject))
+	return n > 0 && n <= maxSubject && strings.IndexFunc(subject, unicode.IsControl) < 0
+}

@@ -1,0 +1,87 @@
+package sns
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// policy is a topic's access policy. It is kept, changed by AddPermission and RemovePermission, and shown;
+// every caller is the owner, so nobody is refused by it.
+type policy struct {
+	Version   string            `json:"Version,omitempty"`
+	ID        string            `json:"Id,omitempty"`
+	Statement []json.RawMessage `json:"Statement"`
+
+	given string // the text as it was set, shown until a permission changes it
+}
+
+// statement is a statement that this server writes.
+type statement struct {
+	Sid       string         `json:"Sid"`
+	Effect    string         `json:"Effect"`
+	Principal map[string]any `json:"Principal"`
+	Action    any            `json:"Action"`
+	Resource  string         `json:"Resource"`
+	Condition map[string]any `json:"Condition,omitempty"`
+}
+
+// ownerActions is what the policy of a new topic allows its owner.
+var ownerActions = []string{
+	"SNS:GetTopicAttributes", "SNS:SetTopicAttributes", "SNS:AddPermission", "SNS:RemovePermission",
+	"SNS:DeleteTopic", "SNS:Subscribe", "SNS:ListSubscriptionsByTopic", "SNS:Publish",
+}
+
+func defaultPolicy(arn, account string) policy {
+	own := asJSON(statement{
+		Sid: "__default_statement_ID", Effect: "Allow", Principal: map[string]any{"AWS": "*"},
+		Action: ownerActions, Resource: arn,
+		Condition: map[string]any{"StringEquals": map[string]string{"AWS:SourceOwner": account}},
+	})
+	return policy{Version: "2008-10-17", ID: "__default_policy_ID", Statement: []json.RawMessage{json.RawMessage(own)}}
+}
+
+// parsePolicy reads a policy that a client sets.
+func parsePolicy(text string) (policy, *wire.Error) {
+	p := policy{given: text}
+	var whole struct {
+		Version   string
+		ID        string `json:"Id"`
+		Statement json.RawMessage
+	}
+	if json.Unmarshal([]byte(text), &whole) != nil || len(whole.Statement) == 0 {
+		return policy{}, invalid("Policy Error: null")
+	}
+	p.Version, p.ID = whole.Version, whole.ID
+	if whole.Statement[0] == '{' { // one statement may stand without its list
+		p.Statement = []json.RawMessage{whole.Statement}
+		return p, nil
+	}
+	if json.Unmarshal(whole.Statement, &p.Statement) != nil || len(p.Statement) == 0 {
+		return policy{}, invalid("Policy Error: null")
+	}
+	return p, nil
+}
+
+func (p policy) text() string {
+	if p.given != "" {
+		return p.given
+	}
+	return asJSON(p)
+}
+
+// find returns where the statement of that label stands, or -1.
+func (p policy) find(label string) int {
+	return slices.IndexFunc(p.Statement, func(raw json.RawMessage) bool {
+		var s struct{ Sid string }
+		return json.Unmarshal(raw, &s) == nil && s.Sid == label
+	})
+}
+
+// allowable are the actions that a statement may name.
+func allowable(action string) bool {
+	return slices.ContainsFunc(ownerActions, func(a string) bool { return strings.TrimPrefix(a, "SNS:") == action }) ||
+		action == "Receive" || action == "*"
+}

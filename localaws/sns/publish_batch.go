@@ -1,0 +1,126 @@
+package sns
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// PublishBatchInput is what PublishBatch takes.
+type PublishBatchInput struct {
+	TopicArn                   *string             `json:"TopicArn"`
+	PublishBatchRequestEntries []PublishBatchEntry `json:"PublishBatchRequestEntries"`
+}
+
+// PublishBatchEntry is one message of a batch.
+type PublishBatchEntry struct {
+	ID                     string                    `json:"Id"`
+	Message                *string                   `json:"Message"`
+	Subject                *string                   `json:"Subject"`
+	MessageStructure       string                    `json:"MessageStructure"`
+	MessageAttributes      map[string]AttributeValue `json:"MessageAttributes" query:"MessageAttributes,key=Name,value=Value"`
+	MessageDeduplicationID *string                   `json:"MessageDeduplicationId"`
+	MessageGroupID         *string                   `json:"MessageGroupId"`
+}
+
+// PublishBatchOutput is what it answers.
+type PublishBatchOutput struct {
+	Successful []PublishBatchResult `json:"Successful"`
+	Failed     []BatchFailure       `json:"Failed"`
+}
+
+// PublishBatchResult is an entry that was accepted.
+type PublishBatchResult struct {
+	ID             string `json:"Id"`
+	MessageID      string `json:"MessageId"`
+	SequenceNumber string `json:"SequenceNumber"`
+}
+
+// BatchFailure is an entry that was not.
+type BatchFailure struct {
+	ID          string `json:"Id"`
+	Code        string `json:"Code"`
+	Message     string `json:"Message"`
+	SenderFault bool   `json:"SenderFault"`
+}
+
+const maxBatch = 10 // SNS: entries
+
+var batchID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,80}$`)
+
+// publishBatch publishes the entries in order. An entry that is wrong refuses the whole batch, as on SNS.
+func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatchInput) (*PublishBatchOutput, error) {
+	arn, fault := s.topicARN("TopicArn", "PublishBatch", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	if fault := checkBatch(in.PublishBatchRequestEntries); fault != nil {
+		return nil, fault
+	}
+	a, fault := s.audienceOf(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	messages, fault := a.acceptBatch(in.PublishBatchRequestEntries)
+	if fault != nil {
+		return nil, fault
+	}
+	out := &PublishBatchOutput{Successful: []PublishBatchResult{}, Failed: []BatchFailure{}}
+	for i, m := range messages {
+		id := in.PublishBatchRequestEntries[i].ID
+		if fault := c.EntryFault(id); fault != nil {
+			out.Failed = append(out.Failed, BatchFailure{ID: id, Code: fault.QueryCode(), Message: fault.Message, SenderFault: !fault.Fault})
+			continue
+		}
+		s.send(a, m, c.BaseURL)
+		out.Successful = append(out.Successful, PublishBatchResult{ID: id, MessageID: m.id, SequenceNumber: m.sequence})
+	}
+	return out, nil
+}
+
+func checkBatch(entries []PublishBatchEntry) *wire.Error {
+	if len(entries) == 0 {
+		return &wire.Error{Code: "EmptyBatchRequest", Message: "The batch request doesn't contain any entries."}
+	}
+	if len(entries) > maxBatch {
+		return &wire.Error{Code: "TooManyEntriesInBatchRequest", Message: "The batch request contains more entries than permissible."}
+	}
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if !batchID.MatchString(e.ID) {
+			return &wire.Error{Code: "InvalidBatchEntryId", Message: "The Id of a batch entry in a batch request doesn't abide by the specification."}
+		}
+		if seen[e.ID] {
+			return &wire.Error{Code: "BatchEntryIdsNotDistinct", Message: "Two or more batch entries in the request have the same Id."}
+		}
+		seen[e.ID] = true
+	}
+	return nil
+}
+
+func (a *audience) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire.Error) {
+	messages := make([]*message, len(entries))
+	size := 0
+	for i := range entries {
+		w := entries[i].wished(i)
+		m, fault := w.check()
+		if fault != nil {
+			return nil, fault
+		}
+		if size += w.size(); size > a.maximumSize {
+			return nil, &wire.Error{Code: "BatchRequestTooLong", Message: "The length of all the messages put together is more than the limit."}
+		}
+		if fault := a.finish(m, w); fault != nil {
+			return nil, fault
+		}
+		messages[i] = m
+	}
+	return messages, nil
+}
+
+func (e *PublishBatchEntry) wished(i int) *wished {
+	return &wished{message: e.Message, subject: e.Subject, structure: e.MessageStructure, attributes: e.MessageAttributes,
+		group: e.MessageGroupID, dedup: e.MessageDeduplicationID, path: fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1)}
+}

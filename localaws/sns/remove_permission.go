@@ -1,0 +1,37 @@
+package sns
+
+import (
+	"context"
+	"slices"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// RemovePermissionInput is what RemovePermission takes.
+type RemovePermissionInput struct {
+	TopicArn *string `json:"TopicArn"`
+	Label    string  `json:"Label"`
+}
+
+// RemovePermissionOutput is empty.
+type RemovePermissionOutput struct{}
+
+func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput, error) {
+	arn, fault := s.topicARN("TopicArn", "RemovePermission", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	at := t.policy.find(in.Label)
+	if at < 0 {
+		return nil, invalid("Statement does not exist")
+	}
+	t.policy.Statement = slices.Delete(slices.Clone(t.policy.Statement), at, at+1)
+	t.policy.given = ""
+	return &RemovePermissionOutput{}, nil
+}

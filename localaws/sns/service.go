@@ -1,0 +1,150 @@
+package sns
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/random"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Options are what a Service stands on. Account, Region, Clock, Random and Queues are required.
+type Options struct {
+	Account string
+	Region  string
+	Clock   *clock.Clock
+	Random  *random.Source
+	Queues  Queues
+	Logger  *slog.Logger      // nil: nothing is logged
+	HTTP    http.RoundTripper // carries deliveries to http and https endpoints; nil: a transport of its own
+}
+
+// Queues is what SNS needs of SQS.
+type Queues interface {
+	// Deliver puts a message into a queue on behalf of a topic. The error says why not: no such queue, or a
+	// queue policy without a statement that allows the topic.
+	Deliver(queueARN, topicARN string, m QueueMessage) error
+	// Queue describes a queue; ok is false where there is none.
+	Queue(arn string) (q QueueInfo, ok bool)
+}
+
+// QueueInfo is what SNS looks at in a queue.
+type QueueInfo struct {
+	FIFO bool
+}
+
+// QueueMessage is a message on its way into a queue.
+type QueueMessage struct {
+	Body            string
+	Attributes      map[string]Attribute // nil unless delivery is raw
+	GroupID         string               // "" where the queue and the topic have none
+	DeduplicationID string               // FIFO queues only
+}
+
+// Attribute is a message attribute. Type is String, Number or Binary, with an optional label after a dot.
+type Attribute struct {
+	Type   string
+	Text   string // of String and Number
+	Binary []byte // of Binary
+}
+
+// Service is the model of SNS. It is safe for concurrent use.
+type Service struct {
+	opts   Options
+	log    *slog.Logger
+	client *http.Client
+	signer signer
+
+	mu            sync.RWMutex
+	born          uint64 // numbers topics and subscriptions in the order they came to be
+	topics        map[string]*topic
+	subscriptions map[string]*subscription
+	tokens        map[string]*subscription // what confirms which subscription
+	failures      []Failure
+	attempts      map[uint64]func() // stops what waits for a next attempt
+
+	life    context.Context // ends with Close
+	end     context.CancelFunc
+	working sync.WaitGroup // every goroutine that delivers over HTTP
+}
+
+// New returns an empty service.
+func New(o Options) *Service {
+	s := &Service{opts: o, log: o.Logger}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	carrier := o.HTTP
+	if carrier == nil {
+		carrier = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	s.client = &http.Client{
+		Transport: carrier,
+		// SNS does not follow redirects.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.empty()
+	return s
+}
+
+// Wire returns the service's actions.
+func (s *Service) Wire() *wire.Service {
+	return &wire.Service{
+		Name:    "sns",
+		Version: "2010-03-31",
+		XMLNS:   "http://sns.amazonaws.com/doc/2010-03-31/",
+		Actions: []wire.Action{
+			wire.Op("AddPermission", s.addPermission),
+			wire.Op("ConfirmSubscription", s.confirmSubscription),
+			wire.Op("CreateTopic", s.createTopic),
+			wire.Op("DeleteTopic", s.deleteTopic),
+			wire.Op("GetSubscriptionAttributes", s.getSubscriptionAttributes),
+			wire.Op("GetTopicAttributes", s.getTopicAttributes),
+			wire.Op("ListSubscriptions", s.listSubscriptions),
+			wire.Op("ListSubscriptionsByTopic", s.listSubscriptionsByTopic),
+			wire.Op("ListTagsForResource", s.listTagsForResource),
+			wire.Op("ListTopics", s.listTopics),
+			wire.Op("Publish", s.publish),
+			wire.Op("PublishBatch", s.publishBatch),
+			wire.Op("RemovePermission", s.removePermission),
+			wire.Op("SetSubscriptionAttributes", s.setSubscriptionAttributes),
+			wire.Op("SetTopicAttributes", s.setTopicAttributes),
+			wire.Op("Subscribe", s.subscribe),
+			wire.Op("TagResource", s.tagResource),
+			wire.Op("Unsubscribe", s.unsubscribe),
+			wire.Op("UntagResource", s.untagResource),
+		},
+	}
+}
+
+// Reset forgets every topic and subscription, and gives up deliveries that wait for another attempt.
+func (s *Service) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.empty()
+}
+
+// Close gives up deliveries over HTTP and waits for those under way.
+func (s *Service) Close() {
+	s.mu.Lock()
+	s.end() // from here on nobody starts a delivery
+	s.empty()
+	s.mu.Unlock()
+	s.working.Wait()
+	s.client.CloseIdleConnections()
+}
+
+func (s *Service) empty() {
+	for _, stop := range s.attempts {
+		stop()
+	}
+	s.topics = map[string]*topic{}
+	s.subscriptions = map[string]*subscription{}
+	s.tokens = map[string]*subscription{}
+	s.attempts = map[uint64]func(){}
+	s.failures = nil
+}

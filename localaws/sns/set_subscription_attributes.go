@@ -1,0 +1,42 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// SetSubscriptionAttributesInput is what SetSubscriptionAttributes takes.
+type SetSubscriptionAttributesInput struct {
+	SubscriptionArn *string `json:"SubscriptionArn"`
+	AttributeName   string  `json:"AttributeName"`
+	AttributeValue  string  `json:"AttributeValue"`
+}
+
+// SetSubscriptionAttributesOutput is empty.
+type SetSubscriptionAttributesOutput struct{}
+
+func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call, in *SetSubscriptionAttributesInput) (*SetSubscriptionAttributesOutput, error) {
+	arn, fault := s.subscriptionARN("SetSubscriptionAttributes", in.SubscriptionArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub, ok := s.subscriptions[arn]
+	if !ok {
+		return nil, noSubscription()
+	}
+	t := s.topics[sub.topicARN]
+	changed, fault := sub.settings.with(in.AttributeName, in.AttributeValue, t, sub.protocol, sub.endpoint)
+	if fault != nil {
+		return nil, fault
+	}
+	if changed.filter != nil && sub.settings.filter == nil {
+		if fault := t.roomForFilter(); fault != nil {
+			return nil, fault
+		}
+	}
+	sub.settings = changed
+	return &SetSubscriptionAttributesOutput{}, nil
+}

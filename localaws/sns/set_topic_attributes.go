@@ -1,0 +1,34 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// SetTopicAttributesInput is what SetTopicAttributes takes.
+type SetTopicAttributesInput struct {
+	TopicArn       *string `json:"TopicArn"`
+	AttributeName  string  `json:"AttributeName"`
+	AttributeValue string  `json:"AttributeValue"`
+}
+
+// SetTopicAttributesOutput is empty.
+type SetTopicAttributesOutput struct{}
+
+func (s *Service) setTopicAttributes(_ context.Context, _ *wire.Call, in *SetTopicAttributesInput) (*SetTopicAttributesOutput, error) {
+	arn, fault := s.topicARN("TopicArn", "SetTopicAttributes", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	if fault := t.set(in.AttributeName, in.AttributeValue); fault != nil {
+		return nil, fault
+	}
+	return &SetTopicAttributesOutput{}, nil
+}

@@ -1,0 +1,155 @@
+package sns
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/sns/filter"
+)
+
+// subscription is one subscription. Its fields are guarded by the service's lock; settings is replaced,
+// never changed in place, so that a publish reads one state of it.
+type subscription struct {
+	number   uint64
+	arn      string
+	topicARN string
+	protocol string
+	endpoint string
+
+	confirmed     bool
+	authenticated bool // ConfirmSubscription was signed, or none was needed
+	locked        bool // only signed requests may unsubscribe
+	token         string
+	expire        func() // stops the clock that forgets a subscription nobody confirms
+
+	settings *settings
+	free     time.Time // when a throttled endpoint takes the next delivery
+}
+
+// settings are the attributes of a subscription that clients set.
+type settings struct {
+	raw        bool
+	filterText string // as it was given; "" for none
+	scope      filter.Scope
+	filter     *filter.Policy
+	redrive    string // as it was given
+	deadLetter string
+	delivery   *subscriptionDelivery
+}
+
+// pendingFor is how long a subscription waits for its confirmation.
+const pendingFor = 48 * time.Hour
+
+const (
+	pendingConfirmation = "pending confirmation" // what Subscribe answers instead of an ARN
+	pendingListed       = "PendingConfirmation"  // what lists show instead of an ARN
+)
+
+// SubscriptionEntry is one subscription of a list.
+type SubscriptionEntry struct {
+	SubscriptionArn string `json:"SubscriptionArn"`
+	Owner           string `json:"Owner"`
+	Protocol        string `json:"Protocol"`
+	Endpoint        string `json:"Endpoint"`
+	TopicArn        string `json:"TopicArn"`
+}
+
+func (sub *subscription) entry(account string) SubscriptionEntry {
+	arn := sub.arn
+	if !sub.confirmed {
+		arn = pendingListed
+	}
+	return SubscriptionEntry{SubscriptionArn: arn, Owner: account, Protocol: sub.protocol, Endpoint: sub.endpoint, TopicArn: sub.topicARN}
+}
+
+// shown are the attributes as GetSubscriptionAttributes shows them.
+func (s *Service) shown(sub *subscription) map[string]string {
+	shown := map[string]string{
+		"SubscriptionArn":              sub.arn,
+		"TopicArn":                     sub.topicARN,
+		"Protocol":                     sub.protocol,
+		"Endpoint":                     sub.endpoint,
+		"Owner":                        s.opts.Account,
+		"SubscriptionPrincipal":        s.principal(),
+		"PendingConfirmation":          strconv.FormatBool(!sub.confirmed),
+		"ConfirmationWasAuthenticated": strconv.FormatBool(sub.authenticated),
+		rawMessageDelivery:             strconv.FormatBool(sub.settings.raw),
+	}
+	if sub.settings.filterText != "" {
+		shown[filterPolicy] = sub.settings.filterText
+		shown[filterPolicyScope] = string(sub.settings.scope)
+	}
+	if sub.settings.redrive != "" {
+		shown[redrivePolicy] = sub.settings.redrive
+	}
+	if sub.protocol == "sqs" {
+		return shown
+	}
+	if d := sub.settings.delivery; d != nil {
+		shown[deliveryPolicy] = asJSON(d)
+	}
+	shown["EffectiveDeliveryPolicy"] = asJSON(sub.settings.delivery.over(s.topics[sub.topicARN].delivery))
+	return shown
+}
+
+// add makes the subscription known; the caller holds the lock.
+func (s *Service) add(t *topic, sub *subscription) {
+	if sub.number == 0 {
+		s.born++
+		sub.number = s.born
+	}
+	s.subscriptions[sub.arn] = sub
+	t.subscriptions = append(slices.Clip(t.subscriptions), sub)
+}
+
+// forget makes the subscription unknown, except to its topic; the caller holds the lock.
+func (s *Service) forget(sub *subscription) {
+	if sub.expire != nil {
+		sub.expire()
+	}
+	delete(s.subscriptions, sub.arn)
+	delete(s.tokens, sub.token)
+}
+
+// remove takes the subscription from its topic and forgets it; the caller holds the lock.
+func (s *Service) remove(sub *subscription) {
+	s.forget(sub)
+	if t, ok := s.topics[sub.topicARN]; ok {
+		t.deleted++
+		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions), func(x *subscription) bool { return x == sub })
+	}
+}
+
+// newToken gives the subscription a fresh token, for two days; the caller holds the lock. What happens then
+// is up to ended, which is called with the lock held.
+func (s *Service) newToken(sub *subscription, ended func()) {
+	delete(s.tokens, sub.token)
+	if sub.expire != nil {
+		sub.expire()
+	}
+	token := s.secret()
+	sub.token = token
+	s.tokens[token] = sub
+	sub.expire = s.opts.Clock.AfterFunc(pendingFor, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.tokens[token] == sub {
+			delete(s.tokens, token)
+			ended()
+		}
+	})
+}
+
+// tokenLength is how many characters SNS's tokens have.
+const tokenLength = 288
+
+// secret draws a token of hexadecimal digits.
+func (s *Service) secret() string {
+	const hex = "0123456789abcdef"
+	b := make([]byte, tokenLength)
+	for i := range b {
+		b[i] = hex[s.opts.Random.IntN(len(hex))]
+	}
+	return string(b)
+}

@@ -1,0 +1,115 @@
+package sns
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/sns/filter"
+	"github.com/godwitmq/godwit/localaws/sns/jsontext"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// The attributes of a subscription, besides DeliveryPolicy.
+const (
+	filterPolicy       = "FilterPolicy"
+	filterPolicyScope  = "FilterPolicyScope"
+	rawMessageDelivery = "RawMessageDelivery"
+	redrivePolicy      = "RedrivePolicy"
+)
+
+// settingOrder is the order in which several attributes are applied: a policy is compiled for its scope.
+var settingOrder = []string{filterPolicyScope, filterPolicy, rawMessageDelivery, redrivePolicy, deliveryPolicy}
+
+// with returns the settings with one attribute changed. t is the subscription's topic.
+func (old *settings) with(name, value string, t *topic, protocol, endpoint string) (*settings, *wire.Error) {
+	n := *old
+	var fault *wire.Error
+	switch name {
+	case rawMessageDelivery:
+		fault = n.setRaw(value)
+	case filterPolicyScope:
+		fault = n.setScope(value)
+	case filterPolicy:
+		fault = n.setFilter(value)
+	case redrivePolicy:
+		fault = n.setRedrive(value, t, endpoint)
+	case deliveryPolicy:
+		if protocol == "sqs" {
+			return nil, invalid("DeliveryPolicy is only supported for http and https subscriptions")
+		}
+		n.delivery, fault = parseDelivery(value)
+	default:
+		if slices.Contains(unsupported, name) {
+			return nil, invalid("%s is not supported by this server", name)
+		}
+		return nil, invalid("AttributeName")
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	return &n, nil
+}
+
+func (n *settings) setRaw(value string) *wire.Error {
+	lower := strings.ToLower(value)
+	if lower != "true" && lower != "false" {
+		return invalid("RawMessageDelivery: Invalid value [%s]. Must be true or false.", value)
+	}
+	n.raw = lower == "true"
+	return nil
+}
+
+func (n *settings) setScope(value string) *wire.Error {
+	scope := filter.Scope(value)
+	if scope != filter.MessageAttributes && scope != filter.MessageBody {
+		return invalid("FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes", value)
+	}
+	n.scope = scope
+	return n.setFilter(n.filterText)
+}
+
+// setFilter compiles a filter policy; "" and {} remove it.
+func (n *settings) setFilter(text string) *wire.Error {
+	if compact, err := jsontext.Compact(text); text == "" || err == nil && compact == "{}" {
+		n.filter, n.filterText = nil, ""
+		return nil
+	}
+	p, err := filter.Compile(text, n.scope)
+	if err != nil {
+		return invalid("%s", err.Error())
+	}
+	n.filter, n.filterText = p, text
+	return nil
+}
+
+// setRedrive sets or, with "", removes the dead-letter queue.
+func (n *settings) setRedrive(text string, t *topic, endpoint string) *wire.Error {
+	if text == "" {
+		n.redrive, n.deadLetter = "", ""
+		return nil
+	}
+	var e *jsontext.Error
+	if _, err := jsontext.Compact(text); errors.As(err, &e) {
+		return invalid("RedrivePolicy: failed to parse JSON. %s", e.Error())
+	}
+	var given struct{ DeadLetterTargetArn string }
+	if json.Unmarshal([]byte(text), &given) != nil || !isQueueARN(given.DeadLetterTargetArn) {
+		return invalid("RedrivePolicy: deadLetterTargetArn is an invalid arn")
+	}
+	deadFIFO := strings.HasSuffix(given.DeadLetterTargetArn, ".fifo")
+	switch {
+	case t.fifo && strings.HasSuffix(endpoint, ".fifo") && !deadFIFO:
+		return invalid("RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
+	case !t.fifo && deadFIFO:
+		return invalid("RedrivePolicy: must use a standard queue as DLQ for a subscription to a standard topic.")
+	}
+	n.redrive, n.deadLetter = text, given.DeadLetterTargetArn
+	return nil
+}
+
+func isQueueARN(text string) bool {
+	parts := strings.Split(text, ":")
+	return len(parts) == arnElements && parts[0] == "arn" && parts[2] == "sqs" && parts[5] != ""
+}

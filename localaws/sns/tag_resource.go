@@ -1,0 +1,41 @@
+package sns
+
+import (
+	"context"
+	"maps"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// TagResourceInput is what TagResource takes.
+type TagResourceInput struct {
+	ResourceArn *string `json:"ResourceArn"`
+	Tags        []Tag   `json:"Tags"`
+}
+
+// TagResourceOutput is empty, but SNS answers with an empty result.
+type TagResourceOutput struct{}
+
+func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
+	arn, fault := s.topicARN("ResourceArn", "TagResource", in.ResourceArn)
+	if fault != nil {
+		return nil, fault
+	}
+	added, fault := tagMap(in.Tags)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.topics[arn]
+	if !ok {
+		return nil, noResource()
+	}
+	tags := maps.Clone(t.tags)
+	maps.Copy(tags, added)
+	if len(tags) > maxTags {
+		return nil, &wire.Error{Code: "TagLimitExceeded", Message: "Could not complete request: tag quota of per resource exceeded"}
+	}
+	t.tags = tags
+	return &TagResourceOutput{}, nil
+}

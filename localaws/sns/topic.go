@@ -1,0 +1,117 @@
+package sns
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// topic is one topic. Its fields are guarded by the service's lock, except line, which has its own.
+type topic struct {
+	number        uint64
+	arn           string
+	name          string
+	fifo          bool
+	attributes    map[string]string // what was set, by name
+	delivery      topicDelivery
+	policy        policy
+	tags          map[string]string
+	subscriptions []*subscription // replaced, never changed in place: a publish goes on reading the old one
+	deleted       int             // how many were unsubscribed
+	line          *line           // FIFO topics only
+}
+
+const (
+	defaultMaximumSize = 256 << 10 // SNS: unless MaximumMessageSize says otherwise
+	largestMaximumSize = 1 << 20   // SNS: MaximumMessageSize at most
+	leastMaximumSize   = 1 << 10   // SNS: MaximumMessageSize at least
+	maxTopics          = 100_000   // SNS: standard topics an account
+	maxFIFOTopics      = 1_000     // SNS: FIFO topics an account
+	maxLargeSubscribed = 100       // SNS: subscriptions of a topic that takes more than 256 KiB
+	maxFIFOSubscribed  = 100       // SNS: subscriptions of a FIFO topic
+)
+
+var (
+	topicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
+	fifoName  = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,251}\.fifo$`)
+	uuidForm  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// topic looks a topic up; the caller holds the lock.
+func (s *Service) topic(arn string) (*topic, *wire.Error) {
+	t, ok := s.topics[arn]
+	if !ok {
+		return nil, noTopic()
+	}
+	return t, nil
+}
+
+// inOrder returns the topics in the order they were created; the caller holds the lock.
+func (s *Service) inOrder() []*topic {
+	return slices.SortedFunc(maps.Values(s.topics), func(a, b *topic) int { return compareNumbers(a.number, b.number) })
+}
+
+func compareNumbers(a, b uint64) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+func (t *topic) contentBasedDeduplication() bool {
+	return t.attributes[contentBasedDeduplication] == "true"
+}
+
+func (t *topic) maximumSize() int {
+	if n, err := strconv.Atoi(t.attributes[maximumMessageSize]); err == nil {
+		return n
+	}
+	return defaultMaximumSize
+}
+
+func (t *topic) signatureVersion() string {
+	if v := t.attributes[signatureVersion]; v != "" {
+		return v
+	}
+	return "1"
+}
+
+// shown are the attributes as GetTopicAttributes shows them.
+func (t *topic) shown(account string) map[string]string {
+	shown := maps.Clone(t.attributes)
+	if _, ok := shown[displayName]; !ok {
+		shown[displayName] = ""
+	}
+	if t.fifo {
+		shown[fifoTopic] = "true"
+		shown[contentBasedDeduplication] = strconv.FormatBool(t.contentBasedDeduplication())
+	}
+	pending, confirmed := 0, 0
+	for _, sub := range t.subscriptions {
+		if sub.confirmed {
+			confirmed++
+		} else {
+			pending++
+		}
+	}
+	shown["TopicArn"] = t.arn
+	shown["Owner"] = account
+	shown[accessPolicy] = t.policy.text()
+	shown["SubscriptionsConfirmed"] = strconv.Itoa(confirmed)
+	shown["SubscriptionsPending"] = strconv.Itoa(pending)
+	shown["SubscriptionsDeleted"] = strconv.Itoa(t.deleted)
+	shown["EffectiveDeliveryPolicy"] = asJSON(t.delivery.effective())
+	return shown
+}
+
+func asJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("sns: a policy cannot be written as JSON: " + err.Error())
+	}
+	return string(raw)
+}

@@ -1,0 +1,126 @@
+package sns
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// The attributes of a topic that have a meaning here.
+const (
+	accessPolicy              = "Policy"
+	contentBasedDeduplication = "ContentBasedDeduplication"
+	deliveryPolicy            = "DeliveryPolicy"
+	displayName               = "DisplayName"
+	fifoThroughputScope       = "FifoThroughputScope"
+	fifoTopic                 = "FifoTopic"
+	kmsMasterKeyID            = "KmsMasterKeyId"
+	maximumMessageSize        = "MaximumMessageSize"
+	signatureVersion          = "SignatureVersion"
+	tracingConfig             = "TracingConfig"
+)
+
+// unsupported are attributes of SNS that this server does not have.
+var unsupported = []string{"ArchivePolicy", "DataProtectionPolicy", "ReplayPolicy", "SubscriptionRoleArn"}
+
+const maxDisplayName = 100 // SNS: characters
+
+// feedback reports whether name is one of the delivery status attributes, which are kept and shown, and
+// whether its value is a percentage. Nothing is logged for them: there is no CloudWatch Logs here.
+func feedback(name string) (known, percentage bool) {
+	for _, endpoint := range []string{"HTTP", "SQS", "Lambda", "Firehose", "Application"} {
+		switch strings.TrimPrefix(name, endpoint) {
+		case "SuccessFeedbackRoleArn", "FailureFeedbackRoleArn":
+			return true, false
+		case "SuccessFeedbackSampleRate":
+			return true, true
+		}
+	}
+	return false, false
+}
+
+// set changes one attribute of a topic, or refuses. The reason is without "Invalid parameter: ", so that
+// CreateTopic can put its own words in front.
+func (t *topic) set(name, value string) *wire.Error {
+	if slices.Contains(unsupported, name) {
+		return invalid("%s is not supported by this server", name)
+	}
+	switch name {
+	case deliveryPolicy:
+		return t.setDeliveryPolicy(value)
+	case accessPolicy:
+		p, err := parsePolicy(value)
+		if err != nil {
+			return err
+		}
+		t.policy = p
+		return nil
+	case maximumMessageSize:
+		if err := t.checkMaximumSize(value); err != nil {
+			return err
+		}
+	default:
+		if err := t.check(name, value); err != nil {
+			return err
+		}
+	}
+	if value == "" {
+		delete(t.attributes, name)
+		return nil
+	}
+	t.attributes[name] = value
+	return nil
+}
+
+// check looks at attributes that are only kept.
+func (t *topic) check(name, value string) *wire.Error {
+	ok := true
+	switch name {
+	case displayName:
+		ok = len(value) <= maxDisplayName && !strings.ContainsFunc(value, unicode.IsControl)
+	case signatureVersion:
+		ok = value == "1" || value == "2"
+	case tracingConfig:
+		ok = value == "PassThrough" || value == "Active"
+	case contentBasedDeduplication:
+		ok = t.fifo && (value == "true" || value == "false")
+	case fifoThroughputScope:
+		ok = t.fifo && (value == "Topic" || value == "MessageGroup")
+	case kmsMasterKeyID:
+	default:
+		known, percentage := feedback(name)
+		if !known {
+			return invalid("AttributeName")
+		}
+		if n, err := strconv.Atoi(value); percentage && value != "" && (err != nil || n < 0 || n > 100) {
+			ok = false
+		}
+	}
+	if !ok {
+		return invalid("%s", name)
+	}
+	return nil
+}
+
+// checkMaximumSize holds SNS's rules for large messages: SQS subscriptions only, and a hundred of them.
+func (t *topic) checkMaximumSize(value string) *wire.Error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < leastMaximumSize || n > largestMaximumSize {
+		return invalid("MaximumMessageSize Reason: must be between %d and %d", leastMaximumSize, largestMaximumSize)
+	}
+	if n <= defaultMaximumSize {
+		return nil
+	}
+	if len(t.subscriptions) > maxLargeSubscribed {
+		return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d must have %d or fewer subscriptions", defaultMaximumSize, maxLargeSubscribed)
+	}
+	for _, sub := range t.subscriptions {
+		if sub.protocol != "sqs" {
+			return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions", defaultMaximumSize, sub.protocol)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package sns
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// UnsubscribeInput is what Unsubscribe takes.
+type UnsubscribeInput struct {
+	SubscriptionArn *string `json:"SubscriptionArn"`
+}
+
+// UnsubscribeOutput is empty.
+type UnsubscribeOutput struct{}
+
+// unsubscribe ends a subscription; ending what is not there succeeds. An http or https endpoint is told,
+// with a token that brings the subscription back.
+func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeInput) (*UnsubscribeOutput, error) {
+	arn, fault := s.subscriptionARN("Unsubscribe", in.SubscriptionArn)
+	if fault != nil {
+		return nil, fault
+	}
+	sub, fault := s.unsubscribed(arn, c.Caller != "")
+	if fault != nil {
+		return nil, fault
+	}
+	if sub != nil && sub.protocol != "sqs" {
+		s.tellCancelled(sub, c.BaseURL)
+	}
+	return &UnsubscribeOutput{}, nil
+}
+
+// unsubscribed removes the subscription and returns it, or nil where there was none.
+func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub, ok := s.subscriptions[arn]
+	switch {
+	case !ok:
+		return nil, nil
+	case !sub.confirmed && sub.protocol != "sqs":
+		return nil, invalid("This subscription is pending confirmation and cannot be deleted")
+	case sub.locked && !signed:
+		return nil, s.unauthorized("Unsubscribe", arn)
+	}
+	s.remove(sub)
+	return sub, nil
+}

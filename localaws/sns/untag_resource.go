@@ -1,0 +1,35 @@
+package sns
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// UntagResourceInput is what UntagResource takes.
+type UntagResourceInput struct {
+	ResourceArn *string  `json:"ResourceArn"`
+	TagKeys     []string `json:"TagKeys"`
+}
+
+// UntagResourceOutput is empty.
+type UntagResourceOutput struct{}
+
+func (s *Service) untagResource(_ context.Context, _ *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
+	arn, fault := s.topicARN("ResourceArn", "UntagResource", in.ResourceArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.topics[arn]
+	if !ok {
+		return nil, noResource()
+	}
+	tags := maps.Clone(t.tags)
+	maps.DeleteFunc(tags, func(k, _ string) bool { return slices.Contains(in.TagKeys, k) })
+	t.tags = tags
+	return &UntagResourceOutput{}, nil
+}
