@@ -29,6 +29,7 @@ var plan = []room{
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
 
+	{path: "localaws", ours: []string{"localaws/..."}},
 	{path: "localaws/clock"},
 	{path: "localaws/random"},
 	{path: "localaws/sns", ours: []string{"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext", "localaws/sqs", "localaws/wire"}},

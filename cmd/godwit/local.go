@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/localaws"
+)
+
+// defaultAddr is LocalStack's port, which clients and compose files already name, and loopback only.
+const defaultAddr = "127.0.0.1:4566"
+
+// localOptions are what `godwit local` was asked for.
+type localOptions struct {
+	addr    string
+	account string
+	region  string
+}
+
+func newLocal() *cobra.Command {
+	o := localOptions{}
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Run an AWS on this machine, for unmodified clients",
+		Long: "Run an AWS on this machine, for unmodified clients.\n\n" +
+			"Prints the exports that point AWS clients at it, and runs until it is interrupted or terminated.\n" +
+			"Any access key and secret are accepted. Everything is kept in memory and gone when it stops.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			server, err := o.server(cmd.ErrOrStderr())
+			if err != nil {
+				return usage(cmd, err)
+			}
+			return o.run(cmd.Context(), server, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 takes a free one")
+	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
+	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
+	return cmd
+}
+
+// server checks the options, and makes what run serves. An error means that the command was called wrongly.
+func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
+	if _, _, err := net.SplitHostPort(o.addr); err != nil {
+		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
+	}
+	return localaws.New(&localaws.Options{
+		Account: o.account,
+		Region:  o.region,
+		Logger:  slog.New(slog.NewTextHandler(errOut, nil)),
+	})
+}
+
+// run serves until ctx ends.
+func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, errOut io.Writer) (err error) {
+	defer func() { err = errors.Join(err, server.Close()) }()
+	addr, err := server.Listen(o.addr)
+	if err != nil {
+		return fmt.Errorf("%w (--addr 127.0.0.1:0 takes a port that is free)", err)
+	}
+	if beyondLoopback(addr) {
+		fmt.Fprintf(errOut, "warning: listening on %s: whoever reaches this machine can read and change everything in it; there is no authentication\n", addr)
+	}
+	if err := o.exports(out, addr); err != nil {
+		return err
+	}
+	fmt.Fprintln(errOut, "ready; interrupt (Ctrl-C) stops it")
+	<-ctx.Done()
+	return nil
+}
+
+// exports prints what a shell needs to point AWS clients at the server.
+func (o *localOptions) exports(out io.Writer, addr net.Addr) error {
+	_, err := fmt.Fprintf(out, "export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport AWS_SECRET_ACCESS_KEY=local\n",
+		endpoint(addr), o.region)
+	return err
+}
+
+// endpoint is the URL by which this machine reaches the address: one that stands for all interfaces is no address to dial.
+func endpoint(addr net.Addr) string {
+	if p, err := netip.ParseAddrPort(addr.String()); err == nil && p.Addr().IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", p.Port())
+	}
+	return "http://" + addr.String()
+}
+
+func beyondLoopback(addr net.Addr) bool {
+	p, err := netip.ParseAddrPort(addr.String())
+	return err != nil || !p.Addr().Unmap().IsLoopback()
+}

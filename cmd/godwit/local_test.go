@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The command prints exports that work, serves until it is told to stop, and ends with 0 and a closed port.
+func TestLocalServesUntilStopped(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, printed := io.Pipe()
+	var errOut bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		status := run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--region", "eu-west-1"}, printed, &errOut)
+		printed.Close()
+		ended <- status
+	}()
+	exports := map[string]string{}
+	lines := bufio.NewScanner(out)
+	for len(exports) < 4 && lines.Scan() {
+		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
+		exports[name] = value
+	}
+	endpoint := exports["AWS_ENDPOINT_URL"]
+	want := map[string]string{"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+	if diff := cmp.Diff(want, exports); diff != "" {
+		t.Fatalf("exports (-want +got):\n%s\nerrors: %s", diff, &errOut)
+	}
+	answer, err := http.Get(endpoint + "/_localaws/health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("health answered %s", answer.Status)
+	}
+	stop()
+	if status := <-ended; status != exitDone {
+		t.Errorf("status %d after a stop, want %d; errors: %s", status, exitDone, &errOut)
+	}
+	if conn, err := net.Dial("tcp", strings.TrimPrefix(endpoint, "http://")); err == nil {
+		conn.Close()
+		t.Error("the port is still open after the stop")
+	}
+	if strings.Contains(errOut.String(), "warning") {
+		t.Errorf("a warning on loopback: %s", &errOut)
+	}
+}
+
+// A port that somebody has is a failure that says how to go on.
+func TestLocalPortTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	var out, errOut bytes.Buffer
+	if status := run(t.Context(), []string{"local", "--addr", taken.Addr().String()}, &out, &errOut); status != exitFailed {
+		t.Errorf("status %d, want %d", status, exitFailed)
+	}
+	if !strings.Contains(errOut.String(), "--addr 127.0.0.1:0 takes a port that is free") {
+		t.Errorf("errors: %s", &errOut)
+	}
+}
+
+// What stands for all interfaces is warned of, and printed as an address that this machine can dial.
+func TestEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		listens, endpoint string
+		beyond            bool
+	}{
+		{"127.0.0.1:4566", "http://127.0.0.1:4566", false},
+		{"[::1]:4566", "http://[::1]:4566", false},
+		{"0.0.0.0:4566", "http://127.0.0.1:4566", true},
+		{"[::]:4566", "http://127.0.0.1:4566", true},
+		{"192.0.2.7:80", "http://192.0.2.7:80", true},
+	} {
+		addr := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.listens))
+		if got := endpoint(addr); got != c.endpoint {
+			t.Errorf("%s: endpoint %s, want %s", c.listens, got, c.endpoint)
+		}
+		if got := beyondLoopback(addr); got != c.beyond {
+			t.Errorf("%s: beyond loopback %v, want %v", c.listens, got, c.beyond)
+		}
+	}
+}
