@@ -18,9 +18,10 @@ type Queue struct {
 
 	settings atomic.Pointer[settings] // replaced as a whole
 
-	mu     sync.Mutex // over changes of the settings, and over what follows
-	tags   map[string]string
-	purged time.Duration // when last; 0 means never
+	mu         sync.Mutex // over changes of the settings, and over what follows
+	tags       map[string]string
+	purged     time.Duration // when last, if ever
+	everPurged bool
 }
 
 // Name is the queue's name.

@@ -36,6 +36,7 @@ type Service struct {
 	queues  map[string]*Queue
 	deleted map[string]time.Duration // when, by name; only with RealisticWaits
 	closed  bool
+	tasks   tasks
 }
 
 // New returns a service without queues.
@@ -66,6 +67,17 @@ func (s *Service) Wire() *wire.Service {
 			wire.Op("DeleteMessageBatch", s.deleteMessageBatch),
 			wire.Op("ChangeMessageVisibility", s.changeMessageVisibility),
 			wire.Op("ChangeMessageVisibilityBatch", s.changeMessageVisibilityBatch),
+			wire.Op("PurgeQueue", s.purgeQueue),
+			wire.Op("ListQueues", s.listQueues),
+			wire.Op("ListDeadLetterSourceQueues", s.listDeadLetterSourceQueues),
+			wire.Op("TagQueue", s.tagQueue),
+			wire.Op("UntagQueue", s.untagQueue),
+			wire.Op("ListQueueTags", s.listQueueTags),
+			wire.Op("AddPermission", s.addPermission),
+			wire.Op("RemovePermission", s.removePermission),
+			wire.Op("StartMessageMoveTask", s.startMessageMoveTask),
+			wire.Op("CancelMessageMoveTask", s.cancelMessageMoveTask),
+			wire.Op("ListMessageMoveTasks", s.listMessageMoveTasks),
 		},
 	}
 }
@@ -76,6 +88,7 @@ func (s *Service) Reset() {
 	old := s.queues
 	s.queues, s.deleted = map[string]*Queue{}, map[string]time.Duration{}
 	s.mu.Unlock()
+	s.tasks.reset()
 	for _, q := range old {
 		q.model.Delete()
 	}
@@ -87,6 +100,7 @@ func (s *Service) Close() {
 	s.closed = true
 	queues := s.sorted()
 	s.mu.Unlock()
+	s.tasks.reset()
 	for _, q := range queues {
 		q.model.Close()
 	}

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -33,4 +34,11 @@ func checkTags(have, added map[string]string) *wire.Error {
 		return invalidParameter("Too many tags added for queue. Maximum allowed: %d.", maxTags)
 	}
 	return nil
+}
+
+// Tags are a copy of the queue's tags.
+func (q *Queue) Tags() map[string]string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return maps.Clone(q.tags)
 }

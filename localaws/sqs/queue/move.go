@@ -98,3 +98,30 @@ func (q *Queue) admit(m Moved, now time.Duration) {
 	q.arrivals.pushBack(it)
 	q.enter(it, 0, now)
 }
+
+// PutBack returns to this queue, to its front, what TakeOut took out of it.
+func (q *Queue) PutBack(moved ...Moved) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp()
+	for i := len(moved) - 1; i >= 0; i-- {
+		q.restore(moved[i].it)
+	}
+	q.changed()
+}
+
+// restore files an item again as it was, under its old key: handles of it stay
+// good.
+func (q *Queue) restore(it *item) {
+	q.items[it.key] = it
+	q.counts[it.state]++
+	q.age(it)
+	if it.group == nil {
+		q.ready.pushFront(it)
+		q.wake()
+		return
+	}
+	it.group = q.groupOf(it.message.Group)
+	it.group.items.pushFront(it)
+	q.settle(it.group)
+}

@@ -1,0 +1,104 @@
+package sqs
+
+import (
+	"fmt"
+
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+)
+
+// Principal is who delivers to a queue on behalf of what.
+type Principal struct {
+	Service   string // "sns.amazonaws.com"
+	SourceARN string // the topic
+}
+
+// Incoming is a message from another service.
+type Incoming struct {
+	Body       string
+	Attributes map[string]queue.Attribute // nil where there are none
+	Group      string                     // MessageGroupId
+	Dedup      string                     // MessageDeduplicationId
+	Trace      string                     // AWSTraceHeader
+	Sender     string                     // SenderId; "" means the principal's service
+}
+
+// DeniedError says that a queue's policy does not let a principal deliver, and
+// which statement would.
+type DeniedError struct {
+	QueueARN string
+	From     Principal
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the policy of %s does not let %s send from %s: it needs the statement "+
+		`{"Effect":"Allow","Principal":{"Service":"%s"},"Action":"sqs:SendMessage","Resource":"%s","Condition":{"ArnEquals":{"aws:SourceArn":"%s"}}}`,
+		e.QueueARN, e.From.Service, e.From.SourceARN, e.From.Service, e.QueueARN, e.From.SourceARN)
+}
+
+// Deliver puts a message into a queue on behalf of another service, under the
+// queue's policy, its limits and its rules. The error says why it did not.
+func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
+	q := s.byARN(queueARN)
+	if q == nil {
+		return fmt.Errorf("deliver to %s: %w", queueARN, noQueue())
+	}
+	set := q.settings.Load()
+	allowed := set.policy.allows(request{
+		service: from.Service, action: "sqs:SendMessage", resource: q.arn, source: from.SourceARN, account: s.opts.Account,
+	})
+	if !allowed {
+		return &DeniedError{QueueARN: q.arn, From: from}
+	}
+	if m.Sender == "" {
+		m.Sender = from.Service
+	}
+	put, err := s.incoming(q, set, m)
+	if err != nil {
+		return fmt.Errorf("deliver to %s: %w", queueARN, err)
+	}
+	_, failure := q.model.Put(put)
+	if failure != nil {
+		return fmt.Errorf("deliver to %s: %w", queueARN, modelError(failure))
+	}
+	return nil
+}
+
+// incoming holds a delivery to the rules of a message that is sent.
+func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, error) {
+	o := &outgoing{body: m.Body, group: m.Group, dedup: m.Dedup}
+	for name, a := range m.Attributes {
+		v := attributeValue{DataType: a.Type, BinaryValue: a.Binary}
+		if a.Binary == nil {
+			v.StringValue = &a.Text
+		}
+		if o.attributes == nil {
+			o.attributes = map[string]attributeValue{}
+		}
+		o.attributes[name] = v
+	}
+	if m.Trace != "" {
+		o.system = map[string]attributeValue{"AWSTraceHeader": {DataType: "String", StringValue: &m.Trace}}
+	}
+	put, _, bad := s.message(q, set, o, m.Sender)
+	if bad != nil {
+		return queue.Put{}, bad
+	}
+	return put, nil
+}
+
+// Info is what another service may know of a queue.
+type Info struct {
+	Name string
+	ARN  string
+	FIFO bool
+	Tags map[string]string
+}
+
+// Lookup finds a queue by its ARN; ok is false where there is none.
+func (s *Service) Lookup(arn string) (info Info, ok bool) {
+	q := s.byARN(arn)
+	if q == nil {
+		return Info{}, false
+	}
+	return Info{Name: q.name, ARN: q.arn, FIFO: q.fifo, Tags: q.Tags()}, true
+}

@@ -1,0 +1,31 @@
+package sqs
+
+import (
+	"context"
+	"maps"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// TagQueueInput is the input of TagQueue.
+type TagQueueInput struct {
+	QueueURL string            `json:"QueueUrl"`
+	Tags     map[string]string `json:"Tags" query:"Tag,flat,key=Key,value=Value"`
+}
+
+func (s *Service) tagQueue(_ context.Context, _ *wire.Call, in *TagQueueInput) (*Empty, error) {
+	q, bad := s.byURL(in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	if in.Tags == nil {
+		return nil, missing("Tags")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if bad := checkTags(q.tags, in.Tags); bad != nil {
+		return nil, bad
+	}
+	maps.Copy(q.tags, in.Tags)
+	return &Empty{}, nil
+}

@@ -1,0 +1,29 @@
+package sqs
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// UntagQueueInput is the input of UntagQueue.
+type UntagQueueInput struct {
+	QueueURL string   `json:"QueueUrl"`
+	TagKeys  []string `json:"TagKeys" query:"TagKey,flat"`
+}
+
+func (s *Service) untagQueue(_ context.Context, _ *wire.Call, in *UntagQueueInput) (*Empty, error) {
+	q, bad := s.byURL(in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	if in.TagKeys == nil {
+		return nil, missing("TagKeys")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, key := range in.TagKeys {
+		delete(q.tags, key)
+	}
+	return &Empty{}, nil
+}
