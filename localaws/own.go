@@ -15,6 +15,7 @@ import (
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
 //	GET  /_localaws/queues/NAME/messages    every message, without receiving any
+//	GET  /_localaws/topics                  every topic with its subscriptions, and failed deliveries
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
 const ownPrefix = "/_localaws/"
@@ -28,6 +29,7 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	})
 	m.HandleFunc("GET "+ownPrefix+"queues", s.listQueues)
 	m.HandleFunc("GET "+ownPrefix+"queues/{name}/messages", s.listMessages)
+	m.HandleFunc("GET "+ownPrefix+"topics", s.listTopics)
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
 	m.HandleFunc("POST "+ownPrefix+"reset", func(w http.ResponseWriter, _ *http.Request) {
 		s.Reset()

@@ -6,12 +6,16 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
+	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/sts"
+	"github.com/godwitmq/godwit/localaws/tagging"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -24,6 +28,9 @@ type Options struct {
 	// RealisticWaits keeps the waits of 60 s that AWS imposes: between two
 	// purges of a queue, and before the name of a deleted queue is free.
 	RealisticWaits bool
+	// Endpoints carries SNS's deliveries to http and https endpoints; nil means a
+	// transport of the server's own.
+	Endpoints http.RoundTripper
 }
 
 // Server is an AWS of one account and region. It is safe for concurrent use.
@@ -31,6 +38,7 @@ type Server struct {
 	opts     Options
 	clock    *clock.Clock
 	sqs      *sqs.Service
+	sns      *sns.Service
 	mux      *wire.Mux
 	own      *http.ServeMux
 	controls controls
@@ -68,14 +76,21 @@ func (s *Server) build() {
 		Clock: s.clock, Random: source, Account: s.opts.Account, Region: s.opts.Region,
 		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits,
 	})
+	s.sns = sns.New(sns.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
+		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints,
+	})
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
-	}, s.sqs.Wire())
+	}, s.sqs.Wire(), s.sns.Wire(), sts.New(s.opts.Account).Wire(), tagging.New(s.taggedQueues, s.taggedTopics).Wire())
 	s.own = s.ownRoutes()
 }
 
 // SQS is the model of SQS: for looking without receiving, and for chaos.
 func (s *Server) SQS() *sqs.Service { return s.sqs }
+
+// SNS is the model of SNS: topics, subscriptions, and deliveries that failed.
+func (s *Server) SNS() *sns.Service { return s.sns }
 
 // Now is the server's time.
 func (s *Server) Now() time.Time { return s.clock.Now() }
@@ -88,6 +103,7 @@ func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
 // clock stays where it is.
 func (s *Server) Reset() {
 	s.controls.reset()
+	s.sns.Reset()
 	s.sqs.Reset()
 	s.calls.reset()
 }
@@ -97,6 +113,10 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isOwn(r.URL.Path) {
 			s.own.ServeHTTP(w, r)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {
+			s.sns.ServeCertificate(w, r)
 			return
 		}
 		s.mux.ServeHTTP(w, r)
@@ -112,6 +132,7 @@ func (s *Server) Close() error {
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
+	s.sns.Close()
 	s.sqs.Close()
 	var first error
 	for _, l := range listeners {

@@ -1,0 +1,97 @@
+package localaws
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/sns"
+	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/tagging"
+)
+
+// queuesOfTopics lets SNS into SQS, under the name that queue policies know it by.
+type queuesOfTopics struct{ sqs *sqs.Service }
+
+func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) error {
+	in := sqs.Incoming{Body: m.Body, Group: m.GroupID, Dedup: m.DeduplicationID}
+	if len(m.Attributes) > 0 {
+		in.Attributes = make(map[string]queue.Attribute, len(m.Attributes))
+		for name, a := range m.Attributes {
+			in.Attributes[name] = queue.Attribute{Type: a.Type, Text: a.Text, Binary: a.Binary}
+		}
+	}
+	return q.sqs.Deliver(queueARN, sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topicARN}, in)
+}
+
+func (q queuesOfTopics) Queue(arn string) (sns.QueueInfo, bool) {
+	info, ok := q.sqs.Lookup(arn)
+	return sns.QueueInfo{FIFO: info.FIFO}, ok
+}
+
+func (s *Server) taggedQueues() []tagging.Resource {
+	var all []tagging.Resource
+	for _, q := range s.sqs.Queues() {
+		if tags := q.Tags(); len(tags) > 0 {
+			all = append(all, tagging.Resource{ARN: q.ARN(), Tags: tags})
+		}
+	}
+	return all
+}
+
+func (s *Server) taggedTopics() []tagging.Resource {
+	var all []tagging.Resource
+	for arn, tags := range s.sns.Tagged() {
+		all = append(all, tagging.Resource{ARN: arn, Tags: tags})
+	}
+	return all
+}
+
+// topicView is a topic in the list of them.
+type topicView struct {
+	Name          string             `json:"name"`
+	ARN           string             `json:"arn"`
+	FIFO          bool               `json:"fifo"`
+	Attributes    map[string]string  `json:"attributes"`
+	Tags          map[string]string  `json:"tags,omitempty"`
+	Subscriptions []subscriptionView `json:"subscriptions"`
+}
+
+// subscriptionView is a subscription in its topic.
+type subscriptionView struct {
+	ARN        string            `json:"arn"`
+	Protocol   string            `json:"protocol"`
+	Endpoint   string            `json:"endpoint"`
+	Confirmed  bool              `json:"confirmed"`
+	Token      string            `json:"token,omitempty"` // what confirms it
+	Attributes map[string]string `json:"attributes"`
+}
+
+// failureView is a delivery that failed for good.
+type failureView struct {
+	At              time.Time `json:"at"`
+	Subscription    string    `json:"subscription"`
+	Endpoint        string    `json:"endpoint"`
+	MessageID       string    `json:"messageId"`
+	Reason          string    `json:"reason"`
+	DeadLetterQueue string    `json:"deadLetterQueue,omitempty"`
+}
+
+func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
+	topics, failures := []topicView{}, []failureView{}
+	for _, t := range s.sns.Topics() {
+		v := topicView{Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags, Subscriptions: []subscriptionView{}}
+		for _, sub := range t.Subscriptions {
+			v.Subscriptions = append(v.Subscriptions, subscriptionView{
+				ARN: sub.ARN, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Confirmed: sub.Confirmed, Token: sub.Token, Attributes: sub.Attributes,
+			})
+		}
+		topics = append(topics, v)
+	}
+	for _, f := range s.sns.Failures() {
+		failures = append(failures, failureView{
+			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID, Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
+		})
+	}
+	respond(w, http.StatusOK, map[string]any{"topics": topics, "failures": failures})
+}
