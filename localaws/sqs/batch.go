@@ -20,10 +20,13 @@ func failed(id string, e *wire.Error) failedEntry {
 }
 
 // checkBatch holds the rules that a batch as a whole must keep. id gives the
-// entries' ids.
-func checkBatch(n int, id func(int) string) *wire.Error {
+// entries' ids. In the query protocol an empty list cannot be told from none.
+func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error {
+	if none && c.Protocol == wire.JSON {
+		return missing("Entries")
+	}
 	if n == 0 {
-		return refusal("EmptyBatchRequest", "There should be at least one batch entry in the request.")
+		return refusal("EmptyBatchRequest", "There should be at least one %sRequestEntry in the request.", c.Action)
 	}
 	if n > maxEntries {
 		return refusal("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxEntries, n)

@@ -1,7 +1,10 @@
 package sqs
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -14,9 +17,25 @@ type policy struct {
 }
 
 type document struct {
-	Version    string      `json:"Version,omitempty"`
-	ID         string      `json:"Id,omitempty"`
-	Statements []statement `json:"Statement"`
+	Version    string     `json:"Version,omitempty"`
+	ID         string     `json:"Id,omitempty"`
+	Statements statements `json:"Statement"`
+}
+
+// maxStatements is the most statements of a queue's policy.
+const maxStatements = 20
+
+// statements are written as a list or, where it is one, without.
+type statements []statement
+
+func (s *statements) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if bytes.HasPrefix(b, []byte("{")) {
+		*s = make(statements, 1)
+		return d.Decode(&(*s)[0])
+	}
+	return d.Decode((*[]statement)(s))
 }
 
 func setPolicy(s *settings, text string) *wire.Error {
@@ -25,8 +44,15 @@ func setPolicy(s *settings, text string) *wire.Error {
 		return nil
 	}
 	p := &policy{text: text}
-	if err := json.Unmarshal([]byte(text), &p.document); err != nil {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	bad := d.Decode(&p.document) != nil || d.More() || len(p.Statements) == 0
+	if bad || p.Version != "" && p.Version != "2008-10-17" && p.Version != "2012-10-17" {
 		return invalidAttribute("Policy", "")
+	}
+	if n := len(p.Statements); n > maxStatements {
+		return &wire.Error{Code: "OverLimit", Status: 403,
+			Message: fmt.Sprintf("%d statements were found in the submitted policy, max allowed is %d", n, maxStatements)}
 	}
 	for i := range p.Statements {
 		if !p.Statements[i].valid() {

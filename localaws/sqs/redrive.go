@@ -33,7 +33,7 @@ func setRedrive(s *settings, text string) *wire.Error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if d.Decode(&fields) != nil || fields == nil {
-		return bad("Redrive policy is not a valid JSON map.")
+		return invalidAttribute("RedrivePolicy", "Redrive policy is not a valid JSON map.")
 	}
 	for _, name := range []string{"maxReceiveCount", "deadLetterTargetArn"} {
 		if _, there := fields[name]; !there {
@@ -42,7 +42,7 @@ func setRedrive(s *settings, text string) *wire.Error {
 	}
 	for name := range fields {
 		if name != "maxReceiveCount" && name != "deadLetterTargetArn" {
-			return bad("Redrive policy contains an unknown attribute: " + name + ".")
+			return bad("Only following attributes are supported: [maxReceiveCount, deadLetterTargetArn].")
 		}
 	}
 	count := scalar(fields["maxReceiveCount"])
@@ -155,10 +155,10 @@ func (s *Service) checkTarget(set *settings, name string) *wire.Error {
 	}
 	target := s.byARN(r.target)
 	switch {
+	case isFIFO(r.target) != isFIFO(name):
+		return bad("Dead-letter queue must be same type of queue as the source..") // two stops, as on AWS
 	case target == nil:
 		return bad("Dead letter target does not exist.")
-	case target.fifo != isFIFO(name):
-		return bad("Dead-letter queue must be same type of queue as the source.")
 	case !target.settings.Load().redriveAllow.permits(s.arn(name)):
 		return bad("Queue with redriveAllowPolicy does not permit " + s.arn(name) + " to use it as a dead-letter queue.")
 	}

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -41,7 +42,7 @@ type sentEntry struct {
 func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad == nil {
-		bad = checkBatch(len(in.Entries), func(i int) string { return in.Entries[i].ID })
+		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
 	}
 	if bad == nil {
 		bad = checkBatchSize(in.Entries)
@@ -55,6 +56,12 @@ func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMess
 	for i := range in.Entries {
 		e := &in.Entries[i]
 		put, bad := s.entry(c, q, e)
+		if bad != nil && e.MessageBody == "" {
+			bad = missing(fmt.Sprintf("SendMessageBatchRequestEntry.%d.MessageBody", i+1))
+		}
+		if bad != nil && q.fifo && wholeBatch(e, bad) {
+			return nil, invalidParameter("%s", bad.Message)
+		}
 		if bad != nil {
 			out.Failed = append(out.Failed, failed(e.ID, bad))
 			continue
@@ -73,6 +80,19 @@ func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.
 		group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
 	}, sender(c))
 	return put, bad
+}
+
+// wholeBatch says that an entry's fault refuses the whole batch: on a FIFO queue
+// one that has no place in the order does.
+func wholeBatch(e *sendEntry, bad *wire.Error) bool {
+	switch bad.QueryCode() {
+	case "MissingParameter":
+		return true
+	case "InvalidParameterValue":
+		return e.MessageDeduplicationID == "" || e.DelaySeconds != nil && *e.DelaySeconds != 0
+	default:
+		return false
+	}
 }
 
 func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *SendMessageBatchOutput) error {

@@ -180,7 +180,11 @@ func condition(operator, key string, values words, r request) bool {
 		return ifExists || strings.HasPrefix(operator, "StringNot") || strings.HasPrefix(operator, "ArnNot")
 	}
 	for _, v := range values {
-		if equal, ok := compare(operator, v, have); ok && equal {
+		equal, ok := compare(operator, v, have)
+		if !ok {
+			return false
+		}
+		if equal {
 			return !negative(operator)
 		}
 	}

@@ -19,5 +19,6 @@
 // out; everything else is written.
 //
 // Decoding is strict: what the input has no field for is an error that names
-// it.
+// it. As on AWS, a number or a boolean is taken where awsJson wants a text, and
+// null is as good as absent.
 package wire

@@ -67,6 +67,8 @@ func (d *jsonDecoder) value(s *shape, v reflect.Value, path string, depth int) *
 		text, err := d.text(path)
 		v.SetString(text)
 		return err
+	case s.kind == stringKind && c != '{' && c != '[' && c != '"':
+		return d.scalarText(v, path)
 	case c == '"' && s.kind == blobKind:
 		return d.blob(v, path)
 	case (c == '-' || c >= '0' && c <= '9') && (s.kind == intKind || s.kind == floatKind):
@@ -95,6 +97,9 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path string, depth int)
 	return d.members(path, func(key []byte) *Error {
 		slot.SetZero()
 		name := string(key)
+		if d.skipSpace(); bytes.HasPrefix(d.data[d.at:], []byte("null")) {
+			return d.word("null") // as if it were not there
+		}
 		if err := d.value(s.elem, slot, joined(path, name), depth+1); err != nil {
 			return err
 		}
@@ -161,6 +166,22 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, path string, depth int) *E
 			return err
 		}
 	}
+}
+
+// scalarText reads a number or a boolean where a text is wanted, as AWS does:
+// it becomes the text it was written as.
+func (d *jsonDecoder) scalarText(v reflect.Value, path string) *Error {
+	from := d.at
+	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.0123456789abcdefghijklmnopqrstuvwxyzE"), d.data[d.at]) >= 0 {
+		d.at++
+	}
+	text := string(d.data[from:d.at])
+	if _, err := strconv.ParseFloat(text, 64); err != nil && text != "true" && text != "false" {
+		d.at = from
+		return d.malformed("a value of " + named(path))
+	}
+	v.SetString(text)
+	return nil
 }
 
 func (d *jsonDecoder) number(s *shape, v reflect.Value, path string) *Error {
@@ -333,7 +354,8 @@ func (d *jsonDecoder) malformed(wanted string) *Error {
 	return serialization("%s: the body is not JSON: expected %s at byte %d", d.action, wanted, d.at)
 }
 
-// mismatch words the error the way AWS does for a value of the wrong kind.
+// mismatch words the error the way AWS does for a value of the wrong kind, and
+// adds the member where AWS's sentence has room for it.
 func (d *jsonDecoder) mismatch(c byte, s *shape, path string) *Error {
 	found := map[byte]string{'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE", 'f': "FALSE_VALUE"}[c]
 	if found == "" && (c == '-' || c >= '0' && c <= '9') {
@@ -342,11 +364,19 @@ func (d *jsonDecoder) mismatch(c byte, s *shape, path string) *Error {
 	if found == "" {
 		return d.malformed("a value of " + named(path))
 	}
+	switch {
+	case c == '{' && s.kind != listKind:
+		return serialization("Start of structure or map found where not expected.")
+	case c == '[' && s.kind == stringKind:
+		return serialization("Unrecognized collection type class java.lang.String")
+	case c == '[':
+		return serialization("Start of list found where not expected")
+	}
 	wanted := map[kind]string{
 		stringKind: "a String", intKind: "an Integer", floatKind: "a Double", boolKind: "a Boolean",
 		blobKind: "a Blob", listKind: "a List", mapKind: "a Map", structKind: "a Structure",
 	}[s.kind]
-	return serialization("%s: %s can not be converted to %s", named(path), found, wanted)
+	return serialization("%s can not be converted to %s (%s)", found, wanted, named(path))
 }
 
 // safe holds the bytes that stand for themselves inside a JSON string, ASCII

@@ -63,6 +63,9 @@ func (d queryDecoder) structure(s *shape, _ form, n *node, v reflect.Value, path
 // list reads Name.1, Name.2 (flat) or Name.member.1. Old clients give a flat
 // list of one without its number.
 func (d queryDecoder) list(s *shape, layout form, n *node, v reflect.Value, path string) *Error {
+	if n.value == "" && len(n.children) == 0 && s.elem.kind == structKind {
+		return nil // an empty list is sent as Name=
+	}
 	items, err := d.items(layout.flat, layout.item, n, path)
 	if err != nil {
 		return err

@@ -107,6 +107,13 @@ func TestQueryThereAndBack(t *testing.T) {
 	}
 }
 
+func TestJSONScalarsBecomeText(t *testing.T) {
+	w := post(mux(wire.Options{}), "/", "AmazonSQS.Echo", `{"QueueUrl":7,"Attributes":{"A":true,"B":1.5,"C":null},"Flag":null}`)
+	if diff := cmp.Diff(`{"QueueUrl":"7","Attributes":{"A":"true","B":"1.5"},"Flag":false,"Number":0}`, w.Body.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestOldQueryFormsWithoutNumbers(t *testing.T) {
 	w := post(mux(wire.Options{}), "/1/q", "", "Action=Echo&Attribute.Name=A&Attribute.Value=1&AttributeName=All&TagKeys=")
 	for _, want := range []string{"<Attribute><Name>A</Name><Value>1</Value></Attribute>", "<AttributeName>All</AttributeName>"} {
@@ -120,8 +127,11 @@ func TestRefusals(t *testing.T) {
 	tests := []struct{ name, target, body, code, text string }{
 		{"unknown member", "AmazonSQS.Echo", `{"Foo":1}`, "UnknownParameter", "Foo of Echo"},
 		{"unknown nested member", "AmazonSQS.Echo", `{"Entries":[{"Bar":1}]}`, "UnknownParameter", "Entries.Bar of Echo"},
-		{"wrong kind", "AmazonSQS.Echo", `{"QueueUrl":1}`, "SerializationException", "NUMBER_VALUE can not be converted to a String"},
-		{"wrong kind in a map", "AmazonSQS.Echo", `{"Attributes":{"A":5}}`, "SerializationException", "Attributes.A: NUMBER_VALUE"},
+		{"wrong kind", "AmazonSQS.Echo", `{"Number":"1"}`, "SerializationException", "STRING_VALUE can not be converted to an Integer (Number)"},
+		{"structure for a text", "AmazonSQS.Echo", `{"QueueUrl":{}}`, "SerializationException", "Start of structure or map found where not expected."},
+		{"list for a text", "AmazonSQS.Echo", `{"Attributes":{"A":[]}}`, "SerializationException", "Unrecognized collection type class java.lang.String"},
+		{"list for a number", "AmazonSQS.Echo", `{"Number":[]}`, "SerializationException", "Start of list found where not expected"},
+		{"no word for a text", "AmazonSQS.Echo", `{"QueueUrl":nope}`, "SerializationException", "the body is not JSON"},
 		{"fraction", "AmazonSQS.Echo", `{"Number":1.5}`, "SerializationException", "whole number"},
 		{"too large", "AmazonSQS.Echo", `{"Entries":[{"DelaySeconds":3000000000}]}`, "SerializationException", "32 bits"},
 		{"cut off", "AmazonSQS.Echo", `{"QueueUrl":"x`, "SerializationException", "end of QueueUrl"},
