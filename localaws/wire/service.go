@@ -82,3 +82,24 @@ func (c *Call) EntryFault(id string) *Error {
 	}
 	return c.FailEntry(id)
 }
+
+// Members are the names of the action's input in awsJson, nested ones after
+// their parent's name and a dot.
+func (a Action) Members() []string { return a.input.members("") }
+
+func (s *shape) members(path string) []string {
+	switch s.kind {
+	case listKind, mapKind:
+		return s.elem.members(path)
+	case structKind:
+	default:
+		return nil
+	}
+	var names []string
+	for i := range s.fields {
+		f := &s.fields[i]
+		name := joined(path, f.jsonName)
+		names = append(append(names, name), f.shape.members(name)...)
+	}
+	return names
+}

@@ -1,0 +1,181 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/godwitmq/godwit/localaws"
+)
+
+var (
+	endpoint = flag.String("endpoint", "", "run against this endpoint in real time instead of against localaws")
+	region   = flag.String("region", "us-east-1", "region of -endpoint")
+)
+
+// longest is the most real time that one wait of a case may take against an
+// endpoint.
+const longest = 10 * time.Second
+
+// world is what a case runs in.
+type world struct {
+	*testing.T
+	ctx      context.Context
+	sqs      *sqs.Client
+	local    *localaws.Server // nil against an endpoint
+	endpoint string
+	http     *http.Client
+	keys     aws.CredentialsProvider
+	prefix   string
+}
+
+// run runs one case as a subtest.
+func run(t *testing.T, name string, f func(w *world)) {
+	t.Helper()
+	runWith(t, name, nil, f)
+}
+
+// runWith is run on a server with options; against an endpoint, which has its
+// own, such a case is skipped.
+func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		if *endpoint != "" {
+			if o != nil {
+				t.Skip("needs a server with options")
+			}
+			f(newWorld(t, *endpoint, http.DefaultTransport, nil))
+			return
+		}
+		synctest.Test(t, func(t *testing.T) {
+			server, err := localaws.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			watchCoverage(server)
+			f(newWorld(t, "http://localaws", server.Transport(), server))
+		})
+	})
+}
+
+func newWorld(t *testing.T, endpoint string, transport http.RoundTripper, server *localaws.Server) *world {
+	w := &world{
+		T: t, ctx: t.Context(), local: server, endpoint: endpoint, http: &http.Client{Transport: transport},
+		prefix: fmt.Sprintf("c%08x-", rand.Uint32()),
+		keys: credentials.NewStaticCredentialsProvider(
+			or(os.Getenv("AWS_ACCESS_KEY_ID"), "key"), or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "secret"), os.Getenv("AWS_SESSION_TOKEN")),
+	}
+	w.sqs = sqs.New(sqs.Options{
+		Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1,
+	})
+	return w
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// name makes a name of the case's own.
+func (w *world) name(s string) string { return w.prefix + s }
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	w.Helper()
+	if w.local == nil && d > longest {
+		w.Skipf("needs %v of real time", d)
+	}
+	time.Sleep(d)
+}
+
+// must fails the case on an error.
+func must[T any](out T, err error) func(w *world) T {
+	return func(w *world) T {
+		w.Helper()
+		if err != nil {
+			w.Fatal(err)
+		}
+		return out
+	}
+}
+
+// refused checks that an error has a code and a text in it.
+func (w *world) refused(err error, code, text string) {
+	w.Helper()
+	var e smithy.APIError
+	if !errors.As(err, &e) {
+		w.Errorf("error %v, want code %s", err, code)
+		return
+	}
+	if e.ErrorCode() != code || !strings.Contains(e.ErrorMessage(), text) {
+		w.Errorf("refused with %s: %s\nwant        %s: %s", e.ErrorCode(), e.ErrorMessage(), code, text)
+	}
+}
+
+// status is the HTTP status that an error came with, 0 without one.
+func status(err error) int {
+	var e interface{ HTTPStatusCode() int }
+	if errors.As(err, &e) {
+		return e.HTTPStatusCode()
+	}
+	return 0
+}
+
+// raw posts a body by hand, for what no SDK would send.
+func (w *world) raw(path string, header map[string]string, body string) (int, http.Header, string) {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.ctx, "POST", w.endpoint+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for k, v := range header {
+		r.Header.Set(k, v)
+	}
+	answer, err := w.http.Do(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(text)
+}
+
+// query calls an action of SQS in the query protocol.
+func (w *world) query(path, action string, values url.Values) (int, string) {
+	w.Helper()
+	form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
+	for k, v := range values {
+		form[k] = v
+	}
+	code, _, body := w.raw(path, map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, form.Encode())
+	return code, body
+}
+
+// json calls an action of SQS in awsJson.
+func (w *world) json(action, body string) (int, http.Header, string) {
+	w.Helper()
+	return w.raw("/", map[string]string{
+		"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action,
+	}, body)
+}

@@ -1,0 +1,161 @@
+package conformance
+
+import (
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// attrs is a queue's attributes or tags.
+type attrs = map[string]string
+
+// queue makes a queue of the case's own and returns its URL.
+func (w *world) queue(name string, attributes attrs) *string {
+	w.Helper()
+	name = w.name(name)
+	url := must(w.sqs.CreateQueue(w.ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes}))(w).QueueUrl
+	w.Cleanup(func() {
+		if w.local == nil {
+			_, _ = w.sqs.DeleteQueue(w.ctx, &sqs.DeleteQueueInput{QueueUrl: url})
+		}
+	})
+	return url
+}
+
+// fifo makes a FIFO queue that de-duplicates by content.
+func (w *world) fifo(name string, more attrs) *string {
+	w.Helper()
+	a := attrs{"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+	for k, v := range more {
+		a[k] = v
+	}
+	return w.queue(name+".fifo", a)
+}
+
+// attribute reads one attribute; "" where it is not there.
+func (w *world) attribute(url *string, name string) string {
+	w.Helper()
+	out := must(w.sqs.GetQueueAttributes(w.ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeName(name)},
+	}))(w)
+	return out.Attributes[name]
+}
+
+func (w *world) arn(url *string) string { return w.attribute(url, "QueueArn") }
+
+// deadLetters makes a RedrivePolicy.
+func (w *world) deadLetters(target *string, max int) attrs {
+	w.Helper()
+	return attrs{"RedrivePolicy": `{"deadLetterTargetArn":"` + w.arn(target) + `","maxReceiveCount":` + strconv.Itoa(max) + `}`}
+}
+
+func (w *world) send(url *string, body string, alter ...func(*sqs.SendMessageInput)) *sqs.SendMessageOutput {
+	w.Helper()
+	in := &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}
+	for _, f := range alter {
+		f(in)
+	}
+	return must(w.sqs.SendMessage(w.ctx, in))(w)
+}
+
+// in puts a message into a group of a FIFO queue.
+func in(group string) func(*sqs.SendMessageInput) {
+	return func(i *sqs.SendMessageInput) { i.MessageGroupId = &group }
+}
+
+// dedup gives a message its MessageDeduplicationId.
+func dedup(id string) func(*sqs.SendMessageInput) {
+	return func(i *sqs.SendMessageInput) { i.MessageDeduplicationId = &id }
+}
+
+// receive takes up to ten messages with all their attributes.
+func (w *world) receive(url *string, alter ...func(*sqs.ReceiveMessageInput)) []types.Message {
+	w.Helper()
+	in := &sqs.ReceiveMessageInput{
+		QueueUrl: url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+	}
+	for _, f := range alter {
+		f(in)
+	}
+	return must(w.sqs.ReceiveMessage(w.ctx, in))(w).Messages
+}
+
+// upTo limits a receive.
+func upTo(n int32) func(*sqs.ReceiveMessageInput) {
+	return func(i *sqs.ReceiveMessageInput) { i.MaxNumberOfMessages = n }
+}
+
+// waiting makes a receive a long poll.
+func waiting(seconds int32) func(*sqs.ReceiveMessageInput) {
+	return func(i *sqs.ReceiveMessageInput) { i.WaitTimeSeconds = seconds }
+}
+
+// hidden gives a receive its visibility timeout.
+func hidden(seconds int32) func(*sqs.ReceiveMessageInput) {
+	return func(i *sqs.ReceiveMessageInput) { i.VisibilityTimeout = seconds }
+}
+
+// one receives exactly one message.
+func (w *world) one(url *string, alter ...func(*sqs.ReceiveMessageInput)) types.Message {
+	w.Helper()
+	got := w.receive(url, alter...)
+	if len(got) != 1 {
+		w.Fatalf("received %d messages, want one: %v", len(got), bodies(got))
+	}
+	return got[0]
+}
+
+// nothing receives nothing.
+func (w *world) nothing(url *string, alter ...func(*sqs.ReceiveMessageInput)) {
+	w.Helper()
+	if got := w.receive(url, alter...); len(got) != 0 {
+		w.Errorf("received %v, want nothing", bodies(got))
+	}
+}
+
+func (w *world) remove(url *string, m types.Message) {
+	w.Helper()
+	if err := w.removing(url, m.ReceiptHandle); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) removing(url, handle *string) error {
+	_, err := w.sqs.DeleteMessage(w.ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: handle})
+	return err
+}
+
+func (w *world) change(url *string, m types.Message, seconds int32) error {
+	_, err := w.sqs.ChangeMessageVisibility(w.ctx, &sqs.ChangeMessageVisibilityInput{
+		QueueUrl: url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds,
+	})
+	return err
+}
+
+func bodies(messages []types.Message) []string {
+	var all []string
+	for _, m := range messages {
+		all = append(all, aws.ToString(m.Body))
+	}
+	return all
+}
+
+func str(s string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
+}
+
+// Codes as SDKs see them.
+const (
+	invalidParameter = "InvalidParameterValue"
+	missingParameter = "MissingParameter"
+	noQueue          = "AWS.SimpleQueueService.NonExistentQueue"
+	queueExists      = "QueueAlreadyExists"
+	badName          = "InvalidAttributeName"
+	badValue         = "InvalidAttributeValue"
+	badHandle        = "ReceiptHandleIsInvalid"
+	badContents      = "InvalidMessageContents"
+	noResource       = "ResourceNotFoundException"
+)
