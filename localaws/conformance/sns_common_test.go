@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+	"github.com/godwitmq/godwit/localaws"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -28,10 +30,21 @@ type topics struct {
 	made    int
 }
 
+// nowhere refuses every delivery to an http endpoint: cases leave this machine alone.
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
+}
+
 // runTopics runs one case about SNS as a subtest.
 func runTopics(t *testing.T, name string, f func(f *topics)) {
 	t.Helper()
-	run(t, name, func(w *world) {
+	var o *localaws.Options
+	if *endpoint == "" {
+		o = &localaws.Options{Endpoints: nowhere{}}
+	}
+	runWith(t, name, o, func(w *world) {
 		who := sts.New(sts.Options{Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1})
 		caller := must(who.GetCallerIdentity(w.ctx, &sts.GetCallerIdentityInput{}))(w)
 		f(&topics{

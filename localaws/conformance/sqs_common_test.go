@@ -108,6 +108,16 @@ func (w *world) one(url *string, alter ...func(*sqs.ReceiveMessageInput)) types.
 	return got[0]
 }
 
+// back receives exactly one message and gives it back at once.
+func (w *world) back(url *string, alter ...func(*sqs.ReceiveMessageInput)) types.Message {
+	w.Helper()
+	m := w.one(url, alter...)
+	if err := w.change(url, m, 0); err != nil {
+		w.Fatal(err)
+	}
+	return m
+}
+
 // nothing receives nothing.
 func (w *world) nothing(url *string, alter ...func(*sqs.ReceiveMessageInput)) {
 	w.Helper()

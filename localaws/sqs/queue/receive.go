@@ -167,7 +167,7 @@ func (t *taking) isDead(it *item) bool {
 func (t *taking) receive(it *item) {
 	it.count++
 	it.serial++
-	if it.count == 1 || it.first == 0 {
+	if it.count == 1 {
 		it.first = t.now
 	}
 	it.latest = t.now
