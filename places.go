@@ -34,14 +34,18 @@ func newPlaces(size int, bytes *budget) *places {
 
 // take waits for n places and for bytes; it fails when ctx ends. Only one goroutine may wait at a time.
 func (p *places) take(ctx context.Context, n int) error {
-	for !p.tryTake(n) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.tryTake(n) {
+			return nil
+		}
 		select {
 		case <-p.wake:
 		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
-	return nil
 }
 
 func (p *places) tryTake(n int) bool {

@@ -22,6 +22,8 @@ const (
 var plan = []room{
 	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
+	{path: "driver/drivertest", ours: []string{"driver"}},
+	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},
@@ -37,10 +39,13 @@ var plan = []room{
 	{path: "localaws/sns/jsontext"},
 	{path: "localaws/sqs", ours: []string{"localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"}},
 	{path: "localaws/sqs/queue", ours: []string{"localaws/clock", "localaws/random", "localaws/wire"}},
+	{path: "localaws/sts", ours: []string{"localaws/wire"}},
+	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}},
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
+	{path: "examples/quickstart", ours: []string{"..."}},
 }
 
 // statics are the package-level variables that are allowed although they could change, each with its reason.

@@ -1,0 +1,74 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+func leaseCases() []testCase {
+	leases := need("leases", func(h *Harness) bool { return h.Can.Leases })
+	return []testCase{
+		{name: "lease/ends", shows: "what is not settled comes again when its lease ends, and not before", run: leaseEnds, needs: leases},
+		{name: "lease/told", shows: "LeaseEnds is never later than the truth", run: leaseTold, needs: leases},
+		{name: "lease/extend", shows: "an extended lease holds", run: leaseExtend, needs: leases},
+		{name: "lease/superseded", shows: "a settle under a lost lease does not finish the new holder's work", run: leaseSuperseded, needs: leases},
+	}
+}
+
+func leaseEnds(k *kit) {
+	e := k.queue("leaseends", false)
+	e.put(bodies("a")...)
+	first := e.get(1)[0]
+	e.nothing(k.h.lease() - wait - wait/4)
+	again := e.get(1)[0]
+	if again.ID != first.ID || again.Received != 0 && again.Received != 2 {
+		k.Errorf("received %s for the first time and %s with count %d", first.ID, again.ID, again.Received)
+	}
+}
+
+func leaseTold(k *kit) {
+	e := k.queue("leasetold", false)
+	e.put(bodies("a")...)
+	before := time.Now()
+	d := e.get(1)[0]
+	if d.LeaseEnds.IsZero() || d.LeaseEnds.Before(before) || d.LeaseEnds.After(time.Now().Add(k.h.lease())) {
+		k.Errorf("received between %v and %v, the lease of %v ends %v", before, time.Now(), k.h.lease(), d.LeaseEnds)
+	}
+	if lim := e.recv.Limits(); lim.Lease != k.h.lease() {
+		k.Errorf("Limits().Lease is %v, asked for %v", lim.Lease, k.h.lease())
+	}
+}
+
+func leaseExtend(k *kit) {
+	e := k.queue("extend", false)
+	e.put(bodies("a")...)
+	d := e.get(1)[0]
+	x, ok := e.recv.(driver.Extender)
+	if !ok {
+		k.Fatal("the receiver has leases and is no driver.Extender")
+	}
+	by := 3 * k.h.lease()
+	asked := time.Now()
+	ends, err := x.Extend(k.ctx, []driver.Handle{d.Handle}, by)
+	if err != nil {
+		k.Fatal(err)
+	}
+	if ends.Before(asked) || ends.After(time.Now().Add(by)) {
+		k.Errorf("extended by %v at %v, it says %v", by, asked, ends)
+	}
+	e.nothing(2 * k.h.lease())
+	e.settle(driver.Done, d)
+}
+
+func leaseSuperseded(k *kit) {
+	e := k.queue("superseded", false)
+	e.put(bodies("a")...)
+	old := e.get(1)[0]
+	e.settle(driver.Release, old)
+	held := e.get(1)[0]
+	// Services differ in whether they tell; either way the new holder's lease must stand.
+	_ = e.recv.Settle(k.ctx, []driver.Settlement{{Handle: old.Handle}})
+	e.settle(driver.Release, held)
+	e.sameSet(e.get(1), "a")
+}

@@ -1,0 +1,84 @@
+package drivertest
+
+import (
+	"strings"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+func orderCases() []testCase {
+	ordered := need("ordered channels", func(h *Harness) bool { return h.Can.Ordered })
+	both := need("ordered channels and leases", func(h *Harness) bool { return h.Can.Ordered && h.Can.Leases })
+	return []testCase{
+		{name: "order/key", shows: "messages of one key come in the order in which they were sent", run: orderKey, needs: ordered},
+		{name: "order/keys", shows: "any text may be an order key, and arrives", run: orderKeys, needs: ordered},
+		{name: "order/release", shows: "a lane given back in one batch comes again in order", run: orderRelease, needs: both},
+		{name: "order/blocked", shows: "while a message is held, later ones of its key do not overtake it", run: orderBlocked, needs: both},
+		{name: "order/duplicate", shows: "a message sent again with its dedup id is accepted and not delivered", run: orderDuplicate, needs: ordered},
+	}
+}
+
+func keyed(key string, texts ...string) []driver.Message {
+	ms := bodies(texts...)
+	for i := range ms {
+		ms[i].OrderKey = key
+	}
+	return ms
+}
+
+func orderKey(k *kit) {
+	e := k.queue("orderkey", true)
+	e.put(keyed("ada", "1", "2", "3", "4", "5")...)
+	var got []driver.Delivery
+	for len(got) < 5 {
+		ds := e.upTo(5-len(got), patience)
+		if len(ds) == 0 {
+			break
+		}
+		got = append(got, ds...)
+		e.settle(driver.Done, ds...)
+	}
+	e.sameOrder(got, "1", "2", "3", "4", "5")
+}
+
+func orderKeys(k *kit) {
+	e := k.queue("orderkeys", true)
+	for _, key := range []string{"a", "", "with space", "ä", "-", strings.Repeat("k", 300)} {
+		e.put(driver.Message{Body: []byte("of " + key), OrderKey: key})
+		d := e.get(1)[0]
+		if d.OrderKey != key {
+			k.Errorf("sent with order key %.40q, received with %.40q", key, d.OrderKey)
+		}
+		e.settle(driver.Done, d)
+	}
+}
+
+func orderRelease(k *kit) {
+	e := k.queue("orderrelease", true)
+	e.put(keyed("ada", "1", "2", "3")...)
+	ds := e.get(3)
+	e.settle(driver.Release, ds...)
+	e.sameOrder(e.get(3), "1", "2", "3")
+}
+
+func orderBlocked(k *kit) {
+	e := k.queue("orderblocked", true)
+	e.put(keyed("ada", "1")...)
+	first := e.get(1)
+	e.put(keyed("ada", "2")...)
+	e.put(keyed("bob", "free")...)
+	e.sameOrder(e.get(1), "free")
+	e.nothing(wait)
+	e.settle(driver.Done, first...)
+	e.sameOrder(e.get(1), "2")
+}
+
+func orderDuplicate(k *kit) {
+	e := k.queue("orderduplicate", true)
+	m := driver.Message{Body: []byte("once"), OrderKey: "ada", DedupID: "payment 17"}
+	e.put(m, m)
+	d := e.get(1)
+	e.settle(driver.Done, d...)
+	e.put(m)
+	e.nothing(wait)
+}

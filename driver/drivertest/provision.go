@@ -1,0 +1,79 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+func provisionCases() []testCase {
+	provisions := need("a driver.Provisioner", func(h *Harness) bool { return h.Can.Provisions })
+	return []testCase{
+		{name: "provision/twice", shows: "provisioning is idempotent, and a producer after a consumer changes nothing", run: provisionTwice, needs: provisions},
+		{name: "provision/verify", shows: "Verify makes nothing and says what is missing", run: provisionVerify, needs: provisions},
+		{name: "provision/never", shows: "Never makes nothing and asks nothing", run: provisionNever, needs: provisions},
+		{name: "provision/missing", shows: "opening an end of what does not exist is of class NotFound", run: provisionMissing, needs: provisions},
+		{name: "inspect/depth", shows: "the depth counts what waits and what is held", run: inspectDepth,
+			needs: need("a driver.Inspector and leases", func(h *Harness) bool { return h.Can.Inspects && h.Can.Leases })},
+	}
+}
+
+func provisionTwice(k *kit) {
+	e := k.queue("twice", false)
+	e.put(bodies("kept")...)
+	k.ensure(k.spec(e.ch))
+	k.ensure(driver.ChannelSpec{Channel: e.ch})
+	e.sameSet(e.get(1), "kept")
+}
+
+func provisionVerify(k *kit) {
+	p := k.backend.(driver.Provisioner)
+	s := k.spec(driver.Channel{Queue: "verify"})
+	s.Mode = driver.Verify
+	if err := p.Ensure(k.ctx, s); driver.ClassOf(err) != driver.NotFound || err == nil {
+		k.Errorf("verify what does not exist: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+	}
+	s.Mode = driver.Auto
+	k.ensure(s)
+	s.Mode = driver.Verify
+	if err := p.Ensure(k.ctx, s); err != nil {
+		k.Errorf("verify what was just made: %v", err)
+	}
+}
+
+func provisionNever(k *kit) {
+	s := k.spec(driver.Channel{Queue: "never"})
+	s.Mode = driver.Never
+	k.ensure(s)
+	if _, err := k.backend.Sender(k.ctx, s.Channel); driver.ClassOf(err) != driver.NotFound || err == nil {
+		k.Errorf("open what Never should not have made: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+	}
+}
+
+func provisionMissing(k *kit) {
+	ch := driver.Channel{Queue: "missing"}
+	_, serr := k.backend.Sender(k.ctx, ch)
+	_, rerr := k.backend.Receiver(k.ctx, ch, driver.ReceiverOptions{Concurrency: 1})
+	for _, err := range []error{serr, rerr} {
+		if driver.ClassOf(err) != driver.NotFound || err == nil {
+			k.Errorf("open what does not exist: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		}
+	}
+}
+
+func inspectDepth(k *kit) {
+	e := k.queue("depth", false)
+	e.put(bodies("a", "b", "c")...)
+	e.get(1)
+	var got driver.Depth
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(wait / 4) { // services count approximately
+		var err error
+		if got, err = k.backend.(driver.Inspector).Inspect(k.ctx, e.ch); err != nil {
+			k.Fatal(err)
+		}
+		if got.Waiting == 2 && got.InFlight == 1 {
+			return
+		}
+	}
+	k.Errorf("depth %+v, want 2 waiting and 1 in flight", got)
+}

@@ -1,0 +1,101 @@
+package drivertest
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+func receiveCases() []testCase {
+	longPolls := need("long polls", func(h *Harness) bool { return h.Can.LongPolls })
+	return []testCase{
+		{name: "receive/most", shows: "a receive returns no more than it was asked for", run: receiveMost},
+		{name: "receive/appends", shows: "a receive appends to what it was given", run: receiveAppends},
+		{name: "receive/empty", shows: "an empty poll ends without an error when its wait is over", run: receiveEmpty},
+		{name: "receive/wakes", shows: "an open poll returns as soon as something is sent", run: receiveWakes, needs: longPolls},
+		{name: "receive/cancel", shows: "a cancelled poll returns without an error and loses nothing", run: receiveCancel},
+		{name: "receive/throttled", shows: "a poll that is refused as too often is of class Throttled", run: receiveThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
+	}
+}
+
+func receiveMost(k *kit) {
+	e := k.queue("most", false)
+	e.put(bodies("a", "b", "c", "d")...)
+	ds, err := e.recv.Receive(k.ctx, 2, nil)
+	if err != nil || len(ds) > 2 {
+		k.Errorf("asked for 2, received %s, %v", describe(ds), err)
+	}
+	e.sameSet(append(ds, e.get(4-len(ds))...), "a", "b", "c", "d")
+}
+
+func receiveAppends(k *kit) {
+	e := k.queue("appends", false)
+	e.put(bodies("new")...)
+	ds := []driver.Delivery{{Body: []byte("old")}}
+	for end := time.Now().Add(patience); len(ds) == 1 && time.Now().Before(end); {
+		var err error
+		if ds, err = e.recv.Receive(k.ctx, 1, ds); err != nil {
+			k.Fatal(err)
+		}
+	}
+	e.sameOrder(ds, "old", "new")
+}
+
+func receiveEmpty(k *kit) {
+	e := k.queue("empty", false)
+	begun := time.Now()
+	ds, err := e.recv.Receive(k.ctx, 1, nil)
+	if err != nil || len(ds) > 0 {
+		k.Errorf("received %s, %v", describe(ds), err)
+	}
+	if took := time.Since(begun); took > wait+patience {
+		k.Errorf("an empty poll of %v took %v", wait, took)
+	}
+}
+
+func receiveWakes(k *kit) {
+	e := k.queue("wakes", false)
+	p := e.prepare(bodies("now")[0])
+	sent := make(chan error, 1)
+	go func() {
+		time.Sleep(wait / 4)
+		sent <- e.send.Send(k.ctx, []driver.Prepared{p})
+	}()
+	begun := time.Now()
+	ds, err := e.recv.Receive(k.ctx, 1, nil)
+	took := time.Since(begun)
+	if err := <-sent; err != nil {
+		k.Fatal(err)
+	}
+	if err != nil || len(ds) != 1 {
+		k.Fatalf("received %s, %v", describe(ds), err)
+	}
+	if took > wait*3/4 {
+		k.Errorf("the poll returned after %v; the message was sent after %v", took, wait/4)
+	}
+}
+
+func receiveCancel(k *kit) {
+	e := k.queue("cancel", false)
+	ctx, cancel := context.WithTimeout(k.ctx, wait/4)
+	defer cancel()
+	ds, err := e.recv.Receive(ctx, 1, nil)
+	if err != nil || len(ds) > 0 {
+		k.Errorf("received %s, %v", describe(ds), err)
+	}
+	if ds, err = e.recv.Receive(ctx, 1, nil); err != nil || len(ds) > 0 {
+		k.Errorf("with a context that had ended before: received %s, %v", describe(ds), err)
+	}
+	e.put(bodies("kept")...)
+	e.sameSet(e.get(1), "kept")
+}
+
+func receiveThrottled(k *kit) {
+	e := k.queue("receivethrottled", false)
+	k.h.Faults.Throttle(Receive)
+	if _, err := e.recv.Receive(k.ctx, 1, nil); driver.ClassOf(err) != driver.Throttled || err == nil {
+		k.Errorf("receive: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Throttled)
+	}
+}

@@ -1,0 +1,171 @@
+package drivertest
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+func sendCases() []testCase {
+	return []testCase{
+		{name: "send/arrives", shows: "everything a message says of itself arrives", run: sendArrives},
+		{name: "send/anybytes", shows: "a body may be any bytes, and none", run: sendAnyBytes},
+		{name: "send/batch", shows: "a batch within the limits arrives whole", run: sendBatch},
+		{name: "send/toolarge", shows: "a message that is too large is refused by Prepare", run: sendTooLarge},
+		{name: "send/badheader", shows: "what cannot travel is refused by Prepare, and names itself", run: sendBadHeader},
+		{name: "send/delay", shows: "a delayed message does not come before its time", run: sendDelay,
+			needs: need("delays", func(h *Harness) bool { return h.Can.Delays })},
+		{name: "send/partial", shows: "a batch answers for each entry, and the others arrive", run: sendPartial,
+			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil })},
+		{name: "send/throttled", shows: "a call that is refused as too often is of class Throttled", run: sendThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
+		{name: "send/denied", shows: "a call without permission is of class Denied", run: sendDenied,
+			needs: need("Faults.Deny", func(h *Harness) bool { return h.Faults.Deny != nil })},
+		{name: "send/answerlost", shows: "an answer that never came is of class Transient", run: sendAnswerLost,
+			needs: need("Faults.LoseAnswer", func(h *Harness) bool { return h.Faults.LoseAnswer != nil })},
+	}
+}
+
+func sendArrives(k *kit) {
+	e := k.queue("arrives", false)
+	before := time.Now().Add(-time.Second)
+	e.put(driver.Message{
+		Body: []byte(`{"n":1}`), ContentType: "application/json", Type: "order", Version: 2, RoutingKey: "A.B",
+		Header: []driver.Header{{Name: "locale", Value: "de"}, {Name: "quote", Value: `"ä" \ <x>`}},
+	})
+	d := e.get(1)[0]
+	if string(d.Body) != `{"n":1}` || d.Size != 7 {
+		k.Errorf("body %q of size %d", d.Body, d.Size)
+	}
+	if d.ContentType != "application/json" || d.Type != "order" || d.Version != 2 || d.RoutingKey != "A.B" {
+		k.Errorf("content type %q, type %q, version %d, routing key %q", d.ContentType, d.Type, d.Version, d.RoutingKey)
+	}
+	got := map[string]string{}
+	for _, h := range d.Header {
+		got[h.Name] = h.Value
+	}
+	if len(got) != 2 || got["locale"] != "de" || got["quote"] != `"ä" \ <x>` {
+		k.Errorf("headers %v", got)
+	}
+	if d.ID == "" || d.Source == nil || d.Err != nil {
+		k.Errorf("id %q, source %v, error %v", d.ID, d.Source, d.Err)
+	}
+	if d.Received > 1 || d.Attempt != 0 {
+		k.Errorf("received %d times and started %d times before", d.Received, d.Attempt)
+	}
+	if !d.SentAt.IsZero() && (d.SentAt.Before(before) || d.SentAt.After(time.Now().Add(time.Second))) {
+		k.Errorf("sent at %v, now is %v", d.SentAt, time.Now())
+	}
+}
+
+func sendAnyBytes(k *kit) {
+	e := k.queue("anybytes", false)
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	for _, body := range [][]byte{every, nil, {0}, []byte("\uFFFE"), []byte("ä\t\r\n"), []byte("-"), []byte(" ")} {
+		e.put(driver.Message{Body: body})
+		d := e.get(1)[0]
+		if !bytes.Equal(d.Body, body) || d.Err != nil {
+			k.Errorf("sent %q, received %q, %v", body, d.Body, d.Err)
+		}
+		e.settle(driver.Done, d)
+	}
+}
+
+func sendBatch(k *kit) {
+	e := k.queue("batch", false)
+	n := min(max(e.send.Limits().Batch, 1), 100)
+	var batch []driver.Prepared
+	var want []string
+	for i := range n {
+		text := strings.Repeat("x", i+1)
+		want = append(want, text)
+		batch = append(batch, e.prepare(driver.Message{Body: []byte(text)}))
+	}
+	if err := e.send.Send(k.ctx, batch); err != nil {
+		k.Fatal(err)
+	}
+	e.sameSet(e.get(n), want...)
+}
+
+func sendTooLarge(k *kit) {
+	e := k.queue("toolarge", false)
+	body := make([]byte, 64<<20)
+	_, err := e.send.Prepare(k.ctx, &driver.Message{Body: body, Size: int64(len(body))})
+	if driver.ClassOf(err) != driver.TooLarge || err == nil {
+		k.Errorf("prepare 64 MiB: %v, of class %s, want %s", err, driver.ClassOf(err), driver.TooLarge)
+	}
+	e.put(bodies("small")...)
+	e.sameSet(e.get(1), "small")
+}
+
+func sendBadHeader(k *kit) {
+	e := k.queue("badheader", false)
+	_, err := e.send.Prepare(k.ctx, &driver.Message{Header: []driver.Header{{Name: "culprit", Value: "\xff"}}})
+	if err == nil || !strings.Contains(err.Error(), "culprit") {
+		k.Errorf("prepare a header that is not UTF-8: %v, want an error that names it", err)
+	}
+	if driver.ClassOf(err).Passing() {
+		k.Errorf("it is of class %s, but repeating cannot help", driver.ClassOf(err))
+	}
+}
+
+func sendDelay(k *kit) {
+	e := k.queue("delay", false)
+	e.put(driver.Message{Body: []byte("later"), Delay: 4 * time.Second})
+	e.nothing(2 * time.Second)
+	e.sameSet(e.get(1), "later")
+}
+
+func sendPartial(k *kit) {
+	e := k.queue("partial", false)
+	if e.send.Limits().Batch < 3 {
+		k.Skip("not run: the backend batches by itself")
+	}
+	var batch []driver.Prepared
+	for _, m := range bodies("a", "b", "c") {
+		batch = append(batch, e.prepare(m))
+	}
+	k.h.Faults.FailEntry(Send, 1)
+	failed := k.entry(e.send.Send(k.ctx, batch), 1)
+	if !driver.ClassOf(failed).Passing() {
+		k.Errorf("the entry's error %v is of class %s, want one worth repeating", failed, driver.ClassOf(failed))
+	}
+	ds := e.get(2)
+	e.sameSet(ds, "a", "c")
+	if err := e.send.Send(k.ctx, batch[1:2]); err != nil {
+		k.Fatalf("a prepared message could not be sent again: %v", err)
+	}
+	e.sameSet(e.get(1), "b")
+}
+
+func sendThrottled(k *kit) {
+	e := k.queue("throttled", false)
+	p := []driver.Prepared{e.prepare(bodies("a")[0])}
+	k.h.Faults.Throttle(Send)
+	if err := e.send.Send(k.ctx, p); driver.ClassOf(err) != driver.Throttled || err == nil {
+		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Throttled)
+	}
+	e.nothing(wait)
+}
+
+func sendDenied(k *kit) {
+	e := k.queue("denied", false)
+	k.h.Faults.Deny(Send)
+	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Denied || err == nil {
+		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Denied)
+	}
+}
+
+func sendAnswerLost(k *kit) {
+	e := k.queue("answerlost", false)
+	k.h.Faults.LoseAnswer(Send)
+	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Transient || err == nil {
+		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Transient)
+	}
+	e.sameSet(e.get(1), "a")
+}

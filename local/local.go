@@ -1,0 +1,65 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/snssqs"
+)
+
+// endpoint is a name that is never looked up: the transport calls the server in process.
+const endpoint = "http://localaws.internal"
+
+// Options of a local backend. The zero value is good.
+type Options struct {
+	Server    *localaws.Options // nil: its defaults
+	Namespace string
+	Logger    *slog.Logger // nil: nothing is logged
+}
+
+// Backend is a snssqs.Backend on a server of its own.
+type Backend struct {
+	*snssqs.Backend
+	server *localaws.Server
+}
+
+// Open starts a server in this process and opens a backend on it. Its messages are gone with Close.
+func Open(ctx context.Context, o *Options) (*Backend, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	server, err := localaws.New(opts.Server)
+	if err != nil {
+		return nil, fmt.Errorf("local: start the server: %w", err)
+	}
+	region := "us-east-1"
+	if opts.Server != nil && opts.Server.Region != "" {
+		region = opts.Server.Region
+	}
+	conf := aws.Config{
+		Region: region, BaseEndpoint: aws.String(endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	}
+	b, err := snssqs.Open(ctx, &snssqs.Options{
+		Namespace: opts.Namespace, AWS: &conf, Transport: server.Transport(), Logger: opts.Logger,
+		CancelPolls: true, // the server never drops an answer that it has
+	})
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return &Backend{Backend: b, server: server}, nil
+}
+
+// Server is the embedded server: for looking into, for faults, for moving its clock.
+func (b *Backend) Server() *localaws.Server { return b.server }
+
+// Close closes the backend and stops the server.
+func (b *Backend) Close(ctx context.Context) error {
+	return errors.Join(b.Backend.Close(ctx), b.server.Close())
+}

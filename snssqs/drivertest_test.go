@@ -1,0 +1,59 @@
+package snssqs_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/drivertest"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+var everything = drivertest.Abilities{
+	Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true, Inspects: true, LongPolls: true,
+}
+
+// The backend keeps every contract of the seam, on the embedded server in virtual time.
+func TestDriver(t *testing.T) {
+	var server *localaws.Server
+	drivertest.Run(t, drivertest.Harness{
+		Bubble: synctest.Test,
+		Can:    everything,
+		Open: func(t *testing.T) driver.Backend {
+			b, err := local.Open(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server = b.Server()
+			return b
+		},
+		Faults: drivertest.Faults{
+			Throttle: func(c drivertest.Call) {
+				fault(server, c, localaws.Outcome{Err: &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}})
+			},
+			Deny: func(c drivertest.Call) {
+				fault(server, c, localaws.Outcome{Err: &wire.Error{Code: "AccessDeniedException", Message: "no", Status: 403}})
+			},
+			LoseAnswer: func(c drivertest.Call) { fault(server, c, localaws.Outcome{DropAfter: true}) },
+			FailEntry: func(c drivertest.Call, i int) {
+				fault(server, c, localaws.Outcome{FailEntries: func(id string) *wire.Error {
+					if id != strconv.Itoa(i) {
+						return nil
+					}
+					return &wire.Error{Code: "InternalError", Message: "try again", Fault: true}
+				}})
+			},
+		},
+	})
+}
+
+func fault(s *localaws.Server, c drivertest.Call, o localaws.Outcome) {
+	action := map[drivertest.Call]string{
+		drivertest.Send: "sqs.SendMessageBatch", drivertest.SettleDone: "sqs.DeleteMessageBatch", drivertest.Receive: "sqs.ReceiveMessage",
+	}[c]
+	s.ControlOnce(action, func(context.Context, *localaws.Request) localaws.Outcome { return o })
+}

@@ -1,0 +1,126 @@
+package snssqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// classify wraps an error of AWS with what it asks of its caller.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *driver.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return &driver.Error{Class: classOf(err), Err: err}
+}
+
+func classOf(err error) driver.Class {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		if class, ok := classOfCode(api.ErrorCode()); ok {
+			return class
+		}
+	}
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) && answer.Response != nil {
+		switch status := answer.HTTPStatusCode(); {
+		case status == http.StatusTooManyRequests:
+			return driver.Throttled
+		case status >= 500, status == http.StatusRequestTimeout:
+			return driver.Transient
+		case status == http.StatusForbidden:
+			return driver.Denied
+		case status == http.StatusRequestEntityTooLarge:
+			return driver.TooLarge
+		case status >= 400:
+			return driver.Permanent
+		}
+	}
+	if errors.As(err, &api) {
+		return driver.Permanent
+	}
+	var before *smithy.SerializationError
+	var params *smithy.InvalidParamsError
+	if errors.As(err, &before) || errors.As(err, &params) {
+		return driver.Permanent
+	}
+	// No answer, or one that could not be read: the connection failed, the client gave up, a proxy answered.
+	return driver.Transient
+}
+
+// classOfCode knows the codes of both services, in both protocols.
+func classOfCode(code string) (driver.Class, bool) {
+	if i := strings.LastIndexByte(code, '#'); i >= 0 {
+		code = code[i+1:]
+	}
+	switch code {
+	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException", "ResourceNotFoundException":
+		return driver.NotFound, true
+	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException", "TooManyRequestsException",
+		"RequestLimitExceeded", "SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
+		return driver.Throttled, true
+	case "InternalError", "InternalFailure", "InternalServerError", "InternalErrorException", "ServiceUnavailable",
+		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException", "RequestExpired":
+		return driver.Transient, true
+	case "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
+		"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "ExpiredToken", "ExpiredTokenException",
+		"MissingAuthenticationToken", "OptInRequired", "KmsAccessDenied", "KMSAccessDenied":
+		return driver.Denied, true
+	case "BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong":
+		return driver.TooLarge, true
+	}
+	return 0, false
+}
+
+// entryError makes an error of a batch entry's code and text.
+func entryError(code, message string, senderFault bool) error {
+	err := &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultServer}
+	if senderFault {
+		err.Fault = smithy.FaultClient
+	}
+	class, ok := classOfCode(code)
+	switch {
+	case ok:
+	case senderFault:
+		class = driver.Permanent
+	default:
+		class = driver.Transient
+	}
+	return &driver.Error{Class: class, Err: err}
+}
+
+// lost says whether an error means that a delivery is no longer ours, and then says so in the seam's words.
+func lost(err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	var inflight *types.MessageNotInflight
+	var handle *types.ReceiptHandleIsInvalid
+	code := api.ErrorCode()
+	expired := strings.HasSuffix(code, "InvalidParameterValue") && strings.Contains(api.ErrorMessage(), "expired")
+	if expired || errors.As(err, &inflight) || errors.As(err, &handle) ||
+		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
+		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
+	}
+	return err
+}
+
+// unanswered is the error of an entry that a batch's answer did not mention: it may have been taken or not.
+func unanswered(op string) error {
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%s: the answer mentions the entry neither as successful nor as failed", op)}
+}
+
+// over says whether the caller, not the service, ended a call.
+func over(ctx context.Context) bool { return ctx.Err() != nil }

@@ -1,0 +1,72 @@
+package snssqs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// pollConnections bounds the long polls of one process that keep a connection each.
+	pollConnections = 1024
+	// workConnections is how many connections for sends and settles are kept open between requests.
+	workConnections = 128
+)
+
+// newClients makes one HTTP client for long polls and one for all else, so that open polls never keep a delete
+// waiting for a connection. A transport given by the caller carries both.
+func newClients(given http.RoundTripper) (polls, work *http.Client) {
+	if given != nil {
+		c := &http.Client{Transport: inMemory{given}}
+		return c, c
+	}
+	return &http.Client{Transport: inMemory{newTransport(pollConnections)}}, &http.Client{Transport: inMemory{newTransport(workConnections)}}
+}
+
+func newTransport(connections int) *http.Transport {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, addr)
+		},
+		MaxIdleConns:          connections,
+		MaxIdleConnsPerHost:   connections,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   5 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+// inMemory hands net/http request bodies that it knows to be in memory. With a body of the SDK's own type it sends the
+// header first and the body later; a fast server has answered by then, and net/http takes that for a broken
+// connection and drops the answer. For a ReceiveMessage that means up to ten messages nobody has.
+type inMemory struct{ next http.RoundTripper }
+
+func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return t.next.RoundTrip(req)
+	}
+	body, err := io.ReadAll(req.Body)
+	_ = req.Body.Close() // it has been read to its end
+	if err != nil {
+		return nil, fmt.Errorf("read the request's body: %w", err)
+	}
+	out := req.Clone(req.Context())
+	out.ContentLength = int64(len(body))
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return t.next.RoundTrip(out)
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport.
+func (t inMemory) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

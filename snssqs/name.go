@@ -1,0 +1,104 @@
+package snssqs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+const (
+	fifoSuffix     = ".fifo"
+	dlqPart        = "dlq" // reserved: no queue of an exchange has this name
+	partSeparator  = "--"
+	spaceSeparator = "---"
+	maxQueueName   = 80 // SQS's limit, suffix included
+)
+
+// namespace is put in front of every name, so that several systems can share an account. "": none.
+type namespace string
+
+// queue is the name of a channel's queue.
+func (ns namespace) queue(ch driver.Channel) (string, error) {
+	parts := make([]string, 0, 3)
+	if ch.Exchange != "" {
+		parts = append(parts, ch.Exchange)
+	}
+	parts = append(parts, ch.Queue)
+	if ch.DeadLetter {
+		parts = append(parts, dlqPart)
+	}
+	name := ns.join(parts, ch.Ordered)
+	if room := maxQueueName - len(name); room < 0 {
+		return "", fmt.Errorf("channel %s: the queue's name %s has %d characters, %d more than SQS takes: shorten a part of it or the namespace", ch, name, len(name), -room)
+	}
+	return name, nil
+}
+
+// topic is the name of an exchange's topic.
+func (ns namespace) topic(ch driver.Channel) (string, error) {
+	name := ns.join([]string{ch.Exchange}, ch.Ordered)
+	if len(name) > maxQueueName {
+		return "", fmt.Errorf("channel %s: the topic's name %s has %d characters; its queues could not be named within %d", ch, name, len(name), maxQueueName)
+	}
+	return name, nil
+}
+
+func (ns namespace) join(parts []string, ordered bool) string {
+	name := strings.Join(parts, partSeparator)
+	if ns != "" {
+		name = string(ns) + spaceSeparator + name
+	}
+	if ordered {
+		name += fifoSuffix
+	}
+	return name
+}
+
+// channel is the inverse of queue: the channel that a queue of this namespace belongs to, if it is one of ours.
+func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
+	rest, ordered := strings.CutSuffix(queue, fifoSuffix)
+	ch.Ordered = ordered
+	if ns != "" {
+		rest, ok = strings.CutPrefix(rest, string(ns)+spaceSeparator)
+		if !ok {
+			return ch, false
+		}
+	}
+	parts := strings.Split(rest, partSeparator)
+	if n := len(parts); n > 1 && parts[n-1] == dlqPart {
+		ch.DeadLetter = true
+		parts = parts[:n-1]
+	}
+	for _, part := range parts {
+		if !legalPart(part) {
+			return ch, false
+		}
+	}
+	switch len(parts) {
+	case 1:
+		ch.Queue = parts[0]
+	case 2:
+		ch.Exchange, ch.Queue = parts[0], parts[1]
+	default:
+		return ch, false
+	}
+	return ch, true
+}
+
+// legalPart holds what makes the mapping one to one: letters, digits, '_' and '-', beginning and ending with a letter
+// or digit, without "--", and not the reserved word.
+func legalPart(part string) bool {
+	if part == "" || part == dlqPart || strings.Contains(part, partSeparator) {
+		return false
+	}
+	for i := range len(part) {
+		c := part[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		edge := i == 0 || i == len(part)-1
+		if !letter && (edge || c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,31 @@
+package snssqs
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do;
+// AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS and AWS_ENDPOINT_URL_SNS switch to a local server.
+type Options struct {
+	// Namespace is put in front of every queue's and topic's name: prod---orders.
+	Namespace string
+	// AWS is a ready configuration of the SDK (region, credentials, endpoint); nil: loaded from the environment.
+	AWS *aws.Config
+	// Transport carries the requests; nil: connection pools of our own, one for long polls and one for all else.
+	Transport http.RoundTripper
+	// CancelPolls ends an open long poll when the consumer stops, instead of waiting for it. That loses messages for
+	// the time of a lease unless the Transport never drops an answer, as an in-process server's does not.
+	CancelPolls bool
+	Logger      *slog.Logger // nil: nothing is logged
+}
+
+func (o *Options) check() error {
+	if ns := o.Namespace; ns != "" && !legalPart(ns) {
+		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ns, dlqPart)
+	}
+	return nil
+}

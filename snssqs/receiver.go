@@ -1,0 +1,121 @@
+package snssqs
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/godwitmq/godwit/driver"
+)
+
+const (
+	// ahead is how many places there are beyond the running handlers: one receive.
+	ahead = maxBatch
+	// orderedRetryMin: on a FIFO queue a visibility timeout holds up the whole message group, so shorter waits are held
+	// by the core, which keeps the lane in hand.
+	orderedRetryMin = 5 * time.Minute
+	// maxVisibility is SQS's limit for one timeout and for all of them together, counted from the receive. The
+	// difference keeps a clock that is not AWS's from asking for more.
+	maxVisibility = 12 * time.Hour
+	leaseTotal    = maxVisibility - time.Minute
+	// pollSlack is how much longer than its wait an answer to a poll may take.
+	pollSlack = 10 * time.Second
+)
+
+// receiver receives from one queue.
+type receiver struct {
+	b      *Backend
+	from   driver.Channel
+	o      driver.ReceiverOptions
+	queue  *queue
+	source driver.Source
+	lease  time.Duration
+	closed atomic.Bool
+}
+
+// message is what a driver.Handle refers to.
+type message struct {
+	types.Message
+	asked time.Time // when the receive was sent
+}
+
+// Receiver opens the receiving end of a channel.
+func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	name, err := b.namespace.queue(from)
+	if err != nil {
+		return nil, err
+	}
+	q, err := b.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: name}, lease: orDefault(o.Lease, defaultLease)}, nil
+}
+
+func (r *receiver) Limits() driver.ReceiveLimits {
+	window := r.o.Window
+	if window == 0 {
+		window = max(r.o.Concurrency, 1) + ahead
+	}
+	lim := driver.ReceiveLimits{
+		Batch: maxBatch, SettleBatch: maxBatch, Window: window, Polls: (window + maxBatch - 1) / maxBatch,
+		RetryMax: leaseTotal, Lease: r.lease, LeaseTotal: leaseTotal,
+	}
+	if r.from.Ordered {
+		lim.RetryMin = orderedRetryMin
+	}
+	return lim
+}
+
+func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	if r.closed.Load() {
+		return into, fmt.Errorf("the receiver of %s is %w", r.from, driver.ErrClosed)
+	}
+	if over(ctx) {
+		return into, nil
+	}
+	poll, cancel := r.pollContext(ctx)
+	defer cancel()
+	asked := time.Now()
+	out, err := r.b.polls.ReceiveMessage(poll, &sqs.ReceiveMessageInput{
+		QueueUrl:                    &r.queue.url,
+		MaxNumberOfMessages:         int32(min(most, maxBatch)),
+		WaitTimeSeconds:             int32(r.o.Wait / time.Second),
+		VisibilityTimeout:           int32(r.lease / time.Second),
+		MessageAttributeNames:       []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	}, once)
+	if err != nil {
+		if over(ctx) {
+			return into, nil // the caller ended it, and nothing came
+		}
+		return into, classify(err)
+	}
+	for i := range out.Messages {
+		m := &message{out.Messages[i], asked}
+		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
+		r.b.decode(&m.Message, r.from, &d)
+		into = append(into, d)
+	}
+	return into, nil
+}
+
+// pollContext is the context of one long poll. Where cancelling a poll could lose what it brings, the poll outlives
+// the caller's context by its wait at most.
+func (r *receiver) pollContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !r.b.cancelPolls {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return context.WithTimeout(ctx, r.o.Wait+pollSlack)
+}
+
+func (r *receiver) Close(context.Context) error {
+	r.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,156 @@
+package snssqs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/envelope"
+)
+
+const (
+	// envelopeAttribute and routingAttribute are the attributes of ours. SNS's filters look at the second; a third is
+	// the extended client's. So seven of SQS's ten are left to others.
+	envelopeAttribute = "godwit"
+	routingAttribute  = "routing_key"
+
+	stringType = "String"
+
+	// defaultGroup is the message group of messages without an order key on an ordered channel: one line. A key that
+	// happens to be the same is hashed.
+	defaultGroup = "-"
+	maxGroup     = 128
+	maxDelay     = 900 * time.Second
+)
+
+// wire is a message in the form in which it travels.
+type wire struct {
+	body         string
+	envelope     string
+	routingKey   string
+	group, dedup string
+	delay        int32 // seconds
+}
+
+// size is what counts against the service's limits: body, and names, types and values of attributes.
+func (w *wire) size() int {
+	n := len(w.body) + len(envelopeAttribute) + len(stringType) + len(w.envelope)
+	if w.routingKey != "" {
+		n += len(routingAttribute) + len(stringType) + len(w.routingKey)
+	}
+	return n
+}
+
+func (w *wire) attributes() map[string]types.MessageAttributeValue {
+	kind := stringType
+	m := map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}
+	if w.routingKey != "" {
+		m[routingAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
+	}
+	return m
+}
+
+// encode brings a message into wire form, or says what is wrong with it.
+func encode(ch driver.Channel, m *driver.Message) (*wire, error) {
+	if err := checkText(m); err != nil {
+		return nil, err
+	}
+	w := &wire{routingKey: m.RoutingKey}
+	env := envelope.New(m)
+	w.body, env.Encoding = envelope.Encode(m.Body)
+	w.group = m.OrderKey
+	if w.group != "" && (!legalToken(w.group) || w.group == defaultGroup) {
+		w.group, env.OrderKey = hashed(w.group), m.OrderKey
+	}
+	if ch.Ordered {
+		if w.group == "" {
+			w.group = defaultGroup
+		}
+		w.dedup = dedupID(m)
+	}
+	if err := w.setDelay(ch, m.Delay); err != nil {
+		return nil, err
+	}
+	w.envelope = env.String()
+	return w, nil
+}
+
+func (w *wire) setDelay(ch driver.Channel, d time.Duration) error {
+	switch {
+	case d == 0:
+		return nil
+	case d < 0 || d > maxDelay:
+		return fmt.Errorf("message delay %v: it must lie between 0 and %v", d, maxDelay)
+	case ch.Ordered:
+		return fmt.Errorf("message delay %v: an ordered channel keeps no delay of single messages; ConsumerOptions.Delay delays all of them", d)
+	case ch.Queue == "":
+		return fmt.Errorf("message delay %v: an exchange keeps no delays; ConsumerOptions.Delay of a consumer does", d)
+	}
+	w.delay = int32((d + time.Second - 1) / time.Second)
+	return nil
+}
+
+// checkText refuses what the service's character set cannot carry; bodies are encoded instead.
+func checkText(m *driver.Message) error {
+	bad := func(what, value string) error {
+		return fmt.Errorf("%s %q has characters that cannot travel: it must be UTF-8 without control characters", what, value)
+	}
+	for _, f := range []struct{ what, value string }{
+		{"routing key", m.RoutingKey}, {"order key", m.OrderKey}, {"content type", m.ContentType}, {"type", m.Type},
+	} {
+		if !envelope.Text(f.value) {
+			return bad(f.what, f.value)
+		}
+	}
+	for i, h := range m.Header {
+		switch {
+		case h.Name == "":
+			return fmt.Errorf("header %d has no name", i)
+		case !envelope.Text(h.Name):
+			return bad("header name", h.Name)
+		case !envelope.Text(h.Value):
+			return bad("the value of header "+h.Name, h.Value)
+		}
+		for _, before := range m.Header[:i] {
+			if before.Name == h.Name {
+				return fmt.Errorf("header %s is there twice: names are unique", h.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// dedupID is what a FIFO queue knows duplicates by: the caller's, or the hash of the body before anything was done to
+// it.
+func dedupID(m *driver.Message) string {
+	switch {
+	case m.DedupID == "":
+		sum := sha256.Sum256(m.Body)
+		return hex.EncodeToString(sum[:])
+	case legalToken(m.DedupID):
+		return m.DedupID
+	}
+	return hashed(m.DedupID)
+}
+
+// hashed stands in for a key that a service's field cannot hold.
+func hashed(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// legalToken is what SQS takes as a message group or de-duplication id: 1 to 128 letters, digits and punctuation.
+func legalToken(s string) bool {
+	if s == "" || len(s) > maxGroup {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
