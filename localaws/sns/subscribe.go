@@ -33,8 +33,8 @@ func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput)
 	if fault != nil {
 		return nil, fault
 	}
-	if fault := checkProtocol(in.Protocol); fault != nil {
-		return nil, fault
+	if in.Protocol == "" {
+		return nil, invalid("Protocol Reason: no value for required parameter")
 	}
 	sub, fault := s.subscribed(arn, in)
 	if fault != nil {
@@ -65,6 +65,9 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 	defer s.mu.Unlock()
 	t, fault := s.topic(arn)
 	if fault != nil {
+		return nil, fault
+	}
+	if fault := checkProtocol(in.Protocol); fault != nil {
 		return nil, fault
 	}
 	if fault := t.checkEndpoint(in.Protocol, in.Endpoint); fault != nil {

@@ -13,8 +13,11 @@ type TagResourceInput struct {
 	Tags        []Tag   `json:"Tags"`
 }
 
-// TagResourceOutput is empty, but SNS answers with an empty result.
-type TagResourceOutput struct{}
+// TagResourceOutput is empty.
+// The member is never set: with it the wire writes the empty result that clients look for.
+type TagResourceOutput struct {
+	Nothing *string `json:"Nothing"`
+}
 
 func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
 	arn, fault := s.topicARN("ResourceArn", "TagResource", in.ResourceArn)
