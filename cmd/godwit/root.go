@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newLocal(), newVersion())
+	root.AddCommand(newDemo(), newLocal(), newVersion())
 	return root
 }
 

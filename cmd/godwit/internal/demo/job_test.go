@@ -1,0 +1,172 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+const testSeed = 7
+
+// sums are what a seed decides; requests and time depend on how goroutines met.
+type sums struct{ Sent, Handled, Retried, Dead, Lost, Left, Twice int }
+
+func sumsOf(r *Report) sums {
+	return sums{r.Sent, r.Handled, r.Retried, r.Dead, r.Lost, r.Left, r.Twice}
+}
+
+// foretold is what becomes of orders 1 to n when nothing goes wrong, by their fates alone.
+func foretold(n int) sums {
+	s := sums{Sent: n}
+	for number := 1; number <= n; number++ {
+		switch f := fateOf(testSeed, number); f {
+		case hopeless:
+			s.Dead++
+		default:
+			s.Handled++
+			s.Retried += int(f)
+		}
+	}
+	return s
+}
+
+func TestRunAccountsForEveryOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 500
+		report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(foretold(n), sumsOf(report)); diff != "" {
+			t.Errorf("seed %d (-want +got):\n%s", testSeed, diff)
+		}
+		if report.Requests == 0 || report.RequestsPerMessage <= 0 {
+			t.Errorf("%d requests, %v a message: want more than none", report.Requests, report.RequestsPerMessage)
+		}
+	})
+}
+
+// Somebody receives and deletes one order behind the consumer's back: the count must tell.
+func TestRunTellsALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100
+		var thief sync.WaitGroup
+		report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+			q := j.queues()[0]
+			thief.Go(func() { steal(t, q) })
+			synctest.Wait() // the thief waits at the queue before anybody else does
+		}})
+		thief.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Lost != 1 || report.Sent != n || report.Handled+report.Dead != n-1 {
+			t.Errorf("seed %d, one of %d orders stolen: %+v, want one lost and all others ended", testSeed, n, sumsOf(report))
+		}
+		var table strings.Builder
+		if err := report.WriteTable(&table); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(table.String(), "1 LOST") {
+			t.Errorf("the table does not say it:\n%s", &table)
+		}
+	})
+}
+
+func steal(t *testing.T, q *queue.Queue) {
+	got, err := q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Minute, Visibility: time.Minute})
+	if err != nil || len(got) != 1 {
+		t.Errorf("the thief got %d orders: %v", len(got), err)
+		return
+	}
+	if err := q.DeleteMessage(got[0].Handle); err != nil {
+		t.Errorf("the thief could not delete: %v", err)
+	}
+}
+
+// Without a number it sends for its time, at its pace.
+func TestRunForATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		report, err := Run(t.Context(), &Options{For: 2 * time.Second, Seed: testSeed, Progress: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 2 * perSecond; report.Sent < want || report.Sent > want+senders {
+			t.Errorf("sent %d in two seconds, want %d, and at most one more by each of %d senders", report.Sent, want, senders)
+		}
+		if diff := cmp.Diff(foretold(report.Sent), sumsOf(report)); diff != "" {
+			t.Errorf("seed %d (-want +got):\n%s", testSeed, diff)
+		}
+	})
+}
+
+// An interrupted run sends no more, but handles what it has sent, and reports.
+func TestRunInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
+		defer interrupt()
+		report, err := Run(ctx, &Options{For: time.Hour, Seed: testSeed, Progress: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Sent == 0 {
+			t.Error("nothing was sent in a second")
+		}
+		if diff := cmp.Diff(foretold(report.Sent), sumsOf(report)); diff != "" {
+			t.Errorf("seed %d (-want +got):\n%s", testSeed, diff)
+		}
+	})
+}
+
+// When what was sent cannot be handled in time, it is left over, and not called lost.
+func TestRunInterruptedLeavesTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
+		defer interrupt()
+		report, err := Run(ctx, &Options{For: time.Hour, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+			j.backend.Server().Control("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Err: &wire.Error{Code: "InternalError", Status: 500, Fault: true}}
+			})
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Sent == 0 || report.Left != report.Sent || report.Lost != 0 {
+			t.Errorf("nothing could be received: %+v, want all that was sent to be left", sumsOf(report))
+		}
+		if want := (time.Second + graceful).Seconds(); report.Seconds < want {
+			t.Errorf("took %v s, want at least %v: an interrupted run goes on for a while", report.Seconds, want)
+		}
+	})
+}
+
+// A send that is refused for good ends the run with its error, and leaves nothing running.
+func TestRunFailsWithTheSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := &wire.Error{Code: "AccessDenied", Message: "no", Status: 403}
+		_, err := Run(t.Context(), &Options{Messages: 10, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+			j.backend.Server().Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+				if strings.HasPrefix(r.Action, "SendMessage") {
+					return localaws.Outcome{Err: refused}
+				}
+				return localaws.Outcome{}
+			})
+		}})
+		var denied *driver.Error
+		if !errors.As(err, &denied) || denied.Class != driver.Denied {
+			t.Errorf("error %v, want one of class %v", err, driver.Denied)
+		}
+	})
+}
