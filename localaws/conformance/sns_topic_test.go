@@ -264,6 +264,8 @@ func TestSNSTopicAttributesAreSet(t *testing.T) {
 		}
 		_, err := f.create(f.fresh(), map[string]string{"SignatureVersion": "3"})
 		f.invalid(err, "Attributes Reason: SignatureVersion")
+		_, err = f.sns.CreateTopic(f.ctx, &sns.CreateTopicInput{Name: aws.String(f.fresh()), DataProtectionPolicy: aws.String("{}")})
+		f.invalid(err, "DataProtectionPolicy is not supported by this server")
 	})
 }
 
