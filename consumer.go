@@ -44,7 +44,7 @@ type ConsumerOptions struct {
 	Delay          time.Duration // every message waits that long before it can be received, up to 15 min
 	HighThroughput bool          // ordered: de-duplicate per order key instead of per channel, for more throughput
 	Encryption     string        // key of the service's key store; "": the service's own encryption
-	Tags           map[string]string
+	Ownership      Ownership
 	Provision      ProvisionMode
 
 	// Lease is how long a received message stays ours before it is renewed: after a crash it takes as long until
@@ -129,7 +129,7 @@ func (c *Consumer) spec() driver.ChannelSpec {
 		Filter: c.o.Filter.driver(), Delay: c.o.Delay, Lease: c.o.Lease,
 		MaxReceives:    maxReceives(c.o.MaxAttempts, c.o.Ordered),
 		NoDeadLetters:  c.o.NoDeadLetters,
-		HighThroughput: c.o.HighThroughput, Encryption: c.o.Encryption, Tags: c.o.Tags,
+		HighThroughput: c.o.HighThroughput, Encryption: c.o.Encryption, Tags: c.o.Ownership.tags(),
 	}
 }
 
@@ -175,6 +175,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		within("ConsumerOptions.MaxAbandoned", o.MaxAbandoned, 1, 100_000),
 		within("ConsumerOptions.MaxAttempts", o.MaxAttempts, 1, 1000),
 		within("ConsumerOptions.ShutdownTimeout", o.ShutdownTimeout, time.Millisecond, time.Hour),
+		o.Ownership.check("ConsumerOptions.Ownership"),
 		within("ConsumerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
 	)
 }

@@ -21,6 +21,8 @@ var (
 	ErrSettled       = errors.New("the delivery is already settled")
 	ErrAbandoned     = errors.New("too many handlers ignore their cancelled context")
 	ErrUnanswered    = errors.New("the service has not answered: the message may have been accepted")
+	ErrCircuitOpen   = errors.New("the service seems to be down: it is only probed")
+	ErrBufferFull    = errors.New("as many results are open as ProducerOptions.Buffer allows")
 	ErrNoDeadLetters = errors.New("the channel has no dead letters")
 )
 

@@ -4,48 +4,61 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/batch"
+	"github.com/godwitmq/godwit/internal/circuit"
 )
 
 const (
 	defaultRetryFor = 20 * time.Second
+	defaultBuffer   = 1000
 
-	// sendLinger is how long a batch waits for the callers that were just answered to come with their next message.
+	// sendLinger is how long a batch waits for the senders that were just answered to come with their next message.
 	sendLinger = time.Millisecond
 	// sendLongest bounds that while another batch is under way: a slow call must not hold everyone up.
 	sendLongest = 10 * time.Millisecond
 	// sendsAtOnce bounds the batches under way.
 	sendsAtOnce = 32
+	// deadAfter failed calls in a row the endpoint counts as dead.
+	deadAfter = 10
 )
 
-// sendAgain spaces the repetitions of what failed in passing.
-var sendAgain = backoff.Curve{First: 50 * time.Millisecond, Max: 5 * time.Second}
+// sendAgain spaces the repetitions of what failed in passing, and probe the calls to an endpoint that seems dead.
+var (
+	sendAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Second}
+	probe     = backoff.Curve{First: 500 * time.Millisecond, Max: 5 * time.Second}
+)
 
 // ProducerOptions say how a producer works. The zero value is good for most.
 type ProducerOptions struct {
-	Ordered   bool // must be what the channel is
-	Provision ProvisionMode
+	Ordered bool // must be what the channel is
 	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send. 0: 20 s.
 	RetryFor time.Duration
-	// HighThroughput, Encryption and Tags matter only where the producer is the first to make the channel.
+	// Buffer is how many results of SendAsync may be open. 0: 1,000.
+	Buffer     int
+	Middleware []SendMiddleware // the first is outermost
+	Provision  ProvisionMode
+
+	// HighThroughput, Encryption and Ownership matter only where the producer is the first to make the channel.
 	HighThroughput bool
 	Encryption     string
-	Tags           map[string]string
+	Ownership      Ownership
 }
 
 // Producer sends to one channel.
 type Producer struct {
 	name    string // the channel as users spell it
-	channel driver.Channel
 	o       ProducerOptions
+	spec    driver.ChannelSpec
 	backend driver.Backend
 	sender  driver.Sender
 	batches *batch.Batcher[*outgoing] // nil: the backend batches by itself
+	circuit *circuit.Breaker
+	buffer  chan struct{} // one for each open Result
+	mending chan struct{} // holds one: the right to provision again
 
 	mu     sync.Mutex
 	closed bool
@@ -61,36 +74,48 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 	if backend == nil {
 		return nil, invalid("backend", backend, "open one first: local.Open, snssqs.Open")
 	}
-	var err error
-	if p.channel, err = parseChannel(channel, p.o.Ordered); err != nil {
+	ch, err := parseChannel(channel, p.o.Ordered)
+	if err != nil {
 		return nil, err
 	}
-	if p.channel.Exchange != "" && p.channel.Queue != "" {
-		return nil, invalid("channel", channel, "a producer sends to all queues of an exchange: "+p.channel.Exchange+".*")
+	if ch.Exchange != "" && ch.Queue != "" && !ch.DeadLetter {
+		return nil, invalid("channel", channel, "a producer sends to all queues of an exchange: "+ch.Exchange+".*")
 	}
-	setDefault(&p.o.RetryFor, defaultRetryFor)
-	if err := errors.Join(
-		within("ProducerOptions.RetryFor", p.o.RetryFor, time.Millisecond, time.Hour),
-		within("ProducerOptions.Provision", p.o.Provision, ProvisionAuto, ProvisionNever),
-	); err != nil {
+	if err := p.o.complete(); err != nil {
 		return nil, err
 	}
-	if err := provision(ctx, backend, channel, p.spec()); err != nil {
+	p.spec = driver.ChannelSpec{Channel: ch, Mode: driver.Mode(p.o.Provision),
+		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags()}
+	if err := provision(ctx, backend, channel, p.spec); err != nil {
 		return nil, err
 	}
-	if p.sender, err = backend.Sender(ctx, p.channel); err != nil {
-		return nil, p.error("send", "", err)
+	if p.sender, err = backend.Sender(ctx, ch); err != nil {
+		return nil, p.error("send", err)
 	}
 	p.start()
 	return p, nil
 }
 
-func (p *Producer) spec() driver.ChannelSpec {
-	return driver.ChannelSpec{Channel: p.channel, Mode: driver.Mode(p.o.Provision),
-		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Tags}
+func (o *ProducerOptions) complete() error {
+	setDefault(&o.RetryFor, defaultRetryFor)
+	setDefault(&o.Buffer, defaultBuffer)
+	for i, m := range o.Middleware {
+		if m == nil {
+			return invalid("ProducerOptions.Middleware", i, "it is nil")
+		}
+	}
+	return errors.Join(
+		within("ProducerOptions.RetryFor", o.RetryFor, time.Millisecond, time.Hour),
+		within("ProducerOptions.Buffer", o.Buffer, 1, 1_000_000),
+		within("ProducerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
+		o.Ownership.check("ProducerOptions.Ownership"),
+	)
 }
 
 func (p *Producer) start() {
+	p.circuit = circuit.New(deadAfter, probe)
+	p.buffer = make(chan struct{}, p.o.Buffer)
+	p.mending = make(chan struct{}, 1)
 	lim := p.sender.Limits()
 	if lim.Batch == 0 {
 		return
@@ -101,9 +126,9 @@ func (p *Producer) start() {
 		AtOnce: sendsAtOnce, Linger: sendLinger, Longest: sendLongest,
 		Take: func(m **outgoing) bool { return (*m).leave() },
 		Send: p.send, Again: p.again,
-		Done: func(m *outgoing, err error) { m.done(p.sent(m, err)) },
+		Done: func(m *outgoing, err error) { m.done(p.outcome(m, err)) },
 	}
-	if p.channel.Ordered {
+	if p.spec.Channel.Ordered {
 		o.Key = func(m **outgoing) string { return (*m).OrderKey }
 	}
 	p.batches = batch.New(o)
@@ -112,35 +137,7 @@ func (p *Producer) start() {
 // Channel is the name the producer was made with.
 func (p *Producer) Channel() string { return p.name }
 
-// Send sends one message and returns when the service has accepted it. Concurrent senders share requests. When ctx ends
-// first, the error says whether the message may have been accepted all the same.
-func (p *Producer) Send(ctx context.Context, m Message) error {
-	out, err := p.prepare(ctx, &m)
-	if err != nil {
-		return err
-	}
-	answer := make(chan error, 1)
-	out.done = func(err error) { answer <- err }
-	if err := p.submit(out); err != nil {
-		return err
-	}
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-	}
-	if out.withdraw() {
-		return p.error("send", "", context.Cause(ctx))
-	}
-	select { // it left, so an answer that is there already says more than the context
-	case err := <-answer:
-		return err
-	default:
-		return p.error("send", "", errors.Join(ErrUnanswered, context.Cause(ctx)))
-	}
-}
-
-// Close sends what is queued, waits for the answers until ctx ends, and closes the producer. Whoever still waits gets
+// Close sends what is queued, waits for the answers until ctx ends, and closes the producer; who still waits then gets
 // an error. A second Close does nothing.
 func (p *Producer) Close(ctx context.Context) error {
 	p.mu.Lock()
@@ -155,52 +152,71 @@ func (p *Producer) Close(ctx context.Context) error {
 	}
 	p.direct.Wait()
 	if err := p.sender.Close(ctx); err != nil {
-		return p.error("close", "", err)
+		return p.error("close", err)
 	}
 	return nil
 }
 
-// prepare brings a message into wire form, in its caller's goroutine.
-func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
-	wire := m.driver()
-	prepared, err := p.sender.Prepare(ctx, &wire)
-	if err != nil {
-		return nil, p.error("send", "", err)
+// submit sends messages on their way, in order.
+func (p *Producer) submit(outs ...*outgoing) error {
+	if p.batches != nil {
+		if !p.batches.Add(outs...) {
+			return p.error("send", ErrClosed)
+		}
+		return nil
 	}
-	return &outgoing{Prepared: prepared, until: time.Now().Add(p.o.RetryFor)}, nil
-}
-
-func (p *Producer) submit(out *outgoing) error {
 	p.mu.Lock()
-	closed := p.closed
-	if !closed && p.batches == nil {
-		p.direct.Add(1)
+	defer p.mu.Unlock()
+	if p.closed {
+		return p.error("send", ErrClosed)
 	}
-	p.mu.Unlock()
-	if closed || p.batches != nil && !p.batches.Add(out) {
-		return p.error("send", "", ErrClosed)
-	}
-	if p.batches == nil {
-		go func() {
-			defer p.direct.Done()
+	for _, out := range outs {
+		p.direct.Go(func() {
 			out.leave()
-			out.done(p.sent(out, p.sender.Send(context.Background(), []driver.Prepared{out.Prepared})))
-		}()
+			out.done(p.outcome(out, p.send(context.Background(), []*outgoing{out})))
+		})
 	}
 	return nil
 }
 
+// send makes one call. Where it finds that what it sends to is gone, it has that made again and repeats the call once,
+// while the order keys of the batch are still taken.
 func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
+	if wait, ok := p.circuit.Allow(time.Now()); !ok {
+		return &driver.Error{Class: driver.Transient, Err: ErrCircuitOpen, After: wait}
+	}
 	wire := make([]driver.Prepared, len(ms))
 	for i, m := range ms {
 		wire[i] = m.Prepared
 	}
-	return p.sender.Send(ctx, wire)
+	err := p.sender.Send(ctx, wire)
+	if driver.ClassOf(err) == driver.NotFound {
+		if err = p.mend(ctx, err); err == nil {
+			err = p.sender.Send(ctx, wire)
+		}
+	}
+	var entries *driver.BatchError
+	p.circuit.Result(errors.As(err, &entries) || !driver.ClassOf(err).Passing(), time.Now())
+	return err
+}
+
+// mend makes again what a send found missing, one at a time.
+func (p *Producer) mend(ctx context.Context, found error) error {
+	if _, can := p.backend.(driver.Provisioner); !can || p.o.Provision != ProvisionAuto {
+		return found
+	}
+	select {
+	case p.mending <- struct{}{}:
+	case <-ctx.Done():
+		return found
+	}
+	defer func() { <-p.mending }()
+	return provision(ctx, p.backend, p.name, p.spec)
 }
 
 // again says how long a message that was not accepted waits before it is sent again.
 func (p *Producer) again(m **outgoing, err error, try int) time.Duration {
-	(*m).tries, (*m).last = try, err
+	(*m).tries = try
 	if !driver.ClassOf(err).Passing() {
 		return -1
 	}
@@ -215,44 +231,19 @@ func (p *Producer) again(m **outgoing, err error, try int) time.Duration {
 	return wait
 }
 
-// sent turns the end of a message into its sender's error.
-func (p *Producer) sent(m *outgoing, err error) error {
+// outcome turns the end of a message into its sender's error.
+func (p *Producer) outcome(m *outgoing, err error) error {
 	if err == nil {
 		return nil
 	}
 	var entries *driver.BatchError
-	if errors.As(err, &entries) && len(entries.Errs) == 1 {
+	if errors.As(err, &entries) && len(entries.Errs) == 1 && p.batches == nil {
 		err = entries.Errs[0]
 	}
 	if m.tries > 1 {
 		err = &retriedError{tries: m.tries, took: p.o.RetryFor - time.Until(m.until), err: err}
 	}
-	return p.error("send", "", err)
+	return p.error("send", err)
 }
 
-func (p *Producer) error(op, id string, err error) error {
-	return wrapError(op, p.name, id, err)
-}
-
-// outgoing is a message on its way.
-type outgoing struct {
-	driver.Prepared
-	until time.Time // when it is no longer worth repeating
-	tries int
-	last  error
-	done  func(error)
-	phase atomic.Uint32
-}
-
-const (
-	outQueued uint32 = iota
-	outLeft
-	outWithdrawn
-)
-
-// leave says that the message goes to the service; from then on it cannot be withdrawn.
-func (m *outgoing) leave() bool {
-	return m.phase.CompareAndSwap(outQueued, outLeft) || m.phase.Load() == outLeft
-}
-
-func (m *outgoing) withdraw() bool { return m.phase.CompareAndSwap(outQueued, outWithdrawn) }
+func (p *Producer) error(op string, err error) error { return wrapError(op, p.name, "", err) }

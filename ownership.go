@@ -1,0 +1,60 @@
+package godwit
+
+import (
+	"strconv"
+	"time"
+)
+
+// Ownership says whose a channel is and when someone should look at it. It becomes tags of what is provisioned, so that
+// alerts and clean-up can be made from what stands in the account. The zero value leaves all of them out.
+type Ownership struct {
+	Owner       string // a team, a mailing list
+	Environment string // production, staging, …
+	Critical    bool   // someone is woken up
+
+	// Alarm thresholds; 0: the defaults of whoever makes the alarms.
+	AlarmAge         time.Duration // of the oldest waiting message
+	AlarmDepth       int           // waiting messages
+	AlarmDeadLetters int
+
+	Tags map[string]string // more, as they are
+}
+
+// maxTag bounds a tag's value: SQS takes 256 characters.
+const maxTag = 256
+
+func (o *Ownership) check(field string) error {
+	for _, v := range []string{o.Owner, o.Environment} {
+		if len(v) > maxTag {
+			return invalid(field, v, "it is longer than "+strconv.Itoa(maxTag)+" characters")
+		}
+	}
+	for k, v := range o.Tags {
+		if k == "" || len(v) > maxTag {
+			return invalid(field+".Tags", k+"="+v, "a tag has a name, and at most "+strconv.Itoa(maxTag)+" characters of value")
+		}
+	}
+	if o.AlarmAge < 0 || o.AlarmDepth < 0 || o.AlarmDeadLetters < 0 {
+		return invalid(field, o.AlarmAge, "a threshold cannot be negative")
+	}
+	return nil
+}
+
+func (o *Ownership) tags() map[string]string {
+	tags := map[string]string{}
+	set := func(name, value string, there bool) {
+		if there {
+			tags[name] = value
+		}
+	}
+	set("owner", o.Owner, o.Owner != "")
+	set("environment", o.Environment, o.Environment != "")
+	set("critical", "true", o.Critical)
+	set("alarm-age", strconv.Itoa(int(o.AlarmAge/time.Second)), o.AlarmAge > 0)
+	set("alarm-depth", strconv.Itoa(o.AlarmDepth), o.AlarmDepth > 0)
+	set("alarm-dead-letters", strconv.Itoa(o.AlarmDeadLetters), o.AlarmDeadLetters > 0)
+	for name, value := range o.Tags {
+		set(name, value, true)
+	}
+	return tags
+}
