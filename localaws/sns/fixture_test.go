@@ -173,7 +173,7 @@ func (q *queues) Deliver(queueARN, topicARN string, m sns.QueueMessage) error {
 }
 
 func (q *queues) Queue(arn string) (sns.QueueInfo, bool) {
-	return sns.QueueInfo{FIFO: strings.HasSuffix(arn, ".fifo")}, true
+	return sns.QueueInfo{FIFO: strings.HasSuffix(arn, ".fifo")}, !strings.HasSuffix(arn, ":absent")
 }
 
 func (q *queues) in(name string) []sns.QueueMessage {

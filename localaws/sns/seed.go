@@ -1,0 +1,66 @@
+package sns
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Seed is a topic with its subscriptions, as a seed file describes it.
+type Seed struct {
+	Name          string             `json:"name"`
+	Attributes    map[string]string  `json:"attributes"`
+	Tags          map[string]string  `json:"tags"`
+	Subscriptions []SeedSubscription `json:"subscriptions"`
+}
+
+// SeedSubscription is one subscription of a Seed. Either Queue, a queue's name or ARN, or Endpoint, an http
+// or https URL, says where it leads.
+type SeedSubscription struct {
+	Queue      string            `json:"queue"`
+	Endpoint   string            `json:"endpoint"`
+	Attributes map[string]string `json:"attributes"`
+}
+
+// Plant creates what a seed describes. baseURL is where endpoints reach the server to confirm. The error
+// names the field that is wrong.
+func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
+	c := &wire.Call{Service: "sns", Account: s.opts.Account, Region: s.opts.Region, BaseURL: baseURL}
+	out, err := s.createTopic(ctx, c, &CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
+	if err != nil {
+		return fmt.Errorf("topic %q: %w", seed.Name, err)
+	}
+	for i, sub := range seed.Subscriptions {
+		in, err := s.planted(sub)
+		if err == nil {
+			in.TopicArn = &out.TopicArn
+			_, err = s.subscribe(ctx, c, in)
+		}
+		if err != nil {
+			return fmt.Errorf("topic %q, subscriptions[%d]: %w", seed.Name, i, err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) planted(sub SeedSubscription) (*SubscribeInput, error) {
+	protocol, _, isURL := strings.Cut(sub.Endpoint, "://")
+	switch {
+	case (sub.Queue == "") == (sub.Endpoint == ""):
+		return nil, fmt.Errorf("either queue or endpoint must be given, not %q and %q", sub.Queue, sub.Endpoint)
+	case sub.Queue == "" && !isURL:
+		return nil, fmt.Errorf("endpoint %q is not an http or https URL", sub.Endpoint)
+	case sub.Queue == "":
+		return &SubscribeInput{Protocol: protocol, Endpoint: sub.Endpoint, Attributes: sub.Attributes}, nil
+	}
+	arn := sub.Queue
+	if !strings.HasPrefix(arn, "arn:") {
+		arn = "arn:aws:sqs:" + s.opts.Region + ":" + s.opts.Account + ":" + sub.Queue
+	}
+	if _, ok := s.opts.Queues.Queue(arn); !ok {
+		return nil, fmt.Errorf("queue %q does not exist", sub.Queue)
+	}
+	return &SubscribeInput{Protocol: "sqs", Endpoint: arn, Attributes: sub.Attributes}, nil
+}
