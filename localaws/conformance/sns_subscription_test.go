@@ -94,6 +94,7 @@ func TestSNSSubscribeRefuses(t *testing.T) {
 		// A topic for large messages has no HTTP subscriptions, so its size cannot be raised over one.
 		_, err = f.sns.Subscribe(f.ctx, &sns.SubscribeInput{TopicArn: standard, Protocol: aws.String("http"), Endpoint: aws.String("http://example.com/")})
 		got(f, 0, err)
+		got(f, 0, f.setTopic(standard, "MaximumMessageSize", "262144"))
 		f.invalid(f.setTopic(standard, "MaximumMessageSize", "262145"), "MaximumMessageSize Reason: a topic with a MaximumMessageSize above 262144 does not support http subscriptions")
 	})
 }

@@ -82,6 +82,10 @@ func TestSNSResourcesByTag(t *testing.T) {
 				f.Errorf("%s: %s", name, diff)
 			}
 		}
+		page, err := client.GetResources(f.ctx, &tagging.GetResourcesInput{ResourcesPerPage: aws.Int32(3), TagFilters: []types.TagFilter{{Key: aws.String("mark"), Values: []string{mark}}}})
+		if got(f, page, err); len(page.ResourceTagMappingList) != 3 || aws.ToString(page.PaginationToken) == "" {
+			f.Errorf("a page of three: %v", page.ResourceTagMappingList)
+		}
 		out, err := client.GetResources(f.ctx, &tagging.GetResourcesInput{ResourceARNList: []string{q.arn, topics[0] + "x"}})
 		got(f, 0, err)
 		if len(out.ResourceTagMappingList) != 1 || *out.ResourceTagMappingList[0].ResourceARN != q.arn || len(out.ResourceTagMappingList[0].Tags) != 3 {
