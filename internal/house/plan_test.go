@@ -28,6 +28,7 @@ var plan = []room{
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
+	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
 
