@@ -81,7 +81,7 @@ func TestSNSSubscribeRefuses(t *testing.T) {
 			{standard, "sqs", queue, map[string]string{"FilterPolicyScope": "x"}, "Attributes Reason: FilterPolicyScope: Invalid value [x]. Please use either MessageBody or MessageAttributes"},
 			{standard, "sqs", queue, map[string]string{"FilterPolicy": `{"a":{"b":["c"]}}`}, "Attributes Reason: Filter policy scope MessageAttributes does not support nested filter policy"},
 			{standard, "sqs", queue, map[string]string{"FilterPolicy": "invalid-json"}, "Attributes Reason: FilterPolicy: failed to parse JSON. Unrecognized token 'invalid': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')\n at [Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: 1, column: 8]"},
-			{standard, "sqs", queue, map[string]string{"Nonsense": "x"}, "Attributes Reason: AttributeName"},
+			{standard, "sqs", queue, map[string]string{"Nonsense": "x"}, "Attributes Reason: Unknown attribute Nonsense"},
 			{standard, "sqs", queue, map[string]string{"ReplayPolicy": "x"}, "Attributes Reason: ReplayPolicy is not supported by this server"},
 			{standard, "sqs", queue, map[string]string{"DeliveryPolicy": "{}"}, "Attributes Reason: DeliveryPolicy is only supported for http and https subscriptions"},
 		} {
@@ -328,7 +328,11 @@ func TestSNSConfirmSubscription(t *testing.T) {
 		f.refusedAs(err, 400, "InvalidParameter", "Invalid token")
 		_, err = confirm(*topic, absent)
 		f.invalid(err, "Token")
+		_, err = confirm(*topic, "abc123")
+		f.invalid(err, "Token")
 		_, err = confirm("arn:aws:sns:mars-north-1:"+f.account+":t", absent)
+		f.invalid(err, "Topic")
+		_, err = confirm("not-an-arn", absent)
 		f.invalid(err, "Topic")
 		if f.local == nil {
 			return
@@ -339,10 +343,9 @@ func TestSNSConfirmSubscription(t *testing.T) {
 		if len(pending) != 1 {
 			f.Fatalf("pending: %v", pending)
 		}
-		_, err = confirm(*topic+"x", pending[0].Token)
-		f.invalid(err, "Topic")
-		for range 2 {
-			out, err := confirm(*topic, pending[0].Token)
+		// SNS does not mind a topic that is not the token's.
+		for _, arn := range []string{*topic + "x", *topic} {
+			out, err := confirm(arn, pending[0].Token)
 			if got(f, out, err); *out.SubscriptionArn != pending[0].ARN {
 				f.Errorf("confirmed %s", *out.SubscriptionArn)
 			}

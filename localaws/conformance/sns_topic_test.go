@@ -264,6 +264,8 @@ func TestSNSTopicAttributesAreSet(t *testing.T) {
 		}
 		_, err := f.create(f.fresh(), map[string]string{"SignatureVersion": "3"})
 		f.invalid(err, "Attributes Reason: SignatureVersion")
+		_, err = f.create(f.fresh(), map[string]string{"Nonsense": "x"})
+		f.invalid(err, "Attributes Reason: Unknown attribute Nonsense")
 		_, err = f.sns.CreateTopic(f.ctx, &sns.CreateTopicInput{Name: aws.String(f.fresh()), DataProtectionPolicy: aws.String("{}")})
 		f.invalid(err, "DataProtectionPolicy is not supported by this server")
 	})
@@ -307,13 +309,13 @@ func TestSNSTopicDeliveryPolicy(t *testing.T) {
 		}
 		for policy, fault := range map[string]string{
 			`{"http":{"nonsense":1}}`:                                                                             `DeliveryPolicy: unknown field "nonsense"`,
-			`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":0}}}`:                                         "DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be between 1 and maxDelayTarget",
-			`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`:                                      "DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be at most 3600",
-			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":101}}}`:                                           "DeliveryPolicy: healthyRetryPolicy.numRetries must be between 0 and 100",
+			`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":0}}}`:                                         "DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1",
+			`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`:                                      "DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be less than or equal to 3600",
+			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":101}}}`:                                           "DeliveryPolicy: healthyRetryPolicy.numRetries must be less than or equal to 100",
 			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":1,"numNoDelayRetries":2}}}`:                       "DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to the sum of its phases, none of them negative",
 			`{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"cubic"}}}`:                                  "DeliveryPolicy: healthyRetryPolicy.backoffFunction must be one of arithmetic, exponential, geometric, linear",
 			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":100,"maxDelayTarget":100}}}`: "DeliveryPolicy: healthyRetryPolicy retries for longer than 3600 seconds",
-			`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":0}}}`:                                       "DeliveryPolicy: throttlePolicy.maxReceivesPerSecond must be at least 1",
+			`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":0}}}`:                                       "DeliveryPolicy: throttlePolicy.maxReceivesPerSecond must be greater than or equal to 1",
 			`{"http":{"defaultRequestPolicy":{"headerContentType":""}}}`:                                          "DeliveryPolicy: requestPolicy.headerContentType must be a content type",
 		} {
 			f.invalid(f.setTopic(topic, "DeliveryPolicy", policy), fault)

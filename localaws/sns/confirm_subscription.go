@@ -20,19 +20,20 @@ type ConfirmSubscriptionOutput struct {
 }
 
 // confirmSubscription confirms a subscription by the token its endpoint got. A token confirms again and
-// again, and brings back a subscription that was cancelled with it.
+// again, and brings back a subscription that was cancelled with it. As on SNS the token alone decides: of the
+// topic only region and account are looked at.
 func (s *Service) confirmSubscription(_ context.Context, c *wire.Call, in *ConfirmSubscriptionInput) (*ConfirmSubscriptionOutput, error) {
-	parts, fault := parseARN("TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	if s.ours("Topic", "ConfirmSubscription", parts) != nil {
-		return nil, invalid("Topic")
-	}
-	if in.Token == nil {
+	switch {
+	case in.TopicArn == nil:
+		return nil, invalid("TopicArn Reason: no value for required parameter")
+	case in.Token == nil:
 		return nil, invalid("Token Reason: no value for required parameter")
 	}
-	if len(*in.Token) != tokenLength || strings.Trim(*in.Token, "0123456789abcdef") != "" {
+	parts, fault := parseARN("TopicArn", in.TopicArn)
+	if fault != nil || s.ours("Topic", "ConfirmSubscription", parts) != nil {
+		return nil, invalid("Topic")
+	}
+	if strings.Trim(*in.Token, "0123456789abcdef") != "" {
 		return nil, &wire.Error{Code: "InvalidParameter", Message: "Invalid token"}
 	}
 	s.mu.Lock()
@@ -40,9 +41,6 @@ func (s *Service) confirmSubscription(_ context.Context, c *wire.Call, in *Confi
 	sub, ok := s.tokens[*in.Token]
 	if !ok {
 		return nil, invalid("Token")
-	}
-	if sub.topicARN != *in.TopicArn {
-		return nil, invalid("Topic")
 	}
 	t, fault := s.topic(sub.topicARN)
 	if fault != nil {

@@ -76,19 +76,23 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 			continue
 		}
 		if fault := t.set(name, in.Attributes[name]); fault != nil {
-			return nil, attributesReason(fault)
+			return nil, attributesReason(name, fault)
 		}
 	}
 	return t, nil
 }
 
-// attributesReason words a refusal of one attribute as actions that take several of them do.
-func attributesReason(fault *wire.Error) *wire.Error {
-	if fault.Code != "InvalidParameter" {
-		return fault
+// attributesReason words a refusal of the attribute of that name as actions that take several of them do.
+func attributesReason(name string, fault *wire.Error) *wire.Error {
+	reason := strings.TrimPrefix(fault.Message, "Invalid parameter: ")
+	if reason == unknownAttribute {
+		reason = "Unknown attribute " + name
 	}
-	return invalid("Attributes Reason: %s", strings.TrimPrefix(fault.Message, "Invalid parameter: "))
+	return invalid("Attributes Reason: %s", reason)
 }
+
+// unknownAttribute is what actions that take one attribute say to a name they do not know.
+const unknownAttribute = "AttributeName"
 
 // alike refuses to create a topic again with something else than it has. Less than it has is fine.
 func (t *topic) alike(in *CreateTopicInput, wished *topic, account string) *wire.Error {

@@ -136,7 +136,7 @@ func readPolicy(text string, into any) *wire.Error {
 
 func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Error {
 	if t != nil && t.MaxReceivesPerSecond < 1 {
-		return invalid("DeliveryPolicy: throttlePolicy.maxReceivesPerSecond must be at least 1")
+		return invalid("DeliveryPolicy: throttlePolicy.maxReceivesPerSecond must be greater than or equal to 1")
 	}
 	if q != nil && (q.HeaderContentType == "" || strings.ContainsAny(q.HeaderContentType, "\r\n")) {
 		return invalid("DeliveryPolicy: requestPolicy.headerContentType must be a content type")
@@ -147,12 +147,16 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 	f := r.filled()
 	phases := *f.NumNoDelayRetries + *f.NumMinDelayRetries + *f.NumMaxDelayRetries
 	switch {
-	case *f.MinDelayTarget < 1 || *f.MinDelayTarget > *f.MaxDelayTarget:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be between 1 and maxDelayTarget")
+	case *f.MinDelayTarget < 1:
+		return invalid("DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1")
+	case *f.MaxDelayTarget < *f.MinDelayTarget:
+		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be greater than or equal to minDelayTarget")
 	case *f.MaxDelayTarget > maxDelay:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be at most %d", maxDelay)
-	case *f.NumRetries < 0 || *f.NumRetries > maxRetries:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be between 0 and %d", maxRetries)
+		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be less than or equal to %d", maxDelay)
+	case *f.NumRetries < 0:
+		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to 0")
+	case *f.NumRetries > maxRetries:
+		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be less than or equal to %d", maxRetries)
 	case *f.NumNoDelayRetries < 0 || *f.NumMinDelayRetries < 0 || *f.NumMaxDelayRetries < 0 || phases > *f.NumRetries:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to the sum of its phases, none of them negative")
 	case !slices.Contains(backoffFunctions, f.BackoffFunction):

@@ -75,7 +75,7 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 	}
 	wished, fault := wishedSettings(in, t)
 	if fault != nil {
-		return nil, attributesReason(fault)
+		return nil, fault
 	}
 	for _, old := range t.subscriptions {
 		if old.protocol == in.Protocol && old.endpoint == in.Endpoint {
@@ -99,7 +99,7 @@ func wishedSettings(in *SubscribeInput, t *topic) (*settings, *wire.Error) {
 	for name := range in.Attributes {
 		if !slices.Contains(settingOrder, name) {
 			_, fault := wished.with(name, "", t, in.Protocol, in.Endpoint)
-			return nil, fault
+			return nil, attributesReason(name, fault)
 		}
 	}
 	for _, name := range settingOrder {
@@ -109,7 +109,7 @@ func wishedSettings(in *SubscribeInput, t *topic) (*settings, *wire.Error) {
 		}
 		var fault *wire.Error
 		if wished, fault = wished.with(name, value, t, in.Protocol, in.Endpoint); fault != nil {
-			return nil, fault
+			return nil, attributesReason(name, fault)
 		}
 	}
 	return wished, nil

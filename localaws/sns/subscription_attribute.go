@@ -44,7 +44,7 @@ func (old *settings) with(name, value string, t *topic, protocol, endpoint strin
 		if slices.Contains(unsupported, name) {
 			return nil, invalid("%s is not supported by this server", name)
 		}
-		return nil, invalid("AttributeName")
+		return nil, invalid(unknownAttribute)
 	}
 	if fault != nil {
 		return nil, fault

@@ -93,7 +93,7 @@ func (t *topic) check(name, value string) *wire.Error {
 	default:
 		known, percentage := feedback(name)
 		if !known {
-			return invalid("AttributeName")
+			return invalid(unknownAttribute)
 		}
 		if n, err := strconv.Atoi(value); percentage && value != "" && (err != nil || n < 0 || n > 100) {
 			ok = false
