@@ -66,6 +66,28 @@ func TestSQSFIFOOrder(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.want(w.receive(url), "1", "3", "4")
 	})
+	run(t, "a message given back frees its group for itself, not for what is in flight behind it", func(w *world) {
+		url := w.fifo("f", nil)
+		w.send(url, "g1-m1", in("1"))
+		w.send(url, "g1-m2", in("1"))
+		w.send(url, "g1-m3", in("1"))
+		w.send(url, "g2-m1", in("2"))
+		got := w.receive(url, upTo(2))
+		w.want(got, "g1-m1", "g1-m2")
+		if err := w.change(url, got[0], 0); err != nil {
+			w.Fatal(err)
+		}
+		w.want(w.receive(url, waiting(2)), "g2-m1", "g1-m1")
+	})
+	run(t, "groups take turns, each as far as it goes", func(w *world) {
+		url := w.fifo("f", attrs{"VisibilityTimeout": "2"})
+		for _, m := range [][2]string{{"g1-m1", "1"}, {"g2-m1", "2"}, {"g2-m2", "2"}, {"g3-m1", "3"}, {"g1-m2", "1"}} {
+			w.send(url, m[0], in(m[1]))
+		}
+		w.want(w.receive(url, upTo(3)), "g1-m1", "g1-m2", "g2-m1")
+		w.pass(2 * time.Second)
+		w.want(w.receive(url), "g3-m1", "g1-m1", "g1-m2", "g2-m1", "g2-m2")
+	})
 	run(t, "a delayed head holds its group", func(w *world) {
 		url := w.fifo("f", attrs{"DelaySeconds": "2"})
 		w.send(url, "1", in("g"))

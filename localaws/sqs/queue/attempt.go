@@ -42,7 +42,7 @@ func (q *Queue) rememberAttempt(t *taking) {
 	a := &attempt{name: t.r.Attempt, at: t.now}
 	for _, r := range t.got {
 		key, serial, _ := q.parseHandle(r.Handle)
-		a.taken = append(a.taken, taken{it: q.items[key], serial: serial})
+		a.taken = append(a.taken, taken{it: q.items.at(key), serial: serial})
 	}
 	q.attempts[a.name] = a
 	q.attemptAges = append(q.attemptAges, a)
@@ -53,7 +53,7 @@ func (q *Queue) rememberAttempt(t *taking) {
 func (t *taking) again(a *attempt) error {
 	for _, k := range a.taken {
 		it := k.it
-		if t.q.items[it.key] != it || it.state != InFlight || it.serial != k.serial || it.receives[len(it.receives)-1].changed {
+		if t.q.items.at(it.key) != it || it.state != InFlight || it.serial != k.serial || it.receives[len(it.receives)-1].changed {
 			return ErrAttempt
 		}
 	}

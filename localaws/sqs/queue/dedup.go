@@ -1,17 +1,24 @@
 package queue
 
-import "time"
+import (
+	"hash/maphash"
+	"time"
+)
 
 // DedupWindow is how long a FIFO queue knows a MessageDeduplicationId again,
 // counted from the first send and whatever becomes of the message.
 const DedupWindow = 5 * time.Minute
 
 // dedup is a FIFO queue's table of what it accepted lately. Entries are made in
-// order of time, so the oldest are always in front.
+// order of time, so the oldest are always in front; they are numbered from the
+// first one ever. The index holds numbers only, nothing for the collector to
+// follow: a busy queue remembers millions.
 type dedup struct {
-	known map[dedupKey]*accepted
-	ages  []*accepted
-	gone  int // how many of ages are forgotten already
+	seed    maphash.Seed
+	newest  map[uint64]uint64 // entry by the hash of its key
+	entries []accepted
+	base    uint64 // the number of entries[0]
+	gone    int    // how many in front are forgotten already
 }
 
 type dedupKey struct{ group, id string }
@@ -20,27 +27,49 @@ type accepted struct {
 	key      dedupKey
 	at       time.Duration
 	message  string // its id
-	sequence uint64
+	sequence int64
+	older    uint64 // number of the next older entry of the same hash; 0 means none
+}
+
+func newDedup() dedup {
+	return dedup{seed: maphash.MakeSeed(), newest: map[uint64]uint64{}, base: 1}
 }
 
 // find returns what was accepted under a key, nil if nothing lately.
 func (d *dedup) find(k dedupKey, now time.Duration) *accepted {
-	for d.gone < len(d.ages) && d.ages[d.gone].at+DedupWindow <= now {
-		delete(d.known, d.ages[d.gone].key)
-		d.ages[d.gone] = nil
-		d.gone++
+	d.forget(now)
+	for n := d.newest[d.hash(k)]; n >= d.base+uint64(d.gone); {
+		a := &d.entries[n-d.base]
+		if a.key == k {
+			return a
+		}
+		n = a.older
 	}
-	if d.gone > 1024 && d.gone > len(d.ages)/2 {
-		d.ages = append(d.ages[:0:0], d.ages[d.gone:]...)
-		d.gone = 0
-	}
-	return d.known[k]
+	return nil
 }
 
-func (d *dedup) add(a *accepted) {
-	if d.known == nil {
-		d.known = map[dedupKey]*accepted{}
-	}
-	d.known[a.key] = a
-	d.ages = append(d.ages, a)
+func (d *dedup) add(a accepted) {
+	h := d.hash(a.key)
+	a.older = d.newest[h]
+	d.newest[h] = d.base + uint64(len(d.entries))
+	d.entries = append(d.entries, a)
 }
+
+// forget drops what is too old, and now and then the memory it took.
+func (d *dedup) forget(now time.Duration) {
+	for d.gone < len(d.entries) && d.entries[d.gone].at+DedupWindow <= now {
+		h := d.hash(d.entries[d.gone].key)
+		if d.newest[h] == d.base+uint64(d.gone) {
+			delete(d.newest, h)
+		}
+		d.entries[d.gone] = accepted{}
+		d.gone++
+	}
+	if d.gone > 1024 && d.gone > len(d.entries)/2 {
+		d.entries = append([]accepted(nil), d.entries[d.gone:]...)
+		d.base += uint64(d.gone)
+		d.gone = 0
+	}
+}
+
+func (d *dedup) hash(k dedupKey) uint64 { return maphash.Comparable(d.seed, k) }

@@ -1,8 +1,10 @@
 package queue
 
 // group is the line of a FIFO queue's messages of one MessageGroupId, in order.
-// It is ready while none of its messages is in flight and its first is visible;
-// a receive takes from the front and so locks it.
+// It is ready while its first message is visible: a receive takes from the
+// front, and what is in flight there locks all behind it. A message that comes
+// back frees the group again, for itself and those directly behind it that are
+// visible too.
 type group struct {
 	name     string
 	items    list[item]
@@ -26,7 +28,7 @@ func (q *Queue) groupOf(name string) *group {
 // settle puts a group where it belongs after anything in it changed.
 func (q *Queue) settle(g *group) {
 	head := g.items.head
-	ready := head != nil && g.inFlight == 0 && head.state == Visible
+	ready := head != nil && head.state == Visible
 	switch {
 	case ready && !g.ready:
 		q.readyGroups.pushBack(g)

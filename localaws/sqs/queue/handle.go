@@ -15,7 +15,7 @@ const handleBytes = 24
 func (q *Queue) handle(it *item) string {
 	var b [handleBytes]byte
 	binary.BigEndian.PutUint64(b[0:], q.stamp)
-	binary.BigEndian.PutUint64(b[8:], it.key^q.stamp)
+	binary.BigEndian.PutUint64(b[8:], uint64(it.key)^q.stamp)
 	binary.BigEndian.PutUint32(b[16:], it.serial)
 	binary.BigEndian.PutUint32(b[20:], crc32.ChecksumIEEE(b[:20]))
 	var text [32]byte
@@ -24,7 +24,7 @@ func (q *Queue) handle(it *item) string {
 }
 
 // parseHandle reads a handle of this queue.
-func (q *Queue) parseHandle(text string) (key uint64, serial uint32, ok bool) {
+func (q *Queue) parseHandle(text string) (key int64, serial uint32, ok bool) {
 	var b [handleBytes]byte
 	if len(text) != 32 {
 		return 0, 0, false
@@ -35,5 +35,5 @@ func (q *Queue) parseHandle(text string) (key uint64, serial uint32, ok bool) {
 		return 0, 0, false
 	}
 	serial = binary.BigEndian.Uint32(b[16:])
-	return binary.BigEndian.Uint64(b[8:]) ^ q.stamp, serial, serial > 0
+	return int64(binary.BigEndian.Uint64(b[8:]) ^ q.stamp), serial, serial > 0
 }

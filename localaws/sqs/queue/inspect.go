@@ -56,7 +56,7 @@ func (q *Queue) stats() Stats {
 	for w := q.waiters.head; w != nil; w = w.link.next {
 		s.Waiters++
 	}
-	oldest := q.arrivals.head
+	oldest := q.items.head()
 	if a := q.aged.top(); a != nil && (oldest == nil || a.sent < oldest.sent) {
 		oldest = a
 	}
@@ -72,14 +72,9 @@ func (q *Queue) Messages() []View {
 	defer q.mu.Unlock()
 	q.catchUp()
 	q.changed()
-	items := make([]*item, 0, len(q.items))
-	for _, it := range q.items {
-		items = append(items, it)
-	}
-	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.key, b.key) })
-	views := make([]View, len(items))
-	for i, it := range items {
-		views[i] = q.view(it)
+	views := make([]View, 0, q.items.n)
+	for it := range q.items.all {
+		views = append(views, q.view(it))
 	}
 	return views
 }
@@ -110,7 +105,7 @@ func (q *Queue) Locks() []Lock {
 	q.changed()
 	var locks []Lock
 	for _, g := range q.groups {
-		if g.inFlight == 0 {
+		if g.items.head.state != InFlight {
 			continue
 		}
 		l := Lock{Group: g.name, InFlight: g.inFlight}
@@ -129,9 +124,9 @@ func (q *Queue) Locks() []Lock {
 func (q *Queue) Dedup() []Known {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.dedup.find(dedupKey{}, q.now()) // forgets what is too old
+	q.dedup.forget(q.now())
 	var known []Known
-	for _, a := range q.dedup.ages[q.dedup.gone:] {
+	for _, a := range q.dedup.entries[q.dedup.gone:] {
 		known = append(known, Known{
 			Group: a.key.group, Dedup: a.key.id, MessageID: a.message,
 			Until: q.opts.Clock.At(a.at + DedupWindow),

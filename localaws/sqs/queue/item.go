@@ -39,8 +39,9 @@ func (s State) String() string {
 // item is a message's place in a queue.
 type item struct {
 	message  *Message
-	key      uint64 // names it in handles; grows with arrival
-	sequence uint64 // of FIFO queues
+	key      int64 // names it in handles; grows with arrival
+	place    int64 // in the line of what is ready; 0 is outside
+	sequence int64 // of FIFO queues
 	state    State
 	group    *group // of FIFO queues, else nil
 	source   string // ARN of the queue whose dead letter it is
@@ -53,8 +54,7 @@ type item struct {
 	latest   time.Duration // latest receive
 	receives []receive     // the latest of them
 
-	order   link[item] // in the ready list, or in its group
-	age     link[item] // in the list of arrivals
+	order   link[item] // in its group
 	timedAt int        // in the heap of dues
 	agedAt  int        // in the heap of ages, for what came with an age of its own
 }
@@ -79,7 +79,6 @@ func (it *item) remember(r receive) {
 }
 
 func orderOf(it *item) *link[item] { return &it.order }
-func ageOf(it *item) *link[item]   { return &it.age }
 
 func dueHeap() heap {
 	return heap{

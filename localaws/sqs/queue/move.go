@@ -18,21 +18,14 @@ func (q *Queue) adopt(dead []*item, source string) {
 			count: old.count, first: old.first, receives: old.receives,
 		}
 		if q.opts.FIFO {
-			it.sequence, it.sent = q.lastKey+1, now
+			it.sequence, it.sent = q.items.next, now
 		}
-		q.age(it)
+		if it.sent < now {
+			q.aged.push(it)
+		}
 		q.enter(it, 0, now)
 	}
 	q.changed()
-}
-
-// age files an item by its age: with the arrivals where it is the youngest.
-func (q *Queue) age(it *item) {
-	if tail := q.arrivals.tail; tail == nil || tail.sent <= it.sent {
-		q.arrivals.pushBack(it)
-		return
-	}
-	q.aged.push(it)
 }
 
 // Moved is a message on its way from one queue to another.
@@ -69,7 +62,7 @@ func (q *Queue) next() *item {
 		}
 		return nil
 	}
-	return q.ready.head
+	return q.ready.head()
 }
 
 // PutMoved takes in what TakeOut took out elsewhere. As on AWS, a moved message
@@ -93,9 +86,8 @@ func (q *Queue) admit(m Moved, now time.Duration) {
 	fresh.ID = q.opts.Random.UUID()
 	it := &item{message: &fresh, sent: now}
 	if q.opts.FIFO {
-		it.sequence = q.lastKey + 1
+		it.sequence = q.items.next
 	}
-	q.arrivals.pushBack(it)
 	q.enter(it, 0, now)
 }
 
@@ -113,11 +105,12 @@ func (q *Queue) PutBack(moved ...Moved) {
 // restore files an item again as it was, under its old key: handles of it stay
 // good.
 func (q *Queue) restore(it *item) {
-	q.items[it.key] = it
+	q.items.restore(it.key, it)
+	q.aged.push(it)
 	q.counts[it.state]++
-	q.age(it)
 	if it.group == nil {
-		q.ready.pushFront(it)
+		it.place = q.ready.first - 1
+		q.ready.restore(it.place, it)
 		q.wake()
 		return
 	}

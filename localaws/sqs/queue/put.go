@@ -50,24 +50,21 @@ func (q *Queue) accept(p Put, now time.Duration) Accepted {
 		if a := q.dedup.find(key, now); a != nil {
 			return Accepted{ID: a.message, Sequence: sequenceText(a.sequence), Duplicate: true}
 		}
-		it.sequence = q.lastKey + 1
-		q.dedup.add(&accepted{key: key, at: now, message: p.Message.ID, sequence: it.sequence})
+		it.sequence = q.items.next
+		q.dedup.add(accepted{key: key, at: now, message: p.Message.ID, sequence: it.sequence})
 		answer.Sequence = sequenceText(it.sequence)
 	}
 	delay := p.Delay
 	if delay == Default {
 		delay = c.Delay
 	}
-	q.arrivals.pushBack(it)
 	q.enter(it, delay, now)
 	return answer
 }
 
 // enter gives an item its key and its place among the ready or the delayed.
 func (q *Queue) enter(it *item, delay, now time.Duration) {
-	q.lastKey++
-	it.key = q.lastKey
-	q.items[it.key] = it
+	it.key = q.items.push(it)
 	q.counts[it.state]++
 	if q.opts.FIFO {
 		it.group = q.groupOf(it.message.Group)
@@ -82,10 +79,10 @@ func (q *Queue) enter(it *item, delay, now time.Duration) {
 
 // sequenceText writes a sequence number the way AWS's look: twenty digits that
 // grow, with gaps.
-func sequenceText(n uint64) string {
+func sequenceText(n int64) string {
 	if n == 0 {
 		return ""
 	}
 	const first, step = 849496460467696128, 256
-	return "18" + strconv.FormatUint(first+n*step, 10)
+	return "18" + strconv.FormatInt(first+n*step, 10)
 }

@@ -50,16 +50,14 @@ type Queue struct {
 	config atomic.Pointer[Config]
 	stamp  uint64 // marks handles of this queue, and of this life of its name
 
-	mu       sync.Mutex
-	deleted  bool
-	closed   bool // polls do not wait any more
-	items    map[uint64]*item
-	lastKey  uint64
-	ready    list[item] // of a standard queue
-	timed    heap       // delayed and in flight, by due
-	arrivals list[item] // by sent: what arrived here first
-	aged     heap       // by sent: what came with an age of its own
-	counts   [3]int     // by State
+	mu      sync.Mutex
+	deleted bool
+	closed  bool   // polls do not wait any more
+	items   table  // by key, which is the order of arrival
+	ready   table  // of a standard queue, by place
+	timed   heap   // delayed and in flight, by due
+	aged    heap   // by sent: what came older than those that arrived before it
+	counts  [3]int // by State
 
 	groups      map[string]*group // of a FIFO queue
 	readyGroups list[group]
@@ -72,14 +70,15 @@ type Queue struct {
 	alarmAt     time.Duration
 }
 
+// middle is where the line of the ready begins: items are put back before it.
+const middle = 1 << 40
+
 // New returns an empty queue.
 func New(o Options) *Queue {
 	q := &Queue{
 		opts:  o,
 		stamp: o.Random.Uint64(),
-		items: map[uint64]*item{},
-		ready: list[item]{link: orderOf}, timed: dueHeap(),
-		arrivals: list[item]{link: ageOf}, aged: ageHeap(),
+		items: newTable(1), ready: newTable(middle), timed: dueHeap(), aged: ageHeap(), dedup: newDedup(),
 		readyGroups: list[group]{link: groupLink},
 		waiters:     list[waiter]{link: waiterLink},
 	}
@@ -107,7 +106,7 @@ func (q *Queue) Configure(c Config) {
 func (q *Queue) Purge() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, it := range q.items {
+	for it := q.items.head(); it != nil; it = q.items.head() {
 		q.drop(it)
 	}
 	q.changed()
@@ -148,7 +147,7 @@ func (q *Queue) catchUp() time.Duration {
 		q.makeReady(it)
 	}
 	kept := now - q.config.Load().Retention
-	for it := q.arrivals.head; it != nil && it.sent <= kept; it = q.arrivals.head {
+	for it := q.items.head(); it != nil && it.sent <= kept; it = q.items.head() {
 		q.drop(it)
 	}
 	for it := q.aged.top(); it != nil && it.sent <= kept; it = q.aged.top() {
@@ -185,8 +184,14 @@ func (q *Queue) makeReady(it *item) {
 		q.settle(g)
 		return
 	}
-	q.ready.pushBack(it)
+	it.place = q.ready.push(it)
 	q.wake()
+}
+
+// unready takes an item out of the line of what is ready.
+func (q *Queue) unready(it *item) {
+	q.ready.remove(it.place)
+	it.place = 0
 }
 
 // hold makes an item wait in the heap until due: delayed or in flight.
@@ -198,15 +203,13 @@ func (q *Queue) hold(it *item, s State, due time.Duration) {
 
 // drop removes an item from everything.
 func (q *Queue) drop(it *item) {
-	delete(q.items, it.key)
+	q.items.remove(it.key)
 	q.counts[it.state]--
 	if it.timedAt > 0 {
 		q.timed.remove(it)
 	}
 	if it.agedAt > 0 {
 		q.aged.remove(it)
-	} else {
-		q.arrivals.remove(it)
 	}
 	if g := it.group; g != nil {
 		g.items.remove(it)
@@ -215,6 +218,6 @@ func (q *Queue) drop(it *item) {
 		}
 		q.settle(g)
 	} else if it.state == Visible {
-		q.ready.remove(it)
+		q.unready(it)
 	}
 }

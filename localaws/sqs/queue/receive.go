@@ -106,28 +106,32 @@ func (t *taking) run() error {
 
 func (t *taking) fromReady() {
 	q := t.q
-	for len(t.got) < t.r.Max && q.ready.head != nil {
-		it := q.ready.head
+	var again []*item // each at most once a call
+	defer func() {
+		for _, it := range again {
+			it.place = q.ready.push(it)
+			q.wake()
+		}
+	}()
+	for len(t.got) < t.r.Max {
+		it := q.ready.head()
+		if it == nil {
+			return
+		}
 		if t.chance(t.config.Chaos.Reorder) {
-			q.ready.remove(it)
-			q.ready.pushBack(it)
-			it = q.ready.head
+			q.unready(it)
+			it.place = q.ready.push(it)
+			it = q.ready.head()
 		}
 		if t.isDead(it) {
 			continue
 		}
+		q.unready(it)
+		t.receive(it)
 		if t.chance(t.config.Chaos.Duplicate) {
-			t.receive(it)
-			q.ready.remove(it)
-			q.ready.pushBack(it)
-			q.wake()
-			if len(t.got) >= q.counts[Visible] {
-				return // each at most once a call
-			}
+			again = append(again, it)
 			continue
 		}
-		q.ready.remove(it)
-		t.receive(it)
 		q.hold(it, InFlight, t.now+t.r.Visibility)
 	}
 }

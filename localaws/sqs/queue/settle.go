@@ -31,7 +31,7 @@ func (q *Queue) DeleteMessage(handle string) error {
 		return ErrDeleted
 	}
 	q.catchUp()
-	it := q.items[key]
+	it := q.items.at(key)
 	if it == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 		return ErrDeleted
 	}
 	now := q.catchUp()
-	it := q.items[key]
+	it := q.items.at(key)
 	switch {
 	case it == nil:
 		return ErrGone
@@ -87,7 +87,7 @@ func (q *Queue) rehold(it *item, d, now time.Duration) {
 		it.due = now + d
 		q.timed.push(it)
 	case d > 0:
-		q.ready.remove(it)
+		q.unready(it)
 		q.hold(it, InFlight, now+d)
 	}
 }

@@ -75,7 +75,7 @@ func (q *Queue) leave(w *waiter) {
 		q.arm()
 		return
 	}
-	if q.ready.head != nil || q.readyGroups.head != nil {
+	if q.ready.n > 0 || q.readyGroups.head != nil {
 		q.wake()
 	}
 }
