@@ -12,22 +12,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/godwitmq/godwit/driver"
 )
 
 // Backend is a driver.Backend, driver.Provisioner and driver.Inspector on Amazon SNS and SQS.
 type Backend struct {
 	namespace   namespace
+	names       map[string]Resource
+	region      string
 	log         *slog.Logger
 	cancelPolls bool
 	polls       *sqs.Client // long polls, with a pool of connections of their own
 	sqs         *sqs.Client
 	sns         *sns.Client
+	sts         *sts.Client
 	clients     []*http.Client
 	closed      atomic.Bool
 
-	mu     sync.Mutex
-	queues map[string]*queue // found before, by name
+	mu       sync.Mutex
+	identity identity                              // once asked
+	queues   map[driver.Channel]*queue             // found before
+	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
 }
 
 // Open prepares the clients; it makes no request.
@@ -43,17 +49,28 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{namespace: namespace(opts.Namespace), log: opts.Logger, cancelPolls: opts.CancelPolls,
-		queues: map[string]*queue{}}
+	b := &Backend{namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger, cancelPolls: opts.CancelPolls,
+		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	polls, work := newClients(opts.Transport)
-	b.clients = []*http.Client{polls, work}
-	b.polls = sqs.NewFromConfig(conf, func(so *sqs.Options) { so.HTTPClient = polls })
-	b.sqs = sqs.NewFromConfig(conf, func(so *sqs.Options) { so.HTTPClient = work })
-	b.sns = sns.NewFromConfig(conf, func(so *sns.Options) { so.HTTPClient = work })
+	b.connect(conf, &opts)
 	return b, nil
+}
+
+// connect makes the clients that the caller has not brought.
+func (b *Backend) connect(conf aws.Config, o *Options) {
+	polls, work := newClients(o.Transport)
+	b.clients = []*http.Client{polls, work}
+	b.sqs, b.sns, b.polls = o.SQS, o.SNS, o.SQS
+	if b.sqs == nil {
+		b.sqs = sqs.NewFromConfig(conf, func(so *sqs.Options) { so.HTTPClient = work })
+		b.polls = sqs.NewFromConfig(conf, func(so *sqs.Options) { so.HTTPClient = polls })
+	}
+	if b.sns == nil {
+		b.sns = sns.NewFromConfig(conf, func(so *sns.Options) { so.HTTPClient = work })
+	}
+	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })
 }
 
 func awsConfig(ctx context.Context, given *aws.Config) (aws.Config, error) {
@@ -88,5 +105,15 @@ func (b *Backend) open() error {
 	return nil
 }
 
+// remember keeps what a consumer wishes of its channel, for the checks of its receiver.
+func (b *Backend) remember(s driver.ChannelSpec) {
+	b.mu.Lock()
+	b.specs[s.Channel] = s
+	b.mu.Unlock()
+}
+
 // once turns the SDK's retries off, for calls that the core repeats.
 func once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+
+// publishOnce is once for SNS.
+func publishOnce(o *sns.Options) { o.Retryer = aws.NopRetryer{} }

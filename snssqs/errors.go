@@ -83,6 +83,14 @@ func classOfCode(code string) (driver.Class, bool) {
 	return 0, false
 }
 
+// permission names what would help where a call was denied.
+func permission(err error, action string) error {
+	if driver.ClassOf(err) != driver.Denied {
+		return err
+	}
+	return fmt.Errorf("%w (permission %s would help)", err, action)
+}
+
 // entryError makes an error of a batch entry's code and text.
 func entryError(code, message string, senderFault bool) error {
 	err := &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultServer}

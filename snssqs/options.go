@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 // Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do;
@@ -15,6 +17,12 @@ type Options struct {
 	Namespace string
 	// AWS is a ready configuration of the SDK (region, credentials, endpoint); nil: loaded from the environment.
 	AWS *aws.Config
+	// SQS and SNS are the caller's own clients, with middleware, credentials, endpoints of their own; nil: made from AWS.
+	// Whatever retries they are set to, those of sends, polls and settles are off: the core repeats them.
+	SQS *sqs.Client
+	SNS *sns.Client
+	// Names maps channels, as users spell them, to existing resources.
+	Names map[string]Resource
 	// Transport carries the requests; nil: connection pools of our own, one for long polls and one for all else.
 	Transport http.RoundTripper
 	// CancelPolls ends an open long poll when the consumer stops, instead of waiting for it. That loses messages for
@@ -27,5 +35,5 @@ func (o *Options) check() error {
 	if ns := o.Namespace; ns != "" && !legalPart(ns) {
 		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ns, dlqPart)
 	}
-	return nil
+	return checkNames(o.Names)
 }

@@ -3,8 +3,8 @@ package snssqs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"time"
 
@@ -17,73 +17,214 @@ const (
 	defaultLease = 30 * time.Second
 )
 
-// Ensure makes what a channel needs, or says what is missing. It changes attributes only for an owner.
+// Ensure makes what a channel needs, or says what is missing. It changes attributes and tags only for an owner. What is
+// mapped by Options.Names is only looked for.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	name, err := b.namespace.queue(s.Channel)
-	if err != nil {
-		return err
+	if err := b.legal(s); err != nil {
+		return &driver.Error{Class: driver.Permanent, Err: err}
+	}
+	if s.Owner {
+		b.remember(s)
 	}
 	if s.Mode == driver.Never {
 		return nil
 	}
-	if s.Channel.DeadLetter { // belongs to the channel whose dead letters they are
-		return b.ensureQueue(ctx, name, s, deadLetterAttributes(s))
+	if _, foreign := b.mapped(s.Channel); foreign {
+		return b.present(ctx, s.Channel)
 	}
-	wanted := queueAttributes(s)
-	if !s.NoDeadLetters && s.Owner {
-		dead := s
-		dead.Channel.DeadLetter = true
-		if err := b.Ensure(ctx, dead); err != nil {
-			return err
-		}
-		if err := b.redrive(ctx, dead, s.MaxReceives, wanted); err != nil {
-			return err
-		}
+	if err := b.clash(ctx, s.Channel); err != nil {
+		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	return b.ensureQueue(ctx, name, s, wanted)
+	if s.Channel.Queue == "" {
+		_, err := b.ensureTopic(ctx, s)
+		return err
+	}
+	return b.ensureQueues(ctx, s)
 }
 
-func (b *Backend) ensureQueue(ctx context.Context, name string, s driver.ChannelSpec, wanted map[string]string) error {
-	q, err := b.find(ctx, name)
-	switch {
-	case driver.ClassOf(err) == driver.NotFound && s.Mode == driver.Auto:
-		_, err = b.create(ctx, name, wanted, s.Tags)
-		return err
-	case driver.ClassOf(err) == driver.NotFound:
-		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: queue %s does not exist, and this is not allowed to create it: create it, or provision automatically: %w", s.Channel, name, err)}
-	case err != nil:
-		return err
-	case !s.Owner:
+// legal refuses, without a call, what could not be made.
+func (b *Backend) legal(s driver.ChannelSpec) error {
+	if _, err := filterPolicy(s.Filter); err != nil {
+		return fmt.Errorf("channel %s: %w", s.Channel, err)
+	}
+	if _, foreign := b.mapped(s.Channel); foreign {
 		return nil
-	case s.Mode == driver.Verify:
-		return verify(q, s, wanted)
+	}
+	if s.Channel.Exchange != "" {
+		if _, err := b.namespace.topic(s.Channel); err != nil {
+			return err
+		}
+	}
+	if s.Channel.Queue == "" {
+		return nil
+	}
+	dead := s.Channel // the longest name of all
+	dead.DeadLetter = true
+	_, err := b.namespace.queue(dead)
+	return err
+}
+
+// present looks for what a channel is mapped to.
+func (b *Backend) present(ctx context.Context, ch driver.Channel) error {
+	if ch.Queue == "" {
+		_, err := b.topicOf(ctx, ch)
+		return err
+	}
+	_, err := b.queueOf(ctx, ch)
+	return err
+}
+
+// ensureTopic makes an exchange's topic. One that was just made has all queues of the exchange subscribed again.
+func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (*topic, error) {
+	t, err := b.topicOf(ctx, s.Channel)
+	if _, foreign := b.mapped(exchange(s.Channel)); foreign || driver.ClassOf(err) != driver.NotFound {
+		return t, err
+	}
+	name, nameErr := b.namespace.topic(s.Channel)
+	if nameErr != nil {
+		return nil, nameErr
+	}
+	if s.Mode == driver.Verify {
+		return nil, missing(s, "topic", name, err)
+	}
+	if t, err = b.createTopic(ctx, name, s); err != nil {
+		return nil, err
+	}
+	return t, b.reunite(ctx, t, exchange(s.Channel))
+}
+
+// ensureQueues makes a channel's queue and dead-letter queue, and for an exchange its topic and the subscription.
+func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err error) {
+	var t *topic
+	if s.Channel.Exchange != "" && s.Owner {
+		if t, err = b.ensureTopic(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.Channel.DeadLetter {
+		_, err = b.ensureQueue(ctx, s, roleDeadLetters, t)
+		return err
+	}
+	wanted := s
+	var dead *queue
+	if s.Owner && !s.NoDeadLetters {
+		wanted.Channel.DeadLetter = true
+		if dead, err = b.ensureQueue(ctx, wanted, roleDeadLetters, t); err != nil {
+			return err
+		}
+	}
+	q, err := b.ensureQueue(ctx, s, roleQueue, t)
+	if err != nil || !s.Owner {
+		return err
+	}
+	if err := b.ensureRedrive(ctx, s, q, dead); err != nil || t == nil {
+		return err
+	}
+	return b.ensureSubscription(ctx, s, t, q, dead)
+}
+
+// ensureQueue makes one queue; t may send to it, if there is a t.
+func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role string, t *topic) (*queue, error) {
+	name, err := b.namespace.queue(s.Channel)
+	if err != nil {
+		return nil, err
+	}
+	wanted := attributes(s, role)
+	q, err := b.find(ctx, name)
+	made := false
+	if driver.ClassOf(err) == driver.NotFound {
+		if s.Mode == driver.Verify {
+			return nil, missing(s, "queue", name, err)
+		}
+		q, err = b.create(ctx, name, wanted, b.tags(s, role))
+		made = true
+	}
+	if err != nil || !s.Owner && !made {
+		return q, err
 	}
 	delete(wanted, string(types.QueueAttributeNameFifoQueue)) // cannot be changed, and the name says it
+	if s.Encryption == "" {
+		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // one that was there gives way
+	}
+	statements := []statement{tlsOnly("sqs:*", q.arn())}
+	if t != nil {
+		statements = append(statements, fromTopic(q.arn(), t.arn))
+	}
+	policy, err := merge(q.attributes[string(types.QueueAttributeNamePolicy)], statements...)
+	if err != nil {
+		return nil, fmt.Errorf("queue %s: %w", name, err)
+	}
+	wanted[string(types.QueueAttributeNamePolicy)] = policy
+	if s.Mode == driver.Verify {
+		return q, verify(q, s, wanted)
+	}
+	if err := b.change(ctx, q, wanted); err != nil || made {
+		return q, err
+	}
+	return q, b.tag(ctx, q, b.tags(s, role))
+}
+
+// ensureRedrive makes SQS itself move messages that are received too often to the dead letters.
+func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, dead *queue) error {
+	if dead == nil || s.MaxReceives <= 0 {
+		return nil
+	}
+	policy, err := json.Marshal(redrivePolicy{dead.arn(), s.MaxReceives})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): string(policy)}
+	if s.Mode == driver.Verify {
+		return verify(q, s, wanted)
+	}
 	return b.change(ctx, q, wanted)
 }
 
-// redrive adds the policy by which SQS itself moves messages to the dead letters.
-func (b *Backend) redrive(ctx context.Context, dead driver.ChannelSpec, maxReceives int, wanted map[string]string) error {
-	if maxReceives <= 0 {
-		return nil
+func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *topic, q, dead *queue) error {
+	if s.Mode == driver.Verify {
+		_, err := b.subscription(ctx, t, q.arn())
+		return err
 	}
-	name, err := b.namespace.queue(dead.Channel)
+	filter, err := filterPolicy(s.Filter)
 	if err != nil {
 		return err
 	}
-	q, err := b.find(ctx, name)
-	if err != nil {
-		return err
+	deadARN := ""
+	if dead != nil {
+		deadARN = dead.arn()
 	}
-	policy, err := json.Marshal(redrivePolicy{q.arn(), maxReceives})
-	if err != nil {
-		return err
+	return b.subscribe(ctx, t, q.arn(), deadARN, filter)
+}
+
+// attributes are what a queue of ours should have.
+func attributes(s driver.ChannelSpec, role string) map[string]string {
+	a := map[types.QueueAttributeName]string{
+		types.QueueAttributeNameMessageRetentionPeriod: seconds(orDefault(s.Retention, maxRetention)),
 	}
-	wanted[string(types.QueueAttributeNameRedrivePolicy)] = string(policy)
-	return nil
+	if role == roleQueue {
+		a[types.QueueAttributeNameVisibilityTimeout] = seconds(orDefault(s.Lease, defaultLease))
+		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay)
+	}
+	if s.Encryption != "" {
+		a[types.QueueAttributeNameKmsMasterKeyId] = s.Encryption
+	} else {
+		a[types.QueueAttributeNameSqsManagedSseEnabled] = "true"
+	}
+	if s.Channel.Ordered {
+		a[types.QueueAttributeNameFifoQueue] = "true"
+		a[types.QueueAttributeNameDeduplicationScope], a[types.QueueAttributeNameFifoThroughputLimit] = "queue", "perQueue"
+		if s.HighThroughput {
+			a[types.QueueAttributeNameDeduplicationScope], a[types.QueueAttributeNameFifoThroughputLimit] = "messageGroup", "perMessageGroupId"
+		}
+	}
+	out := make(map[string]string, len(a))
+	for name, value := range a {
+		out[string(name)] = value
+	}
+	return out
 }
 
 type redrivePolicy struct {
@@ -91,49 +232,7 @@ type redrivePolicy struct {
 	MaxReceiveCount     int    `json:"maxReceiveCount"`
 }
 
-func queueAttributes(s driver.ChannelSpec) map[string]string {
-	wanted := deadLetterAttributes(s)
-	maps.Copy(wanted, map[string]string{
-		string(types.QueueAttributeNameVisibilityTimeout): seconds(orDefault(s.Lease, defaultLease)),
-		string(types.QueueAttributeNameDelaySeconds):      seconds(s.Delay),
-	})
-	return wanted
-}
-
-func deadLetterAttributes(s driver.ChannelSpec) map[string]string {
-	wanted := map[string]string{
-		string(types.QueueAttributeNameMessageRetentionPeriod): seconds(orDefault(s.Retention, maxRetention)),
-	}
-	if s.Channel.Ordered {
-		wanted[string(types.QueueAttributeNameFifoQueue)] = "true"
-	}
-	return wanted
-}
-
-// verify compares a queue with what is wanted, for an owner who may not change it.
-func verify(q *queue, s driver.ChannelSpec, wanted map[string]string) error {
-	for name, value := range wanted {
-		if got := q.attributes[name]; !sameAttribute(name, got, value) {
-			return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: queue %s has %s = %q and should have %q: set it, or provision automatically", s.Channel, q.name, name, got, value)}
-		}
-	}
-	return nil
-}
-
-// sameAttribute compares values as SQS means them: policies are JSON, in which spaces and order do not count and
-// numbers may be strings.
-func sameAttribute(name, a, b string) bool {
-	if a == b {
-		return true
-	}
-	if name != string(types.QueueAttributeNameRedrivePolicy) {
-		return false
-	}
-	pa, oka := parseRedrive(a)
-	pb, okb := parseRedrive(b)
-	return oka && okb && pa == pb
-}
-
+// parseRedrive reads a policy in which the number may also be text.
 func parseRedrive(text string) (p redrivePolicy, ok bool) {
 	var raw struct {
 		DeadLetterTargetArn string `json:"deadLetterTargetArn"`
@@ -144,6 +243,25 @@ func parseRedrive(text string) (p redrivePolicy, ok bool) {
 	}
 	n, err := strconv.Atoi(fmt.Sprint(raw.MaxReceiveCount))
 	return redrivePolicy{raw.DeadLetterTargetArn, n}, err == nil
+}
+
+// missing is the error of what does not exist and may not be made.
+func missing(s driver.ChannelSpec, kind, name string, found error) error {
+	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: %s %s does not exist, and this only verifies: create it, or let Godwit provision it: %w", s.Channel, kind, name, found)}
+}
+
+// verify compares a queue with what is wanted, for an owner who may not change it.
+func verify(q *queue, s driver.ChannelSpec, wanted map[string]string) error {
+	var errs []error
+	for name, value := range wanted {
+		if is := q.attributes[name]; !sameAttribute(name, is, value) {
+			errs = append(errs, fmt.Errorf("%s is %q and should be %q", name, is, value))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: queue %s differs, and this only verifies: %w", s.Channel, q.name, errors.Join(errs...))}
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

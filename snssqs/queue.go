@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -16,8 +18,9 @@ const defaultMaxBytes = 1 << 20
 
 // queue is what is known of an existing queue.
 type queue struct {
-	name, url  string
-	attributes map[string]string
+	name, url, region string
+	foreign           bool
+	attributes        map[string]string
 }
 
 func (q *queue) arn() string { return q.attributes[string(types.QueueAttributeNameQueueArn)] }
@@ -31,59 +34,87 @@ func (q *queue) maxBytes() int {
 	return n
 }
 
-// known is find, asking the service only the first time.
-func (b *Backend) known(ctx context.Context, name string) (*queue, error) {
+// queueOf finds the queue of a channel, by its name or as it is mapped.
+func (b *Backend) queueOf(ctx context.Context, ch driver.Channel) (*queue, error) {
+	if r, ok := b.mapped(ch); ok {
+		return b.foreignQueue(ctx, ch, r)
+	}
+	name, err := b.namespace.queue(ch)
+	if err != nil {
+		return nil, err
+	}
+	return b.find(ctx, name)
+}
+
+// known is queueOf, asking the service only the first time.
+func (b *Backend) known(ctx context.Context, ch driver.Channel) (*queue, error) {
 	b.mu.Lock()
-	q := b.queues[name]
+	q := b.queues[ch]
 	b.mu.Unlock()
 	if q != nil {
 		return q, nil
 	}
-	q, err := b.find(ctx, name)
+	q, err := b.queueOf(ctx, ch)
 	if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
-	b.queues[name] = q
+	b.queues[ch] = q
 	b.mu.Unlock()
 	return q, nil
 }
 
 // forget makes the next known ask again: the queue was found to be gone.
-func (b *Backend) forget(name string) {
+func (b *Backend) forget(ch driver.Channel) {
 	b.mu.Lock()
-	delete(b.queues, name)
+	delete(b.queues, ch)
 	b.mu.Unlock()
 }
 
 // find looks a queue up, with its attributes. One that does not exist is of class NotFound.
 func (b *Backend) find(ctx context.Context, name string) (*queue, error) {
-	url, err := b.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	url, err := b.url(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("queue %s: %w", name, classify(err))
+		return nil, err
 	}
-	q := &queue{name: name, url: *url.QueueUrl}
+	q := &queue{name: name, url: url}
 	return q, b.load(ctx, q)
+}
+
+func (b *Backend) url(ctx context.Context, name string) (string, error) {
+	out, err := b.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return "", fmt.Errorf("queue %s: %w", name, permission(classify(err), "sqs:GetQueueUrl"))
+	}
+	return deref(out.QueueUrl), nil
 }
 
 func (b *Backend) load(ctx context.Context, q *queue) error {
 	out, err := b.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-	})
+	}, q.at())
 	if err != nil {
-		return fmt.Errorf("queue %s: read its attributes: %w", q.name, classify(err))
+		return fmt.Errorf("queue %s: read its attributes: %w", q.name, permission(classify(err), "sqs:GetQueueAttributes"))
 	}
 	q.attributes = out.Attributes
 	return nil
 }
 
+// deletedRecently is how long SQS keeps the name of a deleted queue.
+const deletedRecently = time.Minute
+
 // create makes a queue with attributes and tags.
 func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (*queue, error) {
 	out, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
-	if err != nil {
-		return nil, fmt.Errorf("create queue %s: %w", name, classify(err))
+	var recently *types.QueueDeletedRecently
+	if errors.As(err, &recently) {
+		return nil, &driver.Error{Class: driver.Permanent, After: deletedRecently,
+			Err: fmt.Errorf("create queue %s: it was deleted less than %v ago; try again in at most %v: %w", name, deletedRecently, deletedRecently, err)}
 	}
-	q := &queue{name: name, url: *out.QueueUrl}
+	if err != nil {
+		return nil, fmt.Errorf("create queue %s: %w", name, permission(classify(err), "sqs:CreateQueue"))
+	}
+	q := &queue{name: name, url: deref(out.QueueUrl)}
 	return q, b.load(ctx, q)
 }
 
@@ -99,7 +130,7 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 		return nil
 	}
 	if _, err := b.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
-		return fmt.Errorf("queue %s: set its attributes: %w", q.name, classify(err))
+		return fmt.Errorf("queue %s: set its attributes: %w", q.name, permission(classify(err), "sqs:SetQueueAttributes"))
 	}
 	for name, value := range differ {
 		q.attributes[name] = value
@@ -107,32 +138,20 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 	return nil
 }
 
-// Inspect counts a channel's messages. SQS counts approximately and tells no age.
-func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	if err := b.open(); err != nil {
-		return driver.Depth{}, err
+// sameAttribute compares values as SQS means them: policies are JSON; a retention that is longer than wanted is left
+// alone, because lowering it would delete messages.
+func sameAttribute(name, is, wanted string) bool {
+	switch types.QueueAttributeName(name) {
+	case types.QueueAttributeNameRedrivePolicy:
+		a, oka := parseRedrive(is)
+		b, okb := parseRedrive(wanted)
+		return oka && okb && a == b
+	case types.QueueAttributeNamePolicy:
+		return sameJSON(is, wanted)
+	case types.QueueAttributeNameMessageRetentionPeriod:
+		a, erra := strconv.Atoi(is)
+		b, errb := strconv.Atoi(wanted)
+		return erra == nil && errb == nil && a >= b
 	}
-	if ch.Queue == "" {
-		return driver.Depth{}, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: an exchange holds no messages: inspect its queues", ch)}
-	}
-	name, err := b.namespace.queue(ch)
-	if err != nil {
-		return driver.Depth{}, err
-	}
-	q, err := b.find(ctx, name)
-	if err != nil {
-		return driver.Depth{}, err
-	}
-	d := driver.Depth{Oldest: -1}
-	var errs []error
-	for attribute, n := range map[types.QueueAttributeName]*int64{
-		types.QueueAttributeNameApproximateNumberOfMessages:           &d.Waiting,
-		types.QueueAttributeNameApproximateNumberOfMessagesNotVisible: &d.InFlight,
-		types.QueueAttributeNameApproximateNumberOfMessagesDelayed:    &d.Delayed,
-	} {
-		if *n, err = strconv.ParseInt(q.attributes[string(attribute)], 10, 64); err != nil {
-			errs = append(errs, fmt.Errorf("queue %s: %s is no number: %w", name, attribute, err))
-		}
-	}
-	return d, errors.Join(errs...)
+	return strings.EqualFold(is, wanted)
 }

@@ -34,6 +34,8 @@ type receiver struct {
 	source driver.Source
 	lease  time.Duration
 	closed atomic.Bool
+
+	unwatch func() // ends the subscription's checks; nil: there are none
 }
 
 // message is what a driver.Handle refers to.
@@ -47,15 +49,13 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	name, err := b.namespace.queue(from)
+	q, err := b.queueOf(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	q, err := b.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: name}, lease: orDefault(o.Lease, defaultLease)}, nil
+	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: orDefault(o.Lease, defaultLease)}
+	r.watch()
+	return r, nil
 }
 
 func (r *receiver) Limits() driver.ReceiveLimits {
@@ -90,20 +90,38 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		VisibilityTimeout:           int32(r.lease / time.Second),
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
-	}, once)
+	}, once, r.queue.at())
 	if err != nil {
 		if over(ctx) {
 			return into, nil // the caller ended it, and nothing came
 		}
-		return into, classify(err)
+		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
+	var refused []*message
 	for i := range out.Messages {
 		m := &message{out.Messages[i], asked}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
 		r.b.decode(&m.Message, r.from, &d)
+		if !passes(r.o.Filter, d.RoutingKey) {
+			refused = append(refused, m)
+			continue
+		}
 		into = append(into, d)
 	}
-	return into, nil
+	return into, r.finish(refused)
+}
+
+// finish deletes what the filter refuses. What cannot be deleted comes again, and is refused again.
+func (r *receiver) finish(refused []*message) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pollSlack)
+	defer cancel()
+	if err := r.delete(ctx, refused); err != nil {
+		return fmt.Errorf("delete what the filter refuses: %w", err)
+	}
+	return nil
 }
 
 // pollContext is the context of one long poll. Where cancelling a poll could lose what it brings, the poll outlives
@@ -116,6 +134,8 @@ func (r *receiver) pollContext(ctx context.Context) (context.Context, context.Ca
 }
 
 func (r *receiver) Close(context.Context) error {
-	r.closed.Store(true)
+	if !r.closed.Swap(true) && r.unwatch != nil {
+		r.unwatch()
+	}
 	return nil
 }

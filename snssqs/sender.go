@@ -14,12 +14,15 @@ import (
 // maxBatch is the most entries that SQS and SNS take in one request.
 const maxBatch = 10
 
-// sender sends to a queue.
+// sender sends to a queue or a topic.
 type sender struct {
-	b      *Backend
-	to     driver.Channel
-	queue  *queue
-	closed atomic.Bool
+	b        *Backend
+	to       driver.Channel
+	dest     string // what messages about limits call it
+	maxBytes int    // of a message
+	total    int    // of a batch
+	send     func(ctx context.Context, batch []driver.Prepared) error
+	closed   atomic.Bool
 }
 
 // Sender opens the sending end of a channel, and reads the limits of what it sends to.
@@ -28,21 +31,24 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 		return nil, err
 	}
 	if to.Queue == "" {
-		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: exchanges are not built yet", to)}
+		return b.publisher(ctx, to)
 	}
-	name, err := b.namespace.queue(to)
+	q, err := b.queueOf(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	q, err := b.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return &sender{b: b, to: to, queue: q}, nil
+	return &sender{b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes,
+		send: func(ctx context.Context, batch []driver.Prepared) error {
+			entries := make([]types.SendMessageBatchRequestEntry, len(batch))
+			for i := range batch {
+				entries[i] = batch[i].Wire.(*wire).entry(i)
+			}
+			return b.sendBatch(ctx, q, entries)
+		}}, nil
 }
 
 func (s *sender) Limits() driver.SendLimits {
-	return driver.SendLimits{Batch: maxBatch, Bytes: defaultMaxBytes}
+	return driver.SendLimits{Batch: maxBatch, Bytes: s.total}
 }
 
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
@@ -50,22 +56,20 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	size, most := w.size(), s.queue.maxBytes()
-	if size > most {
-		return driver.Prepared{}, &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the message has %d bytes with its attributes; queue %s takes %d", size, s.queue.name, most)}
+	if size := w.size(); size > s.maxBytes {
+		return driver.Prepared{}, &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the message has %d bytes with its attributes; %s takes %d", size, s.dest, s.maxBytes)}
 	}
-	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: size}, nil
+	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: w.size()}, nil
 }
 
 func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() {
 		return fmt.Errorf("the sender to %s is %w", s.to, driver.ErrClosed)
 	}
-	entries := make([]types.SendMessageBatchRequestEntry, len(batch))
-	for i := range batch {
-		entries[i] = batch[i].Wire.(*wire).entry(i)
+	if err := s.b.open(); err != nil {
+		return err
 	}
-	return s.b.sendBatch(ctx, s.queue.url, entries)
+	return s.send(ctx, batch)
 }
 
 func (s *sender) Close(context.Context) error {
@@ -88,10 +92,10 @@ func (w *wire) entry(i int) types.SendMessageBatchRequestEntry {
 }
 
 // sendBatch makes one request and answers for each entry.
-func (b *Backend) sendBatch(ctx context.Context, url string, entries []types.SendMessageBatchRequestEntry) error {
-	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries}, once)
+func (b *Backend) sendBatch(ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry) error {
+	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, once, q.at())
 	if err != nil {
-		return classify(err)
+		return permission(classify(err), "sqs:SendMessage")
 	}
 	a := newAnswers("send", len(entries))
 	for i := range out.Successful {

@@ -69,7 +69,7 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	for i, m := range ms {
 		entries[i] = types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle}
 	}
-	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once)
+	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
 		return classify(err)
 	}
@@ -96,7 +96,7 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle,
 			VisibilityTimeout: int32((d + time.Second - 1) / time.Second)}
 	}
-	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once)
+	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
 		return classify(err)
 	}
@@ -123,9 +123,9 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 	for k, i := range which {
 		entries[k] = r.corpse(k, batch[i].Handle.Ref.(*message), batch[i].Death)
 	}
-	err = r.b.sendBatch(ctx, q.url, entries)
+	err = r.b.sendBatch(ctx, q, entries)
 	if driver.ClassOf(err) == driver.NotFound {
-		r.b.forget(q.name)
+		r.b.forget(r.dead())
 	}
 	collect(errs, which, err)
 	for _, i := range which {
@@ -168,13 +168,13 @@ func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
 	if r.from.DeadLetter {
 		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s has no dead letters of its own", r.from)}
 	}
-	to := r.from
-	to.DeadLetter = true
-	name, err := r.b.namespace.queue(to)
-	if err != nil {
-		return nil, err
-	}
-	return r.b.known(ctx, name)
+	return r.b.known(ctx, r.dead())
+}
+
+func (r *receiver) dead() driver.Channel {
+	ch := r.from
+	ch.DeadLetter = true
+	return ch
 }
 
 // collect spreads the answer to a request over the entries it was about.

@@ -1,0 +1,69 @@
+package snssqs
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// sidPrefix marks the statements of a resource policy that are ours: others' are left alone.
+const sidPrefix = "godwit"
+
+// statement is one statement of a resource policy.
+type statement map[string]any
+
+// tlsOnly forbids an action to whoever does not use TLS.
+func tlsOnly(action, resource string) statement {
+	return statement{
+		"Sid": sidPrefix + "TLS", "Effect": "Deny", "Principal": "*", "Action": action, "Resource": resource,
+		"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
+	}
+}
+
+// fromTopic allows one topic, and no other, to send to a queue.
+func fromTopic(queueARN, topicARN string) statement {
+	return statement{
+		"Sid": sidPrefix + "Topic", "Effect": "Allow", "Principal": map[string]any{"Service": "sns.amazonaws.com"},
+		"Action": "sqs:SendMessage", "Resource": queueARN,
+		"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": topicARN}},
+	}
+}
+
+// merge puts our statements into a policy in place of older ones of ours.
+func merge(policy string, ours ...statement) (string, error) {
+	doc := map[string]any{"Version": "2012-10-17"}
+	if policy != "" {
+		if err := json.Unmarshal([]byte(policy), &doc); err != nil {
+			return "", fmt.Errorf("its policy is not JSON: %w", err)
+		}
+	}
+	var all []any
+	switch there := doc["Statement"].(type) {
+	case []any:
+		all = there
+	case map[string]any: // a single one may stand alone
+		all = []any{there}
+	}
+	all = slices.DeleteFunc(all, func(s any) bool {
+		one, _ := s.(map[string]any)
+		sid, _ := one["Sid"].(string)
+		return strings.HasPrefix(sid, sidPrefix)
+	})
+	for _, s := range ours {
+		all = append(all, s)
+	}
+	doc["Statement"] = all
+	out, err := json.Marshal(doc)
+	return string(out), err
+}
+
+// sameJSON says whether two texts are the same JSON, whatever the order of their members.
+func sameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,56 @@
+package snssqs
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// publisher opens the sending end of an exchange.
+func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	t, err := b.topicOf(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes(),
+		send: func(ctx context.Context, batch []driver.Prepared) error { return b.publish(ctx, t, batch) }}, nil
+}
+
+// publish makes one request and answers for each entry.
+func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared) error {
+	entries := make([]types.PublishBatchRequestEntry, len(batch))
+	for i := range batch {
+		entries[i] = batch[i].Wire.(*wire).publication(i)
+	}
+	out, err := b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries}, publishOnce, t.at())
+	if err != nil {
+		return permission(classify(err), "sns:Publish")
+	}
+	a := newAnswers("publish", len(batch))
+	for i := range out.Successful {
+		a.successful(out.Successful[i].Id)
+	}
+	for _, f := range out.Failed {
+		a.failed(f.Id, entryError(deref(f.Code), deref(f.Message), f.SenderFault))
+	}
+	return a.err()
+}
+
+// publication is the message as entry i of a batch to a topic.
+func (w *wire) publication(i int) types.PublishBatchRequestEntry {
+	kind := stringType
+	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body,
+		MessageAttributes: map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}}
+	if w.routingKey != "" {
+		e.MessageAttributes[routingAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
+	}
+	if w.group != "" {
+		e.MessageGroupId = &w.group
+	}
+	if w.dedup != "" {
+		e.MessageDeduplicationId = &w.dedup
+	}
+	return e
+}

@@ -1,0 +1,113 @@
+package snssqs
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Resource is what stands for a channel instead of what its name would say: an existing queue, dead-letter queue or
+// topic, each by URL or ARN, with any legal name, also of another account or region. It is foreign: used, and never
+// changed, tagged or swept. A field left empty has no such thing.
+type Resource struct {
+	Queue       string // URL or ARN
+	DeadLetters string // URL or ARN
+	Topic       string // ARN
+}
+
+// checkNames refuses mappings that cannot be meant.
+func checkNames(names map[string]Resource) error {
+	for channel, r := range names {
+		if r == (Resource{}) {
+			return fmt.Errorf("snssqs: Options.Names[%q] names nothing", channel)
+		}
+		for field, v := range map[string]string{"Queue": r.Queue, "DeadLetters": r.DeadLetters} {
+			if a, ok := parseARN(v); v != "" && !strings.Contains(v, "://") && (!ok || a.service != "sqs") {
+				return fmt.Errorf("snssqs: Options.Names[%q].%s is %q: it must be the URL or the ARN of an SQS queue", channel, field, v)
+			}
+		}
+		if a, ok := parseARN(r.Topic); r.Topic != "" && (!ok || a.service != "sns") {
+			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel, r.Topic)
+		}
+	}
+	return nil
+}
+
+// mapped is the resource that stands for a channel, and whether one does.
+func (b *Backend) mapped(ch driver.Channel) (Resource, bool) {
+	ch.DeadLetter = false
+	r, ok := b.names[ch.String()]
+	return r, ok
+}
+
+// foreignQueue finds the queue that is mapped to a channel.
+func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resource) (*queue, error) {
+	at := r.Queue
+	if ch.DeadLetter {
+		at = r.DeadLetters
+	}
+	if at == "" {
+		return nil, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: Options.Names maps it to no such queue", ch)}
+	}
+	q := &queue{name: at, url: at, foreign: true}
+	if a, ok := parseARN(at); ok {
+		q.name, q.region = a.name, a.region
+		out, err := b.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &a.name, QueueOwnerAWSAccountId: &a.account}, q.at())
+		if err != nil {
+			return nil, fmt.Errorf("channel %s: queue %s: %w", ch, at, permission(classify(err), "sqs:GetQueueUrl"))
+		}
+		q.url = deref(out.QueueUrl)
+	} else if u, err := url.Parse(at); err == nil {
+		q.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
+		q.region = regionOf(u.Hostname())
+	}
+	if ordered := strings.HasSuffix(q.name, fifoSuffix); ordered != ch.Ordered {
+		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: queue %s is %s, and Ordered is %v", ch, at, kindOfQueue(ordered), ch.Ordered)}
+	}
+	return q, b.load(ctx, q)
+}
+
+func kindOfQueue(ordered bool) string {
+	if ordered {
+		return "ordered (FIFO)"
+	}
+	return "not ordered"
+}
+
+// regionOf reads the region from a host such as sqs.eu-west-1.amazonaws.com; "": it has none, and ours is meant.
+func regionOf(host string) string {
+	parts := strings.Split(host, ".")
+	if len(parts) < 4 || parts[len(parts)-2] != "amazonaws" && parts[len(parts)-3] != "amazonaws" {
+		return ""
+	}
+	if parts[0] == "sqs" {
+		return parts[1]
+	}
+	if parts[1] == "queue" { // the old form, region.queue.amazonaws.com
+		return parts[0]
+	}
+	return ""
+}
+
+// at directs a call to a queue's own region.
+func (q *queue) at() func(*sqs.Options) {
+	return func(o *sqs.Options) {
+		if q.region != "" {
+			o.Region = q.region
+		}
+	}
+}
+
+// atRegion directs a call to a topic's own region.
+func (t *topic) at() func(*sns.Options) {
+	return func(o *sns.Options) {
+		if t.region != "" {
+			o.Region = t.region
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package snssqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// subscribe makes a topic send to a queue, with a filter, and what cannot be delivered to the dead letters. It is
+// idempotent, and changes an existing subscription that differs.
+func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, filter string) error {
+	wanted := map[string]string{"RawMessageDelivery": "true"}
+	if filter != everything {
+		wanted["FilterPolicy"] = filter
+	}
+	if deadARN != "" {
+		policy, err := json.Marshal(map[string]string{"deadLetterTargetArn": deadARN})
+		if err != nil {
+			return err
+		}
+		wanted["RedrivePolicy"] = string(policy)
+	}
+	protocol := "sqs"
+	_, err := b.sns.Subscribe(ctx, &sns.SubscribeInput{
+		TopicArn: &t.arn, Protocol: &protocol, Endpoint: &queueARN, Attributes: wanted, ReturnSubscriptionArn: true,
+	}, t.at())
+	var differs *types.InvalidParameterException
+	if errors.As(err, &differs) && strings.Contains(err.Error(), "already exists with different attributes") {
+		return b.resubscribe(ctx, t, queueARN, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("subscribe %s to topic %s: %w", queueARN, t.name, permission(classify(err), "sns:Subscribe"))
+	}
+	if filter != everything {
+		return nil
+	}
+	// Subscribing without a filter answers success also where the existing subscription has one.
+	arn, err := b.subscription(ctx, t, queueARN)
+	if err != nil {
+		return err
+	}
+	return b.alter(ctx, t, arn, map[string]string{"FilterPolicy": everything})
+}
+
+// resubscribe changes what differs of an existing subscription.
+func (b *Backend) resubscribe(ctx context.Context, t *topic, queueARN string, wanted map[string]string) error {
+	arn, err := b.subscription(ctx, t, queueARN)
+	if err != nil {
+		return err
+	}
+	if wanted["FilterPolicy"] == "" {
+		wanted["FilterPolicy"] = everything
+	}
+	return b.alter(ctx, t, arn, wanted)
+}
+
+func (b *Backend) alter(ctx context.Context, t *topic, arn string, wanted map[string]string) error {
+	out, err := b.sns.GetSubscriptionAttributes(ctx, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
+	if err != nil {
+		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
+	}
+	for name, value := range wanted {
+		is := out.Attributes[name]
+		if is == value || sameJSON(is, value) || is == "" && value == everything {
+			continue
+		}
+		if _, err := b.sns.SetSubscriptionAttributes(ctx, &sns.SetSubscriptionAttributesInput{
+			SubscriptionArn: &arn, AttributeName: &name, AttributeValue: &value,
+		}, t.at()); err != nil {
+			return fmt.Errorf("subscription %s: set %s: %w", arn, name, permission(classify(err), "sns:SetSubscriptionAttributes"))
+		}
+	}
+	return nil
+}
+
+// subscription finds the ARN of a queue's subscription; one that does not exist is of class NotFound.
+func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (string, error) {
+	pages := sns.NewListSubscriptionsByTopicPaginator(b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, t.at())
+		if err != nil {
+			return "", fmt.Errorf("topic %s: list its subscriptions: %w", t.name, permission(classify(err), "sns:ListSubscriptionsByTopic"))
+		}
+		for _, s := range page.Subscriptions {
+			if deref(s.Endpoint) == queueARN {
+				return deref(s.SubscriptionArn), nil
+			}
+		}
+	}
+	return "", &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has no subscription of %s", t.name, queueARN)}
+}
+
+// reunite subscribes every queue of ours of an exchange whose topic was just made: a publish to nobody succeeds
+// silently. Filters are known to the consumers only: they finish unseen what theirs refuse, and set them at their next
+// check.
+func (b *Backend) reunite(ctx context.Context, t *topic, ch driver.Channel) error {
+	prefix := b.namespace.join([]string{ch.Exchange, ""}, false)
+	pages := sqs.NewListQueuesPaginator(b.sqs, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("list the queues of %s: %w", ch, permission(classify(err), "sqs:ListQueues"))
+		}
+		for _, url := range page.QueueUrls {
+			if err := b.reuniteOne(ctx, t, ch, url); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Backend) reuniteOne(ctx context.Context, t *topic, ch driver.Channel, url string) error {
+	name := url[strings.LastIndexByte(url, '/')+1:]
+	of, ours := b.namespace.channel(name)
+	if !ours || of.DeadLetter || of.Exchange != ch.Exchange || of.Ordered != ch.Ordered {
+		return nil
+	}
+	tags, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
+	if err != nil {
+		return fmt.Errorf("queue %s: %w", name, permission(classify(err), "sqs:ListQueueTags"))
+	}
+	if tags.Tags[tagManaged] != managedByGodwit {
+		return nil
+	}
+	q := &queue{name: name, url: url}
+	if err := b.load(ctx, q); err != nil {
+		return err
+	}
+	redrive, _ := parseRedrive(q.attributes["RedrivePolicy"])
+	return b.subscribe(ctx, t, q.arn(), redrive.DeadLetterTargetArn, everything)
+}

@@ -1,0 +1,56 @@
+package snssqs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// The tags of ours, beside those that a ChannelSpec brings.
+const (
+	tagManaged      = "managed-by"
+	managedByGodwit = "godwit"
+	tagChannel      = "channel"
+	tagRole         = "role"
+
+	roleQueue       = "queue"
+	roleDeadLetters = "dead-letters"
+	roleExchange    = "exchange"
+)
+
+func (b *Backend) tags(s driver.ChannelSpec, role string) map[string]string {
+	tags := maps.Clone(s.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	ch := s.Channel
+	if role == roleExchange {
+		ch = exchange(ch)
+	}
+	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, ch.String(), role
+	return tags
+}
+
+// tag sets the tags of a queue that differ from what is wanted, and leaves others alone.
+func (b *Backend) tag(ctx context.Context, q *queue, wanted map[string]string) error {
+	out, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url})
+	if err != nil {
+		return fmt.Errorf("queue %s: %w", q.name, permission(classify(err), "sqs:ListQueueTags"))
+	}
+	differ := map[string]string{}
+	for name, value := range wanted {
+		if out.Tags[name] != value {
+			differ[name] = value
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	if _, err := b.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: differ}); err != nil {
+		return fmt.Errorf("queue %s: %w", q.name, permission(classify(err), "sqs:TagQueue"))
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package snssqs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+// checkEvery is how often a consumer makes sure that its queue is still subscribed, with its own filter: a topic may
+// have been deleted and made again, by a producer that knows no filters.
+const checkEvery = 5 * time.Minute
+
+// watch checks the subscription of an exchange's queue for as long as the receiver is open, if a consumer of this
+// process may provision it.
+func (r *receiver) watch() {
+	r.b.mu.Lock()
+	spec, known := r.b.specs[r.from]
+	r.b.mu.Unlock()
+	if _, foreign := r.b.mapped(r.from); foreign || !known || spec.Mode != driver.Auto || r.from.Exchange == "" || r.from.DeadLetter {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for backoff.Sleep(ctx, checkEvery) == nil {
+			if err := r.check(ctx, spec); err != nil && ctx.Err() == nil {
+				r.b.log.Warn("checking the subscription failed; it is tried again", "channel", r.from.String(), "error", err, "in", checkEvery)
+			}
+		}
+	})
+	r.unwatch = func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// check makes the subscription again if it is gone or differs; and all of the channel if the topic is gone.
+func (r *receiver) check(ctx context.Context, spec driver.ChannelSpec) error {
+	t, err := r.b.topicOf(ctx, r.from)
+	if err == nil {
+		var dead *queue
+		if !spec.NoDeadLetters {
+			if dead, err = r.b.known(ctx, r.dead()); err != nil {
+				return err
+			}
+		}
+		return r.b.ensureSubscription(ctx, spec, t, r.queue, dead)
+	}
+	if driver.ClassOf(err) == driver.NotFound {
+		return r.b.Ensure(ctx, spec)
+	}
+	return err
+}
