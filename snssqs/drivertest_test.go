@@ -2,10 +2,14 @@ package snssqs_test
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"testing"
 	"testing/synctest"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/local"
@@ -14,7 +18,7 @@ import (
 )
 
 var everything = drivertest.Abilities{
-	Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true, Inspects: true, LongPolls: true,
+	Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true, Inspects: true, LongPolls: true, Exchanges: true,
 }
 
 // The backend keeps every contract of the seam, on the embedded server in virtual time.
@@ -30,6 +34,12 @@ func TestDriver(t *testing.T) {
 			}
 			server = b.Server()
 			return b
+		},
+		DropExchange: func(t *testing.T, ch driver.Channel) {
+			arn := "arn:aws:sns:us-east-1:000000000000:" + ch.Exchange
+			if _, err := client(server).DeleteTopic(t.Context(), &sns.DeleteTopicInput{TopicArn: &arn}); err != nil {
+				t.Fatal(err)
+			}
 		},
 		Faults: drivertest.Faults{
 			Throttle: func(c drivertest.Call) {
@@ -49,6 +59,12 @@ func TestDriver(t *testing.T) {
 			},
 		},
 	})
+}
+
+// client is an SNS client of the test's own.
+func client(s *localaws.Server) *sns.Client {
+	return sns.New(sns.Options{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: s.Transport()}})
 }
 
 func fault(s *localaws.Server, c drivertest.Call, o localaws.Outcome) {

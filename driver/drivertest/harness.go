@@ -18,6 +18,8 @@ type Harness struct {
 	Lease time.Duration
 	// Faults makes faults in what was opened last. A nil func: that fault cannot be made, and its cases do not run.
 	Faults Faults
+	// DropExchange deletes an exchange behind the backend's back; nil: it cannot be done.
+	DropExchange func(t *testing.T, ch driver.Channel)
 
 	Can Abilities
 	// Skip names cases that are known to fail here, each with whose mistake that is. A case named here that does not
@@ -33,6 +35,7 @@ type Abilities struct {
 	Retries     bool // the service keeps Retry.After on unordered channels
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner
+	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector
 	LongPolls   bool // a Receive wakes up when something is sent
 }

@@ -1,0 +1,131 @@
+package drivertest
+
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+func exchangeCases() []testCase {
+	exchanges := need("exchanges", func(h *Harness) bool { return h.Can.Exchanges })
+	ordered := need("ordered exchanges", func(h *Harness) bool { return h.Can.Exchanges && h.Can.Ordered })
+	return []testCase{
+		{name: "exchange/fanout", shows: "every queue of an exchange gets every message, with all it says of itself", run: exchangeFanout, needs: exchanges},
+		{name: "exchange/filter", shows: "a filter lets exact and prefix pass, and what it refuses is finished unseen", run: exchangeFilter, needs: exchanges},
+		{name: "exchange/exclude", shows: "Exclude lets all else pass, messages without a routing key too", run: exchangeExclude, needs: exchanges},
+		{name: "exchange/refilter", shows: "a changed filter is applied to the existing queue", run: exchangeRefilter, needs: exchanges},
+		{name: "exchange/ordered", shows: "an ordered exchange keeps the order of each key in each queue", run: exchangeOrdered, needs: ordered},
+		{name: "exchange/recreated", shows: "provisioning by a producer reunites a lost exchange with its queues", run: exchangeRecreated,
+			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
+		{name: "exchange/delay", shows: "a delay that an exchange cannot keep is an error of Prepare", run: exchangeDelay, needs: exchanges},
+		{name: "exchange/kind", shows: "a name that exists as the other kind, or with the other ordering, is an error", run: exchangeKind, needs: ordered},
+	}
+}
+
+// queueOf provisions one queue of an exchange and opens both ends.
+func (k *kit) queueOf(exchange, queue string, ordered bool, f driver.Filter) *end {
+	k.Helper()
+	s := k.spec(driver.Channel{Exchange: exchange, Queue: queue, Ordered: ordered})
+	s.Filter = f
+	return k.open(s, f)
+}
+
+func exchangeFanout(k *kit) {
+	a := k.queueOf("fanout", "a", false, driver.Filter{})
+	b := k.queueOf("fanout", "b", false, driver.Filter{})
+	a.put(driver.Message{Body: []byte("news"), RoutingKey: "A.B", ContentType: "text/plain", Header: []driver.Header{{Name: "locale", Value: "de"}}})
+	for _, e := range []*end{a, b} {
+		d := e.get(1)[0]
+		if string(d.Body) != "news" || d.RoutingKey != "A.B" || d.ContentType != "text/plain" || len(d.Header) != 1 || d.Header[0].Value != "de" {
+			k.Errorf("%s received %q with routing key %q, content type %q, headers %v", e.ch, d.Body, d.RoutingKey, d.ContentType, d.Header)
+		}
+		e.settle(driver.Done, d)
+		e.nothing(wait)
+	}
+}
+
+// routed makes a message for each routing key; its body is the key, and "-" where there is none.
+func routed(keys ...string) []driver.Message {
+	ms := make([]driver.Message, len(keys))
+	for i, key := range keys {
+		ms[i] = driver.Message{Body: []byte("-" + key), RoutingKey: key}
+	}
+	return ms
+}
+
+func exchangeFilter(k *kit) {
+	e := k.queueOf("filter", "some", false, driver.Filter{Exact: []string{"BOOK"}, Prefix: []string{"MOBILE."}})
+	e.put(routed("MOBILE.APPLE", "BOOK", "BOOKS", "", "mobile.x", "MOBILE.")...)
+	ds := e.upTo(4, 2*wait)
+	e.sameSet(ds, "-MOBILE.APPLE", "-BOOK", "-MOBILE.")
+	e.settle(driver.Done, ds...)
+	e.nothing(k.h.lease() + wait)
+}
+
+func exchangeExclude(k *kit) {
+	e := k.queueOf("exclude", "most", false, driver.Filter{Exclude: []string{"BOOK"}})
+	e.put(routed("MOBILE", "BOOK", "", "BOOKS")...)
+	e.sameSet(e.upTo(4, 2*wait), "-MOBILE", "-", "-BOOKS")
+}
+
+func exchangeRefilter(k *kit) {
+	e := k.queueOf("refilter", "q", false, driver.Filter{Exact: []string{"A"}})
+	for _, f := range []driver.Filter{{Exact: []string{"B"}}, {}} {
+		e = k.queueOf("refilter", "q", false, f)
+	}
+	e.put(routed("A", "B", "C")...)
+	e.sameSet(e.upTo(3, 2*wait), "-A", "-B", "-C")
+}
+
+func exchangeOrdered(k *kit) {
+	a := k.queueOf("orderedexchange", "a", true, driver.Filter{})
+	b := k.queueOf("orderedexchange", "b", true, driver.Filter{})
+	a.put(keyed("ada", "1", "2", "3")...)
+	for _, e := range []*end{a, b} {
+		e.sameOrder(e.get(3), "1", "2", "3")
+	}
+}
+
+func exchangeRecreated(k *kit) {
+	a := k.queueOf("recreated", "a", false, driver.Filter{})
+	b := k.queueOf("recreated", "b", false, driver.Filter{Exact: []string{"B"}})
+	k.h.DropExchange(k.T, driver.Channel{Exchange: "recreated"})
+	p := []driver.Prepared{a.prepare(routed("A")[0])}
+	if err := a.send.Send(k.ctx, p); driver.ClassOf(err) != driver.NotFound || err == nil {
+		k.Fatalf("send to an exchange that is gone: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+	}
+	k.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "recreated"}})
+	if err := a.send.Send(k.ctx, p); err != nil {
+		k.Fatal(err)
+	}
+	a.sameSet(a.get(1), "-A")
+	b.nothing(wait) // its filter, which only its consumer knows, still holds
+}
+
+func exchangeDelay(k *kit) {
+	e := k.queueOf("exchangedelay", "q", false, driver.Filter{})
+	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil || driver.ClassOf(err).Passing() {
+		k.Errorf("prepare with a delay: %v, want an error that no repetition mends", err)
+	}
+}
+
+func exchangeKind(k *kit) {
+	k.queue("onetoone", false)
+	k.queueOf("onetomany", "q", false, driver.Filter{})
+	p := k.backend.(driver.Provisioner)
+	for _, ch := range []driver.Channel{
+		{Exchange: "onetoone"}, {Exchange: "onetoone", Queue: "q"}, {Queue: "onetomany"},
+		{Queue: "onetoone", Ordered: true}, {Exchange: "onetomany", Ordered: true}, {Exchange: "onetomany", Queue: "q", Ordered: true},
+	} {
+		for _, owner := range []bool{false, true} {
+			s := k.spec(ch)
+			s.Owner = owner
+			if owner && ch.Queue == "" {
+				continue
+			}
+			if err := p.Ensure(k.ctx, s); err == nil {
+				k.Errorf("%s (ordered %v) was provisioned beside what exists", ch, ch.Ordered)
+			}
+		}
+	}
+}
