@@ -32,7 +32,7 @@ func BenchmarkPublish(b *testing.B) {
 				"filtered": {"RawMessageDelivery": "true", "FilterPolicy": `{"k":[{"prefix":"MOBILE."}]}`},
 			}[name]
 			seed := sns.Seed{Name: "t"}
-			for _, q := range strings.Split("0123456789", "") {
+			for q := range strings.SplitSeq("0123456789", "") {
 				seed.Subscriptions = append(seed.Subscriptions, sns.SeedSubscription{Queue: q, Attributes: attributes})
 			}
 			if err := s.Plant(b.Context(), seed, ""); err != nil {

@@ -4,7 +4,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // signature version 1 is SHA1withRSA by definition
+	"crypto/sha1" // signature version 1 is SHA1withRSA by definition
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -40,7 +40,7 @@ func (s *signer) sign(version string, fields []string) string {
 		sum := sha256.Sum256(text)
 		hash, digest = crypto.SHA256, sum[:]
 	} else {
-		sum := sha1.Sum(text) //nolint:gosec // as above
+		sum := sha1.Sum(text)
 		digest = sum[:]
 	}
 	signature, err := rsa.SignPKCS1v15(nil, s.key, hash, digest)

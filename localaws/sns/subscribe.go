@@ -167,13 +167,13 @@ func (t *topic) roomForFilter() *wire.Error {
 }
 
 // alike refuses to subscribe again with other attributes; fewer are fine.
-func (old *settings) alike(wished *settings, given map[string]string) *wire.Error {
+func (n *settings) alike(wished *settings, given map[string]string) *wire.Error {
 	same := map[string]bool{
-		rawMessageDelivery: old.raw == wished.raw,
-		filterPolicy:       old.filterText == wished.filterText,
-		filterPolicyScope:  old.scope == wished.scope,
-		redrivePolicy:      old.deadLetter == wished.deadLetter,
-		deliveryPolicy:     asJSON(old.delivery) == asJSON(wished.delivery),
+		rawMessageDelivery: n.raw == wished.raw,
+		filterPolicy:       n.filterText == wished.filterText,
+		filterPolicyScope:  n.scope == wished.scope,
+		redrivePolicy:      n.deadLetter == wished.deadLetter,
+		deliveryPolicy:     asJSON(n.delivery) == asJSON(wished.delivery),
 	}
 	for name := range given {
 		if !same[name] {

@@ -23,23 +23,23 @@ const (
 var settingOrder = []string{filterPolicyScope, filterPolicy, rawMessageDelivery, redrivePolicy, deliveryPolicy}
 
 // with returns the settings with one attribute changed. t is the subscription's topic.
-func (old *settings) with(name, value string, t *topic, protocol, endpoint string) (*settings, *wire.Error) {
-	n := *old
+func (n *settings) with(name, value string, t *topic, protocol, endpoint string) (*settings, *wire.Error) {
+	changed := *n
 	var fault *wire.Error
 	switch name {
 	case rawMessageDelivery:
-		fault = n.setRaw(value)
+		fault = changed.setRaw(value)
 	case filterPolicyScope:
-		fault = n.setScope(value)
+		fault = changed.setScope(value)
 	case filterPolicy:
-		fault = n.setFilter(value)
+		fault = changed.setFilter(value)
 	case redrivePolicy:
-		fault = n.setRedrive(value, t, endpoint)
+		fault = changed.setRedrive(value, t, endpoint)
 	case deliveryPolicy:
 		if protocol == "sqs" {
 			return nil, invalid("DeliveryPolicy is only supported for http and https subscriptions")
 		}
-		n.delivery, fault = parseDelivery(value)
+		changed.delivery, fault = parseDelivery(value)
 	default:
 		if slices.Contains(unsupported, name) {
 			return nil, invalid("%s is not supported by this server", name)
@@ -49,7 +49,7 @@ func (old *settings) with(name, value string, t *topic, protocol, endpoint strin
 	if fault != nil {
 		return nil, fault
 	}
-	return &n, nil
+	return &changed, nil
 }
 
 func (n *settings) setRaw(value string) *wire.Error {

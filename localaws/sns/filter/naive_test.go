@@ -3,6 +3,7 @@ package filter_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -39,9 +40,7 @@ func naiveBody(body map[string]any) []naiveLeaf {
 				switch m.(type) {
 				case map[string]any, []any:
 					inner = map[int]int{id: i}
-					for k, n := range place {
-						inner[k] = n
-					}
+					maps.Copy(inner, place)
 				}
 				walk(path, m, inner)
 			}
@@ -75,12 +74,8 @@ func naiveBranches(policy map[string]any, path string) []map[string][]any {
 		for _, a := range all {
 			for _, b := range parts {
 				both := map[string][]any{}
-				for k, p := range a {
-					both[k] = p
-				}
-				for k, p := range b {
-					both[k] = p
-				}
+				maps.Copy(both, a)
+				maps.Copy(both, b)
 				product = append(product, both)
 			}
 		}
