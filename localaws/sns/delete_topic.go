@@ -2,6 +2,7 @@ package sns
 
 import (
 	"context"
+	"maps"
 
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -27,6 +28,8 @@ func (s *Service) deleteTopic(_ context.Context, _ *wire.Call, in *DeleteTopicIn
 			s.forget(sub)
 		}
 		delete(s.topics, arn)
+		// What was unsubscribed cannot come back to another topic of that name.
+		maps.DeleteFunc(s.tokens, func(_ string, sub *subscription) bool { return sub.topicARN == arn })
 	}
 	return &DeleteTopicOutput{}, nil
 }

@@ -357,3 +357,26 @@ func TestBackoffFunctions(t *testing.T) {
 		})
 	}
 }
+
+func TestNothingComesBackToATopicOfTheSameName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		topic := f.topic("t", nil)
+		arn := f.confirmed(topic, nil)
+		if _, err := f.client.Unsubscribe(f.ctx, &awssns.UnsubscribeInput{SubscriptionArn: &arn}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		restore := f.letter(0)["SubscribeURL"]
+		if _, err := f.client.DeleteTopic(f.ctx, &awssns.DeleteTopicInput{TopicArn: topic}); err != nil {
+			t.Fatal(err)
+		}
+		f.topic("t", nil)
+		if answer := f.visit(restore); !strings.Contains(answer, "Invalid parameter: Token") {
+			t.Errorf("answered %s", answer)
+		}
+		if topics := f.service.Topics(); len(topics[0].Subscriptions) != 0 {
+			t.Errorf("got %+v", topics)
+		}
+	})
+}
