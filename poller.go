@@ -127,6 +127,11 @@ func (p *pollers) backOff(err error) {
 			f(err)
 		}
 	})
+	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
+		if err := provision(s.polls, s.c.backend, s.c.name, s.c.spec()); err != nil && s.polls.Err() == nil {
+			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
+		}
+	}
 	_ = backoff.Sleep(s.polls, wait) // ends early when the session does, and the caller looks at that
 }
 

@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -216,7 +217,9 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 
 // again says how long a message that was not accepted waits before it is sent again.
 func (p *Producer) again(m **outgoing, err error, try int) time.Duration {
-	(*m).tries = try
+	if !errors.Is(err, ErrCircuitOpen) {
+		(*m).tries, (*m).last = (*m).tries+1, err
+	}
 	if !driver.ClassOf(err).Passing() {
 		return -1
 	}
@@ -239,6 +242,9 @@ func (p *Producer) outcome(m *outgoing, err error) error {
 	var entries *driver.BatchError
 	if errors.As(err, &entries) && len(entries.Errs) == 1 && p.batches == nil {
 		err = entries.Errs[0]
+	}
+	if errors.Is(err, ErrCircuitOpen) && m.last != nil {
+		err = fmt.Errorf("%w (%w)", m.last, ErrCircuitOpen)
 	}
 	if m.tries > 1 {
 		err = &retriedError{tries: m.tries, took: p.o.RetryFor - time.Until(m.until), err: err}

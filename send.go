@@ -143,8 +143,9 @@ func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
 // outgoing is a message on its way.
 type outgoing struct {
 	driver.Prepared
-	until  time.Time // when it is no longer worth repeating
-	tries  int
+	until  time.Time   // when it is no longer worth repeating
+	tries  int         // calls it was in
+	last   error       // of the last of them that failed
 	done   func(error) // gets the outcome, once
 	answer chan error  // where done puts it, unless someone else wants it
 	phase  atomic.Uint32

@@ -160,6 +160,8 @@ func (s *Server) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-over:
 		return nil
+	case <-s.clock.Closed():
+		return wire.ErrDrop
 	case <-ctx.Done():
 		return errors.Join(wire.ErrDrop, ctx.Err())
 	}

@@ -16,6 +16,7 @@ type Clock struct {
 
 	mu      sync.Mutex
 	closed  bool
+	over    chan struct{} // closed by Close
 	seq     uint64
 	pending map[*alarm]struct{}
 	running sync.WaitGroup
@@ -31,7 +32,7 @@ type alarm struct {
 
 // New returns a clock that shows package time.
 func New() *Clock {
-	return &Clock{start: time.Now(), pending: make(map[*alarm]struct{})}
+	return &Clock{start: time.Now(), pending: make(map[*alarm]struct{}), over: make(chan struct{})}
 }
 
 // Now is the clock's time.
@@ -100,7 +101,10 @@ func (c *Clock) Advance(d time.Duration) {
 // not be called from one of them.
 func (c *Clock) Close() {
 	c.mu.Lock()
-	c.closed = true
+	if !c.closed {
+		c.closed = true
+		close(c.over)
+	}
 	for a := range c.pending {
 		a.timer.Stop()
 		delete(c.pending, a)
@@ -108,6 +112,10 @@ func (c *Clock) Close() {
 	c.mu.Unlock()
 	c.running.Wait()
 }
+
+// Closed is closed by Close, for whoever waits for a function that will never
+// run.
+func (c *Clock) Closed() <-chan struct{} { return c.over }
 
 // fire is what the real timer calls.
 func (c *Clock) fire(a *alarm) {

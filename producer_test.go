@@ -1,0 +1,349 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+const sends = "sqs.SendMessageBatch"
+
+func body(s string) godwit.Message { return godwit.Message{Body: []byte(s)} }
+
+func TestConcurrentSendersShareRequests(t *testing.T) {
+	for _, senders := range []int{16, 10, 64} {
+		t.Run(strconv.Itoa(senders), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				p := w.producer("orders", nil)
+				w.latency(5 * time.Millisecond)
+				const each = 100
+				var wg sync.WaitGroup
+				for s := range senders {
+					wg.Go(func() {
+						for i := range each {
+							if err := p.Send(w.Context(), body(fmt.Sprint(s, i))); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				per := float64(w.calls(sends)) / float64(senders*each)
+				t.Logf("%d senders: %.3f requests a message", senders, per)
+				if per > 0.11 {
+					t.Errorf("%.3f requests a message, want at most 0.11", per)
+				}
+			})
+		})
+	}
+}
+
+func TestALoneSendIsNotDelayed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		w.latency(5 * time.Millisecond)
+		begun := time.Now()
+		for range 20 {
+			if err := p.Send(w.Context(), body("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(begun); took != 100*time.Millisecond {
+			t.Errorf("20 sends of 5 ms took %v", took)
+		}
+	})
+}
+
+// failing makes chosen messages of a batch be refused in passing, the first n times each is seen.
+func (w *world) failing(n int, bodies ...string) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	w.server.Control(sends, func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		mu.Lock()
+		defer mu.Unlock()
+		fail := map[string]bool{}
+		for id, text := range entries(r.Input) {
+			if slices.Contains(bodies, text) && seen[text] < n {
+				seen[text]++
+				fail[id] = true
+			}
+		}
+		if len(fail) == 0 {
+			return localaws.Outcome{}
+		}
+		return localaws.Outcome{FailEntries: func(id string) *wire.Error {
+			if fail[id] {
+				return &wire.Error{Code: "InternalError", Message: "try again", Fault: true}
+			}
+			return nil
+		}}
+	})
+}
+
+func TestNothingOvertakesAFailedMessageOfItsKey(t *testing.T) {
+	send := map[string]func(w *world, p *godwit.Producer, ms []godwit.Message){
+		"SendBatch": func(w *world, p *godwit.Producer, ms []godwit.Message) {
+			if err := p.SendBatch(w.Context(), ms); err != nil {
+				w.Error(err)
+			}
+		},
+		"SendAsync": func(w *world, p *godwit.Producer, ms []godwit.Message) {
+			for _, m := range ms {
+				if _, err := p.SendAsync(w.Context(), m); err != nil {
+					w.Error(err)
+				}
+			}
+			if err := p.Close(w.Context()); err != nil {
+				w.Error(err)
+			}
+		},
+	}
+	for name, send := range send {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true})
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+				w.failing(3, "ada 1", "bob 4")
+				var ms []godwit.Message
+				want := map[string][]string{}
+				for i := range 8 {
+					for _, key := range []string{"ada", "bob", "eve"} {
+						m := body(fmt.Sprint(key, " ", i))
+						m.OrderKey = key
+						ms = append(ms, m)
+						want[key] = append(want[key], string(m.Body))
+					}
+				}
+				send(w, p, ms)
+				got := map[string][]string{}
+				var mu sync.Mutex
+				run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+					mu.Lock()
+					defer mu.Unlock()
+					got[d.OrderKey] = append(got[d.OrderKey], string(d.Body))
+					return nil
+				})
+				time.Sleep(time.Minute)
+				run.stop()
+				for key := range want {
+					if !slices.Equal(got[key], want[key]) {
+						t.Errorf("%s was handled as %q", key, got[key])
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestPassingErrorsAreRepeatedForAWhile(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		throttle := func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Err: &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}}
+		}
+		for range 3 {
+			w.server.ControlOnce(sends, throttle)
+		}
+		if err := p.Send(w.Context(), body("patient")); err != nil {
+			t.Errorf("throttled three times: %v", err)
+		}
+		remove := w.server.Control(sends, throttle)
+		begun, before := time.Now(), w.calls(sends)
+		err := p.Send(w.Context(), body("unlucky"))
+		took, tries := time.Since(begun), w.calls(sends)-before
+		if err == nil || !strings.Contains(err.Error(), "tried "+strconv.Itoa(tries)+" times in ") || !strings.Contains(err.Error(), "Rate exceeded") {
+			t.Errorf("throttled for ever, %d tries: %v", tries, err)
+		}
+		if took > 20*time.Second || took < 10*time.Second {
+			t.Errorf("it gave up after %v, want at most 20 s and not much less", took)
+		}
+		var e *godwit.Error
+		if !errors.As(err, &e) || e.Op != "send" || e.Channel != "orders" {
+			t.Errorf("the error is %#v", err)
+		}
+		remove()
+		time.Sleep(10 * time.Second)
+		if err := p.Send(w.Context(), body("after")); err != nil {
+			t.Errorf("after the trouble: %v", err)
+		}
+	})
+}
+
+func TestADeadEndpointIsNotHammered(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		w.server.Control(sends, func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Drop: true} })
+		var wg sync.WaitGroup
+		for range 500 {
+			wg.Go(func() {
+				if err := p.Send(w.Context(), body("x")); err == nil {
+					t.Error("accepted by a dead endpoint")
+				}
+			})
+		}
+		wg.Wait()
+		if n := w.calls(sends); n > 100 {
+			t.Errorf("%d requests in 20 s to an endpoint that is dead", n)
+		}
+	})
+}
+
+func TestOtherErrorsAreReturnedAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		w.server.ControlOnce(sends, func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Err: &wire.Error{Code: "AccessDeniedException", Message: "no", Status: 403}}
+		})
+		begun := time.Now()
+		err := p.Send(w.Context(), body("x"))
+		if err == nil || !strings.Contains(err.Error(), "sqs:SendMessage") || time.Since(begun) > time.Second {
+			t.Errorf("denied, after %v: %v; want an error at once that names the permission", time.Since(begun), err)
+		}
+	})
+}
+
+func TestALostAnswerLosesNothingAndDoublesNothingInOrder(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered})
+			p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
+			w.server.ControlOnce(sends, func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
+			if err := p.Send(w.Context(), body("once")); err != nil {
+				t.Fatal(err)
+			}
+			var handled atomic.Int32
+			run := w.run(c, func(context.Context, *godwit.Delivery) error { handled.Add(1); return nil })
+			time.Sleep(time.Minute)
+			run.stop()
+			if n := handled.Load(); n < 1 || ordered && n != 1 {
+				t.Errorf("ordered %v: handled %d times", ordered, n)
+			}
+		})
+	}
+}
+
+func TestAFaultyMessageTouchesNoOther(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		big := godwit.Message{Body: make([]byte, 2<<20)}
+		bad := godwit.Message{Headers: godwit.Headers{{Name: "h", Value: "\x00"}}}
+		err := p.SendBatch(w.Context(), []godwit.Message{body("a"), big, body("b"), bad})
+		var batch *godwit.BatchError
+		if !errors.As(err, &batch) || len(batch.Errs) != 2 || batch.Errs[1] == nil || batch.Errs[3] == nil {
+			t.Fatalf("the batch answered %v", err)
+		}
+		if !strings.Contains(batch.Errs[1].Error(), "1048576") || !strings.Contains(batch.Errs[3].Error(), "header h") {
+			t.Errorf("the faults are %v and %v", batch.Errs[1], batch.Errs[3])
+		}
+		if n := w.calls(sends); n != 1 {
+			t.Errorf("%d requests for two good messages", n)
+		}
+	})
+}
+
+func TestCloseSendsWhatIsQueued(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		w.latency(50 * time.Millisecond)
+		var results []*godwit.Result
+		for i := range 95 {
+			r, err := p.SendAsync(w.Context(), body(strconv.Itoa(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, r)
+		}
+		if err := p.Close(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range results {
+			select {
+			case <-r.Done():
+			default:
+				t.Fatalf("message %d has no result after Close", i)
+			}
+			if err := r.Wait(w.Context()); err != nil {
+				t.Errorf("message %d: %v", i, err)
+			}
+		}
+		if err := p.Send(w.Context(), body("late")); !errors.Is(err, godwit.ErrClosed) {
+			t.Errorf("send after Close: %v", err)
+		}
+	})
+}
+
+func TestSendAsyncIsBounded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", &godwit.ProducerOptions{Buffer: 3})
+		w.latency(time.Second)
+		for range 3 {
+			if _, err := p.SendAsync(w.Context(), body("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second/2)
+		defer cancel()
+		if _, err := p.SendAsync(ctx, body("x")); !errors.Is(err, godwit.ErrBufferFull) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a fourth open result: %v", err)
+		}
+		begun := time.Now()
+		if _, err := p.SendAsync(w.Context(), body("x")); err != nil || time.Since(begun) == 0 {
+			t.Errorf("after %v: %v; want it to wait for a place", time.Since(begun), err)
+		}
+	})
+}
+
+func TestAnImpatientSenderIsToldTheTruth(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		w.latency(time.Second)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second/2)
+		defer cancel()
+		gone := make(chan error)
+		go func() { gone <- p.Send(ctx, body("left")) }()
+		synctest.Wait()
+		if err := <-gone; !errors.Is(err, godwit.ErrUnanswered) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a message under way: %v", err)
+		}
+	})
+}
+
+func TestWhatIsGoneIsMadeAgain(t *testing.T) {
+	for _, channel := range []string{"orders", "events.*"} {
+		for _, ordered := range []bool{false, true} {
+			t.Run(fmt.Sprint(channel, ordered), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					mine := strings.Replace(channel, "*", "audit", 1)
+					c := w.consumer(mine, &godwit.ConsumerOptions{Ordered: ordered})
+					p := w.producer(channel, &godwit.ProducerOptions{Ordered: ordered})
+					w.deleteChannel(channel, ordered)
+					if err := p.SendBatch(w.Context(), []godwit.Message{body("1"), body("2"), body("3")}); err != nil {
+						t.Fatal(err)
+					}
+					var got []string
+					run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { got = append(got, string(d.Body)); return nil })
+					time.Sleep(2 * time.Minute)
+					run.stop()
+					if !ordered {
+						slices.Sort(got)
+					}
+					if !slices.Equal(got, []string{"1", "2", "3"}) {
+						t.Errorf("handled %q", got)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package godwit_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	model "github.com/godwitmq/godwit/localaws/sqs"
+)
+
+// world is a backend of its own in virtual time.
+type world struct {
+	*testing.T
+	backend *local.Backend
+	server  *localaws.Server
+}
+
+// inWorld runs a test in a bubble, with the unmodified SDK and a real server in it.
+func inWorld(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := local.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := b.Close(context.Background()); err != nil {
+				t.Errorf("close the backend: %v", err)
+			}
+		}()
+		f(&world{t, b, b.Server()})
+	})
+}
+
+func (w *world) producer(channel string, o *godwit.ProducerOptions) *godwit.Producer {
+	w.Helper()
+	p, err := godwit.NewProducer(w.Context(), w.backend, channel, o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = p.Close(context.Background()) })
+	return p
+}
+
+func (w *world) consumer(channel string, o *godwit.ConsumerOptions) *godwit.Consumer {
+	w.Helper()
+	c, err := godwit.NewConsumer(w.Context(), w.backend, channel, o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// running is a consumer that runs until stop is called.
+type running struct {
+	w      *world
+	cancel context.CancelFunc
+	done   chan struct{}
+	report godwit.Report
+	err    error
+}
+
+func (w *world) run(c *godwit.Consumer, h godwit.Handler) *running {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	r := &running{w: w, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.report, r.err = c.Run(ctx, h)
+	}()
+	return r
+}
+
+// stop ends it and returns what it reports; an error fails the test.
+func (r *running) stop() godwit.Report {
+	r.w.Helper()
+	r.cancel()
+	<-r.done
+	if r.err != nil {
+		r.w.Errorf("run: %v", r.err)
+	}
+	return r.report
+}
+
+// calls counts the server's calls of actions.
+func (w *world) calls(actions ...string) (n int) {
+	all := w.server.Calls()
+	for _, a := range actions {
+		n += all[a]
+	}
+	return n
+}
+
+// sdk is a configuration for AWS clients of the test's own.
+func (w *world) sdk() aws.Config {
+	return aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: w.server.Transport()}}
+}
+
+// deleteChannel deletes the queue or the topic of a channel behind everyone's back.
+func (w *world) deleteChannel(channel string, ordered bool) {
+	w.Helper()
+	name, isExchange := strings.CutSuffix(channel, ".*")
+	if ordered {
+		name += ".fifo"
+	}
+	var err error
+	if isExchange {
+		arn := "arn:aws:sns:us-east-1:000000000000:" + name
+		_, err = sns.NewFromConfig(w.sdk()).DeleteTopic(w.Context(), &sns.DeleteTopicInput{TopicArn: &arn})
+	} else {
+		url := "http://localaws.internal/000000000000/" + name
+		_, err = sqs.NewFromConfig(w.sdk()).DeleteQueue(w.Context(), &sqs.DeleteQueueInput{QueueUrl: &url})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// entries are the bodies of a batch that a control sees, by their ids.
+func entries(input any) map[string]string {
+	out := map[string]string{}
+	if in, ok := input.(*model.SendMessageBatchInput); ok {
+		for _, e := range in.Entries {
+			out[e.ID] = e.MessageBody
+		}
+	}
+	return out
+}
+
+// latency makes every call of the work of a queue take some time.
+func (w *world) latency(d time.Duration) {
+	w.server.Control("sqs.*", func(_ context.Context, r *localaws.Request) localaws.Outcome { return localaws.Outcome{Delay: d} })
+}
