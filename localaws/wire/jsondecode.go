@@ -18,9 +18,10 @@ const maxDepth = 32
 // standard decoder costs several times as much a byte, and it cannot name what
 // it does not know.
 type jsonDecoder struct {
-	data   []byte
-	at     int
-	action string
+	data    []byte
+	at      int
+	action  string
+	scratch []byte // a text with escapes is put together here
 }
 
 // decodeJSON fills the struct in from a request's body. Nothing of in aliases
@@ -30,7 +31,7 @@ func decodeJSON(data []byte, action Action, in any) *Error {
 	if d.skipSpace(); d.at == len(data) {
 		return nil
 	}
-	if err := d.value(action.input, reflect.ValueOf(in).Elem(), "", 0); err != nil {
+	if err := d.value(action.input, reflect.ValueOf(in).Elem(), nil, 0); err != nil {
 		return err
 	}
 	if d.skipSpace(); d.at != len(data) {
@@ -41,7 +42,7 @@ func decodeJSON(data []byte, action Action, in any) *Error {
 
 // value decodes into v, which is not a pointer to be made first: s.pointer is
 // handled here.
-func (d *jsonDecoder) value(s *shape, v reflect.Value, path string, depth int) *Error {
+func (d *jsonDecoder) value(s *shape, v reflect.Value, path *place, depth int) *Error {
 	if depth > maxDepth {
 		return serialization("%s: %s is nested more than %d deep", d.action, path, maxDepth)
 	}
@@ -80,18 +81,18 @@ func (d *jsonDecoder) value(s *shape, v reflect.Value, path string, depth int) *
 	return d.mismatch(c, s, path)
 }
 
-func (d *jsonDecoder) structure(s *shape, v reflect.Value, path string, depth int) *Error {
+func (d *jsonDecoder) structure(s *shape, v reflect.Value, path *place, depth int) *Error {
 	return d.members(path, func(key []byte) *Error {
 		i, known := s.json[string(key)]
 		if !known {
-			return unknownParameter(d.action, joined(path, string(key)), s, false)
+			return unknownParameter(d.action, (&place{path, string(key)}).String(), s, false)
 		}
 		f := &s.fields[i]
-		return d.value(f.shape, v.Field(f.index), joined(path, f.jsonName), depth+1)
+		return d.value(f.shape, v.Field(f.index), &place{path, f.jsonName}, depth+1)
 	})
 }
 
-func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path string, depth int) *Error {
+func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path *place, depth int) *Error {
 	v.Set(reflect.MakeMap(s.typ))
 	slot := reflect.New(s.typ.Elem()).Elem()
 	return d.members(path, func(key []byte) *Error {
@@ -100,7 +101,7 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path string, depth int)
 		if d.skipSpace(); bytes.HasPrefix(d.data[d.at:], []byte("null")) {
 			return d.word("null") // as if it were not there
 		}
-		if err := d.value(s.elem, slot, joined(path, name), depth+1); err != nil {
+		if err := d.value(s.elem, slot, &place{path, name}, depth+1); err != nil {
 			return err
 		}
 		v.SetMapIndex(reflect.ValueOf(name), slot)
@@ -110,11 +111,11 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path string, depth int)
 
 // members walks an object and calls one with each key, the reader standing
 // before its value.
-func (d *jsonDecoder) members(path string, one func(key []byte) *Error) *Error {
+func (d *jsonDecoder) members(path *place, one func(key []byte) *Error) *Error {
 	d.at++
 	for first := true; ; first = false {
 		if d.skipSpace(); d.at == len(d.data) {
-			return d.malformed("a member or the end of " + named(path))
+			return d.malformed("a member or the end of " + path.String())
 		}
 		if d.data[d.at] == '}' {
 			d.at++
@@ -142,12 +143,12 @@ func (d *jsonDecoder) members(path string, one func(key []byte) *Error) *Error {
 	}
 }
 
-func (d *jsonDecoder) list(s *shape, v reflect.Value, path string, depth int) *Error {
+func (d *jsonDecoder) list(s *shape, v reflect.Value, path *place, depth int) *Error {
 	d.at++
 	v.Set(reflect.MakeSlice(s.typ, 0, 1))
 	for n := 0; ; n++ {
 		if d.skipSpace(); d.at == len(d.data) {
-			return d.malformed("an element or the end of " + named(path))
+			return d.malformed("an element or the end of " + path.String())
 		}
 		if d.data[d.at] == ']' {
 			d.at++
@@ -170,7 +171,7 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, path string, depth int) *E
 
 // scalarText reads a number or a boolean where a text is wanted, as AWS does:
 // it becomes the text it was written as.
-func (d *jsonDecoder) scalarText(v reflect.Value, path string) *Error {
+func (d *jsonDecoder) scalarText(v reflect.Value, path *place) *Error {
 	from := d.at
 	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.0123456789abcdefghijklmnopqrstuvwxyzE"), d.data[d.at]) >= 0 {
 		d.at++
@@ -178,13 +179,13 @@ func (d *jsonDecoder) scalarText(v reflect.Value, path string) *Error {
 	text := string(d.data[from:d.at])
 	if _, err := strconv.ParseFloat(text, 64); err != nil && text != "true" && text != "false" {
 		d.at = from
-		return d.malformed("a value of " + named(path))
+		return d.malformed("a value of " + path.String())
 	}
 	v.SetString(text)
 	return nil
 }
 
-func (d *jsonDecoder) number(s *shape, v reflect.Value, path string) *Error {
+func (d *jsonDecoder) number(s *shape, v reflect.Value, path *place) *Error {
 	from := d.at
 	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.eE0123456789"), d.data[d.at]) >= 0 {
 		d.at++
@@ -211,7 +212,7 @@ func (d *jsonDecoder) number(s *shape, v reflect.Value, path string) *Error {
 	return nil
 }
 
-func (d *jsonDecoder) blob(v reflect.Value, path string) *Error {
+func (d *jsonDecoder) blob(v reflect.Value, path *place) *Error {
 	text, err := d.text(path)
 	if err != nil {
 		return err
@@ -226,9 +227,9 @@ func (d *jsonDecoder) blob(v reflect.Value, path string) *Error {
 
 // key reads a member's name. It may alias the document, and is good until the
 // next read.
-func (d *jsonDecoder) key(path string) ([]byte, *Error) {
+func (d *jsonDecoder) key(path *place) ([]byte, *Error) {
 	if d.at == len(d.data) || d.data[d.at] != '"' {
-		return nil, d.malformed("a member's name in " + named(path))
+		return nil, d.malformed("a member's name in " + path.String())
 	}
 	if end := bytes.IndexByte(d.data[d.at+1:], '"'); end >= 0 {
 		raw := d.data[d.at+1 : d.at+1+end]
@@ -242,13 +243,10 @@ func (d *jsonDecoder) key(path string) ([]byte, *Error) {
 }
 
 // text reads a string. Most have no escape and are copied in one piece.
-func (d *jsonDecoder) text(path string) (string, *Error) {
+func (d *jsonDecoder) text(path *place) (string, *Error) {
 	d.at++
 	from := d.at
-	i := from
-	for i < len(d.data) && safe[d.data[i]] {
-		i++
-	}
+	i := plainRun(d.data, from)
 	if i < len(d.data) && d.data[i] == '"' {
 		d.at = i + 1
 		return string(d.data[from:i]), nil
@@ -257,11 +255,17 @@ func (d *jsonDecoder) text(path string) (string, *Error) {
 }
 
 // slowText goes on where text met the first byte that is not plain.
-func (d *jsonDecoder) slowText(from, i int, path string) (string, *Error) {
-	out := make([]byte, i-from, max(2*(i-from), 32))
-	copy(out, d.data[from:i])
+func (d *jsonDecoder) slowText(from, i int, path *place) (string, *Error) {
+	out := append(d.scratch[:0], d.data[from:i]...)
+	defer func() { d.scratch = out }()
 	for i < len(d.data) {
 		c := d.data[i]
+		if safe(c) {
+			run := i
+			i = plainRun(d.data, i+1)
+			out = append(out, d.data[run:i]...)
+			continue
+		}
 		switch {
 		case c == '"':
 			d.at = i + 1
@@ -269,22 +273,20 @@ func (d *jsonDecoder) slowText(from, i int, path string) (string, *Error) {
 		case c == '\\':
 			var ok bool
 			if out, i, ok = d.escape(out, i+1); !ok {
-				return "", serialization("%s has an escape that is not one, at byte %d", named(path), i)
+				return "", serialization("%s has an escape that is not one, at byte %d", path.String(), i)
 			}
 		case c < ' ':
-			return "", serialization("%s has a control character that is not escaped, at byte %d", named(path), i)
-		case c < utf8.RuneSelf:
-			out, i = append(out, c), i+1
+			return "", serialization("%s has a control character that is not escaped, at byte %d", path.String(), i)
 		default:
 			r, size := utf8.DecodeRune(d.data[i:])
 			if r == utf8.RuneError && size == 1 {
-				return "", serialization("%s is not valid UTF-8, at byte %d", named(path), i)
+				return "", serialization("%s is not valid UTF-8, at byte %d", path.String(), i)
 			}
 			out, i = append(out, d.data[i:i+size]...), i+size
 		}
 	}
 	d.at = i
-	return "", d.malformed("the end of " + named(path))
+	return "", d.malformed("the end of " + path.String())
 }
 
 // escape appends what the escape stands for whose letter is at i, and returns
@@ -293,8 +295,19 @@ func (d *jsonDecoder) escape(out []byte, i int) ([]byte, int, bool) {
 	if i == len(d.data) {
 		return out, i, false
 	}
-	if at := bytes.IndexByte([]byte(`"\/bfnrt`), d.data[i]); at >= 0 {
-		return append(out, "\"\\/\b\f\n\r\t"[at]), i + 1, true
+	switch c := d.data[i]; c {
+	case '"', '\\', '/':
+		return append(out, c), i + 1, true
+	case 'n':
+		return append(out, '\n'), i + 1, true
+	case 't':
+		return append(out, '\t'), i + 1, true
+	case 'r':
+		return append(out, '\r'), i + 1, true
+	case 'b':
+		return append(out, '\b'), i + 1, true
+	case 'f':
+		return append(out, '\f'), i + 1, true
 	}
 	r, ok := d.hex(i)
 	if !ok {
@@ -356,13 +369,13 @@ func (d *jsonDecoder) malformed(wanted string) *Error {
 
 // mismatch words the error the way AWS does for a value of the wrong kind, and
 // adds the member where AWS's sentence has room for it.
-func (d *jsonDecoder) mismatch(c byte, s *shape, path string) *Error {
+func (d *jsonDecoder) mismatch(c byte, s *shape, path *place) *Error {
 	found := map[byte]string{'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE", 'f': "FALSE_VALUE"}[c]
 	if found == "" && (c == '-' || c >= '0' && c <= '9') {
 		found = "NUMBER_VALUE"
 	}
 	if found == "" {
-		return d.malformed("a value of " + named(path))
+		return d.malformed("a value of " + path.String())
 	}
 	switch {
 	case c == '{' && s.kind != listKind:
@@ -376,28 +389,28 @@ func (d *jsonDecoder) mismatch(c byte, s *shape, path string) *Error {
 		stringKind: "a String", intKind: "an Integer", floatKind: "a Double", boolKind: "a Boolean",
 		blobKind: "a Blob", listKind: "a List", mapKind: "a Map", structKind: "a Structure",
 	}[s.kind]
-	return serialization("%s can not be converted to %s (%s)", found, wanted, named(path))
+	return serialization("%s can not be converted to %s (%s)", found, wanted, path.String())
 }
 
-// safe holds the bytes that stand for themselves inside a JSON string, ASCII
-// only.
-var safe = func() (t [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
+// place is where in the input the reader is; its text is only made for an error.
+type place struct {
+	outer *place
+	name  string
+}
+
+func (p *place) String() string {
+	if p == nil {
+		return "the input"
 	}
-	return t
-}()
+	if p.outer == nil {
+		return p.name
+	}
+	return p.outer.String() + "." + p.name
+}
 
 func joined(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
-}
-
-func named(path string) string {
-	if path == "" {
-		return "the input"
-	}
-	return path
 }

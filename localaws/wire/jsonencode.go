@@ -101,17 +101,17 @@ func sortedKeys(v reflect.Value) []string {
 
 func appendJSONString(b []byte, text string) []byte {
 	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if safe[c] || c >= utf8.RuneSelf {
-			continue
+	for i := 0; i < len(text); {
+		run := i
+		for i = plainRun(text, i); i < len(text) && text[i] >= utf8.RuneSelf; {
+			i = plainRun(text, i+1)
 		}
-		b = append(b, text[from:i]...)
-		b = appendJSONEscape(b, c)
-		from = i + 1
+		b = append(b, text[run:i]...)
+		if i < len(text) {
+			b = appendJSONEscape(b, text[i])
+			i++
+		}
 	}
-	b = append(b, text[from:]...)
 	return append(b, '"')
 }
 
