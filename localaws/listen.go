@@ -11,6 +11,7 @@ import (
 
 // listener is one address the server answers at.
 type listener struct {
+	addr   string
 	server *http.Server
 	done   chan struct{} // closed when Serve has returned
 }
@@ -28,6 +29,7 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 		return nil, fmt.Errorf("localaws: listen: %w", err)
 	}
 	l := &listener{
+		addr: socket.Addr().String(),
 		server: &http.Server{
 			Handler:           s.Handler(),
 			ReadHeaderTimeout: 10 * time.Second, // a client that says nothing holds nothing

@@ -17,24 +17,44 @@ func (s *Service) setQueueAttributes(_ context.Context, _ *wire.Call, in *SetQue
 	if bad != nil {
 		return nil, bad
 	}
-	if len(in.Attributes) == 0 {
-		return nil, missing("Attribute.Name")
+	if bad := s.configure(q, in.Attributes); bad != nil {
+		return nil, bad
 	}
-	if _, given := in.Attributes["FifoQueue"]; given && q.fifo {
-		return nil, invalidAttribute("FifoQueue", "Modifying queue type is not supported.")
+	return &Empty{}, nil
+}
+
+// Configure is SetQueueAttributes without a wire; name may be a name, a URL or
+// an ARN.
+func (s *Service) Configure(name string, attributes map[string]string) error {
+	q := s.Queue(name)
+	if q == nil {
+		return noQueue()
+	}
+	if bad := s.configure(q, attributes); bad != nil {
+		return bad
+	}
+	return nil
+}
+
+func (s *Service) configure(q *Queue, attributes map[string]string) *wire.Error {
+	if len(attributes) == 0 {
+		return missing("Attribute.Name")
+	}
+	if _, given := attributes["FifoQueue"]; given && q.fifo {
+		return invalidAttribute("FifoQueue", "Modifying queue type is not supported.")
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	set := *q.settings.Load()
-	if bad := apply(&set, q.fifo, in.Attributes); bad != nil {
-		return nil, bad
+	if bad := apply(&set, q.fifo, attributes); bad != nil {
+		return bad
 	}
-	if _, given := in.Attributes["RedrivePolicy"]; given {
+	if _, given := attributes["RedrivePolicy"]; given {
 		if bad := s.checkTarget(&set, q.name); bad != nil {
-			return nil, bad
+			return bad
 		}
 	}
 	set.modified = s.opts.Clock.Now()
 	q.change(func(old *settings) { *old = set })
-	return &Empty{}, nil
+	return nil
 }

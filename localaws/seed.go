@@ -1,0 +1,254 @@
+package localaws
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/sns"
+)
+
+// seedQueue is a queue in a seed file.
+type seedQueue struct {
+	Name       string            `json:"name"`
+	Attributes seedAttributes    `json:"attributes"`
+	Tags       map[string]string `json:"tags"`
+	// DeadLetterQueue is a queue's name, here or already there; with
+	// MaxReceiveCount it stands for a RedrivePolicy.
+	DeadLetterQueue string `json:"deadLetterQueue"`
+	MaxReceiveCount int    `json:"maxReceiveCount"`
+}
+
+// seedTopic is a topic in a seed file, with what subscribes to it.
+type seedTopic struct {
+	Name          string             `json:"name"`
+	Attributes    seedAttributes     `json:"attributes"`
+	Tags          map[string]string  `json:"tags"`
+	Subscriptions []seedSubscription `json:"subscriptions"`
+}
+
+type seedSubscription struct {
+	Queue      string         `json:"queue"`
+	Endpoint   string         `json:"endpoint"`
+	Attributes seedAttributes `json:"attributes"`
+}
+
+// Plant creates what a seed file describes: JSON with queues, topics and the
+// topics' subscriptions. What is there already stays, as far as it agrees.
+//
+//	{
+//	  "queues": [
+//	    {"name": "orders", "attributes": {"VisibilityTimeout": 60}, "tags": {"team": "a"},
+//	     "deadLetterQueue": "orders-dlq", "maxReceiveCount": 5},
+//	    {"name": "orders-dlq"},
+//	    {"name": "audit.fifo", "attributes": {"ContentBasedDeduplication": true}}
+//	  ],
+//	  "topics": [
+//	    {"name": "events", "subscriptions": [
+//	      {"queue": "orders", "attributes": {"RawMessageDelivery": true, "FilterPolicy": {"kind": ["order"]}}}
+//	    ]}
+//	  ]
+//	}
+//
+// Attributes are AWS's own; their values may be texts, numbers, booleans, or
+// JSON where AWS wants JSON in a text. A name that ends in .fifo makes a FIFO
+// queue or topic. The queues come first, whatever their order. Endpoints of
+// subscriptions confirm at the first address that Listen opened. The error names
+// line and field.
+func (s *Server) Plant(ctx context.Context, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("localaws: seed file: %w", err)
+	}
+	f := seedReader{path: path, data: data}
+	queues, topics, err := f.read()
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		if err := s.plantQueue(q.value); err != nil {
+			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
+		}
+	}
+	for _, q := range queues {
+		if err := s.plantDeadLetters(q.value); err != nil {
+			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
+		}
+	}
+	for _, t := range topics {
+		if err := s.sns.Plant(ctx, t.value.seed(), s.baseURL()); err != nil {
+			return f.at(t.offset, "%w", err)
+		}
+	}
+	return nil
+}
+
+// baseURL is the first address that Listen opened, "" without one.
+func (s *Server) baseURL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.listeners) == 0 {
+		return ""
+	}
+	return "http://" + s.listeners[0].addr
+}
+
+// redriveName is the attribute that may name a queue further down the file.
+const redriveName = "RedrivePolicy"
+
+// plantQueue creates a queue without its dead letters: their queue may come
+// later.
+func (s *Server) plantQueue(q seedQueue) error {
+	attributes := seedAttributes{}
+	for name, v := range q.Attributes {
+		if name != redriveName {
+			attributes[name] = v
+		}
+	}
+	if strings.HasSuffix(q.Name, ".fifo") {
+		attributes["FifoQueue"] = "true"
+	}
+	_, err := s.sqs.Create(q.Name, attributes, q.Tags)
+	return err
+}
+
+func (s *Server) plantDeadLetters(q seedQueue) error {
+	policy := q.Attributes[redriveName]
+	switch {
+	case q.DeadLetterQueue == "" && q.MaxReceiveCount != 0:
+		return errors.New("maxReceiveCount needs deadLetterQueue")
+	case q.DeadLetterQueue != "" && policy != "":
+		return errors.New("deadLetterQueue and the attribute RedrivePolicy say the same; give one of them")
+	case q.DeadLetterQueue != "":
+		target := s.sqs.Queue(q.DeadLetterQueue)
+		if target == nil {
+			return fmt.Errorf("deadLetterQueue %q does not exist", q.DeadLetterQueue)
+		}
+		policy = fmt.Sprintf(`{"deadLetterTargetArn":"%s","maxReceiveCount":%d}`, target.ARN(), q.MaxReceiveCount)
+	case policy == "":
+		return nil
+	}
+	return s.sqs.Configure(q.Name, map[string]string{redriveName: policy})
+}
+
+func (t seedTopic) seed() sns.Seed {
+	seed := sns.Seed{Name: t.Name, Attributes: t.Attributes, Tags: t.Tags}
+	if strings.HasSuffix(t.Name, ".fifo") && seed.Attributes["FifoTopic"] == "" {
+		seed.Attributes = map[string]string{"FifoTopic": "true"}
+		for name, v := range t.Attributes {
+			seed.Attributes[name] = v
+		}
+	}
+	for _, sub := range t.Subscriptions {
+		seed.Subscriptions = append(seed.Subscriptions, sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})
+	}
+	return seed
+}
+
+// seedAttributes are attributes whose values may be written as any JSON.
+type seedAttributes map[string]string
+
+// UnmarshalJSON makes texts of all values.
+func (a *seedAttributes) UnmarshalJSON(b []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	*a = seedAttributes{}
+	for name, v := range raw {
+		var text string
+		if json.Unmarshal(v, &text) == nil {
+			(*a)[name] = text
+			continue
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, v); err != nil {
+			return err
+		}
+		(*a)[name] = compact.String()
+	}
+	return nil
+}
+
+// seedReader reads a seed file and remembers where in it things stand.
+type seedReader struct {
+	path string
+	data []byte
+}
+
+// placed is an element of a list and where it begins.
+type placed[T any] struct {
+	value  T
+	offset int64
+}
+
+func (f *seedReader) read() (queues []placed[seedQueue], topics []placed[seedTopic], err error) {
+	var whole any
+	if err := json.Unmarshal(f.data, &whole); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, nil, f.at(syntax.Offset, "%w", err)
+		}
+		return nil, nil, f.at(0, "%w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(f.data)) // which knows where it is
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, nil, f.at(d.InputOffset(), "expected an object with queues and topics")
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, nil, f.at(d.InputOffset(), "%w", err)
+		}
+		switch name {
+		case "queues":
+			queues, err = elements[seedQueue](f, d, "queues")
+		case "topics":
+			topics, err = elements[seedTopic](f, d, "topics")
+		default:
+			return nil, nil, f.at(d.InputOffset(), "unknown field %q; there are queues and topics", name)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return queues, topics, nil
+}
+
+// elements reads a list, strictly.
+func elements[T any](f *seedReader, d *json.Decoder, name string) ([]placed[T], error) {
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, f.at(d.InputOffset(), "%s is not a list", name)
+	}
+	var all []placed[T]
+	for d.More() {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, f.at(d.InputOffset(), "%w", err)
+		}
+		e := placed[T]{offset: d.InputOffset() - int64(len(raw))}
+		strict := json.NewDecoder(bytes.NewReader(raw))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(&e.value); err != nil {
+			return nil, f.at(e.offset, "%s[%d]: %s", name, len(all), strings.TrimPrefix(err.Error(), "json: "))
+		}
+		all = append(all, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, f.at(d.InputOffset(), "%w", err)
+	}
+	return all, nil
+}
+
+// at puts file and line before an error.
+func (f *seedReader) at(offset int64, format string, args ...any) error {
+	before := f.data[:min(offset, int64(len(f.data)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	args = slices.Concat([]any{f.path, line}, args)
+	return fmt.Errorf("localaws: %s:%d: "+format, args...)
+}

@@ -1,0 +1,95 @@
+package localaws_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit/localaws"
+)
+
+func seedFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "seed.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPlantMakesWhatTheFileSays(t *testing.T) {
+	f := newFixture(t, nil)
+	path := seedFile(t, `{
+	  "queues": [
+	    {"name": "orders", "attributes": {"VisibilityTimeout": 60, "SqsManagedSseEnabled": false}, "tags": {"team": "a"},
+	     "deadLetterQueue": "orders-dlq", "maxReceiveCount": 5},
+	    {"name": "orders-dlq", "attributes": {"RedriveAllowPolicy": {"redrivePermission": "allowAll"}}},
+	    {"name": "audit.fifo", "attributes": {"ContentBasedDeduplication": true, "DelaySeconds": "3"}}
+	  ],
+	  "topics": [
+	    {"name": "events", "subscriptions": [{"queue": "orders", "attributes": {"RawMessageDelivery": true, "FilterPolicy": {"kind": ["order"]}}}]},
+	    {"name": "log.fifo", "attributes": {"ContentBasedDeduplication": true}}
+	  ]
+	}`)
+	for range 2 { // once more is fine
+		if err := f.server.Plant(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	attributes := f.server.SQS().Queue("orders").Attributes()
+	for name, want := range map[string]string{
+		"VisibilityTimeout": "60", "SqsManagedSseEnabled": "false",
+		"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:orders-dlq","maxReceiveCount":5}`,
+	} {
+		if attributes[name] != want {
+			t.Errorf("%s is %q, want %q", name, attributes[name], want)
+		}
+	}
+	if q := f.server.SQS().Queue("audit.fifo"); q == nil || !q.FIFO() || q.Attributes()["DelaySeconds"] != "3" {
+		t.Errorf("audit.fifo: %v", q)
+	}
+	if tags := f.server.SQS().Queue("orders").Tags(); tags["team"] != "a" {
+		t.Errorf("tags %v", tags)
+	}
+	if topics := f.server.SNS().Topics(); len(topics) != 2 || len(topics[0].Subscriptions)+len(topics[1].Subscriptions) != 1 {
+		t.Errorf("topics %+v", topics)
+	}
+}
+
+func TestPlantSaysLineAndField(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"not JSON", "{\n\"queues\": [\n{,", "seed.json:3:"},
+		{"cut off", "{\n\"queues\": [", "seed.json:2:"},
+		{"not an object", "[]", "seed.json:1: expected an object"},
+		{"unknown section", "{\n\"queue\": []}", `seed.json:2: unknown field "queue"`},
+		{"not a list", `{"queues": {}}`, "queues is not a list"},
+		{"unknown field", "{\"queues\": [\n{\"name\": \"a\"},\n{\"nmae\": \"b\"}]}", `seed.json:3: queues[1]: unknown field "nmae"`},
+		{"unknown attribute", "{\"queues\": [\n\n{\"name\": \"a\", \"attributes\": {\"Nope\": 1}}]}", `seed.json:3: queue "a": InvalidAttributeName: Unknown Attribute Nope.`},
+		{"bad value", `{"queues": [{"name": "a", "attributes": {"DelaySeconds": 901}}]}`, "Invalid value for the parameter DelaySeconds."},
+		{"bad name", `{"queues": [{"name": "a b"}]}`, "Can only include alphanumeric characters"},
+		{"no such dead-letter queue", "{\"queues\": [\n{\"name\": \"a\", \"deadLetterQueue\": \"b\", \"maxReceiveCount\": 1}]}", `seed.json:2: queue "a": deadLetterQueue "b" does not exist`},
+		{"no count", `{"queues": [{"name": "a"}, {"name": "b", "deadLetterQueue": "a"}]}`, "Invalid value for maxReceiveCount: 0"},
+		{"a count alone", `{"queues": [{"name": "a", "maxReceiveCount": 3}]}`, "maxReceiveCount needs deadLetterQueue"},
+		{"said twice", `{"queues": [{"name": "a", "deadLetterQueue": "a", "attributes": {"RedrivePolicy": {}}}]}`, "give one of them"},
+		{"bad topic", "{\"topics\": [\n{\"name\": \"a b\"}]}", `seed.json:2: topic "a b"`},
+		{"bad subscription", `{"topics": [{"name": "a", "subscriptions": [{"queue": "none"}, {}]}]}`, "subscriptions["},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			server, err := localaws.New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			err = server.Plant(t.Context(), seedFile(t, test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v\nwant %s", err, test.want)
+			}
+		})
+	}
+	f := newFixture(t, nil)
+	if err := f.server.Plant(t.Context(), "/nowhere/seed.json"); err == nil {
+		t.Error("a file that is not there: no error")
+	}
+}
