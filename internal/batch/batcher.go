@@ -47,7 +47,7 @@ type Batcher[T any] struct {
 	lines   map[string][]entry[T] // waiting behind an entry of their key; a key is there while one is queued or away
 	away    int                   // batches under way
 	waiting int                   // entries between two tries
-	last    int                   // entries in the batch that was answered last
+	expect  int                   // entries that may be here soon: those queued when a batch was answered, and those answered
 	landed  time.Time             // when it was
 	closing bool
 }
@@ -103,7 +103,7 @@ func (b *Batcher[T]) Close(ctx context.Context) {
 // nudgeAfter says whether the loop has something to look at now that the queue has grown. The caller holds b.mu.
 func (b *Batcher[T]) nudgeAfter(before int) bool {
 	n := len(b.queue)
-	return n > before && (before == 0 || b.full(n) || b.away == 0 && before < b.last && n >= b.last)
+	return n > before && (before == 0 || b.full(n) || b.away == 0 && before < b.expect && n >= b.expect)
 }
 
 // line puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
@@ -188,7 +188,7 @@ func (b *Batcher[T]) next(now time.Time) (batch []entry[T], wait time.Duration, 
 	case b.away >= b.o.AtOnce:
 		return nil, 0, false
 	}
-	if !b.full(n) && !b.closing && (b.away > 0 || n < b.last) {
+	if !b.full(n) && !b.closing && (b.away > 0 || n < b.expect) {
 		wait = b.queue[0].since.Add(b.o.Longest).Sub(now)
 		if b.away == 0 {
 			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
@@ -290,7 +290,7 @@ func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
 func (b *Batcher[T]) land(answered int, ended []entry[T], again int) {
 	b.mu.Lock()
 	b.away--
-	b.last, b.landed = answered, time.Now()
+	b.expect, b.landed = len(b.queue)+answered, time.Now()
 	b.waiting += again
 	for i := range ended {
 		b.unline(&ended[i].v)

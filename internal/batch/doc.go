@@ -1,7 +1,8 @@
 // Package batch joins entries that come one by one into batches as large as a service takes.
 //
 // Its nouns: a [Batcher] has a queue of entries, batches under way, and, where order is kept, lines of entries that
-// wait for one of their key. A batch goes when it is full; when none is under way and as many have come as the last
-// one answered (those are the callers in a loop, coming back), or a moment has passed since; or when its oldest entry
+// wait for one of their key. A batch goes when it is full; when none is under way and as many are here as can be
+// expected (those that were queued when the last one was answered, and its callers in a loop, coming back), or a moment
+// has passed since; or when its oldest entry
 // has waited long enough. So a lone entry is never delayed, and a crowd fills its batches.
 package batch
