@@ -1,8 +1,8 @@
 // Package localaws is an AWS on your machine.
 //
-// Nouns: a Server holds everything of one account and region; its services
-// (SQS) are models behind the wire; a control is a function that watches, fails,
-// delays or drops calls; the clock is the server's own and can be moved.
+// Nouns: a Server holds everything of one account and region; its services are
+// models behind the wire; a control is a function that watches, fails, delays or
+// drops calls; the clock is the server's own and can be moved.
 //
 //	server, err := localaws.New(nil)
 //	defer server.Close()
@@ -14,7 +14,94 @@
 //	})
 //
 // Listen opens an address for clients of other processes and languages. Any key
-// and secret are accepted; signatures are not checked.
+// and secret are accepted; signatures are not checked. A server made inside a
+// testing/synctest bubble lives in its virtual time. A server is one account and
+// one region, whatever region a request is signed for; many servers fit into one
+// process.
 //
-// A server made inside a testing/synctest bubble lives in its virtual time.
+// For tests: Control (fail, delay or drop any call, before or after it took
+// effect), Advance (move the clock), SQS and SNS (look without receiving, await,
+// chaos), Calls (count requests), Options.Seed (fix everything random), Plant (a
+// file of queues and topics). Over HTTP, besides AWS's own:
+//
+//	GET  /_localaws/health                  {"status":"ok"}
+//	GET  /_localaws/queues                  every queue with its counts
+//	GET  /_localaws/queues/NAME/messages    every message, group locks, deduplication table
+//	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
+//	POST /_localaws/advance?d=1h            moves the clock
+//	POST /_localaws/reset                   empties the server
+//
+// # What is supported
+//
+// Every action and parameter below; an action, a parameter or an attribute that
+// is not listed is answered by an error that names it.
+//
+// Amazon SQS, in awsJson 1.0 and in the query protocol:
+//
+//	AddPermission                 QueueUrl, Label, AWSAccountIds, Actions
+//	CancelMessageMoveTask         TaskHandle
+//	ChangeMessageVisibility       QueueUrl, ReceiptHandle, VisibilityTimeout
+//	ChangeMessageVisibilityBatch  QueueUrl, Entries
+//	CreateQueue                   QueueName, Attributes, tags
+//	DeleteMessage                 QueueUrl, ReceiptHandle
+//	DeleteMessageBatch            QueueUrl, Entries
+//	DeleteQueue                   QueueUrl
+//	GetQueueAttributes            QueueUrl, AttributeNames
+//	GetQueueUrl                   QueueName, QueueOwnerAWSAccountId
+//	ListDeadLetterSourceQueues    QueueUrl, NextToken, MaxResults
+//	ListMessageMoveTasks          SourceArn, MaxResults
+//	ListQueueTags                 QueueUrl
+//	ListQueues                    QueueNamePrefix, NextToken, MaxResults
+//	PurgeQueue                    QueueUrl
+//	ReceiveMessage                QueueUrl, AttributeNames, MessageSystemAttributeNames, MessageAttributeNames,
+//	                              MaxNumberOfMessages, VisibilityTimeout, WaitTimeSeconds, ReceiveRequestAttemptId
+//	RemovePermission              QueueUrl, Label
+//	SendMessage                   QueueUrl, MessageBody, DelaySeconds, MessageAttributes, MessageSystemAttributes,
+//	                              MessageDeduplicationId, MessageGroupId
+//	SendMessageBatch              QueueUrl, Entries
+//	SetQueueAttributes            QueueUrl, Attributes
+//	StartMessageMoveTask          SourceArn, DestinationArn, MaxNumberOfMessagesPerSecond
+//	TagQueue                      QueueUrl, Tags
+//	UntagQueue                    QueueUrl, TagKeys
+//
+// Its queues' attributes: ApproximateNumberOfMessages,
+// ApproximateNumberOfMessagesDelayed, ApproximateNumberOfMessagesNotVisible,
+// ContentBasedDeduplication, CreatedTimestamp, DeduplicationScope, DelaySeconds,
+// FifoQueue, FifoThroughputLimit, KmsDataKeyReusePeriodSeconds, KmsMasterKeyId,
+// LastModifiedTimestamp, MaximumMessageSize, MessageRetentionPeriod, Policy,
+// QueueArn, ReceiveMessageWaitTimeSeconds, RedriveAllowPolicy, RedrivePolicy,
+// SqsManagedSseEnabled, VisibilityTimeout. Policies are honoured for deliveries
+// of other services; callers themselves may do everything. Messages are not
+// encrypted; the attributes are kept and shown. A receive that finds something
+// answers at once with all it may; nothing is sampled. Fairness between the
+// groups of a standard queue is not modelled.
+//
+// Amazon SNS, in the query protocol:
+//
+//	AddPermission                 TopicArn, Label, AWSAccountId, ActionName
+//	ConfirmSubscription           TopicArn, Token, AuthenticateOnUnsubscribe
+//	CreateTopic                   Name, Attributes, Tags, DataProtectionPolicy (refused unless empty)
+//	DeleteTopic                   TopicArn
+//	GetSubscriptionAttributes     SubscriptionArn
+//	GetTopicAttributes            TopicArn
+//	ListSubscriptions             NextToken
+//	ListSubscriptionsByTopic      TopicArn, NextToken
+//	ListTagsForResource           ResourceArn
+//	ListTopics                    NextToken
+//	Publish                       TopicArn, TargetArn, PhoneNumber (refused), Message, Subject, MessageStructure,
+//	                              MessageAttributes, MessageDeduplicationId, MessageGroupId
+//	PublishBatch                  TopicArn, PublishBatchRequestEntries
+//	RemovePermission              TopicArn, Label
+//	SetSubscriptionAttributes     SubscriptionArn, AttributeName, AttributeValue
+//	SetTopicAttributes            TopicArn, AttributeName, AttributeValue
+//	Subscribe                     TopicArn, Protocol (sqs, http, https), Endpoint, Attributes, ReturnSubscriptionArn
+//	TagResource                   ResourceArn, Tags
+//	UntagResource                 ResourceArn, TagKeys
+//	Unsubscribe                   SubscriptionArn
+//
+// AWS STS, in the query protocol, and Resource Groups Tagging, in awsJson 1.1:
+//
+//	GetCallerIdentity
+//	GetResources                  PaginationToken, TagFilters, ResourcesPerPage, TagsPerPage, ResourceTypeFilters,
+//	                              ResourceARNList, IncludeComplianceDetails, ExcludeCompliantResources
 package localaws

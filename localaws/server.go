@@ -82,8 +82,14 @@ func (s *Server) build() {
 	})
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
-	}, s.sqs.Wire(), s.sns.Wire(), sts.New(s.opts.Account).Wire(), tagging.New(s.taggedQueues, s.taggedTopics).Wire())
+	}, s.services()...)
 	s.own = s.ownRoutes()
+}
+
+func (s *Server) services() []*wire.Service {
+	return []*wire.Service{
+		s.sqs.Wire(), s.sns.Wire(), sts.New(s.opts.Account).Wire(), tagging.New(s.taggedQueues, s.taggedTopics).Wire(),
+	}
 }
 
 // SQS is the model of SQS: for looking without receiving, and for chaos.

@@ -1,0 +1,38 @@
+package localaws
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheDocumentListsEveryActionAndParameter: the page of the package is what
+// people look things up in.
+func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := regexp.MustCompile(`(?m)^//\t {10,}`).ReplaceAllString(string(text), " ")
+	page = regexp.MustCompile(`\n `).ReplaceAllString(page, " ")
+	server, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for _, service := range server.services() {
+		for _, action := range service.Actions {
+			line := regexp.MustCompile(`(?m)^//\t`+action.Name+`( .*)?$`).FindAllString(page, -1)
+			if len(line) == 0 {
+				t.Errorf("%s of %s is not listed", action.Name, service.Name)
+			}
+			for _, member := range action.Members() {
+				word := regexp.MustCompile(`\b` + member + `\b`)
+				if !strings.Contains(member, ".") && !word.MatchString(strings.Join(line, " ")) {
+					t.Errorf("%s of %s does not list %s", action.Name, service.Name, member)
+				}
+			}
+		}
+	}
+}
