@@ -1,9 +1,6 @@
 package godwit
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // bus holds the runnable deliveries of all sessions that share one pool of workers: one queue each, from which workers
 // take in turn, so that a flooded channel cannot starve a quiet one. It has no length of its own: the sessions' places
@@ -53,13 +50,13 @@ func (b *bus) push(s *session, first, last *Delivery, n int) bool {
 	return true
 }
 
-// pop waits for a runnable delivery; nil once the bus is closed or ctx has ended. A caller whose ctx can end arranges
-// for wakeAll then.
-func (b *bus) pop(ctx context.Context) *Delivery {
+// pop waits for a runnable delivery; nil once the bus is closed, or stop says so. stop may be nil; it is called with the
+// bus's lock held, and whoever makes it say something else calls wakeAll.
+func (b *bus) pop(stop func() bool) *Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.n == 0 || ctx.Err() != nil {
-		if b.closed || ctx.Err() != nil {
+	for stopped := stop != nil && stop(); stopped || b.n == 0; stopped = stop != nil && stop() {
+		if stopped || b.closed {
 			return nil
 		}
 		b.idle++

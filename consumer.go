@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -80,6 +81,11 @@ type Consumer struct {
 	policy  Policy
 	log     *slog.Logger
 	state   machine
+
+	mu      sync.Mutex
+	claimed bool     // it runs, or ran
+	session *session // of Run or an iterator, once begun
+	puller  *puller  // of an iterator, once begun
 }
 
 // NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What
@@ -119,6 +125,20 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 
 // Channel is the name the consumer was made with.
 func (c *Consumer) Channel() string { return c.name }
+
+// Health is how the consumer is doing now.
+func (c *Consumer) Health() Health {
+	h := Health{}
+	h.State, h.Since = c.state.now()
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.health.fill(&h, time.Now(), max(c.o.WaitTime, 0)+pollGrace)
+		h.Running, h.Oldest = int(s.running.Load()), s.keeper.oldest()
+	}
+	return h
+}
 
 // State is where the consumer is in its life, and since when.
 func (c *Consumer) State() (State, time.Time) { return c.state.now() }

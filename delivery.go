@@ -26,12 +26,13 @@ type Delivery struct {
 	// Attempt counts the starts of a handler for this message, this one included, as far as they are known: at
 	// least 1. What was given back without being started does not count.
 	Attempt int
-	SentAt  time.Time // zero: unknown
+	// Death is why and where a dead letter died; nil for other messages.
+	Death  *Death
+	SentAt time.Time // zero: unknown
 
 	in       *session
 	src      *source
 	handle   driver.Handle
-	origin   *driver.Origin
 	err      error // could not be decoded
 	size     int64
 	received int32
@@ -40,6 +41,7 @@ type Delivery struct {
 	phase  atomic.Uint32
 	lost   atomic.Bool            // the lease; set once
 	choice atomic.Pointer[choice] // of the handler, before it returned
+	kept   atomic.Bool            // by the caller of an iterator
 
 	lane     uint64    // hash of its lane's key; 0: no lane
 	laneNext *Delivery // guarded by source.mu
@@ -104,6 +106,7 @@ func (d *Delivery) settle(c *choice) error {
 	if !d.claim() {
 		return ErrSettled
 	}
+	d.in.keeper.ended(d)
 	if c.release {
 		d.in.giveBack(d)
 	} else {

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +31,8 @@ type AbandonedHandler struct {
 type healthLog struct {
 	mu         sync.Mutex
 	lastPoll   time.Time
-	pollOpen   time.Time // when the newest open poll began
+	open       int       // polls
+	pollOpen   time.Time // when the newest of them began
 	pollErr    error     // of the last poll; nil: it was answered
 	settleErr  error
 	settleWhen time.Time
@@ -41,6 +43,7 @@ type healthLog struct {
 
 func (l *healthLog) polling() {
 	l.mu.Lock()
+	l.open++
 	l.pollOpen = time.Now()
 	l.mu.Unlock()
 }
@@ -48,6 +51,7 @@ func (l *healthLog) polling() {
 func (l *healthLog) polled(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.open--
 	l.pollErr = err
 	if err == nil {
 		l.lastPoll = time.Now()
@@ -88,13 +92,32 @@ func (l *healthLog) returned(d *Delivery) {
 	delete(l.out, d)
 }
 
-func (l *healthLog) abandoned() []AbandonedHandler {
+// unhealthyFor is how long a settle error or an internal fault is remembered against the consumer.
+const unhealthyFor = time.Minute
+
+// fill tells what is known. A poll that is open for longer than stalled says that polling hangs.
+func (l *healthLog) fill(h *Health, now time.Time, stalled time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []AbandonedHandler
+	h.LastPoll = l.lastPoll
 	for _, a := range l.out {
-		out = append(out, a)
+		h.Abandoned = append(h.Abandoned, a)
 	}
-	slices.SortFunc(out, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
-	return out
+	slices.SortFunc(h.Abandoned, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
+	complain := func(format string, args ...any) { h.Unhealthy = append(h.Unhealthy, fmt.Sprintf(format, args...)) }
+	if l.pollErr != nil {
+		complain("receiving fails: %v", l.pollErr)
+	}
+	if l.open > 0 && now.Sub(l.pollOpen) > stalled {
+		complain("no poll has been answered since %v", l.pollOpen)
+	}
+	if l.settleErr != nil && now.Sub(l.settleWhen) < unhealthyFor {
+		complain("a verdict was not taken: %v", l.settleErr)
+	}
+	if l.faultErr != nil && now.Sub(l.faultWhen) < unhealthyFor {
+		complain("an internal panic: %v", l.faultErr)
+	}
+	if n := len(l.out); n > 0 {
+		complain("%d handlers ignore their cancelled context", n)
+	}
 }

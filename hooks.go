@@ -22,6 +22,9 @@ type Hooks struct {
 	// Unsettled: an iterating caller went on without settling or keeping this delivery, so it was given back.
 	Unsettled func(d *Delivery)
 
+	// Unclosed: an iteration has ended and nobody called Close since, for as long as a shutdown may take.
+	Unclosed func()
+
 	ReceiveFailed func(err error)
 	// SettleFailed: the service did not take a verdict for good; the message will come again.
 	SettleFailed func(d *Delivery, err error)

@@ -56,7 +56,8 @@ type lease struct {
 // running is what the keeper knows of a delivery's handler. Guarded by keeper.mu.
 type running struct {
 	tick
-	late bool // its timeout has cancelled it: the tick is now when it counts as abandoned
+	begun time.Time
+	late  bool // its timeout has cancelled it: the tick is now when it counts as abandoned
 }
 
 func newKeeper(s *session, r driver.Receiver, lim driver.ReceiveLimits) *keeper {
@@ -104,7 +105,7 @@ func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, deadline t
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d.cancel = cancel
-	d.running.late = false
+	d.running.begun, d.running.late = time.Now(), false
 	k.runs.insert(d, deadline)
 	k.due(deadline)
 }
@@ -135,6 +136,18 @@ func (k *keeper) remaining() (ds []*Delivery) {
 		ds = append(ds, d)
 	}
 	return ds
+}
+
+// oldest is when the handler that has run the longest began; zero: none runs.
+func (k *keeper) oldest() (begun time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for d := k.runs.head; d != nil; d = d.running.next {
+		if begun.IsZero() || d.running.begun.Before(begun) {
+			begun = d.running.begun
+		}
+	}
+	return begun
 }
 
 // interrupt cancels a delivery's handler, if it has one.

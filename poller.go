@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -105,7 +106,7 @@ func (p *pollers) receive(want int, into []driver.Delivery) ([]driver.Delivery, 
 	s.health.polling()
 	got, err := s.recv.Receive(ctx, want, into)
 	s.count.polls.Add(1)
-	if context.Cause(ctx) == errStalled && len(got) == 0 {
+	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {
 		err = &driver.Error{Class: driver.Transient, Err: errStalled}
 	}
 	s.health.polled(err)

@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -15,8 +16,8 @@ func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
 	if h == nil {
 		return Report{}, invalid("handler", "nil", "Run needs a handler; to settle yourself, range over Deliveries")
 	}
-	if st, _ := c.state.now(); st != Initialized {
-		return Report{}, &Error{Op: "run", Channel: c.name, Err: errors.Join(ErrClosed, errors.New("a consumer runs once; its state is "+st.String()))}
+	if err := c.claim(); err != nil {
+		return Report{}, err
 	}
 	begun := time.Now()
 	b := newBus()
@@ -30,7 +31,6 @@ func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
 	p.start(c.o.Concurrency)
 	polls := s.poll()
 	<-s.polls.Done()
-	cause := context.Cause(s.polls)
 	stopped := s.shutdown(polls)
 	b.close()
 	p.wg.Wait()
@@ -44,10 +44,18 @@ func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
 		}
 	})
 	c.state.to(Exited)
-	if cause == context.Cause(ctx) {
-		cause = nil
+	return r, errors.Join(s.fatal(), stopped)
+}
+
+// claim lets a consumer live once.
+func (c *Consumer) claim() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if st, _ := c.state.now(); c.claimed || st != Initialized {
+		return &Error{Op: "run", Channel: c.name, Err: fmt.Errorf("%w: a consumer lives once, and this one is %v", ErrClosed, st)}
 	}
-	return r, errors.Join(cause, stopped)
+	c.claimed = true
+	return nil
 }
 
 // revoked is called by the backend before it lets go of sources: nothing more of them is started, and it returns when
@@ -75,5 +83,5 @@ func (s *session) lostSources(keys []*driver.Source, err error) {
 			}
 		}
 	}
-	_ = err
+	s.c.log.Warn("partitions were lost", "error", err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +40,12 @@ type session struct {
 	quiet   chan struct{} // holds one: running has become 0
 	count   counters
 	health  healthLog
-	faults  faultLog
+	failed  func(error) // who wants to see settle errors; nil: only the hook
+	ending  struct {
+		sync.Mutex
+		err error // why the session cannot go on
+	}
+	faults faultLog
 }
 
 // begin opens the receiver and starts everything of a session but its pollers and workers.
@@ -66,6 +72,9 @@ func (c *Consumer) begin(ctx context.Context, b *bus, bytes *budget, p *pool, h 
 	b.mu.Lock()
 	b.sessions = append(b.sessions, s)
 	b.mu.Unlock()
+	c.mu.Lock()
+	c.session = s
+	c.mu.Unlock()
 	go s.keeper.loop()
 	c.state.to(Listening)
 	return s, nil
@@ -140,7 +149,7 @@ func (s *session) fill(d *Delivery, in *driver.Delivery) {
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.in, d.handle = s, in.Handle
-	d.origin, d.err, d.size, d.received = in.Origin, in.Err, in.Size, in.Received
+	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, in.Size, in.Received
 	d.Attempt = s.starts.attempt(in)
 	if s.c.channel.Ordered || in.OrderKey != "" {
 		d.lane = laneOf(s.seed, in.OrderKey)
@@ -313,17 +322,27 @@ func (s *session) settled(v verdict, err error) {
 		if !d.lost.Swap(true) {
 			s.lostLease(d)
 		}
+		s.unsettled(v, ErrLeaseLost)
 	case err != nil:
-		s.count.unsettled.Add(1)
-		s.health.settleFailed(err)
-		s.observe(func() {
-			if f := s.c.o.Hooks.SettleFailed; f != nil {
-				f(d, &Error{Op: v.s.Action.String(), Channel: s.c.name, MessageID: d.ID, Err: err})
-			}
-		})
+		s.unsettled(v, err)
 	default:
 		s.count.settled(v.s.Action)
 	}
+}
+
+// unsettled is the end of a verdict that the service has not taken: the message comes again.
+func (s *session) unsettled(v verdict, err error) {
+	s.count.unsettled.Add(1)
+	s.health.settleFailed(err)
+	wrapped := wrapError(v.s.Action.String(), s.c.name, v.d.ID, err)
+	if s.failed != nil {
+		s.failed(wrapped)
+	}
+	s.observe(func() {
+		if f := s.c.o.Hooks.SettleFailed; f != nil {
+			f(v.d, wrapped)
+		}
+	})
 }
 
 func (s *session) noDeadLetters() bool { return s.c.o.NoDeadLetters || s.c.channel.DeadLetter }
@@ -347,4 +366,18 @@ func (s *session) death(d *Delivery, reason error) *driver.Death {
 }
 
 // fail ends the session with an error; the first one counts.
-func (s *session) fail(err error) { s.halt(err) }
+func (s *session) fail(err error) {
+	s.ending.Lock()
+	if s.ending.err == nil && s.polls.Err() == nil {
+		s.ending.err = err
+	}
+	s.ending.Unlock()
+	s.halt(err)
+}
+
+// fatal is why the session cannot go on; nil: it can, or was told to stop.
+func (s *session) fatal() error {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	return s.ending.err
+}

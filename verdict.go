@@ -88,7 +88,10 @@ const (
 
 func kindOf(err error, attempt, maxAttempts int) string {
 	var p *PanicError
+	var u *undecodable
 	switch {
+	case errors.As(err, &u):
+		return kindUndecodable
 	case errors.Is(err, ErrProcessingTimeout):
 		return kindTimeout
 	case markOf(err).kind == markPermanent:

@@ -3,6 +3,7 @@ package godwit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ func (w *worker) loop() {
 	defer w.gone()
 	w.goid = goroutine()
 	for !w.replaced.Load() {
-		d := w.pool.bus.pop(context.Background())
+		d := w.pool.bus.pop(nil)
 		if d == nil {
 			return
 		}
@@ -99,9 +100,9 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdi
 		return chosen.verdict, chosen.release, chosen.reason
 	case err == nil:
 		return Verdict{Action: Done}, false, nil
-	case cause == ErrProcessingTimeout:
+	case errors.Is(cause, ErrProcessingTimeout):
 		return Verdict{Action: Reject}, false, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
-	case cause == ErrShutdown:
+	case errors.Is(cause, ErrShutdown):
 		return Verdict{}, true, nil
 	}
 	if d.first.IsZero() {

@@ -1,0 +1,48 @@
+package godwit
+
+import "context"
+
+// Meta is one thing that travels with every message from the sender's context into the handler's: a locale, a tenant,
+// a trace.
+type Meta struct {
+	Header string                                                  // the header it travels in
+	From   func(ctx context.Context) string                        // "": nothing to carry
+	Into   func(ctx context.Context, value string) context.Context // not called when nothing came
+}
+
+// Carry adds the metas of the sender's context to each message. A header that the message has of its own stays.
+func Carry(metas ...Meta) SendMiddleware {
+	return func(next SendFunc) SendFunc {
+		return func(ctx context.Context, m *Message) error {
+			for _, meta := range metas {
+				if value := meta.From(ctx); value != "" && !m.Headers.has(meta.Header) {
+					m.Headers = m.Headers.With(meta.Header, value)
+				}
+			}
+			return next(ctx, m)
+		}
+	}
+}
+
+// Restore is Carry's twin: it puts what came into the handler's context.
+func Restore(metas ...Meta) Middleware {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, d *Delivery) error {
+			for _, meta := range metas {
+				if d.Headers.has(meta.Header) {
+					ctx = meta.Into(ctx, d.Headers.Value(meta.Header))
+				}
+			}
+			return next(ctx, d)
+		}
+	}
+}
+
+func (h Headers) has(name string) bool {
+	for i := range h {
+		if h[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
