@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Version is what is written. It moves only when an older reader would misunderstand what it reads.
+// Version is what is written. It moves only when an older reader would misunderstand what it reads; a field may be added
+// without it, under a name that differs from the others by more than its case, which encoding/json does not look at.
 const Version = 1
 
 // Envelope is what travels beside a body. Zero fields are left out.
@@ -38,10 +38,14 @@ type Death struct {
 }
 
 const (
-	// maxErrorText bounds an error's text in a death, so that a dead letter stays within the service's limits.
+	// maxErrorText bounds an error's text in a death, so that a dead letter stays within the service's limits; maxName
+	// bounds its other texts.
 	maxErrorText = 1024
+	maxName      = 256
 	// maxDeaths bounds the history of a message that is requeued and dies again and again: the newest are kept.
 	maxDeaths = 10
+	// original is the header that keeps a text which stood in the envelope's place and is none.
+	original = "godwit"
 )
 
 // New packs what a message says of itself.
@@ -56,14 +60,8 @@ func New(m *driver.Message) Envelope {
 	return e
 }
 
-// String is the text that travels.
-func (e Envelope) String() string {
-	text, err := json.Marshal(e)
-	if err != nil {
-		panic(err) // maps and slices of strings and numbers cannot fail
-	}
-	return string(text)
-}
+// String is the text that travels. Characters that a service refuses travel in JSON's escapes.
+func (e Envelope) String() string { return text(e) }
 
 // Parse reads a text. One of a newer version is an error, since its meaning is not known.
 func Parse(text string) (Envelope, error) {
@@ -75,42 +73,4 @@ func Parse(text string) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("the envelope has version %d; this reader knows up to %d: update the consumer", e.Version, Version)
 	}
 	return e, nil
-}
-
-// Bury adds a death to a text, keeping every field it does not know. A text that is no envelope is replaced.
-func Bury(text string, d Death) string {
-	d.Error = cut(d.Error, maxErrorText)
-	fields := map[string]json.RawMessage{}
-	if json.Unmarshal([]byte(text), &fields) != nil || fields == nil {
-		fields = map[string]json.RawMessage{}
-	}
-	if _, versioned := fields["v"]; !versioned {
-		fields["v"], _ = json.Marshal(Version)
-	}
-	var deaths []json.RawMessage
-	_ = json.Unmarshal(fields["d"], &deaths) // what is no list of deaths is dropped
-	death, _ := json.Marshal(d)
-	deaths = append(deaths, death)
-	if len(deaths) > maxDeaths {
-		deaths = deaths[len(deaths)-maxDeaths:]
-	}
-	fields["d"], _ = json.Marshal(deaths)
-	out, _ := json.Marshal(fields)
-	return string(out)
-}
-
-// cut shortens a text to at most n bytes of valid UTF-8.
-func cut(s string, n int) string {
-	if !utf8.ValidString(s) {
-		s = string([]rune(s))
-	}
-	if len(s) <= n {
-		return s
-	}
-	const more = "…"
-	n -= len(more)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + more
 }
