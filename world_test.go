@@ -16,6 +16,7 @@ import (
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	model "github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
 // world is a backend of its own in virtual time.
@@ -141,4 +142,28 @@ func entries(input any) map[string]string {
 // latency makes every call of the work of a queue take some time.
 func (w *world) latency(d time.Duration) {
 	w.server.Control("sqs.*", func(_ context.Context, r *localaws.Request) localaws.Outcome { return localaws.Outcome{Delay: d} })
+}
+
+// messages are what lies in a queue, however it stands there.
+func (w *world) messages(name string) []queue.View {
+	w.Helper()
+	q := w.server.SQS().Queue(name)
+	if q == nil {
+		w.Fatalf("there is no queue %s", name)
+	}
+	return q.Model().Messages()
+}
+
+// visible fails unless a queue holds exactly so many messages and all of them can be received.
+func (w *world) visible(queue string, n int) {
+	w.Helper()
+	ms := w.messages(queue)
+	for _, m := range ms {
+		if m.State.String() != "visible" {
+			w.Errorf("%s holds %q, which is %s until %v", queue, m.Body, m.State, m.Until)
+		}
+	}
+	if len(ms) != n {
+		w.Errorf("%s holds %d messages, want %d", queue, len(ms), n)
+	}
 }
