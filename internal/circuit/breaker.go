@@ -12,9 +12,11 @@ type Breaker struct {
 	after int           // failures in a row that open it
 	pause backoff.Curve // between probes
 
-	mu     sync.Mutex
-	failed int       // in a row
-	next   time.Time // when the next probe may go; set while open
+	mu      sync.Mutex
+	failed  int       // in a row, while closed
+	probes  int       // that failed since it opened; 0: it is closed
+	probing bool      // a probe is under way
+	next    time.Time // when the next probe may go; set while open
 }
 
 // New makes a closed Breaker that opens after so many failures in a row and then probes by the curve.
@@ -25,26 +27,37 @@ func New(after int, pause backoff.Curve) *Breaker { return &Breaker{after: after
 func (b *Breaker) Allow(now time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failed < b.after {
+	if b.probes == 0 {
 		return 0, true
 	}
 	if wait = b.next.Sub(now); wait > 0 {
 		return wait, false
 	}
-	b.next = now.Add(b.pause.Wait(b.failed - b.after + 1)) // this one is the probe
+	b.probing = true
+	b.next = now.Add(b.pause.Wait(b.probes)) // a probe that never ends is followed by another
 	return 0, true
 }
 
-// Result takes the end of a call in: whether the endpoint answered sensibly.
+// Result takes the end of a call in: whether the endpoint answered sensibly. Calls that left before it opened and fail
+// after that tell nothing new: a crowd that fails together does not make the pause longer.
 func (b *Breaker) Result(ok bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ok {
-		b.failed = 0
-		return
+	switch {
+	case ok:
+		b.failed, b.probes, b.probing = 0, 0, false
+	case b.probes == 0:
+		if b.failed++; b.failed >= b.after {
+			b.fail(now)
+		}
+	case b.probing:
+		b.fail(now)
 	}
-	b.failed++
-	if b.failed >= b.after {
-		b.next = now.Add(b.pause.Wait(b.failed - b.after + 1))
-	}
+}
+
+// fail opens it for another pause. The caller holds b.mu.
+func (b *Breaker) fail(now time.Time) {
+	b.probes++
+	b.probing = false
+	b.next = now.Add(b.pause.Wait(b.probes))
 }

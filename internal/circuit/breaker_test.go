@@ -39,3 +39,39 @@ func TestBreaker(t *testing.T) {
 		}
 	}
 }
+
+// Calls that were under way when it opened fail one by one: the pause is that of one failure, not of a hundred.
+func TestACrowdThatFailsTogether(t *testing.T) {
+	now := time.Unix(0, 0)
+	b := circuit.New(2, backoff.Curve{First: time.Second, Max: time.Hour})
+	for range 100 {
+		b.Result(false, now)
+	}
+	if wait, ok := b.Allow(now); ok || wait != time.Second {
+		t.Errorf("after a hundred failures at once: allowed %v, wait %v; want a second", ok, wait)
+	}
+}
+
+// One success of a call that left before it opened shows that the endpoint lives.
+func TestALateSuccessCloses(t *testing.T) {
+	now := time.Unix(0, 0)
+	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Second})
+	b.Result(false, now)
+	b.Result(true, now)
+	if _, ok := b.Allow(now); !ok {
+		t.Error("still open after a success")
+	}
+}
+
+// A probe whose end is never told does not keep it open for ever.
+func TestAProbeThatNeverEnds(t *testing.T) {
+	now := time.Unix(0, 0)
+	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Second})
+	b.Result(false, now)
+	for range 3 {
+		now = now.Add(time.Second)
+		if _, ok := b.Allow(now); !ok {
+			t.Error("no probe after the pause")
+		}
+	}
+}
