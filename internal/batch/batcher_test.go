@@ -1,0 +1,384 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/batch"
+	"github.com/google/go-cmp/cmp"
+)
+
+// service is what batches are sent to: it notes what came and when, and takes its time to answer.
+type service struct {
+	latency time.Duration
+	fail    func(batch []int) error // nil: everything succeeds
+
+	mu    sync.Mutex
+	begun time.Time
+	sent  [][]int
+	at    []time.Duration // since begun
+	most  int             // calls at once
+	now   int
+	ends  map[int][]error // of each entry
+}
+
+func newService(latency time.Duration) *service {
+	return &service{latency: latency, begun: time.Now(), ends: map[int][]error{}}
+}
+
+func (s *service) send(ctx context.Context, b []int) error {
+	s.mu.Lock()
+	s.sent, s.at = append(s.sent, slices.Clone(b)), append(s.at, time.Since(s.begun))
+	s.now++
+	s.most = max(s.most, s.now)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.now--
+		s.mu.Unlock()
+	}()
+	select {
+	case <-time.After(s.latency):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.fail != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.fail(b)
+	}
+	return nil
+}
+
+func (s *service) done(v int, err error) {
+	s.mu.Lock()
+	s.ends[v] = append(s.ends[v], err)
+	s.mu.Unlock()
+}
+
+func (s *service) options() batch.Options[int] {
+	return batch.Options[int]{Limit: 10, Linger: time.Millisecond, Longest: 5 * time.Millisecond, Send: s.send, Done: s.done}
+}
+
+// was compares what was sent; each batch as it was cut.
+func (s *service) was(t *testing.T, want ...[]int) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if diff := cmp.Diff(want, s.sent); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
+// once says that each entry from 0 to n was answered exactly once.
+func (s *service) once(t *testing.T, n int) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for v := range n {
+		if len(s.ends[v]) != 1 {
+			t.Errorf("entry %d was answered %d times", v, len(s.ends[v]))
+		}
+	}
+	if len(s.ends) != n {
+		t.Errorf("%d entries were answered, want %d", len(s.ends), n)
+	}
+}
+
+func upTo(n int) []int {
+	vs := make([]int, n)
+	for i := range vs {
+		vs[i] = i
+	}
+	return vs
+}
+
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+func TestALoneEntryIsNotDelayed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Millisecond)
+		b := batch.New(s.options())
+		for i := range 3 {
+			b.Add(i)
+			time.Sleep(time.Second)
+		}
+		b.Close(t.Context())
+		want := []time.Duration{0, time.Second, 2 * time.Second}
+		if diff := cmp.Diff(want, s.at); diff != "" {
+			t.Errorf("sent at (-want +got):\n%s", diff)
+		}
+		s.once(t, 3)
+	})
+}
+
+func TestFullBatchesGoAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Minute)
+		o := s.options()
+		o.AtOnce, o.Longest = 3, time.Hour
+		b := batch.New(o)
+		b.Add(upTo(25)...)
+		synctest.Wait()
+		slices.SortFunc(s.sent, func(x, y []int) int { return x[0] - y[0] }) // they left together
+		s.was(t, upTo(25)[:10], upTo(25)[10:20])                             // the five wait for others, as long as something is under way
+		b.Close(t.Context())
+		s.was(t, upTo(25)[:10], upTo(25)[10:20], upTo(25)[20:])
+		s.once(t, 25)
+	})
+}
+
+func TestAtOnceBoundsTheCalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, most := range []int{0, 1, 4} {
+			s := newService(time.Second)
+			o := s.options()
+			o.AtOnce = most
+			b := batch.New(o)
+			b.Add(upTo(100)...)
+			b.Close(t.Context())
+			if want := max(most, 1); s.most != want {
+				t.Errorf("AtOnce %d: %d calls at once", most, s.most)
+			}
+			if took, want := time.Since(s.begun), 10*time.Second/time.Duration(max(most, 1)); took < want || took > want+time.Second {
+				t.Errorf("AtOnce %d: took %v, want about %v", most, took, want)
+			}
+			s.once(t, 100)
+		}
+	})
+}
+
+// Those who were answered together come back together: the batch waits for as many as the last one had, a linger at most.
+func TestLingerWaitsForThoseWhoWereAnswered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(10 * time.Millisecond)
+		o := s.options()
+		o.Linger, o.Longest = 4*time.Millisecond, time.Hour
+		b := batch.New(o)
+		b.Add(0, 1, 2)
+		time.Sleep(11 * time.Millisecond) // answered at 10
+		b.Add(3)
+		time.Sleep(time.Millisecond)
+		b.Add(4)
+		time.Sleep(time.Millisecond)
+		b.Add(5) // the third: it goes now, at 13
+		time.Sleep(time.Second)
+		b.Add(6) // long after, nobody is waited for
+		time.Sleep(time.Second)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1, 2}, []int{3, 4, 5}, []int{6})
+		want := []time.Duration{0, 13 * time.Millisecond, 1013 * time.Millisecond}
+		if diff := cmp.Diff(want, s.at); diff != "" {
+			t.Errorf("sent at (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestLingerEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(10 * time.Millisecond)
+		o := s.options()
+		o.Linger, o.Longest = 4*time.Millisecond, time.Hour
+		b := batch.New(o)
+		b.Add(0, 1, 2)
+		time.Sleep(11 * time.Millisecond)
+		b.Add(3)
+		time.Sleep(time.Second)
+		b.Close(t.Context())
+		if want := []time.Duration{0, 14 * time.Millisecond}; !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
+func TestLongestBoundsTheWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Minute)
+		o := s.options()
+		o.AtOnce, o.Longest = 2, 5*time.Second
+		b := batch.New(o)
+		b.Add(0)
+		synctest.Wait()
+		b.Add(1)
+		time.Sleep(3 * time.Second)
+		b.Add(2)
+		time.Sleep(time.Hour)
+		b.Close(t.Context())
+		s.was(t, []int{0}, []int{1, 2})
+		if want := []time.Duration{0, 5 * time.Second}; !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
+func TestBytesAreNeverExceeded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		o := s.options()
+		o.Bytes, o.Size = 100, func(v *int) int { return *v }
+		b := batch.New(o)
+		b.Add(60, 30, 10, 1, 250, 50, 50, 99, 2)
+		b.Close(t.Context())
+		s.was(t, []int{60, 30, 10}, []int{1}, []int{250}, []int{50, 50}, []int{99}, []int{2})
+	})
+}
+
+func TestOneOfAKeyIsUnderWay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		o := s.options()
+		o.AtOnce, o.Key = 10, func(v *int) string { return fmt.Sprint(*v % 3) }
+		b := batch.New(o)
+		b.Add(upTo(7)...)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1, 2}, []int{3, 4, 5}, []int{6})
+		s.once(t, 7)
+	})
+}
+
+// What follows a failed entry of its key waits until that one was repeated, and others do not.
+func TestFollowersWaitThroughRepetitions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Millisecond)
+		passing := errors.New("try again")
+		failures := 2
+		s.fail = func(b []int) error {
+			if i := slices.Index(b, 0); i >= 0 && failures > 0 {
+				failures--
+				return &driver.BatchError{Errs: map[int]error{i: passing}}
+			}
+			return nil
+		}
+		o := s.options()
+		o.AtOnce, o.Key = 10, func(v *int) string { return fmt.Sprint(*v % 2) }
+		o.Again = func(_ *int, err error, try int) time.Duration {
+			if err != passing {
+				t.Errorf("asked to repeat after %v", err)
+			}
+			return time.Duration(try) * time.Second
+		}
+		b := batch.New(o)
+		b.Add(0, 1, 2, 3, 5)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1}, []int{3}, []int{5}, []int{0}, []int{0}, []int{2})
+		if took := time.Since(s.begun); took < 3*time.Second || took > 3100*time.Millisecond {
+			t.Errorf("two repetitions after 1s and 2s took %v", took)
+		}
+		if len(s.ends) != 5 {
+			t.Errorf("answered %v, want all five", s.ends)
+		}
+	})
+}
+
+func TestFollowersGoWhenTheErrorIsReturned(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Millisecond)
+		s.fail = func(b []int) error {
+			if b[0] == 0 {
+				return errors.New("no")
+			}
+			return nil
+		}
+		o := s.options()
+		o.Key = func(*int) string { return "" }
+		o.Again = func(*int, error, int) time.Duration { return -1 }
+		b := batch.New(o)
+		b.Add(0, 1)
+		b.Close(t.Context())
+		s.was(t, []int{0}, []int{1})
+		if s.ends[0][0] == nil || s.ends[1][0] != nil {
+			t.Errorf("answers %v", s.ends)
+		}
+		s.once(t, 2)
+	})
+}
+
+func TestWithdrawn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Millisecond)
+		o := s.options()
+		o.Key = func(v *int) string { return fmt.Sprint(*v / 10) }
+		o.Take = func(v *int) bool { return *v%10 != 1 && *v != 20 }
+		b := batch.New(o)
+		b.Add(10, 11, 12, 20, 21, 22)
+		b.Close(t.Context())
+		var sent []int
+		for _, one := range s.sent {
+			sent = append(sent, one...)
+		}
+		slices.Sort(sent)
+		if want := []int{10, 12, 22}; !slices.Equal(sent, want) {
+			t.Errorf("sent %v, want %v", sent, want)
+		}
+		if len(s.ends) != 3 {
+			t.Errorf("answered %v, want those that were sent", s.ends)
+		}
+	})
+}
+
+func TestCloseSendsWhatIsQueued(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		o := s.options()
+		o.Longest = time.Hour
+		b := batch.New(o)
+		b.Add(upTo(35)...)
+		b.Close(t.Context())
+		s.once(t, 35)
+		for v, errs := range s.ends {
+			if errs[0] != nil {
+				t.Errorf("entry %d: %v", v, errs[0])
+			}
+		}
+		if b.Add(99) {
+			t.Error("took an entry after Close")
+		}
+		b.Close(t.Context()) // twice is no error
+		s.once(t, 35)
+	})
+}
+
+// When its context ends, Close gives up: what is queued, under way, behind another of its key or between two tries is
+// answered all the same, once.
+func TestCloseGivesUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Hour)
+		s.fail = func([]int) error { return nil }
+		o := s.options()
+		o.Limit = 2
+		o.Key = func(v *int) string { return fmt.Sprint(*v % 5) }
+		o.Again = func(*int, error, int) time.Duration { return time.Hour }
+		send := o.Send
+		o.Send = func(ctx context.Context, b []int) error {
+			if slices.Contains(b, 0) { // fails at once, and waits for its repetition
+				return errors.New("try again")
+			}
+			return send(ctx, b)
+		}
+		b := batch.New(o)
+		b.Add(upTo(40)...)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		begun := time.Now()
+		b.Close(ctx)
+		if took := time.Since(begun); took != 5*time.Second {
+			t.Errorf("Close took %v, want the 5s of its context", took)
+		}
+		s.once(t, 40)
+		for v, errs := range s.ends {
+			if errs[0] == nil {
+				t.Errorf("entry %d was answered as sent", v)
+			}
+		}
+	})
+}

@@ -1,0 +1,205 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/batch"
+)
+
+// A random world against a naive model: senders add, the service is slow and fails, some give up, Close comes early or
+// late. Every entry is answered exactly once, what was answered as sent was sent, no batch breaks a limit, no two entries of
+// one key are under way, and the successes of a key come in the order in which its entries were added.
+func TestAgainstAModel(t *testing.T) {
+	rounds := 150
+	if testing.Short() {
+		rounds = 20
+	}
+	for range rounds {
+		seed := rand.Uint64()
+		synctest.Test(t, func(t *testing.T) {
+			newWorld(t, seed).run()
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// world is one random run. Its state is touched under lock only.
+type world struct {
+	*testing.T
+	lock    chan struct{}
+	rand    *rand.Rand
+	limit   int
+	bytes   int
+	ordered bool
+
+	added   []int          // in order
+	under   map[string]int // keys under way
+	taken   []int          // successes of the service, in order
+	answers map[int][]error
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return &world{T: t, lock: make(chan struct{}, 1), rand: r, limit: 1 + r.IntN(10), bytes: 50 + r.IntN(200), ordered: r.IntN(3) > 0,
+		under: map[string]int{}, answers: map[int][]error{}}
+}
+
+func (w *world) locked(f func()) {
+	w.lock <- struct{}{}
+	f()
+	<-w.lock
+}
+
+func size(v *int) int   { return *v * 7 % 97 }
+func key(v *int) string { return fmt.Sprint(*v * 31 % 5) }
+
+func (w *world) run() {
+	o := batch.Options[int]{
+		Limit: w.limit, Bytes: w.bytes, Size: size, AtOnce: 1 + w.rand.IntN(4),
+		Linger: time.Duration(w.rand.IntN(3)) * time.Millisecond, Longest: time.Duration(w.rand.IntN(10)) * time.Millisecond,
+		Send: w.send, Done: w.done, Again: w.again,
+	}
+	if w.ordered {
+		o.Key = key
+	}
+	b := batch.New(o)
+	for n := 0; n < 300; {
+		var group []int
+		var pause time.Duration
+		w.locked(func() {
+			for range 1 + w.rand.IntN(12) {
+				group = append(group, n)
+				n++
+			}
+			w.added = append(w.added, group...)
+			pause = time.Duration(w.rand.IntN(8)) * time.Millisecond
+		})
+		if !b.Add(group...) {
+			w.Fatal("refused before Close")
+		}
+		time.Sleep(pause)
+	}
+	var patience time.Duration
+	w.locked(func() { patience = time.Duration(w.rand.IntN(3000)) * time.Millisecond })
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	b.Close(ctx)
+	w.judge()
+}
+
+var errPassing, errLasting = errors.New("passing"), errors.New("lasting")
+
+// send is the service: slow, and in a quarter of the calls something fails.
+func (w *world) send(ctx context.Context, b []int) error {
+	var took time.Duration
+	w.locked(func() {
+		w.arrived(b)
+		took = time.Duration(w.rand.IntN(10)) * time.Millisecond
+	})
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+	}
+	var err error
+	w.locked(func() {
+		for i := range b {
+			w.under[key(&b[i])]--
+		}
+		err = w.outcome(b)
+		if ctx.Err() != nil && err == nil {
+			err = ctx.Err() // it may have arrived or not; here it has not
+		}
+		w.taken = append(w.taken, succeeded(b, err)...)
+	})
+	return err
+}
+
+func (w *world) arrived(b []int) {
+	sum := 0
+	for i := range b {
+		sum += size(&b[i])
+		if w.under[key(&b[i])]++; w.ordered && w.under[key(&b[i])] > 1 {
+			w.Errorf("two entries of key %s are under way", key(&b[i]))
+		}
+	}
+	if len(b) == 0 || len(b) > w.limit || sum > w.bytes && len(b) > 1 {
+		w.Errorf("a batch of %d entries and %d bytes; the limits are %d and %d", len(b), sum, w.limit, w.bytes)
+	}
+}
+
+func (w *world) outcome(b []int) error {
+	switch w.rand.IntN(12) {
+	case 0:
+		return errPassing
+	case 1, 2:
+		errs := map[int]error{}
+		for i := range b {
+			if w.rand.IntN(2) == 0 {
+				errs[i] = []error{errPassing, errLasting}[w.rand.IntN(2)]
+			}
+		}
+		if len(errs) > 0 {
+			return &driver.BatchError{Errs: errs}
+		}
+	}
+	return nil
+}
+
+func succeeded(b []int, err error) (good []int) {
+	var entries *driver.BatchError
+	if err != nil && !errors.As(err, &entries) {
+		return nil
+	}
+	for i, v := range b {
+		if entries == nil || entries.Errs[i] == nil {
+			good = append(good, v)
+		}
+	}
+	return good
+}
+
+func (w *world) again(_ *int, err error, try int) time.Duration {
+	if errors.Is(err, errPassing) && try < 4 {
+		return time.Duration(try) * 10 * time.Millisecond
+	}
+	return -1
+}
+
+func (w *world) done(v int, err error) {
+	w.locked(func() { w.answers[v] = append(w.answers[v], err) })
+}
+
+func (w *world) judge() {
+	taken := map[int]int{}
+	last := map[string]int{}
+	for _, v := range w.taken {
+		taken[v]++
+		k := key(&v)
+		if before, some := last[k]; w.ordered && some && before > v {
+			w.Errorf("key %s: %d was taken after %d", k, v, before)
+		}
+		last[k] = v
+	}
+	for _, v := range w.added {
+		a := w.answers[v]
+		if len(a) != 1 {
+			w.Errorf("entry %d was answered %d times: %v", v, len(a), a)
+			continue
+		}
+		if want := a[0] == nil; taken[v] > 1 || want != (taken[v] == 1) {
+			w.Errorf("entry %d was answered %v and taken %d times", v, a[0], taken[v])
+		}
+	}
+	if len(w.answers) != len(w.added) {
+		w.Errorf("%d answers for %d entries", len(w.answers), len(w.added))
+	}
+}
