@@ -43,7 +43,7 @@ func (a *answers) failedAll(entries []types.BatchResultErrorEntry) {
 // index is the entry an answer speaks of; an id that we did not send belongs to none.
 func (a *answers) index(id *string) (int, bool) {
 	i, err := strconv.Atoi(deref(id))
-	return i, err == nil && i >= 0 && i < len(a.seen)
+	return i, err == nil && i >= 0 && i < len(a.seen) && strconv.Itoa(i) == deref(id)
 }
 
 // err is nil when every entry succeeded, else a *driver.BatchError.

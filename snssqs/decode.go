@@ -1,7 +1,9 @@
 package snssqs
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,50 +14,61 @@ import (
 )
 
 // decode fills a delivery from a message as received. What cannot be decoded keeps its raw bytes and the reason.
-func (b *Backend) decode(m *types.Message, from driver.Channel, d *driver.Delivery) {
+func decode(m *types.Message, from driver.Channel, d *driver.Delivery) {
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
 		d.SentAt = time.UnixMilli(ms)
 	}
-	text, attributes := unwrap(m)
-	d.Body, d.Size = []byte(text), int64(len(text))
-	env, err := readEnvelope(attributes)
+	text, env, attributes, err := open(m)
+	d.Body = []byte(text)
 	if err == nil {
-		d.Body, err = envelope.Decode(text, env.Encoding)
+		var body []byte
+		if body, err = envelope.Decode(text, env.Encoding); err == nil {
+			d.Body = body
+		}
 	}
-	if err != nil {
-		d.Body, d.Err = []byte(text), err
-	}
-	d.Size = int64(len(d.Body))
+	d.Err, d.Size = err, int64(len(d.Body))
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
 	d.RoutingKey = attributes[routingAttribute]
 	d.Header = headers(env, attributes)
 	d.OrderKey, d.Tenant = keys(from, m.Attributes["MessageGroupId"], env.OrderKey)
 	if from.DeadLetter {
-		d.Origin = b.origin(from, env)
+		d.Origin = origin(from, env, d)
 	}
 }
 
-// unwrap returns the body and the attributes as text, also of a message that SNS delivered in its own JSON.
-func unwrap(m *types.Message) (string, map[string]string) {
-	body := deref(m.Body)
-	if n, ok := notificationOf(body); ok && len(m.MessageAttributes) == 0 {
-		attributes := make(map[string]string, len(n.MessageAttributes))
-		for name, a := range n.MessageAttributes {
-			attributes[name] = a.Value
-		}
-		return n.Message, attributes
-	}
-	attributes := make(map[string]string, len(m.MessageAttributes))
+// open returns body, envelope and attributes, also of a message that SNS delivered in its own JSON: as such it arrives
+// without any attribute, and lies in the dead letters with one of ours that says so.
+func open(m *types.Message) (body string, env envelope.Envelope, attributes map[string]string, err error) {
+	body = deref(m.Body)
+	attributes = make(map[string]string, len(m.MessageAttributes))
 	for name, a := range m.MessageAttributes {
-		if a.StringValue != nil {
-			attributes[name] = *a.StringValue
-		} else {
-			attributes[name] = string(a.BinaryValue)
-		}
+		attributes[name] = attributeText(a)
 	}
-	return body, attributes
+	if env, err = readEnvelope(attributes); err != nil || len(attributes) > 0 && !env.Wrapped {
+		return body, env, attributes, err
+	}
+	n, ok := notificationOf(body)
+	if !ok {
+		return body, env, attributes, nil
+	}
+	deaths := env.Deaths
+	clear(attributes)
+	for name, a := range n.MessageAttributes {
+		attributes[name] = a.Value
+	}
+	env, err = readEnvelope(attributes)
+	env.Deaths = append(env.Deaths, deaths...)
+	return n.Message, env, attributes, err
+}
+
+// attributeText is an attribute as a header: binary ones in base64, as they are in SNS's JSON too, because headers are text.
+func attributeText(a types.MessageAttributeValue) string {
+	if a.StringValue == nil {
+		return base64.StdEncoding.EncodeToString(a.BinaryValue)
+	}
+	return *a.StringValue
 }
 
 // notification is what SNS makes of a message without raw delivery.
@@ -98,6 +111,7 @@ func headers(env envelope.Envelope, attributes map[string]string) []driver.Heade
 		}
 		hs = append(hs, driver.Header{Name: name, Value: value})
 	}
+	slices.SortFunc(hs, func(a, b driver.Header) int { return strings.Compare(a.Name, b.Name) })
 	return hs
 }
 
@@ -116,14 +130,18 @@ func keys(from driver.Channel, group, travelled string) (order, tenant string) {
 	return key, ""
 }
 
-func (b *Backend) origin(from driver.Channel, env envelope.Envelope) *driver.Origin {
-	o := &driver.Origin{Channel: from}
+// origin is where a dead letter was. One that SQS moved itself kept its id and tells no reasons.
+func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery) *driver.Origin {
+	o := &driver.Origin{Channel: from, ID: d.ID, OrderKey: d.OrderKey}
 	o.Channel.DeadLetter = false
 	if n := len(env.Deaths); n > 0 {
 		last := env.Deaths[n-1]
-		o.ID, o.OrderKey = last.ID, last.OrderKey
+		o.ID = last.ID
 		o.Death = driver.Death{Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
 			Attempts: last.Attempts, First: last.First, Last: last.Last}
+		if last.OrderKey != "" {
+			o.OrderKey = last.OrderKey
+		}
 	}
 	return o
 }

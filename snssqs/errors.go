@@ -67,20 +67,26 @@ func classOfCode(code string) (driver.Class, bool) {
 	switch code {
 	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException", "ResourceNotFoundException":
 		return driver.NotFound, true
-	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException", "TooManyRequestsException",
-		"RequestLimitExceeded", "SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
+	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException", "RequestThrottledException",
+		"TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "PriorRequestNotComplete", "SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
 		return driver.Throttled, true
 	case "InternalError", "InternalFailure", "InternalServerError", "InternalErrorException", "ServiceUnavailable",
-		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException", "RequestExpired":
+		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException", "RequestExpired",
+		"ConcurrentAccess", "ConcurrentAccessException":
 		return driver.Transient, true
 	case "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
 		"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "ExpiredToken", "ExpiredTokenException",
-		"MissingAuthenticationToken", "OptInRequired", "KmsAccessDenied", "KMSAccessDenied":
+		"MissingAuthenticationToken", "IncompleteSignature", "NotAuthorized", "OptInRequired", "KmsAccessDenied", "KMSAccessDenied":
 		return driver.Denied, true
 	case "BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong":
 		return driver.TooLarge, true
 	}
 	return 0, false
+}
+
+// permanent is an error of ours that no repetition mends.
+func permanent(format string, args ...any) error {
+	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }
 
 // permission names what would help where a call was denied.
@@ -117,8 +123,10 @@ func lost(err error) error {
 	var inflight *types.MessageNotInflight
 	var handle *types.ReceiptHandleIsInvalid
 	code := api.ErrorCode()
-	expired := strings.HasSuffix(code, "InvalidParameterValue") && strings.Contains(api.ErrorMessage(), "expired")
-	if expired || errors.As(err, &inflight) || errors.As(err, &handle) ||
+	text := api.ErrorMessage()
+	gone := strings.HasSuffix(code, "InvalidParameterValue") &&
+		(strings.Contains(text, "receipt handle has expired") || strings.Contains(text, "Message does not exist or is not available"))
+	if gone || errors.As(err, &inflight) || errors.As(err, &handle) ||
 		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
 		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
 	}

@@ -18,8 +18,13 @@ const everything = "{}"
 // filterPolicy says a filter in SNS's words, or why SNS cannot keep it.
 func filterPolicy(f driver.Filter) (string, error) {
 	n := len(f.Exact) + len(f.Prefix) + len(f.Exclude)
-	if n == 0 {
+	switch {
+	case n == 0:
 		return everything, nil
+	case len(f.Exclude) > 0 && n > len(f.Exclude):
+		return "", fmt.Errorf("the filter's Exclude stands alone: it cannot be combined with Exact or Prefix")
+	case slices.Contains(slices.Concat(f.Exact, f.Prefix, f.Exclude), ""):
+		return "", fmt.Errorf("the filter holds an empty value: SNS takes none; messages without a routing key pass Exclude, and no filter at all")
 	}
 	var values []any
 	for _, v := range f.Exact {
@@ -37,6 +42,15 @@ func filterPolicy(f driver.Filter) (string, error) {
 	}
 	policy, err := json.Marshal(map[string]any{routingAttribute: values})
 	return string(policy), err
+}
+
+// filterable says why a channel can have no filter: only an exchange's queues select, and what a filter refuses is deleted,
+// which dead letters must never be.
+func filterable(ch driver.Channel, f driver.Filter) error {
+	if f.IsZero() || ch.Exchange != "" && !ch.DeadLetter {
+		return nil
+	}
+	return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", ch)
 }
 
 // passes says whether a filter lets a routing key pass. The receiver asks it as well as SNS: a filter that was just

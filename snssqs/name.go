@@ -25,6 +25,9 @@ func (ns namespace) queue(ch driver.Channel) (string, error) {
 		parts = append(parts, ch.Exchange)
 	}
 	parts = append(parts, ch.Queue)
+	if err := legalParts(ch, parts...); err != nil {
+		return "", err
+	}
 	if ch.DeadLetter {
 		parts = append(parts, dlqPart)
 	}
@@ -37,6 +40,9 @@ func (ns namespace) queue(ch driver.Channel) (string, error) {
 
 // topic is the name of an exchange's topic.
 func (ns namespace) topic(ch driver.Channel) (string, error) {
+	if err := legalParts(ch, ch.Exchange); err != nil {
+		return "", err
+	}
 	name := ns.join([]string{ch.Exchange}, ch.Ordered)
 	if len(name) > maxQueueName {
 		return "", fmt.Errorf("channel %s: the topic's name %s has %d characters; its queues could not be named within %d", ch, name, len(name), maxQueueName)
@@ -84,6 +90,16 @@ func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 		return ch, false
 	}
 	return ch, true
+}
+
+// legalParts says which part of a channel's name is none.
+func legalParts(ch driver.Channel, parts ...string) error {
+	for _, part := range parts {
+		if !legalPart(part) {
+			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
+		}
+	}
+	return nil
 }
 
 // legalPart holds what makes the mapping one to one: letters, digits, '_' and '-', beginning and ending with a letter

@@ -47,6 +47,9 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 
 // legal refuses, without a call, what could not be made.
 func (b *Backend) legal(s driver.ChannelSpec) error {
+	if err := filterable(s.Channel, s.Filter); err != nil {
+		return err
+	}
 	if _, err := filterPolicy(s.Filter); err != nil {
 		return fmt.Errorf("channel %s: %w", s.Channel, err)
 	}

@@ -21,6 +21,8 @@ const (
 	// difference keeps a clock that is not AWS's from asking for more.
 	maxVisibility = 12 * time.Hour
 	leaseTotal    = maxVisibility - time.Minute
+	// maxWait is SQS's longest poll.
+	maxWait = 20 * time.Second
 	// pollSlack is how much longer than its wait an answer to a poll may take.
 	pollSlack = 10 * time.Second
 )
@@ -41,7 +43,9 @@ type receiver struct {
 // message is what a driver.Handle refers to.
 type message struct {
 	types.Message
-	asked time.Time // when the receive was sent
+	asked  time.Time   // when the receive was sent
+	key    string      // order key or tenant, as its sender spelled it
+	buried atomic.Bool // its copy stands in the dead letters
 }
 
 // Receiver opens the receiving end of a channel.
@@ -49,11 +53,17 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err := b.open(); err != nil {
 		return nil, err
 	}
+	if err := filterable(from, o.Filter); err != nil {
+		return nil, err
+	}
 	q, err := b.queueOf(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: orDefault(o.Lease, defaultLease)}
+	o.Wait = min(o.Wait, maxWait)
+	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
+	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
+	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease}
 	r.watch()
 	return r, nil
 }
@@ -99,9 +109,10 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	}
 	var refused []*message
 	for i := range out.Messages {
-		m := &message{out.Messages[i], asked}
+		m := &message{Message: out.Messages[i], asked: asked}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
-		r.b.decode(&m.Message, r.from, &d)
+		decode(&m.Message, r.from, &d)
+		m.key = d.OrderKey + d.Tenant // one of them at most is there
 		if !passes(r.o.Filter, d.RoutingKey) {
 			refused = append(refused, m)
 			continue

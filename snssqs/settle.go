@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/envelope"
 )
-
-// maxAttributes is the most message attributes that SQS takes.
-const maxAttributes = 10
 
 // Settle deletes what is done, changes the visibility of what comes back, and copies what is rejected before it
 // deletes it. Each kind is one request.
@@ -44,21 +39,33 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		return ms
 	}
 	collect(errs, finish, r.delete(ctx, handles(finish)))
-	collect(errs, change, r.reschedule(ctx, handles(change), func(k int) time.Duration { return batch[change[k]].After }))
-	if len(errs) == 0 {
-		return nil
-	}
-	return &driver.BatchError{Errs: errs}
+	collect(errs, change, r.reschedule(ctx, handles(change), func(k int) time.Duration {
+		if batch[change[k]].Action == driver.Release {
+			return 0
+		}
+		return batch[change[k]].After
+	}))
+	return batchError(errs)
 }
 
-// Extend makes messages invisible for by from now.
+// Extend makes messages invisible for by from now, or as long as SQS's total allows. One that has used that up is lost: SQS
+// would make it visible at once.
 func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
-	ms := make([]*message, len(hs))
-	for i := range hs {
-		ms[i] = hs[i].Ref.(*message)
-	}
 	asked := time.Now()
-	return asked.Add(by), r.reschedule(ctx, ms, func(int) time.Duration { return by })
+	errs := map[int]error{}
+	var which []int
+	var ms []*message
+	for i := range hs {
+		m := hs[i].Ref.(*message)
+		left := m.asked.Add(leaseTotal).Sub(asked)
+		if left < time.Second {
+			errs[i] = &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: SQS leaves a message to one receiver for %v in all", driver.ErrLost, maxVisibility)}
+			continue
+		}
+		which, ms, by = append(which, i), append(ms, m), min(by, left)
+	}
+	collect(errs, which, r.reschedule(ctx, ms, func(int) time.Duration { return by }))
+	return asked.Add(by), batchError(errs)
 }
 
 func (r *receiver) delete(ctx context.Context, ms []*message) error {
@@ -71,7 +78,7 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	}
 	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
-		return classify(err)
+		return permission(classify(err), "sqs:DeleteMessage")
 	}
 	a := newAnswers("delete", len(ms))
 	for i := range out.Successful {
@@ -98,7 +105,7 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 	}
 	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
-		return classify(err)
+		return permission(classify(err), "sqs:ChangeMessageVisibility")
 	}
 	a := newAnswers("change visibility", len(ms))
 	for i := range out.Successful {
@@ -108,73 +115,6 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		a.failed(f.Id, lost(entryError(deref(f.Code), deref(f.Message), f.SenderFault)))
 	}
 	return a.err()
-}
-
-// bury copies rejected messages to the dead letters and returns those whose copy stands.
-func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []int, errs map[int]error) (stand []int) {
-	q, err := r.deadLetters(ctx)
-	if err != nil {
-		for _, i := range which {
-			errs[i] = err
-		}
-		return nil
-	}
-	entries := make([]types.SendMessageBatchRequestEntry, len(which))
-	for k, i := range which {
-		entries[k] = r.corpse(k, batch[i].Handle.Ref.(*message), batch[i].Death)
-	}
-	err = r.b.sendBatch(ctx, q, entries)
-	if driver.ClassOf(err) == driver.NotFound {
-		r.b.forget(r.dead())
-	}
-	collect(errs, which, err)
-	for _, i := range which {
-		if errs[i] == nil {
-			stand = append(stand, i)
-		}
-	}
-	return stand
-}
-
-// corpse is the copy of a message for the dead letters: body and attributes as received, and why it died.
-func (r *receiver) corpse(k int, m *message, death *driver.Death) types.SendMessageBatchRequestEntry {
-	group := m.Attributes["MessageGroupId"]
-	d := envelope.Death{ID: deref(m.MessageId), OrderKey: group}
-	if death != nil {
-		d.Error, d.Kind, d.Consumer, d.Channel = death.Error, death.Kind, death.Consumer, death.Channel
-		d.Attempts, d.First, d.Last = death.Attempts, death.First, death.Last
-	}
-	attributes := maps.Clone(m.MessageAttributes)
-	if attributes == nil {
-		attributes = map[string]types.MessageAttributeValue{}
-	}
-	kind := stringType
-	text := envelope.Bury(deref(attributes[envelopeAttribute].StringValue), d)
-	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
-	e := types.SendMessageBatchRequestEntry{Id: entryID(k), MessageBody: m.Body, MessageAttributes: attributes}
-	if group != "" {
-		e.MessageGroupId = &group
-	}
-	if r.from.Ordered {
-		// From the service's own id, never from the original de-duplication id: that one would swallow the copy.
-		id := "dlq-" + deref(m.MessageId)
-		e.MessageDeduplicationId = &id
-	}
-	return e
-}
-
-// deadLetters is the queue that rejected messages go to.
-func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
-	if r.from.DeadLetter {
-		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s has no dead letters of its own", r.from)}
-	}
-	return r.b.known(ctx, r.dead())
-}
-
-func (r *receiver) dead() driver.Channel {
-	ch := r.from
-	ch.DeadLetter = true
-	return ch
 }
 
 // collect spreads the answer to a request over the entries it was about.
@@ -192,4 +132,11 @@ func collect(errs map[int]error, which []int, err error) {
 			errs[i] = entries.Errs[k]
 		}
 	}
+}
+
+func batchError(errs map[int]error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return &driver.BatchError{Errs: errs}
 }

@@ -26,11 +26,11 @@ func (b *Backend) tags(s driver.ChannelSpec, role string) map[string]string {
 	if tags == nil {
 		tags = map[string]string{}
 	}
-	ch := s.Channel
+	name := s.Channel.String()
 	if role == roleExchange {
-		ch = exchange(ch)
+		name = s.Channel.Exchange // not wishlist_events.*, because a tag's value may hold no '*'
 	}
-	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, ch.String(), role
+	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
 	return tags
 }
 

@@ -16,10 +16,8 @@ const checkEvery = 5 * time.Minute
 // watch checks the subscription of an exchange's queue for as long as the receiver is open, if a consumer of this
 // process may provision it.
 func (r *receiver) watch() {
-	r.b.mu.Lock()
-	spec, known := r.b.specs[r.from]
-	r.b.mu.Unlock()
-	if _, foreign := r.b.mapped(r.from); foreign || !known || spec.Mode != driver.Auto || r.from.Exchange == "" || r.from.DeadLetter {
+	spec, ours := r.provisions()
+	if !ours || r.from.Exchange == "" || r.from.DeadLetter {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -35,6 +33,15 @@ func (r *receiver) watch() {
 		cancel()
 		wg.Wait()
 	}
+}
+
+// provisions is what a consumer of this process wishes of the channel, if it may provision it.
+func (r *receiver) provisions() (driver.ChannelSpec, bool) {
+	r.b.mu.Lock()
+	spec, known := r.b.specs[r.from]
+	r.b.mu.Unlock()
+	_, foreign := r.b.mapped(r.from)
+	return spec, known && !foreign && spec.Mode == driver.Auto
 }
 
 // check makes the subscription again if it is gone or differs; and all of the channel if the topic is gone.

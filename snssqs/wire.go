@@ -17,6 +17,10 @@ const (
 	envelopeAttribute = "godwit"
 	routingAttribute  = "routing_key"
 
+	// The extended client's attribute, in today's spelling and the one that its Java version still writes.
+	payloadSizeAttribute    = "ExtendedPayloadSize"
+	oldPayloadSizeAttribute = "SQSLargePayloadSize"
+
 	stringType = "String"
 
 	// defaultGroup is the message group of messages without an order key on an ordered channel: one line. A key that

@@ -21,6 +21,7 @@ type Envelope struct {
 	Type        string            `json:"t,omitempty"`
 	TypeVersion int               `json:"tv,omitempty"`
 	Encoding    Encoding          `json:"e,omitempty"`
+	Wrapped     bool              `json:"w,omitempty"` // the body is a notification in SNS's own JSON, whose inside counts
 	Deaths      []Death           `json:"d,omitempty"` // oldest first
 }
 
