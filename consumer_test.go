@@ -109,7 +109,7 @@ func TestIdleCostsThreeRequestsAMinute(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := w.queueCalls()
 		time.Sleep(time.Hour)
-		if n := w.queueCalls() - before; n > 180 {
+		if n := w.queueCalls() - before; n > 181 { // a poll may end on either edge
 			t.Errorf("%d requests in an idle hour, want 180", n)
 		}
 		run.stop()
@@ -358,20 +358,21 @@ func TestALostLeaseCancelsTheHandlerAndIsNoSuccess(t *testing.T) {
 		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
 			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
 		})
-		var causes []error
+		causes := make(chan error, 1)
+		var first atomic.Bool
 		run := w.run(c, func(ctx context.Context, d *godwit.Delivery) error {
-			if len(causes) > 0 {
+			if !first.CompareAndSwap(false, true) {
 				return nil
 			}
 			<-ctx.Done()
-			causes = append(causes, context.Cause(ctx))
+			causes <- context.Cause(ctx)
 			remove()
 			return nil
 		})
 		time.Sleep(5 * time.Minute)
 		r := run.stop()
-		if len(causes) != 1 || !errors.Is(causes[0], godwit.ErrLeaseLost) {
-			t.Errorf("causes %v", causes)
+		if cause := <-causes; !errors.Is(cause, godwit.ErrLeaseLost) {
+			t.Errorf("cancelled because of %v", cause)
 		}
 		if r.LeaseLost != 1 || lost.Load() != 1 || r.Handled != 1 || r.Received != 2 {
 			t.Errorf("report %+v, hook %d", r, lost.Load())

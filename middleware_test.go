@@ -1,0 +1,153 @@
+package godwit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+type localeKey struct{}
+
+var locale = godwit.Meta{
+	Header: "locale",
+	From:   func(ctx context.Context) string { s, _ := ctx.Value(localeKey{}).(string); return s },
+	Into:   func(ctx context.Context, v string) context.Context { return context.WithValue(ctx, localeKey{}, v) },
+}
+
+func TestMetasTravel(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Restore(locale)}})
+		p := w.producer("orders", &godwit.ProducerOptions{Middleware: []godwit.SendMiddleware{godwit.Carry(locale)}})
+		ctx := context.WithValue(w.Context(), localeKey{}, "de")
+		if err := p.Send(ctx, godwit.Message{Body: []byte("with")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Send(w.Context(), godwit.Message{Body: []byte("without")}); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]any{}
+		seen := make(chan struct{}, 2)
+		run := w.run(c, func(ctx context.Context, d *godwit.Delivery) error {
+			defer func() { seen <- struct{}{} }()
+			got[string(d.Body)] = ctx.Value(localeKey{})
+			return nil
+		})
+		<-seen
+		<-seen
+		run.stop()
+		if got["with"] != "de" || got["without"] != nil {
+			t.Errorf("the handlers' locales were %v", got)
+		}
+	})
+}
+
+func TestMiddlewareIsOutermostFirst(t *testing.T) {
+	var trail []string
+	mark := func(name string) godwit.Middleware {
+		return func(next godwit.Handler) godwit.Handler {
+			return func(ctx context.Context, d *godwit.Delivery) error {
+				trail = append(trail, name)
+				return next(ctx, d)
+			}
+		}
+	}
+	var logged bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logged, nil))
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1, Middleware: []godwit.Middleware{
+			mark("first"), godwit.Log(log), mark("second"), godwit.Timeout(time.Second), godwit.Recover(),
+		}})
+		w.send(w.producer("orders", nil), body("secret"))
+		run := w.run(c, func(ctx context.Context, d *godwit.Delivery) error {
+			if at, ok := ctx.Deadline(); !ok || time.Until(at) != time.Second {
+				t.Errorf("deadline %v", at)
+			}
+			panic("oops")
+		})
+		time.Sleep(time.Minute)
+		if r := run.stop(); r.Rejected != 1 {
+			t.Errorf("report %+v", r)
+		}
+	})
+	if got := strings.Join(trail, " "); got != "first second" {
+		t.Errorf("trail %q", got)
+	}
+	if s := logged.String(); !strings.Contains(s, "panic: oops") || strings.Contains(s, "secret") {
+		t.Errorf("logged %q", s)
+	}
+}
+
+func TestIdempotentHandlesAKeyOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		store := godwit.NewMemoryStore(0)
+		c := w.consumer("orders", &godwit.ConsumerOptions{Backoff: godwit.Constant(2 * time.Second), Middleware: []godwit.Middleware{
+			godwit.Idempotent(store, func(d *godwit.Delivery) string { return d.Headers.Value("payment") }, time.Minute),
+		}})
+		m := godwit.Message{Headers: godwit.Headers{{Name: "payment", Value: "17"}}}
+		w.send(w.producer("orders", nil), m, m, m)
+		worked := 0
+		run := w.run(c, func(context.Context, *godwit.Delivery) error {
+			time.Sleep(time.Second)
+			if worked++; worked == 1 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		time.Sleep(5 * time.Minute)
+		if r := run.stop(); worked != 2 || r.Handled != 3 {
+			t.Errorf("worked %d times, report %+v; want a failure, a success, and two skipped", worked, r)
+		}
+	})
+}
+
+func TestMemoryStoreIsBoundedAndForgetsTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s := godwit.NewMemoryStore(2)
+		begin := func(key string, want godwit.Claim) {
+			t.Helper()
+			if got, err := s.Begin(ctx, key, time.Minute); got != want || err != nil {
+				t.Errorf("begin %s: %v, %v; want %v", key, got, err, want)
+			}
+		}
+		begin("dies", godwit.Started)
+		begin("dies", godwit.Busy)
+		time.Sleep(time.Minute)
+		begin("dies", godwit.Started)
+		for _, key := range []string{"a", "b", "c"} {
+			begin(key, godwit.Started)
+			_ = s.Finish(ctx, key)
+		}
+		begin("c", godwit.Finished)
+		begin("a", godwit.Started) // forgotten
+		_ = s.Abandon(ctx, "a")
+		begin("a", godwit.Started)
+	})
+}
+
+func TestRouter(t *testing.T) {
+	r, err := godwit.NewRouter(map[string]godwit.Handler{"known": func(context.Context, *godwit.Delivery) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Serve(t.Context(), &godwit.Delivery{Type: "known"}); err != nil {
+		t.Error(err)
+	}
+	if err := r.Serve(t.Context(), &godwit.Delivery{Type: "new"}); err == nil || !strings.Contains(err.Error(), `"new"`) || !strings.Contains(err.Error(), "known") {
+		t.Errorf("an unknown type: %v", err)
+	}
+	r.Otherwise(func(context.Context, *godwit.Delivery) error { return nil })
+	if err := r.Serve(t.Context(), &godwit.Delivery{Type: "new"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := godwit.NewRouter(map[string]godwit.Handler{"x": nil}); !errors.Is(err, godwit.ErrInvalid) {
+		t.Errorf("a nil handler: %v", err)
+	}
+}

@@ -1,0 +1,282 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+func (w *world) close(c *godwit.Consumer) godwit.Report {
+	w.Helper()
+	r, err := c.Close(w.Context())
+	if err != nil {
+		w.Errorf("close: %v", err)
+	}
+	return r
+}
+
+func TestIterating(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", nil)
+		w.send(w.producer("orders", nil), many(25, "x")...)
+		var got []string
+		for d, err := range c.Deliveries(w.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(d.Body))
+			if err := d.Done(); err != nil {
+				t.Error(err)
+			}
+			if err := d.Done(); !errors.Is(err, godwit.ErrSettled) {
+				t.Errorf("a second settle: %v", err)
+			}
+			if len(got) == 25 {
+				break
+			}
+		}
+		r := w.close(c)
+		if r.Handled != 25 || r.Received != 25 {
+			t.Errorf("report %+v", r)
+		}
+		w.visible("orders", 0)
+		for _, err := range c.Deliveries(w.Context()) {
+			if !errors.Is(err, godwit.ErrClosed) {
+				t.Errorf("iterating again: %v", err)
+			}
+		}
+	})
+}
+
+func TestLeavingTheLoopGivesBackWhatWasPrefetched(t *testing.T) {
+	leave := map[string]func(w *world, c *godwit.Consumer){
+		"break": func(w *world, c *godwit.Consumer) {
+			for range c.Deliveries(w.Context()) {
+				break
+			}
+		},
+		"panic": func(w *world, c *godwit.Consumer) {
+			defer func() { _ = recover() }()
+			for range c.Deliveries(w.Context()) {
+				panic("oops")
+			}
+		},
+		"batch": func(w *world, c *godwit.Consumer) {
+			for ds, err := range c.Batches(w.Context()) {
+				if err != nil || len(ds) != 10 {
+					w.Errorf("a batch of %d, %v", len(ds), err)
+				}
+				break
+			}
+		},
+		"cancel": func(w *world, c *godwit.Consumer) {
+			ctx, cancel := context.WithCancel(w.Context())
+			defer cancel()
+			for range c.Deliveries(ctx) {
+				cancel()
+			}
+		},
+	}
+	for name, leave := range leave {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var unsettled atomic.Int32
+				c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unsettled: func(*godwit.Delivery) { unsettled.Add(1) }}})
+				w.send(w.producer("orders", nil), many(30, "x")...)
+				begun := time.Now()
+				leave(w, c)
+				r := w.close(c)
+				if took := time.Since(begun); took > time.Second {
+					t.Errorf("it took %v", took)
+				}
+				w.visible("orders", 30)
+				if r.GivenBack != r.Received || unsettled.Load() == 0 {
+					t.Errorf("report %+v, hook %d", r, unsettled.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestIterationEndsAtOnceInTheMiddleOfAPoll(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", nil)
+		ctx, cancel := context.WithTimeout(w.Context(), 7*time.Second)
+		defer cancel()
+		begun := time.Now()
+		for d, err := range c.Deliveries(ctx) {
+			t.Errorf("received %v, %v", d, err)
+		}
+		if took := time.Since(begun); took != 7*time.Second {
+			t.Errorf("it ended after %v", took)
+		}
+		w.close(c)
+	})
+}
+
+func TestKeptDeliveriesAreSettledLater(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{ShutdownTimeout: 20 * time.Minute})
+		w.send(w.producer("orders", nil), many(5, "x")...)
+		n := 0
+		for d, err := range c.Deliveries(w.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Keep()
+			go func() {
+				time.Sleep(10 * time.Minute) // twenty leases
+				if err := d.Done(); err != nil {
+					t.Error(err)
+				}
+			}()
+			if n++; n == 5 {
+				break
+			}
+		}
+		if r := w.close(c); r.Handled != 5 || r.LeaseLost != 0 {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
+func TestASettleThatFailsComesWithTheNextError(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", nil)
+		p := w.producer("orders", nil)
+		w.send(p, body("a"))
+		w.server.ControlOnce("sqs.DeleteMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Err: &wire.Error{Code: "AccessDeniedException", Message: "no", Status: 403}}
+		})
+		var seen error
+		for d, err := range c.Deliveries(w.Context()) {
+			if err != nil {
+				seen = err
+				break
+			}
+			if err := d.Done(); err != nil {
+				t.Error(err)
+			}
+		}
+		var e *godwit.Error
+		if !errors.As(seen, &e) || e.Op != "done" || e.MessageID == "" {
+			t.Errorf("the error is %v", seen)
+		}
+		w.close(c)
+	})
+}
+
+func TestNobodyClosesTheConsumer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var warned atomic.Bool
+		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unclosed: func() { warned.Store(true) }}})
+		w.send(w.producer("orders", nil), many(5, "x")...)
+		for range c.Deliveries(w.Context()) {
+			break
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !warned.Load() {
+			t.Error("no warning")
+		}
+		w.visible("orders", 5)
+	})
+}
+
+func TestOrderInAnIteration(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true})
+		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(12, "ada")...)
+		var got []string
+		for ds, err := range c.Batches(w.Context()) {
+			if err != nil || len(ds) != 1 {
+				t.Fatalf("%d of one lane at once, %v", len(ds), err)
+			}
+			got = append(got, string(ds[0].Body))
+			if len(got) == 4 {
+				_ = ds[0].Retry(3 * time.Second)
+				continue
+			}
+			_ = ds[0].Done()
+			if len(got) == 13 {
+				break
+			}
+		}
+		w.close(c)
+		var want []string
+		for i := range 12 {
+			want = append(want, fmt.Sprint("ada ", i))
+		}
+		want = slices.Insert(want, 4, "ada 3")
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+type wish struct{ User, Thing string }
+
+func TestTypedBothWays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("wishes", nil)
+		p := w.producer("wishes", nil)
+		s := godwit.NewSender[wish](p, godwit.JSON)
+		if err := s.Send(w.Context(), wish{"ada", "engine"}, godwit.Message{Type: "wish"}); err != nil {
+			t.Fatal(err)
+		}
+		w.send(p, body("no JSON"))
+		if err := s.Send(w.Context(), wish{"bob", "boat"}, godwit.Message{}); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for d, err := range godwit.Decode[wish](godwit.JSON, c.Deliveries(w.Context())) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[d.Value.User] = d.ContentType + " " + d.Type
+			_ = d.Done()
+			if len(got) == 2 {
+				break
+			}
+		}
+		if r := w.close(c); r.Handled != 2 || got["ada"] != "application/json wish" {
+			t.Errorf("got %v, report %+v", got, r)
+		}
+		letter := w.messages("wishes--dlq")
+		if len(letter) == 0 { // it may not have come before the loop ended
+			return
+		}
+		if letter[0].Body != "no JSON" {
+			t.Errorf("the dead letter is %q", letter[0].Body)
+		}
+	})
+}
+
+func TestUndecodableBodiesAreDeadLettered(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("wishes", nil)
+		w.send(w.producer("wishes", nil), body("no JSON"))
+		run := w.run(c, godwit.Handle(godwit.JSON, func(context.Context, godwit.Typed[wish]) error { return nil }))
+		time.Sleep(time.Minute)
+		if r := run.stop(); r.Rejected != 1 {
+			t.Errorf("report %+v", r)
+		}
+		dead := w.consumer("wishes@dlq", nil)
+		for d, err := range dead.Deliveries(w.Context()) {
+			if err != nil || d.Death == nil || d.Death.Kind != "undecodable" || string(d.Body) != "no JSON" {
+				t.Errorf("the dead letter %q died of %+v, %v", d.Body, d.Death, err)
+			}
+			break
+		}
+		w.close(dead)
+	})
+}
