@@ -81,6 +81,7 @@ func TestSQSChangeMessageVisibility(t *testing.T) {
 		url := w.queue("q", nil)
 		w.send(url, "x")
 		m := w.one(url)
+		w.pass(300 * time.Millisecond)
 		if err := w.change(url, m, 43200); err != nil {
 			w.Error(err)
 		}

@@ -67,7 +67,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 		return ErrExpired
 	case it.serial != serial || it.state == Delayed:
 		return ErrGone
-	case now+d > it.latest+MaxHold:
+	case (now-it.latest).Truncate(time.Second)+d > MaxHold: // timeouts are whole seconds, and twelve hours may be asked for
 		return ErrBeyond
 	}
 	q.rehold(it, d, now)

@@ -1,0 +1,182 @@
+package queue_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+)
+
+// naive is a queue as one would write it down: a list, looked through each time.
+type naive struct {
+	fifo     bool
+	messages []*naiveMessage // in order of arrival
+	accepted map[string]time.Time
+}
+
+type naiveMessage struct {
+	id, group string
+	until     time.Time // not visible before
+	flying    bool
+	handle    string
+}
+
+// visible lists who may be received, by walking over everything.
+func (n *naive) visible() []string {
+	now := time.Now()
+	var ids []string
+	blocked := map[string]bool{}
+	for _, m := range n.messages {
+		hidden := m.until.After(now)
+		if n.fifo {
+			if hidden {
+				blocked[m.group] = true
+			}
+			if blocked[m.group] {
+				continue
+			}
+		} else if hidden {
+			continue
+		}
+		ids = append(ids, m.id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (n *naive) find(id string) *naiveMessage {
+	for _, m := range n.messages {
+		if m.id == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// TestAgainstANaiveQueue walks both through the same random steps in virtual
+// time and compares what may be received, and FIFO order.
+func TestAgainstANaiveQueue(t *testing.T) {
+	first := rand.Uint64()
+	for i := range uint64(60) {
+		seed := first + i
+		for _, isFIFO := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) { walk(t, seed, isFIFO) })
+			if t.Failed() {
+				t.Fatalf("seed %d, FIFO %v", seed, isFIFO)
+			}
+		}
+	}
+}
+
+func walk(t *testing.T, seed uint64, isFIFO bool) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	q := newQueue(t, func(o *queue.Options) { o.FIFO = isFIFO })
+	n := &naive{fifo: isFIFO, accepted: map[string]time.Time{}}
+	for step := range 300 {
+		switch r.IntN(6) {
+		case 0, 1:
+			stepPut(t, r, q, n, step)
+		case 2, 3:
+			stepReceive(t, r, q, n)
+		case 4:
+			stepSettle(t, r, q, n)
+		case 5:
+			time.Sleep(time.Duration(r.IntN(20)) * time.Second)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func stepPut(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive, step int) {
+	p := message(fmt.Sprintf("m%03d", step), fmt.Sprint("g", r.IntN(3)))
+	p.Message.Dedup = fmt.Sprint("d", r.IntN(40))
+	if !n.fifo {
+		p.Delay = time.Duration(r.IntN(3)) * 7 * time.Second
+	}
+	out, err := q.Put(p)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	at, known := n.accepted[p.Message.Dedup]
+	duplicate := n.fifo && known && time.Since(at) < queue.DedupWindow
+	if out[0].Duplicate != duplicate {
+		t.Errorf("%s: duplicate %v, want %v", p.Message.ID, out[0].Duplicate, duplicate)
+	}
+	if duplicate {
+		return
+	}
+	n.accepted[p.Message.Dedup] = time.Now()
+	m := &naiveMessage{id: p.Message.ID, group: p.Message.Group}
+	if p.Delay > 0 {
+		m.until = time.Now().Add(p.Delay)
+	}
+	n.messages = append(n.messages, m)
+}
+
+func stepReceive(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive) {
+	allowed := n.visible()
+	max := 1 + r.IntN(10)
+	visibility := time.Duration(r.IntN(30)) * time.Second
+	got, err := q.Receive(t.Context(), queue.Receive{Max: max, Visibility: visibility})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if len(got) != min(max, len(allowed)) {
+		t.Errorf("received %d, want %d of %v", len(got), min(max, len(allowed)), allowed)
+	}
+	last := map[string]string{}
+	for _, g := range got {
+		if !slices.Contains(allowed, g.ID) {
+			t.Errorf("%s may not be received; %v may", g.ID, allowed)
+			return
+		}
+		if n.fifo && g.ID < last[g.Group] {
+			t.Errorf("%s came after %s of its group", g.ID, last[g.Group])
+		}
+		last[g.Group] = g.ID
+		m := n.find(g.ID)
+		m.handle, m.flying, m.until = g.Handle, true, time.Now().Add(visibility)
+	}
+}
+
+// stepSettle deletes or changes the visibility of a message by its newest
+// handle.
+func stepSettle(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive) {
+	var held []*naiveMessage
+	for _, m := range n.messages {
+		if m.flying {
+			held = append(held, m)
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	m := held[r.IntN(len(held))]
+	expired := !m.until.After(time.Now())
+	if r.IntN(2) == 0 {
+		err := q.DeleteMessage(m.handle)
+		if (err != nil) != (n.fifo && expired) {
+			t.Errorf("delete %s, expired %v: %v", m.id, expired, err)
+		}
+		if err == nil {
+			n.messages = slices.DeleteFunc(n.messages, func(x *naiveMessage) bool { return x == m })
+		}
+		return
+	}
+	d := time.Duration(r.IntN(3)) * 10 * time.Second
+	err := q.ChangeVisibility(m.handle, d)
+	if (err != nil) != (n.fifo && expired) {
+		t.Errorf("change %s, expired %v: %v", m.id, expired, err)
+	}
+	if err == nil {
+		m.until = time.Now().Add(d)
+	}
+}
