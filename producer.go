@@ -123,14 +123,14 @@ func (p *Producer) start() {
 	}
 	o := batch.Options[*outgoing]{
 		Limit: lim.Batch, Bytes: lim.Bytes,
-		Size:   func(m **outgoing) int { return (*m).Size },
+		Size:   func(m *outgoing) int { return m.Size },
 		AtOnce: sendsAtOnce, Linger: sendLinger, Longest: sendLongest,
-		Take: func(m **outgoing) bool { return (*m).leave() },
+		Take: func(m *outgoing) bool { return m.leave() },
 		Send: p.send, Again: p.again,
 		Done: func(m *outgoing, err error) { m.done(p.outcome(m, err)) },
 	}
 	if p.spec.Channel.Ordered {
-		o.Key = func(m **outgoing) string { return (*m).OrderKey }
+		o.Key = func(m *outgoing) string { return m.OrderKey }
 	}
 	p.batches = batch.New(o)
 }
@@ -216,9 +216,9 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 }
 
 // again says how long a message that was not accepted waits before it is sent again.
-func (p *Producer) again(m **outgoing, err error, try int) time.Duration {
+func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 	if !errors.Is(err, ErrCircuitOpen) {
-		(*m).tries, (*m).last = (*m).tries+1, err
+		m.tries, m.last = m.tries+1, err
 	}
 	if !driver.ClassOf(err).Passing() {
 		return -1
@@ -228,7 +228,7 @@ func (p *Producer) again(m **outgoing, err error, try int) time.Duration {
 	if errors.As(err, &e) {
 		wait = max(wait, e.After)
 	}
-	if time.Now().Add(wait).After((*m).until) {
+	if time.Now().Add(wait).After(m.until) {
 		return -1
 	}
 	return wait

@@ -34,9 +34,9 @@ type settler struct{ *batch.Batcher[verdict] }
 func newSettler(s *session, r driver.Receiver, limit int) *settler {
 	return &settler{batch.New(batch.Options[verdict]{
 		Limit: limit, AtOnce: settlesAtOnce, Linger: settleLinger, Longest: settleLongest,
-		Take: func(v *verdict) bool {
+		Take: func(v verdict) bool {
 			if v.d.lost.Load() { // someone else's by now: what we think of it does not count
-				s.settled(*v, ErrLeaseLost)
+				s.settled(v, ErrLeaseLost)
 				return false
 			}
 			return true
@@ -54,7 +54,7 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 }
 
 // againAfter repeats what failed in passing, for as long as the delivery is ours (Take sees to that).
-func againAfter(_ *verdict, err error, try int) time.Duration {
+func againAfter(_ verdict, err error, try int) time.Duration {
 	if !driver.ClassOf(err).Passing() {
 		return -1
 	}

@@ -14,20 +14,20 @@ import (
 type Options[T any] struct {
 	Limit int               // entries in a batch; 0: any number
 	Bytes int               // sum of Size in a batch; 0: no bound
-	Size  func(v *T) int    // required with Bytes
-	Key   func(v *T) string // entries of one key travel one after another; nil: no order is kept
+	Size  func(v T) int    // required with Bytes
+	Key   func(v T) string // entries of one key travel one after another; nil: no order is kept
 
 	AtOnce  int           // batches under way; 0: one
 	Linger  time.Duration // how long to wait, after an answer, for those who were answered to come back
 	Longest time.Duration // how long an entry waits for others at most
 
 	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
-	Take func(v *T) bool
+	Take func(v T) bool
 	// Send sends a batch. A *driver.BatchError names the entries that failed.
 	Send func(ctx context.Context, batch []T) error
 	// Again is how long to wait before an entry that failed its try-th time is repeated; negative: it is not, and
 	// Done gets the error. nil: nothing is repeated.
-	Again func(v *T, err error, try int) time.Duration
+	Again func(v T, err error, try int) time.Duration
 	// Done gets every entry's end.
 	Done func(v T, err error)
 }
@@ -109,7 +109,7 @@ func (b *Batcher[T]) nudgeAfter(before int) bool {
 // line puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
 func (b *Batcher[T]) line(e entry[T]) {
 	if b.o.Key != nil {
-		key := b.o.Key(&e.v)
+		key := b.o.Key(e.v)
 		line, busy := b.lines[key]
 		if busy {
 			b.lines[key] = append(line, e)
@@ -123,12 +123,12 @@ func (b *Batcher[T]) line(e entry[T]) {
 func (b *Batcher[T]) push(e entry[T]) {
 	b.queue = append(b.queue, e)
 	if b.o.Size != nil {
-		b.bytes += b.o.Size(&e.v)
+		b.bytes += b.o.Size(e.v)
 	}
 }
 
 // unline lets the next entry of a key onto the queue. The caller holds b.mu.
-func (b *Batcher[T]) unline(v *T) {
+func (b *Batcher[T]) unline(v T) {
 	if b.o.Key == nil {
 		return
 	}
@@ -207,7 +207,7 @@ func (b *Batcher[T]) take() []entry[T] {
 	for ; n < len(b.queue) && (b.o.Limit == 0 || n < b.o.Limit); n++ {
 		size := 0
 		if b.o.Size != nil {
-			size = b.o.Size(&b.queue[n].v)
+			size = b.o.Size(b.queue[n].v)
 		}
 		if b.o.Bytes > 0 && n > 0 && bytes+size > b.o.Bytes {
 			break
@@ -261,7 +261,7 @@ func (b *Batcher[T]) present(batch []entry[T]) []entry[T] {
 	}
 	here, gone := batch[:0], []entry[T](nil)
 	for _, e := range batch {
-		if b.o.Take(&e.v) {
+		if b.o.Take(e.v) {
 			here = append(here, e)
 		} else {
 			gone = append(gone, e)
@@ -270,7 +270,7 @@ func (b *Batcher[T]) present(batch []entry[T]) []entry[T] {
 	if len(gone) > 0 {
 		b.mu.Lock()
 		for i := range gone {
-			b.unline(&gone[i].v)
+			b.unline(gone[i].v)
 		}
 		b.mu.Unlock()
 	}
@@ -283,7 +283,7 @@ func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
 		return -1
 	}
 	e.tries++
-	return b.o.Again(&e.v, failed, e.tries)
+	return b.o.Again(e.v, failed, e.tries)
 }
 
 // land makes room for the next batch, and lets the entries behind those that ended go.
@@ -293,7 +293,7 @@ func (b *Batcher[T]) land(answered int, ended []entry[T], again int) {
 	b.expect, b.landed = len(b.queue)+answered, time.Now()
 	b.waiting += again
 	for i := range ended {
-		b.unline(&ended[i].v)
+		b.unline(ended[i].v)
 	}
 	b.mu.Unlock()
 	b.nudge()
@@ -308,7 +308,7 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) {
 		b.mu.Lock()
 		b.waiting -= len(again)
 		for i := range again {
-			b.unline(&again[i].v)
+			b.unline(again[i].v)
 		}
 		b.mu.Unlock()
 		b.nudge()

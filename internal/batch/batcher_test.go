@@ -225,7 +225,7 @@ func TestBytesAreNeverExceeded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)
 		o := s.options()
-		o.Bytes, o.Size = 100, func(v *int) int { return *v }
+		o.Bytes, o.Size = 100, func(v int) int { return v }
 		b := batch.New(o)
 		b.Add(60, 30, 10, 1, 250, 50, 50, 99, 2)
 		b.Close(t.Context())
@@ -237,7 +237,7 @@ func TestOneOfAKeyIsUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)
 		o := s.options()
-		o.AtOnce, o.Key = 10, func(v *int) string { return fmt.Sprint(*v % 3) }
+		o.AtOnce, o.Key = 10, func(v int) string { return fmt.Sprint(v % 3) }
 		b := batch.New(o)
 		b.Add(upTo(7)...)
 		b.Close(t.Context())
@@ -260,8 +260,8 @@ func TestFollowersWaitThroughRepetitions(t *testing.T) {
 			return nil
 		}
 		o := s.options()
-		o.AtOnce, o.Key = 10, func(v *int) string { return fmt.Sprint(*v % 2) }
-		o.Again = func(_ *int, err error, try int) time.Duration {
+		o.AtOnce, o.Key = 10, func(v int) string { return fmt.Sprint(v % 2) }
+		o.Again = func(_ int, err error, try int) time.Duration {
 			if err != passing {
 				t.Errorf("asked to repeat after %v", err)
 			}
@@ -290,8 +290,8 @@ func TestFollowersGoWhenTheErrorIsReturned(t *testing.T) {
 			return nil
 		}
 		o := s.options()
-		o.Key = func(*int) string { return "" }
-		o.Again = func(*int, error, int) time.Duration { return -1 }
+		o.Key = func(int) string { return "" }
+		o.Again = func(int, error, int) time.Duration { return -1 }
 		b := batch.New(o)
 		b.Add(0, 1)
 		b.Close(t.Context())
@@ -307,8 +307,8 @@ func TestWithdrawn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Millisecond)
 		o := s.options()
-		o.Key = func(v *int) string { return fmt.Sprint(*v / 10) }
-		o.Take = func(v *int) bool { return *v%10 != 1 && *v != 20 }
+		o.Key = func(v int) string { return fmt.Sprint(v / 10) }
+		o.Take = func(v int) bool { return v%10 != 1 && v != 20 }
 		b := batch.New(o)
 		b.Add(10, 11, 12, 20, 21, 22)
 		b.Close(t.Context())
@@ -356,8 +356,8 @@ func TestCloseGivesUp(t *testing.T) {
 		s.fail = func([]int) error { return nil }
 		o := s.options()
 		o.Limit = 2
-		o.Key = func(v *int) string { return fmt.Sprint(*v % 5) }
-		o.Again = func(*int, error, int) time.Duration { return time.Hour }
+		o.Key = func(v int) string { return fmt.Sprint(v % 5) }
+		o.Again = func(int, error, int) time.Duration { return time.Hour }
 		send := o.Send
 		o.Send = func(ctx context.Context, b []int) error {
 			if slices.Contains(b, 0) { // fails at once, and waits for its repetition

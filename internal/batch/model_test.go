@@ -59,8 +59,8 @@ func (w *world) locked(f func()) {
 	<-w.lock
 }
 
-func size(v *int) int   { return *v * 7 % 97 }
-func key(v *int) string { return fmt.Sprint(*v * 31 % 5) }
+func size(v int) int   { return v * 7 % 97 }
+func key(v int) string { return fmt.Sprint(v * 31 % 5) }
 
 func (w *world) run() {
 	o := batch.Options[int]{
@@ -112,7 +112,7 @@ func (w *world) send(ctx context.Context, b []int) error {
 	var err error
 	w.locked(func() {
 		for i := range b {
-			w.under[key(&b[i])]--
+			w.under[key(b[i])]--
 		}
 		err = w.outcome(b)
 		if ctx.Err() != nil && err == nil {
@@ -126,9 +126,9 @@ func (w *world) send(ctx context.Context, b []int) error {
 func (w *world) arrived(b []int) {
 	sum := 0
 	for i := range b {
-		sum += size(&b[i])
-		if w.under[key(&b[i])]++; w.ordered && w.under[key(&b[i])] > 1 {
-			w.Errorf("two entries of key %s are under way", key(&b[i]))
+		sum += size(b[i])
+		if w.under[key(b[i])]++; w.ordered && w.under[key(b[i])] > 1 {
+			w.Errorf("two entries of key %s are under way", key(b[i]))
 		}
 	}
 	if len(b) == 0 || len(b) > w.limit || sum > w.bytes && len(b) > 1 {
@@ -167,7 +167,7 @@ func succeeded(b []int, err error) (good []int) {
 	return good
 }
 
-func (w *world) again(_ *int, err error, try int) time.Duration {
+func (w *world) again(_ int, err error, try int) time.Duration {
 	if errors.Is(err, errPassing) && try < 4 {
 		return time.Duration(try) * 10 * time.Millisecond
 	}
@@ -183,7 +183,7 @@ func (w *world) judge() {
 	last := map[string]int{}
 	for _, v := range w.taken {
 		taken[v]++
-		k := key(&v)
+		k := key(v)
 		if before, some := last[k]; w.ordered && some && before > v {
 			w.Errorf("key %s: %d was taken after %d", k, v, before)
 		}
