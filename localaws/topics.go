@@ -14,7 +14,7 @@ import (
 type queuesOfTopics struct{ sqs *sqs.Service }
 
 func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) error {
-	in := sqs.Incoming{Body: m.Body, Group: m.GroupID, Dedup: m.DeduplicationID}
+	in := sqs.Incoming{Body: m.Body, Group: m.GroupID, Dedup: m.DeduplicationID, Trace: m.Trace}
 	if len(m.Attributes) > 0 {
 		in.Attributes = make(map[string]queue.Attribute, len(m.Attributes))
 		for name, a := range m.Attributes {

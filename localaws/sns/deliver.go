@@ -116,7 +116,7 @@ func (s *Service) intoQueue(n *notification, to member, queue string) error {
 
 // forQueue is the message as it lies in a queue: the subscribed one, or its dead-letter queue.
 func (n *notification) forQueue(to member, queue string) QueueMessage {
-	q := QueueMessage{GroupID: n.message.group}
+	q := QueueMessage{GroupID: n.message.group, Trace: n.message.trace}
 	switch fifoQueue := strings.HasSuffix(queue, ".fifo"); {
 	case fifoQueue:
 		q.DeduplicationID = n.message.dedup

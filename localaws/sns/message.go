@@ -23,6 +23,7 @@ type message struct {
 	seen       []filter.Attribute // the attributes as filter policies see them
 	group      string
 	dedup      string
+	trace      string // the publisher's tracing header, passed on to queues
 	sequence   string // FIFO topics
 	timestamp  string
 }

@@ -42,6 +42,7 @@ func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*P
 	if fault != nil {
 		return nil, fault
 	}
+	m.trace = c.Trace
 	s.send(a, m, c.BaseURL)
 	return &PublishOutput{MessageID: m.id, SequenceNumber: m.sequence}, nil
 }

@@ -74,6 +74,7 @@ func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatch
 			out.Failed = append(out.Failed, BatchFailure{ID: id, Code: fault.QueryCode(), Message: fault.Message, SenderFault: !fault.Fault})
 			continue
 		}
+		m.trace = c.Trace
 		s.send(a, m, c.BaseURL)
 		out.Successful = append(out.Successful, PublishBatchResult{ID: id, MessageID: m.id, SequenceNumber: m.sequence})
 	}

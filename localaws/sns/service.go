@@ -42,6 +42,7 @@ type QueueMessage struct {
 	Attributes      map[string]Attribute // nil unless delivery is raw
 	GroupID         string               // "" where the queue and the topic have none
 	DeduplicationID string               // FIFO queues only
+	Trace           string               // AWSTraceHeader; "" without one
 }
 
 // Attribute is a message attribute. Type is String, Number or Binary, with an optional label after a dot.
@@ -114,9 +115,9 @@ func (s *Service) Wire() *wire.Service {
 			wire.Op("SetSubscriptionAttributes", s.setSubscriptionAttributes),
 			wire.Op("SetTopicAttributes", s.setTopicAttributes),
 			wire.Op("Subscribe", s.subscribe),
-			wire.Op("TagResource", s.tagResource),
+			wire.Op("TagResource", s.tagResource).WithResult(),
 			wire.Op("Unsubscribe", s.unsubscribe),
-			wire.Op("UntagResource", s.untagResource),
+			wire.Op("UntagResource", s.untagResource).WithResult(),
 		},
 	}
 }

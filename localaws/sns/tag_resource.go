@@ -14,10 +14,7 @@ type TagResourceInput struct {
 }
 
 // TagResourceOutput is empty.
-// The member is never set: with it the wire writes the empty result that clients look for.
-type TagResourceOutput struct {
-	Nothing *string `json:"Nothing"`
-}
+type TagResourceOutput struct{}
 
 func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
 	arn, fault := s.topicARN("ResourceArn", "TagResource", in.ResourceArn)

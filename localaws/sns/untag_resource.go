@@ -15,10 +15,7 @@ type UntagResourceInput struct {
 }
 
 // UntagResourceOutput is empty.
-// The member is never set: with it the wire writes the empty result that clients look for.
-type UntagResourceOutput struct {
-	Nothing *string `json:"Nothing"`
-}
+type UntagResourceOutput struct{}
 
 func (s *Service) untagResource(_ context.Context, _ *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
 	arn, fault := s.topicARN("ResourceArn", "UntagResource", in.ResourceArn)

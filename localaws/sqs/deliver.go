@@ -65,7 +65,7 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 
 // incoming holds a delivery to the rules of a message that is sent.
 func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, error) {
-	o := &outgoing{body: m.Body, group: m.Group, dedup: m.Dedup}
+	o := &outgoing{body: m.Body, group: m.Group, dedup: m.Dedup, trace: m.Trace}
 	for name, a := range m.Attributes {
 		v := attributeValue{DataType: a.Type, BinaryValue: a.Binary}
 		if a.Binary == nil {
@@ -75,9 +75,6 @@ func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, erro
 			o.attributes = map[string]attributeValue{}
 		}
 		o.attributes[name] = v
-	}
-	if m.Trace != "" {
-		o.system = map[string]attributeValue{"AWSTraceHeader": {DataType: "String", StringValue: &m.Trace}}
 	}
 	put, _, bad := s.message(q, set, o, m.Sender)
 	if bad != nil {

@@ -31,6 +31,7 @@ type outgoing struct {
 	delay      *int32
 	attributes map[string]attributeValue
 	system     map[string]attributeValue
+	trace      string // of the request's header; the system attribute goes before it
 	group      string
 	dedup      string
 }
@@ -60,6 +61,9 @@ func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (
 	}
 	if err := readSystem(m, o.system); err != nil {
 		return none(err)
+	}
+	if m.Trace == "" && utf8.ValidString(o.trace) && validText(o.trace) {
+		m.Trace = o.trace
 	}
 	put := queue.Put{Message: m, Delay: queue.Default}
 	if err := readDelay(&put, o.delay, q.fifo); err != nil {
@@ -310,10 +314,12 @@ func attributesMD5(attributes map[string]queue.Attribute) string {
 	return fmt.Sprintf("%x", md5.Sum(b))
 }
 
-// systemMD5 is the same over the trace header, "" without one.
-func systemMD5(trace string) string {
-	if trace == "" {
+// systemMD5 is the same over the system attributes that were given: the one that
+// readSystem lets pass, and nothing where the trace came in the request's header.
+func systemMD5(given map[string]attributeValue) string {
+	v, ok := given["AWSTraceHeader"]
+	if !ok {
 		return ""
 	}
-	return attributesMD5(map[string]queue.Attribute{"AWSTraceHeader": {Type: "String", Text: trace}})
+	return attributesMD5(map[string]queue.Attribute{"AWSTraceHeader": {Type: "String", Text: *v.StringValue}})
 }

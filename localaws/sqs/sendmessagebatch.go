@@ -77,7 +77,7 @@ func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.
 	}
 	put, _, bad := s.message(q, q.settings.Load(), &outgoing{
 		body: e.MessageBody, delay: e.DelaySeconds, attributes: e.MessageAttributes, system: e.MessageSystemAttributes,
-		group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
+		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
 	}, sender(c))
 	return put, bad
 }
@@ -104,7 +104,7 @@ func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *S
 		m := puts[i].Message
 		out.Successful = append(out.Successful, sentEntry{
 			ID: good[i].ID, MessageID: a.ID, BodyMD5: m.BodyMD5, AttributesMD5: m.AttributesMD5,
-			SystemMD5: systemMD5(m.Trace), SequenceNumber: a.Sequence,
+			SystemMD5: systemMD5(good[i].MessageSystemAttributes), SequenceNumber: a.Sequence,
 		})
 	}
 	return nil

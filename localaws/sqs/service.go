@@ -53,7 +53,7 @@ func New(o Options) *Service {
 func (s *Service) Wire() *wire.Service {
 	return &wire.Service{
 		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
-		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl",
+		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl", Detail: true,
 		Actions: []wire.Action{
 			wire.Op("CreateQueue", s.createQueue),
 			wire.Op("DeleteQueue", s.deleteQueue),

@@ -41,7 +41,7 @@ func (a *answer) fail(e *Error) {
 		b.bytes = appendJSONString(b.bytes, e.Message)
 		b.bytes = append(b.bytes, '}')
 	} else {
-		b.bytes = appendXMLError(b.bytes, a.service.XMLNS, e, a.requestID)
+		b.bytes = appendXMLError(b.bytes, a.service, e, a.requestID)
 	}
 	a.write(e.status(), b.bytes)
 }

@@ -179,7 +179,7 @@ func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
 	c := &Call{
 		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
 		BaseURL: baseURL(r), Account: m.opts.Account, Region: m.opts.Region,
-		Caller: accessKey(r), Agent: r.UserAgent(),
+		Caller: accessKey(r), Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
 	run := func() (any, error) { return action.call(ctx, c, in) }

@@ -17,7 +17,9 @@ type Service struct {
 	// is not "/", the way old clients address a queue. "" means the path is not
 	// looked at.
 	PathMember string
-	Actions    []Action
+	// Detail says that its errors in the query protocol carry an empty Detail.
+	Detail  bool
+	Actions []Action
 }
 
 // Action is one operation of a service. Make it with Op.
@@ -26,8 +28,17 @@ type Action struct {
 
 	input  *shape
 	output *shape
+	result bool // an empty output has a result in the query protocol
 	fresh  func() any
 	call   func(context.Context, *Call, any) (any, error)
+}
+
+// WithResult returns the action with a result element in the query protocol
+// though its output has no member: where a service's model has one, clients
+// look for it.
+func (a Action) WithResult() Action {
+	a.result = true
+	return a
 }
 
 // Op makes the action called name out of a function. In and Out must be structs
@@ -70,6 +81,7 @@ type Call struct {
 	Region    string
 	Caller    string // the access key the request was signed with; "" where it was not
 	Agent     string // the client's User-Agent
+	Trace     string // the header X-Amzn-Trace-Id as it came; "" without one
 	// FailEntry, where it is not nil, is asked by batch actions before each
 	// entry takes effect; an error it returns becomes that entry's failure.
 	FailEntry func(id string) *Error

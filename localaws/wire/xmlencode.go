@@ -17,7 +17,7 @@ func appendXMLAnswer(b []byte, service *Service, action Action, out any, request
 	b = append(b, `Response xmlns="`...)
 	b = append(b, service.XMLNS...)
 	b = append(b, `">`...)
-	if len(action.output.fields) > 0 {
+	if len(action.output.fields) > 0 || action.result {
 		result := action.Name + "Result"
 		b = append(appendOpen(b, result), xmlMembers(nil, action.output, reflect.ValueOf(out).Elem())...)
 		b = appendClose(b, result)
@@ -146,19 +146,22 @@ func appendXMLText(b []byte, text string) []byte {
 }
 
 // appendXMLError writes a refusal in the query protocol.
-func appendXMLError(b []byte, xmlns string, e *Error, requestID string) []byte {
+func appendXMLError(b []byte, service *Service, e *Error, requestID string) []byte {
 	fault := "Sender"
 	if e.Fault {
 		fault = "Receiver"
 	}
 	b = append(b, xmlHead...)
 	b = append(b, `<ErrorResponse xmlns="`...)
-	b = append(b, xmlns...)
+	b = append(b, service.XMLNS...)
 	b = append(b, `"><Error>`...)
 	b = appendXMLElement(b, "Type", fault)
 	b = appendXMLElement(b, "Code", e.QueryCode())
 	b = appendXMLElement(b, "Message", e.queryMessage())
-	b = append(b, `<Detail/></Error>`...)
+	if service.Detail {
+		b = append(b, `<Detail/>`...)
+	}
+	b = appendClose(b, "Error")
 	b = appendXMLElement(b, "RequestId", requestID)
 	return append(b, `</ErrorResponse>`...)
 }
