@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,7 +85,11 @@ func (b *Backend) present(ctx context.Context, ch driver.Channel) error {
 // ensureTopic makes an exchange's topic. One that was just made has all queues of the exchange subscribed again.
 func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (*topic, error) {
 	t, err := b.topicOf(ctx, s.Channel)
-	if _, foreign := b.mapped(exchange(s.Channel)); foreign || driver.ClassOf(err) != driver.NotFound {
+	_, foreign := b.mapped(exchange(s.Channel))
+	if err == nil && !foreign && s.Owner && s.Mode == driver.Auto {
+		return t, b.secure(ctx, t) // whoever made it may have ended before it was done
+	}
+	if foreign || driver.ClassOf(err) != driver.NotFound {
 		return t, err
 	}
 	name, nameErr := b.namespace.topic(s.Channel)
@@ -142,8 +148,7 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 		if s.Mode == driver.Verify {
 			return nil, missing(s, "queue", name, err)
 		}
-		q, err = b.create(ctx, name, wanted, b.tags(s, role))
-		made = true
+		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
 	}
 	if err != nil || !s.Owner && !made {
 		return q, err
@@ -153,6 +158,9 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // one that was there gives way
 	}
 	statements := []statement{tlsOnly("sqs:*", q.arn())}
+	if !s.Owner && q.attributes[string(types.QueueAttributeNamePolicy)] != "" {
+		return q, nil // its owner was there in the meantime
+	}
 	if t != nil {
 		statements = append(statements, fromTopic(q.arn(), t.arn))
 	}
@@ -172,14 +180,14 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 
 // ensureRedrive makes SQS itself move messages that are received too often to the dead letters.
 func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, dead *queue) error {
-	if dead == nil || s.MaxReceives <= 0 {
-		return nil
+	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): ""} // one that was there goes
+	if dead != nil && s.MaxReceives > 0 {
+		policy, err := json.Marshal(redrivePolicy{dead.arn(), s.MaxReceives})
+		if err != nil {
+			return err
+		}
+		wanted[string(types.QueueAttributeNameRedrivePolicy)] = string(policy)
 	}
-	policy, err := json.Marshal(redrivePolicy{dead.arn(), s.MaxReceives})
-	if err != nil {
-		return err
-	}
-	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): string(policy)}
 	if s.Mode == driver.Verify {
 		return verify(q, s, wanted)
 	}
@@ -187,10 +195,6 @@ func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, de
 }
 
 func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *topic, q, dead *queue) error {
-	if s.Mode == driver.Verify {
-		_, err := b.subscription(ctx, t, q.arn())
-		return err
-	}
 	filter, err := filterPolicy(s.Filter)
 	if err != nil {
 		return err
@@ -198,6 +202,9 @@ func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, 
 	deadARN := ""
 	if dead != nil {
 		deadARN = dead.arn()
+	}
+	if s.Mode == driver.Verify {
+		return b.verifySubscription(ctx, s, t, q.arn(), deadARN, filter)
 	}
 	return b.subscribe(ctx, t, q.arn(), deadARN, filter)
 }
@@ -209,7 +216,7 @@ func attributes(s driver.ChannelSpec, role string) map[string]string {
 	}
 	if role == roleQueue {
 		a[types.QueueAttributeNameVisibilityTimeout] = seconds(orDefault(s.Lease, defaultLease))
-		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay)
+		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay + time.Second - 1) // a delay is never shorter than asked for
 	}
 	if s.Encryption != "" {
 		a[types.QueueAttributeNameKmsMasterKeyId] = s.Encryption
@@ -255,16 +262,23 @@ func missing(s driver.ChannelSpec, kind, name string, found error) error {
 
 // verify compares a queue with what is wanted, for an owner who may not change it.
 func verify(q *queue, s driver.ChannelSpec, wanted map[string]string) error {
+	return differing(s, "queue "+q.name, wanted, func(name, value string) (string, bool) {
+		return q.attributes[name], sameAttribute(name, q.attributes[name], value)
+	})
+}
+
+// differing names everything that is not as it is wanted.
+func differing(s driver.ChannelSpec, what string, wanted map[string]string, same func(name, value string) (is string, ok bool)) error {
 	var errs []error
-	for name, value := range wanted {
-		if is := q.attributes[name]; !sameAttribute(name, is, value) {
-			errs = append(errs, fmt.Errorf("%s is %q and should be %q", name, is, value))
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if is, ok := same(name, wanted[name]); !ok {
+			errs = append(errs, fmt.Errorf("%s is %q and should be %q", name, is, wanted[name]))
 		}
 	}
 	if len(errs) == 0 {
 		return nil
 	}
-	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: queue %s differs, and this only verifies: %w", s.Channel, q.name, errors.Join(errs...))}
+	return permanent("channel %s: %s differs, and this only verifies: %w", s.Channel, what, errors.Join(errs...))
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

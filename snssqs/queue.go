@@ -103,19 +103,24 @@ func (b *Backend) load(ctx context.Context, q *queue) error {
 // deletedRecently is how long SQS keeps the name of a deleted queue.
 const deletedRecently = time.Minute
 
-// create makes a queue with attributes and tags.
-func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (*queue, error) {
+// create makes a queue with attributes and tags, and says whether it was made: another process may have been faster.
+func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (q *queue, made bool, err error) {
 	out, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
 	var recently *types.QueueDeletedRecently
 	if errors.As(err, &recently) {
-		return nil, &driver.Error{Class: driver.Permanent, After: deletedRecently,
+		return nil, false, &driver.Error{Class: driver.Permanent, After: deletedRecently,
 			Err: fmt.Errorf("create queue %s: it was deleted less than %v ago; try again in at most %v: %w", name, deletedRecently, deletedRecently, err)}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("create queue %s: %w", name, permission(classify(err), "sqs:CreateQueue"))
+	var exists *types.QueueNameExists
+	if errors.As(err, &exists) {
+		q, err = b.find(ctx, name)
+		return q, false, err
 	}
-	q := &queue{name: name, url: deref(out.QueueUrl)}
-	return q, b.load(ctx, q)
+	if err != nil {
+		return nil, false, fmt.Errorf("create queue %s: %w", name, permission(classify(err), "sqs:CreateQueue"))
+	}
+	q = &queue{name: name, url: deref(out.QueueUrl)}
+	return q, true, b.load(ctx, q)
 }
 
 // change sets the attributes of a queue that differ from what is wanted.
@@ -143,6 +148,9 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 func sameAttribute(name, is, wanted string) bool {
 	switch types.QueueAttributeName(name) {
 	case types.QueueAttributeNameRedrivePolicy:
+		if wanted == "" {
+			return is == ""
+		}
 		a, oka := parseRedrive(is)
 		b, okb := parseRedrive(wanted)
 		return oka && okb && a == b

@@ -23,6 +23,9 @@ type Resource struct {
 // checkNames refuses mappings that cannot be meant.
 func checkNames(names map[string]Resource) error {
 	for channel, r := range names {
+		if strings.Contains(channel, "@") {
+			return fmt.Errorf("snssqs: Options.Names[%q]: name the channel itself; its dead letters are the field DeadLetters", channel)
+		}
 		if r == (Resource{}) {
 			return fmt.Errorf("snssqs: Options.Names[%q] names nothing", channel)
 		}
@@ -81,15 +84,19 @@ func kindOfQueue(ordered bool) string {
 
 // regionOf reads the region from a host such as sqs.eu-west-1.amazonaws.com; "": it has none, and ours is meant.
 func regionOf(host string) string {
-	parts := strings.Split(host, ".")
-	if len(parts) < 4 || parts[len(parts)-2] != "amazonaws" && parts[len(parts)-3] != "amazonaws" {
+	labels := strings.Split(host, ".")
+	if !strings.Contains(host, ".amazonaws.com") && !strings.HasSuffix(host, ".api.aws") {
 		return ""
 	}
-	if parts[0] == "sqs" {
-		return parts[1]
-	}
-	if parts[1] == "queue" { // the old form, region.queue.amazonaws.com
-		return parts[0]
+	for i, label := range labels {
+		switch {
+		case i+1 < len(labels) && (label == "sqs" || label == "sqs-fips"): // also behind the name of a VPC endpoint
+			return labels[i+1]
+		case label == "queue" && i == 1: // the old form, region.queue.amazonaws.com
+			return labels[0]
+		case label == "queue": // the oldest, of the oldest region
+			return "us-east-1"
+		}
 	}
 	return ""
 }
@@ -103,7 +110,7 @@ func (q *queue) at() func(*sqs.Options) {
 	}
 }
 
-// atRegion directs a call to a topic's own region.
+// at directs a call to a topic's own region.
 func (t *topic) at() func(*sns.Options) {
 	return func(o *sns.Options) {
 		if t.region != "" {

@@ -3,19 +3,16 @@ package snssqs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
-	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/godwitmq/godwit/driver"
 )
 
-// subscribe makes a topic send to a queue, with a filter, and what cannot be delivered to the dead letters. It is
-// idempotent, and changes an existing subscription that differs.
-func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, filter string) error {
+// wishes are the attributes that a subscription of ours should have.
+func wishes(filter, deadARN string) (map[string]string, error) {
 	wanted := map[string]string{"RawMessageDelivery": "true"}
 	if filter != everything {
 		wanted["FilterPolicy"] = filter
@@ -23,16 +20,55 @@ func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, fi
 	if deadARN != "" {
 		policy, err := json.Marshal(map[string]string{"deadLetterTargetArn": deadARN})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		wanted["RedrivePolicy"] = string(policy)
 	}
+	return wanted, nil
+}
+
+// verifySubscription says what a subscription lacks.
+func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, t *topic, queueARN, deadARN, filter string) error {
+	wanted, err := wishes(filter, deadARN)
+	if err != nil {
+		return err
+	}
+	if filter == everything {
+		wanted["FilterPolicy"] = everything
+	}
+	arn, err := b.subscription(ctx, t, queueARN)
+	if driver.ClassOf(err) == driver.NotFound {
+		return missing(s, "the subscription of", queueARN, err)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := b.sns.GetSubscriptionAttributes(ctx, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
+	if err != nil {
+		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
+	}
+	return differing(s, "subscription "+arn, wanted, func(name, value string) (string, bool) {
+		return out.Attributes[name], sameSetting(out.Attributes[name], value)
+	})
+}
+
+// sameSetting compares values of a subscription's attribute as SNS means them.
+func sameSetting(is, wanted string) bool {
+	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == everything
+}
+
+// subscribe makes a topic send to a queue, with a filter, and what cannot be delivered to the dead letters. It is
+// idempotent, and changes an existing subscription that differs.
+func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, filter string) error {
+	wanted, err := wishes(filter, deadARN)
+	if err != nil {
+		return err
+	}
 	protocol := "sqs"
-	_, err := b.sns.Subscribe(ctx, &sns.SubscribeInput{
+	out, err := b.sns.Subscribe(ctx, &sns.SubscribeInput{
 		TopicArn: &t.arn, Protocol: &protocol, Endpoint: &queueARN, Attributes: wanted, ReturnSubscriptionArn: true,
 	}, t.at())
-	var differs *types.InvalidParameterException
-	if errors.As(err, &differs) && strings.Contains(err.Error(), "already exists with different attributes") {
+	if alreadyExists(err) {
 		return b.resubscribe(ctx, t, queueARN, wanted)
 	}
 	if err != nil {
@@ -42,11 +78,7 @@ func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, fi
 		return nil
 	}
 	// Subscribing without a filter answers success also where the existing subscription has one.
-	arn, err := b.subscription(ctx, t, queueARN)
-	if err != nil {
-		return err
-	}
-	return b.alter(ctx, t, arn, map[string]string{"FilterPolicy": everything})
+	return b.alter(ctx, t, deref(out.SubscriptionArn), map[string]string{"FilterPolicy": everything})
 }
 
 // resubscribe changes what differs of an existing subscription.
@@ -67,8 +99,7 @@ func (b *Backend) alter(ctx context.Context, t *topic, arn string, wanted map[st
 		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
 	}
 	for name, value := range wanted {
-		is := out.Attributes[name]
-		if is == value || sameJSON(is, value) || is == "" && value == everything {
+		if sameSetting(out.Attributes[name], value) {
 			continue
 		}
 		if _, err := b.sns.SetSubscriptionAttributes(ctx, &sns.SetSubscriptionAttributesInput{

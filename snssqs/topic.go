@@ -2,6 +2,7 @@ package snssqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -89,6 +90,9 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
 	}
 	out, err := b.sns.CreateTopic(ctx, in)
+	if alreadyExists(err) {
+		return b.topicNamed(ctx, name) // another process was faster, with tags or a scope of its own
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", name, permission(classify(err), "sns:CreateTopic"))
 	}
@@ -96,13 +100,28 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 	if err != nil {
 		return nil, err
 	}
-	policy, err := merge(t.attributes["Policy"], tlsOnly("sns:Publish", t.arn))
-	if err != nil {
-		return nil, fmt.Errorf("topic %s: %w", name, err)
-	}
+	return t, b.secure(ctx, t)
+}
+
+// secure makes a topic's policy forbid plain HTTP, if it does not.
+func (b *Backend) secure(ctx context.Context, t *topic) error {
 	attribute := "Policy"
-	if _, err := b.sns.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{TopicArn: &t.arn, AttributeName: &attribute, AttributeValue: &policy}); err != nil {
-		return nil, fmt.Errorf("topic %s: set its policy: %w", name, permission(classify(err), "sns:SetTopicAttributes"))
+	policy, err := merge(t.attributes[attribute], tlsOnly("sns:Publish", t.arn))
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", t.name, err)
 	}
-	return t, nil
+	if sameJSON(t.attributes[attribute], policy) {
+		return nil
+	}
+	if _, err := b.sns.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{TopicArn: &t.arn, AttributeName: &attribute, AttributeValue: &policy}); err != nil {
+		return fmt.Errorf("topic %s: set its policy: %w", t.name, permission(classify(err), "sns:SetTopicAttributes"))
+	}
+	t.attributes[attribute] = policy
+	return nil
+}
+
+// alreadyExists says that a topic or subscription exists, and not as it was asked for.
+func alreadyExists(err error) bool {
+	var invalid *types.InvalidParameterException
+	return errors.As(err, &invalid) && strings.Contains(err.Error(), "already exists with different")
 }
