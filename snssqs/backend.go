@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -45,7 +46,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	conf, err := awsConfig(ctx, opts.AWS)
+	conf, err := awsConfig(ctx, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +74,19 @@ func (b *Backend) connect(conf aws.Config, o *Options) {
 	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })
 }
 
-func awsConfig(ctx context.Context, given *aws.Config) (aws.Config, error) {
-	if given != nil {
-		return *given, nil
+// awsConfig is what the clients are made from that the caller has not brought. Where he brought those that matter, it is
+// theirs, because who is asked for the account must be who is asked for topics.
+func awsConfig(ctx context.Context, o *Options) (aws.Config, error) {
+	switch {
+	case o.AWS != nil:
+		return *o.AWS, nil
+	case o.SNS != nil && o.SQS != nil:
+		so := o.SNS.Options()
+		conf := aws.Config{Region: so.Region, Credentials: so.Credentials}
+		if so.BaseEndpoint != nil && !strings.Contains(*so.BaseEndpoint, ".amazonaws.com") {
+			conf.BaseEndpoint = so.BaseEndpoint // a local server has all services at one address
+		}
+		return conf, nil
 	}
 	conf, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -112,8 +123,14 @@ func (b *Backend) remember(s driver.ChannelSpec) {
 	b.mu.Unlock()
 }
 
-// once turns the SDK's retries off, for calls that the core repeats.
-func once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+// once turns the SDK's retries off, for calls that the core repeats, and sees to their bodies, also on the caller's client.
+func once(o *sqs.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.HTTPClient = withBodies(o.HTTPClient)
+}
 
 // publishOnce is once for SNS.
-func publishOnce(o *sns.Options) { o.Retryer = aws.NopRetryer{} }
+func publishOnce(o *sns.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.HTTPClient = withBodies(o.HTTPClient)
+}

@@ -15,6 +15,9 @@ const (
 	pollConnections = 1024
 	// workConnections is how many connections for sends and settles are kept open between requests.
 	workConnections = 128
+	// answerWithin bounds the wait for the answer to a request that was sent, for a connection that broke silently. Polls
+	// have a bound of their own, which knows how long they wait.
+	answerWithin = 30 * time.Second
 )
 
 // newClients makes one HTTP client for long polls and one for all else, so that open polls never keep a delete
@@ -24,7 +27,9 @@ func newClients(given http.RoundTripper) (polls, work *http.Client) {
 		c := &http.Client{Transport: inMemory{given}}
 		return c, c
 	}
-	return &http.Client{Transport: inMemory{newTransport(pollConnections)}}, &http.Client{Transport: inMemory{newTransport(workConnections)}}
+	working := newTransport(workConnections)
+	working.ResponseHeaderTimeout = answerWithin
+	return &http.Client{Transport: inMemory{newTransport(pollConnections)}}, &http.Client{Transport: inMemory{working}}
 }
 
 func newTransport(connections int) *http.Transport {
@@ -49,8 +54,17 @@ func newTransport(connections int) *http.Transport {
 type inMemory struct{ next http.RoundTripper }
 
 func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	out, err := loaded(req)
+	if err != nil {
+		return nil, err
+	}
+	return t.next.RoundTrip(out)
+}
+
+// loaded is a request with its body in memory.
+func loaded(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
-		return t.next.RoundTrip(req)
+		return req, nil
 	}
 	body, err := io.ReadAll(req.Body)
 	_ = req.Body.Close() // it has been read to its end
@@ -61,7 +75,33 @@ func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.ContentLength = int64(len(body))
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	return t.next.RoundTrip(out)
+	return out, nil
+}
+
+// httpClient is what the SDK asks of a client.
+type httpClient interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// foreignClient does for a client of the caller's what inMemory does for ours.
+type foreignClient struct{ next httpClient }
+
+func (c foreignClient) Do(req *http.Request) (*http.Response, error) {
+	out, err := loaded(req)
+	if err != nil {
+		return nil, err
+	}
+	return c.next.Do(out)
+}
+
+// withBodies wraps a client that is not ours.
+func withBodies(c httpClient) httpClient {
+	if own, ok := c.(*http.Client); ok {
+		if _, ok := own.Transport.(inMemory); ok {
+			return c
+		}
+	}
+	return foreignClient{c}
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport.

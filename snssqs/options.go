@@ -11,14 +11,16 @@ import (
 )
 
 // Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do;
-// AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS and AWS_ENDPOINT_URL_SNS switch to a local server.
+// AWS_ENDPOINT_URL switches to a local server, or AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_STS (which
+// tells whose account it is) together.
 type Options struct {
 	// Namespace is put in front of every queue's and topic's name: prod---orders.
 	Namespace string
 	// AWS is a ready configuration of the SDK (region, credentials, endpoint); nil: loaded from the environment.
 	AWS *aws.Config
 	// SQS and SNS are the caller's own clients, with middleware, credentials, endpoints of their own; nil: made from AWS.
-	// Whatever retries they are set to, those of sends, polls and settles are off: the core repeats them.
+	// Whatever retries they are set to, those of sends, polls and settles are off: the core repeats them. With both given
+	// and no AWS, the environment is not looked at; SNS's account is asked for with the region and credentials of SNS.
 	SQS *sqs.Client
 	SNS *sns.Client
 	// Names maps channels, as users spell them, to existing resources.

@@ -35,6 +35,9 @@ type receiver struct {
 	queue  *queue
 	source driver.Source
 	lease  time.Duration
+
+	finished ledger
+	attempts attempts
 	closed atomic.Bool
 
 	unwatch func() // ends the subscription's checks; nil: there are none
@@ -92,15 +95,16 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	}
 	poll, cancel := r.pollContext(ctx)
 	defer cancel()
-	asked := time.Now()
-	out, err := r.b.polls.ReceiveMessage(poll, &sqs.ReceiveMessageInput{
+	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &r.queue.url,
 		MaxNumberOfMessages:         int32(min(most, maxBatch)),
 		WaitTimeSeconds:             int32(r.o.Wait / time.Second),
 		VisibilityTimeout:           int32(r.lease / time.Second),
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
-	}, once, r.queue.at())
+	}
+	asked := time.Now()
+	out, err := r.poll(poll, in)
 	if err != nil {
 		if over(ctx) {
 			return into, nil // the caller ended it, and nothing came
@@ -113,7 +117,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
 		decode(&m.Message, r.from, &d)
 		m.key = d.OrderKey + d.Tenant // one of them at most is there
-		if !passes(r.o.Filter, d.RoutingKey) {
+		if r.finished.has(d.ID) || !passes(r.o.Filter, d.RoutingKey) {
 			refused = append(refused, m)
 			continue
 		}
@@ -122,7 +126,26 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, r.finish(refused)
 }
 
-// finish deletes what the filter refuses. What cannot be deleted comes again, and is refused again.
+// poll makes one request; on a FIFO queue, where the answer to an earlier one was lost, it asks for that answer first.
+func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	if !r.from.Ordered {
+		return r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
+	}
+	at, again := r.attempts.begin(time.Now(), r.lease)
+	in.ReceiveRequestAttemptId = &at.id
+	out, err := r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
+	switch {
+	case err == nil:
+	case again && !driver.ClassOf(classify(err)).Passing(): // it is good no more: something of it was settled
+		return r.poll(ctx, in)
+	case driver.ClassOf(classify(err)) == driver.Transient:
+		r.attempts.failed(at)
+	}
+	return out, err
+}
+
+// finish deletes what is finished already and what the filter refuses. What cannot be deleted comes again, and is
+// refused again.
 func (r *receiver) finish(refused []*message) error {
 	if len(refused) == 0 {
 		return nil
@@ -130,7 +153,7 @@ func (r *receiver) finish(refused []*message) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pollSlack)
 	defer cancel()
 	if err := r.delete(ctx, refused); err != nil {
-		return fmt.Errorf("delete what the filter refuses: %w", err)
+		return fmt.Errorf("delete what is finished, or refused by the filter: %w", err)
 	}
 	return nil
 }
