@@ -38,7 +38,7 @@ type receiver struct {
 
 	finished ledger
 	attempts attempts
-	closed atomic.Bool
+	closed   atomic.Bool
 
 	unwatch func() // ends the subscription's checks; nil: there are none
 }

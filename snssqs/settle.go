@@ -31,6 +31,9 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	if len(reject) > 0 {
 		finish = append(finish, r.bury(ctx, batch, reject, errs)...)
 	}
+	for _, i := range finish { // before the delete: whatever becomes of that, the work is done
+		r.finished.note(deref(batch[i].Handle.Ref.(*message).MessageId))
+	}
 	handles := func(which []int) []*message {
 		ms := make([]*message, len(which))
 		for k, i := range which {

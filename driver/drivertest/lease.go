@@ -13,6 +13,7 @@ func leaseCases() []testCase {
 		{name: "lease/told", shows: "LeaseEnds is never later than the truth", run: leaseTold, needs: leases},
 		{name: "lease/extend", shows: "an extended lease holds", run: leaseExtend, needs: leases},
 		{name: "lease/superseded", shows: "a settle under a lost lease does not finish the new holder's work", run: leaseSuperseded, needs: leases},
+		{name: "lease/finished", shows: "a redelivery of work that this receiver has finished is finished unseen", run: leaseFinished, needs: leases},
 	}
 }
 
@@ -63,12 +64,25 @@ func leaseExtend(k *kit) {
 
 func leaseSuperseded(k *kit) {
 	e := k.queue("superseded", false)
+	other := &end{k: k, ch: e.ch, recv: k.receiver(e.ch, driver.Filter{})}
 	e.put(bodies("a")...)
 	old := e.get(1)[0]
 	e.settle(driver.Release, old)
-	held := e.get(1)[0]
+	held := other.get(1)[0]
 	// Services differ in whether they tell; either way the new holder's lease must stand.
 	_ = e.recv.Settle(k.ctx, []driver.Settlement{{Handle: old.Handle}})
-	e.settle(driver.Release, held)
-	e.sameSet(e.get(1), "a")
+	other.settle(driver.Release, held)
+	other.sameSet(other.get(1), "a")
+}
+
+func leaseFinished(k *kit) {
+	e := k.queue("finished", false)
+	other := &end{k: k, ch: e.ch, recv: k.receiver(e.ch, driver.Filter{})}
+	e.put(bodies("a")...)
+	old := e.get(1)[0]
+	e.settle(driver.Release, old)
+	other.settle(driver.Release, other.get(1)[0])
+	_ = e.recv.Settle(k.ctx, []driver.Settlement{{Handle: old.Handle}}) // late: finishes nothing at the service
+	e.nothing(wait)
+	other.nothing(k.h.lease() + wait)
 }

@@ -15,7 +15,7 @@ func settleCases() []testCase {
 			needs: need("retries kept by the service", func(h *Harness) bool { return h.Can.Retries })},
 		{name: "settle/mixed", shows: "one call may hold verdicts of every kind", run: settleMixed,
 			needs: need("leases", func(h *Harness) bool { return h.Can.Leases })},
-		{name: "settle/partial", shows: "a batch answers for each entry, and the others are settled", run: settlePartial,
+		{name: "settle/partial", shows: "a batch answers for each entry, the others are settled, and the failed one can be repeated", run: settlePartial,
 			needs: need("Faults.FailEntry and leases", func(h *Harness) bool { return h.Faults.FailEntry != nil && h.Can.Leases })},
 		{name: "settle/throttled", shows: "a refused call can be repeated", run: settleThrottled,
 			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
@@ -96,7 +96,10 @@ func settlePartial(k *kit) {
 	if !driver.ClassOf(failed).Passing() {
 		k.Errorf("the entry's error %v is of class %s, want one worth repeating", failed, driver.ClassOf(failed))
 	}
-	e.sameSet(e.upTo(3, k.h.lease()+wait), string(ds[2].Body))
+	if err := e.recv.Settle(k.ctx, ss[2:]); err != nil {
+		k.Fatalf("the entry could not be settled again: %v", err)
+	}
+	e.nothing(k.h.lease() + wait)
 }
 
 func settleThrottled(k *kit) {
