@@ -1,0 +1,45 @@
+package snssqs
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/godwitmq/godwit/driver"
+)
+
+func TestAnswersMentionEveryEntry(t *testing.T) {
+	id := func(s string) *string { return &s }
+	a := newAnswers("send", 4)
+	for _, s := range []string{"0", "7", "-1", "01", "x", ""} { // of these, one is ours
+		a.successful(id(s))
+	}
+	a.successful(nil)
+	a.failedAll([]types.BatchResultErrorEntry{
+		{Id: id("1"), Code: id("InvalidMessageContents"), SenderFault: true}, {Id: id("2"), Code: id("InternalError")}, {Id: id("9"), Code: id("x")},
+	})
+	var batch *driver.BatchError
+	if !errors.As(a.err(), &batch) || len(batch.Errs) != 3 {
+		t.Fatalf("the answer is %v, want three failures", a.err())
+	}
+	for i, want := range map[int]driver.Class{1: driver.Permanent, 2: driver.Transient, 3: driver.Transient} {
+		if got := driver.ClassOf(batch.Errs[i]); batch.Errs[i] == nil || got != want {
+			t.Errorf("entry %d: %v, of class %s, want %s", i, batch.Errs[i], got, want)
+		}
+	}
+}
+
+func TestAnswersThatAreGood(t *testing.T) {
+	a := newAnswers("send", 2)
+	a.successful(entryID(1))
+	a.successful(entryID(0))
+	if err := a.err(); err != nil {
+		t.Error(err)
+	}
+	both := newAnswers("send", 1)
+	both.successful(entryID(0))
+	both.failed(entryID(0), errors.New("no"))
+	if both.err() == nil {
+		t.Error("an entry that is named in both lists counts as sent")
+	}
+}
