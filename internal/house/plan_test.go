@@ -52,4 +52,7 @@ var plan = []room{
 
 // statics are the package-level variables that are allowed although they could change, each with its reason.
 // Sentinel errors, tables that have their value from the start and compile-time assertions need no entry.
-var statics = map[string]string{}
+var statics = map[string]string{
+	"..JSON": "a codec without state, spelled as a value because it is passed like one",
+	"..Raw":  "a codec without state, spelled as a value because it is passed like one",
+}
