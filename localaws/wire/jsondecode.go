@@ -143,7 +143,11 @@ func (d *jsonDecoder) members(path *place, one func(key []byte) *Error) *Error {
 
 func (d *jsonDecoder) list(s *shape, v reflect.Value, path *place, depth int) *Error {
 	d.at++
-	v.Set(reflect.MakeSlice(s.typ, 0, 1))
+	room := 1
+	if s.elem.kind == structKind {
+		room = 10 // a batch is never longer, and growing copies its entries
+	}
+	v.Set(reflect.MakeSlice(s.typ, 0, room))
 	for n := 0; ; n++ {
 		if d.skipSpace(); d.at == len(d.data) {
 			return d.malformed("an element or the end of " + path.String())
