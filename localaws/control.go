@@ -164,5 +164,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) error {
 		return wire.ErrDrop
 	case <-ctx.Done():
 		return errors.Join(wire.ErrDrop, ctx.Err())
+	case <-s.ended:
+		return wire.ErrDrop
 	}
 }

@@ -46,12 +46,13 @@ type Server struct {
 
 	mu        sync.Mutex
 	closed    bool
+	ended     chan struct{} // closed by Close
 	listeners []*listener
 }
 
 // New returns a server, ready. nil options are the defaults.
 func New(o *Options) (*Server, error) {
-	s := &Server{clock: clock.New()}
+	s := &Server{clock: clock.New(), ended: make(chan struct{})}
 	if o != nil {
 		s.opts = *o
 	}
@@ -134,7 +135,10 @@ func (s *Server) Handler() http.Handler {
 // but none waits.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.ended)
+	}
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()

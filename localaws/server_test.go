@@ -178,6 +178,29 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 	})
 }
 
+func TestCloseEndsACallThatAControlDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		url := f.create("orders", nil)
+		f.server.Control("sqs.SendMessage", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: time.Hour}
+		})
+		done := make(chan error)
+		go func() {
+			_, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("x")})
+			done <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		if err := f.server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err == nil || time.Since(began) != 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 func TestFailEntries(t *testing.T) {
 	f := newFixture(t, nil)
 	url := f.create("orders", nil)
