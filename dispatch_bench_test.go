@@ -21,7 +21,9 @@ type stub struct {
 	given  atomic.Int64
 }
 
-func (s *stub) Sender(context.Context, driver.Channel) (driver.Sender, error) { return nil, driver.ErrClosed }
+func (s *stub) Sender(context.Context, driver.Channel) (driver.Sender, error) {
+	return nil, driver.ErrClosed
+}
 func (s *stub) Receiver(context.Context, driver.Channel, driver.ReceiverOptions) (driver.Receiver, error) {
 	return s, nil
 }

@@ -1,5 +1,7 @@
 package godwit
 
+import "slices"
+
 import "github.com/godwitmq/godwit/driver"
 
 // Filter selects what a consumer of an exchange receives, by routing key. Exact and Prefix are alternatives of each
@@ -21,10 +23,8 @@ func (f Filter) check(ch driver.Channel) error {
 		return invalid("ConsumerOptions.Filter", f, "Exclude stands alone: it cannot be combined with Exact or Prefix")
 	}
 	for _, vs := range [][]string{f.Exact, f.Prefix, f.Exclude} {
-		for _, v := range vs {
-			if v == "" {
-				return invalid("ConsumerOptions.Filter", f, "an empty value matches no routing key")
-			}
+		if slices.Contains(vs, "") {
+			return invalid("ConsumerOptions.Filter", f, "an empty value matches no routing key")
 		}
 	}
 	return nil

@@ -97,13 +97,6 @@ func (p *places) settled(size int64) {
 	p.bytes.release(size)
 }
 
-// busy is how many deliveries and polls hold places.
-func (p *places) busy() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.taken
-}
-
 func (p *places) nudge() {
 	select {
 	case p.wake <- struct{}{}:

@@ -60,13 +60,19 @@ func TestIterating(t *testing.T) {
 func TestLeavingTheLoopGivesBackWhatWasPrefetched(t *testing.T) {
 	leave := map[string]func(w *world, c *godwit.Consumer){
 		"break": func(w *world, c *godwit.Consumer) {
-			for range c.Deliveries(w.Context()) {
+			for _, err := range c.Deliveries(w.Context()) {
+				if err != nil {
+					w.Error(err)
+				}
 				break
 			}
 		},
 		"panic": func(w *world, c *godwit.Consumer) {
 			defer func() { _ = recover() }()
-			for range c.Deliveries(w.Context()) {
+			for _, err := range c.Deliveries(w.Context()) {
+				if err != nil {
+					w.Error(err)
+				}
 				panic("oops")
 			}
 		},
@@ -81,7 +87,10 @@ func TestLeavingTheLoopGivesBackWhatWasPrefetched(t *testing.T) {
 		"cancel": func(w *world, c *godwit.Consumer) {
 			ctx, cancel := context.WithCancel(w.Context())
 			defer cancel()
-			for range c.Deliveries(ctx) {
+			for _, err := range c.Deliveries(ctx) {
+				if err != nil {
+					w.Error(err)
+				}
 				cancel()
 			}
 		},
@@ -180,7 +189,10 @@ func TestNobodyClosesTheConsumer(t *testing.T) {
 		var warned atomic.Bool
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unclosed: func() { warned.Store(true) }}})
 		w.send(w.producer("orders", nil), many(5, "x")...)
-		for range c.Deliveries(w.Context()) {
+		for _, err := range c.Deliveries(w.Context()) {
+			if err != nil {
+				w.Error(err)
+			}
 			break
 		}
 		time.Sleep(time.Minute)

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -82,10 +83,5 @@ func (m *machine) now() (State, time.Time) {
 }
 
 func follows(from, to State) bool {
-	for _, s := range transitions[from] {
-		if s == to {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(transitions[from], to)
 }

@@ -204,7 +204,7 @@ func goroutine() string {
 // given up are looked at.
 func (w *worker) stack() []byte {
 	buf := make([]byte, 1<<20)
-	for _, one := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+	for one := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
 		if bytes.HasPrefix(one, []byte(w.goid)) {
 			return bytes.Clone(one)
 		}
