@@ -30,7 +30,7 @@ func Restore(metas ...Meta) Middleware {
 		return func(ctx context.Context, d *Delivery) error {
 			for _, meta := range metas {
 				if d.Headers.has(meta.Header) {
-					ctx := meta.Into(ctx, d.Headers.Value(meta.Header))
+					ctx = meta.Into(ctx, d.Headers.Value(meta.Header)) //nolint:fatcontext // one step for each meta, and these are few
 				}
 			}
 			return next(ctx, d)
