@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,7 +43,11 @@ type world struct {
 	http     *http.Client
 	keys     aws.CredentialsProvider
 	prefix   string
+	others   sync.WaitGroup // what beside started
 }
+
+// beside runs f at the same time as the case, which does not end before it.
+func (w *world) beside(f func()) { w.others.Go(f) }
 
 // run runs one case as a subtest.
 func run(t *testing.T, name string, f func(w *world)) {
@@ -59,7 +64,9 @@ func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
 			if o != nil {
 				t.Skip("needs a server with options")
 			}
-			f(newWorld(t, *endpoint, http.DefaultTransport, nil))
+			w := newWorld(t, *endpoint, http.DefaultTransport, nil)
+			defer w.others.Wait()
+			f(w)
 			return
 		}
 		synctest.Test(t, func(t *testing.T) {
@@ -69,7 +76,9 @@ func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
 			}
 			defer server.Close()
 			watchCoverage(server)
-			f(newWorld(t, "http://localaws", server.Transport(), server))
+			w := newWorld(t, "http://localaws", server.Transport(), server)
+			defer w.others.Wait()
+			f(w)
 		})
 	})
 }

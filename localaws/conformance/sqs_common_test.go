@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,7 @@ func (w *world) queue(name string, attributes attrs) *string {
 	url := must(w.sqs.CreateQueue(w.ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes}))(w).QueueUrl
 	w.Cleanup(func() {
 		if w.local == nil {
-			_, _ = w.sqs.DeleteQueue(w.ctx, &sqs.DeleteQueueInput{QueueUrl: url})
+			_, _ = w.sqs.DeleteQueue(context.WithoutCancel(w.ctx), &sqs.DeleteQueueInput{QueueUrl: url})
 		}
 	})
 	return url

@@ -181,10 +181,10 @@ func TestSQSLongPoll(t *testing.T) {
 			before(w, url)
 			began := time.Now()
 			if during != nil {
-				go func() {
+				w.beside(func() {
 					time.Sleep(at)
 					during(w, url)
-				}()
+				})
 			}
 			got := w.receive(url, waiting(20))
 			took := time.Since(began)
@@ -227,7 +227,7 @@ func TestSQSLongPoll(t *testing.T) {
 		w.send(url, "x")
 		w.one(url, hidden(3))
 		began := time.Now()
-		go w.nothing(url, waiting(10)) // whoever receives there next moves it
+		w.beside(func() { w.nothing(url, waiting(10)) }) // whoever receives there next moves it
 		if m := w.one(dlq, waiting(20)); *m.Body != "x" {
 			w.Error("another message")
 		}
@@ -259,7 +259,10 @@ func TestSQSLongPoll(t *testing.T) {
 		}()
 		w.pass(time.Second)
 		next := make(chan []types.Message)
-		go func() { next <- w.receive(url, waiting(20)) }()
+		w.beside(func() {
+			defer close(next)
+			next <- w.receive(url, waiting(20))
+		})
 		w.pass(time.Second)
 		cancel()
 		if err := <-gone; err == nil {
@@ -274,7 +277,11 @@ func TestSQSLongPoll(t *testing.T) {
 		url := w.queue("q", nil)
 		got := make(chan int)
 		for range 5 {
-			go func() { got <- len(w.receive(url, waiting(10), upTo(1))) }()
+			w.beside(func() {
+				n := 0
+				defer func() { got <- n }()
+				n = len(w.receive(url, waiting(10), upTo(1)))
+			})
 		}
 		w.pass(time.Second)
 		for range 3 {
