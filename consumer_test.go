@@ -237,7 +237,7 @@ func TestFatalStopsTheConsumerAndKeepsTheMessage(t *testing.T) {
 		c := w.consumer("orders", nil)
 		w.send(w.producer("orders", nil), body("x"))
 		report, err := c.Run(w.Context(), func(context.Context, *godwit.Delivery) error { return godwit.Fatal(boom) })
-		if !errors.Is(err, boom) || report.GivenBack != 1 {
+		if !errors.Is(err, boom) || report.GivenBack < 1 { // a poll that was open may bring it once more
 			t.Errorf("run returned %v, report %+v", err, report)
 		}
 		w.visible("orders", 1)

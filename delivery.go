@@ -42,6 +42,7 @@ type Delivery struct {
 	lost   atomic.Bool            // the lease; set once
 	choice atomic.Pointer[choice] // of the handler, before it returned
 	kept   atomic.Bool            // by the caller of an iterator
+	told   atomic.Bool            // its verdict has left for the service
 
 	lane     uint64    // hash of its lane's key; 0: no lane
 	laneNext *Delivery // guarded by source.mu

@@ -363,6 +363,8 @@ func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, er
 		case failed == nil:
 			d.lease.ends = ends
 			k.watch(d, ends.Add(-by/renewBefore))
+		case errors.Is(failed, driver.ErrLost) && d.told.Load():
+			// The verdict was faster than the renewal, which then found nothing: its own answer counts.
 		case errors.Is(failed, driver.ErrLost):
 			lost = append(lost, d)
 		default:

@@ -23,7 +23,7 @@ var locale = godwit.Meta{
 
 func TestMetasTravel(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Restore(locale)}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, Middleware: []godwit.Middleware{godwit.Restore(locale)}})
 		p := w.producer("orders", &godwit.ProducerOptions{Middleware: []godwit.SendMiddleware{godwit.Carry(locale)}})
 		ctx := context.WithValue(w.Context(), localeKey{}, "de")
 		if err := p.Send(ctx, godwit.Message{Body: []byte("with")}); err != nil {

@@ -39,6 +39,7 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 				s.settled(v, ErrLeaseLost)
 				return false
 			}
+			v.d.told.Store(true)
 			return true
 		},
 		Send: func(ctx context.Context, vs []verdict) error {

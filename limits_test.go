@@ -1,0 +1,211 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws"
+)
+
+func TestHeldBytesAreBounded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const size, budget = 10_000, 100_000
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 100, MaxBytes: budget})
+		p := w.producer("orders", nil)
+		for range 50 {
+			w.send(p, godwit.Message{Body: make([]byte, size)})
+		}
+		run := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(time.Minute); return nil })
+		for range 20 {
+			time.Sleep(10 * time.Second)
+			held := 0
+			for _, m := range w.messages("orders") {
+				if m.State.String() == "in flight" {
+					held++
+				}
+			}
+			if held*size > budget+10*size {
+				t.Errorf("%d bytes held, want at most %d and one receive", held*size, budget)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		if r := run.stop(); r.Handled != 50 {
+			t.Errorf("handled %d, report %+v", r.Handled, r)
+			for _, m := range w.messages("orders") {
+				t.Logf("%s %s", m.ID, m.State)
+			}
+		}
+	})
+}
+
+func TestGiveBacksAreNoAttempts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 2})
+		w.send(w.producer("orders", nil), body("x"))
+		var attempts []int
+		for d, err := range c.Deliveries(w.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			attempts = append(attempts, d.Attempt)
+			if len(attempts) < 6 {
+				_ = d.Release()
+				continue
+			}
+			if len(attempts) == 6 {
+				_ = d.Retry(time.Second)
+				continue
+			}
+			_ = d.Done()
+			break
+		}
+		w.close(c)
+		if want := []int{1, 1, 1, 1, 1, 1, 2}; !slices.Equal(attempts, want) {
+			t.Errorf("attempts %v, want %v", attempts, want)
+		}
+	})
+}
+
+func TestNobodyHoldsAMessageForLongerThanTheServiceAllows(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: time.Hour, ShutdownTimeout: time.Minute})
+		w.send(w.producer("orders", nil), body("x"))
+		for d, err := range c.Deliveries(w.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(11 * time.Hour)
+			if n := w.messages("orders"); n[0].State.String() != "in flight" {
+				t.Errorf("after eleven hours it is %s", n[0].State)
+			}
+			time.Sleep(2 * time.Hour)
+			if err := d.Done(); !errors.Is(err, godwit.ErrLeaseLost) {
+				t.Errorf("done after thirteen hours: %v", err)
+			}
+			break
+		}
+		if r, _ := c.Close(w.Context()); r.LeaseLost == 0 || r.Handled != 0 {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
+func TestTheWatchdogNoticesAPollThatStalls(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", nil)
+		var handled atomic.Int32
+		run := w.run(c, func(context.Context, *godwit.Delivery) error { handled.Add(1); return nil })
+		remove := w.server.Control("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: 24 * time.Hour}
+		})
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); len(h.Unhealthy) == 0 {
+			t.Errorf("polling hangs and health says %+v", h)
+		}
+		remove()
+		w.send(w.producer("orders", nil), body("x"))
+		time.Sleep(2 * time.Minute)
+		if h := c.Health(); len(h.Unhealthy) > 0 || handled.Load() != 1 {
+			t.Errorf("handled %d, health %+v", handled.Load(), h)
+		}
+		run.stop()
+	})
+}
+
+func TestDuplicatesOfAnOrderedChannel(t *testing.T) {
+	for _, high := range []bool{false, true} {
+		t.Run(fmt.Sprint("HighThroughput ", high), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, HighThroughput: high})
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+				same := func(key string) godwit.Message { return godwit.Message{Body: []byte("pay"), OrderKey: key} }
+				w.send(p, same("ada"), same("ada"), same("bob"))
+				time.Sleep(6 * time.Minute)
+				w.send(p, same("ada"))
+				var n diary
+				run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { n.note(d); return nil })
+				time.Sleep(time.Minute)
+				run.stop()
+				if want := map[bool]int{false: 2, true: 3}[high]; len(n.all()) != want {
+					t.Errorf("delivered %d times, want %d", len(n.all()), want)
+				}
+			})
+		})
+	}
+}
+
+func TestDelays(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, Delay: 10 * time.Minute})
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
+				var n diary
+				run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { n.note(d); return nil })
+				begun := time.Now()
+				w.send(p, body("by the channel's delay"))
+				err := p.Send(w.Context(), godwit.Message{Body: []byte("by its own"), Delay: time.Minute})
+				if ordered != (err != nil) {
+					t.Errorf("a delay of a single message: %v", err)
+				}
+				time.Sleep(15 * time.Minute)
+				run.stop()
+				want := []time.Duration{10 * time.Minute}
+				if !ordered {
+					want = []time.Duration{time.Minute, 10 * time.Minute}
+				}
+				if len(n.when) != len(want) {
+					t.Fatalf("handled %q", n.all())
+				}
+				for i := range want {
+					if got := n.when[i].Sub(begun); got < want[i] || got > want[i]+time.Second {
+						t.Errorf("%s came after %v, want %v", n.bodies[i], got, want[i])
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestFanOutWithFilters(t *testing.T) {
+	inWorld(t, func(w *world) {
+		consumers := map[string]godwit.Filter{
+			"wishlist_events.audit_log": {},
+			"wishlist_events.mobile":    {Prefix: []string{"MOBILE."}},
+			"wishlist_events.apple":     {Exact: []string{"MOBILE.APPLE"}},
+			"wishlist_events.others":    {Exclude: []string{"MOBILE.APPLE"}},
+		}
+		notes := map[string]*diary{}
+		var runs []*running
+		for name, filter := range consumers {
+			n := &diary{}
+			notes[name] = n
+			c := w.consumer(name, &godwit.ConsumerOptions{Ordered: true, Filter: filter})
+			runs = append(runs, w.run(c, func(_ context.Context, d *godwit.Delivery) error { n.note(d); return nil }))
+		}
+		p := w.producer("wishlist_events.*", &godwit.ProducerOptions{Ordered: true})
+		for _, key := range []string{"MOBILE.APPLE", "MOBILE.NOKIA", "BOOK", ""} {
+			w.send(p, godwit.Message{Body: []byte("=" + key), RoutingKey: key})
+		}
+		time.Sleep(time.Minute)
+		for _, r := range runs {
+			r.stop()
+		}
+		for name, want := range map[string][]string{
+			"wishlist_events.audit_log": {"=MOBILE.APPLE", "=MOBILE.NOKIA", "=BOOK", "="},
+			"wishlist_events.mobile":    {"=MOBILE.APPLE", "=MOBILE.NOKIA"},
+			"wishlist_events.apple":     {"=MOBILE.APPLE"},
+			"wishlist_events.others":    {"=MOBILE.NOKIA", "=BOOK", "="},
+		} {
+			if got := notes[name].all(); !slices.Equal(got, want) {
+				t.Errorf("%s got %q, want %q", name, got, want)
+			}
+		}
+	})
+}
