@@ -15,8 +15,8 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
 )
 
-// defaultFor is how long a demonstration sends when it was told neither a time nor a number.
-const defaultFor = 10 * time.Second
+// defaultFor is how long a demonstration sends when it was told neither a time nor a number: long enough to watch.
+const defaultFor = 5 * time.Second
 
 // demoOptions are what `godwit demo` was asked for.
 type demoOptions struct {
@@ -30,10 +30,12 @@ func newDemo() *cobra.Command {
 	o := demoOptions{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Send, fail, retry and dead-letter orders on the embedded server, and count every one",
-		Long: "Sends orders on the embedded server and handles them. Some fail and are tried again, some can never succeed and\n" +
-			"become dead letters; at the end every order is accounted for by its number. Ctrl-C stops the sending; what was sent\n" +
-			"is still handled. The exit status is 1 when an order was lost.",
+		Short: "Send a wishlist to three consumers on the embedded server, and count every wish",
+		Long: "Sends wishes to the ordered exchange wishlist_events.* on the embedded server. Three consumers handle them: audit_log\n" +
+			"everything, mobile what begins with MOBILE., apple only MOBILE.APPLE. Some handlers fail and are tried again, some wishes\n" +
+			"can never be handled and become dead letters; at the end every wish is accounted for by its number, on every channel.\n" +
+			"Ctrl-C stops the sending; what was sent is still handled, and counted. A second Ctrl-C ends at once.\n" +
+			"The exit status is 1 when a wish was lost, or handled out of order.",
 		Example: "  godwit demo --for 10s\n" +
 			"  godwit demo --messages 200 --json | tail -n 1",
 		Args: noArgs,
@@ -45,9 +47,9 @@ func newDemo() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&o.sendFor, "for", 0, "send for that long, at an even pace (default 10s, unless --messages is given)")
-	f.IntVar(&o.messages, "messages", 0, "send that `number` of orders, as fast as they are accepted")
-	f.Uint64Var(&o.seed, "seed", 0, "the `number` that decides which orders fail; 0 draws one and prints it")
+	f.DurationVar(&o.sendFor, "for", 0, "send for that long, at an even pace (default 5s, unless --messages is given)")
+	f.IntVar(&o.messages, "messages", 0, "send that `number` of wishes, as fast as they are accepted")
+	f.Uint64Var(&o.seed, "seed", 0, "the `number` that decides what is wished for and which handlers fail; 0 draws one and prints it")
 	f.BoolVar(&o.json, "json", false, "after the table, end with one line of JSON")
 	return cmd
 }
@@ -85,8 +87,11 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 			return err
 		}
 	}
-	if report.Lost > 0 {
-		return errors.New("orders were lost")
+	switch {
+	case report.Lost > 0:
+		return errors.New("wishes were lost")
+	case report.OutOfOrder > 0:
+		return errors.New("wishes were handled out of order")
 	}
 	return nil
 }

@@ -3,5 +3,5 @@
 //
 // Its nouns: a subcommand is one file, and reads flags → options → run(ctx); options are checked as a whole before anything
 // starts. Results go to standard output, everything said on the way to standard error. Exit status: 0 done, 1 failed, 2 called
-// wrongly.
+// wrongly, 130 ended by a second interrupt.
 package main

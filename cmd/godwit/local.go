@@ -22,6 +22,7 @@ type localOptions struct {
 	addr    string
 	account string
 	region  string
+	seed    string // a file; "": nothing is created
 }
 
 func newLocal() *cobra.Command {
@@ -32,6 +33,10 @@ func newLocal() *cobra.Command {
 		Long: "Run an AWS on this machine, for unmodified clients.\n\n" +
 			"Prints the exports that point AWS clients at it, and runs until it is interrupted or terminated.\n" +
 			"Any access key and secret are accepted. Everything is kept in memory and gone when it stops.",
+		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n\n" +
+			"  seed.json:\n" +
+			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, {\"name\": \"orders-dlq\"}],\n" +
+			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": {\"RawMessageDelivery\": true}}]}]}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, err := o.server(cmd.ErrOrStderr())
@@ -45,6 +50,7 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 takes a free one")
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
+	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
 	return cmd
 }
 
@@ -66,6 +72,11 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	addr, err := server.Listen(o.addr)
 	if err != nil {
 		return fmt.Errorf("%w (--addr 127.0.0.1:0 takes a port that is free)", err)
+	}
+	if o.seed != "" {
+		if err := server.Plant(ctx, o.seed); err != nil {
+			return fmt.Errorf("--seed: %w", err)
+		}
 	}
 	if beyondLoopback(addr) {
 		fmt.Fprintf(errOut, "warning: listening on %s: whoever reaches this machine can read and change everything in it; there is no authentication\n", addr)

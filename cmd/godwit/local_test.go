@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,5 +96,52 @@ func TestEndpoint(t *testing.T) {
 		if got := beyondLoopback(addr); got != c.beyond {
 			t.Errorf("%s: beyond loopback %v, want %v", c.listens, got, c.beyond)
 		}
+	}
+}
+
+// A seed file is there before the exports are printed; a wrong one is a failure that names the file and the line, and
+// nothing is served.
+func TestLocalSeed(t *testing.T) {
+	seed := func(text string) string {
+		path := filepath.Join(t.TempDir(), "seed.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, printed := io.Pipe()
+	var errOut bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		status := run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--seed", seed(`{"queues": [{"name": "orders"}]}`)}, printed, &errOut)
+		printed.Close()
+		ended <- status
+	}()
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	endpoint := strings.TrimPrefix(lines.Text(), "export AWS_ENDPOINT_URL=")
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	answer, err := http.PostForm(endpoint, url.Values{"Action": {"GetQueueUrl"}, "Version": {"2012-11-05"}, "QueueName": {"orders"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("the seeded queue is not there: %s", answer.Status)
+	}
+	stop()
+	if status := <-ended; status != exitDone {
+		t.Errorf("status %d, want %d; errors: %s", status, exitDone, &errOut)
+	}
+
+	var said, complained bytes.Buffer
+	status := run(t.Context(), []string{"local", "--addr", "127.0.0.1:0", "--seed", seed("{\n\"queues\": [{\"nmae\": \"a\"}]}")}, &said, &complained)
+	if status != exitFailed || said.Len() > 0 {
+		t.Errorf("status %d, want %d; it printed %q", status, exitFailed, &said)
+	}
+	if want := `seed.json:2: queues[0]: unknown field "nmae"`; !strings.Contains(complained.String(), want) {
+		t.Errorf("errors %q, want one with %s", &complained, want)
 	}
 }

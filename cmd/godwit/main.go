@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/godwitmq/godwit"
 )
 
 // Exit statuses. They are part of what scripts rely on.
@@ -15,11 +15,16 @@ const (
 	exitUsage  = 2 // the command was called wrongly; nothing was started
 )
 
+// main lets the first signal ask for a clean end; a second one ends us at once.
 func main() {
-	// The first signal asks for a clean end; it also gives signals back their default, so that a second one ends us at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	status := exitDone
+	if code := godwit.Main(func(ctx context.Context) error {
+		status = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+		return nil // run has said what went wrong
+	}); code != exitDone {
+		os.Exit(code) // run has not returned: its status is not ours to read
+	}
+	os.Exit(status)
 }
 
 // run is the whole command without the process around it, so that tests can call it.

@@ -1,7 +1,9 @@
-// Package demo is the job that `godwit demo` shows: orders are sent and handled on the embedded server, some fail and are
-// tried again, some can never succeed and end as dead letters.
+// Package demo is the job that `godwit demo` shows: wishes are sent to one ordered exchange of the embedded server, three
+// consumers with different filters handle them, some handlers fail and are tried again, some wishes can never be handled
+// and end as dead letters.
 //
-// Its nouns: a fate is what awaits an order, drawn from the seed, so that two runs of one seed fail alike; the ledger
-// knows what became of each order, by its number and never by a count; a [Report] is the ledger's sum; progress shows the ledger
-// while it fills.
+// Its nouns: a wish is what is sent; a branch is one consumer's channel of the exchange, with its filter and its ledger; a
+// fate is what awaits a wish on a branch, drawn from the seed, so that two runs of one seed fail alike; a ledger knows what
+// became of each wish on its branch, by its number and never by a count; the tally counts requests by channel; a [Report]
+// is the sum of all; progress shows it while it grows.
 package demo

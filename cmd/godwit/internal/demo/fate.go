@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Of a hundred orders, this many can never be handled, fail twice, or fail once. With the consumer's three attempts the
+// Of a hundred wishes, this many can never be handled, fail twice, or fail once. With the consumer's three attempts the
 // last two succeed in the end.
 const (
 	hopelessPercent = 2
@@ -14,18 +14,18 @@ const (
 )
 
 var (
-	errNoCard = errors.New("the card is unknown")
-	errBusy   = errors.New("the warehouse is busy")
+	errNoUser = errors.New("the user has left")
+	errBusy   = errors.New("the shop is busy")
 )
 
-// fate is how often the handling of an order fails before it succeeds; hopeless means always.
+// fate is how often the handling of a wish fails before it succeeds; hopeless means always.
 type fate int
 
 const hopeless fate = -1
 
-// fateOf draws an order's fate from the seed and its number alone.
-func fateOf(seed uint64, number int) fate {
-	switch n := rand.New(rand.NewPCG(seed, uint64(number))).IntN(100); {
+// fateOf draws what awaits a wish on a branch from the seed and its number alone.
+func fateOf(seed uint64, branch, number int) fate {
+	switch n := rand.New(rand.NewPCG(seed+1+uint64(branch), uint64(number))).IntN(100); {
 	case n < hopelessPercent:
 		return hopeless
 	case n < hopelessPercent+twicePercent:
@@ -36,11 +36,11 @@ func fateOf(seed uint64, number int) fate {
 	return 0
 }
 
-// meet is what handling the order comes to, when it has failed that many times before.
+// meet is what handling the wish comes to, when it has failed that many times before.
 func (f fate) meet(failed int) error {
 	switch {
 	case f == hopeless:
-		return errNoCard
+		return errNoUser
 	case failed < int(f):
 		return errBusy
 	}

@@ -5,23 +5,29 @@ import (
 	"testing"
 )
 
-// The seed alone decides, and over many orders each fate comes about as often as it should.
+// The seed alone decides, over many wishes each fate comes about as often as it should, and two branches do not share them.
 func TestFates(t *testing.T) {
-	const orders = 100_000
+	const wishes = 100_000
 	const seed = 7
-	seen := map[fate]int{}
-	for n := range orders {
-		f := fateOf(seed, n)
-		if again := fateOf(seed, n); again != f {
-			t.Fatalf("seed %d, order %d: %d, then %d", seed, n, f, again)
+	seen, same := map[fate]int{}, 0
+	for n := range wishes {
+		f := fateOf(seed, 1, n)
+		if again := fateOf(seed, 1, n); again != f {
+			t.Fatalf("seed %d, wish %d: %d, then %d", seed, n, f, again)
 		}
 		seen[f]++
+		if f == hopeless && fateOf(seed, 2, n) == hopeless {
+			same++
+		}
 	}
 	for f, percent := range map[fate]int{hopeless: hopelessPercent, 2: twicePercent, 1: oncePercent, 0: 100 - hopelessPercent - twicePercent - oncePercent} {
-		want := orders * percent / 100
+		want := wishes * percent / 100
 		if got := seen[f]; got < want*9/10 || got > want*11/10 {
-			t.Errorf("seed %d: fate %d came %d times of %d, want about %d", seed, f, got, orders, want)
+			t.Errorf("seed %d: fate %d came %d times of %d, want about %d", seed, f, got, wishes, want)
 		}
+	}
+	if want := seen[hopeless] / 10; same > want {
+		t.Errorf("seed %d: %d of %d hopeless wishes are hopeless on both branches, want at most %d", seed, same, seen[hopeless], want)
 	}
 }
 
@@ -34,7 +40,7 @@ func TestFateMeets(t *testing.T) {
 		{0, 0, nil},
 		{1, 0, errBusy}, {1, 1, nil},
 		{2, 1, errBusy}, {2, 2, nil},
-		{hopeless, 0, errNoCard}, {hopeless, 100, errNoCard},
+		{hopeless, 0, errNoUser}, {hopeless, 100, errNoUser},
 	} {
 		if got := c.fate.meet(c.failed); !errors.Is(got, c.want) {
 			t.Errorf("fate %d after %d failures: %v, want %v", c.fate, c.failed, got, c.want)

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -11,67 +10,72 @@ import (
 )
 
 const (
-	concurrency = 16 // handlers at once
+	concurrency = 64 // handlers at once, on each branch
 
 	// The embedded server answers at once, so nobody has to wait for the usual backoff.
-	firstRetry   = 200 * time.Millisecond
+	firstRetry   = 50 * time.Millisecond
 	longestRetry = time.Second
 )
 
-// consumers makes one for the orders and one for their dead letters.
-func (j *job) consumers(ctx context.Context) (orders, deadLetters *godwit.Consumer, err error) {
-	orders, err = godwit.NewConsumer(ctx, j.backend, channel, &godwit.ConsumerOptions{
+// crew are the consumers of one branch: of its wishes, and of its dead letters.
+type crew struct {
+	*branch
+	seed                uint64
+	wishes, deadLetters *godwit.Consumer
+}
+
+func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
+	c := &crew{branch: b, seed: j.o.Seed}
+	var err error
+	c.wishes, err = godwit.NewConsumer(ctx, j.backend, b.channel(), &godwit.ConsumerOptions{
+		Ordered:     true,
+		Filter:      b.filter,
 		Concurrency: concurrency,
 		Backoff:     godwit.Exponential(firstRetry, longestRetry),
 		Hooks: godwit.Hooks{Retried: func(d *godwit.Delivery, _ time.Duration, _ error) {
-			if number, err := numberOf(d.Body); err == nil {
-				j.ledger.retried(number)
+			if w, err := readWish(d.Body); err == nil {
+				b.ledger.retried(w.Number)
 			}
 		}},
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	deadLetters, err = godwit.NewConsumer(ctx, j.backend, channel+"@dlq", &godwit.ConsumerOptions{NoDeadLetters: true})
-	return orders, deadLetters, err
+	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true})
+	return c, err
 }
 
-func (j *job) handleOrders(ctx context.Context, c *godwit.Consumer) error {
-	_, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
-		number, err := numberOf(d.Body)
-		if err != nil {
+func (c *crew) handleWishes(ctx context.Context) error {
+	_, err := c.wishes.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		w, err := readWish(d.Body)
+		switch {
+		case err != nil:
 			return godwit.Permanent(err)
+		case !c.wants(w.Item):
+			return godwit.Fatal(fmt.Errorf("the filter of %s let %s pass", d.Channel, w.Item))
 		}
-		err = fateOf(j.o.Seed, number).meet(j.ledger.failures(number))
+		err = fateOf(c.seed, c.index, w.Number).meet(c.ledger.failures(w.Number))
 		switch {
 		case err == nil:
-			j.ledger.handled(number)
-		case errors.Is(err, errNoCard):
-			j.ledger.failed(number)
+			c.ledger.handled(w)
+		case errors.Is(err, errNoUser):
+			c.ledger.failed(w.Number)
 			return godwit.Permanent(err)
 		default:
-			j.ledger.failed(number)
+			c.ledger.failed(w.Number)
 		}
 		return err
 	})
 	return err
 }
 
-func (j *job) countDead(ctx context.Context, c *godwit.Consumer) error {
-	_, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
-		number, err := numberOf(d.Body)
+func (c *crew) countDead(ctx context.Context) error {
+	_, err := c.deadLetters.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		w, err := readWish(d.Body)
 		if err == nil {
-			j.ledger.dead(number)
+			c.ledger.dead(w.Number)
 		}
 		return err
 	})
 	return err
-}
-
-func numberOf(body []byte) (int, error) {
-	var o order
-	if err := json.Unmarshal(body, &o); err != nil {
-		return 0, fmt.Errorf("not an order: %w", err)
-	}
-	return o.Number, nil
 }

@@ -3,18 +3,15 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
-
-// channel is where the orders go.
-const channel = "orders"
 
 // graceful is how long an interrupted job goes on to handle what it has sent.
 const graceful = 10 * time.Second
@@ -23,7 +20,7 @@ const graceful = 10 * time.Second
 type Options struct {
 	For      time.Duration // send for that long; 0: until Messages are sent
 	Messages int           // send that many; 0: until For is over
-	Seed     uint64        // decides which orders fail
+	Seed     uint64        // decides what is wished for, and which handlers fail
 	Progress io.Writer     // where progress is shown
 	Live     bool          // Progress is a terminal
 
@@ -32,11 +29,12 @@ type Options struct {
 
 // job is one run of the demonstration.
 type job struct {
-	o       Options
-	backend *local.Backend
-	ledger  *ledger
-	began   time.Time
-	before  int64 // requests of provisioning
+	o        Options
+	backend  *local.Backend
+	branches []*branch
+	accepted atomic.Int64 // wishes
+	tally    *tally
+	began    time.Time
 }
 
 // Run does the whole job and reports. When ctx ends it stops sending, handles what it has sent, and still reports.
@@ -47,48 +45,59 @@ func Run(ctx context.Context, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{o: *o, backend: backend, ledger: newLedger(), began: time.Now()}
+	j := &job{o: *o, backend: backend, branches: newBranches(), began: time.Now()}
 	report, err := j.run(ctx, work)
 	return report, errors.Join(err, backend.Close(work))
 }
 
 func (j *job) run(ctx, work context.Context) (*Report, error) {
-	producer, err := godwit.NewProducer(work, j.backend, channel, nil)
+	var crews []*crew
+	for _, b := range j.branches {
+		c, err := j.hire(work, b)
+		if err != nil {
+			return nil, err
+		}
+		crews = append(crews, c)
+	}
+	producer, err := godwit.NewProducer(work, j.backend, exchange+".*", &godwit.ProducerOptions{Ordered: true})
 	if err != nil {
 		return nil, err
 	}
-	orders, deadLetters, err := j.consumers(work)
-	if err != nil {
-		return nil, err
-	}
-	j.before = j.requests()
+	j.tally = countRequests(j.backend.Server())
 	if j.o.started != nil {
 		j.o.started(j)
 	}
-	// A consumer that fails ends the work of all, with its error as the cause.
-	working, end := context.WithCancelCause(work)
-	var crew sync.WaitGroup
-	crew.Go(func() { end(j.handleOrders(working, orders)) })
-	crew.Go(func() { end(j.countDead(working, deadLetters)) })
-	crew.Go(func() { (&progress{j.ledger, j.o.Progress, j.o.Live, j.began}).show(working) })
+	err = j.work(ctx, work, producer, crews)
+	if err := errors.Join(err, producer.Close(work)); err != nil {
+		return nil, err
+	}
+	return j.newReport()
+}
 
-	err = j.send(ctx, working, producer)
+// work sends and handles. A consumer that fails ends the work of all, with its error as the cause.
+func (j *job) work(ctx, work context.Context, producer *godwit.Producer, crews []*crew) error {
+	working, end := context.WithCancelCause(work)
+	var all sync.WaitGroup
+	for _, c := range crews {
+		all.Go(func() { end(c.handleWishes(working)) })
+		all.Go(func() { end(c.countDead(working)) })
+	}
+	all.Go(func() { (&progress{j.branches, j.accepted.Load, j.o.Progress, j.o.Live, j.began}).show(working) })
+
+	err := j.send(ctx, working, producer)
 	if err == nil {
 		j.finish(ctx, working)
 	}
 	end(nil)
-	crew.Wait()
+	all.Wait()
 	if cause := context.Cause(working); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	if err := errors.Join(err, producer.Close(work)); err != nil {
-		return nil, err
-	}
-	return j.report()
+	return err
 }
 
-// finish waits until nothing is left to receive. The dead letters come second: an order that dies is first copied, then
-// deleted. The handlers note an order before it is deleted, so what the ledger then still calls open is lost.
+// finish waits until nothing is left to receive. Dead letters come second: a wish that dies is first copied, then
+// deleted. The handlers note a wish before it is deleted, so what a ledger then still calls open is lost.
 func (j *job) finish(ctx, working context.Context) {
 	patience, giveUp := context.WithCancel(working)
 	var watch sync.WaitGroup
@@ -104,49 +113,12 @@ func (j *job) finish(ctx, working context.Context) {
 		case <-patience.Done():
 		}
 	})
-	for _, q := range j.queues() {
-		if q.Await(patience, func(s queue.Stats) bool { return s.Total() == 0 }) != nil {
-			break // patience has ended; what remains is counted as left
+	empty := func(s queue.Stats) bool { return s.Total() == 0 }
+	for _, b := range j.branches {
+		for _, q := range b.queues(j.backend.Server()) {
+			_ = q.Await(patience, empty) // fails when patience has ended: what remains is counted as left
 		}
 	}
 	giveUp()
 	watch.Wait()
-}
-
-// queues are the channel's on the embedded server, looked at from outside: its own, and its dead letters.
-func (j *job) queues() []*queue.Queue {
-	s := j.backend.Server().SQS()
-	return []*queue.Queue{s.Queue(channel).Model(), s.Queue(channel + "--dlq").Model()}
-}
-
-// report sums up, once nothing runs any more.
-func (j *job) report() (*Report, error) {
-	var waiting []int
-	for _, q := range j.queues() {
-		for _, m := range q.Messages() {
-			number, err := numberOf([]byte(m.Body))
-			if err != nil {
-				return nil, fmt.Errorf("reading message %s of the queue: %w", m.ID, err)
-			}
-			waiting = append(waiting, number)
-		}
-	}
-	c := j.ledger.counts()
-	left := j.ledger.openAmong(waiting)
-	requests := j.requests() - j.before
-	row := Channel{Name: channel, Sent: c.Sent, Handled: c.Handled, Retried: c.Retried, Dead: c.Dead, Lost: c.Open - left, Requests: requests}
-	return &Report{
-		Sent: row.Sent, Handled: row.Handled, Retried: row.Retried, Dead: row.Dead, Lost: row.Lost, Left: left, Twice: c.Twice,
-		Requests: requests, RequestsPerMessage: perMessage(requests, c.Sent),
-		Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Channels: []Channel{row},
-	}, nil
-}
-
-// requests are all that the server has answered. There is one channel, so all are the channel's.
-func (j *job) requests() int64 {
-	n := 0
-	for _, calls := range j.backend.Server().Calls() {
-		n += calls
-	}
-	return int64(n)
 }

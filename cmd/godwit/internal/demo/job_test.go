@@ -20,29 +20,52 @@ import (
 
 const testSeed = 7
 
-// sums are what a seed decides; requests and time depend on how goroutines met.
-type sums struct{ Sent, Handled, Retried, Dead, Lost, Left, Twice int }
-
-func sumsOf(r *Report) sums {
-	return sums{r.Sent, r.Handled, r.Retried, r.Dead, r.Lost, r.Left, r.Twice}
+// sums are what a seed decides, of the whole and of each channel; requests and time depend on how goroutines met.
+type sums struct {
+	Sent, Handled, Retried, Dead, Lost, Left, Twice, OutOfOrder int
+	Channels                                                    []Channel
 }
 
-// foretold is what becomes of orders 1 to n when nothing goes wrong, by their fates alone.
-func foretold(n int) sums {
-	s := sums{Sent: n}
-	for number := 1; number <= n; number++ {
-		switch f := fateOf(testSeed, number); f {
-		case hopeless:
-			s.Dead++
-		default:
-			s.Handled++
-			s.Retried += int(f)
-		}
+func sumsOf(r *Report) sums {
+	s := sums{r.Sent, r.Handled, r.Retried, r.Dead, r.Lost, r.Left, r.Twice, r.OutOfOrder, nil}
+	for _, c := range r.Channels {
+		c.Requests, c.RequestsPerMessage = 0, 0
+		s.Channels = append(s.Channels, c)
 	}
 	return s
 }
 
-func TestRunAccountsForEveryOrder(t *testing.T) {
+// foretold is what becomes of wishes 1 to n when nothing goes wrong, by filters and fates alone.
+func foretold(n int) sums {
+	s := sums{Sent: n, Handled: n}
+	dead := map[int]bool{}
+	for _, b := range newBranches() {
+		c := Channel{Name: b.channel()}
+		for number := 1; number <= n; number++ {
+			if !b.wants(wishOf(testSeed, number, "").Item) {
+				continue
+			}
+			c.Sent++
+			switch f := fateOf(testSeed, b.index, number); f {
+			case hopeless:
+				c.Dead++
+				dead[number] = true
+			default:
+				c.Handled++
+				c.Retried += int(f)
+			}
+		}
+		s.Retried += c.Retried
+		s.Channels = append(s.Channels, c)
+	}
+	s.Dead = len(dead)
+	s.Handled -= s.Dead
+	whole := Channel{Name: exchange + ".*", Sent: s.Sent, Handled: s.Handled, Retried: s.Retried, Dead: s.Dead}
+	s.Channels = append([]Channel{whole}, s.Channels...)
+	return s
+}
+
+func TestRunAccountsForEveryWish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 500
 		report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard})
@@ -52,43 +75,59 @@ func TestRunAccountsForEveryOrder(t *testing.T) {
 		if diff := cmp.Diff(foretold(n), sumsOf(report)); diff != "" {
 			t.Errorf("seed %d (-want +got):\n%s", testSeed, diff)
 		}
-		if report.Requests == 0 || report.RequestsPerMessage <= 0 {
-			t.Errorf("%d requests, %v a message: want more than none", report.Requests, report.RequestsPerMessage)
+		rest := report.Requests
+		for _, c := range report.Channels {
+			rest -= c.Requests
+			if c.Dead+c.Retried == 0 || c.RequestsPerMessage <= 0 || c.RequestsPerMessage > 2 {
+				t.Errorf("%+v: want some of everything, and a cost", c)
+			}
+		}
+		if rest != 0 {
+			t.Errorf("%d of %d requests belong to no channel", rest, report.Requests)
 		}
 	})
 }
 
-// Somebody receives and deletes one order behind the consumer's back: the count must tell.
+// Somebody receives and deletes one wish behind a consumer's back: the count must tell, on that channel and of the whole.
 func TestRunTellsALoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 100
-		var thief sync.WaitGroup
-		report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
-			q := j.queues()[0]
-			thief.Go(func() { steal(t, q) })
-			synctest.Wait() // the thief waits at the queue before anybody else does
-		}})
-		thief.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.Lost != 1 || report.Sent != n || report.Handled+report.Dead != n-1 {
-			t.Errorf("seed %d, one of %d orders stolen: %+v, want one lost and all others ended", testSeed, n, sumsOf(report))
-		}
-		var table strings.Builder
-		if err := report.WriteTable(&table); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(table.String(), "1 LOST") {
-			t.Errorf("the table does not say it:\n%s", &table)
-		}
-	})
+	for stolen, b := range newBranches() {
+		t.Run(b.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 100
+				var thief sync.WaitGroup
+				report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+					q := j.branches[stolen].queues(j.backend.Server())[0]
+					thief.Go(func() { steal(t, q) })
+					synctest.Wait() // the thief waits at the queue before anybody else does
+				}})
+				thief.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if report.Lost != 1 || report.Sent != n || report.Handled+report.Dead != n-1 {
+					t.Errorf("seed %d, one of %d wishes stolen: %+v, want one lost and all others ended", testSeed, n, sumsOf(report))
+				}
+				for i, c := range report.Channels[1:] {
+					if want := map[bool]int{true: 1}[i == stolen]; c.Lost != want {
+						t.Errorf("%s lost %d, want %d", c.Name, c.Lost, want)
+					}
+				}
+				var table strings.Builder
+				if err := report.WriteTable(&table); err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(table.String(), "1 LOST") {
+					t.Errorf("the table does not say it:\n%s", &table)
+				}
+			})
+		})
+	}
 }
 
 func steal(t *testing.T, q *queue.Queue) {
 	got, err := q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Minute, Visibility: time.Minute})
 	if err != nil || len(got) != 1 {
-		t.Errorf("the thief got %d orders: %v", len(got), err)
+		t.Errorf("the thief got %d wishes: %v", len(got), err)
 		return
 	}
 	if err := q.DeleteMessage(got[0].Handle); err != nil {
@@ -155,18 +194,27 @@ func TestRunInterruptedLeavesTheRest(t *testing.T) {
 // A send that is refused for good ends the run with its error, and leaves nothing running.
 func TestRunFailsWithTheSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := &wire.Error{Code: "AccessDenied", Message: "no", Status: 403}
+		refused := &wire.Error{Code: "AuthorizationError", Message: "no", Status: 403}
 		_, err := Run(t.Context(), &Options{Messages: 10, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
-			j.backend.Server().Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
-				if strings.HasPrefix(r.Action, "SendMessage") {
-					return localaws.Outcome{Err: refused}
-				}
-				return localaws.Outcome{}
+			j.backend.Server().Control("sns.PublishBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Err: refused}
 			})
 		}})
 		var denied *driver.Error
 		if !errors.As(err, &denied) || denied.Class != driver.Denied {
 			t.Errorf("error %v, want one of class %v", err, driver.Denied)
+		}
+	})
+}
+
+// A queue that gets what its filter refuses ends the run: the demonstration does not trust the service's filter.
+func TestRunFailsWithAFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := Run(t.Context(), &Options{Messages: 50, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+			j.branches[2].filter.Exact = []string{"MOBILE.NOKIA"} // what it looks for now; the subscription is as it was
+		}})
+		if err == nil || !strings.Contains(err.Error(), "let MOBILE.APPLE pass") {
+			t.Errorf("error %v, want one that names the key", err)
 		}
 	})
 }

@@ -2,14 +2,15 @@ package demo
 
 import "sync"
 
-// ledger knows what became of each order. Safe for concurrent use.
+// ledger knows what became of each wish on one branch. Safe for concurrent use.
 type ledger struct {
 	mu     sync.Mutex
-	orders map[int]*entry // by number
-	sum    counts         // always the sum over orders
+	wishes map[int]*entry // by number
+	last   map[string]int // the number handled last, by user
+	sum    counts         // always the sum over wishes, and what was out of order
 }
 
-// entry is one order's life. More than one thing can be true of it: at-least-once delivery may handle an order twice.
+// entry is one wish's life. More than one thing can be true of it: at-least-once delivery may handle a wish twice.
 type entry struct {
 	sent    bool
 	handled int
@@ -18,60 +19,57 @@ type entry struct {
 	dead    bool
 }
 
-// counts are the ledger's sums at one moment.
+// counts are a ledger's sums at one moment.
 type counts struct {
-	Sent    int // distinct orders that were accepted
-	Handled int // distinct orders that were handled
-	Twice   int // of those: handled more than once
-	Retried int // attempts that failed and were given another
-	Dead    int // distinct orders found among the dead letters
-	Open    int // sent, and neither handled nor dead
+	Sent       int // distinct wishes that were accepted and are wanted here
+	Handled    int // distinct wishes that were handled
+	Twice      int // of those: handled more than once
+	Retried    int // attempts that failed and were given another
+	Dead       int // distinct wishes found among the dead letters
+	Open       int // sent, and neither handled nor dead
+	OutOfOrder int // wishes handled after a later one of their user
 }
 
-func newLedger() *ledger { return &ledger{orders: map[int]*entry{}} }
+func newLedger() *ledger { return &ledger{wishes: map[int]*entry{}, last: map[string]int{}} }
 
 func (l *ledger) sent(number int)    { l.note(number, func(e *entry) { e.sent = true }) }
-func (l *ledger) handled(number int) { l.note(number, func(e *entry) { e.handled++ }) }
 func (l *ledger) failed(number int)  { l.note(number, func(e *entry) { e.failed++ }) }
 func (l *ledger) retried(number int) { l.note(number, func(e *entry) { e.retried++ }) }
 func (l *ledger) dead(number int)    { l.note(number, func(e *entry) { e.dead = true }) }
 
-// note changes one entry and keeps the sum right. An order may be handled before its sender has heard that it was accepted,
+func (l *ledger) handled(w wish) {
+	l.note(w.Number, func(e *entry) {
+		e.handled++
+		if w.Number < l.last[w.User] {
+			l.sum.OutOfOrder++
+		}
+		l.last[w.User] = w.Number
+	})
+}
+
+// note changes one entry and keeps the sum right. A wish may be handled before its sender has heard that it was accepted,
 // so whoever comes first makes the entry.
 func (l *ledger) note(number int, change func(*entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.orders[number]
+	e := l.wishes[number]
 	if e == nil {
 		e = &entry{}
-		l.orders[number] = e
+		l.wishes[number] = e
 	}
 	l.sum.add(e, -1)
 	change(e)
 	l.sum.add(e, 1)
 }
 
-// failures is how often the order has failed so far.
+// failures is how often the wish has failed so far.
 func (l *ledger) failures(number int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.orders[number]; e != nil {
+	if e := l.wishes[number]; e != nil {
 		return e.failed
 	}
 	return 0
-}
-
-// openAmong counts the distinct orders among numbers that were sent and have come to no end.
-func (l *ledger) openAmong(numbers []int) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	open := map[int]bool{}
-	for _, n := range numbers {
-		if e := l.orders[n]; e != nil && e.isOpen() {
-			open[n] = true
-		}
-	}
-	return len(open)
 }
 
 func (l *ledger) counts() counts {
@@ -79,6 +77,39 @@ func (l *ledger) counts() counts {
 	defer l.mu.Unlock()
 	return l.sum
 }
+
+// ends are the distinct wishes that were sent, each with what became of it, worst last: of what is open, what still
+// waits is left, and everything else is lost.
+func (l *ledger) ends(waiting map[int]bool) map[int]end {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ends := map[int]end{}
+	for number, e := range l.wishes {
+		switch {
+		case !e.sent:
+		case !e.isOpen() && e.handled > 0:
+			ends[number] = endHandled
+		case !e.isOpen():
+			ends[number] = endDead
+		case waiting[number]:
+			ends[number] = endLeft
+		default:
+			ends[number] = endLost
+		}
+	}
+	return ends
+}
+
+// end is what became of a wish that was sent. The worse ones are larger.
+type end int
+
+const (
+	endHandled end = iota
+	endDead
+	endLeft
+	endLost
+	endings // how many there are
+)
 
 func (e *entry) isOpen() bool { return e.sent && e.handled == 0 && !e.dead }
 

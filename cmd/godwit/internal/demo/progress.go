@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -13,12 +14,13 @@ const (
 	logEvery  = time.Second
 )
 
-// progress shows the ledger while it fills.
+// progress shows the ledgers while they fill.
 type progress struct {
-	ledger *ledger
-	out    io.Writer
-	live   bool // a terminal: one line, written over and over
-	began  time.Time
+	branches []*branch
+	sent     func() int64
+	out      io.Writer
+	live     bool // a terminal: one line, written over and over
+	began    time.Time
 }
 
 // show writes until ctx ends, then once more, so that the last line is the last state.
@@ -45,10 +47,17 @@ func (p *progress) show(ctx context.Context) {
 
 // write shows the present state. What a terminal cannot take is no reason to stop the work, so errors are not looked at.
 func (p *progress) write() {
-	c := p.ledger.counts()
-	line := fmt.Sprintf("%6.1fs  sent %d, handled %d, retried %d, open %d", time.Since(p.began).Seconds(), c.Sent, c.Handled, c.Retried, c.Open)
+	var handled strings.Builder
+	retried, open := 0, 0
+	for _, b := range p.branches {
+		c := b.ledger.counts()
+		fmt.Fprintf(&handled, " %s %d", b.name, c.Handled)
+		retried, open = retried+c.Retried, open+c.Open
+	}
+	line := fmt.Sprintf("%5.1fs  sent %d, handled%s, retried %d, open %d", time.Since(p.began).Seconds(), p.sent(), &handled, retried, open)
 	if p.live {
-		fmt.Fprintf(p.out, "\r\x1b[K%s", line) // back to the start of the line, and clear it
+		// Back to the start of the line, clear it, and let a narrow terminal cut what it cannot hold: a second line would stay.
+		fmt.Fprintf(p.out, "\r\x1b[K\x1b[?7l%s\x1b[?7h", line)
 		return
 	}
 	fmt.Fprintln(p.out, line)

@@ -15,9 +15,11 @@ func shown(t *testing.T, live bool, d time.Duration) string {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), d)
 		defer cancel()
-		p := &progress{ledger: newLedger(), out: &b, live: live, began: time.Now()}
-		p.ledger.sent(1)
-		time.AfterFunc(d/2+time.Millisecond, func() { p.ledger.retried(1); p.ledger.handled(1) })
+		all := newBranches()
+		p := &progress{branches: all, sent: func() int64 { return 1 }, out: &b, live: live, began: time.Now()}
+		all[0].ledger.sent(1)
+		all[1].ledger.sent(1)
+		time.AfterFunc(d/2+time.Millisecond, func() { all[1].ledger.retried(1); all[1].ledger.handled(ada(1)) })
 		p.show(ctx)
 	})
 	return b.String()
@@ -26,9 +28,9 @@ func shown(t *testing.T, live bool, d time.Duration) string {
 // In a log: a line a second, and the last state at the end.
 func TestProgressInALog(t *testing.T) {
 	want := "" +
-		"   1.0s  sent 1, handled 0, retried 0, open 1\n" +
-		"   2.0s  sent 1, handled 1, retried 1, open 0\n" +
-		"   2.5s  sent 1, handled 1, retried 1, open 0\n"
+		"  1.0s  sent 1, handled audit_log 0 mobile 0 apple 0, retried 0, open 2\n" +
+		"  2.0s  sent 1, handled audit_log 0 mobile 1 apple 0, retried 1, open 1\n" +
+		"  2.5s  sent 1, handled audit_log 0 mobile 1 apple 0, retried 1, open 1\n"
 	if diff := cmp.Diff(want, shown(t, false, 2500*time.Millisecond)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
@@ -37,9 +39,9 @@ func TestProgressInALog(t *testing.T) {
 // On a terminal: one line, rewritten ten times a second, and ended.
 func TestProgressOnATerminal(t *testing.T) {
 	want := "" +
-		"\r\x1b[K   0.1s  sent 1, handled 0, retried 0, open 1" +
-		"\r\x1b[K   0.2s  sent 1, handled 1, retried 1, open 0" +
-		"\r\x1b[K   0.2s  sent 1, handled 1, retried 1, open 0\n"
+		"\r\x1b[K\x1b[?7l  0.1s  sent 1, handled audit_log 0 mobile 0 apple 0, retried 0, open 2\x1b[?7h" +
+		"\r\x1b[K\x1b[?7l  0.2s  sent 1, handled audit_log 0 mobile 1 apple 0, retried 1, open 1\x1b[?7h" +
+		"\r\x1b[K\x1b[?7l  0.2s  sent 1, handled audit_log 0 mobile 1 apple 0, retried 1, open 1\x1b[?7h\n"
 	if diff := cmp.Diff(want, shown(t, true, 240*time.Millisecond)); diff != "" {
 		t.Errorf("terminal (-want +got):\n%s", diff)
 	}

@@ -9,14 +9,18 @@ import (
 )
 
 // Report is how a demonstration went. Its JSON form is the command's last line under --json; fields are only ever added.
+//
+// A wish goes to several channels and counts once: as handled when every channel that wants it has handled it, else by
+// the worst that happened to it. So Sent = Handled + Dead + Left + Lost.
 type Report struct {
-	Sent    int `json:"sent"`    // distinct orders accepted by the service
-	Handled int `json:"handled"` // distinct orders handled
-	Retried int `json:"retried"` // attempts that failed and were followed by another
-	Dead    int `json:"dead"`    // distinct orders found among the dead letters
-	Lost    int `json:"lost"`    // orders sent that are neither handled, nor dead, nor still waiting
-	Left    int `json:"left"`    // orders still waiting when an interrupted run ended
-	Twice   int `json:"twice"`   // orders handled more than once
+	Sent       int `json:"sent"`         // distinct wishes accepted by the service
+	Handled    int `json:"handled"`      // distinct wishes handled by every channel that wants them
+	Retried    int `json:"retried"`      // attempts that failed and were followed by another, on all channels
+	Dead       int `json:"dead"`         // distinct wishes found among the dead letters of a channel
+	Lost       int `json:"lost"`         // distinct wishes that are, on a channel, neither handled, nor dead, nor still waiting
+	Left       int `json:"left"`         // distinct wishes still waiting when an interrupted run ended
+	Twice      int `json:"twice"`        // wishes handled more than once, on all channels
+	OutOfOrder int `json:"out_of_order"` // wishes handled after a later one of the same user, on all channels
 
 	Requests           int64     `json:"requests"`
 	RequestsPerMessage float64   `json:"requests_per_message"`
@@ -25,15 +29,67 @@ type Report struct {
 	Channels           []Channel `json:"channels"`
 }
 
-// Channel is one line of the table.
+// Channel is one line of the table: the exchange, whose numbers are the report's and whose requests are those of sending;
+// then each consumer's channel, with what its filter lets pass, and the requests of receiving and settling.
 type Channel struct {
-	Name     string `json:"name"`
-	Sent     int    `json:"sent"`
-	Handled  int    `json:"handled"`
-	Retried  int    `json:"retried"`
-	Dead     int    `json:"dead"`
-	Lost     int    `json:"lost"`
-	Requests int64  `json:"requests"`
+	Name               string  `json:"name"`
+	Sent               int     `json:"sent"`
+	Handled            int     `json:"handled"`
+	Retried            int     `json:"retried"`
+	Dead               int     `json:"dead"`
+	Lost               int     `json:"lost"`
+	Requests           int64   `json:"requests"`
+	RequestsPerMessage float64 `json:"requests_per_message"`
+}
+
+// newReport sums up, once nothing runs any more.
+func (j *job) newReport() (*Report, error) {
+	r := &Report{Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Sent: int(j.accepted.Load()), Requests: j.tally.all()}
+	worst := map[int]end{}
+	var rows []Channel
+	for _, b := range j.branches {
+		waiting, err := j.waiting(b)
+		if err != nil {
+			return nil, err
+		}
+		var sums [endings]int
+		for number, e := range b.ledger.ends(waiting) {
+			sums[e]++
+			worst[number] = max(worst[number], e)
+		}
+		c := b.ledger.counts()
+		r.Retried, r.Twice, r.OutOfOrder = r.Retried+c.Retried, r.Twice+c.Twice, r.OutOfOrder+c.OutOfOrder
+		rows = append(rows, Channel{Name: b.channel(), Sent: c.Sent, Handled: c.Handled, Retried: c.Retried, Dead: c.Dead,
+			Lost: sums[endLost], Requests: j.tally.of(b.queue(), b.deadLetters())})
+	}
+	var sums [endings]int
+	for _, e := range worst {
+		sums[e]++
+	}
+	r.Handled, r.Dead, r.Left, r.Lost = sums[endHandled], sums[endDead], sums[endLeft], sums[endLost]
+	r.RequestsPerMessage = perMessage(r.Requests, r.Sent)
+	whole := Channel{Name: exchange + ".*", Sent: r.Sent, Handled: r.Handled, Retried: r.Retried, Dead: r.Dead, Lost: r.Lost, Requests: j.tally.of("")}
+	r.Channels = append([]Channel{whole}, rows...)
+	for i := range r.Channels {
+		c := &r.Channels[i]
+		c.RequestsPerMessage = perMessage(c.Requests, c.Sent)
+	}
+	return r, nil
+}
+
+// waiting are the numbers of the wishes that still lie in a branch's queues.
+func (j *job) waiting(b *branch) (map[int]bool, error) {
+	waiting := map[int]bool{}
+	for _, q := range b.queues(j.backend.Server()) {
+		for _, m := range q.Messages() {
+			w, err := readWish([]byte(m.Body))
+			if err != nil {
+				return nil, fmt.Errorf("reading message %s of %s: %w", m.ID, b.channel(), err)
+			}
+			waiting[w.Number] = true
+		}
+	}
+	return waiting, nil
 }
 
 // perMessage is the cost of a message in requests; 0 where nothing was sent.
@@ -49,27 +105,31 @@ func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "channel\tsent\thandled\tretried\tdead-lettered\tlost\trequests/message\t")
 	for _, c := range r.Channels {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", c.Name, c.Sent, c.Handled, c.Retried, c.Dead, c.Lost, perMessage(c.Requests, c.Sent))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", c.Name, c.Sent, c.Handled, c.Retried, c.Dead, c.Lost, c.RequestsPerMessage)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	took := time.Duration(r.Seconds * float64(time.Second)).Round(10 * time.Millisecond)
-	_, err := fmt.Fprintf(w, "\n%s, seed %d%s\n", took, r.Seed, r.remarks())
+	_, err := fmt.Fprintf(w, "\n%d wishes in %s, %.2f requests a wish in all, seed %d%s\n", r.Sent, took, r.RequestsPerMessage, r.Seed, r.remarks())
 	return err
 }
 
 // remarks are what is only said when there is something to say.
 func (r *Report) remarks() string {
 	s := ""
-	if r.Left > 0 {
-		s += fmt.Sprintf("; %d still waiting when it was stopped", r.Left)
-	}
-	if r.Twice > 0 {
-		s += fmt.Sprintf("; %d handled more than once (delivery is at least once)", r.Twice)
-	}
-	if r.Lost > 0 {
-		s += fmt.Sprintf("; %d LOST", r.Lost)
+	for _, one := range []struct {
+		n    int
+		text string
+	}{
+		{r.Left, "still waiting when it was stopped"},
+		{r.Twice, "handled more than once (delivery is at least once)"},
+		{r.OutOfOrder, "handled OUT OF ORDER"},
+		{r.Lost, "LOST"},
+	} {
+		if one.n > 0 {
+			s += fmt.Sprintf("; %d %s", one.n, one.text)
+		}
 	}
 	return s
 }

@@ -8,9 +8,12 @@ import (
 )
 
 var sample = Report{
-	Sent: 1200, Handled: 1176, Retried: 191, Dead: 23, Lost: 1, Left: 2, Twice: 3,
-	Requests: 612, RequestsPerMessage: 0.51, Seconds: 3.25, Seed: 42,
-	Channels: []Channel{{Name: "orders", Sent: 1200, Handled: 1176, Retried: 191, Dead: 23, Lost: 1, Requests: 612}},
+	Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Left: 2, Twice: 3, OutOfOrder: 4,
+	Requests: 1080, RequestsPerMessage: 0.9, Seconds: 3.25, Seed: 42,
+	Channels: []Channel{
+		{Name: "wishlist_events.*", Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Requests: 120, RequestsPerMessage: 0.1},
+		{Name: "wishlist_events.mobile", Sent: 600, Handled: 585, Retried: 98, Dead: 12, Lost: 1, Requests: 240, RequestsPerMessage: 0.4},
+	},
 }
 
 func TestWriteTable(t *testing.T) {
@@ -19,10 +22,12 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "" +
-		"  channel  sent  handled  retried  dead-lettered  lost  requests/message\n" +
-		"   orders  1200     1176      191             23     1              0.51\n" +
+		"                 channel  sent  handled  retried  dead-lettered  lost  requests/message\n" +
+		"       wishlist_events.*  1200     1174      291             23     1              0.10\n" +
+		"  wishlist_events.mobile   600      585       98             12     1              0.40\n" +
 		"\n" +
-		"3.25s, seed 42; 2 still waiting when it was stopped; 3 handled more than once (delivery is at least once); 1 LOST\n"
+		"1200 wishes in 3.25s, 0.90 requests a wish in all, seed 42; 2 still waiting when it was stopped; " +
+		"3 handled more than once (delivery is at least once); 4 handled OUT OF ORDER; 1 LOST\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
@@ -34,9 +39,10 @@ func TestWriteJSON(t *testing.T) {
 	if err := sample.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"sent":1200,"handled":1176,"retried":191,"dead":23,"lost":1,"left":2,"twice":3,` +
-		`"requests":612,"requests_per_message":0.51,"seconds":3.25,"seed":42,` +
-		`"channels":[{"name":"orders","sent":1200,"handled":1176,"retried":191,"dead":23,"lost":1,"requests":612}]}` + "\n"
+	want := `{"sent":1200,"handled":1174,"retried":291,"dead":23,"lost":1,"left":2,"twice":3,"out_of_order":4,` +
+		`"requests":1080,"requests_per_message":0.9,"seconds":3.25,"seed":42,"channels":[` +
+		`{"name":"wishlist_events.*","sent":1200,"handled":1174,"retried":291,"dead":23,"lost":1,"requests":120,"requests_per_message":0.1},` +
+		`{"name":"wishlist_events.mobile","sent":600,"handled":585,"retried":98,"dead":12,"lost":1,"requests":240,"requests_per_message":0.4}]}` + "\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}

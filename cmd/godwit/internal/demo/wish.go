@@ -1,0 +1,44 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/godwitmq/godwit"
+)
+
+// exchange is where the wishes go.
+const exchange = "wishlist_events"
+
+// wish is what is sent. Wishes of one user are in order.
+type wish struct {
+	Number int    `json:"number"`
+	User   string `json:"user"`
+	Item   string `json:"item"` // also its routing key
+}
+
+// items are what users wish for. They are chosen so that a filter which looks too briefly is found out: tablets of a maker
+// whose phones are wanted, and a key that begins like the phones' but for the dot.
+func items() []string {
+	return []string{"MOBILE.APPLE", "MOBILE.SAMSUNG", "MOBILE.FAIRPHONE", "TABLET.APPLE", "MOBILEHOME.HYMER", "BOOK.PAPERBACK"}
+}
+
+// wishOf makes a wish; the seed and its number decide for what.
+func wishOf(seed uint64, number int, user string) wish {
+	all := items()
+	return wish{Number: number, User: user, Item: all[rand.New(rand.NewPCG(seed, uint64(number))).IntN(len(all))]}
+}
+
+func (w wish) message() (godwit.Message, error) {
+	body, err := json.Marshal(w)
+	return godwit.Message{Body: body, ContentType: godwit.JSON.ContentType(), OrderKey: w.User, RoutingKey: w.Item}, err
+}
+
+func readWish(body []byte) (wish, error) {
+	var w wish
+	if err := json.Unmarshal(body, &w); err != nil {
+		return w, fmt.Errorf("not a wish: %w", err)
+	}
+	return w, nil
+}
