@@ -1,6 +1,9 @@
 package godwit
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // bus holds the runnable deliveries of all sessions that share one pool of workers: one queue each, from which workers
 // take in turn, so that a flooded channel cannot starve a quiet one. It has no length of its own: the sessions' places
@@ -10,14 +13,20 @@ type bus struct {
 	some     sync.Cond
 	sessions []*session
 	turn     int // whose turn it is in sessions
+	left     int // how often it may still be taken from before the turn goes on
 	n        int // deliveries on all queues
 	idle     int // workers waiting
 	closed   bool
 }
 
-// queue is a session's part of the bus; guarded by bus.mu.
+// queue is a session's part of the bus; guarded by bus.mu, but for the fields that do not change.
 type queue struct {
+	weight   int // deliveries taken in one turn; never changes
+	priority int // higher goes first; never changes
+	limit    int // handlers at once; 0: as many as there are workers; never changes
+
 	head, tail *Delivery
+	active     int  // taken and not yet vacated, where there is a limit
 	shut       bool // the session stops: nothing more is runnable
 }
 
@@ -25,6 +34,12 @@ func newBus() *bus {
 	b := &bus{}
 	b.some.L = &b.mu
 	return b
+}
+
+func (b *bus) join(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sessions = append(b.sessions, s)
 }
 
 // push makes a chain of n deliveries, linked by busNext from first to last, runnable. It says no when the session
@@ -50,27 +65,53 @@ func (b *bus) push(s *session, first, last *Delivery, n int) bool {
 	return true
 }
 
-// pop waits for a runnable delivery; nil once the bus is closed, or stop says so. stop may be nil; it is called with the
-// bus's lock held, and whoever makes it say something else calls wakeAll.
+// pop waits for a delivery whose turn it is; nil once the bus is closed, or stop says so. stop may be nil; it is called
+// with the bus's lock held, and whoever makes it say something else calls wakeAll.
 func (b *bus) pop(stop func() bool) *Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for stopped := stop != nil && stop(); stopped || b.n == 0; stopped = stop != nil && stop() {
-		if stopped || b.closed {
+	for stop == nil || !stop() {
+		if s := b.next(); s != nil {
+			return b.take(s)
+		}
+		if b.closed {
 			return nil
 		}
 		b.idle++
 		b.some.Wait()
 		b.idle--
 	}
-	for {
-		s := b.sessions[b.turn]
-		b.turn = (b.turn + 1) % len(b.sessions)
-		if d := s.queue.head; d != nil {
-			b.take(s)
-			return d
+	return nil
+}
+
+// next is the session to take from: of the highest priority that has something runnable and a handler to spare, in
+// turn. The caller holds b.mu.
+func (b *bus) next() *session {
+	if b.n == 0 {
+		return nil
+	}
+	best := -1
+	for i := range b.sessions {
+		at := (b.turn + i) % len(b.sessions)
+		q := &b.sessions[at].queue
+		if q.head == nil || q.limit > 0 && q.active >= q.limit {
+			continue
+		}
+		if best < 0 || q.priority > b.sessions[best].queue.priority {
+			best = at
 		}
 	}
+	if best < 0 {
+		return nil
+	}
+	s := b.sessions[best]
+	if best != b.turn || b.left <= 0 {
+		b.turn, b.left = best, s.queue.weight
+	}
+	if b.left--; b.left <= 0 {
+		b.turn = (b.turn + 1) % len(b.sessions)
+	}
+	return s
 }
 
 // take removes the head of a session's queue. The caller holds b.mu.
@@ -82,7 +123,29 @@ func (b *bus) take(s *session) *Delivery {
 	}
 	d.busNext = nil
 	b.n--
+	if s.queue.limit > 0 {
+		s.queue.active++
+		d.counted = true
+	}
 	return d
+}
+
+// vacate says that a delivery's handler takes up no worker any more, so that another of its session may run.
+func (b *bus) vacate(d *Delivery) {
+	q := &d.in.queue
+	if q.limit == 0 {
+		return
+	}
+	b.mu.Lock()
+	wake := d.counted && q.active == q.limit && q.head != nil
+	if d.counted {
+		d.counted = false
+		q.active--
+	}
+	b.mu.Unlock()
+	if wake {
+		b.some.Signal()
+	}
 }
 
 // shut ends a session's part: it takes nothing more, and what waits is returned, oldest first.
@@ -92,8 +155,15 @@ func (b *bus) shut(s *session) []*Delivery {
 	s.queue.shut = true
 	var heads []*Delivery
 	for s.queue.head != nil {
-		heads = append(heads, b.take(s))
+		d := b.take(s)
+		if d.counted {
+			d.counted = false
+			s.queue.active--
+		}
+		heads = append(heads, d)
 	}
+	b.sessions = slices.DeleteFunc(b.sessions, func(other *session) bool { return other == s })
+	b.turn, b.left = 0, 0
 	return heads
 }
 
@@ -105,10 +175,10 @@ func (b *bus) close() {
 	b.some.Broadcast()
 }
 
-// wakeAll makes every waiting pop look at its context again.
+// wakeAll makes every waiting pop ask its stop again.
 func (b *bus) wakeAll() {
 	b.mu.Lock()
-	b.mu.Unlock() //nolint:staticcheck // the empty section orders this after a pop that has looked and not yet waits
+	b.mu.Unlock() //nolint:staticcheck // the empty section orders this after a pop that has asked and not yet waits
 	b.some.Broadcast()
 }
 

@@ -47,6 +47,7 @@ type Delivery struct {
 	lane     uint64    // hash of its lane's key; 0: no lane
 	laneNext *Delivery // guarded by source.mu
 	busNext  *Delivery // guarded by bus.mu
+	counted  bool      // against its session's cap; guarded by bus.mu
 
 	// Guarded by keeper.mu.
 	lease   lease

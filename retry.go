@@ -28,7 +28,7 @@ func (s *session) hold(d *Delivery, after time.Duration) {
 	d.src.end()
 	s.count.retried.Add(1)
 	s.keeper.hold(d, time.Now().Add(after))
-	s.stopped()
+	s.stopped(d)
 	if s.polls.Err() != nil { // shutdown may have emptied the keeper just before
 		s.giveBackHeld()
 	}

@@ -2,9 +2,7 @@ package godwit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -13,38 +11,12 @@ import (
 // everything it held has been finished or given back, within ShutdownTimeout, with a report of what it did. The error
 // is nil after the end of ctx; else it says why the consumer stopped. A consumer runs once.
 func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
-	if h == nil {
-		return Report{}, invalid("handler", "nil", "Run needs a handler; to settle yourself, range over Deliveries")
-	}
-	if err := c.claim(); err != nil {
+	o := FleetOptions{Concurrency: c.o.Concurrency, MaxBytes: c.o.MaxBytes}
+	reports, err := runFleet(ctx, &o, []Assignment{c.With(h)})
+	if len(reports) == 0 {
 		return Report{}, err
 	}
-	begun := time.Now()
-	b := newBus()
-	p := &pool{bus: b}
-	s, err := c.begin(ctx, b, &budget{limit: c.o.MaxBytes}, p, h)
-	if err != nil {
-		c.state.to(Exiting)
-		c.state.to(Exited)
-		return Report{}, err
-	}
-	p.start(c.o.Concurrency)
-	polls := s.poll()
-	<-s.polls.Done()
-	stopped := s.shutdown(polls)
-	b.close()
-	p.wg.Wait()
-	s.halt(nil)
-
-	r := s.count.report()
-	r.Took = time.Since(begun)
-	s.observe(func() {
-		if f := c.o.Hooks.Shutdown; f != nil {
-			f(r)
-		}
-	})
-	c.state.to(Exited)
-	return r, errors.Join(s.fatal(), stopped)
+	return reports[0], err
 }
 
 // claim lets a consumer live once.

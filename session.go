@@ -49,12 +49,9 @@ type session struct {
 }
 
 // begin opens the receiver and starts everything of a session but its pollers and workers.
-func (c *Consumer) begin(ctx context.Context, b *bus, bytes *budget, p *pool, h Handler) (*session, error) {
-	s := &session{c: c, bus: b, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
+func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler) (*session, error) {
+	s := &session{c: c, bus: b, queue: q, handler: h, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
 		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice)}
-	if h != nil {
-		s.handler = wrap(h, c.o.Middleware)
-	}
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
 		Filter: c.o.Filter.driver(), Concurrency: c.o.Concurrency, Wait: max(c.o.WaitTime, 0),
 		Bytes: c.o.MaxBytes, Lease: c.o.Lease,
@@ -69,9 +66,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, bytes *budget, p *pool, h 
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
 	s.base = context.WithoutCancel(ctx)
 	s.polls, s.halt = context.WithCancelCause(ctx)
-	b.mu.Lock()
-	b.sessions = append(b.sessions, s)
-	b.mu.Unlock()
+	b.join(s)
 	c.mu.Lock()
 	c.session = s
 	c.mu.Unlock()
@@ -174,7 +169,8 @@ func (s *session) start(d *Delivery) bool {
 }
 
 // stopped takes back what start counted, once the delivery runs no more.
-func (s *session) stopped() {
+func (s *session) stopped(d *Delivery) {
+	s.bus.vacate(d)
 	if s.running.Add(-1) > 0 {
 		return
 	}
@@ -207,7 +203,7 @@ func (s *session) moveState() {
 func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 	switch {
 	case d.lost.Load():
-		s.stopped()
+		s.stopped(d)
 		s.disown(d)
 	case v.Action == Retry && s.holds(d, v.After):
 		s.hold(d, v.After)
@@ -249,7 +245,7 @@ func (s *session) settle(d *Delivery, st driver.Settlement, lane bool) {
 	if next != nil && !s.bus.push(s, next, next, 1) {
 		s.giveBackWaiting(next)
 	}
-	s.stopped()
+	s.stopped(d)
 }
 
 // giveBack returns a running delivery untouched, and behind it its lane, in order.

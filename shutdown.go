@@ -61,8 +61,7 @@ func (s *session) surrender() {
 			s.giveBack(d)
 		}
 		if d.worker != nil {
-			d.worker.replaced.Store(true)
-			d.worker.gone()
+			s.pool.replace(d.worker)
 			s.count.running.Add(1)
 		}
 	}

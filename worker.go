@@ -169,6 +169,7 @@ func (s *session) stuck(d *Delivery) {
 		return
 	}
 	s.pool.replace(d.worker)
+	s.bus.vacate(d)
 	if d.lane == 0 && d.claim() {
 		s.conclude(d, Verdict{Action: Reject}, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout})
 	}

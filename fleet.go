@@ -1,0 +1,172 @@
+package godwit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// defaultFleetConcurrency is the pool's size for each consumer, up to maxFleetConcurrency, unless one is given.
+const (
+	defaultFleetConcurrency = 10
+	maxFleetConcurrency     = 100_000
+)
+
+// FleetOptions say how consumers share one pool of workers. The zero value is good for most.
+type FleetOptions struct {
+	Concurrency int   // handlers at once, of all together; 0: 10 for each consumer
+	MaxBytes    int64 // of bodies that all of them hold; 0: 64 MiB
+	// Middleware is wrapped around every consumer's own; the first is outermost.
+	Middleware []Middleware
+	// StopTogether: when one consumer cannot go on, the others stop as well. Else they go on.
+	StopTogether bool
+}
+
+// Assignment is a consumer with its handler, as a fleet runs it. It is a value: its methods return changed copies.
+type Assignment struct {
+	consumer *Consumer
+	handler  Handler
+	weight   int
+	priority int
+}
+
+// With assigns a handler to the consumer, for [RunAll].
+func (c *Consumer) With(h Handler) Assignment { return Assignment{consumer: c, handler: h, weight: 1} }
+
+// Weight is how many deliveries of the channel are started in one turn, while others wait for theirs; 1 unless set.
+func (a Assignment) Weight(n int) Assignment {
+	a.weight = n
+	return a
+}
+
+// Priority is strict: while a channel of a higher one has something to do and a handler to spare, lower ones wait. 0
+// unless set.
+func (a Assignment) Priority(n int) Assignment {
+	a.priority = n
+	return a
+}
+
+// RunAll runs consumers over one pool of workers until ctx ends. Each has a fetcher and places of its own, and workers
+// take from them in turn, so that a flooded channel does not starve a quiet one; a consumer's Concurrency is its cap,
+// the fleet's is the pool. It returns when all of them have ended, with the errors of those that could not go on.
+func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
+	var opts FleetOptions
+	if o != nil {
+		opts = *o
+	}
+	setDefault(&opts.Concurrency, min(defaultFleetConcurrency*len(as), maxFleetConcurrency))
+	setDefault(&opts.MaxBytes, defaultMaxBytes)
+	if err := errors.Join(
+		within("FleetOptions.Concurrency", opts.Concurrency, 1, maxFleetConcurrency),
+		within("FleetOptions.MaxBytes", opts.MaxBytes, 1, 1<<40),
+	); err != nil {
+		return err
+	}
+	_, err := runFleet(ctx, &opts, as)
+	return err
+}
+
+// runFleet is RunAll with options that are complete; it reports in the order of the assignments.
+func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, error) {
+	if err := checkFleet(as); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	b := newBus()
+	p := &pool{bus: b}
+	bytes := &budget{limit: o.MaxBytes}
+	sessions := make([]*session, 0, len(as))
+	for _, a := range as {
+		s, err := a.begin(ctx, o, b, bytes, p)
+		if err != nil {
+			return nil, errors.Join(err, abort(sessions))
+		}
+		sessions = append(sessions, s)
+	}
+	p.start(o.Concurrency)
+	reports, errs := make([]Report, len(as)), make([]error, len(as))
+	var all sync.WaitGroup
+	for i, s := range sessions {
+		all.Go(func() {
+			reports[i], errs[i] = s.live()
+			if errs[i] != nil && o.StopTogether {
+				stop(errs[i])
+			}
+		})
+	}
+	all.Wait()
+	b.close()
+	p.wg.Wait()
+	return reports, errors.Join(errs...)
+}
+
+// checkFleet refuses what cannot run, and then claims every consumer, so that it runs only here.
+func checkFleet(as []Assignment) error {
+	if len(as) == 0 {
+		return invalid("assignments", "empty", "a fleet needs a consumer: RunAll(ctx, nil, consumer.With(handler))")
+	}
+	for i, a := range as {
+		switch {
+		case a.consumer == nil:
+			return invalid("assignment", i, "it has no consumer: make it with Consumer.With")
+		case a.handler == nil:
+			return invalid("handler of "+a.consumer.name, "nil", "to settle yourself, range over Deliveries")
+		case a.weight < 1:
+			return invalid("Assignment.Weight of "+a.consumer.name, a.weight, "it must be at least 1")
+		}
+		if slices.ContainsFunc(as[:i], func(b Assignment) bool { return b.consumer == a.consumer }) {
+			return invalid("assignment", i, a.consumer.name+" is there twice, as one consumer")
+		}
+	}
+	for _, a := range as {
+		if err := a.consumer.claim(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *budget, p *pool) (*session, error) {
+	c := a.consumer
+	q := queue{weight: a.weight, priority: a.priority}
+	if c.o.Concurrency < o.Concurrency {
+		q.limit = c.o.Concurrency
+	}
+	s, err := c.begin(ctx, b, q, bytes, p, wrap(a.handler, slices.Concat(o.Middleware, c.o.Middleware)))
+	if err != nil {
+		c.state.to(Exiting)
+		c.state.to(Exited)
+	}
+	return s, err
+}
+
+// live runs a session that has begun, until it is over.
+func (s *session) live() (Report, error) {
+	begun := time.Now()
+	polls := s.poll()
+	<-s.polls.Done()
+	stopped := s.shutdown(polls)
+	r := s.count.report()
+	r.Took = time.Since(begun)
+	s.observe(func() {
+		if f := s.c.o.Hooks.Shutdown; f != nil {
+			f(r)
+		}
+	})
+	s.c.state.to(Exited)
+	return r, errors.Join(s.fatal(), stopped)
+}
+
+// abort ends sessions that have begun and shall not live, since another of their fleet could not begin.
+func abort(sessions []*session) error {
+	var errs []error
+	for _, s := range sessions {
+		s.halt(ErrClosed)
+		errs = append(errs, s.shutdown(&pollers{s: s}))
+		s.c.state.to(Exited)
+	}
+	return errors.Join(errs...)
+}
