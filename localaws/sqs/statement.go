@@ -87,8 +87,20 @@ func (p *policy) allows(r request) bool {
 func (s *statement) matches(r request) bool {
 	return s.matchesPrincipal(r) &&
 		matchesWords(s.Action, s.NotAction, r.action, true) &&
-		matchesWords(s.Resource, s.NotResource, r.resource, false) &&
+		s.matchesResource(r) &&
 		s.holds(r)
+}
+
+// matchesResource compares with the queue's ARN and with its path, /ACCOUNT/NAME,
+// which is how queues were named in policies before there were ARNs and how
+// version 1 of the SDK for Ruby still writes them.
+func (s *statement) matchesResource(r request) bool {
+	parts := strings.SplitN(r.resource, ":", 6) // arn:aws:sqs:REGION:ACCOUNT:NAME
+	path := "/" + parts[4] + "/" + parts[5]
+	if len(s.NotResource) > 0 {
+		return matchesWords(nil, s.NotResource, r.resource, false) && matchesWords(nil, s.NotResource, path, false)
+	}
+	return matchesWords(s.Resource, nil, r.resource, false) || matchesWords(s.Resource, nil, path, false)
 }
 
 func (s *statement) matchesPrincipal(r request) bool {
