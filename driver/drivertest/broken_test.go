@@ -1,0 +1,224 @@
+package drivertest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/drivertest"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// breakage breaks a backend in one place; the kit's case of that name must see it.
+type breakage struct {
+	seen    string
+	receive func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error)
+	settle  func(r driver.Receiver, ctx context.Context, batch []driver.Settlement) error
+	extend  func(x driver.Extender, ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error)
+	send    func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error
+	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
+}
+
+func breakages() map[string]breakage {
+	as := func(from, to driver.Action) func(driver.Receiver, context.Context, []driver.Settlement) error {
+		return func(r driver.Receiver, ctx context.Context, batch []driver.Settlement) error {
+			batch = slices.Clone(batch)
+			for i := range batch {
+				if batch[i].Action == from {
+					batch[i].Action = to
+				}
+			}
+			return r.Settle(ctx, batch)
+		}
+	}
+	each := func(change func(d *driver.Delivery)) func(driver.Receiver, context.Context, int, []driver.Delivery) ([]driver.Delivery, error) {
+		return func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+			n := len(into)
+			ds, err := r.Receive(ctx, most, into)
+			for i := n; i < len(ds); i++ {
+				change(&ds[i])
+			}
+			return ds, err
+		}
+	}
+	return map[string]breakage{
+		"nothing is ever finished":   {seen: "settle/done", settle: as(driver.Done, driver.Release)},
+		"a release deletes":          {seen: "settle/release", settle: as(driver.Release, driver.Done)},
+		"a retry comes at once":      {seen: "settle/retry", settle: as(driver.Retry, driver.Release)},
+		"a reject deletes":           {seen: "reject/copied", settle: as(driver.Reject, driver.Done)},
+		"headers are forgotten":      {seen: "send/arrives", receive: each(func(d *driver.Delivery) { d.Header = nil })},
+		"keys are forgotten":         {seen: "order/keys", receive: each(func(d *driver.Delivery) { d.OrderKey = "" })},
+		"leases end later than said": {seen: "lease/told", receive: each(func(d *driver.Delivery) { d.LeaseEnds = d.LeaseEnds.Add(time.Minute) })},
+		"empty bodies become spaces": {seen: "send/anybytes", receive: each(func(d *driver.Delivery) {
+			if len(d.Body) == 0 {
+				d.Body = []byte(" ")
+			}
+		})},
+		"more than was asked for": {seen: "receive/most", receive: func(r driver.Receiver, ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery, error) {
+			return r.Receive(ctx, 10, into)
+		}},
+		"a cancelled poll is an error": {seen: "receive/cancel", receive: func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+			ds, err := r.Receive(ctx, most, into)
+			if err == nil {
+				err = ctx.Err()
+			}
+			return ds, err
+		}},
+		"renewals do nothing": {seen: "lease/extend", extend: func(_ driver.Extender, _ context.Context, _ []driver.Handle, by time.Duration) (time.Time, error) {
+			return time.Now().Add(by), nil
+		}},
+		"failed entries are swallowed": {seen: "send/partial", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+			_ = s.Send(ctx, batch)
+			return nil
+		}},
+		"Verify creates": {seen: "provision/verify", ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
+			spec.Mode = driver.Auto
+			return p.Ensure(ctx, spec)
+		}},
+		"filters are ignored": {seen: "exchange/filter", receive: nil},
+	}
+}
+
+const which = "GODWIT_BREAKAGE"
+
+// TestKit runs the kit on a whole backend, or on one that is broken as the environment says.
+func TestKit(t *testing.T) {
+	b, broken := breakages()[os.Getenv(which)]
+	var server *localaws.Server
+	drivertest.Run(t, drivertest.Harness{
+		Bubble: synctest.Test,
+		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
+			Inspects: true, LongPolls: true, Exchanges: true},
+		Open: func(t *testing.T) driver.Backend {
+			whole, err := local.Open(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server = whole.Server()
+			if !broken {
+				return whole
+			}
+			return &brokenBackend{Backend: whole, b: b}
+		},
+		Faults: drivertest.Faults{FailEntry: func(c drivertest.Call, i int) {
+			action := map[drivertest.Call]string{drivertest.Send: "sqs.SendMessageBatch", drivertest.SettleDone: "sqs.DeleteMessageBatch"}[c]
+			server.ControlOnce(action, func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{FailEntries: func(id string) *wire.Error {
+					if id != strconv.Itoa(i) {
+						return nil
+					}
+					return &wire.Error{Code: "InternalError", Message: "try again", Fault: true}
+				}}
+			})
+		}},
+	})
+}
+
+// The kit sees every breakage, in the case that is made for it.
+func TestTheKitSeesWhatIsBroken(t *testing.T) {
+	if os.Getenv(which) != "" {
+		t.Skip("the broken one itself")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range breakages() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestKit$/^"+strings.ReplaceAll(b.seen, "/", "$/^")+"$", "-test.timeout=60s")
+			cmd.Env = append(os.Environ(), which+"="+name)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestKit/"+b.seen) {
+				t.Errorf("case %s did not see it: %v\n%s", b.seen, err, out)
+			}
+		})
+	}
+}
+
+type brokenBackend struct {
+	driver.Backend
+	b breakage
+}
+
+func (k *brokenBackend) Ensure(ctx context.Context, spec driver.ChannelSpec) error {
+	p := k.Backend.(driver.Provisioner)
+	if k.b.seen == "exchange/filter" {
+		spec.Filter = driver.Filter{}
+	}
+	if k.b.ensure != nil {
+		return k.b.ensure(p, ctx, spec)
+	}
+	return p.Ensure(ctx, spec)
+}
+
+func (k *brokenBackend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
+	return k.Backend.(driver.Inspector).Inspect(ctx, ch)
+}
+
+func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	s, err := k.Backend.Sender(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenSender{s, k.b}, nil
+}
+
+func (k *brokenBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	if k.b.seen == "exchange/filter" {
+		o.Filter = driver.Filter{}
+	}
+	r, err := k.Backend.Receiver(ctx, from, o)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenReceiver{r, k.b}, nil
+}
+
+type brokenSender struct {
+	driver.Sender
+	b breakage
+}
+
+func (s *brokenSender) Send(ctx context.Context, batch []driver.Prepared) error {
+	if s.b.send != nil {
+		return s.b.send(s.Sender, ctx, batch)
+	}
+	return s.Sender.Send(ctx, batch)
+}
+
+type brokenReceiver struct {
+	driver.Receiver
+	b breakage
+}
+
+func (r *brokenReceiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	if r.b.receive != nil {
+		return r.b.receive(r.Receiver, ctx, most, into)
+	}
+	return r.Receiver.Receive(ctx, most, into)
+}
+
+func (r *brokenReceiver) Settle(ctx context.Context, batch []driver.Settlement) error {
+	if r.b.settle != nil {
+		return r.b.settle(r.Receiver, ctx, batch)
+	}
+	return r.Receiver.Settle(ctx, batch)
+}
+
+func (r *brokenReceiver) Extend(ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
+	x := r.Receiver.(driver.Extender)
+	if r.b.extend != nil {
+		return r.b.extend(x, ctx, hs, by)
+	}
+	return x.Extend(ctx, hs, by)
+}
