@@ -51,7 +51,7 @@ func classOf(err error) driver.Class {
 		return driver.Permanent
 	}
 	var before *smithy.SerializationError
-	var params *smithy.InvalidParamsError
+	var params smithy.InvalidParamsError
 	if errors.As(err, &before) || errors.As(err, &params) {
 		return driver.Permanent
 	}
