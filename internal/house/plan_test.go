@@ -47,7 +47,11 @@ var plan = []room{
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
+	{path: "examples/deadletters", ours: []string{"..."}},
+	{path: "examples/iterator", ours: []string{"..."}},
+	{path: "examples/locale", ours: []string{"..."}},
 	{path: "examples/quickstart", ours: []string{"..."}},
+	{path: "examples/typed", ours: []string{"..."}},
 }
 
 // statics are the package-level variables that are allowed although they could change, each with its reason.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/local"
+)
+
+func main() {
+	ctx := context.Background()
+	backend, err := local.Open(ctx, nil)
+	check(err)
+	orders, err := godwit.NewProducer(ctx, backend, "orders", nil)
+	check(err)
+	check(orders.Send(ctx, godwit.Message{Body: []byte("a kite"), Headers: godwit.Headers{{Name: "customer", Value: "4711"}}}))
+	fail(ctx, backend)
+	look(ctx, backend)
+}
+
+// fail is a consumer for which the order is hopeless: repeating it would not help, and it says so.
+func fail(ctx context.Context, backend *local.Backend) {
+	ctx, stop := context.WithCancel(ctx)
+	consumer, err := godwit.NewConsumer(ctx, backend, "orders", &godwit.ConsumerOptions{Name: "packing"})
+	check(err)
+	_, err = consumer.Run(ctx, func(context.Context, *godwit.Delivery) error {
+		stop()
+		return godwit.Permanent(errors.New("no such customer"))
+	})
+	check(err)
+}
+
+// look prints why each dead letter died. Done would delete it; what is only looked at goes back.
+func look(ctx context.Context, backend *local.Backend) {
+	consumer, err := godwit.NewConsumer(ctx, backend, "orders@dlq", nil)
+	check(err)
+	for d, err := range consumer.Deliveries(ctx) {
+		check(err)
+		why := d.Death
+		fmt.Printf("%s for customer %s died on %s\n", d.Body, d.Headers.Value("customer"), why.Channel)
+		fmt.Printf("%s: %s, said %s at attempt %d\n", why.Kind, why.Error, why.Consumer, why.Attempts)
+		check(d.Release())
+		break
+	}
+	_, err = consumer.Close(ctx)
+	check(err)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,8 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// a kite for customer 4711 died on orders
+	// permanent: no such customer, said packing at attempt 1
+}

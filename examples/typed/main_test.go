@@ -1,0 +1,8 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// ada wants a kite
+	// bob made it true for ada
+}
