@@ -1,0 +1,123 @@
+package snssqs
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// hasty is a server that answers as soon as it has read a request's header, reads the body after that, and keeps the
+// connection, as servers may.
+type hasty struct {
+	net.Listener
+	wg sync.WaitGroup
+}
+
+func newHasty(t *testing.T) *hasty {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hasty{Listener: l}
+	h.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			h.wg.Go(func() { serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		h.wg.Wait()
+	})
+	return h
+}
+
+func serve(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReader(c)
+	for {
+		length := int64(0)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if line = strings.TrimSpace(line); line == "" {
+				break
+			}
+			if value, ok := strings.CutPrefix(line, "Content-Length: "); ok {
+				length, _ = strconv.ParseInt(value, 10, 64)
+			}
+		}
+		body := `{"MessageId":"` + strings.Repeat("7", 300_000) + `"}`
+		head := "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+		if _, err := io.WriteString(c, head+body); err != nil {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, in, length); err != nil {
+			return
+		}
+	}
+}
+
+// lostOf counts the answers that a client loses of so many.
+func (h *hasty) lostOf(t *testing.T, n, size int, c httpClient) (lost int, last error) {
+	t.Helper()
+	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: aws.String("http://" + h.Addr().String()), HTTPClient: c,
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), DisableMessageChecksumValidation: true})
+	for range n {
+		if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("q"), MessageBody: aws.String(strings.Repeat("x", size))}, func(o *sqs.Options) {
+			o.Retryer = aws.NopRetryer{}
+		}); err != nil {
+			lost++
+			last = err
+		}
+	}
+	return lost, last
+}
+
+// With our clients no answer is lost to a server that answers before it has read the body; nor with a client of the
+// caller's, as sends, polls and settles wrap it. Without the wrapper, five to thirteen of 200 answers were lost here, at any
+// size of the request: net/http sends the header of a body it does not know first; the SDK closes that body as soon as the
+// answer's header is there; net/http finds the request cut short and closes the connection, with the answer half read.
+func TestNoAnswerOfAHastyServerIsLost(t *testing.T) {
+	h := newHasty(t)
+	polls, work := newClients(nil)
+	theirs := &http.Client{Transport: newTransport(1)}
+	const size = 1000
+	for name, c := range map[string]httpClient{"polls": polls, "work": work, "the caller's": withBodies(theirs)} {
+		if lost, err := h.lostOf(t, 200, size, c); lost > 0 {
+			t.Errorf("%s: %d of 200 answers lost: %v", name, lost, err)
+		}
+	}
+	for _, c := range []*http.Client{polls, work, theirs} {
+		c.CloseIdleConnections()
+	}
+}
+
+// Open polls, which keep a connection each, never keep a delete waiting for one.
+func TestPollsHaveConnectionsOfTheirOwn(t *testing.T) {
+	polls, work := newClients(nil)
+	p, w := polls.Transport.(inMemory).next.(*http.Transport), work.Transport.(inMemory).next.(*http.Transport)
+	if p == w {
+		t.Fatal("polls and work share their connections")
+	}
+	if p.MaxIdleConnsPerHost < pollConnections || w.MaxIdleConnsPerHost < workConnections || p.MaxConnsPerHost+w.MaxConnsPerHost > 0 {
+		t.Errorf("pools of %d and %d connections, at most %d and %d at once", p.MaxIdleConnsPerHost, w.MaxIdleConnsPerHost, p.MaxConnsPerHost, w.MaxConnsPerHost)
+	}
+	if p.ResponseHeaderTimeout != 0 || w.ResponseHeaderTimeout == 0 {
+		t.Errorf("answers are waited for %v and %v; only a poll knows how long its answer takes", p.ResponseHeaderTimeout, w.ResponseHeaderTimeout)
+	}
+}
