@@ -1,0 +1,118 @@
+package godwit
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/google/go-cmp/cmp"
+)
+
+// page is docs/consumer.md.
+func page(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("docs/consumer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The diagram of states in docs/consumer.md has the edges of the table, and no others.
+func TestTheDiagramOfStatesIsTrue(t *testing.T) {
+	var drawn, listed []string
+	for _, m := range regexp.MustCompile(`(?m)^ +([\w\[\]*]+) --> ([\w\[\]*]+)`).FindAllStringSubmatch(page(t), -1) {
+		drawn = append(drawn, m[1]+" → "+m[2])
+	}
+	listed = append(listed, "[*] → "+State(0).String())
+	for from, all := range transitions {
+		for _, to := range all {
+			listed = append(listed, State(from).String()+" → "+to.String())
+		}
+		if len(all) == 0 {
+			listed = append(listed, State(from).String()+" → [*]")
+		}
+	}
+	slices.Sort(drawn)
+	slices.Sort(listed)
+	if diff := cmp.Diff(listed, drawn); diff != "" {
+		t.Errorf("docs/consumer.md and the table of state.go (-table +page):\n%s", diff)
+	}
+}
+
+// The table of options in docs/consumer.md names every option, with the default and the limits it really has.
+func TestTheTableOfOptionsIsTrue(t *testing.T) {
+	rows := map[string][]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|").FindAllStringSubmatch(page(t), -1) {
+		rows[m[1]] = m[2:]
+	}
+	fields := reflect.VisibleFields(reflect.TypeFor[ConsumerOptions]())
+	var defaults ConsumerOptions
+	if err := complete(&defaults); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		row := rows[f.Name]
+		delete(rows, f.Name)
+		if row == nil {
+			t.Errorf("docs/consumer.md has no row for %s", f.Name)
+			continue
+		}
+		v := reflect.ValueOf(defaults).FieldByName(f.Name)
+		if !v.CanInt() {
+			continue
+		}
+		is := v.Int()
+		if want, ok := quantity(row[0]); ok && is != want || !ok && is != 0 {
+			t.Errorf("the default of %s is %d; docs/consumer.md says %s", f.Name, is, row[0])
+		}
+		low, high, _ := strings.Cut(row[1], "to ")
+		checkLimit(t, f.Name, low, -1)
+		checkLimit(t, f.Name, high, +1)
+	}
+	for name := range rows {
+		t.Errorf("docs/consumer.md has a row for %s, which is no option", name)
+	}
+}
+
+// checkLimit sets an option to a limit, which must be taken, and to one beyond, which must be refused.
+func checkLimit(t *testing.T, field, text string, beyond int64) {
+	t.Helper()
+	limit, ok := quantity(text)
+	if !ok {
+		return
+	}
+	try := func(v int64) bool {
+		var o ConsumerOptions
+		reflect.ValueOf(&o).Elem().FieldByName(field).SetInt(v)
+		err := complete(&o)
+		return err == nil || !strings.Contains(err.Error(), "ConsumerOptions."+field+" ")
+	}
+	if !try(limit) {
+		t.Errorf("%s of %s is refused; docs/consumer.md calls it a limit", field, text)
+	}
+	if limit+beyond != 0 && try(limit+beyond) { // zero is the default
+		t.Errorf("%s one beyond %s is taken; docs/consumer.md calls it a limit", field, text)
+	}
+}
+
+func complete(o *ConsumerOptions) error { return o.complete(driver.Channel{Queue: "orders"}) }
+
+// quantity reads the number, size or duration at the beginning of a cell.
+func quantity(cell string) (int64, bool) {
+	first, rest, _ := strings.Cut(strings.TrimSpace(cell), " ")
+	if d, err := time.ParseDuration(first); err == nil {
+		return int64(d), true
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(first, ",", ""), 10, 64)
+	if strings.HasPrefix(rest, "MiB") {
+		n <<= 20
+	}
+	return n, err == nil
+}
