@@ -37,7 +37,7 @@ type ConsumerOptions struct {
 	Concurrency int  // handlers at once; 0: 10
 	BatchSize   int  // messages of one receive, where the service takes a number; 0: as many as it gives
 	// WaitTime is how long one poll stays open, up to 20 s. 0: 20 s. Negative: it does not wait, which costs
-	// requests.
+	// requests. With a short Lease it is two thirds of that at most.
 	WaitTime time.Duration
 	MaxBytes int64 // of bodies held; polling waits above it, so one receive may overshoot. 0: 64 MiB
 
@@ -181,6 +181,9 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.WaitTime = max(o.WaitTime, -1)
+	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
+		o.WaitTime = min(o.WaitTime, o.Lease-o.Lease/renewBefore)
+	}
 	if err := o.Filter.check(ch); err != nil {
 		return err
 	}
