@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -30,7 +31,8 @@ func TestForeign(t *testing.T) {
 	can.Exchanges = !*queues
 	var namespace string
 	drivertest.Run(t, drivertest.Harness{
-		Can: can,
+		Can:   can,
+		Lease: 4 * time.Second, // longer than the kit's polls together
 		Open: func(t *testing.T) driver.Backend {
 			namespace = fmt.Sprintf("t%08x", rand.Uint32())
 			b, err := snssqs.Open(t.Context(), &snssqs.Options{AWS: &conf, Namespace: namespace})

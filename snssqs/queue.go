@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -137,9 +138,7 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 	if _, err := b.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
 		return fmt.Errorf("queue %s: set its attributes: %w", q.name, permission(classify(err), "sqs:SetQueueAttributes"))
 	}
-	for name, value := range differ {
-		q.attributes[name] = value
-	}
+	maps.Copy(q.attributes, differ)
 	return nil
 }
 
@@ -147,6 +146,11 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 // alone, because lowering it would delete messages.
 func sameAttribute(name, is, wanted string) bool {
 	switch types.QueueAttributeName(name) {
+	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope, types.QueueAttributeNameFifoThroughputLimit:
+		// AWS always shows them. A server that does not is from before them, and refuses to have them set.
+		if is == "" {
+			return wanted == "true" || wanted == "queue" || wanted == "perQueue" // AWS's defaults
+		}
 	case types.QueueAttributeNameRedrivePolicy:
 		if wanted == "" {
 			return is == ""
