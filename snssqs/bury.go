@@ -2,6 +2,7 @@ package snssqs
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -126,9 +127,7 @@ func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
 // attributes move into the envelope, as headers, which is how a consumer sees them anyway.
 func epitaph(m *message, d envelope.Death) map[string]types.MessageAttributeValue {
 	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
-	for name, a := range m.MessageAttributes {
-		attributes[name] = a
-	}
+	maps.Copy(attributes, m.MessageAttributes)
 	text := attributeText(attributes[envelopeAttribute])
 	if _, ok := notificationOf(deref(m.Body)); ok && len(attributes) == 0 {
 		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()

@@ -73,16 +73,17 @@ func attributeText(a types.MessageAttributeValue) string {
 
 // notification is what SNS makes of a message without raw delivery.
 type notification struct {
-	Type, TopicArn, MessageId string //nolint:revive // SNS's own spelling
-	Message                   string
-	MessageAttributes         map[string]struct{ Type, Value string }
+	Type, TopicArn    string
+	MessageID         string `json:"MessageId"`
+	Message           string
+	MessageAttributes map[string]struct{ Type, Value string }
 }
 
 func notificationOf(body string) (n notification, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.Contains(body, `"TopicArn"`) {
 		return n, false
 	}
-	ok = json.Unmarshal([]byte(body), &n) == nil && n.Type == "Notification" && n.TopicArn != "" && n.MessageId != ""
+	ok = json.Unmarshal([]byte(body), &n) == nil && n.Type == "Notification" && n.TopicArn != "" && n.MessageID != ""
 	return n, ok
 }
 
