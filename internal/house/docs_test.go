@@ -8,34 +8,66 @@ import (
 	"testing"
 )
 
-// docs/delivery-semantics.md says which test shows what. A test that was renamed or removed shows nothing any more.
-func TestSemanticsNameTestsThatExist(t *testing.T) {
+// The documentation says which test shows what. A test that was renamed or removed shows nothing any more.
+func TestPagesNameTestsThatExist(t *testing.T) {
 	house := os.DirFS("../..")
-	page := text(t, house, "docs/delivery-semantics.md")
 	there := testNames(t, house)
-	named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z]+/[a-z]+)`").FindAllStringSubmatch(page, -1)
-	if len(named) == 0 {
-		t.Fatal("docs/delivery-semantics.md names no test at all")
-	}
-	for _, m := range named {
-		if name := m[1]; name != "driver/drivertest" && !there[name] {
-			t.Errorf("docs/delivery-semantics.md names %s, and there is no such test or case", name)
+	for page, least := range map[string]int{"docs/delivery-semantics.md": 20, "docs/consumer.md": 3} {
+		named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z]+/[a-z]+)`").FindAllStringSubmatch(text(t, house, page), -1)
+		if len(named) < least {
+			t.Errorf("%s names %d tests: the pattern that finds them finds too little", page, len(named))
+		}
+		for _, m := range named {
+			if !there[m[1]] {
+				t.Errorf("%s names %s, and there is no such test or case", page, m[1])
+			}
 		}
 	}
 }
 
-// The file map of docs/architecture.md leads to files that are there.
-func TestFileMapLeadsSomewhere(t *testing.T) {
+// Every guarantee names, for each backend, a test or says that nothing shows it: an empty cell would say neither.
+func TestSemanticsHaveNoEmptyCells(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| \d.*$`).FindAllString(text(t, os.DirFS("../.."), "docs/delivery-semantics.md"), -1)
+	if len(rows) < 8 {
+		t.Fatalf("%d rows; there are more guarantees", len(rows))
+	}
+	for _, row := range rows {
+		for _, cell := range strings.Split(strings.Trim(row, "|"), "|") {
+			if strings.TrimSpace(cell) == "" {
+				t.Errorf("an empty cell in %s", row)
+			}
+		}
+	}
+}
+
+// The file map of docs/architecture.md leads to files that are there, and misses none.
+func TestFileMapIsTheTree(t *testing.T) {
 	house := os.DirFS("../..")
 	_, rest, found := strings.Cut(text(t, house, "docs/architecture.md"), "### godwit (the root)")
-	root, _, ended := strings.Cut(rest, "### Around it")
-	files := regexp.MustCompile(`\b[a-z]+\.go\b`).FindAllString(root, -1)
-	if !found || !ended || len(files) == 0 {
-		t.Fatal("docs/architecture.md has no file map of the root package")
+	root, around, ended := strings.Cut(rest, "### Around it")
+	if !found || !ended {
+		t.Fatal("docs/architecture.md has no file map")
 	}
-	for _, name := range files {
+	mapped := map[string]bool{}
+	for _, name := range regexp.MustCompile(`\b[a-z]+\.go\b`).FindAllString(root, -1) {
+		mapped[name] = true
 		if _, err := fs.Stat(house, name); err != nil {
 			t.Errorf("the file map of docs/architecture.md names %s: %v", name, err)
+		}
+	}
+	files, err := fs.Glob(house, "*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if !strings.HasSuffix(name, "_test.go") && !mapped[name] {
+			t.Errorf("the file map of docs/architecture.md misses %s: say what is found there", name)
+		}
+	}
+	for _, r := range plan {
+		top, _, _ := strings.Cut(r.path, "/")
+		if r.path != "." && !strings.Contains(around, "| "+r.path) && !strings.Contains(around, ", "+r.path) && top != "examples" {
+			t.Errorf("the file map of docs/architecture.md misses package %s: say what it is", r.path)
 		}
 	}
 }
