@@ -250,6 +250,11 @@ func (s *session) settle(d *Delivery, st driver.Settlement, lane bool) {
 
 // giveBack returns a running delivery untouched, and behind it its lane, in order.
 func (s *session) giveBack(d *Delivery) {
+	if d.lost.Load() { // it is not ours to give
+		s.stopped(d)
+		s.disown(d)
+		return
+	}
 	s.starts.note(d, d.Attempt-1)
 	s.gaveBack(d)
 	s.settle(d, driver.Settlement{Action: driver.Release}, true)
