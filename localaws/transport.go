@@ -44,7 +44,7 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	}
 	w := &recorder{header: http.Header{}}
 	defer func() {
-		if p := recover(); p == http.ErrAbortHandler {
+		if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // net/http panics with this very value
 			response, err = nil, errDropped
 		} else if p != nil {
 			panic(p)

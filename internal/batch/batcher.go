@@ -12,8 +12,8 @@ import (
 
 // Options say how a Batcher works. Send and Done are required.
 type Options[T any] struct {
-	Limit int               // entries in a batch; 0: any number
-	Bytes int               // sum of Size in a batch; 0: no bound
+	Limit int              // entries in a batch; 0: any number
+	Bytes int              // sum of Size in a batch; 0: no bound
 	Size  func(v T) int    // required with Bytes
 	Key   func(v T) string // entries of one key travel one after another; nil: no order is kept
 

@@ -46,7 +46,7 @@ func TestSQSReceiveMessage(t *testing.T) {
 			w.Errorf("two (-want +got):\n%s", diff)
 		}
 		m = w.back(url, func(i *sqs.ReceiveMessageInput) {
-			i.MessageSystemAttributeNames, i.AttributeNames = nil, []types.QueueAttributeName{"ApproximateReceiveCount"}
+			i.MessageSystemAttributeNames, i.AttributeNames = nil, []types.QueueAttributeName{"ApproximateReceiveCount"} //nolint:staticcheck // old clients still send it
 		})
 		if diff := cmp.Diff(map[string]string{"ApproximateReceiveCount": "3"}, m.Attributes); diff != "" {
 			w.Errorf("by the old name (-want +got):\n%s", diff)

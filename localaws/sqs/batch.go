@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"errors"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -47,7 +48,8 @@ func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error
 
 // entryError makes an entry's failure of whatever an operation returned.
 func entryError(err error) *wire.Error {
-	if e, ok := err.(*wire.Error); ok {
+	var e *wire.Error
+	if errors.As(err, &e) {
 		return e
 	}
 	return &wire.Error{Code: "InternalError", Message: err.Error(), Fault: true}

@@ -76,7 +76,7 @@ func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, erro
 		}
 		o.attributes[name] = v
 	}
-	put, _, bad := s.message(q, set, o, m.Sender)
+	put, bad := s.message(q, set, o, m.Sender)
 	if bad != nil {
 		return queue.Put{}, bad
 	}

@@ -22,8 +22,8 @@ type outgoing struct {
 
 // message checks what was given and makes a message of it. The order of the
 // checks is AWS's.
-func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (queue.Put, int, *wire.Error) {
-	none := func(err *wire.Error) (queue.Put, int, *wire.Error) { return queue.Put{}, 0, err }
+func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (queue.Put, *wire.Error) {
+	none := func(err *wire.Error) (queue.Put, *wire.Error) { return queue.Put{}, err }
 	if o.body == "" {
 		return none(missing("MessageBody"))
 	}
@@ -36,8 +36,7 @@ func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (
 			return none(err)
 		}
 	}
-	size := messageSize(m)
-	if size > set.maxSize {
+	if messageSize(m) > set.maxSize {
 		return none(invalidParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", set.maxSize))
 	}
 	if err := readSystem(m, o.system); err != nil {
@@ -54,7 +53,7 @@ func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (
 		return none(err)
 	}
 	m.ID, m.BodyMD5 = s.opts.Random.UUID(), md5Hex(o.body)
-	return put, size, nil
+	return put, nil
 }
 
 func badContents() *wire.Error {

@@ -31,7 +31,7 @@ func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageIn
 	if bad != nil {
 		return nil, bad
 	}
-	put, _, bad := s.message(q, q.settings.Load(), &outgoing{
+	put, bad := s.message(q, q.settings.Load(), &outgoing{
 		body: in.MessageBody, delay: in.DelaySeconds, attributes: in.MessageAttributes, system: in.MessageSystemAttributes,
 		trace: c.Trace, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
 	}, sender(c))

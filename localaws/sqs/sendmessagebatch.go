@@ -75,7 +75,7 @@ func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.
 	if bad := c.EntryFault(e.ID); bad != nil {
 		return queue.Put{}, bad
 	}
-	put, _, bad := s.message(q, q.settings.Load(), &outgoing{
+	put, bad := s.message(q, q.settings.Load(), &outgoing{
 		body: e.MessageBody, delay: e.DelaySeconds, attributes: e.MessageAttributes, system: e.MessageSystemAttributes,
 		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
 	}, sender(c))
