@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -140,9 +141,7 @@ func (t seedTopic) seed() sns.Seed {
 	seed := sns.Seed{Name: t.Name, Attributes: t.Attributes, Tags: t.Tags}
 	if strings.HasSuffix(t.Name, ".fifo") && seed.Attributes["FifoTopic"] == "" {
 		seed.Attributes = map[string]string{"FifoTopic": "true"}
-		for name, v := range t.Attributes {
-			seed.Attributes[name] = v
-		}
+		maps.Copy(seed.Attributes, t.Attributes)
 	}
 	for _, sub := range t.Subscriptions {
 		seed.Subscriptions = append(seed.Subscriptions, sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})

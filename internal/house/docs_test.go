@@ -32,7 +32,7 @@ func TestSemanticsHaveNoEmptyCells(t *testing.T) {
 		t.Fatalf("%d rows; there are more guarantees", len(rows))
 	}
 	for _, row := range rows {
-		for _, cell := range strings.Split(strings.Trim(row, "|"), "|") {
+		for cell := range strings.SplitSeq(strings.Trim(row, "|"), "|") {
 			if strings.TrimSpace(cell) == "" {
 				t.Errorf("an empty cell in %s", row)
 			}

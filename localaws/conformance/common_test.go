@@ -3,10 +3,12 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
@@ -61,7 +64,7 @@ func (w *world) survive() {
 	if *endpoint == "" {
 		return
 	}
-	if v := recover(); v != nil {
+	if v := recover(); v != nil { //nolint:revive // this is what is deferred
 		w.Errorf("the case could not go on: %v", v)
 	}
 }
@@ -166,7 +169,8 @@ func status(err error) int {
 	return 0
 }
 
-// raw posts a body by hand, for what no SDK would send.
+// raw posts a body by hand, for what no SDK would send. It is signed all the
+// same: servers of many services tell by the signature's scope which is meant.
 func (w *world) raw(path string, header map[string]string, body string) (int, http.Header, string) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.ctx, "POST", w.endpoint+path, bytes.NewReader([]byte(body)))
@@ -176,6 +180,7 @@ func (w *world) raw(path string, header map[string]string, body string) (int, ht
 	for k, v := range header {
 		r.Header.Set(k, v)
 	}
+	w.sign(r, body)
 	answer, err := w.http.Do(r)
 	if err != nil {
 		w.Fatal(err)
@@ -188,13 +193,23 @@ func (w *world) raw(path string, header map[string]string, body string) (int, ht
 	return answer.StatusCode, answer.Header, string(text)
 }
 
+func (w *world) sign(r *http.Request, body string) {
+	w.Helper()
+	service := "sqs"
+	if strings.Contains(body, "Version=2010-03-31") {
+		service = "sns"
+	}
+	keys := must(w.keys.Retrieve(w.ctx))(w)
+	if err := v4.NewSigner().SignHTTP(w.ctx, keys, r, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), service, *region, time.Now()); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // query calls an action of SQS in the query protocol.
 func (w *world) query(path, action string, values url.Values) (int, string) {
 	w.Helper()
 	form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
-	for k, v := range values {
-		form[k] = v
-	}
+	maps.Copy(form, values)
 	code, _, body := w.raw(path, map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, form.Encode())
 	return code, body
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 
@@ -41,9 +42,7 @@ func TestSQSAttributes(t *testing.T) {
 	run(t, "of a FIFO queue by default", func(w *world) {
 		url := w.queue("q.fifo", attrs{"FifoQueue": "true"})
 		want := standard(w, url)
-		for k, v := range (attrs{"FifoQueue": "true", "ContentBasedDeduplication": "false", "DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"}) {
-			want[k] = v
-		}
+		maps.Copy(want, (attrs{"FifoQueue": "true", "ContentBasedDeduplication": "false", "DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"}))
 		if diff := cmp.Diff(want, all(w, url)); diff != "" {
 			w.Errorf("(-want +got):\n%s", diff)
 		}

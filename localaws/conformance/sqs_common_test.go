@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,9 +30,7 @@ func (w *world) queue(name string, attributes attrs) *string {
 func (w *world) fifo(name string, more attrs) *string {
 	w.Helper()
 	a := attrs{"FifoQueue": "true", "ContentBasedDeduplication": "true"}
-	for k, v := range more {
-		a[k] = v
-	}
+	maps.Copy(a, more)
 	return w.queue(name+".fifo", a)
 }
 

@@ -60,8 +60,8 @@ func (e *Error) status() int {
 	return 400
 }
 
-// ErrDrop, returned by a Mux's Around, breaks the connection instead of
-// answering.
+// ErrDrop breaks the connection where a Mux's Around returns it instead of an
+// answer.
 var ErrDrop = errors.New("wire: the connection is dropped")
 
 // asError makes an answer of whatever an action returned.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Default, as a delay or a visibility, means the queue's own.
+// Default means the queue's own, as a delay or a visibility.
 const Default time.Duration = -1
 
 // Put is one message on its way in.

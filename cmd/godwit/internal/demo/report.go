@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -117,7 +118,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 
 // remarks are what is only said when there is something to say.
 func (r *Report) remarks() string {
-	s := ""
+	var s strings.Builder
 	for _, one := range []struct {
 		n    int
 		text string
@@ -128,10 +129,10 @@ func (r *Report) remarks() string {
 		{r.Lost, "LOST"},
 	} {
 		if one.n > 0 {
-			s += fmt.Sprintf("; %d %s", one.n, one.text)
+			s.WriteString(fmt.Sprintf("; %d %s", one.n, one.text))
 		}
 	}
-	return s
+	return s.String()
 }
 
 // WriteJSON writes the report as one line.
