@@ -129,7 +129,7 @@ func (r *Report) remarks() string {
 		{r.Lost, "LOST"},
 	} {
 		if one.n > 0 {
-			s.WriteString(fmt.Sprintf("; %d %s", one.n, one.text))
+			fmt.Fprintf(&s, "; %d %s", one.n, one.text)
 		}
 	}
 	return s.String()
