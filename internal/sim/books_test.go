@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// books are what the world knows of every message and process. Everything that happens is entered here, and what
+// breaks a promise is a complaint. Safe for concurrent use.
+type books struct {
+	w *world
+
+	mu         sync.Mutex
+	messages   map[string]*message // by label
+	lines      map[string]*keyLine // by order key
+	members    map[string]*member
+	last       map[string]*holding // by the service's id: who received it last
+	done       map[string]bool     // the service's ids of what was handled
+	complaints []string
+}
+
+// message is one that a producer tried to send.
+type message struct {
+	label    string
+	index    int // in the line of its key
+	key      string
+	accepted bool            // its sender was told so
+	received bool            // by any consumer
+	starts   int             // of handlers
+	success  bool            // a handler returned nil, or called Done
+	dropped  bool            // a policy said so
+	rejected bool            // a verdict said so after a handler had failed in that delivery
+	copies   int             // in the dead letters, as far as their sender was told
+	ids      map[string]bool // the service's, of all copies that came: a send that is repeated may make two
+}
+
+// finished says that nothing of its key need wait for it any more.
+func (m *message) finished() bool { return m.success || m.dropped || m.rejected }
+
+// keyLine is the messages of one order key in the order in which they were sent.
+type keyLine struct {
+	messages []*message
+	high     int // index of the latest that ever started; -1: none
+	running  map[*holding]bool
+}
+
+// member is a consumer's process.
+type member struct {
+	name    string
+	inc     incarnation
+	crashed bool
+	over    bool // its Run has returned, or its Close
+	trouble time.Time
+	handles map[string]*holding   // by receipt handle
+	waiting map[string][]*holding // by the service's id: came over the wire, not yet to the consumer
+	by      map[*godwit.Delivery]*holding
+	open    map[*holding]bool // what takes a place, at least
+}
+
+// holding is one receive of one message by one process.
+type holding struct {
+	m       *message
+	id      string // the service's
+	of      *member
+	handle  string
+	running bool
+	ended   time.Time     // when its verdict was reached
+	retry   time.Duration // that verdict's, where the service keeps it
+	letGo   bool          // given back, or left to the service for a while
+	lost    bool          // its lease, and the process knows it
+	failed  bool          // the service has not taken its verdict
+	deleted bool
+	came    bool // to the consumer; else the backend knew it as finished
+}
+
+func newBooks(w *world) *books {
+	return &books{w: w, messages: map[string]*message{}, lines: map[string]*keyLine{}, members: map[string]*member{},
+		last: map[string]*holding{}, done: map[string]bool{}}
+}
+
+// join enters a process.
+func (b *books) join(inc incarnation) *member {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := &member{name: inc.name, inc: inc, handles: map[string]*holding{},
+		waiting: map[string][]*holding{}, by: map[*godwit.Delivery]*holding{}, open: map[*holding]bool{}}
+	b.members[p.name] = p
+	return p
+}
+
+// send enters a message that is about to be sent.
+func (b *books) send(key string, index int) *message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := &message{label: label(key, index), key: key, index: index, ids: map[string]bool{}}
+	b.messages[m.label] = m
+	l := b.lines[key]
+	if l == nil {
+		l = &keyLine{high: -1, running: map[*holding]bool{}}
+		b.lines[key] = l
+	}
+	l.messages = append(l.messages, m)
+	return m
+}
+
+// sent enters what its sender was told.
+func (b *books) sent(m *message, err error) {
+	b.w.trace.note("%s sent: %v", m.label, err == nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m.accepted = err == nil
+}
+
+// troubled enters that a fault strikes a process's calls, until some time.
+func (b *books) troubled(caller string, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.members[caller]; p != nil && until.After(p.trouble) {
+		p.trouble = until
+	}
+}
+
+// excused says that a process may have lost what it held through faults. The caller holds b.mu.
+func (p *member) excused() bool {
+	return time.Since(p.trouble) < p.inc.lease()+slack
+}
+
+// complain enters a broken promise, with the trace of what it is about. The caller holds b.mu.
+func (b *books) complain(about []string, format string, args ...any) {
+	text := fmt.Sprintf("at %v: ", time.Since(b.w.trace.begun)) + fmt.Sprintf(format, args...)
+	b.w.trace.note("COMPLAINT %s", text)
+	if tail := b.w.trace.of(40, about...); len(tail) > 0 && len(b.complaints) < 3 {
+		text += "\n      " + strings.Join(tail, "\n      ")
+	}
+	b.complaints = append(b.complaints, text)
+}
+
+// complained is what was complained of so far.
+func (b *books) complained() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.complaints
+}
+
+// labelOf reads the label off a body.
+func labelOf(body string) string {
+	first, _, _ := strings.Cut(body, "\n")
+	return first
+}
+
+// chaos says that the queue may deliver twice by itself.
+func (b *books) chaos() bool { return b.w.plan.duplicates > 0 }

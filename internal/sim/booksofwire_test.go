@@ -1,0 +1,119 @@
+package sim
+
+import "time"
+
+// asked enters a request before it reaches the server.
+func (b *books) asked(caller, action string, r *request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.members[caller]
+	if p == nil {
+		return
+	}
+	switch {
+	case action == actSend && r.queue() == b.w.plan.deadName():
+		for i := range r.Entries {
+			b.buries(p, labelOf(r.Entries[i].Body))
+		}
+	case action == actDelete && r.queue() == b.w.plan.queueName():
+		for i := range r.Entries {
+			b.deletes(p, p.handles[r.Entries[i].Handle])
+		}
+	}
+}
+
+// buries checks a copy on its way to the dead letters: a handler has failed, or its time was up.
+func (b *books) buries(p *member, label string) {
+	b.w.trace.note("%s buries %s", p.name, label)
+	if m := b.messages[label]; m == nil || !m.rejected {
+		b.complain([]string{label}, "untouched work is dead-lettered: %s sends a copy of %s, on which nobody has reached that verdict", p.name, label)
+	}
+}
+
+// deletes checks a delete on its way: only what was handled, dropped, or stands in the dead letters.
+func (b *books) deletes(p *member, h *holding) {
+	if h == nil {
+		b.complain(nil, "%s deletes what never came to it", p.name)
+		return
+	}
+	b.w.trace.note("%s deletes %s", p.name, h.m.label)
+	if !b.done[h.id] && !h.m.dropped && h.m.copies == 0 {
+		b.complain([]string{h.m.label}, "deleted before success: %s deletes %s", p.name, h.m.label)
+	}
+}
+
+// answered enters an answer that reached its caller.
+func (b *books) answered(caller, action string, r *request, got *response) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.members[caller]
+	if p == nil {
+		return
+	}
+	switch {
+	case action == actRecv && r.queue() == b.w.plan.queueName():
+		for _, m := range got.Messages {
+			b.receives(p, labelOf(m.Body), m.MessageID, m.Handle)
+		}
+	case action == actSend && r.queue() == b.w.plan.deadName():
+		for i := range r.Entries {
+			if m := b.messages[labelOf(r.Entries[i].Body)]; m != nil && got.has(r.Entries[i].ID) {
+				m.copies++
+			}
+		}
+	case action == actDelete && r.queue() == b.w.plan.queueName():
+		for i := range r.Entries {
+			if h := p.handles[r.Entries[i].Handle]; h != nil && got.has(r.Entries[i].ID) {
+				h.deleted = true
+			}
+		}
+	}
+}
+
+func (r *response) has(id string) bool {
+	for i := range r.Successful {
+		if r.Successful[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// receives enters that a message came into a process, and asks how its last holder let it out of hand.
+func (b *books) receives(p *member, label, id, handle string) {
+	m := b.messages[label]
+	if m == nil {
+		b.complain(nil, "%s received %q, which nobody sent", p.name, label)
+		return
+	}
+	b.w.trace.note("%s receives %s", p.name, label)
+	m.received, m.ids[id] = true, true
+	last := b.last[id]
+	if last != nil && last.handle == handle {
+		return // the same receive, asked for again
+	}
+	if last != nil && !last.letGo && !last.lost && !last.deleted && !last.of.crashed && !last.of.over {
+		switch {
+		case b.chaos():
+			b.w.tally.add(struckDuplicate, 1)
+		case !last.of.excused():
+			b.complain([]string{label}, "the lease of %s under %s ran out although nothing kept that from renewing it: now %s has it", label, last.of.name, p.name)
+		default:
+			b.w.tally.add(struckLapse, 1)
+		}
+	}
+	h := &holding{m: m, id: id, of: p, handle: handle}
+	b.last[id], p.handles[handle] = h, h
+	p.waiting[id] = append(p.waiting[id], h)
+}
+
+// holds asks the server whether a holding's lease is good now.
+func (b *books) holds(h *holding) bool {
+	q := b.w.server.SQS().Queue(b.w.plan.queueName())
+	for _, v := range q.Model().Messages() {
+		if v.Handle == h.handle {
+			return v.State.String() == "in flight" && v.Until.After(time.Now())
+		}
+	}
+	return false
+}

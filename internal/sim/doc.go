@@ -1,0 +1,14 @@
+// Package sim is a seeded simulation of the consumer's promises; it holds tests alone.
+//
+// Its nouns: a world is one seed's run in a bubble of virtual time, with one embedded server, one channel, producers,
+// and slots in which processes consume, stop, crash and start again. A plan is what the seed decides. The weather is the
+// faults that strike calls, in storms. Books are what the world knows of every message, from the wire of each process
+// and from its handlers, and they complain as soon as a promise is broken. A tally counts how often each kind of fault
+// struck. The ledger is a file of the seeds that passed at each commit.
+//
+// What a seed decides does not depend on the order in which goroutines happen to run: every decision is drawn from
+// the seed and from what it is about (a message's label and the number of its start, a call's action, caller and
+// instant), never from a stream that all share. What still varies between two runs of one seed is the order of what
+// happens within one instant and the product's own jitter. `make sim SEED=n` takes both away: one processor, and
+// a runtime whose random numbers begin with a fixed seed, so that the run is the same down to its trace.
+package sim

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// producer sends its messages over the time of trouble. Its keys are its own, and of each key it sends one message,
+// or one batch, after another, so that the order of a key is known.
+func (w *world) producer(n int) {
+	name := fmt.Sprintf("p%d", n)
+	b, err := w.tap(name).backend(false)
+	if err != nil {
+		w.fail("%s: open: %v", name, err)
+		return
+	}
+	defer b.Close(context.Background())
+	p, err := godwit.NewProducer(context.Background(), b, w.plan.target(), &godwit.ProducerOptions{
+		Ordered: w.plan.ordered, HighThroughput: w.plan.throughput, Buffer: 20,
+		RetryFor: pick(w.plan.about("retry for", n), 0, 3*time.Second, time.Minute),
+	})
+	if err != nil {
+		w.fail("%s: %v", name, err)
+		return
+	}
+	next := map[string]int{}
+	for sent := 0; sent < w.plan.messages; {
+		r := w.plan.about("send", n, sent)
+		ms, notes := w.compose(r, name, min(1+r.IntN(10), w.plan.messages-sent), next)
+		sent += len(ms)
+		w.deliver(r, p, ms, notes)
+		time.Sleep(r.between(0, 2*troubleFor*time.Duration(len(ms))/time.Duration(w.plan.messages)))
+	}
+	if err := p.Close(context.Background()); err != nil {
+		w.fail("%s: close: %v", name, err)
+	}
+}
+
+func (w *world) compose(r *roll, name string, n int, next map[string]int) (ms []godwit.Message, notes []*message) {
+	for range n {
+		key := ""
+		if w.plan.keys > 0 {
+			key = fmt.Sprintf("%s-k%d", name, r.IntN(w.plan.keys))
+		} else if w.plan.producers > 1 {
+			key = name
+		}
+		note := w.books.send(key, next[key])
+		next[key]++
+		body := note.label + "\n" + strings.Repeat("x", r.IntN(600))
+		ms, notes = append(ms, godwit.Message{Body: []byte(body), OrderKey: key}), append(notes, note)
+	}
+	return ms, notes
+}
+
+// deliver sends messages in one of the three ways.
+func (w *world) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes []*message) {
+	ctx := context.Background()
+	if r.chance(0.1) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.between(time.Millisecond, 3*time.Second))
+		defer cancel()
+	}
+	note := func(i int, err error) {
+		if ctx.Err() != nil && err != nil {
+			w.tally.add(struckGaveUp, 1)
+		}
+		w.books.sent(notes[i], err)
+	}
+	switch way := r.IntN(3); way {
+	case 0:
+		for i := range ms {
+			note(i, p.Send(ctx, ms[i]))
+		}
+	case 1:
+		err := p.SendBatch(ctx, ms)
+		var some *godwit.BatchError
+		errors.As(err, &some)
+		for i := range ms {
+			if some != nil {
+				note(i, some.Errs[i])
+			} else {
+				note(i, err)
+			}
+		}
+	default:
+		results := make([]*godwit.Result, len(ms))
+		for i := range ms {
+			var err error
+			if results[i], err = p.SendAsync(ctx, ms[i]); err != nil {
+				note(i, err)
+			}
+		}
+		for i, res := range results {
+			if res != nil {
+				note(i, res.Wait(ctx))
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// The kinds of fault that every run of the simulation must have seen at work. Of others the tally only tells.
+const (
+	struckThrottle      = "fault: throttled"
+	struckError         = "fault: service error"
+	struckRefused       = "fault: connection refused"
+	struckSlow          = "fault: slow answer"
+	struckLostSend      = "fault: lost answer to a send"
+	struckLostReceive   = "fault: lost answer to a receive"
+	struckLostDelete    = "fault: lost answer to a delete"
+	struckLostChange    = "fault: lost answer to a visibility change"
+	struckPartialSend   = "fault: entry of a send batch failed"
+	struckPartialDelete = "fault: entry of a delete batch failed"
+	struckPartialChange = "fault: entry of a visibility batch failed"
+	struckBlocked       = "fault: renewal blocked"
+	struckOutage        = "fault: process cut off for a while"
+	struckDuplicate     = "fault: duplicate delivery"
+	struckLapse         = "fault: lease expired under a live process"
+	struckCrash         = "fault: process crashed"
+	struckSlowHandler   = "handler: slow"
+	struckFailure       = "handler: failed"
+	struckPanic         = "handler: panicked"
+	struckPermanent     = "handler: permanent error"
+	struckRetrySoon     = "handler: retry soon"
+	struckRetryLate     = "handler: retry late"
+	struckOverrun       = "handler: exceeded its time"
+	struckIgnored       = "handler: ignored its context"
+	struckFatal         = "handler: fatal error"
+	struckDrop          = "handler: dropped by policy"
+	struckSelf          = "handler: settled by itself"
+	struckRelease       = "handler: released"
+	struckStop          = "process: stopped gracefully"
+	struckStopBusy      = "process: stopped with handlers running"
+	struckRestart       = "process: started again"
+	struckPull          = "process: by iterator"
+	struckLeftLoop      = "process: left its iterator's loop"
+	struckUnsettled     = "process: iterated on without settling"
+	struckSmallBytes    = "process: small MaxBytes"
+	struckInterrupted   = "process: handler interrupted by shutdown"
+	struckGaveUp        = "sender: gave up waiting"
+)
+
+// kinds are all of them, for the check that none is zero.
+func kinds() []string {
+	return []string{
+		struckThrottle, struckError, struckRefused, struckSlow, struckLostSend, struckLostReceive, struckLostDelete,
+		struckLostChange, struckPartialSend, struckPartialDelete, struckPartialChange, struckBlocked, struckOutage,
+		struckDuplicate, struckLapse, struckCrash, struckSlowHandler, struckFailure, struckPanic, struckPermanent,
+		struckRetrySoon, struckRetryLate, struckOverrun, struckIgnored, struckFatal, struckDrop, struckSelf, struckRelease,
+		struckStop, struckStopBusy, struckRestart, struckPull, struckLeftLoop, struckUnsettled, struckSmallBytes,
+		struckInterrupted, struckGaveUp,
+	}
+}
+
+// Other things worth counting.
+const (
+	countWorlds     = "worlds"
+	countOrdered    = "worlds, ordered"
+	countExchange   = "worlds, exchange"
+	countMessages   = "messages"
+	countAccepted   = "messages accepted"
+	countDoubtful   = "messages in doubt"
+	countStarts     = "handlers started"
+	countFinished   = "handlers succeeded"
+	countAgain      = "handled again"
+	countDead       = "dead letters"
+	countSecond     = "dead letters, second copy"
+	countRedriven   = "dead letters by the service's own count"
+	countReceives   = "deliveries"
+	countGivenBack  = "given back"
+	countHeldAtStop = "left invisible because of a fault"
+)
+
+// tally counts. Safe for concurrent use.
+type tally struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func newTally() *tally { return &tally{n: map[string]int{}} }
+
+func (t *tally) add(kind string, n int) {
+	t.mu.Lock()
+	t.n[kind] += n
+	t.mu.Unlock()
+}
+
+func (t *tally) merge(from map[string]int) {
+	for kind, n := range from {
+		t.add(kind, n)
+	}
+}
+
+// counts is a copy.
+func (t *tally) counts() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.n)
+}
+
+// missing are the kinds of fault that never struck.
+func (t *tally) missing() (none []string) {
+	n := t.counts()
+	for _, kind := range kinds() {
+		if n[kind] == 0 {
+			none = append(none, kind)
+		}
+	}
+	return none
+}
+
+func (t *tally) print(to io.Writer) {
+	n := t.counts()
+	for _, kind := range kinds() {
+		n[kind] += 0 // zeros are shown too
+	}
+	for _, kind := range slices.Sorted(maps.Keys(n)) {
+		fmt.Fprintf(to, "  %-48s %9d\n", kind, n[kind])
+	}
+}

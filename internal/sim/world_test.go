@@ -1,0 +1,274 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+)
+
+// world is one seed's run.
+type world struct {
+	seed    uint64
+	plan    *plan
+	server  *localaws.Server
+	books   *books
+	trace   trace
+	tally   *tally
+	drained chan struct{}  // closed when nothing is left to handle
+	remains sync.WaitGroup // of processes
+	slots   sync.WaitGroup
+
+	mu       sync.Mutex
+	failures []string // of the simulation itself
+}
+
+// live runs a seed's world in a bubble and returns what is wrong with it. A goroutine that is left at the end is wrong, too.
+func live(t *testing.T, seed uint64) (w *world, wrong []string) {
+	w = &world{seed: seed, plan: newPlan(seed), tally: newTally()}
+	defer func() {
+		if p := recover(); p != nil {
+			wrong = append(wrong, fmt.Sprintf("the bubble burst: %v", p))
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		w.trace.begun = time.Now()
+		w.drained = make(chan struct{})
+		w.books = newBooks(w)
+		if err := w.run(); err != nil {
+			w.fail("%v", err)
+		}
+	})
+	return w, append(w.failures, w.books.complained()...)
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures = append(w.failures, fmt.Sprintf(format, args...))
+}
+
+func (w *world) run() (err error) {
+	if w.server, err = localaws.New(&localaws.Options{Seed: w.seed}); err != nil {
+		return err
+	}
+	if err := w.provision(); err != nil {
+		return err
+	}
+	w.server.Control("*", w.weather)
+	if w.plan.duplicates > 0 {
+		w.server.SQS().Queue(w.plan.queueName()).Chaos(queue.Chaos{Duplicate: w.plan.duplicates, Reorder: w.plan.reorder})
+	}
+	for i := range w.plan.slots {
+		w.slots.Go(func() { w.slot(i) })
+	}
+	var producers sync.WaitGroup
+	for i := range w.plan.producers {
+		producers.Go(func() { w.producer(i) })
+	}
+	time.Sleep(time.Until(w.trace.begun.Add(troubleFor)))
+	w.server.SQS().Queue(w.plan.queueName()).Chaos(queue.Chaos{})
+	producers.Wait()
+	w.drain()
+	close(w.drained)
+	w.slots.Wait()
+	w.remains.Wait()
+	w.conclude()
+	w.count()
+	return w.server.Close()
+}
+
+// provision makes the channel before the first message, as a deployment would: a topic without a subscription
+// accepts what nobody ever sees.
+func (w *world) provision() error {
+	b, err := w.tap("provision").backend(false)
+	if err != nil {
+		return err
+	}
+	defer b.Close(context.Background())
+	o := w.plan.incarnation(0, 0).options
+	c, err := godwit.NewConsumer(context.Background(), b, w.plan.channel(), &o)
+	if err != nil {
+		return err
+	}
+	_, err = c.Close(context.Background())
+	return err
+}
+
+// drain waits until the queue is empty.
+func (w *world) drain() {
+	q := w.server.SQS().Queue(w.plan.queueName()).Model()
+	for time.Since(w.trace.begun) < troubleFor+drainWithin {
+		s := q.Stats()
+		if s.Visible+s.Delayed+s.InFlight == 0 {
+			return
+		}
+		time.Sleep(5 * time.Second)
+	}
+	var left []string
+	for _, v := range q.Messages() {
+		left = append(left, fmt.Sprintf("%s (%s, %d receives)", labelOf(v.Body), v.State, v.Count))
+	}
+	w.books.stuck(left)
+}
+
+// conclude looks at what became of every message, dead letters included.
+func (w *world) conclude() {
+	dead := w.deadLetters()
+	w.books.mu.Lock()
+	defer w.books.mu.Unlock()
+	for _, m := range w.books.messages {
+		if m.accepted && !m.success && !m.dropped && len(dead[m.label]) == 0 {
+			w.books.complain([]string{m.label}, "%s is lost: it was accepted, and neither handled nor dead-lettered", m.label)
+		}
+	}
+	for name, copies := range dead {
+		w.letters(name, copies)
+	}
+}
+
+// letters checks the copies of one message in the dead letters.
+func (w *world) letters(name string, copies []letter) {
+	m := w.books.messages[name]
+	if m == nil {
+		w.books.complain(nil, "dead letter %q was never sent", name)
+		return
+	}
+	w.tally.add(countDead, 1)
+	ids := map[string]bool{} // a send that was repeated after a lost answer has two
+	for i, c := range copies {
+		switch {
+		case c.redriven:
+			w.tally.add(countRedriven, 1)
+			continue
+		case !m.rejected:
+			w.books.complain([]string{name}, "%s is dead-lettered although no verdict said so", name)
+		}
+		if !m.ids[c.original] {
+			w.books.complain([]string{name}, "the dead letter of %s names %q as its original, which never came", name, c.original)
+		}
+		if !ids[c.original] {
+			ids[c.original] = true
+			continue
+		}
+		w.tally.add(countSecond, 1)
+		// On an ordered channel the copy's own id keeps a second one out for as long as the service remembers.
+		if w.plan.ordered && c.at.Sub(copies[i-1].at) < queue.DedupWindow {
+			w.books.complain([]string{name}, "%s has a second dead letter within %v on an ordered channel", name, c.at.Sub(copies[i-1].at))
+		}
+	}
+}
+
+// letter is one copy in the dead letters.
+type letter struct {
+	original string
+	at       time.Time
+	redriven bool // by the service
+}
+
+// deadLetters reads them the way an operator does, with a consumer, and beside that off the server.
+func (w *world) deadLetters() map[string][]letter {
+	letters := map[string][]letter{}
+	source := map[string]bool{}
+	sent := map[string]time.Time{}
+	for _, v := range w.server.SQS().Queue(w.plan.deadName()).Model().Messages() {
+		source[v.ID], sent[v.ID] = v.Source != "", v.Sent
+	}
+	var mu sync.Mutex
+	tap := w.tap("undertaker")
+	b, err := tap.backend(false)
+	if err != nil {
+		w.fail("undertaker: %v", err)
+		return nil
+	}
+	defer b.Close(context.Background())
+	c, err := godwit.NewConsumer(context.Background(), b, w.plan.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: w.plan.ordered, HighThroughput: w.plan.throughput})
+	if err != nil {
+		w.fail("undertaker: %v", err)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if _, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		mu.Lock()
+		defer mu.Unlock()
+		l := letter{redriven: source[d.ID], at: sent[d.ID]}
+		if d.Death != nil {
+			l.original = d.Death.MessageID
+		}
+		if d.Death == nil && !l.redriven || d.Death != nil && d.Death.Error == "" {
+			w.fail("dead letter %s does not tell why it died: %+v", labelOf(string(d.Body)), d.Death)
+		}
+		name := labelOf(string(d.Body))
+		letters[name] = append(letters[name], l)
+		return nil
+	}); err != nil {
+		w.fail("undertaker: %v", err)
+	}
+	if n := len(source); n > 0 {
+		read := 0
+		for _, ls := range letters {
+			read += len(ls)
+		}
+		if read != n {
+			w.fail("%d dead letters were read of %d", read, n)
+		}
+	}
+	return letters
+}
+
+// count enters what this world was like.
+func (w *world) count() {
+	w.tally.add(countWorlds, 1)
+	if w.plan.ordered {
+		w.tally.add(countOrdered, 1)
+	}
+	if w.plan.exchange {
+		w.tally.add(countExchange, 1)
+	}
+	for _, m := range w.books.messages {
+		w.tally.add(countMessages, 1)
+		if m.accepted {
+			w.tally.add(countAccepted, 1)
+		} else {
+			w.tally.add(countDoubtful, 1)
+		}
+	}
+}
+
+// stuck enters that the world did not drain.
+func (b *books) stuck(left []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name, _, _ := strings.Cut(left[0], " ")
+	b.complain([]string{name}, "not drained %v after the trouble: %d messages are left: %s", drainWithin, len(left), strings.Join(left[:min(len(left), 5)], ", "))
+}
+
+// over enters that a consumer has returned.
+func (b *books) over(p *member, r godwit.Report, err error) {
+	b.mu.Lock()
+	crashed := p.crashed
+	b.mu.Unlock()
+	if !crashed {
+		b.stopped(p, r, err)
+	}
+}
+
+// busy says whether a process has handlers running.
+func (b *books) busy(p *member) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range p.handles {
+		if h.running {
+			return true
+		}
+	}
+	return false
+}
