@@ -21,13 +21,14 @@ type bus struct {
 
 // queue is a session's part of the bus; guarded by bus.mu, but for the fields that do not change.
 type queue struct {
-	weight   int // deliveries taken in one turn; never changes
-	priority int // higher goes first; never changes
-	limit    int // handlers at once; 0: as many as there are workers; never changes
+	weight   int  // deliveries taken in one turn; never changes
+	priority int  // higher goes first; never changes
+	alone    bool // no other session shares the workers, who are its limit; never changes
 
+	limit      int // handlers at once, unless alone
 	head, tail *Delivery
-	active     int  // taken and not yet vacated, where there is a limit
-	shut       bool // the session stops: nothing more is runnable
+	active     int  // taken and not yet vacated, unless alone
+	parked     bool // the session is paused or stops: nothing more is runnable
 }
 
 func newBus() *bus {
@@ -46,7 +47,7 @@ func (b *bus) join(s *session) {
 // has been shut: then the caller gives them back.
 func (b *bus) push(s *session, first, last *Delivery, n int) bool {
 	b.mu.Lock()
-	if s.queue.shut {
+	if s.queue.parked {
 		b.mu.Unlock()
 		return false
 	}
@@ -94,7 +95,7 @@ func (b *bus) next() *session {
 	for i := range b.sessions {
 		at := (b.turn + i) % len(b.sessions)
 		q := &b.sessions[at].queue
-		if q.head == nil || q.limit > 0 && q.active >= q.limit {
+		if q.head == nil || !q.alone && q.active >= q.limit {
 			continue
 		}
 		if best < 0 || q.priority > b.sessions[best].queue.priority {
@@ -123,7 +124,7 @@ func (b *bus) take(s *session) *Delivery {
 	}
 	d.busNext = nil
 	b.n--
-	if s.queue.limit > 0 {
+	if !s.queue.alone {
 		s.queue.active++
 		d.counted = true
 	}
@@ -133,11 +134,11 @@ func (b *bus) take(s *session) *Delivery {
 // vacate says that a delivery's handler takes up no worker any more, so that another of its session may run.
 func (b *bus) vacate(d *Delivery) {
 	q := &d.in.queue
-	if q.limit == 0 {
+	if q.alone {
 		return
 	}
 	b.mu.Lock()
-	wake := d.counted && q.active == q.limit && q.head != nil
+	wake := d.counted && q.active <= q.limit && q.head != nil
 	if d.counted {
 		d.counted = false
 		q.active--
@@ -148,11 +149,19 @@ func (b *bus) vacate(d *Delivery) {
 	}
 }
 
-// shut ends a session's part: it takes nothing more, and what waits is returned, oldest first.
-func (b *bus) shut(s *session) []*Delivery {
+// cap changes a session's limit.
+func (b *bus) cap(s *session, limit int) {
+	b.mu.Lock()
+	s.queue.limit = limit
+	b.mu.Unlock()
+	b.some.Broadcast()
+}
+
+// park makes nothing of a session runnable until unpark; what waits is returned, oldest first.
+func (b *bus) park(s *session) []*Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.queue.shut = true
+	s.queue.parked = true
 	var heads []*Delivery
 	for s.queue.head != nil {
 		d := b.take(s)
@@ -162,9 +171,25 @@ func (b *bus) shut(s *session) []*Delivery {
 		}
 		heads = append(heads, d)
 	}
+	return heads
+}
+
+// unpark takes a park back, unless the session has left.
+func (b *bus) unpark(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if slices.Contains(b.sessions, s) {
+		s.queue.parked = false
+	}
+}
+
+// leave ends a session's part for good, and returns what waits.
+func (b *bus) leave(s *session) []*Delivery {
+	b.mu.Lock()
 	b.sessions = slices.DeleteFunc(b.sessions, func(other *session) bool { return other == s })
 	b.turn, b.left = 0, 0
-	return heads
+	b.mu.Unlock()
+	return b.park(s)
 }
 
 // close lets the workers go home.
@@ -173,6 +198,13 @@ func (b *bus) close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.some.Broadcast()
+}
+
+// over says whether the workers may go home.
+func (b *bus) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
 }
 
 // wakeAll makes every waiting pop ask its stop again.

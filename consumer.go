@@ -22,6 +22,7 @@ const (
 	defaultMaxBytes          = 64 << 20
 
 	maxBatch             = 10 // the most that SQS returns at once
+	maxConcurrency       = 100_000
 	minProcessingTimeout = time.Second
 	maxProcessingTimeout = 30 * time.Minute
 	maxDelay             = 900 * time.Second
@@ -83,7 +84,8 @@ type Consumer struct {
 	state   machine
 
 	mu      sync.Mutex
-	claimed bool     // it runs, or ran
+	claimed bool // it runs, or ran
+	paused  bool
 	session *session // of Run or an iterator, once begun
 	puller  *puller  // of an iterator, once begun
 }
@@ -132,6 +134,7 @@ func (c *Consumer) Health() Health {
 	h.State, h.Since = c.state.now()
 	c.mu.Lock()
 	s := c.session
+	h.Paused = c.paused
 	c.mu.Unlock()
 	if s != nil {
 		s.health.fill(&h, time.Now(), max(c.o.WaitTime, 0)+pollGrace)
@@ -188,7 +191,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		return err
 	}
 	return errors.Join(
-		within("ConsumerOptions.Concurrency", o.Concurrency, 1, 100_000),
+		within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
 		within("ConsumerOptions.WaitTime", o.WaitTime, -1, defaultWait),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),

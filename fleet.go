@@ -8,11 +8,8 @@ import (
 	"time"
 )
 
-// defaultFleetConcurrency is the pool's size for each consumer, up to maxFleetConcurrency, unless one is given.
-const (
-	defaultFleetConcurrency = 10
-	maxFleetConcurrency     = 100_000
-)
+// defaultFleetConcurrency is the pool's size for each consumer, unless one is given.
+const defaultFleetConcurrency = 10
 
 // FleetOptions say how consumers share one pool of workers. The zero value is good for most.
 type FleetOptions struct {
@@ -22,6 +19,8 @@ type FleetOptions struct {
 	Middleware []Middleware
 	// StopTogether: when one consumer cannot go on, the others stop as well. Else they go on.
 	StopTogether bool
+
+	alone bool // a fleet of one, made by Run
 }
 
 // Assignment is a consumer with its handler, as a fleet runs it. It is a value: its methods return changed copies.
@@ -56,10 +55,10 @@ func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 	if o != nil {
 		opts = *o
 	}
-	setDefault(&opts.Concurrency, min(defaultFleetConcurrency*len(as), maxFleetConcurrency))
+	setDefault(&opts.Concurrency, min(defaultFleetConcurrency*len(as), maxConcurrency))
 	setDefault(&opts.MaxBytes, defaultMaxBytes)
 	if err := errors.Join(
-		within("FleetOptions.Concurrency", opts.Concurrency, 1, maxFleetConcurrency),
+		within("FleetOptions.Concurrency", opts.Concurrency, 1, maxConcurrency),
 		within("FleetOptions.MaxBytes", opts.MaxBytes, 1, 1<<40),
 	); err != nil {
 		return err
@@ -86,7 +85,7 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 		}
 		sessions = append(sessions, s)
 	}
-	p.start(o.Concurrency)
+	p.resize(o.Concurrency)
 	reports, errs := make([]Report, len(as)), make([]error, len(as))
 	var all sync.WaitGroup
 	for i, s := range sessions {
@@ -131,10 +130,7 @@ func checkFleet(as []Assignment) error {
 
 func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *budget, p *pool) (*session, error) {
 	c := a.consumer
-	q := queue{weight: a.weight, priority: a.priority}
-	if c.o.Concurrency < o.Concurrency {
-		q.limit = c.o.Concurrency
-	}
+	q := queue{weight: a.weight, priority: a.priority, alone: o.alone, limit: c.concurrency()}
 	s, err := c.begin(ctx, b, q, bytes, p, wrap(a.handler, slices.Concat(o.Middleware, c.o.Middleware)))
 	if err != nil {
 		c.state.to(Exiting)

@@ -16,6 +16,7 @@ type Health struct {
 	Oldest   time.Time // when the oldest running handler began; zero: none runs
 	// Abandoned are the handlers that ignore their cancelled context.
 	Abandoned []AbandonedHandler
+	Paused    bool
 	// Unhealthy says why the consumer does not do its work; empty: it does.
 	Unhealthy []string
 }

@@ -68,6 +68,14 @@ func (p *places) keep(size int64) {
 	p.bytes.mu.Unlock()
 }
 
+// grow changes the number of places; what is taken beyond them is given back by and by.
+func (p *places) grow(more int) {
+	p.mu.Lock()
+	p.size = max(1, p.size+more)
+	p.mu.Unlock()
+	p.nudge()
+}
+
 // free gives back n places that no delivery came to fill, or whose delivery is gone.
 func (p *places) free(n int) {
 	if n == 0 {

@@ -39,15 +39,17 @@ func (p *pollers) first() {
 	var buf []driver.Delivery
 	for p.s.polls.Err() == nil {
 		p.s.guard(func() {
-			for p.s.places.take(p.s.polls, p.s.batch()) == nil {
-				p.once(&buf)
+			for period := p.s.gate.enter(); period != nil; period = p.s.gate.enter() {
+				if p.s.places.take(period, p.s.batch()) == nil {
+					p.once(period, &buf)
+				}
 			}
 		})
 	}
 }
 
 // join adds a poller while that is worth it.
-func (p *pollers) join() {
+func (p *pollers) join(period context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.n >= max(1, p.s.lim.Polls) || !p.s.places.tryTake(p.s.batch()) {
@@ -58,7 +60,7 @@ func (p *pollers) join() {
 		defer p.left()
 		var buf []driver.Delivery
 		p.s.guard(func() {
-			for p.once(&buf) && p.s.polls.Err() == nil && p.s.places.tryTake(p.s.batch()) {
+			for p.once(period, &buf) && period.Err() == nil && p.s.places.tryTake(p.s.batch()) {
 			}
 		})
 	})
@@ -70,25 +72,26 @@ func (p *pollers) left() {
 	p.mu.Unlock()
 }
 
-// once makes one poll with the places its caller has taken, and says whether it came back full.
-func (p *pollers) once(buf *[]driver.Delivery) (full bool) {
+// once makes one poll with the places its caller has taken, and says whether it came back full. period ends with the
+// session, or with the next pause.
+func (p *pollers) once(period context.Context, buf *[]driver.Delivery) (full bool) {
 	s, want := p.s, p.s.batch()
 	free := want
 	defer func() { s.places.free(free) }()
-	got, err := p.receive(want, (*buf)[:0])
+	got, err := p.receive(period, want, (*buf)[:0])
 	free = want - len(got)
 	full = len(got) >= want
 	if full {
-		p.join()
+		p.join(period)
 	}
 	s.accept(got)
 	clear(got)
 	*buf = got
 	switch {
-	case s.polls.Err() != nil:
+	case period.Err() != nil:
 		return false
 	case err != nil:
-		p.backOff(err)
+		p.backOff(period, err)
 		return false
 	}
 	p.recovered()
@@ -99,9 +102,9 @@ func (p *pollers) once(buf *[]driver.Delivery) (full bool) {
 }
 
 // receive polls the service, under the eyes of the watchdog.
-func (p *pollers) receive(want int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (p *pollers) receive(period context.Context, want int, into []driver.Delivery) ([]driver.Delivery, error) {
 	s := p.s
-	ctx, cancel := context.WithTimeoutCause(s.polls, max(s.c.o.WaitTime, 0)+pollGrace, errStalled)
+	ctx, cancel := context.WithTimeoutCause(period, max(s.c.o.WaitTime, 0)+pollGrace, errStalled)
 	defer cancel()
 	s.health.polling()
 	got, err := s.recv.Receive(ctx, want, into)
@@ -115,7 +118,7 @@ func (p *pollers) receive(want int, into []driver.Delivery) ([]driver.Delivery, 
 
 var errStalled = fmt.Errorf("the poll was not answered within its wait and %v", pollGrace)
 
-func (p *pollers) backOff(err error) {
+func (p *pollers) backOff(period context.Context, err error) {
 	p.mu.Lock()
 	p.failed++
 	wait := pollAgain.Jittered(p.failed)
@@ -129,11 +132,11 @@ func (p *pollers) backOff(err error) {
 		}
 	})
 	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
-		if err := provision(s.polls, s.c.backend, s.c.name, s.c.spec()); err != nil && s.polls.Err() == nil {
+		if err := provision(period, s.c.backend, s.c.name, s.c.spec()); err != nil && period.Err() == nil {
 			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
 		}
 	}
-	_ = backoff.Sleep(s.polls, wait) // ends early when the session does, and the caller looks at that
+	_ = backoff.Sleep(period, wait) // ends early when the period does, and the caller looks at that
 }
 
 func (p *pollers) recovered() {

@@ -18,6 +18,7 @@ type puller struct {
 	closing  sync.Once
 	reported sync.Once
 	closed   chan struct{} // closed by Close
+	reminded chan struct{} // closed when nobody need be reminded of Close any more
 	ended    chan struct{} // closed when everything is given back and flushed
 	err      error         // of the end; read after ended
 }
@@ -116,8 +117,8 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 	if err := c.claim(); err != nil {
 		return nil, err
 	}
-	p := &puller{begun: time.Now(), ended: make(chan struct{}), closed: make(chan struct{})}
-	s, err := c.begin(ctx, newBus(), queue{weight: 1}, &budget{limit: c.o.MaxBytes}, nil, nil)
+	p := &puller{begun: time.Now(), ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
+	s, err := c.begin(ctx, newBus(), queue{weight: 1, alone: true}, &budget{limit: c.o.MaxBytes}, nil, nil)
 	if err != nil {
 		close(p.ended)
 		c.state.to(Exiting)
@@ -188,6 +189,7 @@ func (p *puller) leave() {
 			p.c.state.to(Exited)
 			close(p.ended)
 			p.remind()
+			close(p.reminded)
 		}()
 	})
 }
@@ -227,6 +229,7 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	case <-ctx.Done():
 		return Report{}, &Error{Op: "close", Channel: c.name, Err: context.Cause(ctx)}
 	}
+	<-p.reminded
 	r := p.count.report()
 	r.Took = time.Since(p.begun)
 	p.reported.Do(func() {

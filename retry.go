@@ -29,7 +29,7 @@ func (s *session) hold(d *Delivery, after time.Duration) {
 	s.count.retried.Add(1)
 	s.keeper.hold(d, time.Now().Add(after))
 	s.stopped(d)
-	if s.polls.Err() != nil { // shutdown may have emptied the keeper just before
+	if s.polls.Err() != nil || s.gate.closed() { // shutdown or a pause may have emptied the keeper just before
 		s.giveBackHeld()
 	}
 }

@@ -11,7 +11,7 @@ import (
 // everything it held has been finished or given back, within ShutdownTimeout, with a report of what it did. The error
 // is nil after the end of ctx; else it says why the consumer stopped. A consumer runs once.
 func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
-	o := FleetOptions{Concurrency: c.o.Concurrency, MaxBytes: c.o.MaxBytes}
+	o := FleetOptions{Concurrency: c.concurrency(), MaxBytes: c.o.MaxBytes, alone: true}
 	reports, err := runFleet(ctx, &o, []Assignment{c.With(h)})
 	if len(reports) == 0 {
 		return Report{}, err

@@ -34,6 +34,7 @@ type session struct {
 
 	base  context.Context // what handlers' contexts derive from: values of Run's context, not its cancellation
 	polls context.Context // ends when polling must
+	gate  *gate
 	halt  context.CancelCauseFunc
 
 	running atomic.Int64  // deliveries with a handler or with an iterator's caller
@@ -53,7 +54,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s := &session{c: c, bus: b, queue: q, handler: h, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
 		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice)}
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
-		Filter: c.o.Filter.driver(), Concurrency: c.o.Concurrency, Wait: max(c.o.WaitTime, 0),
+		Filter: c.o.Filter.driver(), Concurrency: c.concurrency(), Wait: max(c.o.WaitTime, 0),
 		Bytes: c.o.MaxBytes, Lease: c.o.Lease,
 		Events: driver.Events{Revoked: s.revoked, Lost: s.lostSources},
 	})
@@ -66,10 +67,12 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
 	s.base = context.WithoutCancel(ctx)
 	s.polls, s.halt = context.WithCancelCause(ctx)
-	b.join(s)
 	c.mu.Lock()
 	c.session = s
+	s.gate = newGate(s.polls, c.paused)
+	s.queue.parked = c.paused
 	c.mu.Unlock()
+	b.join(s)
 	go s.keeper.loop()
 	c.state.to(Listening)
 	return s, nil

@@ -18,7 +18,7 @@ func (s *session) shutdown(p *pollers) error {
 	defer cancel()
 	s.c.state.to(Exiting)
 
-	for _, head := range s.bus.shut(s) {
+	for _, head := range s.bus.leave(s) {
 		s.giveBackWaiting(head)
 	}
 	s.giveBackHeld()

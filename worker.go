@@ -15,6 +15,10 @@ import (
 type pool struct {
 	bus *bus
 	wg  sync.WaitGroup // workers that are not given up
+
+	mu    sync.Mutex
+	size  int // workers there should be
+	there int // workers there are, without those that are given up
 }
 
 // worker runs one handler at a time.
@@ -25,19 +29,47 @@ type worker struct {
 	replaced atomic.Bool // another works in its place: it goes home when its handler returns
 }
 
-func (p *pool) start(n int) {
-	for range n {
+// resize makes the pool so large. Surplus workers go home when they have finished what they do.
+func (p *pool) resize(n int) {
+	p.mu.Lock()
+	p.size = n
+	for ; p.there < n; p.there++ {
 		p.wg.Add(1)
 		go (&worker{pool: p}).loop()
 	}
+	p.mu.Unlock()
+	p.bus.wakeAll()
+}
+
+// surplus says whether the pool has more workers than it should.
+func (p *pool) surplus() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.there > p.size
+}
+
+// dismiss lets a surplus worker go home, if there still is one too many.
+func (p *pool) dismiss() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.there <= p.size {
+		return false
+	}
+	p.there--
+	return true
 }
 
 // replace lets another worker take the place of one whose handler does not return.
 func (p *pool) replace(w *worker) {
-	if !w.replaced.Swap(true) {
-		p.start(1)
-		w.gone()
+	if w.replaced.Swap(true) {
+		return
 	}
+	p.mu.Lock()
+	p.there--
+	size := p.size
+	p.mu.Unlock()
+	p.resize(size)
+	w.gone()
 }
 
 // gone says that nobody need wait for this worker any more.
@@ -47,9 +79,12 @@ func (w *worker) loop() {
 	defer w.gone()
 	w.goid = goroutine()
 	for !w.replaced.Load() {
-		d := w.pool.bus.pop(nil)
+		d := w.pool.bus.pop(w.pool.surplus)
 		if d == nil {
-			return
+			if w.pool.bus.over() || w.pool.dismiss() {
+				return
+			}
+			continue
 		}
 		if d.in.start(d) {
 			d.in.work(w, d)

@@ -1,0 +1,73 @@
+package godwit
+
+// Pause stops polling and gives back what has not started; running handlers go on. A consumer may be paused before it
+// runs. A second Pause does nothing.
+func (c *Consumer) Pause() {
+	c.mu.Lock()
+	c.paused = true
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.pause()
+	}
+}
+
+// Resume takes a Pause back.
+func (c *Consumer) Resume() {
+	c.mu.Lock()
+	c.paused = false
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.resumePolling()
+	}
+}
+
+// SetConcurrency changes how many handlers run at once, also while the consumer runs: more start as soon as there is
+// work for them, surplus ones finish what they do first. In a fleet it is the consumer's cap; the pool stays.
+func (c *Consumer) SetConcurrency(n int) error {
+	if err := within("concurrency", n, 1, maxConcurrency); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	s, before := c.session, c.o.Concurrency
+	c.o.Concurrency = n
+	c.mu.Unlock()
+	if s != nil {
+		s.setConcurrency(n, n-before)
+	}
+	return nil
+}
+
+// concurrency is how many handlers run at once, as things are now.
+func (c *Consumer) concurrency() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.o.Concurrency
+}
+
+func (s *session) pause() {
+	if !s.gate.shut() {
+		return
+	}
+	for _, head := range s.bus.park(s) {
+		s.giveBackWaiting(head)
+	}
+	s.giveBackHeld()
+}
+
+func (s *session) resumePolling() {
+	s.bus.unpark(s)
+	s.gate.open()
+}
+
+func (s *session) setConcurrency(n, more int) {
+	s.places.grow(more)
+	switch {
+	case s.pool == nil: // an iterator's caller is one
+	case s.queue.alone:
+		s.pool.resize(n)
+	default:
+		s.bus.cap(s, n)
+	}
+}
