@@ -17,8 +17,9 @@ type pool struct {
 	wg  sync.WaitGroup // workers that are not given up
 
 	mu    sync.Mutex
-	size  int // workers there should be
-	there int // workers there are, without those that are given up
+	size  int          // workers there should be
+	there int          // workers there are, without those that are given up
+	extra atomic.Int32 // there less size, for workers to look at between two deliveries
 }
 
 // worker runs one handler at a time.
@@ -37,16 +38,13 @@ func (p *pool) resize(n int) {
 		p.wg.Add(1)
 		go (&worker{pool: p}).loop()
 	}
+	p.extra.Store(int32(p.there - n))
 	p.mu.Unlock()
 	p.bus.wakeAll()
 }
 
 // surplus says whether the pool has more workers than it should.
-func (p *pool) surplus() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.there > p.size
-}
+func (p *pool) surplus() bool { return p.extra.Load() > 0 }
 
 // dismiss lets a surplus worker go home, if there still is one too many.
 func (p *pool) dismiss() bool {
@@ -56,6 +54,7 @@ func (p *pool) dismiss() bool {
 		return false
 	}
 	p.there--
+	p.extra.Add(-1)
 	return true
 }
 
