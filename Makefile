@@ -47,8 +47,8 @@ e2e: ## the dashboard in a real browser
 	$(call where,dashboard/e2e,go test -count=1 ./dashboard/e2e/...)
 
 .PHONY: interop
-interop: ## localaws with foreign clients: aws command, Python, Java, JavaScript
-	$(call where,localaws/interop,go test -count=1 ./localaws/interop/...)
+interop: ## foreign judges: real clients on localaws, other servers under snssqs
+	@.ci/interop
 
 .PHONY: kafka
 kafka: ## the Kafka backend on a real broker

@@ -36,6 +36,7 @@ var plan = []room{
 	{path: "localaws", ours: []string{"localaws/..."}},
 	{path: "localaws/clock"},
 	{path: "localaws/conformance", tests: true},
+	{path: "localaws/interop/differences"},
 	{path: "localaws/random"},
 	{path: "localaws/sns", ours: []string{"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},

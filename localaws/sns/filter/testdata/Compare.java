@@ -8,8 +8,9 @@ import software.amazon.event.ruler.Machine;
 //   go test ./localaws/sns/filter -run TestWriteCases -cases cases.tsv
 //   java -cp "$CLASSPATH" localaws/sns/filter/testdata/Compare.java cases.tsv
 //
-// Known differences, which are counted but not shown: numbers beyond ±1,000,000,000, which SNS does not
-// compare and event-ruler does.
+// Known differences, which are counted but not shown: numbers beyond ±1,000,000,000, which SNS does not compare and
+// event-ruler does; and names with a dot in them, which event-ruler takes for a path as well. Any other difference, and
+// an end of the known ones, is an error.
 public class Compare {
     public static void main(String[] arguments) throws Exception {
         int cases = 0, known = 0, others = 0;
@@ -22,13 +23,16 @@ public class Compare {
             if (answer == Boolean.parseBoolean(field[2])) {
                 continue;
             }
-            if (field[0].contains("numeric") && field[1].contains("12345678901")) {
+            if (field[0].contains("numeric") && field[1].contains("12345678901") || field[0].matches(".*\"[a-z]+\\.[a-z]+\":.*")) {
                 known++;
                 continue;
             }
             others++;
             System.out.println("event-ruler says " + answer + ": policy " + field[0] + " body " + field[1]);
         }
-        System.out.println(cases + " cases, " + known + " known differences, " + others + " others");
+        System.out.println("event-ruler: " + cases + " cases, " + known + " known differences, " + others + " others");
+        if (others > 0 || known == 0 || cases == 0) {
+            System.exit(1);
+        }
     }
 }
