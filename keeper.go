@@ -50,6 +50,7 @@ var never = time.Unix(1<<40, 0)
 type lease struct {
 	tick
 	since, ends time.Time
+	renewing    bool // a call is under way: the tick is now when the lease ends without its answer
 	over        bool // settled or dropped: do not watch it again
 }
 
@@ -252,9 +253,7 @@ func (k *keeper) next() (at time.Time) {
 			at = t
 		}
 	}
-	if k.renewing < renewalsAtOnce {
-		earlier(k.leases.first())
-	}
+	earlier(k.leases.first())
 	if first := k.runs.first(); first.Before(never) {
 		earlier(first)
 	}
@@ -284,9 +283,11 @@ func (k *keeper) overdue(now time.Time) (late, stuck []*Delivery) {
 // renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and
 // returns the deliveries whose lease has ended. The caller holds k.mu.
 func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
-	var final []*Delivery // as long as the service allows already
-	for k.renewing < renewalsAtOnce {
+	var rest []*Delivery // to be watched until their lease ends: it is being renewed, or lasts as long as it may
+	var later []*Delivery
+	for {
 		var batch []*Delivery
+		full := k.renewing >= renewalsAtOnce
 		by, soon := k.length, now
 		for len(batch) < k.batch {
 			d := k.leases.pop(soon)
@@ -297,11 +298,14 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 			switch {
 			case !d.lease.ends.After(now):
 				lost = append(lost, d)
-			case left == 0:
-				final = append(final, d)
+			case left == 0, d.lease.renewing:
+				rest = append(rest, d)
+			case full:
+				later = append(later, d)
 			default:
+				d.lease.renewing = true
 				by = min(by, left)
-				batch = append(batch, d)
+				batch, rest = append(batch, d), append(rest, d)
 				soon = now.Add(k.length / renewBefore)
 			}
 		}
@@ -311,8 +315,15 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 		k.renewing++
 		k.wg.Go(func() { k.renew(batch, by) })
 	}
-	for _, d := range final {
+	for _, d := range rest {
 		k.leases.insert(d, d.lease.ends)
+	}
+	for _, d := range later {
+		at := now.Add(renewRetry)
+		if at.After(d.lease.ends) {
+			at = d.lease.ends
+		}
+		k.leases.insert(d, at)
 	}
 	return lost
 }
@@ -358,8 +369,12 @@ func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, er
 		if partial {
 			failed = entries.Errs[i]
 		}
+		d.lease.renewing = false
+		if d.lease.over || d.lost.Load() { // it ended meanwhile
+			continue
+		}
+		k.leases.remove(d)
 		switch {
-		case d.lease.over:
 		case failed == nil:
 			d.lease.ends = ends
 			k.watch(d, ends.Add(-by/renewBefore))
