@@ -81,6 +81,9 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 	for _, a := range as {
 		s, err := a.begin(ctx, o, b, bytes, p)
 		if err != nil {
+			if ctx.Err() != nil { // told to stop before all had begun, which is no failure
+				err = nil
+			}
 			return nil, errors.Join(err, abort(sessions))
 		}
 		sessions = append(sessions, s)
@@ -146,7 +149,7 @@ func (s *session) live() (Report, error) {
 	<-s.polls.Done()
 	stopped := s.shutdown(polls)
 	r := s.count.report()
-	r.Took = time.Since(begun)
+	r.Took, r.StillRunning = time.Since(begun), len(s.keeper.remaining())
 	s.observe(func() {
 		if f := s.c.o.Hooks.Shutdown; f != nil {
 			f(r)

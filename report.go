@@ -27,7 +27,7 @@ type Report struct {
 // counters are a Report in the making.
 type counters struct {
 	received, handled, dropped, retried, rejected, released atomic.Int64
-	timeouts, abandoned, lost, unsettled, polls, running    atomic.Int64
+	timeouts, abandoned, lost, unsettled, polls             atomic.Int64
 }
 
 func (c *counters) settled(a driver.Action) {
@@ -47,6 +47,6 @@ func (c *counters) report() Report {
 	return Report{
 		Received: c.received.Load(), Handled: c.handled.Load(), Dropped: c.dropped.Load(), Retried: c.retried.Load(),
 		Rejected: c.rejected.Load(), GivenBack: c.released.Load(), TimedOut: c.timeouts.Load(),
-		Abandoned: c.abandoned.Load(), LeaseLost: c.lost.Load(), Unsettled: c.unsettled.Load(), Polls: c.polls.Load(), StillRunning: int(c.running.Load()),
+		Abandoned: c.abandoned.Load(), LeaseLost: c.lost.Load(), Unsettled: c.unsettled.Load(), Polls: c.polls.Load(),
 	}
 }

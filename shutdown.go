@@ -62,7 +62,6 @@ func (s *session) surrender() {
 		}
 		if d.worker != nil {
 			s.pool.replace(d.worker)
-			s.count.running.Add(1)
 		}
 	}
 }

@@ -1,0 +1,55 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// A renewal that hangs beyond the end of the lease does not keep the keeper from noticing that end.
+func TestALeaseEndsWhileItsRenewalHangs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second})
+		w.send(w.producer("orders", nil), body("x"))
+		begun := time.Now()
+		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			if time.Since(begun) < 11*time.Second {
+				return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
+			}
+			return localaws.Outcome{Delay: time.Minute}
+		})
+		defer remove()
+		var first atomic.Bool
+		run := w.run(c, func(ctx context.Context, _ *godwit.Delivery) error {
+			if !first.CompareAndSwap(false, true) {
+				return nil
+			}
+			<-ctx.Done()
+			if took := time.Since(begun); took > 12*time.Second || !errors.Is(context.Cause(ctx), godwit.ErrLeaseLost) {
+				t.Errorf("cancelled after %v because of %v, with a lease of 12 s", took, context.Cause(ctx))
+			}
+			return ctx.Err()
+		})
+		time.Sleep(time.Minute)
+		if r := run.stop(); r.LeaseLost != 1 || r.Handled != 1 {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
+// A context that has ended before Run is an ordinary stop.
+func TestRunUnderAnEndedContext(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		if _, err := w.consumer("orders", nil).Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
+			t.Errorf("run returned %v", err)
+		}
+	})
+}
