@@ -1,0 +1,83 @@
+package godwit
+
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// accept takes what a poll brought into lanes, and the heads of lanes onto the bus. The places are already taken.
+func (s *session) accept(in []driver.Delivery) {
+	if len(in) == 0 {
+		return
+	}
+	s.count.received.Add(int64(len(in)))
+	if st, _ := s.c.state.now(); st == Idle {
+		s.c.state.to(Listening)
+	}
+	slab := make([]Delivery, len(in)) // one allocation for the batch
+	now := time.Now()
+	for i := range in {
+		d := &slab[i]
+		if i > 0 && in[i].Source == in[i-1].Source {
+			d.src = slab[i-1].src
+		} else {
+			d.src = s.sources.of(in[i].Source)
+		}
+		s.fill(d, &in[i])
+		s.places.keep(d.size)
+		s.keeper.keep(d, in[i].LeaseEnds, now)
+		s.observe(func() {
+			if f := s.c.o.Hooks.Received; f != nil {
+				f(d)
+			}
+		})
+	}
+	for rest := slab; len(rest) > 0; {
+		rest = s.enqueue(rest)
+	}
+}
+
+// enqueue takes the leading run of deliveries of one source into their lanes, and returns the others.
+func (s *session) enqueue(ds []Delivery) (rest []Delivery) {
+	src := ds[0].src
+	var first, last *Delivery
+	n, i := 0, 0
+	src.mu.Lock()
+	for ; i < len(ds) && ds[i].src == src; i++ {
+		d := &ds[i]
+		if !src.join(d) {
+			continue
+		}
+		if last == nil {
+			first = d
+		} else {
+			last.busNext = d
+		}
+		last = d
+		n++
+	}
+	src.mu.Unlock()
+	if n > 0 && !s.bus.push(s, first, last, n) {
+		for d := first; d != nil; {
+			next := d.busNext
+			d.busNext = nil
+			s.giveBackWaiting(d)
+			d = next
+		}
+	}
+	return ds[i:]
+}
+
+func (s *session) fill(d *Delivery, in *driver.Delivery) {
+	d.ID, d.Channel = in.ID, s.c.name
+	d.OrderKey, d.Tenant, d.RoutingKey = in.OrderKey, in.Tenant, in.RoutingKey
+	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
+	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
+	d.in, d.handle = s, in.Handle
+	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, in.Size, in.Received
+	d.Attempt = s.starts.attempt(in)
+	if s.c.channel.Ordered || in.OrderKey != "" {
+		d.lane = laneOf(s.seed, in.OrderKey)
+	}
+}
