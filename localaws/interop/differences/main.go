@@ -44,14 +44,13 @@ func judge(listFile, outputFile string) (complaints []string, summary string, er
 	if err != nil {
 		return nil, "", err
 	}
-	complaints = compare(known, run)
+	complaints, asListed := compare(known, run)
 	return complaints, fmt.Sprintf("%s: %d cases passed, %d differ as listed, %d could not be tried",
-		listFile, len(run.passed), len(run.failed)-len(complaints), len(run.skipped)), nil
+		listFile, len(run.passed), asListed, len(run.skipped)), nil
 }
 
-// compare says what is not as listed.
-func compare(known []difference, run results) []string {
-	var complaints []string
+// compare says what is not as listed, and how much is.
+func compare(known []difference, run results) (complaints []string, asListed int) {
 	seen := make([]bool, len(known))
 	for _, name := range run.failed {
 		i := slices.IndexFunc(known, func(d difference) bool { return d.name == name })
@@ -60,13 +59,14 @@ func compare(known []difference, run results) []string {
 			continue
 		}
 		seen[i] = true
+		asListed++
 	}
 	for i, d := range known {
 		if !seen[i] {
 			complaints = append(complaints, "is listed and does not fail: "+d.name)
 		}
 	}
-	return complaints
+	return complaints, asListed
 }
 
 func readList(file string) ([]difference, error) {
