@@ -4,6 +4,10 @@ SHELL := bash
 
 FUZZTIME ?= 30s
 COUNT    ?= 6
+SEEDS    ?= 200
+# LEDGER: where `make sim` keeps its count; empty: the user's cache folder. TRACE: where `make sim SEED=n` writes the trace.
+LEDGER   ?=
+TRACE    ?=
 
 # where RUNS IT ONLY IF THE FOLDER IS THERE; else says that nothing was run.
 where = @if [ -d $(1) ]; then $(2); else echo "make $@: there is no $(1)/ yet; nothing was run"; fi
@@ -12,8 +16,8 @@ soft = rc=0; $(1) || rc=$$?; [ $$rc -eq 75 ] || exit $$rc
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
-	@echo "  variables: FUZZTIME=$(FUZZTIME) COUNT=$(COUNT) (runs of a benchmark)"
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@echo "  variables: FUZZTIME=$(FUZZTIME) COUNT=$(COUNT) (runs of a benchmark) SEEDS=$(SEEDS) SEED= LEDGER= TRACE="
 
 .PHONY: check
 check: ## before every commit: format, vet, tests (no race detector)
@@ -35,8 +39,16 @@ fuzz: ## every fuzz target for FUZZTIME
 	@$(call soft,.ci/fuzz $(FUZZTIME))
 
 .PHONY: sim
-sim: ## the seeded simulation of crashes, faults and shutdowns
-	$(call where,internal/sim,go test -race -count=1 ./internal/sim/...)
+sim: ## SEEDS more worlds of crashes, faults and shutdowns, counted by commit in LEDGER; SEED=n: that one again
+ifdef SEED
+	go test -count=1 -v -timeout 10m -run '^TestReplay$$' ./internal/sim -sim.replay $(SEED) -sim.out '$(TRACE)'
+else
+	go test -count=1 -v -timeout 24h -run '^TestSeeds$$' ./internal/sim -sim.seeds $(SEEDS) -sim.ledger '$(LEDGER)'
+endif
+
+.PHONY: sim-mutants
+sim-mutants: ## break the code in several places: the simulation must notice each within SEEDS worlds
+	go test -count=1 -v -timeout 60m -run '^TestMutants' ./internal/sim -sim.mutants $(SEEDS)
 
 .PHONY: bench
 bench: ## benchmarks of bench/, COUNT times, summed up by benchstat

@@ -132,7 +132,7 @@ func (p *plan) incarnation(slot, n int) incarnation {
 	if o.ShutdownTimeout == 0 && r.chance(0.5) { // the default is long enough for a poll of 20 s
 		inc.waitPolls = true
 	}
-	if o.WaitTime < 0 && r.chance(0.7) {
+	if o.WaitTime < 0 && r.chance(0.9) {
 		o.WaitTime = 0 // polling without waiting is the dear way; some is enough
 	}
 	return inc

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -15,7 +16,11 @@ func (b *books) stopped(p *member, r godwit.Report, err error) {
 	b.w.trace.note("%s has stopped", p.name)
 	p.over = true
 	troubled := time.Since(p.trouble) < time.Minute+p.inc.lease()
-	if err != nil && !strings.Contains(err.Error(), "fatal") && !strings.Contains(err.Error(), godwit.ErrAbandoned.Error()) && !troubled {
+	unseen := false // Close tells the settle errors that the loop has not seen, however old
+	for _, h := range p.handles {
+		unseen = unseen || h.failed && p.inc.pull != pullNot
+	}
+	if err != nil && !errors.Is(err, errFatal) && !errors.Is(err, godwit.ErrAbandoned) && !troubled && !unseen {
 		b.complain([]string{p.name}, "%s stopped with %v", p.name, err)
 	}
 	late := slack
@@ -34,7 +39,7 @@ func (b *books) stopped(p *member, r godwit.Report, err error) {
 		case troubled && (h == nil || !h.came || h.failed || h.lost): // a lost answer, a verdict that did not get through
 			b.w.tally.add(countHeldAtStop, 1)
 		default:
-			b.complain([]string{name, p.name}, "%s has stopped and left %s invisible until %v", p.name, name, v.Until.Sub(b.w.trace.begun))
+			b.complain([]string{name, p.name}, "%s has stopped and left %s invisible until %v; it is %s", p.name, name, v.Until.Sub(b.w.trace.begun), h.standing())
 		}
 	}
 	b.addsUp(p, r)
@@ -54,5 +59,27 @@ func (b *books) addsUp(p *member, r godwit.Report) {
 	}
 	if p.inc.pull == pullNot && r.StillRunning > running || running > 0 && p.inc.pull == pullNot && r.StillRunning == 0 && r.Abandoned == 0 {
 		b.complain([]string{p.name}, "%s reports %d handlers that still run; there are %d", p.name, r.StillRunning, running)
+	}
+}
+
+// standing is what the books know of a receive, in words.
+func (h *holding) standing() string {
+	switch {
+	case h == nil:
+		return "a receive whose answer never came"
+	case !h.came:
+		return "a receive that its backend kept from the consumer"
+	case h.running:
+		return "with a handler"
+	case h.letGo && h.retry > 0:
+		return "a retry that is not yet due"
+	case h.letGo:
+		return "a delivery that was given back"
+	case h.failed:
+		return "a delivery whose verdict was not taken"
+	case h.lost:
+		return "a delivery whose lease was lost"
+	default:
+		return "a delivery without an end"
 	}
 }

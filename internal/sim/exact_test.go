@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// patch replaces a text, which must be there exactly once, in a file of ours or of Go's own source. Nothing is changed
+// in place: the patched copies are laid over the tree for one build.
+type patch struct {
+	file     string // from the root of the repository; "GOROOT/…": of the toolchain's source
+	old, new string
+}
+
+// exactly makes a run repeatable: the runtime's random numbers, which choose among ready goroutines and cases of
+// a select, order maps and feed package math/rand, begin with a fixed seed; and no goroutine loses its processor
+// because of how long it ran in real time. With one processor and no garbage collection, one seed is one run.
+func exactly() []patch {
+	return []patch{
+		{"GOROOT/src/runtime/rand.go",
+			"\t\tfor i, c := range startupRand {\n\t\t\tseed[i%len(seed)] ^= c\n\t\t}\n",
+			"\t\tfor i := range seed {\n\t\t\tseed[i] = byte(i + 1)\n\t\t}\n"},
+		{"GOROOT/src/runtime/proc.go",
+			"const forcePreemptNS = 10 * 1000 * 1000 // 10ms",
+			"const forcePreemptNS = 1000 * 1000 * 1000 * 1000"},
+	}
+}
+
+var errNotOnce = errors.New("the text to replace is not there exactly once")
+
+// apply returns the file with the text replaced.
+func (p *patch) apply(root, goroot string) (path string, content []byte, err error) {
+	path = filepath.Join(root, p.file)
+	if rest, ok := strings.CutPrefix(p.file, "GOROOT/"); ok {
+		path = filepath.Join(goroot, rest)
+	}
+	content, err = os.ReadFile(path)
+	if err != nil {
+		return "", nil, err
+	}
+	if strings.Count(string(content), p.old) != 1 {
+		return "", nil, errNotOnce
+	}
+	return path, []byte(strings.Replace(string(content), p.old, p.new, 1)), nil
+}
+
+// builder builds the tests of this package with patches laid over the source.
+type builder struct {
+	*testing.T
+	root, goroot string
+	dir          string // for copies and binaries
+	exact        bool   // whether the toolchain's source is as exactly expects it
+}
+
+func newBuilder(t *testing.T) *builder {
+	t.Helper()
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatalf("go env: %v", err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &builder{T: t, root: root, goroot: strings.TrimSpace(string(goroot)), dir: t.TempDir(), exact: true}
+	for _, p := range exactly() {
+		if _, _, err := p.apply(b.root, b.goroot); err != nil {
+			t.Logf("this version of Go is not the one that exact replays know (%s: %v): a seed fixes the plan, but not the order of goroutines", p.file, err)
+			b.exact = false
+		}
+	}
+	return b
+}
+
+// build returns the path of the test binary.
+func (b *builder) build(name string, patches ...patch) string {
+	b.Helper()
+	if b.exact {
+		patches = append(exactly(), patches...)
+	}
+	replace := map[string]string{}
+	for i, p := range patches {
+		path, content, err := p.apply(b.root, b.goroot)
+		if err != nil {
+			b.Fatalf("patch %d of %s, %s: %v", i, name, p.file, err)
+		}
+		if _, twice := replace[path]; twice {
+			b.Fatalf("%s has two patches of %s", name, p.file)
+		}
+		copied := filepath.Join(b.dir, name+"-"+filepath.Base(path))
+		if err := os.WriteFile(copied, content, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		replace[path] = copied
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		b.Fatal(err)
+	}
+	list, binary := filepath.Join(b.dir, name+".json"), filepath.Join(b.dir, name+".test")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", binary, ".").CombinedOutput()
+	if err != nil {
+		b.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	return binary
+}

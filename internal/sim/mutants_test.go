@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+var mutantSeeds = flag.Int("sim.mutants", 0, "break the code, one place at a time, and look for each in so many seeds")
+
+// mutant is one way of breaking the code that the simulation must notice.
+type mutant struct {
+	name    string
+	patches []patch
+}
+
+func mutants() []mutant {
+	return []mutant{
+		{"skip-the-lane-give-back", []patch{{"session.go",
+			"\tif lane {\n\t\ts.tell(append([]verdict{{d, st}}, s.unlane(next)...)...)\n",
+			"\tif lane && next == nil {\n\t\ts.tell(verdict{d, st})\n"}}},
+		{"delete-before-handling", []patch{{"session.go",
+			"\td.phase.Store(phaseRunning)\n",
+			"\td.phase.Store(phaseRunning)\n\t_ = s.recv.Settle(context.Background(), []driver.Settlement{{Handle: d.handle, Action: driver.Done}})\n"}}},
+		{"drop-the-leases-of-waiting-messages", []patch{{"keeper.go",
+			"\t\t\tcase left == 0, d.lease.renewing:\n",
+			"\t\t\tcase d.phase.Load() == phaseWaiting:\n\t\t\tcase left == 0, d.lease.renewing:\n"}}},
+		{"cancel-settles-on-shutdown", []patch{{"settler.go",
+			"\t\t\treturn r.Settle(ctx, ss)\n",
+			"\t\t\t_ = ctx\n\t\t\treturn r.Settle(s.polls, ss)\n"}}},
+		{"ignore-batch-failures", []patch{{"snssqs/settle.go",
+			"\t\tcase entries.Errs[k] != nil:\n",
+			"\t\tcase entries.Errs[k] != nil && false:\n"}}},
+	}
+}
+
+// Every mutant still fits the code that it breaks.
+func TestMutantsFit(t *testing.T) {
+	for _, m := range mutants() {
+		for _, p := range m.patches {
+			if _, _, err := p.apply("../..", ""); errors.Is(err, errNotOnce) {
+				t.Errorf("%s: %s has changed: %v; find the place again and adapt the mutant", m.name, p.file, err)
+			} else if err != nil {
+				t.Errorf("%s: %v", m.name, err)
+			}
+		}
+	}
+}
+
+// TestMutants shows that the simulation notices each.
+func TestMutants(t *testing.T) {
+	if *mutantSeeds == 0 {
+		t.Skip("make sim-mutants runs them")
+	}
+	b := newBuilder(t)
+	for _, m := range mutants() {
+		if found, ok := b.find(m, *mutantSeeds); ok {
+			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstComplaint(found.output))
+		} else {
+			t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
+		}
+	}
+}
+
+// find looks for the first seed that notices a mutant.
+func (b *builder) find(m mutant, seeds int) (verdict, bool) {
+	binary := b.build(m.name, m.patches...)
+	for from := 1; from <= seeds; from += 4 {
+		var some []uint64
+		for seed := from; seed < from+4 && seed <= seeds; seed++ {
+			some = append(some, uint64(seed))
+		}
+		if failed := b.runAll(binary, some, func(verdict) {}); len(failed) > 0 {
+			return failed[0], true
+		}
+	}
+	return verdict{}, false
+}
+
+// firstComplaint is the first thing a failed seed says.
+func firstComplaint(output string) string {
+	for line := range strings.Lines(output) {
+		if _, what, ok := strings.Cut(line, ": seed "); ok {
+			_, what, _ = strings.Cut(what, ": ")
+			return strings.TrimSpace(what)
+		}
+	}
+	return "the process died"
+}

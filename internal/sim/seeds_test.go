@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	manySeeds  = flag.Int("sim.seeds", 0, "run so many seeds that have not yet passed at this commit, each in a process of its own")
+	ledgerPath = flag.String("sim.ledger", "", "the file that counts the seeds that passed; default: in the user's cache folder")
+	replaySeed = flag.Uint64("sim.replay", 0, "run this seed twice, and compare the traces")
+	keepTrace  = flag.String("sim.out", "", "where -sim.replay writes the trace")
+)
+
+// enough seeds must have seen every kind of fault strike.
+const enough = 20
+
+// seedTakes bounds one seed's process in real time: it is a matter of seconds.
+const seedTakes = 2 * time.Minute
+
+// verdict is how one seed's process ended.
+type verdict struct {
+	seed   uint64
+	ok     bool
+	output string
+	trace  string
+	counts map[string]int
+}
+
+// run runs one seed in a process of its own, in which it happens the same way each time. Arguments and environment
+// are the same too: they lie on the heap, whose addresses decide the order of some maps.
+func (b *builder) run(binary string, seed uint64, trace string) verdict {
+	ctx, cancel := context.WithTimeout(context.Background(), seedTakes)
+	defer cancel()
+	v := verdict{seed: seed, counts: map[string]int{}}
+	dir, err := os.MkdirTemp(b.dir, "run")
+	if err != nil {
+		v.output = err.Error()
+		return v
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.CommandContext(ctx, binary)
+	cmd.Args = []string{"sim", "-test.run=^TestWorlds$", "-test.v", fmt.Sprint("-sim.seed=", seed), "-sim.tally=tally", "-sim.trace=trace"}
+	cmd.Dir = dir
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=2GiB", "GODEBUG=asyncpreemptoff=1"}
+	out, err := cmd.CombinedOutput()
+	v.ok, v.output = err == nil, string(out)
+	if ctx.Err() != nil {
+		v.output = fmt.Sprintf("seed %d did not end within %v\n", seed, seedTakes) + v.output
+	}
+	if m := regexp.MustCompile(`trace ([0-9a-f]{12})`).FindStringSubmatch(v.output); m != nil {
+		v.trace = m[1]
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, "tally")) // a process that died has none
+	for line := range strings.Lines(string(text)) {
+		n, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		v.counts[kind], _ = strconv.Atoi(n)
+	}
+	if trace != "" {
+		if err := os.Rename(filepath.Join(dir, "trace"), trace); err != nil {
+			v.output += err.Error()
+		}
+	}
+	return v
+}
+
+// TestSeeds goes on where the ledger stops.
+func TestSeeds(t *testing.T) {
+	if *manySeeds == 0 {
+		t.Skip("make sim runs many seeds")
+	}
+	begun := time.Now()
+	b := newBuilder(t)
+	binary := b.build("sim")
+	l, err := openLedger(*ledgerPath, b.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	fmt.Printf("commit %s: %d seeds have passed so far (%s)\n", l.commit, len(l.passed), l.path)
+	seeds := l.next(*manySeeds)
+	all := newTally()
+	results := b.runAll(binary, seeds, func(v verdict) {
+		all.merge(v.counts)
+		if !v.ok {
+			return
+		}
+		if err := l.pass(v.seed); err != nil {
+			t.Error(err)
+		}
+	})
+	all.print(os.Stdout)
+	for _, v := range results {
+		t.Errorf("seed %d failed; to see it again: make sim SEED=%d\n%s", v.seed, v.seed, clip(v.output, 60))
+	}
+	if none := all.missing(); len(none) > 0 && len(seeds) >= enough {
+		t.Errorf("never struck: %s", strings.Join(none, "; "))
+	}
+	fmt.Printf("%d of %d seeds passed in %v, seeds %d to %d; %d have passed at commit %s\n",
+		len(seeds)-len(results), len(seeds), time.Since(begun).Round(time.Second), seeds[0], seeds[len(seeds)-1], len(l.passed), l.commit)
+}
+
+// runAll runs seeds, as many at once as there are processors, and returns those that failed, by seed.
+func (b *builder) runAll(binary string, seeds []uint64, each func(verdict)) (failed []verdict) {
+	todo := make(chan uint64)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range runtime.NumCPU() {
+		workers.Go(func() {
+			for seed := range todo {
+				v := b.run(binary, seed, "")
+				mu.Lock()
+				each(v)
+				if !v.ok {
+					failed = append(failed, v)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, seed := range seeds {
+		todo <- seed
+	}
+	close(todo)
+	workers.Wait()
+	slices.SortFunc(failed, func(a, b verdict) int { return int(a.seed) - int(b.seed) })
+	return failed
+}
+
+// TestReplay runs one seed again, and once more to see that it is the same run.
+func TestReplay(t *testing.T) {
+	if *replaySeed == 0 {
+		t.Skip("make sim SEED=n replays a seed")
+	}
+	b := newBuilder(t)
+	binary := b.build("sim")
+	first := b.run(binary, *replaySeed, filepath.Join(b.dir, "first"))
+	second := b.run(binary, *replaySeed, "")
+	fmt.Print(first.output)
+	switch {
+	case first.trace == "" || first.trace != second.trace:
+		t.Errorf("two runs of seed %d differ: traces %q and %q", *replaySeed, first.trace, second.trace)
+	default:
+		fmt.Printf("two runs of seed %d have the same trace, %s\n", *replaySeed, first.trace)
+	}
+	if *keepTrace != "" {
+		text, err := os.ReadFile(filepath.Join(b.dir, "first"))
+		if err == nil {
+			err = os.WriteFile(*keepTrace, text, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		fmt.Printf("the trace is in %s\n", *keepTrace)
+	}
+	if !first.ok {
+		t.Errorf("seed %d failed", *replaySeed)
+	}
+}
+
+// clip is the first lines of a text.
+func clip(text string, most int) string {
+	lines := strings.SplitAfterN(text, "\n", most+1)
+	if len(lines) > most {
+		lines = append(lines[:most], "…\n")
+	}
+	return strings.Join(lines, "")
+}
