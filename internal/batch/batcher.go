@@ -231,6 +231,7 @@ func (b *Batcher[T]) send(batch []entry[T]) {
 	if len(vs) > 0 {
 		err = b.o.Send(b.ctx, vs)
 	}
+	expect := b.queued() + len(batch) // before anyone is answered: they may be back before we have landed
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)
 	var again []entry[T]
@@ -248,10 +249,16 @@ func (b *Batcher[T]) send(batch []entry[T]) {
 		b.o.Done(e.v, failed)
 		ended = append(ended, e)
 	}
-	b.land(len(batch), ended, len(again))
+	b.land(expect, ended, len(again))
 	if len(again) > 0 {
 		b.repeat(again, wait)
 	}
+}
+
+func (b *Batcher[T]) queued() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queue)
 }
 
 // present drops the entries that were withdrawn before they left.
@@ -287,10 +294,10 @@ func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
 }
 
 // land makes room for the next batch, and lets the entries behind those that ended go.
-func (b *Batcher[T]) land(answered int, ended []entry[T], again int) {
+func (b *Batcher[T]) land(expect int, ended []entry[T], again int) {
 	b.mu.Lock()
 	b.away--
-	b.expect, b.landed = len(b.queue)+answered, time.Now()
+	b.expect, b.landed = expect, time.Now()
 	b.waiting += again
 	for i := range ended {
 		b.unline(ended[i].v)
