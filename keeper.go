@@ -50,8 +50,9 @@ var never = time.Unix(1<<40, 0)
 type lease struct {
 	tick
 	since, ends time.Time
-	renewing    bool // a call is under way: the tick is now when the lease ends without its answer
-	over        bool // settled or dropped: do not watch it again
+	renewing    chan struct{} // of a call under way, closed with its answer; the tick is now when the lease ends without
+	going       bool          // a verdict that lets go of it is on the wire: a renewal that came later would hide the message again
+	over        bool          // settled or dropped: do not watch it again
 }
 
 // running is what the keeper knows of a delivery's handler. Guarded by keeper.mu.
@@ -288,6 +289,7 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 	for {
 		var batch []*Delivery
 		full := k.renewing >= renewalsAtOnce
+		answered := make(chan struct{})
 		by, soon := k.length, now
 		for len(batch) < k.batch {
 			d := k.leases.pop(soon)
@@ -298,12 +300,12 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 			switch {
 			case !d.lease.ends.After(now):
 				lost = append(lost, d)
-			case left == 0, d.lease.renewing:
+			case left == 0, d.lease.going, d.lease.renewing != nil:
 				rest = append(rest, d)
 			case full:
 				later = append(later, d)
 			default:
-				d.lease.renewing = true
+				d.lease.renewing = answered
 				by = min(by, left)
 				batch, rest = append(batch, d), append(rest, d)
 				soon = now.Add(k.length / renewBefore)
@@ -313,7 +315,10 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 			break
 		}
 		k.renewing++
-		k.wg.Go(func() { k.renew(batch, by) })
+		k.wg.Go(func() {
+			defer close(answered)
+			k.renew(batch, by)
+		})
 	}
 	for _, d := range rest {
 		k.leases.insert(d, d.lease.ends)
@@ -356,6 +361,35 @@ func (k *keeper) renew(batch []*Delivery, by time.Duration) {
 	}
 }
 
+// letGo begins to send a delivery back to the service: it waits for a renewal that is under way, and lets none begin.
+func (k *keeper) letGo(ctx context.Context, d *Delivery) {
+	k.mu.Lock()
+	d.lease.going = true
+	answered := d.lease.renewing
+	k.mu.Unlock()
+	if answered == nil {
+		return
+	}
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
+}
+
+// goOn takes a letGo back that has failed: the lease is needed until the next try.
+func (k *keeper) goOn(d *Delivery) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !d.lease.going || d.lease.over || d.lost.Load() {
+		return
+	}
+	d.lease.going = false
+	if d.lease.linked {
+		k.leases.remove(d)
+		k.watch(d, d.lease.ends.Add(-k.length/renewBefore))
+	}
+}
+
 // renewed takes a renewal's answer in, and returns what it says is lost.
 func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, err error) (lost []*Delivery) {
 	var entries *driver.BatchError
@@ -369,7 +403,7 @@ func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, er
 		if partial {
 			failed = entries.Errs[i]
 		}
-		d.lease.renewing = false
+		d.lease.renewing = nil
 		if d.lease.over || d.lost.Load() { // it ended meanwhile
 			continue
 		}

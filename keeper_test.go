@@ -53,3 +53,27 @@ func TestRunUnderAnEndedContext(t *testing.T) {
 		}
 	})
 }
+
+// A renewal that is under way when a message is given back does not hide it again: the give-back waits for it.
+func TestAGiveBackWaitsForARenewal(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second, ShutdownTimeout: 4 * time.Second})
+		w.send(w.producer("orders", nil), body("x"))
+		begun := time.Now()
+		w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			if at := time.Since(begun); at > 7*time.Second && at < 8500*time.Millisecond {
+				return localaws.Outcome{Delay: 2 * time.Second} // the renewal, before it takes effect
+			}
+			return localaws.Outcome{}
+		})
+		run := w.run(c, func(ctx context.Context, _ *godwit.Delivery) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(8*time.Second + 700*time.Millisecond):
+			}
+			return godwit.Fatal(errors.New("no more"))
+		})
+		<-run.done // the renewal began after 8 s, the handler gave up while it hung
+		w.visible("orders", 1)
+	})
+}

@@ -46,16 +46,22 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 			ss := make([]driver.Settlement, len(vs))
 			for i := range vs {
 				ss[i] = vs[i].s
+				if a := ss[i].Action; a == driver.Release || a == driver.Retry {
+					s.keeper.letGo(ctx, vs[i].d)
+				}
 			}
 			return r.Settle(ctx, ss)
 		},
-		Again: againAfter,
-		Done:  s.settled,
+		Again: func(v verdict, err error, try int) time.Duration {
+			s.keeper.goOn(v.d)
+			return againAfter(err, try)
+		},
+		Done: s.settled,
 	})}
 }
 
 // againAfter repeats what failed in passing, for as long as the delivery is ours (Take sees to that).
-func againAfter(_ verdict, err error, try int) time.Duration {
+func againAfter(err error, try int) time.Duration {
 	if !driver.ClassOf(err).Passing() {
 		return -1
 	}
