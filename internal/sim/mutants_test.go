@@ -25,8 +25,8 @@ func mutants() []mutant {
 			"\td.phase.Store(phaseRunning)\n",
 			"\td.phase.Store(phaseRunning)\n\t_ = s.recv.Settle(context.Background(), []driver.Settlement{{Handle: d.handle, Action: driver.Done}})\n"}}},
 		{"drop-the-leases-of-waiting-messages", []patch{{"keeper.go",
-			"\t\t\tcase left == 0, d.lease.renewing:\n",
-			"\t\t\tcase d.phase.Load() == phaseWaiting:\n\t\t\tcase left == 0, d.lease.renewing:\n"}}},
+			"\t\t\tcase left == 0, d.lease.going, d.lease.renewing != nil:\n",
+			"\t\t\tcase d.phase.Load() == phaseWaiting:\n\t\t\tcase left == 0, d.lease.going, d.lease.renewing != nil:\n"}}},
 		{"cancel-settles-on-shutdown", []patch{{"settler.go",
 			"\t\t\treturn r.Settle(ctx, ss)\n",
 			"\t\t\t_ = ctx\n\t\t\treturn r.Settle(s.polls, ss)\n"}}},
@@ -55,8 +55,12 @@ func TestMutants(t *testing.T) {
 		t.Skip("make sim-mutants runs them")
 	}
 	b := newBuilder(t)
+	whole := b.build("sim")
 	for _, m := range mutants() {
 		if found, ok := b.find(m, *mutantSeeds); ok {
+			if v := b.run(whole, found.seed, ""); !v.ok {
+				t.Errorf("seed %d fails without %s as well, and so shows nothing: %s", found.seed, m.name, firstComplaint(v.output))
+			}
 			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstComplaint(found.output))
 		} else {
 			t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
