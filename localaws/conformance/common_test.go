@@ -181,6 +181,12 @@ func (w *world) raw(path string, header map[string]string, body string) (int, ht
 		r.Header.Set(k, v)
 	}
 	w.sign(r, body)
+	return w.do(r)
+}
+
+// do sends a request made by hand and reads the whole answer.
+func (w *world) do(r *http.Request) (int, http.Header, string) {
+	w.Helper()
 	answer, err := w.http.Do(r)
 	if err != nil {
 		w.Fatal(err)

@@ -75,7 +75,7 @@ func TestSQSSendMessageBatch(t *testing.T) {
 			failure("listed", invalidParameter, lists), failure("binary", invalidParameter, lists),
 			failure("system", invalidParameter, trace), failure("binaries", invalidParameter, trace),
 			failure("odd", badContents, "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"),
-			failure("big", invalidParameter, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."),
+			failure("big", invalidParameter, "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes."),
 			failure("empty", missingParameter, "The request must contain the parameter SendMessageBatchRequestEntry.10.MessageBody."),
 		)
 		if len(out.Successful) != 1 || *out.Successful[0].Id != "good" {

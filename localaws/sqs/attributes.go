@@ -3,6 +3,7 @@ package sqs
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -111,7 +112,7 @@ func choice(name string, of func(*settings) *string, words ...string) attribute 
 func showFIFO(q *Queue, _ *settings, _ queue.Stats) (string, bool) { return "true", q.fifo }
 
 func setFIFO(v string) *wire.Error {
-	if v != "true" {
+	if !strings.EqualFold(v, "true") {
 		return invalidAttribute("FifoQueue", "Modifying queue type is not supported.")
 	}
 	return nil
@@ -150,8 +151,9 @@ func setManagedSSE(s *settings, v string) *wire.Error {
 	return err
 }
 
+// readBool takes either case: AWS does, and shows it in lower.
 func readBool(name, v string) (bool, *wire.Error) {
-	switch v {
+	switch strings.ToLower(v) {
 	case "true":
 		return true, nil
 	case "false":
@@ -195,11 +197,11 @@ func notOfFIFO(name string) *wire.Error {
 }
 
 func (s *settings) consistent(values map[string]string) *wire.Error {
-	if values["SqsManagedSseEnabled"] == "true" && values["KmsMasterKeyId"] != "" {
+	if strings.EqualFold(values["SqsManagedSseEnabled"], "true") && values["KmsMasterKeyId"] != "" {
 		return invalidAttributeName("You can use one type of server-side encryption (SSE) at one time. " +
 			"You can either enable KMS SSE or SQS SSE.")
 	}
-	if values["SqsManagedSseEnabled"] == "true" {
+	if strings.EqualFold(values["SqsManagedSseEnabled"], "true") {
 		s.kmsKey = ""
 	}
 	if s.throughputLimit == "perMessageGroupId" && s.dedupScope != "messageGroup" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
@@ -89,11 +90,12 @@ func checkNewName(name string, attributes map[string]string) *wire.Error {
 	if name == "" {
 		return missing("QueueName")
 	}
-	if attributes["FifoQueue"] == "true" && !(isFIFO(name) && validName(name)) {
+	fifo := strings.EqualFold(attributes["FifoQueue"], "true")
+	if fifo && !(isFIFO(name) && validName(name)) {
 		return invalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
 			"must end with .fifo suffix and be 1 to 80 in length.")
 	}
-	if !validName(name) || isFIFO(name) && attributes["FifoQueue"] != "true" {
+	if !validName(name) || isFIFO(name) && !fifo {
 		return invalidParameter("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
 	return nil

@@ -65,7 +65,13 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 
 // incoming holds a delivery to the rules of a message that is sent.
 func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, error) {
-	o := &outgoing{body: m.Body, group: m.Group, dedup: m.Dedup, trace: m.Trace}
+	o := &outgoing{body: m.Body, trace: m.Trace}
+	if m.Group != "" {
+		o.group = &m.Group
+	}
+	if m.Dedup != "" {
+		o.dedup = &m.Dedup
+	}
 	for name, a := range m.Attributes {
 		v := attributeValue{DataType: a.Type, BinaryValue: a.Binary}
 		if a.Binary == nil {

@@ -16,5 +16,9 @@ func (s *Service) listQueueTags(_ context.Context, _ *wire.Call, in *QueueInput)
 	if bad != nil {
 		return nil, bad
 	}
-	return &ListQueueTagsOutput{Tags: q.Tags()}, nil
+	out := &ListQueueTagsOutput{}
+	if tags := q.Tags(); len(tags) > 0 { // without any there is no Tags at all
+		out.Tags = tags
+	}
+	return out, nil
 }

@@ -16,8 +16,9 @@ type outgoing struct {
 	attributes map[string]attributeValue
 	system     map[string]attributeValue
 	trace      string // of the request's header; the system attribute goes before it
-	group      string
-	dedup      string
+	group      *string
+	dedup      *string
+	batch      bool // AWS words a message that is too long otherwise there
 }
 
 // message checks what was given and makes a message of it. The order of the
@@ -30,14 +31,14 @@ func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (
 	if !validText(o.body) {
 		return none(badContents())
 	}
-	m := &queue.Message{Body: o.body, Group: o.group, Dedup: o.dedup, Sender: sender}
+	m := &queue.Message{Body: o.body, Sender: sender}
 	if len(o.attributes) > 0 {
 		if err := readAttributes(m, o.attributes); err != nil {
 			return none(err)
 		}
 	}
 	if messageSize(m) > set.maxSize {
-		return none(invalidParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", set.maxSize))
+		return none(tooLong(set.maxSize, o.batch))
 	}
 	if err := readSystem(m, o.system); err != nil {
 		return none(err)
@@ -49,11 +50,19 @@ func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (
 	if err := readDelay(&put, o.delay, q.fifo); err != nil {
 		return none(err)
 	}
-	if err := readGroup(m, q.fifo, set.contentDedup); err != nil {
+	if err := readGroup(m, o, q.fifo, set.contentDedup); err != nil {
 		return none(err)
 	}
 	m.ID, m.BodyMD5 = s.opts.Random.UUID(), md5Hex(o.body)
 	return put, nil
+}
+
+func tooLong(limit int, batch bool) *wire.Error {
+	what := "are invalid"
+	if batch {
+		what = "cannot be validated"
+	}
+	return invalidParameter("One or more parameters %s. Reason: Message must be shorter than %d bytes.", what, limit)
 }
 
 func badContents() *wire.Error {
@@ -93,9 +102,16 @@ func readDelay(p *queue.Put, delay *int32, fifo bool) *wire.Error {
 	return nil
 }
 
-// readGroup holds the rules of MessageGroupId and MessageDeduplicationId.
-func readGroup(m *queue.Message, fifo, contentDedup bool) *wire.Error {
-	if m.Group != "" && !validID(m.Group) {
+// readGroup holds the rules of MessageGroupId and MessageDeduplicationId. One
+// that is given must not be empty.
+func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Error {
+	if o.group != nil {
+		m.Group = *o.group
+	}
+	if o.dedup != nil {
+		m.Dedup = *o.dedup
+	}
+	if o.group != nil && !validID(m.Group) {
 		return badID(m.Group, "MessageGroupId")
 	}
 	if !fifo {
@@ -108,7 +124,7 @@ func readGroup(m *queue.Message, fifo, contentDedup bool) *wire.Error {
 	if m.Group == "" {
 		return missing("MessageGroupId")
 	}
-	if m.Dedup != "" && !validID(m.Dedup) {
+	if o.dedup != nil && !validID(m.Dedup) {
 		return badID(m.Dedup, "MessageDeduplicationId")
 	}
 	if m.Dedup == "" && !contentDedup {

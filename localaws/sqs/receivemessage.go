@@ -47,7 +47,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveM
 	if bad != nil {
 		return nil, bad
 	}
-	names := slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
+	names := in.systemNames(c.Protocol)
 	if bad := checkSystemNames(names); bad != nil {
 		return nil, bad
 	}
@@ -64,6 +64,15 @@ func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveM
 		out.Messages = append(out.Messages, render(&got[i], names, in.MessageAttributeNames))
 	}
 	return out, nil
+}
+
+// systemNames are the system attributes asked for. In the query protocol the old
+// list, where there is one, hides the new one; in awsJson the two are one.
+func (in *ReceiveMessageInput) systemNames(p wire.Protocol) []string {
+	if p == wire.Query && len(in.AttributeNames) > 0 {
+		return in.AttributeNames
+	}
+	return slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
 }
 
 // receiver is who holds a message, for its history.
@@ -200,9 +209,10 @@ func renderAttributes(m *receivedMessage, r *queue.Received, names []string) {
 }
 
 // asks says whether a name of MessageAttributeNames asks for an attribute: all
-// of them, one by its name, or those of a prefix before ".*".
+// of them, one by its name, or those of a prefix before ".*". AWS takes "*" for
+// all too.
 func asks(pattern, name string) bool {
-	if pattern == "All" || pattern == ".*" || pattern == name {
+	if pattern == "All" || pattern == "*" || pattern == ".*" || pattern == name {
 		return true
 	}
 	prefix, ok := strings.CutSuffix(pattern, ".*")

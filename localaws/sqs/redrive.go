@@ -150,9 +150,6 @@ func (s *Service) checkTarget(set *settings, name string) *wire.Error {
 		return nil
 	}
 	bad := func(reason string) *wire.Error { return invalidValue(r.given, "RedrivePolicy", reason) }
-	if r.target == s.arn(name) {
-		return bad("Dead-letter queue must not be the source queue itself.")
-	}
 	target := s.byARN(r.target)
 	switch {
 	case isFIFO(r.target) != isFIFO(name):

@@ -13,8 +13,8 @@ type SendMessageInput struct {
 	DelaySeconds            *int32                    `json:"DelaySeconds"`
 	MessageAttributes       map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
 	MessageSystemAttributes map[string]attributeValue `json:"MessageSystemAttributes" query:"MessageSystemAttribute,flat,key=Name,value=Value"`
-	MessageDeduplicationID  string                    `json:"MessageDeduplicationId"`
-	MessageGroupID          string                    `json:"MessageGroupId"`
+	MessageDeduplicationID  *string                   `json:"MessageDeduplicationId"`
+	MessageGroupID          *string                   `json:"MessageGroupId"`
 }
 
 // SendMessageOutput is the output of SendMessage.

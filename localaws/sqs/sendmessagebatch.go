@@ -20,8 +20,8 @@ type sendEntry struct {
 	DelaySeconds            *int32                    `json:"DelaySeconds"`
 	MessageAttributes       map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
 	MessageSystemAttributes map[string]attributeValue `json:"MessageSystemAttributes" query:"MessageSystemAttribute,flat,key=Name,value=Value"`
-	MessageDeduplicationID  string                    `json:"MessageDeduplicationId"`
-	MessageGroupID          string                    `json:"MessageGroupId"`
+	MessageDeduplicationID  *string                   `json:"MessageDeduplicationId"`
+	MessageGroupID          *string                   `json:"MessageGroupId"`
 }
 
 // SendMessageBatchOutput is the output of SendMessageBatch.
@@ -77,7 +77,7 @@ func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.
 	}
 	put, bad := s.message(q, q.settings.Load(), &outgoing{
 		body: e.MessageBody, delay: e.DelaySeconds, attributes: e.MessageAttributes, system: e.MessageSystemAttributes,
-		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
+		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID, batch: true,
 	}, sender(c))
 	return put, bad
 }
@@ -89,7 +89,7 @@ func wholeBatch(e *sendEntry, bad *wire.Error) bool {
 	case "MissingParameter":
 		return true
 	case "InvalidParameterValue":
-		return e.MessageDeduplicationID == "" || e.DelaySeconds != nil && *e.DelaySeconds != 0
+		return e.MessageDeduplicationID == nil || e.DelaySeconds != nil && *e.DelaySeconds != 0
 	default:
 		return false
 	}

@@ -53,7 +53,8 @@ func New(o Options) *Service {
 func (s *Service) Wire() *wire.Service {
 	return &wire.Service{
 		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
-		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl", Detail: true,
+		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl",
+		AnyPath: []string{"GetQueueUrl"}, Detail: true,
 		Actions: []wire.Action{
 			wire.Op("CreateQueue", s.createQueue),
 			wire.Op("DeleteQueue", s.deleteQueue),
@@ -176,6 +177,7 @@ func (s *Service) url(c *wire.Call, name string) string {
 func (s *Service) newQueue(name string, set *settings) *Queue {
 	q := &Queue{name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}}
 	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
+	set.dedupByGroup = set.dedupScope == "messageGroup"
 	q.settings.Store(set)
 	q.model = queue.New(queue.Options{
 		ARN: q.arn, FIFO: q.fifo, Clock: s.opts.Clock, Random: s.opts.Random, Config: set.model(queue.Chaos{}),

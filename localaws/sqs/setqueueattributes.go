@@ -40,9 +40,6 @@ func (s *Service) configure(q *Queue, attributes map[string]string) *wire.Error 
 	if len(attributes) == 0 {
 		return missing("Attribute.Name")
 	}
-	if _, given := attributes["FifoQueue"]; given && q.fifo {
-		return invalidAttribute("FifoQueue", "Modifying queue type is not supported.")
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	set := *q.settings.Load()

@@ -22,6 +22,7 @@ type settings struct {
 
 	contentDedup    bool
 	dedupScope      string
+	dedupByGroup    bool // what dedupScope said when the queue was made: on AWS, as recorded, changing it changes only what is shown
 	throughputLimit string
 
 	created, modified time.Time
@@ -46,7 +47,7 @@ const maxInFlight = 120_000
 func (s *settings) model(chaos queue.Chaos) queue.Config {
 	c := queue.Config{
 		Visibility: seconds(s.visibility), Delay: seconds(s.delay), Retention: seconds(s.retention),
-		InFlight: maxInFlight, DedupByGroup: s.dedupScope == "messageGroup", Chaos: chaos,
+		InFlight: maxInFlight, DedupByGroup: s.dedupByGroup, Chaos: chaos,
 	}
 	if s.redrive != nil {
 		c.MaxReceives = s.redrive.max

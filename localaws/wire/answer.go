@@ -46,6 +46,12 @@ func (a *answer) fail(e *Error) {
 	a.write(e.status(), b.bytes)
 }
 
+// refuseBareGet answers a GET that asks for nothing, as AWS does whatever the
+// client accepts.
+func (a *answer) refuseBareGet() {
+	a.write(http.StatusNotFound, []byte("<UnknownOperationException/>\n"))
+}
+
 // write sends the response. What the client does not take any more is nobody's
 // loss: HTTP has no one to tell.
 func (a *answer) write(status int, body []byte) {

@@ -110,6 +110,9 @@ func (m *Mux) serveQuery(a *answer, r *http.Request, body []byte) {
 		a.service = s
 	}
 	switch {
+	case name == "" && r.Method == http.MethodGet:
+		a.refuseBareGet()
+		return
 	case name == "":
 		a.fail(&Error{Code: "MissingAction", Message: "The request must contain the parameter Action."})
 		return
@@ -118,7 +121,7 @@ func (m *Mux) serveQuery(a *answer, r *http.Request, body []byte) {
 		return
 	}
 	action, known := m.actions[s.Name][name]
-	if !known {
+	if !known || !s.answersAt(r.URL.Path, m.opts.Account, action) {
 		a.fail(invalidAction(name))
 		return
 	}

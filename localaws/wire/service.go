@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 )
 
 // Service is one AWS service as the wire sees it.
@@ -17,9 +19,22 @@ type Service struct {
 	// is not "/", the way old clients address a queue. "" means the path is not
 	// looked at.
 	PathMember string
+	// AnyPath names the actions that do not take PathMember and are answered at
+	// such a path all the same.
+	AnyPath []string
 	// Detail says that its errors in the query protocol carry an empty Detail.
 	Detail  bool
 	Actions []Action
+}
+
+// answersAt says whether an action may be called at a path: at that of a queue
+// only those that take one may.
+func (s *Service) answersAt(path, account string, a Action) bool {
+	if s.PathMember == "" || !strings.HasPrefix(path, "/"+account+"/") {
+		return true
+	}
+	_, takes := a.input.query[s.PathMember]
+	return takes || slices.Contains(s.AnyPath, a.Name)
 }
 
 // Action is one operation of a service. Make it with Op.

@@ -19,8 +19,14 @@ func appendXMLAnswer(b []byte, service *Service, action Action, out any, request
 	b = append(b, `">`...)
 	if len(action.output.fields) > 0 || action.result {
 		result := action.Name + "Result"
-		b = append(appendOpen(b, result), xmlMembers(nil, action.output, reflect.ValueOf(out).Elem())...)
-		b = appendClose(b, result)
+		open := len(b)
+		b = appendOpen(b, result)
+		empty := len(b)
+		if b = xmlMembers(b, action.output, reflect.ValueOf(out).Elem()); len(b) == empty {
+			b = appendEmpty(b[:open], result) // AWS writes it so, and some look for that
+		} else {
+			b = appendClose(b, result)
+		}
 	}
 	b = append(b, `<ResponseMetadata>`...)
 	b = appendXMLElement(b, "RequestId", requestID)
@@ -117,6 +123,10 @@ func appendOpen(b []byte, name string) []byte {
 
 func appendClose(b []byte, name string) []byte {
 	return append(append(append(b, '<', '/'), name...), '>')
+}
+
+func appendEmpty(b []byte, name string) []byte {
+	return append(append(append(b, '<'), name...), '/', '>')
 }
 
 // appendXMLText escapes text so that a parser gives it back byte for byte: a

@@ -102,13 +102,15 @@ func (q *Queue) Configure(c Config) {
 	q.changed()
 }
 
-// Purge removes every message. What was de-duplicated stays so.
+// Purge removes every message, and forgets what was accepted before: the same
+// MessageDeduplicationId is a new message afterwards.
 func (q *Queue) Purge() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for it := q.items.head(); it != nil; it = q.items.head() {
 		q.drop(it)
 	}
+	q.dedup = newDedup()
 	q.changed()
 }
 

@@ -46,8 +46,9 @@ func (q *Queue) DeleteMessage(handle string) error {
 }
 
 // ChangeVisibility sets the time until a message is visible again, counted from
-// now; 0 gives it back at once. On a standard queue a handle that expired but
-// was not superseded hides the message again.
+// now; 0 gives it back at once. On a standard queue a handle that expired hides
+// the message again, and one that a later receive superseded moves the later
+// one's time: AWS does not mind which handle of a message it is.
 func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	key, serial, ok := q.parseHandle(handle)
 	if !ok {
@@ -65,7 +66,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 		return ErrGone
 	case q.opts.FIFO && (it.state != InFlight || it.serial != serial):
 		return ErrExpired
-	case it.serial != serial || it.state == Delayed:
+	case it.state == Delayed:
 		return ErrGone
 	case (now-it.latest).Truncate(time.Second)+d > MaxHold: // timeouts are whole seconds, and twelve hours may be asked for
 		return ErrBeyond
