@@ -23,6 +23,7 @@ var plan = []room{
 	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
 	{path: "driver/drivertest", ours: []string{"driver"}},
+	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "localaws/..."}},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 

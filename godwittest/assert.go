@@ -1,0 +1,184 @@
+package godwittest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// AssertHandled fails the test unless exactly these bodies of a channel were handled, in any order. A message that was
+// delivered and handled twice counts once: that may happen to every application.
+func (h *Harness) AssertHandled(channel string, bodies ...string) {
+	h.t.Helper()
+	h.assert(func() string {
+		var got []string
+		for _, m := range h.Messages(channel) {
+			if m.Handled {
+				got = append(got, string(m.Body))
+			}
+		}
+		diff := difference(bodies, got)
+		if diff == "" {
+			return ""
+		}
+		return fmt.Sprintf("handled messages of %s are not those wanted:\n%s%s", channel, diff, h.picture(channel))
+	})
+}
+
+// AssertAttempts fails the test unless each message of a channel with this body was tried so often, redeliveries included,
+// and there is one.
+func (h *Harness) AssertAttempts(channel, body string, attempts int) {
+	h.t.Helper()
+	h.assert(func() string {
+		there := false
+		for _, m := range h.Messages(channel) {
+			if string(m.Body) != body {
+				continue
+			}
+			there = true
+			if n := len(m.Attempts); n != attempts {
+				return fmt.Sprintf("%s of %s had %s, want %d\n%s", short(m.Body), channel, count(n, "attempt"), attempts, h.picture(channel))
+			}
+		}
+		if !there {
+			return fmt.Sprintf("nothing with the body %s was received from %s\n%s", short([]byte(body)), channel, h.picture(channel))
+		}
+		return ""
+	})
+}
+
+// AssertDeadLettered fails the test unless exactly these lie in the dead letters of a channel, in any order. Of those
+// wanted, Body counts, Cause as a part of the error's text, and every other field that is not zero.
+func (h *Harness) AssertDeadLettered(channel string, want ...DeadLetter) {
+	h.t.Helper()
+	h.assert(func() string {
+		var missing []string
+		rest := h.DeadLetters(channel)
+		for _, w := range want {
+			i := slices.IndexFunc(rest, w.matches)
+			if i < 0 {
+				missing = append(missing, w.line())
+				continue
+			}
+			rest = slices.Delete(rest, i, i+1)
+		}
+		if len(missing) == 0 && len(rest) == 0 {
+			return ""
+		}
+		var b strings.Builder
+		for _, line := range missing {
+			fmt.Fprintf(&b, "  missing: %s\n", line)
+		}
+		for _, d := range rest {
+			fmt.Fprintf(&b, "  not wanted: %s\n", d.line())
+		}
+		return fmt.Sprintf("dead letters of %s are not those wanted:\n%s%s", channel, &b, h.picture(channel))
+	})
+}
+
+// AssertNone fails the test if anything ever came to a channel: received, waiting or dead.
+func (h *Harness) AssertNone(channel string) {
+	h.t.Helper()
+	h.assert(func() string {
+		n := len(h.Messages(channel)) + len(h.Left(channel)) + len(h.DeadLetters(channel))
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf("something came to %s, and nothing should\n%s", channel, h.picture(channel))
+	})
+}
+
+// AssertNothingLeft fails the test if anything lies in the channels, waiting or in flight. Without any, all channels but
+// the dead letters are meant; those of a channel can be named, as orders@dlq.
+func (h *Harness) AssertNothingLeft(channels ...string) {
+	h.t.Helper()
+	h.assert(func() string {
+		left := h.left(channels)
+		if len(left) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s left, and nothing should be\n%s", count(len(left), "message"), h.picture(h.named(channels)...))
+	})
+}
+
+// AssertOrder fails the test unless exactly these bodies of an order key were handled, in this order. What was handled again
+// counts where it was handled first.
+func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
+	h.t.Helper()
+	if q := h.queue(channel); q != nil && !q.FIFO() {
+		h.t.Fatalf("%s keeps no order: set Ordered in the options of its producer and its consumer", channel)
+	}
+	h.assert(func() string {
+		var ms []Message
+		for _, m := range h.Messages(channel) {
+			if m.OrderKey == orderKey && m.Handled {
+				ms = append(ms, m)
+			}
+		}
+		slices.SortStableFunc(ms, func(a, b Message) int { return a.handledAs() - b.handledAs() })
+		got := make([]string, len(ms))
+		for i := range ms {
+			got[i] = string(ms[i].Body)
+		}
+		if slices.Equal(got, bodies) {
+			return ""
+		}
+		return fmt.Sprintf("%s were handled in another order than wanted:\n  got  %s\n  want %s\n%s", keyed(channel, orderKey), list(got), list(bodies), h.picture(channel))
+	})
+}
+
+// assert looks until check complains no more, for the time of grace.
+func (h *Harness) assert(check func() (complaint string)) {
+	h.t.Helper()
+	if !h.await(grace, func() bool { return check() == "" }) {
+		h.t.Errorf("%s", check())
+	}
+}
+
+// named are the channels, or without any all but the dead letters.
+func (h *Harness) named(channels []string) []string {
+	if len(channels) > 0 {
+		return channels
+	}
+	return slices.DeleteFunc(h.channels(), func(name string) bool { return strings.HasSuffix(name, deadSuffix) })
+}
+
+func (h *Harness) left(channels []string) []Left {
+	var all []Left
+	for _, name := range h.named(channels) {
+		all = append(all, h.Left(name)...)
+	}
+	return all
+}
+
+func (d DeadLetter) matches(is DeadLetter) bool {
+	return is.Body == d.Body && strings.Contains(is.Cause, d.Cause) &&
+		(d.Kind == "" || d.Kind == is.Kind) && (d.Attempts == 0 || d.Attempts == is.Attempts) &&
+		(d.Consumer == "" || d.Consumer == is.Consumer) && (d.ID == "" || d.ID == is.ID)
+}
+
+// difference tells what is missing and what is there without being wanted, as multisets.
+func difference(want, got []string) string {
+	n := map[string]int{}
+	for _, w := range want {
+		n[w]++
+	}
+	for _, g := range got {
+		n[g]--
+	}
+	bodies := make([]string, 0, len(n))
+	for body := range n {
+		bodies = append(bodies, body)
+	}
+	slices.Sort(bodies)
+	var b strings.Builder
+	for _, body := range bodies {
+		switch k := n[body]; {
+		case k > 0:
+			fmt.Fprintf(&b, "  missing: %s%s\n", short([]byte(body)), times(k))
+		case k < 0:
+			fmt.Fprintf(&b, "  not wanted: %s%s\n", short([]byte(body)), times(-k))
+		}
+	}
+	return b.String()
+}

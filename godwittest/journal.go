@@ -1,0 +1,321 @@
+package godwittest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// journal is what consumers did. The seam writes deliveries and verdicts, hooks write attempts with their errors.
+type journal struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change
+	log     map[string]*channelLog
+	held    map[driver.Handle]*hold
+	starts  map[*godwit.Delivery]start
+	order   int  // of the latest attempt
+	moving  bool // the server's clock: nobody may begin to receive
+}
+
+// channelLog is one channel's part of it.
+type channelLog struct {
+	messages []*Message // in the order in which they first came
+	byID     map[string]*Message
+	handled  int
+
+	receivers int // that are open
+	polls     int // Receive calls of theirs that run
+}
+
+// hold is a delivery that a consumer has, or whose verdict the service has not taken yet.
+type hold struct {
+	m     *Message
+	by    *receiver
+	since time.Time
+	told  bool // its verdict
+}
+
+// tell says that there is a verdict, or that there will be none.
+func (h *hold) tell() {
+	if !h.told {
+		h.told = true
+		h.m.untold--
+	}
+}
+
+// start is where a running handler's attempt stands: attempts may be moved in memory, so by its index.
+type start struct {
+	m       *Message
+	attempt int
+}
+
+func newJournal(now func() time.Time) *journal {
+	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, held: map[driver.Handle]*hold{},
+		starts: map[*godwit.Delivery]start{}}
+}
+
+// change wakes whoever waits for one. It needs the lock.
+func (j *journal) change() {
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+// next is closed at the next change.
+func (j *journal) next() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.changed
+}
+
+// channel needs the lock.
+func (j *journal) channel(name string) *channelLog {
+	c := j.log[name]
+	if c == nil {
+		c = &channelLog{byID: map[string]*Message{}}
+		j.log[name] = c
+	}
+	return c
+}
+
+// opened counts a receiver of a channel; closed is its twin.
+func (j *journal) opened(r *receiver) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.channel(r.channel).receivers++
+}
+
+// enter lets a Receive begin, not while the server's clock moves. It says false when ctx ends first.
+func (j *journal) enter(ctx context.Context, channel string) bool {
+	for {
+		j.mu.Lock()
+		if !j.moving {
+			j.channel(channel).polls++
+			j.mu.Unlock()
+			return true
+		}
+		changed := j.changed
+		j.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// received is the end of what enter began.
+func (j *journal) received(r *receiver, ds []driver.Delivery) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := j.channel(r.channel)
+	c.polls--
+	for i := range ds {
+		d := &ds[i]
+		m := c.byID[d.ID]
+		if m == nil {
+			m = &Message{Channel: r.channel, ID: d.ID, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey, Body: slices.Clone(d.Body)}
+			c.byID[d.ID] = m
+			c.messages = append(c.messages, m)
+		}
+		if m.Received++; m.Received > 1 {
+			j.forgetTold(m)
+		}
+		m.untold++
+		j.held[d.Handle] = &hold{m: m, by: r, since: j.now()}
+	}
+	if len(ds) > 0 {
+		j.change()
+	}
+}
+
+// forgetTold lets go of deliveries of a message whose verdict was never taken: it has come again. It needs the lock.
+func (j *journal) forgetTold(m *Message) {
+	for handle, h := range j.held {
+		if h.m == m && h.told {
+			delete(j.held, handle)
+		}
+	}
+}
+
+// verdicts notes what a consumer wants of deliveries. The same may be said again, when the service has not taken it.
+func (j *journal) verdicts(batch []driver.Settlement) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range batch {
+		if h := j.held[batch[i].Handle]; h != nil && !h.told {
+			h.tell()
+			j.verdict(h.m, &batch[i])
+		}
+	}
+	j.change()
+}
+
+func (j *journal) verdict(m *Message, s *driver.Settlement) {
+	a := m.open()
+	if a == nil && s.Action == driver.Release {
+		return // it was never started
+	}
+	if a == nil { // of a consumer without our hooks
+		j.order++
+		m.Attempts = append(m.Attempts, Attempt{Number: int(s.Attempt), At: j.now(), order: j.order})
+		a = &m.Attempts[len(m.Attempts)-1]
+	}
+	a.settled = true
+	switch s.Action {
+	case driver.Done:
+		if a.Outcome == dropped {
+			return
+		}
+		a.Outcome = handled
+		if !m.Handled {
+			m.Handled = true
+			j.channel(m.Channel).handled++
+		}
+	case driver.Retry:
+		a.Outcome = retryAfter(s.After)
+	case driver.Reject:
+		a.Outcome = deadLettered
+	case driver.Release:
+		if a.Outcome != stopped {
+			a.Outcome = givenBack
+		}
+	}
+}
+
+// letGo: the service has taken the verdicts on these, or they are somebody else's.
+func (j *journal) letGo(hs []driver.Handle) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, handle := range hs {
+		if h := j.held[handle]; h != nil {
+			h.tell()
+			delete(j.held, handle)
+		}
+	}
+	j.change()
+}
+
+// closed forgets what a receiver held: it comes again.
+func (j *journal) closed(r *receiver) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.channel(r.channel).receivers--
+	for handle, h := range j.held {
+		if h.by == r {
+			h.tell()
+			delete(j.held, handle)
+		}
+	}
+	j.change()
+}
+
+// hook puts the journal before a consumer's own hooks.
+func (j *journal) hook(own godwit.Hooks) godwit.Hooks {
+	hooks := own
+	hooks.Started = func(d *godwit.Delivery) {
+		j.started(d)
+		if own.Started != nil {
+			own.Started(d)
+		}
+	}
+	hooks.Ended = func(d *godwit.Delivery, v godwit.Verdict, err error, took time.Duration) {
+		j.ended(d, v, err, took)
+		if own.Ended != nil {
+			own.Ended(d, v, err, took)
+		}
+	}
+	return hooks
+}
+
+func (j *journal) started(d *godwit.Delivery) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	m := j.channel(d.Channel).byID[d.ID]
+	if m == nil {
+		return // of a backend that is not ours
+	}
+	if last := m.open(); last != nil && m.untold == 1 {
+		last.settled = true // its retry was held in the consumer, for this attempt
+	}
+	j.order++
+	m.Attempts = append(m.Attempts, Attempt{Number: d.Attempt, At: j.now(), order: j.order})
+	j.starts[d] = start{m, len(m.Attempts) - 1}
+	j.change()
+}
+
+func (j *journal) ended(d *godwit.Delivery, v godwit.Verdict, err error, took time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s, there := j.starts[d]
+	if !there {
+		return
+	}
+	delete(j.starts, d)
+	a := &s.m.Attempts[s.attempt]
+	a.Err, a.Took = err, took
+	switch v.Action {
+	case godwit.Done:
+		a.Outcome = handled // unless the delivery is given back: its settlement tells
+	case godwit.Retry:
+		a.Outcome = retryAfter(v.After)
+	case godwit.Reject:
+		a.Outcome = deadLettered
+	case godwit.Drop:
+		a.Outcome = dropped
+	case godwit.Stop:
+		a.Outcome = stopped
+	}
+	j.change()
+}
+
+// messages are copies of all that came on a channel.
+func (j *journal) messages(channel string) []Message {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := j.channel(channel)
+	ms := make([]Message, len(c.messages))
+	for i, m := range c.messages {
+		ms[i] = m.clone()
+	}
+	return ms
+}
+
+// handledOn counts the messages of a channel that were handled.
+func (j *journal) handledOn(channel string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.channel(channel).handled
+}
+
+// channels are those that something was received from.
+func (j *journal) channels() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var names []string
+	for name, c := range j.log {
+		if len(c.messages) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// handling lists what handlers have in hand.
+func (j *journal) handling() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var lines []string
+	for _, s := range j.starts {
+		a := &s.m.Attempts[s.attempt]
+		lines = append(lines, fmt.Sprintf("  %s: %s at attempt %d, for %v now", s.m.Channel, short(s.m.Body), a.Number, j.now().Sub(a.At)))
+	}
+	slices.Sort(lines)
+	return lines
+}

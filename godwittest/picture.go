@@ -1,0 +1,196 @@
+package godwittest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	shownMessages = 20 // of a channel, in a failure's message: who has more looks at Messages
+	shownAttempts = 8  // of a message: the first ones and the last
+	shownBody     = 80 // characters
+)
+
+// picture tells what is there, for failures: what became of each message, and what lies where. Without channels, it tells
+// all.
+func (h *Harness) picture(channels ...string) string {
+	if len(channels) == 0 {
+		channels = h.channels()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "what is there, at %s:\n", h.after(h.Now()))
+	for _, channel := range channels {
+		h.draw(&b, channel)
+		if !strings.HasSuffix(channel, deadSuffix) {
+			h.drawDead(&b, channel)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (h *Harness) draw(b *strings.Builder, channel string) {
+	ms, left := h.Messages(channel), h.Left(channel)
+	lying := map[string]Left{}
+	for _, l := range left {
+		lying[l.ID] = l
+	}
+	fmt.Fprintf(b, "  %s: %d received, %d left", channel, len(ms), len(left))
+	if h.queue(channel) == nil {
+		b.WriteString(" (it has no queue: nothing of this name was made)")
+	}
+	b.WriteString("\n")
+	for i := range ms {
+		if i == shownMessages {
+			fmt.Fprintf(b, "    … and %d more\n", len(ms)-i)
+			break
+		}
+		m := &ms[i]
+		l, lies := lying[m.ID]
+		fmt.Fprintf(b, "    %s%s: %s\n", short(m.Body), key(m.OrderKey), h.state(m, l, lies))
+		h.drawAttempts(b, m.Attempts)
+	}
+	for _, m := range ms {
+		delete(lying, m.ID)
+	}
+	shown := 0
+	for _, l := range left {
+		if _, unseen := lying[l.ID]; !unseen {
+			continue
+		}
+		if shown++; shown > shownMessages {
+			fmt.Fprintf(b, "    … and %d more that were never received\n", len(lying)-shown+1)
+			break
+		}
+		fmt.Fprintf(b, "    %s%s: never received here, %s\n", short(l.Body), key(l.OrderKey), h.place(l))
+	}
+}
+
+func (h *Harness) drawAttempts(b *strings.Builder, as []Attempt) {
+	for i := range as {
+		if left := len(as) - i; i >= shownAttempts/2 && left > shownAttempts/2 {
+			if i == shownAttempts/2 {
+				fmt.Fprintf(b, "      … %d more\n", len(as)-shownAttempts)
+			}
+			continue
+		}
+		a := &as[i]
+		fmt.Fprintf(b, "      attempt %d at %s", a.Number, h.after(a.At))
+		switch {
+		case a.Outcome == "":
+			b.WriteString(": its handler runs\n")
+		case a.Err != nil:
+			fmt.Fprintf(b, ": %q after %v, %s\n", a.Err.Error(), a.Took, a.Outcome)
+		default:
+			fmt.Fprintf(b, ": %s\n", a.Outcome)
+		}
+	}
+}
+
+func (h *Harness) drawDead(b *strings.Builder, channel string) {
+	for i, d := range h.DeadLetters(channel) {
+		if i == shownMessages {
+			b.WriteString("    … and more\n")
+			return
+		}
+		fmt.Fprintf(b, "    dead: %s\n", d.line())
+	}
+}
+
+// state is what became of a message, in a few words.
+func (h *Harness) state(m *Message, l Left, lies bool) string {
+	var words []string
+	if m.Handled {
+		words = append(words, handled)
+	}
+	if m.Received > 1 {
+		words = append(words, fmt.Sprintf("received %d times", m.Received))
+	}
+	if lies {
+		words = append(words, h.place(l))
+	}
+	if n := len(m.Attempts); !m.Handled && !lies && n > 0 {
+		words = append(words, m.Attempts[n-1].Outcome)
+	}
+	if len(words) == 0 {
+		return "gone"
+	}
+	return strings.Join(words, ", ")
+}
+
+// place is where a message lies.
+func (h *Harness) place(l Left) string {
+	if l.Until.IsZero() {
+		return "waiting"
+	}
+	return fmt.Sprintf("%s until %s", l.State, h.after(l.Until))
+}
+
+// after is a time since the harness began, which is what a test's reader counts from.
+func (h *Harness) after(at time.Time) string {
+	return "+" + at.Sub(h.begun).Round(time.Millisecond).String()
+}
+
+// line is a dead letter in a few words.
+func (d DeadLetter) line() string {
+	var b strings.Builder
+	b.WriteString(short([]byte(d.Body)))
+	if d.Kind != "" {
+		fmt.Fprintf(&b, ", %s", d.Kind)
+	}
+	if d.Attempts > 0 {
+		fmt.Fprintf(&b, " at attempt %d", d.Attempts)
+	}
+	if d.Cause != "" {
+		fmt.Fprintf(&b, ": %s", d.Cause)
+	}
+	if d.Consumer != "" {
+		fmt.Fprintf(&b, " (rejected by %s)", d.Consumer)
+	}
+	return b.String()
+}
+
+// short is a body as a failure shows it.
+func short(body []byte) string {
+	text := []rune(string(body))
+	if len(text) <= shownBody {
+		return fmt.Sprintf("%q", string(text))
+	}
+	return fmt.Sprintf("%q… (%d bytes)", string(text[:shownBody]), len(body))
+}
+
+func key(orderKey string) string {
+	if orderKey == "" {
+		return ""
+	}
+	return fmt.Sprintf(" [%s]", orderKey)
+}
+
+func keyed(channel, orderKey string) string {
+	if orderKey == "" {
+		return "messages of " + channel + " without an order key"
+	}
+	return fmt.Sprintf("messages of %s with the order key %s", channel, orderKey)
+}
+
+func list(bodies []string) string {
+	all := make([]string, len(bodies))
+	for i, body := range bodies {
+		all[i] = short([]byte(body))
+	}
+	return "[" + strings.Join(all, " ") + "]"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(", %d times", n)
+}

@@ -1,0 +1,96 @@
+package godwittest
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// Running is what the harness runs, until [Running.Stop] or the end of the test.
+type Running struct {
+	h      *Harness
+	what   string
+	cancel context.CancelFunc
+	done   chan struct{}
+	report godwit.Report // read after done, as is err
+	err    error
+	told   bool // the test has, or will have, the error
+}
+
+// Run runs a consumer. An error that it ends with fails the test, unless [Running.Wait] hands it over.
+func (h *Harness) Run(c *godwit.Consumer, handler godwit.Handler) *Running {
+	return h.start("the consumer of "+c.Channel(), func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
+}
+
+// RunAll runs a fleet. Its reports are told by the consumers' hooks, not by the Running.
+func (h *Harness) RunAll(o *godwit.FleetOptions, as ...godwit.Assignment) *Running {
+	return h.Go("the fleet", func(ctx context.Context) error { return godwit.RunAll(ctx, o, as...) })
+}
+
+// Go runs anything that runs until its context ends: the application itself, say, or a loop over deliveries. The name is
+// for messages.
+func (h *Harness) Go(name string, run func(ctx context.Context) error) *Running {
+	return h.start(name, func(ctx context.Context) (godwit.Report, error) { return godwit.Report{}, run(ctx) })
+}
+
+func (h *Harness) start(what string, run func(context.Context) (godwit.Report, error)) *Running {
+	// Not the test's context: that one ends before the harness stops what runs, and not in its order.
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Running{h: h, what: what, cancel: cancel, done: make(chan struct{})}
+	h.mu.Lock()
+	h.running = append(h.running, r)
+	h.mu.Unlock()
+	go func() {
+		defer close(r.done)
+		r.report, r.err = run(ctx)
+	}()
+	return r
+}
+
+// Stop ends it as a deploy does, waits until it has returned, and returns its report. An error fails the test.
+func (r *Running) Stop() godwit.Report {
+	r.h.t.Helper()
+	r.cancel()
+	r.finish()
+	return r.report
+}
+
+// Wait waits until it ends by itself, and returns how. The error does not fail the test.
+func (r *Running) Wait() (godwit.Report, error) {
+	r.h.t.Helper()
+	r.told = true
+	if !r.returned() {
+		r.h.t.Fatalf("%s should have ended by itself, and still runs after %v\n%s", r.what, r.h.patience, r.h.picture())
+	}
+	r.finish()
+	return r.report, r.err
+}
+
+// finish waits for its end, and fails the test for what the test has not asked for. It may be called again.
+func (r *Running) finish() {
+	r.h.t.Helper()
+	if !r.returned() {
+		r.h.t.Errorf("%s was stopped %v ago and has not returned\n%s", r.what, r.h.patience, r.h.picture())
+		return
+	}
+	if r.err != nil && !r.told {
+		r.h.t.Errorf("%s ended with an error: %v", r.what, r.err)
+	}
+	if n := r.report.StillRunning; n > 0 && !r.told {
+		r.h.t.Errorf("%s returned while %d of its handlers still run: they ignore their context\n%s", r.what, n, strings.Join(r.h.journal.handling(), "\n"))
+	}
+	r.told = true
+}
+
+func (r *Running) returned() bool {
+	timer := time.NewTimer(r.h.patience)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,100 @@
+package godwittest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/local"
+)
+
+// backend is the local backend with a watched receiving end.
+type backend struct {
+	*local.Backend
+	journal *journal
+}
+
+// Receiver opens a receiver that is watched.
+func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	inner, err := b.Backend.Receiver(ctx, from, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{Receiver: inner, channel: from.String(), journal: b.journal}
+	r.journal.opened(r)
+	extender, extends := inner.(driver.Extender)
+	opener, opens := inner.(driver.Opener)
+	if !extends {
+		return r, nil
+	}
+	leased := &leasedReceiver{r, extender}
+	if !opens {
+		return leased, nil
+	}
+	return struct {
+		*leasedReceiver
+		driver.Opener
+	}{leased, opener}, nil
+}
+
+// receiver notes what comes and what becomes of it.
+type receiver struct {
+	driver.Receiver
+	channel string
+	journal *journal
+}
+
+func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	if !r.journal.enter(ctx, r.channel) {
+		return into, nil
+	}
+	before := len(into)
+	into, err := r.Receiver.Receive(ctx, most, into)
+	r.journal.received(r, into[before:])
+	return into, err
+}
+
+func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
+	r.journal.verdicts(batch)
+	err := r.Receiver.Settle(ctx, batch)
+	var entries *driver.BatchError
+	if err != nil && !errors.As(err, &entries) {
+		return err // none is known to be settled
+	}
+	var over []driver.Handle
+	for i := range batch {
+		if entries == nil || entries.Errs[i] == nil || errors.Is(entries.Errs[i], driver.ErrLost) {
+			over = append(over, batch[i].Handle)
+		}
+	}
+	r.journal.letGo(over)
+	return err
+}
+
+func (r *receiver) Close(ctx context.Context) error {
+	err := r.Receiver.Close(ctx)
+	r.journal.closed(r)
+	return err
+}
+
+// leasedReceiver also sees leases that are lost.
+type leasedReceiver struct {
+	*receiver
+	inner driver.Extender
+}
+
+func (r *leasedReceiver) Extend(ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
+	ends, err := r.inner.Extend(ctx, hs, by)
+	var entries *driver.BatchError
+	if errors.As(err, &entries) {
+		var lost []driver.Handle
+		for i, e := range entries.Errs {
+			if errors.Is(e, driver.ErrLost) {
+				lost = append(lost, hs[i])
+			}
+		}
+		r.journal.letGo(lost)
+	}
+	return ends, err
+}

@@ -1,0 +1,130 @@
+package godwittest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/godwittest"
+)
+
+// The code of docs/testing.md stands in this file; a test holds the two together.
+
+// charge is the application's handler: it asks a bank that may be down.
+func charge(bank func() error) godwit.Handler {
+	return func(_ context.Context, d *godwit.Delivery) error {
+		if len(d.Body) == 0 {
+			return godwit.Permanent(errors.New("an empty payment"))
+		}
+		return bank()
+	}
+}
+
+func TestACharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		consumer := h.Consumer("payments", nil)
+		payments := h.Producer("payments", nil)
+		h.Run(consumer, charge(func() error { return nil }))
+
+		h.Send(payments, godwittest.Bodies("5 euros", "")...)
+
+		h.AwaitNothingLeft()
+		h.AssertHandled("payments", "5 euros")
+		h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "", Kind: "permanent", Cause: "an empty payment"})
+	})
+}
+
+func TestFourteenDaysOfRetries(t *testing.T) {
+	h := godwittest.New(t, nil) // no bubble: the process stays where it is, and the server's days pass
+	consumer := h.Consumer("payments", &godwit.ConsumerOptions{
+		MaxAttempts: 29, Backoff: godwit.Constant(11*time.Hour + 58*time.Minute), // SQS keeps a wait for almost 12 hours
+	})
+	h.Run(consumer, charge(func() error { return errors.New("the bank is closed") }))
+	h.Send(h.Producer("payments", nil), godwittest.Bodies("5 euros")...)
+	h.Await(func() bool { return len(h.Messages("payments")) == 1 })
+
+	h.Advance(13 * 24 * time.Hour)
+	h.AssertDeadLettered("payments") // none: there is still a day to go
+
+	h.Advance(24 * time.Hour)
+	h.AssertAttempts("payments", "5 euros", 29)
+	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+}
+
+func TestTheBankReopens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		consumer := h.Consumer("payments", &godwit.ConsumerOptions{MaxAttempts: 10, Backoff: godwit.Constant(7*time.Hour + 10*time.Second)})
+		reopens := time.Now().Add(48 * time.Hour)
+		h.Run(consumer, charge(func() error {
+			if time.Now().Before(reopens) {
+				return errors.New("the bank is closed")
+			}
+			return nil
+		}))
+
+		h.Send(h.Producer("payments", nil), godwittest.Bodies("5 euros")...)
+
+		h.AwaitHandled("payments", 1)
+		h.AssertAttempts("payments", "5 euros", 8)
+		h.AssertDeadLettered("payments")
+		if open := time.Since(reopens); open > 7*time.Hour {
+			t.Errorf("it was charged %v after the bank had opened again", open)
+		}
+	})
+}
+
+func TestADeploy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		ordered := &godwit.ConsumerOptions{Ordered: true, Concurrency: 4}
+		slowly := func(context.Context, *godwit.Delivery) error {
+			time.Sleep(time.Second)
+			return nil
+		}
+		first := h.Run(h.Consumer("orders", ordered), slowly)
+		orders := h.Producer("orders", &godwit.ProducerOptions{Ordered: true})
+		var ada, bob []string
+		for i := range 20 {
+			ada = append(ada, fmt.Sprint("ada's order ", i))
+			bob = append(bob, fmt.Sprint("bob's order ", i))
+		}
+		h.Send(orders, godwittest.Keyed("ada", ada...)...)
+		h.Send(orders, godwittest.Keyed("bob", bob...)...)
+
+		h.Advance(5500 * time.Millisecond) // in the middle of handlers
+		report := first.Stop()
+		h.Run(h.Consumer("orders", ordered), slowly) // the new version
+
+		h.AwaitNothingLeft()
+		h.AssertHandled("orders", append(bob, ada...)...)
+		h.AssertOrder("orders", "ada", ada...)
+		h.AssertDeadLettered("orders")
+		if report.GivenBack == 0 || report.Handled == 0 {
+			t.Errorf("the deploy was not in the middle: %+v", report)
+		}
+	})
+}
+
+func TestABrokenConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		consumer := h.Consumer("payments", nil)
+		payments := h.Producer("payments", nil)
+		h.LoseAnswers(godwittest.Sends, "payments", 1)    // it is there, and the producer sends it again
+		h.Throttle(godwittest.Sends, "payments", 2)       // which is refused twice before it is taken
+		h.LoseAnswers(godwittest.Receives, "payments", 1) // it is nobody's until its lease ends
+		h.Fail(godwittest.Verdicts, "payments", 1)
+		h.Run(consumer, charge(func() error { return nil }))
+
+		h.Send(payments, godwittest.Bodies("5 euros")...)
+
+		h.AwaitNothingLeft()
+		h.AssertHandled("payments", "5 euros", "5 euros") // which is why the bank wants an id with each payment
+	})
+}
