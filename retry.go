@@ -23,7 +23,8 @@ func (s *session) keepable(after time.Duration) time.Duration {
 // hold lets the key wait while the worker goes on: the delivery stays the head of its lane.
 func (s *session) hold(d *Delivery, after time.Duration) {
 	d.Attempt++
-	d.choice.Store(nil) // the next attempt chooses anew
+	d.choice.Store(nil) // the next attempt chooses anew,
+	d.kept.Store(false) // and is kept anew
 	d.phase.Store(phaseWaiting)
 	d.src.end()
 	s.count.retried.Add(1)
