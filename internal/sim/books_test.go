@@ -67,6 +67,7 @@ type holding struct {
 	id      string // the service's
 	of      *member
 	handle  string
+	since   time.Time
 	running bool
 	ended   time.Time     // when its verdict was reached
 	retry   time.Duration // that verdict's, where the service keeps it

@@ -96,13 +96,15 @@ func (b *books) receives(p *member, label, id, handle string) {
 		switch {
 		case b.chaos():
 			b.w.tally.add(struckDuplicate, 1)
+		case !last.came && !last.of.trouble.Before(last.since):
+			// Its backend knew it as finished and could not delete it: it comes again when its lease ends.
 		case !last.of.excused():
 			b.complain([]string{label}, "the lease of %s under %s ran out although nothing kept that from renewing it: now %s has it", label, last.of.name, p.name)
 		default:
 			b.w.tally.add(struckLapse, 1)
 		}
 	}
-	h := &holding{m: m, id: id, of: p, handle: handle}
+	h := &holding{m: m, id: id, of: p, handle: handle, since: time.Now()}
 	b.last[id], p.handles[handle] = h, h
 	p.waiting[id] = append(p.waiting[id], h)
 }

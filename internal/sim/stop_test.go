@@ -23,16 +23,16 @@ func (b *books) stopped(p *member, r godwit.Report, err error) {
 	if err != nil && !errors.Is(err, errFatal) && !errors.Is(err, godwit.ErrAbandoned) && !troubled && !unseen {
 		b.complain([]string{p.name}, "%s stopped with %v", p.name, err)
 	}
-	late := slack
-	if troubled {
-		late += time.Minute
-	}
 	for _, v := range left {
 		if v.State.String() != "in flight" || !strings.HasPrefix(v.Receives[len(v.Receives)-1].By+" ", p.name+" ") {
 			continue
 		}
 		h := p.handles[v.Handle]
 		name := labelOf(v.Body)
+		late := slack
+		if h != nil && p.trouble.After(h.ended) {
+			late += time.Minute
+		}
 		switch {
 		case h != nil && h.letGo && h.retry > 0 && !v.Until.After(h.ended.Add(h.retry+late)):
 			// Left to the service. A verdict that is repeated after a lost answer counts its delay anew.
