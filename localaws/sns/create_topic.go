@@ -49,7 +49,7 @@ func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicIn
 
 // wishedTopic makes the topic that a client asks for.
 func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
-	fifo := in.Attributes[fifoTopic]
+	fifo := strings.ToLower(in.Attributes[fifoTopic])
 	form := topicName
 	switch fifo {
 	case "true":

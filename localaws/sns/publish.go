@@ -2,6 +2,7 @@ package sns
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -47,10 +48,15 @@ func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*P
 	return &PublishOutput{MessageID: m.id, SequenceNumber: m.sequence}, nil
 }
 
+// phoneForm is what SNS takes for a telephone number.
+var phoneForm = regexp.MustCompile(`^\+?[0-9]{7,20}$`)
+
 // target is the topic a message is for. SNS can also publish to phones and to mobile endpoints; here there
 // are none.
 func (s *Service) target(in *PublishInput) (string, *wire.Error) {
 	switch {
+	case in.PhoneNumber != nil && !phoneForm.MatchString(*in.PhoneNumber):
+		return "", invalid("PhoneNumber Reason: %s is not valid to publish to", *in.PhoneNumber)
 	case in.PhoneNumber != nil:
 		return "", invalid("PhoneNumber Reason: this server does not send to phones")
 	case in.TopicArn != nil:

@@ -49,10 +49,13 @@ func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput)
 	return &SubscribeOutput{SubscriptionArn: sub.arn}, nil
 }
 
-func checkProtocol(protocol string) *wire.Error {
+// checkProtocol refuses what this server does not deliver to, a wrong telephone number in SNS's words.
+func checkProtocol(protocol, endpoint string) *wire.Error {
 	switch {
 	case protocol == "sqs" || protocol == "http" || protocol == "https":
 		return nil
+	case protocol == "sms" && !phoneForm.MatchString(endpoint):
+		return &wire.Error{Code: "InvalidParameter", Message: "Invalid SMS endpoint: " + endpoint}
 	case slices.Contains(elsewhere, protocol):
 		return invalid("Protocol Reason: this server delivers to sqs, http and https only, not to %s", protocol)
 	}
@@ -67,7 +70,7 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 	if fault != nil {
 		return nil, fault
 	}
-	if fault := checkProtocol(in.Protocol); fault != nil {
+	if fault := checkProtocol(in.Protocol, in.Endpoint); fault != nil {
 		return nil, fault
 	}
 	if fault := t.checkEndpoint(in.Protocol, in.Endpoint); fault != nil {

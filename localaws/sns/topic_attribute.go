@@ -63,6 +63,9 @@ func (t *topic) set(name, value string) *wire.Error {
 			return err
 		}
 	default:
+		if name == contentBasedDeduplication {
+			value = strings.ToLower(value) // AWS takes a boolean in either case and shows it in lower
+		}
 		if err := t.check(name, value); err != nil {
 			return err
 		}
