@@ -126,6 +126,16 @@ func (j *journal) receives(channel string) bool {
 	return j.channel(channel).receivers > 0
 }
 
+// receivers counts those that are open.
+func (j *journal) receivers() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range j.log {
+		n += c.receivers
+	}
+	return n
+}
+
 // polls counts the Receive calls that run.
 func (j *journal) polls() (n int) {
 	j.mu.Lock()

@@ -135,7 +135,7 @@ func TestTheEndTells(t *testing.T) {
 			}
 		}, nil},
 		"a consumer that should have ended": {func(h *godwittest.Harness) {
-			h.Run(h.Consumer("orders", nil), handleOrders).Wait()
+			_, _ = h.Run(h.Consumer("orders", nil), handleOrders).Wait()
 		}, []string{"should have ended by itself"}},
 		"a handler that does not return": {func(h *godwittest.Harness) {
 			h.Run(h.Consumer("orders", nil), handleOrders)

@@ -15,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/godwittest"
 	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
 )
 
 func done(context.Context, *godwit.Delivery) error { return nil }
@@ -224,6 +225,22 @@ func slower(least time.Duration) func(*testing.T, *godwittest.Harness, time.Dura
 			t.Errorf("it took %v; the fault does nothing", took)
 		}
 	}
+}
+
+// AwaitHandled waits for the service, not for the handler.
+func TestAwaitHandledWaitsForTheService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		h.Server().Control("sqs.DeleteMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: 2 * time.Second}
+		})
+		h.Run(h.Consumer("orders", nil), done)
+		h.Send(h.Producer("orders", nil), godwittest.Bodies("a kite")...)
+		h.AwaitHandled("orders", 1)
+		if n := len(h.Left("orders")); n > 0 {
+			t.Errorf("%d left", n)
+		}
+	})
 }
 
 // Two harnesses know nothing of each other.

@@ -89,6 +89,7 @@ func (j *journal) opened(r *receiver) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.channel(r.channel).receivers++
+	j.change()
 }
 
 // enter lets a Receive begin, not while the server's clock moves. It says false when ctx ends first.

@@ -19,33 +19,40 @@ type Running struct {
 	told   bool // the test has, or will have, the error
 }
 
-// Run runs a consumer. An error that it ends with fails the test, unless [Running.Wait] hands it over.
+// Run runs a consumer, and returns when it has begun. An error that it ends with fails the test, unless [Running.Wait] hands
+// it over.
 func (h *Harness) Run(c *godwit.Consumer, handler godwit.Handler) *Running {
-	return h.start("the consumer of "+c.Channel(), func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
+	return h.start("the consumer of "+c.Channel(), 1, func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
 }
 
-// RunAll runs a fleet. Its reports are told by the consumers' hooks, not by the Running.
+// RunAll runs a fleet, and returns when it has begun. Its reports are told by the consumers' hooks, not by the Running.
 func (h *Harness) RunAll(o *godwit.FleetOptions, as ...godwit.Assignment) *Running {
-	return h.Go("the fleet", func(ctx context.Context) error { return godwit.RunAll(ctx, o, as...) })
+	return h.start("the fleet", len(as), func(ctx context.Context) (godwit.Report, error) {
+		return godwit.Report{}, godwit.RunAll(ctx, o, as...)
+	})
 }
 
 // Go runs anything that runs until its context ends: the application itself, say, or a loop over deliveries. The name is
 // for messages.
 func (h *Harness) Go(name string, run func(ctx context.Context) error) *Running {
-	return h.start(name, func(ctx context.Context) (godwit.Report, error) { return godwit.Report{}, run(ctx) })
+	return h.start(name, 0, func(ctx context.Context) (godwit.Report, error) { return godwit.Report{}, run(ctx) })
 }
 
-func (h *Harness) start(what string, run func(context.Context) (godwit.Report, error)) *Running {
+// start runs something and waits until it has opened so many receivers, or has ended: else Advance could pass by what they
+// should receive.
+func (h *Harness) start(what string, receivers int, run func(context.Context) (godwit.Report, error)) *Running {
 	// Not the test's context: that one ends before the harness stops what runs, and not in its order.
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Running{h: h, what: what, cancel: cancel, done: make(chan struct{})}
 	h.mu.Lock()
 	h.running = append(h.running, r)
 	h.mu.Unlock()
+	receivers += h.journal.receivers()
 	go func() {
 		defer close(r.done)
 		r.report, r.err = run(ctx)
 	}()
+	h.await(grace, func() bool { return r.ended() || h.journal.receivers() >= receivers })
 	return r
 }
 
@@ -84,6 +91,16 @@ func (r *Running) finish() {
 	r.told = true
 }
 
+func (r *Running) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// returned waits for the end, as long as the harness's patience.
 func (r *Running) returned() bool {
 	timer := time.NewTimer(r.h.patience)
 	defer timer.Stop()

@@ -1,0 +1,62 @@
+package godwittest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// A retry that the consumer held itself ended with the next attempt: what comes later says nothing of it. And the order of
+// handling is that of the handled attempts, whatever order things came in.
+func TestJournal(t *testing.T) {
+	j := newJournal(time.Now)
+	r := &receiver{channel: "orders", journal: j}
+	j.opened(r)
+	receive := func(seq uint64, ids ...string) {
+		var ds []driver.Delivery
+		for i, id := range ids {
+			ds = append(ds, driver.Delivery{ID: id, OrderKey: "ada", Handle: driver.Handle{Seq: seq + uint64(i)}})
+		}
+		if !j.enter(t.Context(), "orders") {
+			t.Fatal("it may not receive")
+		}
+		j.received(r, ds)
+	}
+	try := func(id string, n int, a godwit.Action) {
+		d := &godwit.Delivery{ID: id, Channel: "orders", Attempt: n}
+		j.started(d)
+		j.ended(d, godwit.Verdict{Action: a, After: time.Second}, nil, 0)
+	}
+	settle := func(seq uint64, a driver.Action) {
+		s := []driver.Settlement{{Handle: driver.Handle{Seq: seq}, Action: a}}
+		j.verdicts(s)
+		j.verdicts(s) // the service has not taken it
+		j.letGo([]driver.Handle{s[0].Handle})
+	}
+	receive(1, "a", "b")
+	try("a", 1, godwit.Retry)
+	try("b", 1, godwit.Done)
+	settle(2, driver.Done)
+	try("a", 2, godwit.Done)
+	settle(1, driver.Done)
+	receive(3, "a") // its delete was lost
+	settle(3, driver.Release)
+
+	ms := j.messages("orders")
+	var outcomes []string
+	for _, a := range ms[0].Attempts {
+		outcomes = append(outcomes, a.Outcome)
+	}
+	if want := []string{"retry after 1s", "handled"}; !slices.Equal(outcomes, want) {
+		t.Errorf("attempts %q, want %q", outcomes, want)
+	}
+	if a, b := ms[0].handledAs(), ms[1].handledAs(); a != 3 || b != 2 {
+		t.Errorf("handled as %d and %d, want 3 and 2", a, b)
+	}
+	if len(j.held) != 0 || j.handledOn("orders") != 2 {
+		t.Errorf("%d held, %d handled", len(j.held), j.handledOn("orders"))
+	}
+}
