@@ -3,6 +3,7 @@ package sns
 import (
 	"context"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,12 +50,15 @@ func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput)
 	return &SubscribeOutput{SubscriptionArn: sub.arn}, nil
 }
 
+// smsForm is what SNS takes for a telephone number that subscribes: separators may stand between its digits.
+var smsForm = regexp.MustCompile(`^\+?[0-9]+([./-][0-9]+)*$`)
+
 // checkProtocol refuses what this server does not deliver to, a wrong telephone number in SNS's words.
 func checkProtocol(protocol, endpoint string) *wire.Error {
 	switch {
 	case protocol == "sqs" || protocol == "http" || protocol == "https":
 		return nil
-	case protocol == "sms" && !phoneForm.MatchString(endpoint):
+	case protocol == "sms" && !smsForm.MatchString(endpoint):
 		return &wire.Error{Code: "InvalidParameter", Message: "Invalid SMS endpoint: " + endpoint}
 	case slices.Contains(elsewhere, protocol):
 		return invalid("Protocol Reason: this server delivers to sqs, http and https only, not to %s", protocol)

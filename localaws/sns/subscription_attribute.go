@@ -84,9 +84,6 @@ func (n *settings) setFilter(text string) *wire.Error {
 	return nil
 }
 
-// redriveSource is what SNS's parser shows instead of a redrive policy: a Java object, whose number means nothing.
-const redriveSource = "java.io.StringReader@469cc9aa"
-
 // setRedrive sets or, with "", removes the dead-letter queue.
 func (n *settings) setRedrive(text string, t *topic, endpoint string) *wire.Error {
 	if text == "" {
@@ -95,7 +92,7 @@ func (n *settings) setRedrive(text string, t *topic, endpoint string) *wire.Erro
 	}
 	var e *jsontext.Error
 	if _, err := jsontext.Compact(text); errors.As(err, &e) {
-		return invalid("RedrivePolicy: failed to parse JSON. %s", strings.ReplaceAll(e.Error(), jsontext.Source(text), redriveSource))
+		return invalid("RedrivePolicy: failed to parse JSON. %s", e.Error())
 	}
 	var given struct{ DeadLetterTargetArn string }
 	if json.Unmarshal([]byte(text), &given) != nil || !isQueueARN(given.DeadLetterTargetArn) {

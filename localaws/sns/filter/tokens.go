@@ -6,6 +6,9 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
+// shownSource is how much of a policy SNS shows in a reason; the rest is counted.
+const shownSource = 500
+
 // token is one token and the columns SNS names when it complains about it. SNS's parser reads strings
 // lazily and looks one value ahead at names, hence two columns.
 type token struct {
@@ -27,9 +30,9 @@ func (c *compiler) tokenize() error {
 		if t.Kind == jsontext.End {
 			return nil
 		}
-		column += jsontext.Width(c.source[offset:t.Start])
+		column += width(c.source[offset:t.Start])
 		seen := column + 1 // strings: after the opening quote
-		column += jsontext.Width(c.source[t.Start:t.Stop])
+		column += width(c.source[t.Start:t.Stop])
 		offset = t.Stop
 		if t.Kind != jsontext.String {
 			seen = column
@@ -59,5 +62,37 @@ func (c *compiler) refuseRead(why string) error {
 }
 
 func (c *compiler) refuseAt(column int, why string) error {
-	return refusal(why + "\n at [Source: " + jsontext.Source(c.source) + "; line: 1, column: " + strconv.Itoa(column) + "]")
+	shown, rest := c.source, ""
+	if n := width(c.source); n > shownSource {
+		shown = cut(c.source, shownSource)
+		rest = "[truncated " + strconv.Itoa(n-shownSource) + " chars]"
+	}
+	return refusal(why + "\n at [Source: (String)\"" + shown + "\"" + rest + "; line: 1, column: " + strconv.Itoa(column) + "]")
+}
+
+// width counts UTF-16 units, as Java counts columns.
+func width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += units(r)
+	}
+	return n
+}
+
+// cut returns the first n UTF-16 units of s, never half a character.
+func cut(s string, n int) string {
+	for i, r := range s {
+		if n <= 0 {
+			return s[:i]
+		}
+		n -= units(r)
+	}
+	return s
+}
+
+func units(r rune) int {
+	if r > 0xFFFF {
+		return 2
+	}
+	return 1
 }

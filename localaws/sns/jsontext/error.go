@@ -6,27 +6,25 @@ import (
 	"unicode/utf8"
 )
 
+// redacted stands where the parser would otherwise show the source; SNS has that switched off.
+const redacted = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: %d, column: %d]"
+
 // Error says why a text is not JSON.
 type Error struct {
 	Reason string
-	Source string // the text, as Source shows it
-	Line   int    // from 1
-	Column int    // from 1, in UTF-16 units as Java counts
+	Line   int // from 1
+	Column int // from 1, in UTF-16 units as Java counts
 }
 
 // Error returns the reason and the place, as SNS words them.
 func (e *Error) Error() string {
-	return e.Reason + "\n at " + at(e.Source, e.Line, e.Column)
-}
-
-func at(source string, line, column int) string {
-	return fmt.Sprintf("[Source: %s; line: %d, column: %d]", source, line, column)
+	return e.Reason + "\n at " + fmt.Sprintf(redacted, e.Line, e.Column)
 }
 
 // fail makes the error for the place after the byte at offset.
 func (r *Reader) fail(offset int, reason string) error {
 	line, column := Place(r.src, offset)
-	return &Error{Reason: reason, Source: Source(r.src), Line: line, Column: column}
+	return &Error{Reason: reason, Line: line, Column: column}
 }
 
 func (r *Reader) unexpected(why string) error {
@@ -36,10 +34,8 @@ func (r *Reader) unexpected(why string) error {
 	return r.unexpectedIn("Unexpected character ("+r.quoteChar()+")", why)
 }
 
-// unexpectedIn names the place behind the character: the parser has read it when it finds that it will not do.
 func (r *Reader) unexpectedIn(what, why string) error {
-	_, size := utf8.DecodeRuneInString(r.src[r.pos:])
-	return r.fail(r.pos+size, what+": "+why)
+	return r.fail(r.pos, what+": "+why)
 }
 
 func (r *Reader) endInContainer() error {
@@ -52,7 +48,7 @@ func (r *Reader) endInContainer() error {
 	}
 	line, column := Place(r.src, r.marks[len(r.marks)-1])
 	return r.fail(r.pos, "Unexpected end-of-input: expected close marker for "+kind+
-		" (start marker at "+at(Source(r.src), line, column)+")")
+		" (start marker at "+fmt.Sprintf(redacted, line, column)+")")
 }
 
 func (r *Reader) quoteChar() string {
@@ -71,11 +67,14 @@ func controlName(c byte) string {
 func Place(src string, offset int) (line, column int) {
 	line, column = 1, 1
 	for _, c := range src[:min(offset, len(src))] {
-		if c == '\n' {
+		switch {
+		case c == '\n':
 			line, column = line+1, 1
-			continue
+		case c > 0xFFFF:
+			column += 2
+		default:
+			column++
 		}
-		column += units(c)
 	}
 	return line, column
 }

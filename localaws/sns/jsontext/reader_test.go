@@ -9,20 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// at is where SNS's parser was in a text.
-func at(src, place string) string {
-	return "\n at [Source: (String)\"" + src + "\"; line: " + place
-}
-
 func TestErrorsAreWordedAsSNSDoes(t *testing.T) {
+	const redacted = "\n at [Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: "
 	for src, want := range map[string]string{
-		"{invalidjson}": "Unexpected character ('i' (code 105)): was expecting double-quote to start field name" + at("{invalidjson}", "1, column: 3]"),
-		"invalid":       "Unrecognized token 'invalid': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')" + at("invalid", "1, column: 8]"),
-		"invalid json":  "Unrecognized token 'invalid': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')" + at("invalid json", "1, column: 8]"),
-		"{\"a\" 1}":     "Unexpected character ('1' (code 49)): was expecting a colon to separate field name and value" + at("{\"a\" 1}", "1, column: 7]"),
-		"[1 2]":         "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries" + at("[1 2]", "1, column: 5]"),
-		"{\n\"é\":":     "Unexpected end-of-input: expected close marker for Object (start marker at [Source: (String)\"{\n\"é\":\"; line: 1, column: 1])" + at("{\n\"é\":", "2, column: 5]"),
-		"\"a":           "Unexpected end-of-input: was expecting closing quote for a string value" + at("\"a", "1, column: 3]"),
+		"{invalidjson}": "Unexpected character ('i' (code 105)): was expecting double-quote to start field name" + redacted + "1, column: 2]",
+		"invalid":       "Unrecognized token 'invalid': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')" + redacted + "1, column: 8]",
+		"invalid json":  "Unrecognized token 'invalid': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')" + redacted + "1, column: 8]",
+		"{\"a\" 1}":     "Unexpected character ('1' (code 49)): was expecting a colon to separate field name and value" + redacted + "1, column: 6]",
+		"[1 2]":         "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries" + redacted + "1, column: 4]",
+		"{\n\"é\":":     "Unexpected end-of-input: expected close marker for Object (start marker at [Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: 1, column: 1])" + redacted + "2, column: 5]",
+		"\"a":           "Unexpected end-of-input: was expecting closing quote for a string value" + redacted + "1, column: 3]",
 	} {
 		_, err := jsontext.Compact(src)
 		if err == nil {
