@@ -209,3 +209,25 @@ func TestFanOutWithFilters(t *testing.T) {
 		}
 	})
 }
+
+// A renewal that is under way when a handler fails does not take the place of the verdict's delay. (A poll that answers
+// at its very end leaves a third of the lease, so that the renewal and the verdict fall into one instant.)
+func TestALongDelayIsNotOverwrittenByARenewal(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const delay = 11 * time.Hour
+		c := w.consumer("orders", &godwit.ConsumerOptions{Backoff: godwit.Constant(delay), MaxAttempts: 5})
+		w.send(w.producer("orders", nil), body("x"))
+		var n diary
+		run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { n.note(d); return errors.New("not yet") })
+		time.Sleep(50 * time.Hour)
+		run.stop()
+		if len(n.when) != 5 {
+			t.Fatalf("handled %d times in 50 hours", len(n.when))
+		}
+		for i := 1; i < len(n.when); i++ {
+			if wait := n.when[i].Sub(n.when[i-1]); wait < delay || wait > delay+21*time.Second {
+				t.Errorf("attempt %d came after %v, want %v", i+1, wait, delay)
+			}
+		}
+	})
+}
