@@ -3,10 +3,12 @@ package sim
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -18,13 +20,16 @@ type patch struct {
 }
 
 // exactly makes a run repeatable: the runtime's random numbers, which choose among ready goroutines and cases of
-// a select, order maps and feed package math/rand, begin with a fixed seed; and no goroutine loses its processor
+// a select, order maps and feed package math/rand, begin with a fixed seed, in one stream whichever thread asks; and no goroutine loses its processor
 // because of how long it, or a call to the system, took in real time. With one processor and no garbage collection, one seed is one run.
 func exactly() []patch {
 	return []patch{
 		{"GOROOT/src/runtime/rand.go",
 			"\t\tfor i, c := range startupRand {\n\t\t\tseed[i%len(seed)] ^= c\n\t\t}\n",
 			"\t\tfor i := range seed {\n\t\t\tseed[i] = byte(i + 1)\n\t\t}\n"},
+		{"GOROOT/src/runtime/rand.go", "\tc := &mp.chacha8\n", "\tc := &m0.chacha8\n"},
+		{"GOROOT/src/runtime/rand.go", "\tmp.cheaprand = rand()\n", "\tmp.cheaprand = 1\n"},
+		{"GOROOT/src/runtime/rand.go", "\tmp := getg().m\n\t// Implement wyrand", "\tmp := &m0\n\t// Implement wyrand"},
 		{"GOROOT/src/runtime/proc.go",
 			"\t\tif retake(now) != 0 {\n",
 			"\t\tif false {\n"},
@@ -33,28 +38,37 @@ func exactly() []patch {
 
 var errNotOnce = errors.New("the text to replace is not there exactly once")
 
-// apply returns the file with the text replaced.
-func (p *patch) apply(root, goroot string) (path string, content []byte, err error) {
-	path = filepath.Join(root, p.file)
+// patched are files with patches applied, by their paths.
+type patched map[string]string
+
+// apply replaces the text of one patch.
+func (f patched) apply(p patch, root, goroot string) error {
+	path := filepath.Join(root, p.file)
 	if rest, ok := strings.CutPrefix(p.file, "GOROOT/"); ok {
 		path = filepath.Join(goroot, rest)
 	}
-	content, err = os.ReadFile(path)
-	if err != nil {
-		return "", nil, err
+	text, done := f[path]
+	if !done {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text = string(content)
 	}
-	if strings.Count(string(content), p.old) != 1 {
-		return "", nil, errNotOnce
+	if strings.Count(text, p.old) != 1 {
+		return fmt.Errorf("%s: %w", p.file, errNotOnce)
 	}
-	return path, []byte(strings.Replace(string(content), p.old, p.new, 1)), nil
+	f[path] = strings.Replace(text, p.old, p.new, 1)
+	return nil
 }
 
 // builder builds the tests of this package with patches laid over the source.
 type builder struct {
 	*testing.T
 	root, goroot string
-	dir          string // for copies and binaries
-	exact        bool   // whether the toolchain's source is as exactly expects it
+	dir          string // for copies and binaries, and the processes' folders
+	runs         atomic.Int64
+	exact        bool // whether the toolchain's source is as exactly expects it
 }
 
 func newBuilder(t *testing.T) *builder {
@@ -67,10 +81,16 @@ func newBuilder(t *testing.T) *builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &builder{T: t, root: root, goroot: strings.TrimSpace(string(goroot)), dir: t.TempDir(), exact: true}
+	b := &builder{T: t, root: root, goroot: strings.TrimSpace(string(goroot)), exact: true}
+	b.dir = filepath.Join(os.TempDir(), fmt.Sprintf("godwit-sim-%010d", os.Getpid()))
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(b.dir) })
+	files := patched{}
 	for _, p := range exactly() {
-		if _, _, err := p.apply(b.root, b.goroot); err != nil {
-			t.Logf("this version of Go is not the one that exact replays know (%s: %v): a seed fixes the plan, but not the order of goroutines", p.file, err)
+		if err := files.apply(p, b.root, b.goroot); err != nil {
+			t.Logf("this version of Go is not the one that exact replays know (%v): a seed fixes the plan, but not the order of goroutines", err)
 			b.exact = false
 		}
 	}
@@ -83,17 +103,15 @@ func (b *builder) build(name string, patches ...patch) string {
 	if b.exact {
 		patches = append(exactly(), patches...)
 	}
-	replace := map[string]string{}
+	files, replace := patched{}, map[string]string{}
 	for i, p := range patches {
-		path, content, err := p.apply(b.root, b.goroot)
-		if err != nil {
-			b.Fatalf("patch %d of %s, %s: %v", i, name, p.file, err)
+		if err := files.apply(p, b.root, b.goroot); err != nil {
+			b.Fatalf("patch %d of %s: %v", i, name, err)
 		}
-		if _, twice := replace[path]; twice {
-			b.Fatalf("%s has two patches of %s", name, p.file)
-		}
+	}
+	for path, text := range files {
 		copied := filepath.Join(b.dir, name+"-"+filepath.Base(path))
-		if err := os.WriteFile(copied, content, 0o600); err != nil {
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}
 		replace[path] = copied

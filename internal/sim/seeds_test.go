@@ -39,14 +39,15 @@ type verdict struct {
 	counts map[string]int
 }
 
-// run runs one seed in a process of its own, in which it happens the same way each time. Arguments and environment
-// are the same too: they lie on the heap, whose addresses decide the order of some maps.
+// run runs one seed in a process of its own, in which it happens the same way each time. Arguments, environment and the
+// length of the working folder's name are the same too: they lie on the heap, whose addresses decide the order of some
+// maps.
 func (b *builder) run(binary string, seed uint64, trace string) verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), seedTakes)
 	defer cancel()
 	v := verdict{seed: seed, counts: map[string]int{}}
-	dir, err := os.MkdirTemp(b.dir, "run")
-	if err != nil {
+	dir := filepath.Join(b.dir, fmt.Sprintf("%08d", b.runs.Add(1)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		v.output = err.Error()
 		return v
 	}
@@ -92,8 +93,12 @@ func TestSeeds(t *testing.T) {
 	fmt.Printf("commit %s: %d seeds have passed so far (%s)\n", l.commit, len(l.passed), l.path)
 	seeds := l.next(*manySeeds)
 	all := newTally()
+	var first string // trace of the first seed
 	results := b.runAll(binary, seeds, func(v verdict) {
 		all.merge(v.counts)
+		if v.seed == seeds[0] {
+			first = v.trace
+		}
 		if !v.ok {
 			return
 		}
@@ -102,6 +107,9 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	all.print(os.Stdout)
+	if again := b.run(binary, seeds[0], ""); b.exact && again.trace != first {
+		t.Errorf("two runs of seed %d differ, so that failures cannot be replayed: traces %q and %q", seeds[0], first, again.trace)
+	}
 	for _, v := range results {
 		t.Errorf("seed %d failed; to see it again: make sim SEED=%d\n%s", v.seed, v.seed, clip(v.output, 60))
 	}
