@@ -285,11 +285,14 @@ func TestSQSPermissions(t *testing.T) {
 		one := []string{"111111111111"}
 		w.refused(add(w, url, "a b", one, []string{"*"}), invalidParameter, "for parameter Label is invalid.")
 		w.refused(add(w, url, "a", one, []string{"CreateQueue"}), invalidParameter,
-			"Value SQS:CreateQueue for parameter ActionName is invalid. Reason: Please refer to the appropriate WSDL for a list of valid actions.")
+			"Value SQS:CreateQueue for parameter ActionName is invalid. Reason: Only the queue owner is allowed to invoke this action.")
+		w.refused(add(w, url, "a", one, []string{"SendMessageBatch"}), invalidParameter,
+			"Value SQS:SendMessageBatch for parameter ActionName is invalid. Reason: Please refer to the appropriate WSDL for a list of valid actions.")
 		w.refused(add(w, url, "a", []string{"x"}, []string{"*"}), invalidParameter, "Value [x] for parameter PrincipalId is invalid. Reason: Unable to verify.")
 		w.refused(add(w, url, "a", one, []string{"*", "*", "*", "*", "*", "*", "*", "*"}), "OverLimit", "8 Actions were found, maximum allowed is 7.")
 		w.refused(add(w, url, "", one, []string{"*"}), missingParameter, "Label")
-		w.refused(add(w, url, "a", []string{}, []string{"*"}), missingParameter, "AWSAccountIds")
+		w.refused(add(w, url, "a", []string{}, []string{"*"}), invalidParameter,
+			"Value [] for parameter PrincipalId is invalid. Reason: Unable to verify.")
 		w.refused(add(w, url, "a", one, []string{}), missingParameter, "Actions")
 	})
 }

@@ -187,10 +187,14 @@ func TestSQSTags(t *testing.T) {
 			many[strings.Repeat("k", i+1)] = ""
 		}
 		_, err = w.sqs.TagQueue(w.ctx, &sqs.TagQueueInput{QueueUrl: url, Tags: many})
-		w.refused(err, invalidParameter, "Too many tags added for queue")
+		w.refused(err, invalidParameter, "Too many tags added for queue "+w.name("q")+".")
 		_, err = w.sqs.TagQueue(w.ctx, &sqs.TagQueueInput{QueueUrl: url, Tags: attrs{strings.Repeat("k", 129): ""}})
 		w.refused(err, invalidParameter, "128")
 		_, err = w.sqs.TagQueue(w.ctx, &sqs.TagQueueInput{QueueUrl: url, Tags: attrs{"k": strings.Repeat("v", 257)}})
 		w.refused(err, invalidParameter, "256")
+		_, err = w.sqs.TagQueue(w.ctx, &sqs.TagQueueInput{QueueUrl: url, Tags: attrs{}})
+		w.refused(err, missingParameter, "The request must contain the parameter Tags.")
+		_, err = w.sqs.UntagQueue(w.ctx, &sqs.UntagQueueInput{QueueUrl: url, TagKeys: []string{}})
+		w.refused(err, invalidParameter, "Tag keys must be between 1 and 128 characters in length.")
 	})
 }

@@ -25,13 +25,21 @@ func grantable() []string {
 	}
 }
 
+// ownersOnly are the actions that nobody else can be permitted.
+func ownersOnly() []string {
+	return []string{
+		"AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks", "ListQueues", "ListQueueTags",
+		"RemovePermission", "SetQueueAttributes", "StartMessageMoveTask", "TagQueue", "UntagQueue",
+	}
+}
+
 // maxGranted is the most actions, and accounts, of one permission.
 const maxGranted = 7
 
-func (s *Service) addPermission(_ context.Context, _ *wire.Call, in *AddPermissionInput) (*Empty, error) {
+func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*Empty, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad == nil {
-		bad = checkPermission(in)
+		bad = checkPermission(c, in)
 	}
 	if bad != nil {
 		return nil, bad
@@ -53,7 +61,7 @@ func (s *Service) addPermission(_ context.Context, _ *wire.Call, in *AddPermissi
 	return &Empty{}, q.setDocument(doc)
 }
 
-func checkPermission(in *AddPermissionInput) *wire.Error {
+func checkPermission(c *wire.Call, in *AddPermissionInput) *wire.Error {
 	switch {
 	case in.Label == "":
 		return missing("Label")
@@ -61,12 +69,17 @@ func checkPermission(in *AddPermissionInput) *wire.Error {
 		return invalidValue(in.Label, "Label", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.")
 	case len(in.Actions) == 0:
 		return missing("Actions")
-	case len(in.Accounts) == 0:
+	case in.Accounts == nil && c.Protocol == wire.JSON:
 		return missing("AWSAccountIds")
+	case len(in.Accounts) == 0:
+		return invalidValue("[]", "PrincipalId", "Unable to verify.")
 	case len(in.Actions) > maxGranted:
 		return &wire.Error{Code: "OverLimit", Status: 403, Message: fmt.Sprintf("%d Actions were found, maximum allowed is %d.", len(in.Actions), maxGranted)}
 	}
 	for _, a := range in.Actions {
+		if slices.Contains(ownersOnly(), a) {
+			return invalidValue("SQS:"+a, "ActionName", "Only the queue owner is allowed to invoke this action.")
+		}
 		if !slices.Contains(grantable(), a) {
 			return invalidValue("SQS:"+a, "ActionName", "Please refer to the appropriate WSDL for a list of valid actions. ")
 		}

@@ -44,7 +44,7 @@ func (s *Service) create(name string, attributes, tags map[string]string) (*Queu
 	if bad := checkNewName(name, attributes); bad != nil {
 		return nil, bad
 	}
-	if bad := checkTags(nil, tags); bad != nil {
+	if bad := checkTags(name, nil, tags); bad != nil {
 		return nil, bad
 	}
 	set := defaults()

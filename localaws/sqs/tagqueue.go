@@ -18,12 +18,12 @@ func (s *Service) tagQueue(_ context.Context, _ *wire.Call, in *TagQueueInput) (
 	if bad != nil {
 		return nil, bad
 	}
-	if in.Tags == nil {
+	if len(in.Tags) == 0 {
 		return nil, missing("Tags")
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if bad := checkTags(q.tags, in.Tags); bad != nil {
+	if bad := checkTags(q.name, q.tags, in.Tags); bad != nil {
 		return nil, bad
 	}
 	maps.Copy(q.tags, in.Tags)

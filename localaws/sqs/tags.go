@@ -14,13 +14,13 @@ const (
 	maxTagValue = 256
 )
 
-// checkTags says whether tags may be added to those there.
-func checkTags(have, added map[string]string) *wire.Error {
+// checkTags says whether tags may be added to those that a queue has.
+func checkTags(queue string, have, added map[string]string) *wire.Error {
 	total := len(have)
 	for key, value := range added {
 		switch {
 		case key == "" || len([]rune(key)) > maxTagKey:
-			return invalidParameter("Tag keys must be between 1 and %d characters in length.", maxTagKey)
+			return badTagKey()
 		case len([]rune(value)) > maxTagValue:
 			return invalidParameter("Tag values must be between 0 and %d characters in length.", maxTagValue)
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
@@ -31,9 +31,13 @@ func checkTags(have, added map[string]string) *wire.Error {
 		}
 	}
 	if total > maxTags {
-		return invalidParameter("Too many tags added for queue. Maximum allowed: %d.", maxTags)
+		return invalidParameter("Too many tags added for queue %s.", queue)
 	}
 	return nil
+}
+
+func badTagKey() *wire.Error {
+	return invalidParameter("Tag keys must be between 1 and %d characters in length.", maxTagKey)
 }
 
 // Tags are a copy of the queue's tags.

@@ -12,13 +12,16 @@ type UntagQueueInput struct {
 	TagKeys  []string `json:"TagKeys" query:"TagKey,flat"`
 }
 
-func (s *Service) untagQueue(_ context.Context, _ *wire.Call, in *UntagQueueInput) (*Empty, error) {
+func (s *Service) untagQueue(_ context.Context, c *wire.Call, in *UntagQueueInput) (*Empty, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}
-	if in.TagKeys == nil {
+	switch {
+	case in.TagKeys == nil && c.Protocol == wire.JSON:
 		return nil, missing("TagKeys")
+	case len(in.TagKeys) == 0:
+		return nil, badTagKey()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
