@@ -76,7 +76,7 @@ func TestRecordedReceive(t *testing.T) {
 			w.Errorf("query: %s", body)
 		}
 	})
-	run(t, "an older handle of a message moves its time too (validated on AWS, 2024-04-30)", func(w *world) {
+	run(t, "an older handle of a message moves its time too (validated on AWS)", func(w *world) {
 		q := w.queue("q", attrs{"VisibilityTimeout": "0"})
 		w.send(q, "x")
 		old := w.one(q)

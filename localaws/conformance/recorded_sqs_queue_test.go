@@ -68,7 +68,7 @@ func TestRecordedQueueAttributes(t *testing.T) {
 		must(w.sqs.SetQueueAttributes(w.ctx, &sqs.SetQueueAttributesInput{QueueUrl: url, Attributes: attrs{"FifoQueue": "true"}}))(w)
 		shows(w, url, fifo)
 	})
-	run(t, "a queue may be its own dead-letter queue (recorded on AWS, 2024-08-20)", func(w *world) {
+	run(t, "a queue may be its own dead-letter queue (validated on AWS, 2024-08-20)", func(w *world) {
 		url := w.queue("q", attrs{"VisibilityTimeout": "0"})
 		must(w.sqs.SetQueueAttributes(w.ctx, &sqs.SetQueueAttributesInput{QueueUrl: url, Attributes: w.deadLetters(url, 1)}))(w)
 		w.send(url, "x")
