@@ -23,16 +23,15 @@ func newGate(base context.Context, paused bool) *gate {
 	return g
 }
 
-// open lets pollers through, and says whether that is a change.
-func (g *gate) open() bool {
+// open lets pollers through.
+func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.period != nil {
-		return false
+		return
 	}
 	g.period, g.end = context.WithCancel(g.base)
 	close(g.opened)
-	return true
 }
 
 // shut holds pollers back, and says whether that is a change.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,9 +30,7 @@ func (w *world) everything(url *string) attrs {
 func joined(base, more attrs) attrs {
 	all := attrs{}
 	for _, m := range []attrs{base, more} {
-		for k, v := range m {
-			all[k] = v
-		}
+		maps.Copy(all, m)
 	}
 	return all
 }
