@@ -18,8 +18,9 @@ type books struct {
 	messages   map[string]*message // by label
 	lines      map[string]*keyLine // by order key
 	members    map[string]*member
-	last       map[string]*holding // by the service's id: who received it last
-	done       map[string]bool     // the service's ids of what was handled
+	last       map[string]*holding  // by the service's id: who received it last
+	done       map[string]bool      // the service's ids of what was handled
+	meddled    map[string]time.Time // by the service's id: when an older handle was last used to change its visibility
 	complaints []string
 }
 
@@ -75,12 +76,14 @@ type holding struct {
 	lost    bool          // its lease, and the process knows it
 	failed  bool          // the service has not taken its verdict
 	deleted bool
+	changed bool // its visibility, for good, as far as its holder asked for that
 	came    bool // to the consumer; else the backend knew it as finished
 }
 
 func newBooks(w *world) *books {
 	return &books{w: w, messages: map[string]*message{}, lines: map[string]*keyLine{}, members: map[string]*member{},
-		last: map[string]*holding{}, done: map[string]bool{}}
+		last: map[string]*holding{}, done: map[string]bool{},
+		meddled: map[string]time.Time{}}
 }
 
 // join enters a process.
@@ -128,6 +131,13 @@ func (b *books) troubled(caller string, until time.Time) {
 // excused says that a process may have lost what it held through faults. The caller holds b.mu.
 func (p *member) excused() bool {
 	return time.Since(p.trouble) < p.inc.lease()+slack
+}
+
+// excused says that a lease may have ended early through faults: those that struck its holder; or, on a queue without
+// order, where an older handle still changes a message's visibility, those that made an earlier holder repeat its
+// give-back. The caller holds b.mu.
+func (b *books) excused(h *holding) bool {
+	return h.of.excused() || time.Since(b.meddled[h.id]) < h.of.inc.lease()+slack
 }
 
 // complain enters a broken promise, with the trace of what it is about. The caller holds b.mu.

@@ -19,7 +19,23 @@ func (b *books) asked(caller, action string, r *request) {
 		for i := range r.Entries {
 			b.deletes(p, p.handles[r.Entries[i].Handle])
 		}
+	case action == actChange && r.queue() == b.w.plan.queueName():
+		for i := range r.Entries {
+			b.changes(p.handles[r.Entries[i].Handle])
+		}
 	}
+}
+
+// changes enters a change of visibility on its way. A second one that lets go of a message may reach it in other hands.
+func (b *books) changes(h *holding) {
+	if h == nil || b.w.plan.ordered {
+		return
+	}
+	if b.last[h.id] != h || h.changed {
+		b.meddled[h.id] = time.Now()
+		b.w.tally.add(countMeddled, 1)
+	}
+	h.changed = h.letGo
 }
 
 // buries checks a copy on its way to the dead letters: a handler has failed, or its time was up.
@@ -98,7 +114,7 @@ func (b *books) receives(p *member, label, id, handle string) {
 			b.w.tally.add(struckDuplicate, 1)
 		case !last.came && !last.of.trouble.Before(last.since):
 			// Its backend knew it as finished and could not delete it: it comes again when its lease ends.
-		case !last.of.excused():
+		case !b.excused(last):
 			b.complain([]string{label}, "the lease of %s under %s ran out although nothing kept that from renewing it: now %s has it", label, last.of.name, p.name)
 		default:
 			b.w.tally.add(struckLapse, 1)

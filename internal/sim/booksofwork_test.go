@@ -195,7 +195,7 @@ func (b *books) leaseLost(p *member, h *holding) {
 	if b.chaos() {
 		return
 	}
-	if !p.excused() {
+	if !b.excused(h) {
 		b.complain([]string{h.m.label}, "%s lost its lease of %s although nothing kept it from renewing it", p.name, h.m.label)
 	}
 	b.w.tally.add(struckLapse, 1)
@@ -204,7 +204,7 @@ func (b *books) leaseLost(p *member, h *holding) {
 func (b *books) settleFailed(p *member, h *holding, err error) {
 	b.w.trace.note("%s could not settle %s: %v", p.name, h.m.label, err)
 	h.failed = true
-	if !b.chaos() && !p.excused() {
+	if !b.chaos() && !b.excused(h) {
 		b.complain([]string{h.m.label}, "%s could not settle %s although nothing kept it from that: %v", p.name, h.m.label, err)
 	}
 }

@@ -36,6 +36,8 @@ func (b *books) stopped(p *member, r godwit.Report, err error) {
 		switch {
 		case h != nil && h.letGo && h.retry > 0 && !v.Until.After(h.ended.Add(h.retry+late)):
 			// Left to the service. A verdict that is repeated after a lost answer counts its delay anew.
+		case h != nil && time.Since(b.meddled[h.id]) < time.Minute: // somebody else's repeated verdict hid it
+			b.w.tally.add(countHeldAtStop, 1)
 		case troubled && (h == nil || !h.came || h.failed || h.lost): // a lost answer, a verdict that did not get through
 			b.w.tally.add(countHeldAtStop, 1)
 		default:

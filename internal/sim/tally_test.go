@@ -75,6 +75,7 @@ const (
 	countDead       = "dead letters"
 	countSecond     = "dead letters, second copy"
 	countRedriven   = "dead letters by the service's own count"
+	countMeddled    = "give-backs repeated, or by an older handle"
 	countReceives   = "deliveries"
 	countGivenBack  = "given back"
 	countHeldAtStop = "left invisible because of a fault"
