@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// atTimes ends the second field of a test that fails and passes as chance has it: of two polls either may win.
+const atTimes = ", at times"
+
 // difference is one line of the list.
 type difference struct{ name, whose, why string }
 
@@ -62,7 +65,7 @@ func compare(known []difference, run results) (complaints []string, asListed int
 		asListed++
 	}
 	for i, d := range known {
-		if !seen[i] {
+		if !seen[i] && !strings.HasSuffix(d.whose, atTimes) {
 			complaints = append(complaints, "is listed and does not fail: "+d.name)
 		}
 	}

@@ -23,6 +23,7 @@ func TestJudge(t *testing.T) {
 		want       []string
 	}{
 		{"all listed", "TestA/two\tmoto\tsorts them\nTestA/three\tmoto\tknows no third\n", nil},
+		{"at times", "TestA/two\tmoto\tx\nTestA/three\tmoto\ty\nTestA/one\tmoto, at times\tsmall\n", nil},
 		{"one more fails", "TestA/two\tmoto\tsorts them\n", []string{"fails and is not listed: TestA/three"}},
 		{"one was mended", "# moto 1\n\nTestA/two\tmoto\tx\nTestA/three\tmoto\ty\nTestA/one\tmoto\tsmall\n", []string{"is listed and does not fail: TestA/one"}},
 	} {
