@@ -51,7 +51,7 @@ func (b *builder) run(binary string, seed uint64, trace string) verdict {
 		v.output = err.Error()
 		return v
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with the folder around it
 	cmd := exec.CommandContext(ctx, binary)
 	cmd.Args = []string{"sim", "-test.run=^TestWorlds$", "-test.v", fmt.Sprint("-sim.seed=", seed), "-sim.tally=tally", "-sim.trace=trace"}
 	cmd.Dir = dir

@@ -16,8 +16,8 @@ var (
 	tallyFile = flag.String("sim.tally", "", "write the tally of -sim.seed to this file")
 )
 
-// fewSeeds is how many worlds a plain `go test` lives through.
-const fewSeeds = 8
+// fewSeeds are the worlds that a plain `go test` lives through: cheap ones, which see every kind of fault between them.
+func fewSeeds() []uint64 { return []uint64{2, 4, 7, 11, 12, 18, 20, 24} }
 
 // Whatever strikes, the promises of the consumer hold.
 func TestWorlds(t *testing.T) {
@@ -26,11 +26,11 @@ func TestWorlds(t *testing.T) {
 		return
 	}
 	all := newTally()
-	for seed := uint64(1); seed <= fewSeeds; seed++ {
+	for _, seed := range fewSeeds() {
 		judge(t, seed, all)
 	}
 	if none := all.missing(); len(none) > 0 && !t.Failed() {
-		t.Errorf("in %d seeds never struck: %s", fewSeeds, strings.Join(none, "; "))
+		t.Errorf("in seeds %v never struck: %s", fewSeeds(), strings.Join(none, "; "))
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,12 +62,7 @@ func (s *storm) strikes(now time.Duration, action, caller string) bool {
 	if now < s.from || now >= s.to || !strings.HasPrefix(caller, s.slot) {
 		return false
 	}
-	for _, a := range s.actions {
-		if a == action {
-			return true
-		}
-	}
-	return len(s.actions) == 0
+	return len(s.actions) == 0 || slices.Contains(s.actions, action)
 }
 
 // weather decides over a call. Two calls of one process in one instant and of one action share their fate, so that it
