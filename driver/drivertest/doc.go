@@ -4,6 +4,6 @@
 // are made, which abilities there are; a case shows one thing that the contracts in package driver promise, and says
 // in one line what. [Run] runs the whole kit; a case that cannot run is listed with the reason.
 //
-// A harness is about forty lines. In a testing/synctest bubble the kit takes no real time; in real time at most two
-// minutes, with leases of two seconds.
+// A harness is about forty lines. In a testing/synctest bubble the kit takes no real time; in real time about two
+// minutes, with leases of four seconds.
 package drivertest

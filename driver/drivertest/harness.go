@@ -14,7 +14,7 @@ type Harness struct {
 	Open func(t *testing.T) driver.Backend
 	// Bubble runs a case in virtual time: synctest.Test. nil: real time.
 	Bubble func(t *testing.T, f func(t *testing.T))
-	// Lease is the shortest lease that is practical; 0: 30 s in a bubble, 2 s in real time.
+	// Lease is the shortest lease that is practical; 0: 30 s in a bubble, 4 s in real time.
 	Lease time.Duration
 	// Faults makes faults in what was opened last. A nil func: that fault cannot be made, and its cases do not run.
 	Faults Faults
@@ -64,7 +64,7 @@ func (h *Harness) lease() time.Duration {
 	case h.Bubble != nil:
 		return 30 * time.Second
 	}
-	return 2 * time.Second
+	return 4 * time.Second // longer than the polls of a case together
 }
 
 // Run runs every case that can run, as a subtest each.
