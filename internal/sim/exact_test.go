@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,8 +83,8 @@ func newBuilder(t *testing.T) *builder {
 		t.Fatal(err)
 	}
 	b := &builder{T: t, root: root, goroot: strings.TrimSpace(string(goroot)), exact: true}
-	b.dir = filepath.Join(os.TempDir(), fmt.Sprintf("godwit-sim-%010d", os.Getpid()))
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+	b.dir = filepath.Join(os.TempDir(), fmt.Sprintf("godwit-sim-%010d", rand.Uint32()))
+	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(b.dir) })
