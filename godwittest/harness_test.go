@@ -164,7 +164,8 @@ func TestFaults(t *testing.T) {
 		inject func(h *godwittest.Harness) *godwittest.Fault
 		check  func(t *testing.T, h *godwittest.Harness, took time.Duration)
 	}{
-		"throttled sends": {func(h *godwittest.Harness) *godwittest.Fault { return h.Throttle(godwittest.Sends, "orders", 3) }, slower(200 * time.Millisecond)},
+		// The handler takes 100 ms, and the shortest waits of three repetitions 10, 20 and 40.
+		"throttled sends": {func(h *godwittest.Harness) *godwittest.Fault { return h.Throttle(godwittest.Sends, "orders", 3) }, slower(170 * time.Millisecond)},
 		"failed receives": {func(h *godwittest.Harness) *godwittest.Fault { return h.Fail(godwittest.Receives, "orders", 3) }, slower(200 * time.Millisecond)},
 		"a lost receive": {func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
 			slower(30 * time.Second)},
