@@ -27,11 +27,7 @@ func (s *session) accept(in []driver.Delivery) {
 		s.fill(d, &in[i])
 		s.places.keep(d.size)
 		s.keeper.keep(d, in[i].LeaseEnds, now)
-		s.observe(func() {
-			if f := s.c.o.Hooks.Received; f != nil {
-				f(d)
-			}
-		})
+		observe(s, s.c.o.Hooks.Received, d)
 	}
 	for rest := slab; len(rest) > 0; {
 		rest = s.enqueue(rest)

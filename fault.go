@@ -51,5 +51,9 @@ func (s *session) guard(f func()) {
 	f()
 }
 
-// observe calls a hook.
-func (s *session) observe(hook func()) { s.guard(hook) }
+// observe calls a hook of one argument, if there is one.
+func observe[T any](s *session, hook func(T), about T) {
+	if hook != nil {
+		s.guard(func() { hook(about) })
+	}
+}

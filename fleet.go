@@ -150,11 +150,7 @@ func (s *session) live() (Report, error) {
 	stopped := s.shutdown(polls)
 	r := s.count.report()
 	r.Took, r.StillRunning = time.Since(begun), len(s.keeper.remaining())
-	s.observe(func() {
-		if f := s.c.o.Hooks.Shutdown; f != nil {
-			f(r)
-		}
-	})
+	observe(s, s.c.o.Hooks.Shutdown, r)
 	s.c.state.to(Exited)
 	return r, errors.Join(s.fatal(), stopped)
 }

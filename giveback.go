@@ -37,11 +37,7 @@ func (s *session) unlane(head *Delivery) []verdict {
 }
 
 func (s *session) gaveBack(d *Delivery) {
-	s.observe(func() {
-		if f := s.c.o.Hooks.GivenBack; f != nil {
-			f(d)
-		}
-	})
+	observe(s, s.c.o.Hooks.GivenBack, d)
 }
 
 // drop disposes of the head of a lane that cannot start: its lease is lost, or its source.

@@ -126,11 +126,7 @@ func (p *pollers) backOff(period context.Context, err error) {
 	s := p.s
 	err = &Error{Op: "receive", Channel: s.c.name, Err: err}
 	s.c.log.Warn("receiving failed, trying again", "error", err, "in", wait)
-	s.observe(func() {
-		if f := s.c.o.Hooks.ReceiveFailed; f != nil {
-			f(err)
-		}
-	})
+	observe(s, s.c.o.Hooks.ReceiveFailed, err)
 	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
 		if err := provision(period, s.c.backend, s.c.name, s.c.spec()); err != nil && period.Err() == nil {
 			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)

@@ -162,11 +162,7 @@ func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool 
 			if d.kept.Load() || !d.claim() {
 				continue
 			}
-			p.observe(func() {
-				if f := p.c.o.Hooks.Unsettled; f != nil {
-					f(d)
-				}
-			})
+			observe(p.session, p.c.o.Hooks.Unsettled, d)
 			p.keeper.ended(d)
 			p.giveBack(d)
 		}
@@ -201,11 +197,9 @@ func (p *puller) remind() {
 	select {
 	case <-p.closed:
 	case <-t.C:
-		p.observe(func() {
-			if f := p.c.o.Hooks.Unclosed; f != nil {
-				f()
-			}
-		})
+		if f := p.c.o.Hooks.Unclosed; f != nil {
+			p.guard(f)
+		}
 	}
 }
 
@@ -233,11 +227,7 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	r := p.count.report()
 	r.Took = time.Since(p.begun)
 	p.reported.Do(func() {
-		p.observe(func() {
-			if f := c.o.Hooks.Shutdown; f != nil {
-				f(r)
-			}
-		})
+		observe(p.session, c.o.Hooks.Shutdown, r)
 	})
 	return r, errors.Join(p.failures.take(), p.err)
 }

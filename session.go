@@ -142,11 +142,9 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 		s.giveBack(d)
 	case v.Action == Reject:
 		s.settle(d, driver.Settlement{Action: driver.Reject, Attempt: int32(d.Attempt), Death: s.death(d, reason)}, false)
-		s.observe(func() {
-			if f := s.c.o.Hooks.Rejected; f != nil {
-				f(d, reason)
-			}
-		})
+		if f := s.c.o.Hooks.Rejected; f != nil {
+			s.guard(func() { f(d, reason) })
+		}
 	case v.Action == Stop:
 		s.fail(&Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: reason})
 		s.giveBack(d)
@@ -202,11 +200,9 @@ func (s *session) unsettled(v verdict, err error) {
 	if s.failed != nil {
 		s.failed(wrapped)
 	}
-	s.observe(func() {
-		if f := s.c.o.Hooks.SettleFailed; f != nil {
-			f(v.d, wrapped)
-		}
-	})
+	if f := s.c.o.Hooks.SettleFailed; f != nil {
+		s.guard(func() { f(v.d, wrapped) })
+	}
 }
 
 func (s *session) noDeadLetters() bool { return s.c.o.NoDeadLetters || s.c.channel.DeadLetter }

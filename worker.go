@@ -98,11 +98,7 @@ func (s *session) work(w *worker, d *Delivery) {
 	d.ctx = handlerContext{ctx, begun.Add(s.c.o.ProcessingTimeout)}
 	d.worker = w
 	s.keeper.started(d, cancel, d.ctx.deadline)
-	s.observe(func() {
-		if f := s.c.o.Hooks.Started; f != nil {
-			f(d)
-		}
-	})
+	observe(s, s.c.o.Hooks.Started, d)
 	err := s.call(d)
 	if late := s.keeper.ended(d); late {
 		s.health.returned(d)
@@ -115,11 +111,9 @@ func (s *session) work(w *worker, d *Delivery) {
 		return // given up meanwhile: its verdict is already on its way
 	}
 	v, untouched, reason := s.decide(d, chosen, cause, err)
-	s.observe(func() {
-		if f := s.c.o.Hooks.Ended; f != nil {
-			f(d, v, err, time.Since(begun))
-		}
-	})
+	if f := s.c.o.Hooks.Ended; f != nil {
+		s.guard(func() { f(d, v, err, time.Since(begun)) })
+	}
 	if untouched {
 		s.giveBack(d)
 		return
@@ -144,11 +138,9 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdi
 	}
 	v = s.ask(d, err)
 	if v.Action == Retry {
-		s.observe(func() {
-			if f := s.c.o.Hooks.Retried; f != nil {
-				f(d, v.After, err)
-			}
-		})
+		if f := s.c.o.Hooks.Retried; f != nil {
+			s.guard(func() { f(d, v.After, err) })
+		}
 	}
 	return v, false, err
 }
@@ -177,11 +169,7 @@ func (s *session) call(d *Delivery) (err error) {
 // timedOut is told by the keeper when a handler's time is up and its context cancelled.
 func (s *session) timedOut(d *Delivery) {
 	s.count.timeouts.Add(1)
-	s.observe(func() {
-		if f := s.c.o.Hooks.TimedOut; f != nil {
-			f(d)
-		}
-	})
+	observe(s, s.c.o.Hooks.TimedOut, d)
 }
 
 // stuck is told by the keeper when a handler ignores its cancelled context: its worker is replaced. Where order is
@@ -193,11 +181,9 @@ func (s *session) stuck(d *Delivery) {
 		return // it has just returned
 	}
 	s.count.abandoned.Add(1)
-	s.observe(func() {
-		if f := s.c.o.Hooks.Abandoned; f != nil {
-			f(d, stack)
-		}
-	})
+	if f := s.c.o.Hooks.Abandoned; f != nil {
+		s.guard(func() { f(d, stack) })
+	}
 	if n > s.c.o.MaxAbandoned {
 		s.fail(&Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrAbandoned})
 		return
@@ -220,11 +206,7 @@ func (s *session) leaseLost(d *Delivery) {
 
 func (s *session) lostLease(d *Delivery) {
 	s.count.lost.Add(1)
-	s.observe(func() {
-		if f := s.c.o.Hooks.LeaseLost; f != nil {
-			f(d)
-		}
-	})
+	observe(s, s.c.o.Hooks.LeaseLost, d)
 }
 
 // goroutine is the name of the calling goroutine in a stack dump, such as "goroutine 42 ".

@@ -109,7 +109,7 @@ func (d *jsonDecoder) escape(out []byte, i int) ([]byte, int, bool) {
 	return utf8.AppendRune(out, r), i, true
 }
 
-// hex reads uXXXX at i.
+// hex reads a u and four hexadecimal digits at i.
 func (d *jsonDecoder) hex(i int) (rune, bool) {
 	if i+5 > len(d.data) || d.data[i] != 'u' {
 		return 0, false
