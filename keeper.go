@@ -103,11 +103,11 @@ func (k *keeper) forget(d *Delivery) {
 }
 
 // started puts a handler under watch: cancel is for its timeout, a lost lease and shutdown.
-func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, deadline time.Time) {
+func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, begun, deadline time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d.cancel = cancel
-	d.running.begun, d.running.late = time.Now(), false
+	d.running.begun, d.running.late = begun, false
 	k.runs.insert(d, deadline)
 	k.due(deadline)
 }

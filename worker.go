@@ -97,7 +97,7 @@ func (s *session) work(w *worker, d *Delivery) {
 	ctx, cancel := context.WithCancelCause(s.base)
 	d.ctx = handlerContext{ctx, begun.Add(s.c.o.ProcessingTimeout)}
 	d.worker = w
-	s.keeper.started(d, cancel, d.ctx.deadline)
+	s.keeper.started(d, cancel, begun, d.ctx.deadline)
 	observe(s, s.c.o.Hooks.Started, d)
 	err := s.call(d)
 	if late := s.keeper.ended(d); late {
