@@ -169,7 +169,8 @@ func TestFaults(t *testing.T) {
 		"failed receives": {func(h *godwittest.Harness) *godwittest.Fault { return h.Fail(godwittest.Receives, "orders", 3) }, slower(200 * time.Millisecond)},
 		"a lost receive": {func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
 			slower(30 * time.Second)},
-		"an outage": {func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(15 * time.Second) }, slower(15 * time.Second)},
+		// Short enough for the sender's 20 s, of which the waits between its last tries may take ten.
+		"an outage": {func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(5 * time.Second) }, slower(5 * time.Second)},
 		"duplicates": {func(h *godwittest.Harness) *godwittest.Fault { return h.Duplicates("orders", 1) },
 			func(t *testing.T, h *godwittest.Harness, _ time.Duration) {
 				if m := h.Messages("orders")[0]; m.Received < 2 {
