@@ -90,10 +90,27 @@ type ReceiveLimits struct {
 	// RetryMin and RetryMax bound the Retry.After that the service can keep. On channels with lanes the core holds
 	// shorter ones in their lane. Both 0: the service keeps none, the core holds them all.
 	RetryMin, RetryMax time.Duration
+	// HoldMax is how long retries may hold a delivery in its lane, counted from its first failure; the next one
+	// rejects it. 0: no bound.
+	HoldMax time.Duration
+	// Behind says what becomes of a lane behind a retry that the service keeps.
+	Behind Behind
+	// Keeps: what was received stays ours until it is settled, without a lease (a log). The core then releases
+	// nothing before its end, not even in a pause: what goes back untouched waits in its lane.
+	Keeps bool
 
 	Lease      time.Duration // the lease of a fresh delivery; 0: none
 	LeaseTotal time.Duration // how long renewals can keep one delivery, counted from its receive; 0: for ever
 }
+
+// Behind is what becomes of the deliveries behind a retry of their lane that the service keeps.
+type Behind uint8
+
+const (
+	BehindReleases Behind = iota // they go back untouched, in order: the service keeps the order (a queue)
+	BehindFollows                // they are settled as retries as well, in order, without counting as attempts
+	BehindGoesOn                 // they are handled: order is not kept across a retry
+)
 
 // Receiver receives from one channel.
 type Receiver interface {
@@ -127,4 +144,10 @@ type Extender interface {
 // delivery's lease.
 type Opener interface {
 	Open(ctx context.Context, h Handle) (io.ReadCloser, error)
+}
+
+// AttemptLog is a Receiver that carries the attempts of held retries along, so that a crash does not start the count
+// anew. Started is called when a retry begins to be held: so many starts so far. It returns at once.
+type AttemptLog interface {
+	Started(h Handle, attempt int32)
 }
