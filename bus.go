@@ -28,7 +28,8 @@ type queue struct {
 	limit      int // handlers at once, unless alone
 	head, tail *Delivery
 	active     int  // taken and not yet vacated, unless alone
-	parked     bool // the session is paused or stops: nothing more is runnable
+	parked     bool // the session is paused or stops: nothing more is taken in
+	frozen     bool // the session is paused, and keeps what it has
 }
 
 func newBus() *bus {
@@ -85,6 +86,9 @@ func (b *bus) pop(stop func() bool) *Delivery {
 	return nil
 }
 
+// runnable says whether the session has something to run. The caller holds bus.mu.
+func (s *session) runnable() bool { return s.queue.head != nil && !s.queue.frozen }
+
 // next is the session to take from: of the highest priority that has something runnable and a handler to spare, in
 // turn. The caller holds b.mu.
 func (b *bus) next() *session {
@@ -95,7 +99,7 @@ func (b *bus) next() *session {
 	for i := range b.sessions {
 		at := (b.turn + i) % len(b.sessions)
 		q := &b.sessions[at].queue
-		if q.head == nil || !q.alone && q.active >= q.limit {
+		if q.head == nil || q.frozen || !q.alone && q.active >= q.limit {
 			continue
 		}
 		if best < 0 || q.priority > b.sessions[best].queue.priority {
@@ -174,13 +178,21 @@ func (b *bus) park(s *session) []*Delivery {
 	return heads
 }
 
-// unpark takes a park back, unless the session has left.
-func (b *bus) unpark(s *session) {
+// freeze lets nothing of a session run until unpark, and keeps it.
+func (b *bus) freeze(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	s.queue.frozen = true
+}
+
+// unpark takes a park or freeze back, unless the session has left.
+func (b *bus) unpark(s *session) {
+	b.mu.Lock()
 	if slices.Contains(b.sessions, s) {
-		s.queue.parked = false
+		s.queue.parked, s.queue.frozen = false, false
 	}
+	b.mu.Unlock()
+	b.some.Broadcast()
 }
 
 // leave ends a session's part for good, and returns what waits.
@@ -218,5 +230,5 @@ func (b *bus) wakeAll() {
 func (b *bus) waiting(s *session) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return s.queue.head != nil
+	return s.runnable()
 }

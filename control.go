@@ -1,7 +1,7 @@
 package godwit
 
-// Pause stops polling and gives back what has not started; running handlers go on. A consumer may be paused before it
-// runs. A second Pause does nothing.
+// Pause stops polling and gives back what has not started (on a log it stays, and waits); running handlers go on. A
+// consumer may be paused before it runs. A second Pause does nothing.
 func (c *Consumer) Pause() {
 	c.mu.Lock()
 	c.paused = true
@@ -48,6 +48,10 @@ func (c *Consumer) concurrency() int {
 
 func (s *session) pause() {
 	if !s.gate.shut() {
+		return
+	}
+	if s.lim.Keeps { // what is here cannot go back, and nobody else could have it
+		s.bus.freeze(s)
 		return
 	}
 	for _, head := range s.bus.park(s) {

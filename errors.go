@@ -15,6 +15,7 @@ var (
 	ErrProcessingTimeout = errors.New("the handler exceeded the processing timeout")
 	ErrLeaseLost         = errors.New("the lease was lost: the message may be handled elsewhere")
 	ErrShutdown          = errors.New("the consumer is shutting down")
+	ErrRevoked           = errors.New("the partition goes to another consumer")
 
 	ErrClosed        = errors.New("closed")
 	ErrInvalid       = errors.New("invalid")
@@ -51,6 +52,22 @@ func wrapError(op, channel, id string, err error) error {
 	}
 	return &Error{Op: op, Channel: channel, MessageID: id, Err: err}
 }
+
+// heldTooLong says why a retry ended before its attempts did: it held up what is behind it.
+type heldTooLong struct {
+	limit time.Duration
+	err   error // of the last attempt; nil: it had none
+}
+
+func (e *heldTooLong) Error() string {
+	s := fmt.Sprintf("retries would hold up the messages behind it for longer than %v", e.limit)
+	if e.err != nil {
+		s += ": " + e.err.Error()
+	}
+	return s
+}
+
+func (e *heldTooLong) Unwrap() error { return e.err }
 
 // retriedError says how often and for how long something was tried.
 type retriedError struct {

@@ -1,6 +1,14 @@
 package godwit
 
-import "github.com/godwitmq/godwit/driver"
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// keptPause is how long a delivery that was given back untouched waits where it cannot go back (a log keeps what it
+// handed out): long enough that a handler that gives back again and again does not spin.
+const keptPause = time.Second
 
 // giveBack returns a running delivery untouched, and behind it its lane, in order.
 func (s *session) giveBack(d *Delivery) {
@@ -9,16 +17,23 @@ func (s *session) giveBack(d *Delivery) {
 		s.disown(d)
 		return
 	}
+	if s.lim.Keeps && s.polls.Err() == nil && !d.src.gone() {
+		s.gaveBack(d)
+		s.shelve(d, keptPause, d.Attempt-1)
+		return
+	}
 	s.starts.note(d, d.Attempt-1)
 	s.gaveBack(d)
-	s.settle(d, driver.Settlement{Action: driver.Release}, true)
+	s.settle(d, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
 }
 
 // giveBackWaiting returns the head of a lane that never started, and behind it its lane, in order.
-func (s *session) giveBackWaiting(d *Delivery) { s.tell(s.unlane(d)...) }
+func (s *session) giveBackWaiting(d *Delivery) {
+	s.tell(s.unlane(d, driver.Settlement{Action: driver.Release})...)
+}
 
-// unlane takes a lane apart, from its waiting head on, into verdicts that give it back.
-func (s *session) unlane(head *Delivery) []verdict {
+// unlane takes a lane apart, from its waiting head on, into verdicts that settle nothing of it as started.
+func (s *session) unlane(head *Delivery, st driver.Settlement) []verdict {
 	var vs []verdict
 	for d := head; d != nil; {
 		next := d.src.leave(d)
@@ -29,7 +44,8 @@ func (s *session) unlane(head *Delivery) []verdict {
 			s.starts.note(d, d.Attempt-1)
 			s.gaveBack(d)
 			s.places.settle()
-			vs = append(vs, verdict{d, driver.Settlement{Handle: d.handle, Action: driver.Release}})
+			st.Handle, st.Attempt = d.handle, int32(d.Attempt-1)
+			vs = append(vs, verdict{d, st})
 		}
 		d = next
 	}

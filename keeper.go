@@ -169,14 +169,20 @@ func (k *keeper) hold(d *Delivery, until time.Time) {
 	k.due(until)
 }
 
-// unhold takes all held retries.
-func (k *keeper) unhold() []*Delivery {
+// unhold takes the held retries of a source; nil: of all.
+func (k *keeper) unhold(of *source) (out []*Delivery) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	out := make([]*Delivery, 0, len(k.holds))
+	var rest holdHeap
 	for len(k.holds) > 0 {
-		out = append(out, heap.Pop(&k.holds).(held).d)
+		h := heap.Pop(&k.holds).(held)
+		if of == nil || h.d.src == of {
+			out = append(out, h.d)
+		} else {
+			rest = append(rest, h) // in order, and so a heap
+		}
 	}
+	k.holds = rest
 	return out
 }
 

@@ -75,6 +75,13 @@ func (s *source) end() {
 	}
 }
 
+// gone says that the source was revoked or lost.
+func (s *source) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dead
+}
+
 // kill lets nothing more of the source start.
 func (s *source) kill() {
 	s.mu.Lock()

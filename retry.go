@@ -7,12 +7,18 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// holds says whether a retry waits in its lane, under a renewed lease, instead of with the service.
-func (s *session) holds(d *Delivery, after time.Duration) bool {
-	if s.lim.RetryMax == 0 {
-		return true
+// holds says whether a retry waits here, under a renewed lease, instead of with the service.
+func (s *session) holds(after time.Duration) bool {
+	return s.lim.RetryMax == 0 || after < s.lim.RetryMin
+}
+
+// heldTooLong says whether a delivery would be held for longer after its first failure than the backend allows.
+func (s *session) heldTooLong(d *Delivery, after time.Duration) bool {
+	now := time.Now()
+	if d.first.IsZero() {
+		d.first = now
 	}
-	return d.lane != 0 && after < s.lim.RetryMin
+	return s.lim.HoldMax > 0 && now.Add(after).Sub(d.first) > s.lim.HoldMax
 }
 
 // keepable is the delay as the service can keep it.
@@ -22,16 +28,28 @@ func (s *session) keepable(after time.Duration) time.Duration {
 
 // hold lets the key wait while the worker goes on: the delivery stays the head of its lane.
 func (s *session) hold(d *Delivery, after time.Duration) {
-	d.Attempt++
+	s.count.retried.Add(1)
+	s.shelve(d, after, d.Attempt)
+}
+
+// shelve takes a running delivery back into its lane, as one that was started so often, until it is due.
+func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
+	if s.log != nil && starts > 0 {
+		s.log.Started(d.handle, int32(starts))
+	}
+	d.Attempt = starts + 1
 	d.choice.Store(nil) // the next attempt chooses anew,
 	d.kept.Store(false) // and is kept anew
 	d.phase.Store(phaseWaiting)
 	d.src.end()
-	s.count.retried.Add(1)
+	src := d.src // d may run again as soon as the keeper has it
 	s.keeper.hold(d, time.Now().Add(after))
 	s.stopped(d)
-	if s.polls.Err() != nil || s.gate.closed() { // shutdown or a pause may have emptied the keeper just before
+	switch { // what empties the keeper may have done so just before
+	case s.polls.Err() != nil, s.gate.closed() && !s.lim.Keeps:
 		s.giveBackHeld()
+	case src.gone():
+		s.dropHeld(src)
 	}
 }
 
@@ -43,8 +61,15 @@ func (s *session) resume(d *Delivery) {
 }
 
 func (s *session) giveBackHeld() {
-	for _, d := range s.keeper.unhold() {
+	for _, d := range s.keeper.unhold(nil) {
 		s.giveBackWaiting(d)
+	}
+}
+
+// dropHeld frees what is held of a source that is gone.
+func (s *session) dropHeld(src *source) {
+	for _, d := range s.keeper.unhold(src) {
+		s.drop(d)
 	}
 }
 

@@ -21,7 +21,8 @@ type session struct {
 	handler Handler // nil: the caller of an iterator settles
 	recv    driver.Receiver
 	lim     driver.ReceiveLimits
-	pool    *pool // nil without workers
+	log     driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
+	pool    *pool             // nil without workers
 	bus     *bus
 	queue   queue // guarded by bus.mu
 	places  *places
@@ -62,6 +63,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 		return nil, wrapError("receive", c.name, "", err)
 	}
 	s.recv, s.lim = recv, recv.Limits()
+	s.log, _ = recv.(driver.AttemptLog)
 	s.places = newPlaces(max(s.lim.Window, 1), bytes)
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
@@ -70,7 +72,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	c.mu.Lock()
 	c.session = s
 	s.gate = newGate(s.polls, c.paused)
-	s.queue.parked = c.paused
+	s.queue.parked, s.queue.frozen = c.paused && !s.lim.Keeps, c.paused && s.lim.Keeps
 	c.mu.Unlock()
 	b.join(s)
 	go s.keeper.loop()
@@ -132,16 +134,20 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 	case d.lost.Load():
 		s.stopped(d)
 		s.disown(d)
-	case v.Action == Retry && s.holds(d, v.After):
+	case v.Action == Retry && s.holds(v.After):
+		if s.heldTooLong(d, v.After) {
+			s.conclude(d, Verdict{Action: Reject}, &heldTooLong{s.lim.HoldMax, reason})
+			return
+		}
 		s.hold(d, v.After)
 	case v.Action == Retry:
 		s.starts.note(d, d.Attempt)
-		s.settle(d, driver.Settlement{Action: driver.Retry, After: s.keepable(v.After), Attempt: int32(d.Attempt)}, d.lane != 0)
+		s.settle(d, driver.Settlement{Action: driver.Retry, After: s.keepable(v.After), Attempt: int32(d.Attempt)}, s.lim.Behind)
 	case v.Action == Reject && s.noDeadLetters():
 		s.fail(&Error{Op: "dead-letter", Channel: s.c.name, MessageID: d.ID, Err: errors.Join(ErrNoDeadLetters, reason)})
 		s.giveBack(d)
 	case v.Action == Reject:
-		s.settle(d, driver.Settlement{Action: driver.Reject, Attempt: int32(d.Attempt), Death: s.death(d, reason)}, false)
+		s.settle(d, driver.Settlement{Action: driver.Reject, Attempt: int32(d.Attempt), Death: s.death(d, reason)}, driver.BehindGoesOn)
 		if f := s.c.o.Hooks.Rejected; f != nil {
 			s.guard(func() { f(d, reason) })
 		}
@@ -152,25 +158,33 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 		if v.Action == Drop {
 			s.count.dropped.Add(1)
 		}
-		s.settle(d, driver.Settlement{Action: driver.Done}, false)
+		s.settle(d, driver.Settlement{Action: driver.Done}, driver.BehindGoesOn)
 	}
 }
 
-// settle sends a verdict on its way and makes the next of the lane runnable, or gives the whole lane back behind it.
-func (s *session) settle(d *Delivery, st driver.Settlement, lane bool) {
+// settle sends a verdict on its way and makes the next of the lane runnable, or sends the whole lane away behind it.
+func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind) {
 	st.Handle = d.handle
 	next := d.src.leave(d)
 	s.places.settle()
-	if lane {
-		s.tell(append([]verdict{{d, st}}, s.unlane(next)...)...)
-		next = nil
-	} else {
+	if behind == driver.BehindGoesOn {
 		s.tell(verdict{d, st})
+	} else {
+		s.tell(append([]verdict{{d, st}}, s.unlane(next, behindIt(st, behind))...)...)
+		next = nil
 	}
 	if next != nil && !s.bus.push(s, next, next, 1) {
 		s.giveBackWaiting(next)
 	}
 	s.stopped(d)
+}
+
+// behindIt is what becomes of the deliveries of a lane behind one that is settled by st.
+func behindIt(st driver.Settlement, behind driver.Behind) driver.Settlement {
+	if behind == driver.BehindFollows {
+		return st
+	}
+	return driver.Settlement{Action: driver.Release}
 }
 
 // settled takes the service's answer to a verdict in.

@@ -84,12 +84,16 @@ const (
 	kindTimeout     = "timeout"
 	kindUndecodable = "undecodable"
 	kindPanic       = "panic"
+	kindBlocked     = "blocked"
 )
 
 func kindOf(err error, attempt, maxAttempts int) string {
 	var p *PanicError
 	var u *undecodable
+	var held *heldTooLong
 	switch {
+	case errors.As(err, &held):
+		return kindBlocked
 	case errors.As(err, &u):
 		return kindUndecodable
 	case errors.Is(err, ErrProcessingTimeout):

@@ -130,7 +130,7 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdi
 		return Verdict{Action: Done}, false, nil
 	case errors.Is(cause, ErrProcessingTimeout):
 		return Verdict{Action: Reject}, false, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
-	case errors.Is(cause, ErrShutdown):
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked):
 		return Verdict{}, true, nil
 	}
 	if d.first.IsZero() {

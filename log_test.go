@@ -1,0 +1,251 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// logOf is a backend of one partition that keeps what it handed out, as a log does: nothing comes twice.
+type logOf struct {
+	lim    driver.ReceiveLimits
+	source *driver.Source
+	events driver.Events
+	feed   chan []driver.Delivery
+
+	mu      sync.Mutex
+	settled []string // "seq action", in order
+	started []string // "seq attempt"
+}
+
+func newLog(lim driver.ReceiveLimits) *logOf {
+	lim.Keeps, lim.Batch, lim.Window = true, 100, 100 // a poll needs every place
+	return &logOf{lim: lim, source: &driver.Source{Name: "p0"}, feed: make(chan []driver.Delivery, 10)}
+}
+
+func (l *logOf) Sender(context.Context, driver.Channel) (driver.Sender, error) {
+	return nil, driver.ErrClosed
+}
+
+func (l *logOf) Receiver(_ context.Context, _ driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	l.events = o.Events
+	return l, nil
+}
+func (l *logOf) Close(context.Context) error  { return nil }
+func (l *logOf) Limits() driver.ReceiveLimits { return l.lim }
+
+func (l *logOf) Receive(ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery, error) {
+	select {
+	case ds := <-l.feed:
+		return append(into, ds...), nil
+	case <-ctx.Done():
+		return into, nil
+	}
+}
+
+func (l *logOf) Settle(_ context.Context, ss []driver.Settlement) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range ss {
+		what := fmt.Sprintf("%d %v", s.Handle.Seq, s.Action)
+		if s.Action == driver.Retry {
+			what += fmt.Sprintf(" %v attempt %d", s.After, s.Attempt)
+		}
+		if s.Death != nil {
+			what += " " + s.Death.Kind
+		}
+		l.settled = append(l.settled, what)
+	}
+	return nil
+}
+
+func (l *logOf) Started(h driver.Handle, attempt int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = append(l.started, fmt.Sprintf("%d attempt %d", h.Seq, attempt))
+}
+
+// put appends records with these keys; a record's body is its number.
+func (l *logOf) put(from int, keys ...string) {
+	var ds []driver.Delivery
+	for i, key := range keys {
+		seq := uint64(from + i)
+		ds = append(ds, driver.Delivery{ID: fmt.Sprint(seq), OrderKey: key, Body: fmt.Append(nil, seq), Source: l.source, Handle: driver.Handle{Seq: seq}})
+	}
+	l.feed <- ds
+}
+
+func (l *logOf) answers() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.settled)
+}
+
+// onLog runs a consumer on a log in a bubble; body ends it by returning.
+func onLog(t *testing.T, l *logOf, o *godwit.ConsumerOptions, h godwit.Handler, body func(c *godwit.Consumer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l.feed = make(chan []driver.Delivery, 10)
+		c, err := godwit.NewConsumer(t.Context(), l, "orders", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := c.Run(ctx, h)
+			ended <- err
+		}()
+		synctest.Wait()
+		body(c)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func want(t *testing.T, l *logOf, answers ...string) {
+	t.Helper()
+	if got := l.answers(); !slices.Equal(got, answers) {
+		t.Errorf("settled:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(answers, "\n"))
+	}
+}
+
+// A pause leaves with the consumer what a log has handed out: it goes on after it, and nothing is settled meanwhile.
+func TestPauseOnALog(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	busy := make(chan struct{})
+	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 1}, func(context.Context, *godwit.Delivery) error {
+		<-busy
+		return nil
+	}, func(c *godwit.Consumer) {
+		busy = make(chan struct{})
+		l.put(0, "a", "b", "a")
+		synctest.Wait()
+		c.Pause()
+		close(busy)
+		time.Sleep(time.Minute)
+		want(t, l, "0 done")
+		c.Resume()
+		synctest.Wait()
+		want(t, l, "0 done", "1 done", "2 done")
+	})
+}
+
+// What a handler gives back comes to it again, in its place, and not as another attempt.
+func TestReleaseOnALog(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	var seen []string
+	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 1}, func(_ context.Context, d *godwit.Delivery) error {
+		seen = append(seen, fmt.Sprintf("%s attempt %d", d.Body, d.Attempt))
+		if len(seen) == 1 {
+			return d.Release()
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "a")
+		time.Sleep(time.Minute)
+		if w := []string{"0 attempt 1", "0 attempt 1", "1 attempt 1"}; !slices.Equal(seen, w) {
+			t.Errorf("seen %v, want %v", seen, w)
+		}
+		want(t, l, "0 done", "1 done")
+	})
+}
+
+// A retry that is held is told to the log, and is dead-lettered once it has held its key for longer than it may.
+func TestRetriesThatBlockForTooLong(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{HoldMax: time.Minute})
+	onLog(t, l, &godwit.ConsumerOptions{MaxAttempts: 100, Backoff: godwit.Constant(25 * time.Second)}, func(_ context.Context, d *godwit.Delivery) error {
+		if d.ID == "0" {
+			return errors.New("no")
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "a", "b")
+		time.Sleep(10 * time.Minute)
+		want(t, l, "2 done", "0 reject blocked", "1 done")
+		if w := []string{"0 attempt 1", "0 attempt 2"}; !slices.Equal(l.started, w) {
+			t.Errorf("attempts told: %v, want %v", l.started, w)
+		}
+	})
+}
+
+// Where the records behind a retry follow it, they go to the same tier in order, and are not attempts.
+func TestWhatFollowsARetry(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{RetryMin: time.Second, RetryMax: time.Hour, Behind: driver.BehindFollows})
+	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 1, Backoff: godwit.Constant(time.Minute)}, func(_ context.Context, d *godwit.Delivery) error {
+		if d.ID == "0" {
+			return errors.New("no")
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "b", "a", "a")
+		time.Sleep(time.Hour)
+		want(t, l, "0 retry 1m0s attempt 1", "2 retry 1m0s attempt 0", "3 retry 1m0s attempt 0", "1 done")
+	})
+}
+
+// Where order is not kept across a retry, the records behind it are handled.
+func TestWhatGoesOnBehindARetry(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{RetryMin: time.Second, RetryMax: time.Hour, Behind: driver.BehindGoesOn})
+	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 1, Backoff: godwit.Constant(time.Minute)}, func(_ context.Context, d *godwit.Delivery) error {
+		if d.ID == "0" {
+			return errors.New("no")
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "a")
+		time.Sleep(time.Hour)
+		want(t, l, "0 retry 1m0s attempt 1", "1 done")
+	})
+}
+
+// A revocation lets a running handler finish until its time is nearly over, then cancels it; what waits is dropped and
+// its places are free, held retries too; nothing of it is settled but what was finished.
+func TestRevokedPartition(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	var cause error
+	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 2, Backoff: godwit.Constant(5 * time.Minute)}, func(ctx context.Context, d *godwit.Delivery) error {
+		switch {
+		case d.ID == "0":
+			return errors.New("no")
+		case d.ID == "1":
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return ctx.Err()
+		case d.ID == "2":
+			time.Sleep(3 * time.Second)
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "b", "c", "a", "b", "c", "d")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		begun := time.Now()
+		l.events.Revoked(ctx, []*driver.Source{l.source})
+		if took := time.Since(begun); took != 8*time.Second {
+			t.Errorf("the revocation took %v, want 8 s: it ends when everything started is settled", took)
+		}
+		want(t, l, "2 done", "1 release")
+		if !errors.Is(cause, godwit.ErrRevoked) {
+			t.Errorf("cancelled with cause %v", cause)
+		}
+		l.source = &driver.Source{Name: "p0, again"}
+		l.put(100, slices.Repeat([]string{"x"}, 100)...)
+		time.Sleep(time.Minute)
+		if n := len(l.answers()); n != 102 {
+			t.Errorf("%d settled after the next assignment, want 102: places were not returned", n)
+		}
+	})
+}
