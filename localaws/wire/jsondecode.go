@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 // maxDepth bounds nesting, so that a hostile request cannot exhaust the stack.
@@ -19,17 +20,19 @@ type jsonDecoder struct {
 	data    []byte
 	at      int
 	action  string
-	scratch []byte // a text with escapes is put together here
+	scratch *buffer  // a text with escapes is put together here
+	path    []string // the members that the reader stands in, for errors
 }
 
 // decodeJSON fills the struct in from a request's body. Nothing of in aliases
-// data afterwards. An empty body is an empty object.
-func decodeJSON(data []byte, action Action, in any) *Error {
-	d := &jsonDecoder{data: data, action: action.Name}
+// data or scratch afterwards. An empty body is an empty object.
+func decodeJSON(data []byte, scratch *buffer, action Action, in any) *Error {
+	var room [8]string // no input is deeper, so that a path costs nothing
+	d := &jsonDecoder{data: data, action: action.Name, scratch: scratch, path: room[:0]}
 	if d.skipSpace(); d.at == len(data) {
 		return nil
 	}
-	if err := d.value(action.input, reflect.ValueOf(in).Elem(), nil, 0); err != nil {
+	if err := d.value(action.input, reflect.ValueOf(in).Elem(), 0); err != nil {
 		return err
 	}
 	if d.skipSpace(); d.at != len(data) {
@@ -40,9 +43,9 @@ func decodeJSON(data []byte, action Action, in any) *Error {
 
 // value decodes into v, which is not a pointer to be made first: s.pointer is
 // handled here.
-func (d *jsonDecoder) value(s *shape, v reflect.Value, path *place, depth int) *Error {
+func (d *jsonDecoder) value(s *shape, v reflect.Value, depth int) *Error {
 	if depth > maxDepth {
-		return serialization("%s: %s is nested more than %d deep", d.action, path, maxDepth)
+		return serialization("%s: %s is nested more than %d deep", d.action, d.place(), maxDepth)
 	}
 	if d.skipSpace(); d.at == len(d.data) {
 		return d.malformed("a value")
@@ -57,49 +60,50 @@ func (d *jsonDecoder) value(s *shape, v reflect.Value, path *place, depth int) *
 	}
 	switch {
 	case c == '{' && s.kind == structKind:
-		return d.structure(s, v, path, depth)
+		return d.structure(s, v, depth)
 	case c == '{' && s.kind == mapKind:
-		return d.mapping(s, v, path, depth)
+		return d.mapping(s, v, depth)
 	case c == '[' && s.kind == listKind:
-		return d.list(s, v, path, depth)
+		return d.list(s, v, depth)
 	case c == '"' && s.kind == stringKind:
-		text, err := d.text(path)
+		text, err := d.text()
 		v.SetString(text)
 		return err
 	case s.kind == stringKind && c != '{' && c != '[' && c != '"':
-		return d.scalarText(v, path)
+		return d.scalarText(v)
 	case c == '"' && s.kind == blobKind:
-		return d.blob(v, path)
+		return d.blob(v)
 	case (c == '-' || c >= '0' && c <= '9') && (s.kind == intKind || s.kind == floatKind):
-		return d.number(s, v, path)
+		return d.number(s, v)
 	case (c == 't' || c == 'f') && s.kind == boolKind:
 		v.SetBool(c == 't')
 		return d.word(strconv.FormatBool(c == 't'))
 	}
-	return d.mismatch(c, s, path)
+	return d.mismatch(c, s)
 }
 
-func (d *jsonDecoder) structure(s *shape, v reflect.Value, path *place, depth int) *Error {
-	return d.members(path, func(key []byte) *Error {
+func (d *jsonDecoder) structure(s *shape, v reflect.Value, depth int) *Error {
+	return d.members(func(key []byte) *Error {
 		i, known := s.json[string(key)]
 		if !known {
-			return unknownParameter(d.action, (&place{path, string(key)}).String(), s, false)
+			d.path = append(d.path, string(key))
+			return unknownParameter(d.action, d.place(), s, false)
 		}
 		f := &s.fields[i]
-		return d.value(f.shape, v.Field(f.index), &place{path, f.jsonName}, depth+1)
+		return d.member(f.jsonName, f.shape, v.Field(f.index), depth)
 	})
 }
 
-func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path *place, depth int) *Error {
+func (d *jsonDecoder) mapping(s *shape, v reflect.Value, depth int) *Error {
 	v.Set(reflect.MakeMap(s.typ))
 	slot := reflect.New(s.typ.Elem()).Elem()
-	return d.members(path, func(key []byte) *Error {
+	return d.members(func(key []byte) *Error {
 		slot.SetZero()
 		name := string(key)
 		if d.skipSpace(); bytes.HasPrefix(d.data[d.at:], []byte("null")) {
 			return d.word("null") // as if it were not there
 		}
-		if err := d.value(s.elem, slot, &place{path, name}, depth+1); err != nil {
+		if err := d.member(name, s.elem, slot, depth); err != nil {
 			return err
 		}
 		v.SetMapIndex(reflect.ValueOf(name), slot)
@@ -107,13 +111,23 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, path *place, depth int)
 	})
 }
 
+// member decodes the value of the member called name.
+func (d *jsonDecoder) member(name string, s *shape, v reflect.Value, depth int) *Error {
+	d.path = append(d.path, name)
+	err := d.value(s, v, depth+1)
+	if err == nil {
+		d.path = d.path[:len(d.path)-1]
+	}
+	return err
+}
+
 // members walks an object and calls one with each key, the reader standing
 // before its value.
-func (d *jsonDecoder) members(path *place, one func(key []byte) *Error) *Error {
+func (d *jsonDecoder) members(one func(key []byte) *Error) *Error {
 	d.at++
 	for first := true; ; first = false {
 		if d.skipSpace(); d.at == len(d.data) {
-			return d.malformed("a member or the end of " + path.String())
+			return d.malformed("a member or the end of " + d.place())
 		}
 		if d.data[d.at] == '}' {
 			d.at++
@@ -125,7 +139,7 @@ func (d *jsonDecoder) members(path *place, one func(key []byte) *Error) *Error {
 			}
 			d.skipSpace()
 		}
-		key, err := d.key(path)
+		key, err := d.key()
 		if err != nil {
 			return err
 		}
@@ -141,7 +155,7 @@ func (d *jsonDecoder) members(path *place, one func(key []byte) *Error) *Error {
 	}
 }
 
-func (d *jsonDecoder) list(s *shape, v reflect.Value, path *place, depth int) *Error {
+func (d *jsonDecoder) list(s *shape, v reflect.Value, depth int) *Error {
 	d.at++
 	room := 1
 	if s.elem.kind == structKind {
@@ -150,7 +164,7 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, path *place, depth int) *E
 	v.Set(reflect.MakeSlice(s.typ, 0, room))
 	for n := 0; ; n++ {
 		if d.skipSpace(); d.at == len(d.data) {
-			return d.malformed("an element or the end of " + path.String())
+			return d.malformed("an element or the end of " + d.place())
 		}
 		if d.data[d.at] == ']' {
 			d.at++
@@ -165,7 +179,7 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, path *place, depth int) *E
 			v.Grow(max(4, n))
 		}
 		v.SetLen(n + 1)
-		if err := d.value(s.elem, v.Index(n), path, depth+1); err != nil {
+		if err := d.value(s.elem, v.Index(n), depth+1); err != nil {
 			return err
 		}
 	}
@@ -173,7 +187,7 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, path *place, depth int) *E
 
 // scalarText reads a number or a boolean where a text is wanted, as AWS does:
 // it becomes the text it was written as.
-func (d *jsonDecoder) scalarText(v reflect.Value, path *place) *Error {
+func (d *jsonDecoder) scalarText(v reflect.Value) *Error {
 	from := d.at
 	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.0123456789abcdefghijklmnopqrstuvwxyzE"), d.data[d.at]) >= 0 {
 		d.at++
@@ -181,13 +195,13 @@ func (d *jsonDecoder) scalarText(v reflect.Value, path *place) *Error {
 	text := string(d.data[from:d.at])
 	if _, err := strconv.ParseFloat(text, 64); err != nil && text != "true" && text != "false" {
 		d.at = from
-		return d.malformed("a value of " + path.String())
+		return d.malformed("a value of " + d.place())
 	}
 	v.SetString(text)
 	return nil
 }
 
-func (d *jsonDecoder) number(s *shape, v reflect.Value, path *place) *Error {
+func (d *jsonDecoder) number(s *shape, v reflect.Value) *Error {
 	from := d.at
 	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.eE0123456789"), d.data[d.at]) >= 0 {
 		d.at++
@@ -201,27 +215,27 @@ func (d *jsonDecoder) number(s *shape, v reflect.Value, path *place) *Error {
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return serialization("%s is not a number: %s", path, text)
+		return serialization("%s is not a number: %s", d.place(), text)
 	}
 	if s.kind == floatKind {
 		v.SetFloat(x)
 		return nil
 	}
 	if x != math.Trunc(x) || math.Abs(x) >= 1<<53 || v.OverflowInt(int64(x)) {
-		return serialization("%s is not a whole number of %d bits: %s", path, s.typ.Bits(), text)
+		return serialization("%s is not a whole number of %d bits: %s", d.place(), s.typ.Bits(), text)
 	}
 	v.SetInt(int64(x))
 	return nil
 }
 
-func (d *jsonDecoder) blob(v reflect.Value, path *place) *Error {
-	text, err := d.text(path)
+func (d *jsonDecoder) blob(v reflect.Value) *Error {
+	text, err := d.text()
 	if err != nil {
 		return err
 	}
 	b, bad := base64.StdEncoding.DecodeString(text)
 	if bad != nil {
-		return serialization("%s is not base64: %v", path, bad)
+		return serialization("%s is not base64: %v", d.place(), bad)
 	}
 	v.SetBytes(b)
 	return nil
@@ -260,13 +274,13 @@ func (d *jsonDecoder) malformed(wanted string) *Error {
 
 // mismatch words the error the way AWS does for a value of the wrong kind, and
 // adds the member where AWS's sentence has room for it.
-func (d *jsonDecoder) mismatch(c byte, s *shape, path *place) *Error {
+func (d *jsonDecoder) mismatch(c byte, s *shape) *Error {
 	found := map[byte]string{'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE", 'f': "FALSE_VALUE"}[c]
 	if found == "" && (c == '-' || c >= '0' && c <= '9') {
 		found = "NUMBER_VALUE"
 	}
 	if found == "" {
-		return d.malformed("a value of " + path.String())
+		return d.malformed("a value of " + d.place())
 	}
 	switch {
 	case c == '{' && s.kind != listKind:
@@ -280,23 +294,15 @@ func (d *jsonDecoder) mismatch(c byte, s *shape, path *place) *Error {
 		stringKind: "a String", intKind: "an Integer", floatKind: "a Double", boolKind: "a Boolean",
 		blobKind: "a Blob", listKind: "a List", mapKind: "a Map", structKind: "a Structure",
 	}[s.kind]
-	return serialization("%s can not be converted to %s (%s)", found, wanted, path.String())
+	return serialization("%s can not be converted to %s (%s)", found, wanted, d.place())
 }
 
-// place is where in the input the reader is; its text is only made for an error.
-type place struct {
-	outer *place
-	name  string
-}
-
-func (p *place) String() string {
-	if p == nil {
+// place is where in the input the reader is.
+func (d *jsonDecoder) place() string {
+	if len(d.path) == 0 {
 		return "the input"
 	}
-	if p.outer == nil {
-		return p.name
-	}
-	return p.outer.String() + "." + p.name
+	return strings.Join(d.path, ".")
 }
 
 func joined(path, name string) string {

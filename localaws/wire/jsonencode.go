@@ -101,15 +101,13 @@ func sortedKeys(v reflect.Value) []string {
 
 func appendJSONString(b []byte, text string) []byte {
 	b = append(b, '"')
-	for i := 0; i < len(text); {
-		run := i
-		for i = plainRun(text, i); i < len(text) && text[i] >= utf8.RuneSelf; {
-			i = plainRun(text, i+1)
-		}
-		b = append(b, text[run:i]...)
-		if i < len(text) {
-			b = appendJSONEscape(b, text[i])
-			i++
+	for text != "" {
+		b = slices.Grow(b, len(text)+9) // nine, so that the eight-byte loop reaches the end
+		n, read := escape(b[len(b):cap(b)], text)
+		b, text = b[:len(b)+n], text[read:]
+		if text != "" && !safe(text[0]) && text[0] < utf8.RuneSelf {
+			b = appendJSONEscape(b, text[0])
+			text = text[1:]
 		}
 	}
 	return append(b, '"')

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -9,9 +10,9 @@ import (
 
 // key reads a member's name. It may alias the document, and is good until the
 // next read.
-func (d *jsonDecoder) key(path *place) ([]byte, *Error) {
+func (d *jsonDecoder) key() ([]byte, *Error) {
 	if d.at == len(d.data) || d.data[d.at] != '"' {
-		return nil, d.malformed("a member's name in " + path.String())
+		return nil, d.malformed("a member's name in " + d.place())
 	}
 	if end := bytes.IndexByte(d.data[d.at+1:], '"'); end >= 0 {
 		raw := d.data[d.at+1 : d.at+1+end]
@@ -20,12 +21,12 @@ func (d *jsonDecoder) key(path *place) ([]byte, *Error) {
 			return raw, nil
 		}
 	}
-	text, err := d.text(path)
+	text, err := d.text()
 	return []byte(text), err
 }
 
 // text reads a string. Most have no escape and are copied in one piece.
-func (d *jsonDecoder) text(path *place) (string, *Error) {
+func (d *jsonDecoder) text() (string, *Error) {
 	d.at++
 	from := d.at
 	i := plainRun(d.data, from)
@@ -33,80 +34,86 @@ func (d *jsonDecoder) text(path *place) (string, *Error) {
 		d.at = i + 1
 		return string(d.data[from:i]), nil
 	}
-	return d.slowText(from, i, path)
+	return d.slowText(from, i)
 }
 
 // slowText goes on where text met the first byte that is not plain.
-func (d *jsonDecoder) slowText(from, i int, path *place) (string, *Error) {
-	out := append(d.scratch[:0], d.data[from:i]...)
-	defer func() { d.scratch = out }()
+func (d *jsonDecoder) slowText(from, i int) (string, *Error) {
+	// A text is never longer than what is left of the document.
+	d.scratch.bytes = slices.Grow(d.scratch.bytes[:0], len(d.data)-from)
+	out := append(d.scratch.bytes, d.data[from:i]...)
 	for i < len(d.data) {
-		c := d.data[i]
-		if safe(c) {
-			run := i
-			i = plainRun(d.data, i+1)
-			out = append(out, d.data[run:i]...)
-			continue
+		n, run := unescape(out[len(out):cap(out)], d.data[i:])
+		if out, i = out[:len(out)+n], i+run; i == len(d.data) {
+			break
 		}
-		switch {
+		switch c := d.data[i]; {
 		case c == '"':
 			d.at = i + 1
 			return string(out), nil
 		case c == '\\':
-			var ok bool
-			if out, i, ok = d.escape(out, i+1); !ok {
-				return "", serialization("%s has an escape that is not one, at byte %d", path.String(), i)
+			r, width := d.escape(i + 1)
+			if width == 0 {
+				return "", serialization("%s has an escape that is not one, at byte %d", d.place(), i+1)
 			}
+			out, i = utf8.AppendRune(out, r), i+1+width
 		case c < ' ':
-			return "", serialization("%s has a control character that is not escaped, at byte %d", path.String(), i)
+			return "", serialization("%s has a control character that is not escaped, at byte %d", d.place(), i)
 		default:
 			r, size := utf8.DecodeRune(d.data[i:])
 			if r == utf8.RuneError && size == 1 {
-				return "", serialization("%s is not valid UTF-8, at byte %d", path.String(), i)
+				return "", serialization("%s is not valid UTF-8, at byte %d", d.place(), i)
 			}
 			out, i = append(out, d.data[i:i+size]...), i+size
 		}
 	}
 	d.at = i
-	return "", d.malformed("the end of " + path.String())
+	return "", d.malformed("the end of " + d.place())
 }
 
-// escape appends what the escape stands for whose letter is at i, and returns
-// where to go on.
-func (d *jsonDecoder) escape(out []byte, i int) ([]byte, int, bool) {
+// escape returns what the escape stands for whose letter is at i, and how long
+// it is without its backslash; 0 means it is not one.
+func (d *jsonDecoder) escape(i int) (r rune, width int) {
 	if i == len(d.data) {
-		return out, i, false
+		return 0, 0
 	}
-	switch c := d.data[i]; c {
-	case '"', '\\', '/':
-		return append(out, c), i + 1, true
-	case 'n':
-		return append(out, '\n'), i + 1, true
-	case 't':
-		return append(out, '\t'), i + 1, true
-	case 'r':
-		return append(out, '\r'), i + 1, true
-	case 'b':
-		return append(out, '\b'), i + 1, true
-	case 'f':
-		return append(out, '\f'), i + 1, true
+	if c := letter(d.data[i]); c != 0 {
+		return rune(c), 1
 	}
 	r, ok := d.hex(i)
-	if !ok {
-		return out, i, false
+	switch {
+	case !ok:
+		return 0, 0
+	case !utf16.IsSurrogate(r):
+		return r, 5
+	case i+5 >= len(d.data) || d.data[i+5] != '\\':
+		return 0, 0
 	}
-	i += 5
-	if utf16.IsSurrogate(r) {
-		if i >= len(d.data) || d.data[i] != '\\' {
-			return out, i, false
-		}
-		low, ok := d.hex(i + 1)
-		if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
-			return out, i, false
-		}
-		i += 6
+	low, ok := d.hex(i + 6)
+	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+		return 0, 0
 	}
-	return utf8.AppendRune(out, r), i, true
+	return r, 11
+}
+
+// letter is what the letter behind a backslash stands for, 0 if it is not of
+// those that stand for one byte.
+func letter(c byte) byte {
+	switch c {
+	case '"', '\\', '/':
+		return c
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	}
+	return 0
 }
 
 // hex reads a u and four hexadecimal digits at i.

@@ -84,8 +84,11 @@ func (m *Mux) serveJSON(a *answer, r *http.Request, body []byte) {
 			break
 		}
 		in := action.fresh()
-		if err := decodeJSON(body, action, in); err != nil {
-			a.fail(err)
+		scratch := m.buffers.take()
+		bad := decodeJSON(body, scratch, action, in)
+		m.buffers.give(scratch)
+		if bad != nil {
+			a.fail(bad)
 			return
 		}
 		m.run(a, r, action, in)
