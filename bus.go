@@ -3,6 +3,7 @@ package godwit
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // bus holds the runnable deliveries of all sessions that share one pool of workers: one queue each, from which workers
@@ -30,6 +31,8 @@ type queue struct {
 	active     int  // taken and not yet vacated, unless alone
 	parked     bool // the session is paused or stops: nothing more is taken in
 	frozen     bool // the session is paused, and keeps what it has
+	batches    bool // deliveries are handled in batches; never changes
+	gathering  bool // a worker is filling one: nobody else takes anything
 }
 
 func newBus() *bus {
@@ -59,8 +62,12 @@ func (b *bus) push(s *session, first, last *Delivery, n int) bool {
 	}
 	s.queue.tail = last
 	b.n += n
-	wake := min(n, b.idle)
+	wake, gathering := min(n, b.idle), s.queue.gathering
 	b.mu.Unlock()
+	if gathering { // the one who gathers is among those who wait
+		b.some.Broadcast()
+		return true
+	}
 	for range wake {
 		b.some.Signal()
 	}
@@ -99,7 +106,7 @@ func (b *bus) next() *session {
 	for i := range b.sessions {
 		at := (b.turn + i) % len(b.sessions)
 		q := &b.sessions[at].queue
-		if q.head == nil || q.frozen || !q.alone && q.active >= q.limit {
+		if q.head == nil || q.frozen || q.gathering || !q.alone && q.active >= q.limit {
 			continue
 		}
 		if best < 0 || q.priority > b.sessions[best].queue.priority {
@@ -119,8 +126,19 @@ func (b *bus) next() *session {
 	return s
 }
 
-// take removes the head of a session's queue. The caller holds b.mu.
+// take removes the head of a session's queue for a handler. The caller holds b.mu.
 func (b *bus) take(s *session) *Delivery {
+	d := b.remove(s)
+	if !s.queue.alone {
+		s.queue.active++
+		d.counted = true
+	}
+	s.queue.gathering = s.queue.batches
+	return d
+}
+
+// remove removes the head of a session's queue. The caller holds b.mu.
+func (b *bus) remove(s *session) *Delivery {
 	d := s.queue.head
 	s.queue.head = d.busNext
 	if s.queue.head == nil {
@@ -128,11 +146,35 @@ func (b *bus) take(s *session) *Delivery {
 	}
 	d.busNext = nil
 	b.n--
-	if !s.queue.alone {
-		s.queue.active++
-		d.counted = true
-	}
 	return d
+}
+
+// more waits for another delivery of a batch that a worker gathers, until a time; nil: go with what there is.
+func (b *bus) more(s *session, until time.Time) *Delivery {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		switch {
+		case s.queue.parked || s.queue.frozen:
+			return nil
+		case s.queue.head != nil:
+			return b.remove(s)
+		case !time.Now().Before(until):
+			return nil
+		}
+		b.some.Wait()
+	}
+}
+
+// gathered lets other workers take from a session again.
+func (b *bus) gathered(s *session) {
+	b.mu.Lock()
+	s.queue.gathering = false
+	wake := s.queue.head != nil
+	b.mu.Unlock()
+	if wake {
+		b.some.Signal()
+	}
 }
 
 // vacate says that a delivery's handler takes up no worker any more, so that another of its session may run.
@@ -168,13 +210,9 @@ func (b *bus) park(s *session) []*Delivery {
 	s.queue.parked = true
 	var heads []*Delivery
 	for s.queue.head != nil {
-		d := b.take(s)
-		if d.counted {
-			d.counted = false
-			s.queue.active--
-		}
-		heads = append(heads, d)
+		heads = append(heads, b.remove(s))
 	}
+	b.some.Broadcast() // whoever gathers a batch goes with what there is
 	return heads
 }
 
@@ -183,6 +221,7 @@ func (b *bus) freeze(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.queue.frozen = true
+	b.some.Broadcast()
 }
 
 // unpark takes a park or freeze back, unless the session has left.

@@ -66,7 +66,7 @@ func (s *session) resumePolling() {
 }
 
 func (s *session) setConcurrency(n, more int) {
-	s.places.grow(more)
+	s.places.grow(more * s.batching.size())
 	switch {
 	case s.pool == nil: // an iterator's caller is one
 	case s.queue.alone:

@@ -99,7 +99,7 @@ func (d *Delivery) settle(c *choice) error {
 	if d.lost.Load() {
 		return ErrLeaseLost
 	}
-	if d.in.handler != nil {
+	if d.in.pool != nil {
 		if d.phase.Load() != phaseRunning || !d.choice.CompareAndSwap(nil, c) {
 			return ErrSettled
 		}

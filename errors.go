@@ -82,7 +82,7 @@ func (e *retriedError) Error() string {
 
 func (e *retriedError) Unwrap() error { return e.err }
 
-// BatchError answers a batch of which some messages failed: index → error. The others were accepted.
+// BatchError answers a batch of which some entries failed: index → error. The others were accepted, or handled.
 type BatchError struct{ Errs map[int]error }
 
 func (e *BatchError) Error() string {
@@ -92,7 +92,7 @@ func (e *BatchError) Error() string {
 			first = i
 		}
 	}
-	return fmt.Sprintf("%d messages of the batch were not accepted, the first is [%d]: %v", len(e.Errs), first, e.Errs[first])
+	return fmt.Sprintf("%d of the batch failed, the first is [%d]: %v", len(e.Errs), first, e.Errs[first])
 }
 
 // Unwrap makes the messages' errors reachable by errors.Is and errors.As.

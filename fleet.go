@@ -26,7 +26,8 @@ type FleetOptions struct {
 // Assignment is a consumer with its handler, as a fleet runs it. It is a value: its methods return changed copies.
 type Assignment struct {
 	consumer *Consumer
-	handler  Handler
+	handler  Handler   // of single deliveries,
+	batching *batching // or of batches
 	weight   int
 	priority int
 }
@@ -69,7 +70,7 @@ func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 
 // runFleet is RunAll with options that are complete; it reports in the order of the assignments.
 func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, error) {
-	if err := checkFleet(as); err != nil {
+	if err := checkFleet(o, as); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -106,7 +107,7 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 }
 
 // checkFleet refuses what cannot run, and then claims every consumer, so that it runs only here.
-func checkFleet(as []Assignment) error {
+func checkFleet(o *FleetOptions, as []Assignment) error {
 	if len(as) == 0 {
 		return invalid("assignments", "empty", "a fleet needs a consumer: RunAll(ctx, nil, consumer.With(handler))")
 	}
@@ -114,9 +115,17 @@ func checkFleet(as []Assignment) error {
 		switch {
 		case a.consumer == nil:
 			return invalid("assignment", i, "it has no consumer: make it with Consumer.With")
+		case a.batching != nil && a.batching.handler != nil:
+			if err := a.batching.check(a.consumer.name); err != nil {
+				return err
+			}
+			if n := len(o.Middleware) + len(a.consumer.o.Middleware); n > 0 {
+				return invalid("Middleware of "+a.consumer.name, n, "it wraps handlers of single deliveries; for batches there is BatchOptions.Middleware")
+			}
 		case a.handler == nil:
 			return invalid("handler of "+a.consumer.name, "nil", "to settle yourself, range over Deliveries")
-		case a.weight < 1:
+		}
+		if a.weight < 1 {
 			return invalid("Assignment.Weight of "+a.consumer.name, a.weight, "it must be at least 1")
 		}
 		if slices.ContainsFunc(as[:i], func(b Assignment) bool { return b.consumer == a.consumer }) {
@@ -134,7 +143,11 @@ func checkFleet(as []Assignment) error {
 func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *budget, p *pool) (*session, error) {
 	c := a.consumer
 	q := queue{weight: a.weight, priority: a.priority, alone: o.alone, limit: c.concurrency()}
-	s, err := c.begin(ctx, b, q, bytes, p, wrap(a.handler, slices.Concat(o.Middleware, c.o.Middleware)))
+	h := a.handler
+	if h != nil {
+		h = wrap(h, slices.Concat(o.Middleware, c.o.Middleware))
+	}
+	s, err := c.begin(ctx, b, q, bytes, p, h, a.batching)
 	if err != nil {
 		c.state.to(Exiting)
 		c.state.to(Exited)

@@ -60,6 +60,7 @@ type running struct {
 	tick
 	begun time.Time
 	late  bool // its timeout has cancelled it: the tick is now when it counts as abandoned
+	mate  bool // of a batch whose first delivery stands for all when their time is up
 }
 
 func newKeeper(s *session, r driver.Receiver, lim driver.ReceiveLimits) *keeper {
@@ -107,8 +108,31 @@ func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, begun, dea
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d.cancel = cancel
-	d.running.begun, d.running.late = begun, false
+	d.running.begun, d.running.late, d.running.mate = begun, false, false
 	k.runs.insert(d, deadline)
+	k.due(deadline)
+}
+
+// startedTogether puts the handler of a batch under watch. Losing the lease of one does not cancel it: only when all
+// are lost there is nothing left to work for.
+func (k *keeper) startedTogether(w *worker, ds []*Delivery, cancel context.CancelCauseFunc, begun, deadline time.Time) {
+	left := len(ds)
+	interrupt := func(cause error) { // called with k.mu held
+		if errors.Is(cause, ErrLeaseLost) {
+			if left--; left > 0 {
+				return
+			}
+		}
+		cancel(cause)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w.batch = ds
+	for i, d := range ds {
+		d.worker, d.cancel = w, interrupt
+		d.running.begun, d.running.late, d.running.mate = begun, false, i > 0
+		k.runs.insert(d, deadline)
+	}
 	k.due(deadline)
 }
 
@@ -117,8 +141,21 @@ func (k *keeper) ended(d *Delivery) (late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d.cancel = nil
+	if d.worker != nil {
+		d.worker.batch = nil
+	}
 	k.runs.remove(d)
 	return d.running.late
+}
+
+// together is what the handler of d has.
+func (k *keeper) together(d *Delivery) []*Delivery {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(d.worker.batch) > 0 {
+		return d.worker.batch
+	}
+	return []*Delivery{d}
 }
 
 // interruptAll cancels every handler that runs.
@@ -274,6 +311,10 @@ func (k *keeper) next() (at time.Time) {
 // still run. The caller holds k.mu.
 func (k *keeper) overdue(now time.Time) (late, stuck []*Delivery) {
 	for d := k.runs.pop(now); d != nil; d = k.runs.pop(now) {
+		if d.running.mate {
+			k.runs.insert(d, never.Add(1)) // behind the first of its batch, so that shutdown finds a lane in order
+			continue
+		}
 		if d.running.late {
 			stuck = append(stuck, d)
 			k.runs.insert(d, never) // still to be found by shutdown

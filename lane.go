@@ -54,6 +54,16 @@ func (s *source) leave(d *Delivery) *Delivery {
 	return next
 }
 
+// behind is the delivery after d in its lane, or nil.
+func (s *source) behind(d *Delivery) *Delivery {
+	if d.lane == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return d.laneNext
+}
+
 // begin counts a start, unless the source is gone.
 func (s *source) begin() bool {
 	s.mu.Lock()

@@ -28,7 +28,10 @@ type logOf struct {
 }
 
 func newLog(lim driver.ReceiveLimits) *logOf {
-	lim.Keeps, lim.Batch, lim.Window = true, 100, 100 // a poll needs every place
+	lim.Keeps, lim.Batch = true, 100
+	if lim.Window == 0 {
+		lim.Window = 1000
+	}
 	return &logOf{lim: lim, source: &driver.Source{Name: "p0"}, feed: make(chan []driver.Delivery, 10)}
 }
 
@@ -114,6 +117,12 @@ func onLog(t *testing.T, l *logOf, o *godwit.ConsumerOptions, h godwit.Handler, 
 	})
 }
 
+// rest lets virtual time pass, and everything settle.
+func rest(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func want(t *testing.T, l *logOf, answers ...string) {
 	t.Helper()
 	if got := l.answers(); !slices.Equal(got, answers) {
@@ -134,7 +143,7 @@ func TestPauseOnALog(t *testing.T) {
 		synctest.Wait()
 		c.Pause()
 		close(busy)
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		want(t, l, "0 done")
 		c.Resume()
 		synctest.Wait()
@@ -154,7 +163,7 @@ func TestReleaseOnALog(t *testing.T) {
 		return nil
 	}, func(*godwit.Consumer) {
 		l.put(0, "a", "a")
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		if w := []string{"0 attempt 1", "0 attempt 1", "1 attempt 1"}; !slices.Equal(seen, w) {
 			t.Errorf("seen %v, want %v", seen, w)
 		}
@@ -172,7 +181,7 @@ func TestRetriesThatBlockForTooLong(t *testing.T) {
 		return nil
 	}, func(*godwit.Consumer) {
 		l.put(0, "a", "a", "b")
-		time.Sleep(10 * time.Minute)
+		rest(10 * time.Minute)
 		want(t, l, "2 done", "0 reject blocked", "1 done")
 		if w := []string{"0 attempt 1", "0 attempt 2"}; !slices.Equal(l.started, w) {
 			t.Errorf("attempts told: %v, want %v", l.started, w)
@@ -190,7 +199,7 @@ func TestWhatFollowsARetry(t *testing.T) {
 		return nil
 	}, func(*godwit.Consumer) {
 		l.put(0, "a", "b", "a", "a")
-		time.Sleep(time.Hour)
+		rest(time.Hour)
 		want(t, l, "0 retry 1m0s attempt 1", "2 retry 1m0s attempt 0", "3 retry 1m0s attempt 0", "1 done")
 	})
 }
@@ -205,7 +214,7 @@ func TestWhatGoesOnBehindARetry(t *testing.T) {
 		return nil
 	}, func(*godwit.Consumer) {
 		l.put(0, "a", "a")
-		time.Sleep(time.Hour)
+		rest(time.Hour)
 		want(t, l, "0 retry 1m0s attempt 1", "1 done")
 	})
 }
@@ -213,7 +222,7 @@ func TestWhatGoesOnBehindARetry(t *testing.T) {
 // A revocation lets a running handler finish until its time is nearly over, then cancels it; what waits is dropped and
 // its places are free, held retries too; nothing of it is settled but what was finished.
 func TestRevokedPartition(t *testing.T) {
-	l := newLog(driver.ReceiveLimits{})
+	l := newLog(driver.ReceiveLimits{Window: 100}) // a poll needs every place
 	var cause error
 	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 2, Backoff: godwit.Constant(5 * time.Minute)}, func(ctx context.Context, d *godwit.Delivery) error {
 		switch {
@@ -243,7 +252,7 @@ func TestRevokedPartition(t *testing.T) {
 		}
 		l.source = &driver.Source{Name: "p0, again"}
 		l.put(100, slices.Repeat([]string{"x"}, 100)...)
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		if n := len(l.answers()); n != 102 {
 			t.Errorf("%d settled after the next assignment, want 102: places were not returned", n)
 		}

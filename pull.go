@@ -118,7 +118,7 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 		return nil, err
 	}
 	p := &puller{begun: time.Now(), ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
-	s, err := c.begin(ctx, newBus(), queue{weight: 1, alone: true}, &budget{limit: c.o.MaxBytes}, nil, nil)
+	s, err := c.begin(ctx, newBus(), queue{weight: 1, alone: true}, &budget{limit: c.o.MaxBytes}, nil, nil, nil)
 	if err != nil {
 		close(p.ended)
 		c.state.to(Exiting)

@@ -53,7 +53,7 @@ func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
 	}
 }
 
-// resume makes a held retry that is due runnable.
+// resume makes the waiting head of a lane runnable.
 func (s *session) resume(d *Delivery) {
 	if !s.bus.push(s, d, d, 1) {
 		s.giveBackWaiting(d)

@@ -13,8 +13,12 @@ import (
 // everything it held has been finished or given back, within ShutdownTimeout, with a report of what it did. The error
 // is nil after the end of ctx; else it says why the consumer stopped. A consumer runs once.
 func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
+	return c.runAlone(ctx, c.With(h))
+}
+
+func (c *Consumer) runAlone(ctx context.Context, a Assignment) (Report, error) {
 	o := FleetOptions{Concurrency: c.concurrency(), MaxBytes: c.o.MaxBytes, alone: true}
-	reports, err := runFleet(ctx, &o, []Assignment{c.With(h)})
+	reports, err := runFleet(ctx, &o, []Assignment{a})
 	if len(reports) == 0 {
 		return Report{}, err
 	}

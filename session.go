@@ -17,21 +17,22 @@ import (
 //
 // The session moves deliveries along that line; each noun on it has a file of its own.
 type session struct {
-	c       *Consumer
-	handler Handler // nil: the caller of an iterator settles
-	recv    driver.Receiver
-	lim     driver.ReceiveLimits
-	log     driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
-	pool    *pool             // nil without workers
-	bus     *bus
-	queue   queue // guarded by bus.mu
-	places  *places
-	sources sources
-	seed    maphash.Seed
-	keeper  *keeper
-	settler *settler
-	starts  *startLog
-	sealed  *choice // what a delivery's choice is once its handler has returned
+	c        *Consumer
+	handler  Handler   // of single deliveries
+	batching *batching // of batches; neither: the caller of an iterator settles
+	recv     driver.Receiver
+	lim      driver.ReceiveLimits
+	log      driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
+	pool     *pool             // nil without workers
+	bus      *bus
+	queue    queue // guarded by bus.mu
+	places   *places
+	sources  sources
+	seed     maphash.Seed
+	keeper   *keeper
+	settler  *settler
+	starts   *startLog
+	sealed   *choice // what a delivery's choice is once its handler has returned
 
 	base  context.Context // what handlers' contexts derive from: values of Run's context, not its cancellation
 	polls context.Context // ends when polling must
@@ -51,11 +52,12 @@ type session struct {
 }
 
 // begin opens the receiver and starts everything of a session but its pollers and workers.
-func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler) (*session, error) {
-	s := &session{c: c, bus: b, queue: q, handler: h, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
+func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching) (*session, error) {
+	q.batches = hs != nil
+	s := &session{c: c, bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
 		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice)}
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
-		Filter: c.o.Filter.driver(), Concurrency: c.concurrency(), Wait: max(c.o.WaitTime, 0),
+		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
 		Bytes: c.o.MaxBytes, Lease: c.o.Lease,
 		Events: driver.Events{Revoked: s.revoked, Lost: s.lostSources},
 	})
@@ -173,8 +175,8 @@ func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind
 		s.tell(append([]verdict{{d, st}}, s.unlane(next, behindIt(st, behind))...)...)
 		next = nil
 	}
-	if next != nil && !s.bus.push(s, next, next, 1) {
-		s.giveBackWaiting(next)
+	if next != nil && next.phase.Load() == phaseWaiting { // else it is handled in one batch with d
+		s.resume(next)
 	}
 	s.stopped(d)
 }

@@ -57,6 +57,9 @@ func (s *session) untilQuiet(ctx context.Context) {
 // surrender gives back what handlers that do not return hold, and counts on nobody to wait for them.
 func (s *session) surrender() {
 	for _, d := range s.keeper.remaining() {
+		if d.phase.Load() == phaseRunning {
+			s.unstartBehind(d)
+		}
 		if d.claim() {
 			s.giveBack(d)
 		}

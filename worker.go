@@ -28,6 +28,7 @@ type worker struct {
 	goid     string // as runtime.Stack prints it
 	leave    sync.Once
 	replaced atomic.Bool // another works in its place: it goes home when its handler returns
+	batch    []*Delivery // what it handles together; guarded by keeper.mu
 }
 
 // resize makes the pool so large. Surplus workers go home when they have finished what they do.
@@ -85,9 +86,20 @@ func (w *worker) loop() {
 			}
 			continue
 		}
-		if d.in.start(d) {
-			d.in.work(w, d)
-		}
+		w.take(d)
+	}
+}
+
+// take handles a delivery, and what else belongs into a batch with it.
+func (w *worker) take(d *Delivery) {
+	s := d.in
+	switch started := s.start(d); {
+	case started && s.batching != nil:
+		s.workBatch(w, d)
+	case started:
+		s.work(w, d)
+	case s.batching != nil:
+		s.bus.gathered(s)
 	}
 }
 
@@ -190,6 +202,13 @@ func (s *session) stuck(d *Delivery) {
 	}
 	s.pool.replace(d.worker)
 	s.bus.vacate(d)
+	for _, one := range s.keeper.together(d) {
+		s.giveUp(one)
+	}
+}
+
+// giveUp dead-letters what a stuck handler has, unless order is kept.
+func (s *session) giveUp(d *Delivery) {
 	if d.lane == 0 && d.claim() {
 		s.conclude(d, Verdict{Action: Reject}, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout})
 	}

@@ -1,0 +1,248 @@
+package godwit
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Defaults and limits of BatchOptions.
+const (
+	defaultBatchSize = 100
+	maxBatchSize     = 10_000
+	maxBatchWindow   = 5 * time.Minute
+)
+
+// BatchHandler handles several deliveries at once. nil means that all of them are done; a *[BatchError] says which
+// failed, by their index, and the others are done; any other error means that all failed. What failed goes through the
+// consumer's [Policy], each by itself; a delivery's own methods (Retry, Reject, …) count more than the answer.
+//
+// Deliveries of one lane come one after another in a batch. When one of them fails, those behind it count as not
+// handled, whatever became of them: they come again after it.
+//
+// The context is cancelled for all of them together, when the processing timeout of the batch passes, shutdown runs
+// out of time, or the leases of all are lost.
+type BatchHandler func(ctx context.Context, ds []*Delivery) error
+
+// BatchOptions say how deliveries are gathered into batches. The zero value is good for most.
+type BatchOptions struct {
+	Size   int           // deliveries in a batch at most; 0: 100
+	Window time.Duration // how long a batch that is not full waits for more; 0: it takes what is there
+	// Middleware is wrapped around the handler; the first is outermost. ConsumerOptions.Middleware is for handlers of
+	// single deliveries and cannot be used with batches.
+	Middleware []func(BatchHandler) BatchHandler
+}
+
+// RunBatches is [Consumer.Run] with a handler of batches: up to Concurrency of them run at once.
+func (c *Consumer) RunBatches(ctx context.Context, h BatchHandler, o *BatchOptions) (Report, error) {
+	return c.runAlone(ctx, c.WithBatches(h, o))
+}
+
+// WithBatches assigns a handler of batches to the consumer, for [RunAll]. A batch counts as one handler.
+func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
+	b := &batching{}
+	if o != nil {
+		b.BatchOptions = *o
+	}
+	setDefault(&b.Size, defaultBatchSize)
+	for i := len(b.Middleware) - 1; h != nil && i >= 0; i-- {
+		h = b.Middleware[i](h)
+	}
+	b.handler = h
+	return Assignment{consumer: c, batching: b, weight: 1}
+}
+
+// HandleBatch makes a BatchHandler of a function of decoded bodies. What cannot be decoded is dead-lettered with its
+// raw bytes; f gets the others, and the indexes of the *[BatchError] it returns are those of its slice.
+func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) error) BatchHandler {
+	if c == nil || f == nil {
+		return nil // which RunBatches refuses
+	}
+	return func(ctx context.Context, ds []*Delivery) error {
+		failed := &BatchError{Errs: map[int]error{}}
+		typed := make([]Typed[T], 0, len(ds))
+		at := make([]int, 0, len(ds)) // where each of typed stands in ds
+		for i, d := range ds {
+			t, err := decode[T](c, d)
+			if err != nil {
+				failed.Errs[i] = Permanent(err)
+				continue
+			}
+			typed, at = append(typed, t), append(at, i)
+		}
+		if len(typed) > 0 {
+			for i, err := range entryErrors(f(ctx, typed), len(typed)) {
+				failed.Errs[at[i]] = err
+			}
+		}
+		if len(failed.Errs) == 0 {
+			return nil
+		}
+		return failed
+	}
+}
+
+// entryErrors spells a batch handler's error out: the errors of the entries that failed, by their index.
+func entryErrors(err error, n int) map[int]error {
+	if err == nil {
+		return nil
+	}
+	var b *BatchError
+	if errors.As(err, &b) {
+		return b.Errs
+	}
+	all := make(map[int]error, n)
+	for i := range n {
+		all[i] = err
+	}
+	return all
+}
+
+// batching is how a session gathers and handles batches.
+type batching struct {
+	BatchOptions
+	handler BatchHandler
+}
+
+func (b *batching) check(consumer string) error {
+	return errors.Join(
+		within("BatchOptions.Size of "+consumer, b.Size, 1, maxBatchSize),
+		within("BatchOptions.Window of "+consumer, b.Window, 0, maxBatchWindow),
+	)
+}
+
+// size is how many deliveries one handler has at most.
+func (b *batching) size() int {
+	if b == nil {
+		return 1
+	}
+	return b.Size
+}
+
+// workBatch gathers a batch behind its first delivery, which is started, and handles it.
+func (s *session) workBatch(w *worker, first *Delivery) {
+	ds := s.gather(first)
+	if s.polls.Err() != nil || s.gate.closed() { // nothing has touched them yet
+		s.unstartAll(ds)
+		return
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithCancelCause(s.base)
+	deadline := begun.Add(s.c.o.ProcessingTimeout)
+	s.keeper.startedTogether(w, ds, cancel, begun, deadline)
+	for _, d := range ds {
+		observe(s, s.c.o.Hooks.Started, d)
+	}
+	err := s.callBatch(&handlerContext{ctx, deadline}, ds)
+	for _, d := range ds {
+		if late := s.keeper.ended(d); late {
+			s.health.returned(d)
+		}
+	}
+	cause := context.Cause(ctx)
+	cancel(nil)
+	failed := entryErrors(err, len(ds))
+	for i, d := range ds {
+		s.concludeOf(d, failed[i], cause, time.Since(begun))
+	}
+}
+
+// callBatch runs the handler; a panic is the error of all.
+func (s *session) callBatch(ctx context.Context, ds []*Delivery) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = newPanicError(p)
+		}
+	}()
+	return s.batching.handler(ctx, ds)
+}
+
+// concludeOf concludes one delivery of a batch. If it is not done, those behind it in the batch go back into its lane.
+func (s *session) concludeOf(d *Delivery, err, cause error, took time.Duration) {
+	if d.phase.Load() != phaseRunning {
+		return // one before it in its lane has failed, or it was given up
+	}
+	v, untouched, reason := s.decide(d, d.choice.Swap(s.sealed), cause, err)
+	if untouched || d.lost.Load() || v.Action != Done && v.Action != Drop {
+		s.unstartBehind(d)
+	}
+	if !d.claim() {
+		return
+	}
+	if f := s.c.o.Hooks.Ended; f != nil {
+		s.guard(func() { f(d, v, err, took) })
+	}
+	if untouched {
+		s.giveBack(d)
+		return
+	}
+	s.conclude(d, v, reason)
+}
+
+// gather collects a batch: the first delivery and those behind it in its lane, then what else is runnable, until it is
+// full or its window is over. Meanwhile no other worker takes anything of the session.
+func (s *session) gather(first *Delivery) []*Delivery {
+	defer s.bus.gathered(s)
+	ds := s.withLane(nil, first)
+	until := time.Now().Add(s.batching.Window)
+	if s.batching.Window > 0 {
+		defer time.AfterFunc(s.batching.Window, s.bus.wakeAll).Stop()
+	}
+	for len(ds) < s.batching.Size {
+		d := s.bus.more(s, until)
+		if d == nil {
+			break
+		}
+		if s.start(d) {
+			ds = s.withLane(ds, d)
+		}
+	}
+	return ds
+}
+
+// withLane adds a started head to a batch, and those behind it in its lane.
+func (s *session) withLane(ds []*Delivery, d *Delivery) []*Delivery {
+	for ds = append(ds, d); len(ds) < s.batching.Size; ds = append(ds, d) {
+		d = d.src.behind(d)
+		if d == nil || d.err != nil || d.lost.Load() || !d.src.begin() {
+			break // it stays in its lane, until it is the head
+		}
+		d.phase.Store(phaseRunning)
+		s.running.Add(1)
+	}
+	return ds
+}
+
+// unstart takes a delivery back into its lane as if it had never been started, and says whether it was running.
+func (s *session) unstart(d *Delivery) bool {
+	if !d.phase.CompareAndSwap(phaseRunning, phaseWaiting) {
+		return false
+	}
+	d.choice.Store(nil)
+	d.src.end()
+	s.stopped(d)
+	return true
+}
+
+// unstartBehind takes back what runs in one batch with d, behind it in its lane.
+func (s *session) unstartBehind(d *Delivery) {
+	for d = d.src.behind(d); d != nil && s.unstart(d); {
+		d = d.src.behind(d)
+	}
+}
+
+// unstartAll takes a batch back that nobody has begun to handle.
+func (s *session) unstartAll(ds []*Delivery) {
+	heads := make([]*Delivery, 0, len(ds))
+	for i, d := range ds {
+		if i == 0 || d.lane == 0 || d.lane != ds[i-1].lane || d.src != ds[i-1].src {
+			heads = append(heads, d)
+		}
+	}
+	for _, d := range ds {
+		s.unstart(d)
+	}
+	for _, d := range heads {
+		s.resume(d)
+	}
+}

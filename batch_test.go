@@ -1,0 +1,305 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// batches notes what a batch handler was given.
+type batches struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (b *batches) note(ds []*godwit.Delivery) {
+	var bodies []string
+	for _, d := range ds {
+		bodies = append(bodies, string(d.Body))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen = append(b.seen, strings.Join(bodies, " "))
+}
+
+func (b *batches) want(t *testing.T, batches ...string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(b.seen, batches) {
+		t.Errorf("batches:\n%s\nwant:\n%s", strings.Join(b.seen, "\n"), strings.Join(batches, "\n"))
+	}
+}
+
+// onLogInBatches is onLog with a handler of batches.
+func onLogInBatches(t *testing.T, l *logOf, o *godwit.ConsumerOptions, bo *godwit.BatchOptions, h godwit.BatchHandler, body func(c *godwit.Consumer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l.feed = make(chan []driver.Delivery, 10)
+		c, err := godwit.NewConsumer(t.Context(), l, "orders", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := c.RunBatches(ctx, h, bo)
+			ended <- err
+		}()
+		synctest.Wait()
+		body(c)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A batch is what is there at once, or what comes within the window, and never more than its size; what arrives while
+// one gathers joins it and starts no other.
+func TestABatchGathersWithinItsWindow(t *testing.T) {
+	l, b := newLog(driver.ReceiveLimits{}), &batches{}
+	var took []time.Duration
+	var begun time.Time
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 4, Window: 10 * time.Second}, func(_ context.Context, ds []*godwit.Delivery) error {
+		b.note(ds)
+		took = append(took, time.Since(begun))
+		return nil
+	}, func(*godwit.Consumer) {
+		begun = time.Now()
+		for i := range 6 {
+			l.put(i, fmt.Sprint("key", i))
+			rest(time.Second)
+		}
+		rest(time.Minute)
+		b.want(t, "0 1 2 3", "4 5")
+		if w := []time.Duration{3 * time.Second, 14 * time.Second}; !slices.Equal(took, w) {
+			t.Errorf("batches began after %v, want %v", took, w)
+		}
+	})
+}
+
+// Consecutive deliveries of a key share a batch. When one fails, those behind it are not handled and come again behind
+// it, without an attempt more; other keys are not touched by that.
+func TestAFailureInABatchKeepsTheOrder(t *testing.T) {
+	l, b := newLog(driver.ReceiveLimits{}), &batches{}
+	var attempts []string
+	onLogInBatches(t, l, &godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)}, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
+		b.note(ds)
+		for i, d := range ds {
+			attempts = append(attempts, fmt.Sprint(d.ID, ":", d.Attempt))
+			if d.ID == "2" && d.Attempt == 1 {
+				return &godwit.BatchError{Errs: map[int]error{i: errors.New("no")}}
+			}
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "b", "a", "a", "b", "a")
+		rest(time.Hour)
+		b.want(t, "0 2 3 5 1 4", "2 3 5")
+		want(t, l, "0 done", "1 done", "4 done", "2 done", "3 done", "5 done")
+		if w := []string{"0:1", "2:1", "2:2", "3:1", "5:1"}; !slices.Equal(attempts, w) {
+			t.Errorf("attempts %v, want %v", attempts, w)
+		}
+	})
+}
+
+// Each delivery of a batch can have a verdict of its own; what is rejected lets those behind it go on.
+func TestVerdictsOfABatch(t *testing.T) {
+	l, b := newLog(driver.ReceiveLimits{}), &batches{}
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
+		b.note(ds)
+		for _, d := range ds {
+			if d.ID == "0" {
+				_ = d.Reject(errors.New("bad"))
+			}
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "a", "b")
+		rest(time.Minute)
+		b.want(t, "0 1 2", "1")
+		want(t, l, "0 reject rejected", "2 done", "1 done")
+	})
+}
+
+// A panic fails all of a batch, and each goes its own way.
+func TestAPanicInABatch(t *testing.T) {
+	l, b := newLog(driver.ReceiveLimits{}), &batches{}
+	onLogInBatches(t, l, &godwit.ConsumerOptions{MaxAttempts: 2, Backoff: godwit.Constant(time.Second)}, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
+		b.note(ds)
+		panic("oh")
+	}, func(*godwit.Consumer) {
+		l.put(0, "a", "b")
+		rest(time.Minute)
+		b.want(t, "0 1", "0 1")
+		want(t, l, "0 reject panic", "1 reject panic")
+	})
+}
+
+// What was gathered and not yet begun when the consumer is paused or stopped has not been touched: it is there again
+// after the pause, in order, and goes back at the end.
+func TestAPauseWhileABatchGathers(t *testing.T) {
+	l, b := newLog(driver.ReceiveLimits{}), &batches{}
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10, Window: time.Minute}, func(_ context.Context, ds []*godwit.Delivery) error {
+		b.note(ds)
+		return nil
+	}, func(c *godwit.Consumer) {
+		l.put(0, "a", "b", "a")
+		rest(time.Second)
+		c.Pause()
+		rest(time.Hour)
+		b.want(t)
+		if n := c.Health().Running; n != 0 {
+			t.Errorf("%d run in a pause", n)
+		}
+		c.Resume()
+		rest(2 * time.Minute)
+		b.want(t, "0 2 1")
+		l.put(3, "a", "a", "c")
+		rest(time.Second)
+	})
+	want(t, l, "0 done", "2 done", "1 done", "3 release", "4 release", "5 release")
+}
+
+// A handler of batches that ignores its time is one handler: it is replaced once, and all that it has is dead-lettered
+// where there is no order to keep.
+func TestAStuckBatch(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	stuck := make(chan struct{})
+	var report int
+	onLogInBatches(t, l, &godwit.ConsumerOptions{Concurrency: 1, ProcessingTimeout: time.Second, Hooks: godwit.Hooks{
+		Abandoned: func(*godwit.Delivery, []byte) { report++ },
+	}}, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
+		if ds[0].ID == "0" {
+			<-stuck
+		}
+		return nil
+	}, func(*godwit.Consumer) {
+		stuck = make(chan struct{})
+		l.put(0, "", "", "")
+		rest(time.Minute)
+		l.put(3, "")
+		rest(time.Minute)
+		want(t, l, "0 reject timeout", "1 reject timeout", "2 reject timeout", "3 done")
+		if report != 1 {
+			t.Errorf("%d handlers were abandoned, want one", report)
+		}
+		close(stuck)
+	})
+}
+
+// Leases are renewed for all of a batch, while it gathers and while it is handled, and on a queue as well a failure
+// lets nothing of its key overtake it, also over the service.
+func TestBatchesOnAnOrderedQueue(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 2, Lease: 6 * time.Second, Backoff: godwit.Constant(10 * time.Minute)})
+		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+		for i := range 40 {
+			w.send(p, godwit.Message{OrderKey: fmt.Sprint("key", i%4), Body: fmt.Append(nil, i)})
+		}
+		var mu sync.Mutex
+		byKey := map[string][]string{}
+		seen := map[string]int{}
+		ctx, stop := context.WithCancel(w.Context())
+		done := make(chan struct{})
+		var report godwit.Report
+		go func() {
+			defer close(done)
+			var err error
+			if report, err = c.RunBatches(ctx, func(_ context.Context, ds []*godwit.Delivery) error {
+				time.Sleep(20 * time.Second) // more than three leases
+				mu.Lock()
+				defer mu.Unlock()
+				failed := map[int]error{}
+				bad := map[string]bool{}
+				for i, d := range ds {
+					seen[string(d.Body)]++
+					if string(d.Body) == "9" && d.Attempt == 1 {
+						failed[i], bad[d.OrderKey] = errors.New("no"), true
+					}
+					if !bad[d.OrderKey] {
+						byKey[d.OrderKey] = append(byKey[d.OrderKey], string(d.Body))
+					}
+				}
+				if len(failed) > 0 {
+					return &godwit.BatchError{Errs: failed}
+				}
+				return nil
+			}, &godwit.BatchOptions{Size: 8, Window: 5 * time.Second}); err != nil {
+				t.Error(err)
+			}
+		}()
+		rest(time.Hour)
+		stop()
+		<-done
+		for key, bodies := range byKey {
+			var want []string
+			for i := range 40 {
+				if fmt.Sprint("key", i%4) == key {
+					want = append(want, fmt.Sprint(i))
+				}
+			}
+			if !slices.Equal(bodies, want) {
+				t.Errorf("%s was handled in the order %v", key, bodies)
+			}
+		}
+		if report.Handled != 40 || report.LeaseLost != 0 {
+			t.Errorf("%+v", report)
+		}
+	})
+}
+
+// Single handlers' middleware cannot be wrapped around batches: that is said at once, as are impossible sizes.
+func TestBatchOptionsThatCannotBe(t *testing.T) {
+	inWorld(t, func(w *world) {
+		handler := func(context.Context, []*godwit.Delivery) error { return nil }
+		for name, o := range map[string]*godwit.BatchOptions{
+			"BatchOptions.Size":   {Size: -1},
+			"BatchOptions.Window": {Window: -1},
+		} {
+			_, err := w.consumer("orders", nil).RunBatches(w.Context(), handler, o)
+			if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		_, err := w.consumer("orders", nil).RunBatches(w.Context(), nil, nil)
+		if !errors.Is(err, godwit.ErrInvalid) {
+			t.Errorf("no handler: %v", err)
+		}
+		_, err = w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Recover()}}).RunBatches(w.Context(), handler, nil)
+		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "BatchOptions.Middleware") {
+			t.Errorf("middleware of singles: %v", err)
+		}
+	})
+}
+
+// In typed batches what cannot be decoded is dead-lettered, and the indexes of errors are those of the typed slice.
+func TestTypedBatches(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON, func(_ context.Context, ds []godwit.Typed[int]) error {
+		for i, d := range ds {
+			if d.Value == 2 {
+				return &godwit.BatchError{Errs: map[int]error{i: godwit.Permanent(errors.New("two"))}}
+			}
+		}
+		return nil
+	}), func(*godwit.Consumer) {
+		l.feed <- []driver.Delivery{
+			{ID: "x", Body: []byte("no number"), Source: l.source, Handle: driver.Handle{Seq: 0}},
+			{ID: "y", Body: []byte("1"), Source: l.source, Handle: driver.Handle{Seq: 1}},
+			{ID: "z", Body: []byte("2"), Source: l.source, Handle: driver.Handle{Seq: 2}},
+		}
+		rest(time.Minute)
+		want(t, l, "0 reject undecodable", "1 done", "2 reject permanent")
+	})
+}
