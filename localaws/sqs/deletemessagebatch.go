@@ -43,6 +43,9 @@ func (s *Service) deleteMessageBatch(_ context.Context, c *wire.Call, in *Delete
 		} else if err := deleteOne(q, e.ReceiptHandle); err != nil {
 			out.Failed = append(out.Failed, failed(e.ID, entryError(err)))
 		} else {
+			if out.Successful == nil {
+				out.Successful = make([]doneEntry, 0, len(in.Entries))
+			}
 			out.Successful = append(out.Successful, doneEntry{e.ID})
 		}
 	}

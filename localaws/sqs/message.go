@@ -73,17 +73,40 @@ func badContents() *wire.Error {
 // validText says whether a text, known to be UTF-8, is of the characters that
 // SQS takes.
 func validText(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-		// U+FFFE and U+FFFF are EF BF BE and EF BF BF.
-		if c == 0xEF && i+2 < len(s) && s[i+1] == 0xBF && s[i+2] >= 0xBE {
-			return false
+	for s != "" {
+		s = s[printable(s):]
+		for range min(len(s), 8) {
+			c := s[0]
+			if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+				return false
+			}
+			// U+FFFE and U+FFFF are EF BF BE and EF BF BF.
+			if c == 0xEF && len(s) > 2 && s[1] == 0xBF && s[2] >= 0xBE {
+				return false
+			}
+			s = s[1:]
 		}
 	}
 	return true
+}
+
+// printable is how much of s, from its beginning and in steps of eight bytes, is
+// ASCII without control characters. Most bodies are little else.
+func printable(s string) int {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x80 * ones
+	)
+	n := 0
+	for ; len(s) >= 8; s = s[8:] {
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if (x|x-' '*ones)&highs != 0 {
+			break
+		}
+		n += 8
+	}
+	return n
 }
 
 func readDelay(p *queue.Put, delay *int32, fifo bool) *wire.Error {

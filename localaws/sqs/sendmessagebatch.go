@@ -51,7 +51,7 @@ func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMess
 		return nil, bad
 	}
 	out := &SendMessageBatchOutput{}
-	var good []*sendEntry
+	good := make([]*sendEntry, 0, len(in.Entries))
 	puts := make([]queue.Put, 0, len(in.Entries))
 	for i := range in.Entries {
 		e := &in.Entries[i]
@@ -99,6 +99,9 @@ func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *S
 	accepted, err := q.model.Put(puts...)
 	if err != nil {
 		return modelError(err)
+	}
+	if len(accepted) > 0 {
+		out.Successful = make([]sentEntry, 0, len(accepted))
 	}
 	for i, a := range accepted {
 		m := puts[i].Message

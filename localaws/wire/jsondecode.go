@@ -27,7 +27,7 @@ type jsonDecoder struct {
 // decodeJSON fills the struct in from a request's body. Nothing of in aliases
 // data or scratch afterwards. An empty body is an empty object.
 func decodeJSON(data []byte, scratch *buffer, action Action, in any) *Error {
-	var room [8]string // no input is deeper, so that a path costs nothing
+	var room [4]string // no input is deeper, so that a path costs nothing
 	d := &jsonDecoder{data: data, action: action.Name, scratch: scratch, path: room[:0]}
 	if d.skipSpace(); d.at == len(data) {
 		return nil

@@ -3,7 +3,6 @@ package queue
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"hash/crc32"
 )
 
 // A handle is 24 bytes: the queue's stamp, the item's key, the number of the
@@ -17,7 +16,7 @@ func (q *Queue) handle(it *item) string {
 	binary.BigEndian.PutUint64(b[0:], q.stamp)
 	binary.BigEndian.PutUint64(b[8:], uint64(it.key)^q.stamp)
 	binary.BigEndian.PutUint32(b[16:], it.serial)
-	binary.BigEndian.PutUint32(b[20:], crc32.ChecksumIEEE(b[:20]))
+	binary.BigEndian.PutUint32(b[20:], checksum(b[:20]))
 	var text [32]byte
 	base64.StdEncoding.Encode(text[:], b[:])
 	return string(text[:])
@@ -30,10 +29,20 @@ func (q *Queue) parseHandle(text string) (key int64, serial uint32, ok bool) {
 		return 0, 0, false
 	}
 	n, err := base64.StdEncoding.Decode(b[:], []byte(text))
-	if err != nil || n != handleBytes || binary.BigEndian.Uint32(b[20:]) != crc32.ChecksumIEEE(b[:20]) ||
+	if err != nil || n != handleBytes || binary.BigEndian.Uint32(b[20:]) != checksum(b[:20]) ||
 		binary.BigEndian.Uint64(b[0:]) != q.stamp {
 		return 0, 0, false
 	}
 	serial = binary.BigEndian.Uint32(b[16:])
 	return int64(binary.BigEndian.Uint64(b[8:]) ^ q.stamp), serial, serial > 0
+}
+
+// checksum is FNV-1a: any change of a byte changes it. It is here, and not the
+// standard library's, so that a handle is made and read without memory.
+func checksum(b []byte) uint32 {
+	sum := uint32(2166136261)
+	for _, c := range b {
+		sum = (sum ^ uint32(c)) * 16777619
+	}
+	return sum
 }
