@@ -13,6 +13,7 @@ const (
 	awsSDK = "github.com/aws/aws-sdk-go-v2"
 	smithy = "github.com/aws/smithy-go"
 	cobra  = "github.com/spf13/cobra"
+	franz  = "github.com/twmb/franz-go/pkg" // kfake too: who is not to see that names the packages
 	xterm  = "golang.org/x/term"
 )
 
@@ -25,6 +26,7 @@ var plan = []room{
 	{path: "driver/drivertest", ours: []string{"driver"}},
 	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "localaws/..."}},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
+	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},

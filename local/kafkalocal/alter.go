@@ -1,0 +1,95 @@
+package kafkalocal
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// alterConfigs and incrementalAlterConfigs look at topics; brokers take any config, as a real one does, and groups are
+// held to their configs by kfake itself.
+
+func (r *refuser) alterConfigs(req *kmsg.AlterConfigsRequest) answer {
+	resp := req.ResponseKind().(*kmsg.AlterConfigsResponse)
+	for i := range req.Resources {
+		res := &req.Resources[i]
+		no := checkAlter(res)
+		if no.err == nil {
+			continue
+		}
+		sr := kmsg.NewAlterConfigsResponseResource()
+		sr.ResourceType, sr.ResourceName = res.ResourceType, res.ResourceName
+		sr.ErrorCode, sr.ErrorMessage = no.err.Code, &no.why
+		resp.Resources = append(resp.Resources, sr)
+		if len(req.Resources) > 1 {
+			r.fail(req, no.err, kfake.Fault{Resource: res.ResourceName})
+		}
+	}
+	if len(req.Resources) == 1 && len(resp.Resources) == 1 {
+		return answered(resp) // with words, which a fault does not have
+	}
+	return answer{}
+}
+
+func checkAlter(res *kmsg.AlterConfigsRequestResource) refusal {
+	if res.ResourceType != kmsg.ConfigResourceTypeTopic {
+		return refusal{}
+	}
+	for _, c := range res.Configs {
+		if no := checkTopicConfig(c.Name, c.Value); no.err != nil {
+			return no
+		}
+	}
+	return refusal{}
+}
+
+func (r *refuser) incrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsRequest) answer {
+	resp := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
+	for i := range req.Resources {
+		res := &req.Resources[i]
+		no := checkIncrementalAlter(res)
+		if no.err == nil {
+			continue
+		}
+		sr := kmsg.NewIncrementalAlterConfigsResponseResource()
+		sr.ResourceType, sr.ResourceName = res.ResourceType, res.ResourceName
+		sr.ErrorCode, sr.ErrorMessage = no.err.Code, &no.why
+		resp.Resources = append(resp.Resources, sr)
+		if len(req.Resources) > 1 {
+			r.fail(req, no.err, kfake.Fault{Resource: res.ResourceName})
+		}
+	}
+	if len(req.Resources) == 1 && len(resp.Resources) == 1 {
+		return answered(resp)
+	}
+	return answer{}
+}
+
+func checkIncrementalAlter(res *kmsg.IncrementalAlterConfigsRequestResource) refusal {
+	if res.ResourceType != kmsg.ConfigResourceTypeTopic {
+		return refusal{}
+	}
+	for _, c := range res.Configs {
+		switch c.Op {
+		case kmsg.IncrementalAlterConfigOpDelete: // of one that there is not, too
+		case kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract:
+			if !isList(c.Name) {
+				return refused(kerr.InvalidConfig, "Can't %s to key %s because its type is not LIST.", c.Op, c.Name)
+			}
+			fallthrough
+		default:
+			if no := checkTopicConfig(c.Name, c.Value); no.err != nil {
+				return no
+			}
+		}
+	}
+	return refusal{}
+}
+
+func isList(config string) bool {
+	switch config {
+	case "cleanup.policy", "leader.replication.throttled.replicas", "follower.replication.throttled.replicas":
+		return true
+	}
+	return false
+}

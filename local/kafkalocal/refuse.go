@@ -1,0 +1,58 @@
+package kafkalocal
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// refuser stands before a cluster and looks at each request in the cluster's own order, one at a time. What a real
+// broker refuses as a whole it answers itself; for a part of a request it plants a fault of kfake that meets that part
+// of that request and nothing else, so that the rest goes its usual way.
+type refuser struct {
+	*kfake.Cluster
+	config map[string]string // the broker's, as far as it was given any
+	newer  map[string]bool   // groups of the newer protocols, as far as seen
+}
+
+// answer is what a control function of kfake returns; the zero answer lets the request through.
+type answer struct {
+	resp    kmsg.Response
+	err     error // closes the connection
+	handled bool
+}
+
+func answered(resp kmsg.Response) answer { return answer{resp: resp, handled: true} }
+func hangUp(err error) answer            { return answer{err: err, handled: true} }
+
+func refuse(c *kfake.Cluster, config map[string]string) {
+	r := &refuser{Cluster: c, config: config, newer: map[string]bool{}}
+	on(r, r.offsetCommit)
+	on(r, r.txnOffsetCommit)
+	on(r, r.createTopics)
+	on(r, r.alterConfigs)
+	on(r, r.incrementalAlterConfigs)
+	on(r, r.produce)
+	on(r, r.joinGroup)
+	on(r, r.consumerGroupHeartbeat)
+	on(r, r.shareGroupHeartbeat)
+	on(r, r.describeGroups)
+}
+
+// on looks at every request of one kind, for good.
+func on[R kmsg.Request](r *refuser, look func(R) answer) {
+	var kind R
+	r.ControlKey(kind.Key(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		a := look(req.(R))
+		r.KeepControl() // otherwise the first answer of ours would be the last
+		return a.resp, a.err, a.handled
+	})
+}
+
+// fail makes kfake answer a part of this one request with err.
+func (r *refuser) fail(req kmsg.Request, err *kerr.Error, part kfake.Fault) {
+	part.Keys = []kmsg.Key{kmsg.Key(req.Key())}
+	part.Err = err
+	part.When = func(other kmsg.Request) bool { return other == req }
+	r.Fault(part)
+}

@@ -1,0 +1,139 @@
+package kafkalocal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ServerOptions of a [Server]. The zero value is a broker in memory that is reached from inside the process only.
+type ServerOptions struct {
+	// Addr is the host:port to listen on by TCP; port 0 takes a free one. The host is also what clients are told to
+	// connect to, so it cannot stand for all interfaces. "": no socket; clients use [Server.Reach]. That is also what
+	// runs in virtual time, in a bubble of testing/synctest.
+	Addr string
+	// Dir keeps everything, and is created if needed; a kill -9 then loses nothing that was acknowledged. "": memory.
+	Dir string
+	// Config is of the broker (group.consumer.heartbeat.interval.ms, say); kfake.BrokerConfigs lists what has an effect.
+	Config map[string]string
+	Logger *slog.Logger // nil: nothing is logged
+	// Cluster goes to kfake last: EnableSASL, TLS, or another number of brokers (they need Addr "" or port 0).
+	Cluster []kfake.Opt
+}
+
+// Server is one broker, or several. It is safe for concurrent use, but for Kill, Start and Close: one goroutine at a time
+// calls those.
+type Server struct {
+	opts ServerOptions
+	net  *network
+
+	mu      sync.Mutex // held only to look at the field below or to replace it
+	cluster *kfake.Cluster
+}
+
+// NewServer starts a server. It serves when NewServer returns.
+func NewServer(o *ServerOptions) (*Server, error) {
+	s := &Server{}
+	if o != nil {
+		s.opts = *o
+	}
+	if err := reachable(s.opts.Addr); err != nil {
+		return nil, fmt.Errorf("kafkalocal: %w", err)
+	}
+	s.net = newNetwork(s.opts.Addr)
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// reachable refuses what clients could not connect to when the broker tells them its address.
+func reachable(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("address %q is not of the form host:port, like 127.0.0.1:9092", addr)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("address %q stands for all interfaces, and a broker tells its clients where to connect: name one of them, like 127.0.0.1", addr)
+	}
+	return nil
+}
+
+// Start starts a server that was killed, at the same address and with the same options. What was done to the Cluster
+// before (faults, control functions) is gone with it.
+func (s *Server) Start() error {
+	if s.Cluster() != nil {
+		return errors.New("kafkalocal: the server runs already")
+	}
+	s.net.open()
+	c, err := kfake.NewCluster(s.clusterOptions()...)
+	if err != nil {
+		return fmt.Errorf("kafkalocal: start the broker: %w", err)
+	}
+	refuse(c, s.opts.Config)
+	s.replace(c)
+	return nil
+}
+
+func (s *Server) clusterOptions() []kfake.Opt {
+	opts := []kfake.Opt{
+		kfake.NumBrokers(1),
+		kfake.ListenFn(s.net.listen),
+		kfake.ClusterID("kafkalocal"),
+		kfake.DefaultNumPartitions(1),
+		kfake.BrokerConfigs(s.opts.Config),
+	}
+	if s.opts.Dir != "" {
+		opts = append(opts, kfake.DataDir(s.opts.Dir))
+	}
+	if s.opts.Logger != nil {
+		opts = append(opts, kfake.WithLogger(logger{s.opts.Logger}))
+	}
+	return append(opts, s.opts.Cluster...)
+}
+
+// replace exchanges the cluster and returns the one before.
+func (s *Server) replace(c *kfake.Cluster) *kfake.Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.cluster
+	s.cluster = c
+	return before
+}
+
+// Addr is where it listens, as host:port.
+func (s *Server) Addr() string { return s.net.addrs()[0] }
+
+// Reach are the options by which a client of franz-go in this process reaches the server, whatever its network.
+func (s *Server) Reach() []kgo.Opt {
+	opts := []kgo.Opt{kgo.SeedBrokers(s.net.addrs()...)}
+	if s.net.virtual != nil {
+		opts = append(opts, kgo.Dialer(s.net.virtual.DialContext))
+	}
+	return opts
+}
+
+// Cluster is the kfake underneath: for looking into, for faults and control functions, for topics and leaders. nil while
+// the server is not running.
+func (s *Server) Cluster() *kfake.Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cluster
+}
+
+// Close stops the server; what it has in Dir is there for the next one. Closing twice is harmless.
+func (s *Server) Close() error {
+	if c := s.replace(nil); c != nil {
+		c.Close()
+	}
+	s.net.cut()
+	return nil
+}
