@@ -19,27 +19,35 @@ const defaultAddr = "127.0.0.1:4566"
 
 // localOptions are what `godwit local` was asked for.
 type localOptions struct {
-	addr    string
-	account string
-	region  string
-	seed    string // a file; "": nothing is created
+	addr      string
+	account   string
+	region    string
+	seed      string // a file; "": nothing is created
+	kafka     string // an address; "": no Kafka
+	kafkaData string // a folder; "": Kafka in memory
 }
 
 func newLocal() *cobra.Command {
 	o := localOptions{}
 	cmd := &cobra.Command{
 		Use:   "local",
-		Short: "Run an AWS on this machine, for unmodified clients",
-		Long: "Run an AWS on this machine, for unmodified clients.\n\n" +
-			"Prints the exports that point AWS clients at it, and runs until it is interrupted or terminated.\n" +
-			"Any access key and secret are accepted. Everything is kept in memory and gone when it stops.",
-		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n\n" +
+		Short: "Run an AWS, and a Kafka, on this machine, for unmodified clients",
+		Long: "Run an AWS, and a Kafka, on this machine, for unmodified clients.\n\n" +
+			"Prints the exports that point clients at it, and runs until it is interrupted or terminated.\n" +
+			"Any access key and secret are accepted. Everything is kept in memory and gone when it stops,\n" +
+			"but for Kafka with --kafka-data: that is on disk before it is acknowledged.\n" +
+			"Kafka creates no topic unasked.",
+		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
+			"  godwit local --kafka :9092 --kafka-data ./kafka\n\n" +
 			"  seed.json:\n" +
 			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, {\"name\": \"orders-dlq\"}],\n" +
 			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": {\"RawMessageDelivery\": true}}]}]}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, err := o.server(cmd.ErrOrStderr())
+			if err == nil {
+				err = o.checkKafka()
+			}
 			if err != nil {
 				return usage(cmd, err)
 			}
@@ -51,6 +59,8 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
+	f.StringVar(&o.kafka, "kafka", "", "`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
+	f.StringVar(&o.kafkaData, "kafka-data", "", "the `folder` in which Kafka keeps everything")
 	return cmd
 }
 
@@ -78,10 +88,17 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 			return fmt.Errorf("--seed: %w", err)
 		}
 	}
-	if beyondLoopback(addr) {
-		fmt.Fprintf(errOut, "warning: listening on %s: whoever reaches this machine can read and change everything in it; there is no authentication\n", addr)
+	warnBeyondLoopback(errOut, addr.String())
+	exports := o.exports(addr)
+	if o.kafka != "" {
+		kafka, broken := o.serveKafka(errOut)
+		if broken != nil {
+			return broken
+		}
+		defer func() { err = errors.Join(err, kafka.Close()) }()
+		exports += "export KAFKA_BOOTSTRAP_SERVERS=" + kafka.Addr() + "\n"
 	}
-	if err := o.exports(out, addr); err != nil {
+	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
 	fmt.Fprintln(errOut, "ready; interrupt (Ctrl-C) stops it")
@@ -89,11 +106,10 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	return nil
 }
 
-// exports prints what a shell needs to point AWS clients at the server.
-func (o *localOptions) exports(out io.Writer, addr net.Addr) error {
-	_, err := fmt.Fprintf(out, "export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport AWS_SECRET_ACCESS_KEY=local\n",
+// exports are what a shell needs to point AWS clients at the server.
+func (o *localOptions) exports(addr net.Addr) string {
+	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport AWS_SECRET_ACCESS_KEY=local\n",
 		endpoint(addr), o.region)
-	return err
 }
 
 // endpoint is the URL by which this machine reaches the address: one that stands for all interfaces is no address to dial.
@@ -104,7 +120,14 @@ func endpoint(addr net.Addr) string {
 	return "http://" + addr.String()
 }
 
-func beyondLoopback(addr net.Addr) bool {
-	p, err := netip.ParseAddrPort(addr.String())
+// warnBeyondLoopback says so when others than this machine's can connect.
+func warnBeyondLoopback(errOut io.Writer, addr string) {
+	if beyondLoopback(addr) {
+		fmt.Fprintf(errOut, "warning: listening on %s: whoever reaches this machine can read and change everything in it; there is no authentication\n", addr)
+	}
+}
+
+func beyondLoopback(addr string) bool {
+	p, err := netip.ParseAddrPort(addr)
 	return err != nil || !p.Addr().Unmap().IsLoopback()
 }

@@ -93,7 +93,7 @@ func TestEndpoint(t *testing.T) {
 		if got := endpoint(addr); got != c.endpoint {
 			t.Errorf("%s: endpoint %s, want %s", c.listens, got, c.endpoint)
 		}
-		if got := beyondLoopback(addr); got != c.beyond {
+		if got := beyondLoopback(addr.String()); got != c.beyond {
 			t.Errorf("%s: beyond loopback %v, want %v", c.listens, got, c.beyond)
 		}
 	}
