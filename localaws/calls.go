@@ -1,34 +1,42 @@
 package localaws
 
 import (
-	"maps"
 	"sync"
-	"sync/atomic"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// calls counts calls by action.
+// calls counts calls by action. The zero value is ready.
 type calls struct {
-	counts sync.Map // "sqs.SendMessage" → *atomic.Int64
+	mu     sync.Mutex
+	counts map[calledAction]int
 }
+
+type calledAction struct{ service, action string }
 
 // Calls is how often each action was called, "sqs.SendMessage", so that tests
 // can count requests. Calls that a control failed or dropped count too.
 func (s *Server) Calls() map[string]int {
-	n := map[string]int{}
-	maps.Insert(n, func(yield func(string, int) bool) {
-		s.calls.counts.Range(func(action, count any) bool {
-			return yield(action.(string), int(count.(*atomic.Int64).Load()))
-		})
-	})
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	n := make(map[string]int, len(s.calls.counts))
+	for a, count := range s.calls.counts {
+		n[a.service+"."+a.action] = count
+	}
 	return n
 }
 
-func (c *calls) add(action string) {
-	count, there := c.counts.Load(action)
-	if !there {
-		count, _ = c.counts.LoadOrStore(action, new(atomic.Int64))
+func (c *calls) add(call *wire.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[calledAction]int{}
 	}
-	count.(*atomic.Int64).Add(1)
+	c.counts[calledAction{call.Service, call.Action}]++
 }
 
-func (c *calls) reset() { c.counts.Clear() }
+func (c *calls) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts = nil
+}

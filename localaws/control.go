@@ -118,7 +118,7 @@ func (c *control) matches(r *Request) bool {
 
 // around stands around every call: it counts, and does what a control wants.
 func (s *Server) around(ctx context.Context, c *wire.Call, in any, run func() (any, error)) (any, error) {
-	s.calls.add(c.Service + "." + c.Action)
+	s.calls.add(c)
 	s.controls.mu.RLock()
 	watched := len(s.controls.all) > 0
 	s.controls.mu.RUnlock()

@@ -19,6 +19,7 @@ type Mux struct {
 	services []*Service
 	actions  map[string]map[string]Action // by service and name
 	buffers  bufferPool
+	nobody   *Service // whose errors they are where no service is meant
 }
 
 // Options are a Mux's. All but Around are required.
@@ -34,7 +35,7 @@ type Options struct {
 
 // NewMux returns the handler over services.
 func NewMux(o Options, services ...*Service) *Mux {
-	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}}
+	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}, nobody: &Service{}}
 	for _, s := range services {
 		byName := make(map[string]Action, len(s.Actions))
 		for _, a := range s.Actions {
@@ -47,19 +48,27 @@ func NewMux(o Options, services ...*Service) *Mux {
 
 // ServeHTTP answers one call in the caller's goroutine.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := answer{w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID()}
+	a := answer{
+		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
+	}
+	if action, in, ok := m.read(&a, r); ok {
+		m.run(&a, r, action, in)
+	}
+}
+
+// read says which action is called with what. What it cannot read it answers
+// itself, and ok is false. It keeps nothing of the body: a call may wait long.
+func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) {
 	body := m.buffers.take()
 	defer m.buffers.give(body)
 	if err := body.readAll(r); err != nil {
-		a.protocol, a.service = requestProtocol(r), &Service{}
 		a.fail(err)
-		return
+		return action, nil, false
 	}
-	if requestProtocol(r) == JSON {
-		m.serveJSON(&a, r, body.bytes)
-		return
+	if a.protocol == JSON {
+		return m.readJSON(a, r, body.bytes)
 	}
-	m.serveQuery(&a, r, body.bytes)
+	return m.readQuery(a, r, body.bytes)
 }
 
 // requestProtocol tells awsJson by its header; all else is query.
@@ -70,8 +79,7 @@ func requestProtocol(r *http.Request) Protocol {
 	return Query
 }
 
-func (m *Mux) serveJSON(a *answer, r *http.Request, body []byte) {
-	a.protocol, a.service = JSON, &Service{}
+func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
 	target := r.Header["X-Amz-Target"][0]
 	dot := strings.LastIndexByte(target, '.')
 	for _, s := range m.services {
@@ -79,33 +87,30 @@ func (m *Mux) serveJSON(a *answer, r *http.Request, body []byte) {
 			continue
 		}
 		a.service = s
-		action, known := m.actions[s.Name][target[dot+1:]]
-		if !known {
+		if action, ok = m.actions[s.Name][target[dot+1:]]; !ok {
 			break
 		}
-		in := action.fresh()
+		in = action.fresh()
 		scratch := m.buffers.take()
 		bad := decodeJSON(body, scratch, action, in)
 		m.buffers.give(scratch)
 		if bad != nil {
 			a.fail(bad)
-			return
 		}
-		m.run(a, r, action, in)
-		return
+		return action, in, bad == nil
 	}
 	a.fail(&Error{
 		Code: coral + "UnknownOperationException", Query: "InvalidAction",
 		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
 	})
+	return action, nil, false
 }
 
-func (m *Mux) serveQuery(a *answer, r *http.Request, body []byte) {
-	a.protocol, a.service = Query, &Service{}
+func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
 	values, err := queryValues(r, body)
 	if err != nil {
 		a.fail(err)
-		return
+		return action, nil, false
 	}
 	name := values.Get("Action")
 	s := m.queryService(r, values, name)
@@ -115,28 +120,28 @@ func (m *Mux) serveQuery(a *answer, r *http.Request, body []byte) {
 	switch {
 	case name == "" && r.Method == http.MethodGet:
 		a.refuseBareGet()
-		return
+		return action, nil, false
 	case name == "":
 		a.fail(&Error{Code: "MissingAction", Message: "The request must contain the parameter Action."})
-		return
+		return action, nil, false
 	case s == nil:
 		a.fail(invalidAction(name))
-		return
+		return action, nil, false
 	}
-	action, known := m.actions[s.Name][name]
-	if !known || !s.answersAt(r.URL.Path, m.opts.Account, action) {
+	action, ok = m.actions[s.Name][name]
+	if !ok || !s.answersAt(r.URL.Path, m.opts.Account, action) {
 		a.fail(invalidAction(name))
-		return
+		return action, nil, false
 	}
 	if _, takes := action.input.query[s.PathMember]; takes && r.URL.Path != "/" && !values.Has(s.PathMember) {
 		values.Set(s.PathMember, baseURL(r)+r.URL.Path)
 	}
-	in := action.fresh()
+	in = action.fresh()
 	if err := decodeQuery(values, action, in); err != nil {
 		a.fail(err)
-		return
+		return action, nil, false
 	}
-	m.run(a, r, action, in)
+	return action, in, true
 }
 
 // queryValues joins the URL's parameters and the form's.
