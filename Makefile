@@ -63,8 +63,8 @@ interop: ## foreign judges: real clients on localaws, other servers under snssqs
 	@.ci/interop
 
 .PHONY: kafka
-kafka: ## the Kafka backend on a real broker
-	$(call where,kafka/broker,go test -count=1 ./kafka/broker/...)
+kafka: ## the Kafka backend on a real broker, which is started and stopped
+	@.ci/kafka
 
 .PHONY: ci
 ci: ## what every change must pass: .ci/run
