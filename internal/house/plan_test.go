@@ -34,6 +34,7 @@ var plan = []room{
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
+	{path: "internal/offsets"},
 	{path: "internal/pace"},
 	{path: "internal/sim", tests: true},
 

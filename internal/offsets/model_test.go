@@ -1,0 +1,394 @@
+package offsets
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// world is a partition and one consumer of it, told naively: maps and loops over everything. It lives through the same steps
+// as a Tracker and compares after each.
+type world struct {
+	t       *testing.T
+	tracker *Tracker
+	rnd     *rand.Rand
+	wide    int64 // the widest gap of the log
+
+	log  []int64         // the records there are, ascending
+	cuts int32           // of the log: each begins another leader epoch
+	of   map[int64]int32 // the epochs of records
+	end  int64           // what is written next gets at least this offset
+	read int             // how many of log this life has read or passed
+	next int64           // as far as this life has read
+
+	open     map[int64]uint64 // unfinished in this life, to their seq
+	done     map[int64]bool   // finished, in this life or as told
+	attempts map[int64]int32
+
+	stored      Commit // at the broker
+	storedDone  map[int64]bool
+	storedTries map[int64]int32
+	toldDone    map[int64]bool // stored, when this life began
+	toldTries   map[int64]int32
+	toldLost    bool
+	shortened   bool // completions may be missing
+	lost        bool // stored was made while shortened
+}
+
+func newWorld(t *testing.T, places int, wide int64, seed uint64) *world {
+	w := &world{t: t, tracker: New(places), rnd: rand.New(rand.NewPCG(seed, 1)), wide: max(1, wide), of: map[int64]int32{}, stored: Commit{Offset: -1, Epoch: -1}}
+	w.tracker.Bind("a log")
+	w.crash()
+	return w
+}
+
+// step does one thing.
+func (w *world) step(op byte) {
+	w.t.Helper()
+	switch {
+	case op < 96:
+		w.admit()
+	case op < 190:
+		w.finish()
+	case op < 200:
+		w.start()
+	case op < 240:
+		w.commit(op%2 == 0)
+	case op < 244:
+		w.skip()
+	case op < 248:
+		w.truncate()
+	case op < 250:
+		w.tracker.Shorten()
+		w.shortened = true
+	default:
+		w.crash()
+	}
+	w.compare()
+}
+
+func (w *world) admit() {
+	if w.read == len(w.log) {
+		w.end += w.rnd.Int64N(w.wide)
+		w.log = append(w.log, w.end)
+		w.of[w.end] = w.cuts
+		w.end++
+	}
+	offset := w.log[w.read]
+	seq, attempt, a := w.tracker.Admit(offset, w.of[offset])
+	known := w.toldDone[offset]
+	switch {
+	case a == Full:
+		if len(w.open) == 0 {
+			w.t.Fatalf("offset %d refused although nothing is unfinished", offset)
+		}
+		return
+	case a == Finished && !known:
+		w.t.Fatalf("offset %d counts as finished and never was", offset)
+	case a == Run && known && !w.toldLost:
+		w.t.Fatalf("offset %d runs again although its completion was stored", offset)
+	case a == Run:
+		w.open[offset] = seq
+		if want := w.toldTries[offset]; attempt != want && (attempt != 0 || !w.toldLost && len(w.stored.Metadata) < maxMetadata/2) {
+			w.t.Fatalf("offset %d: %d attempts known, want %d", offset, attempt, want)
+		}
+		w.attempts[offset] = attempt
+		delete(w.done, offset) // a completion that a shortened metadata did not tell
+	default:
+		w.done[offset] = true
+	}
+	w.read++
+	w.next = offset + 1
+}
+
+func (w *world) pick() (offset int64, ok bool) {
+	if len(w.open) == 0 {
+		return 0, false
+	}
+	all := make([]int64, 0, len(w.open))
+	for o := range w.open {
+		all = append(all, o)
+	}
+	slices.Sort(all)
+	if w.rnd.IntN(8) == 0 {
+		return all[0], true
+	}
+	return all[w.rnd.IntN(len(all))], true
+}
+
+func (w *world) finish() {
+	if offset, ok := w.pick(); ok {
+		seq := w.open[offset]
+		w.tracker.Finish(seq)
+		w.tracker.Finish(seq) // a second time changes nothing
+		delete(w.open, offset)
+		delete(w.attempts, offset)
+		w.done[offset] = true
+	}
+}
+
+func (w *world) start() {
+	if offset, ok := w.pick(); ok {
+		w.attempts[offset]++
+		w.tracker.Started(w.open[offset], w.attempts[offset])
+	}
+}
+
+func (w *world) commit(stores bool) {
+	c, changed := w.tracker.Commit()
+	if !changed || !stores {
+		return
+	}
+	w.tracker.Committed(c)
+	w.stored, w.lost = c, w.shortened
+	w.storedDone, w.storedTries = map[int64]bool{}, map[int64]int32{}
+	for _, o := range w.log {
+		if o >= c.Offset {
+			// What this life has not read yet is as the last one left it.
+			w.storedDone[o] = w.done[o]
+			w.storedTries[o] = w.attempts[o]
+		}
+	}
+	if again, changed := w.tracker.Commit(); changed {
+		w.t.Fatalf("committed %+v, and again there is %+v", c, again)
+	}
+}
+
+func (w *world) skip() {
+	if w.read == len(w.log) {
+		w.end += w.rnd.Int64N(w.wide)
+		w.tracker.Skip(w.end)
+		w.next = max(w.next, w.end)
+	}
+	w.tracker.Skip(w.next / 2)
+}
+
+func (w *world) truncate() {
+	if w.next <= 0 {
+		return
+	}
+	cut := max(0, w.next-w.rnd.Int64N(w.wide*8))
+	keep, _ := slices.BinarySearch(w.log, cut)
+	for _, o := range w.log[keep:] {
+		delete(w.open, o)
+		delete(w.done, o)
+		delete(w.attempts, o)
+		delete(w.storedDone, o)
+		delete(w.storedTries, o)
+		delete(w.toldDone, o)
+		delete(w.toldTries, o)
+	}
+	w.log, w.end = w.log[:keep], cut
+	w.read, w.next = min(w.read, keep), min(w.next, cut)
+	w.cuts++
+	w.tracker.Truncate(cut)
+	if w.stored.Offset <= cut {
+		return // what is told of records beyond the cut is found out by their epochs
+	}
+	w.commit(true)
+	if w.stored.Offset > cut {
+		w.t.Fatalf("cut at %d and committed at %d", cut, w.stored.Offset)
+	}
+}
+
+// crash begins another life at what is stored.
+func (w *world) crash() {
+	w.open, w.done, w.attempts = map[int64]uint64{}, map[int64]bool{}, map[int64]int32{}
+	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.storedDone), maps.Clone(w.storedTries), w.lost
+	w.shortened = w.lost
+	for o, done := range w.storedDone {
+		if done {
+			w.done[o] = true
+		}
+	}
+	for o, n := range w.storedTries {
+		if n > 0 {
+			w.attempts[o] = n
+		}
+	}
+	w.tracker.Start(w.stored.Offset, w.stored.Metadata)
+	w.next = w.stored.Offset
+	w.read, _ = slices.BinarySearch(w.log, w.next)
+}
+
+// compare holds the Tracker against what is known of the world.
+func (w *world) compare() {
+	w.t.Helper()
+	if got := w.tracker.Unfinished(); got != len(w.open) {
+		w.t.Fatalf("%d unfinished, want %d", got, len(w.open))
+	}
+	c, _ := w.tracker.Commit()
+	if c.Offset < 0 {
+		return
+	}
+	for o := range w.open {
+		if o < c.Offset {
+			w.t.Fatalf("watermark %d passes the unfinished offset %d", c.Offset, o)
+		}
+	}
+	for i, o := range w.log {
+		if o >= c.Offset && i < w.read && len(w.open) == 0 && w.tracker.now != w.tracker.stored {
+			w.t.Fatalf("all is finished up to %d, and the watermark stands at %d", w.next, c.Offset)
+		}
+		if i >= w.read && o < c.Offset && !w.done[o] {
+			w.t.Fatalf("watermark %d passes offset %d, which nobody has read", c.Offset, o)
+		}
+	}
+	w.compareMetadata(c)
+	before := *w.tracker
+	w.tracker.recount()
+	if before.prices != w.tracker.prices {
+		w.t.Fatalf("prices are %v, counted anew %v", before.prices, w.tracker.prices)
+	}
+}
+
+func (w *world) compareMetadata(c Commit) {
+	w.t.Helper()
+	if w.tracker.now == w.tracker.stored {
+		return // nothing was encoded: it is what the broker has
+	}
+	for i := range len(c.Metadata) {
+		if c.Metadata[i] < 0x20 || c.Metadata[i] > 0x7e {
+			w.t.Fatalf("metadata %q is not ASCII", c.Metadata)
+		}
+	}
+	if len(c.Metadata) > maxMetadata {
+		w.t.Fatalf("metadata of %d characters", len(c.Metadata))
+	}
+	k := decode(c.Metadata, c.Offset, "a log")
+	if c.Metadata != "" && len(k.stretches)+len(k.tries) == 0 {
+		w.t.Fatalf("metadata %q says nothing", c.Metadata)
+	}
+	for _, o := range w.log {
+		if o < c.Offset {
+			continue
+		}
+		k.see(o, w.of[o])
+		told := k.finished(o)
+		if told && !w.done[o] {
+			w.t.Fatalf("metadata says that %d is finished, and it is not", o)
+		}
+		if !told && w.done[o] && !w.shortened {
+			w.t.Fatalf("metadata forgets that %d is finished", o)
+		}
+		if n := k.attempt(o); n != 0 && n != w.attempts[o] {
+			w.t.Fatalf("metadata says %d attempts of %d, want %d", n, o, w.attempts[o])
+		}
+	}
+	if !slices.IsSortedFunc(k.stretches, func(a, b stretch) int { return int(a.to - b.from) }) {
+		w.t.Fatalf("stretches are not ascending: %v", k.stretches)
+	}
+}
+
+// A thousand lives each of small and wide logs, of few and many places.
+func TestAsANaiveModel(t *testing.T) {
+	for _, places := range []int{1, 4, 64, 1000} {
+		for _, wide := range []int64{1, 2, 40, 1 << 40} {
+			t.Run(fmt.Sprintf("places=%d/wide=%d", places, wide), func(t *testing.T) {
+				seed := rand.Uint64()
+				t.Logf("seed %d", seed)
+				w := newWorld(t, places, wide, seed)
+				for range 3000 {
+					w.step(byte(w.rnd.IntN(256)))
+				}
+			})
+		}
+	}
+}
+
+func FuzzModel(f *testing.F) {
+	f.Add(uint64(1), uint16(4), int64(1), []byte{1, 1, 1, 100, 200, 255, 1, 1, 1})
+	f.Add(uint64(2), uint16(64), int64(9), []byte{1, 1, 1, 100, 100, 246, 1, 1, 201, 255, 1, 1, 190})
+	f.Fuzz(func(t *testing.T, seed uint64, places uint16, wide int64, ops []byte) {
+		w := newWorld(t, int(places%2000), wide&(1<<40-1), seed)
+		for _, op := range ops[:min(len(ops), 2000)] {
+			w.step(op)
+		}
+	})
+}
+
+// What is read back is what was written, whichever pieces they are.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add(uint64(1), int64(0), uint16(5), int64(3), uint8(2))
+	f.Add(uint64(2), int64(1)<<60, uint16(3000), int64(1)<<30, uint8(0))
+	f.Add(uint64(2), int64(1)<<60, uint16(3080), int64(1)<<30, uint8(74))
+	f.Fuzz(func(t *testing.T, seed uint64, base int64, n uint16, wide int64, attempts uint8) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		base, wide = max(0, base&(1<<61-1)), max(1, wide&(1<<44-1))
+		var want told
+		var pieces []piece
+		at := base - 1
+		for i := range int(n) {
+			p := piece{length: 1 + rnd.Int64N(wide), finished: i%2 == 1}
+			if p.finished {
+				want.stretches = append(want.stretches, stretch{from: at, to: at + p.length - 1})
+			}
+			pieces, at = append(pieces, p), at+p.length
+		}
+		for o := base; len(want.tries) < int(attempts); o += 1 + rnd.Int64N(wide) {
+			want.tries = append(want.tries, try{offset: o, attempt: 1 + rnd.Int32N(1<<30)})
+		}
+		var e encoder
+		text := e.encode(said{pieces: pieces, tries: want.tries, epoch: int32(n)}, base, "log", maxMetadata)
+		if len(text) > maxMetadata {
+			t.Fatalf("%d characters", len(text))
+		}
+		got := decode(text, base, "log")
+		if len(got.stretches) > len(want.stretches) || len(got.tries) > len(want.tries) {
+			t.Fatalf("decoded more than was encoded")
+		}
+		if len(got.tries) > 0 && len(got.stretches) < len(want.stretches) {
+			t.Errorf("attempts were kept before completions")
+		}
+		options := cmp.AllowUnexported(stretch{}, try{})
+		if diff := cmp.Diff(want.stretches[:len(got.stretches)], got.stretches[:len(got.stretches):len(got.stretches)], options); len(got.stretches) > 0 && diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(want.tries[:len(got.tries)], got.tries, options); len(got.tries) > 0 && diff != "" {
+			t.Error(diff)
+		}
+		if wide == 1 && int(n) < 24000 && len(got.stretches) != len(want.stretches) {
+			t.Errorf("%d of %d stretches had room", len(got.stretches), len(want.stretches))
+		}
+	})
+}
+
+// Arbitrary text is taken for nothing or for something sound, and never panics.
+func FuzzDecode(f *testing.F) {
+	f.Add("", int64(0))
+	var e encoder
+	f.Add(e.encode(said{pieces: []piece{{length: 1}, {length: 1000, finished: true}}, tries: []try{{offset: 5, attempt: 2}}}, 5, "", maxMetadata), int64(5))
+	f.Add("g1.AAAA", int64(7))
+	f.Fuzz(func(t *testing.T, text string, base int64) {
+		base = max(0, base)
+		sound(t, decode(text, base, ""), base)
+		// The checksum keeps nearly all of it out, so the reader below it is asked as well.
+		k := told{base: base}
+		if k.readAll([]byte(text)) {
+			k.price()
+			sound(t, k, base)
+		}
+	})
+}
+
+func sound(t *testing.T, k told, base int64) {
+	t.Helper()
+	at := base - 1
+	for i, s := range k.stretches {
+		if s.from <= at || s.to < s.from || i > 0 && s.from == at+1 {
+			t.Fatalf("stretch %d, %v, after %d", i, s, at)
+		}
+		at = s.to
+	}
+	at = base - 1
+	for _, y := range k.tries {
+		if y.offset <= at || y.attempt <= 0 {
+			t.Fatalf("try %v after %d", y, at)
+		}
+		at = y.offset
+	}
+}
