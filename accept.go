@@ -38,11 +38,18 @@ func (s *session) accept(in []driver.Delivery) {
 func (s *session) enqueue(ds []Delivery) (rest []Delivery) {
 	src := ds[0].src
 	var first, last *Delivery
+	var away []verdict
 	n, i := 0, 0
 	src.mu.Lock()
 	for ; i < len(ds) && ds[i].src == src; i++ {
 		d := &ds[i]
 		if !src.join(d) {
+			continue
+		}
+		if to, pause := s.tenants.admit(d, false); to == surplus {
+			away = append(away, verdict{d: d, s: driver.Settlement{After: pause}})
+			continue
+		} else if to == aside {
 			continue
 		}
 		if last == nil {
@@ -54,6 +61,9 @@ func (s *session) enqueue(ds []Delivery) (rest []Delivery) {
 		n++
 	}
 	src.mu.Unlock()
+	for _, v := range away {
+		s.sendAway(v.d, v.s.After)
+	}
 	if n > 0 && !s.bus.push(s, first, last, n) {
 		for d := first; d != nil; {
 			next := d.busNext

@@ -141,6 +141,7 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 	}
 	cause := context.Cause(ctx)
 	cancel(nil)
+	s.tenants.ended(time.Since(begun))
 	failed := entryErrors(err, len(ds))
 	for i, d := range ds {
 		s.concludeOf(d, failed[i], cause, time.Since(begun))

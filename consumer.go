@@ -42,6 +42,10 @@ type ConsumerOptions struct {
 	WaitTime time.Duration
 	MaxBytes int64 // of bodies held; polling waits above it, so one receive may overshoot. 0: 64 MiB
 
+	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there the
+	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0: no limit.
+	MaxPerTenant int
+
 	Filter         Filter        // what of an exchange to receive
 	Delay          time.Duration // every message waits that long before it can be received, up to 15 min
 	HighThroughput bool          // ordered: de-duplicate per order key instead of per channel, for more throughput
@@ -150,7 +154,7 @@ func (c *Consumer) spec() driver.ChannelSpec {
 	return driver.ChannelSpec{
 		Channel: c.channel, Owner: true, Mode: driver.Mode(c.o.Provision),
 		Filter: c.o.Filter.driver(), Delay: c.o.Delay, Lease: c.o.Lease,
-		MaxReceives:    maxReceives(c.o.MaxAttempts, c.o.Ordered),
+		MaxReceives:    maxReceives(&c.o),
 		NoDeadLetters:  c.o.NoDeadLetters,
 		HighThroughput: c.o.HighThroughput, Encryption: c.o.Encryption, Tags: c.o.Ownership.tags(),
 	}
@@ -158,11 +162,14 @@ func (c *Consumer) spec() driver.ChannelSpec {
 
 // maxReceives is the service's own net for messages that kill every process: far above what our retries need, because
 // give-backs count as receives too, and higher on ordered queues, where a lane is given back whole.
-func maxReceives(attempts int, ordered bool) int {
+func maxReceives(o *ConsumerOptions) int {
 	const most = 1000 // SQS takes no more
-	n := max(20, 10*attempts)
-	if ordered {
+	n := max(20, 10*o.MaxAttempts)
+	if o.Ordered {
 		n = max(n, 100)
+	}
+	if o.MaxPerTenant > 0 { // a flood of one tenant goes back and forth
+		n = most
 	}
 	return min(n, most)
 }
@@ -190,9 +197,13 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if err := o.Filter.check(ch); err != nil {
 		return err
 	}
+	if o.MaxPerTenant > 0 && o.Ordered {
+		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
+	}
 	return errors.Join(
 		within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
+		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
 		within("ConsumerOptions.WaitTime", o.WaitTime, -1, defaultWait),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),

@@ -58,6 +58,7 @@ func (s *session) pause() {
 		s.giveBackWaiting(head)
 	}
 	s.giveBackHeld()
+	s.giveBackAside()
 }
 
 func (s *session) resumePolling() {

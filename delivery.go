@@ -48,6 +48,7 @@ type Delivery struct {
 	laneNext *Delivery // guarded by source.mu
 	busNext  *Delivery // guarded by bus.mu
 	counted  bool      // against its session's cap; guarded by bus.mu
+	tenanted bool      // it has one of its tenant's share; guarded by tenants.mu
 
 	// Guarded by keeper.mu.
 	lease   lease

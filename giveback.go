@@ -45,7 +45,8 @@ func (s *session) unlane(head *Delivery, st driver.Settlement) []verdict {
 			s.gaveBack(d)
 			s.places.settle()
 			st.Handle, st.Attempt = d.handle, int32(d.Attempt-1)
-			vs = append(vs, verdict{d, st})
+			vs = append(vs, verdict{d: d, s: st, untouched: true})
+			s.yield(d)
 		}
 		d = next
 	}
@@ -73,6 +74,7 @@ func (s *session) disown(d *Delivery) {
 // forget frees what a delivery holds that will never be settled.
 func (s *session) forget(d *Delivery) {
 	d.phase.Store(phaseSettled)
+	s.yield(d)
 	s.keeper.forget(d)
 	s.places.free(1)
 	s.places.bytes.release(d.size)

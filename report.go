@@ -30,16 +30,16 @@ type counters struct {
 	timeouts, abandoned, lost, unsettled, polls             atomic.Int64
 }
 
-func (c *counters) settled(a driver.Action) {
-	switch a {
-	case driver.Done:
-		c.handled.Add(1)
-	case driver.Retry:
-		c.retried.Add(1)
-	case driver.Reject:
-		c.rejected.Add(1)
-	case driver.Release:
+func (c *counters) settled(v verdict) {
+	switch a := v.s.Action; {
+	case v.untouched, a == driver.Release:
 		c.released.Add(1)
+	case a == driver.Done:
+		c.handled.Add(1)
+	case a == driver.Retry:
+		c.retried.Add(1)
+	case a == driver.Reject:
+		c.rejected.Add(1)
 	}
 }
 

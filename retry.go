@@ -55,6 +55,13 @@ func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
 
 // resume makes the waiting head of a lane runnable.
 func (s *session) resume(d *Delivery) {
+	if to, _ := s.tenants.admit(d, true); to == admitted {
+		s.offer(d)
+	}
+}
+
+// offer puts the head of a lane on the bus.
+func (s *session) offer(d *Delivery) {
 	if !s.bus.push(s, d, d, 1) {
 		s.giveBackWaiting(d)
 	}
@@ -62,6 +69,13 @@ func (s *session) resume(d *Delivery) {
 
 func (s *session) giveBackHeld() {
 	for _, d := range s.keeper.unhold(nil) {
+		s.giveBackWaiting(d)
+	}
+}
+
+// giveBackAside gives back what waits for its tenant's share.
+func (s *session) giveBackAside() {
+	for _, d := range s.tenants.park() {
 		s.giveBackWaiting(d)
 	}
 }
@@ -75,7 +89,7 @@ func (s *session) dropHeld(src *source) {
 
 // startLogSize bounds what is remembered; what is forgotten counts a give-back as an attempt, which is on the safe
 // side of never ending.
-const startLogSize = 10_000
+const startLogSize = 100_000
 
 // startLog remembers, for messages that went back to the service, how often they were really started, because the
 // service counts every receive.

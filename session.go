@@ -32,7 +32,8 @@ type session struct {
 	keeper   *keeper
 	settler  *settler
 	starts   *startLog
-	sealed   *choice // what a delivery's choice is once its handler has returned
+	tenants  *tenants // nil: none has a cap
+	sealed   *choice  // what a delivery's choice is once its handler has returned
 
 	base  context.Context // what handlers' contexts derive from: values of Run's context, not its cancellation
 	polls context.Context // ends when polling must
@@ -67,6 +68,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.recv, s.lim = recv, recv.Limits()
 	s.log, _ = recv.(driver.AttemptLog)
 	s.places = newPlaces(max(s.lim.Window, 1), bytes)
+	s.tenants = newTenants(c.o.MaxPerTenant, s.lim.Window, s.lim, c.spec().MaxReceives)
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
 	s.base = context.WithoutCancel(ctx)
@@ -102,6 +104,7 @@ func (s *session) start(d *Delivery) bool {
 // stopped takes back what start counted, once the delivery runs no more.
 func (s *session) stopped(d *Delivery) {
 	s.bus.vacate(d)
+	s.yield(d)
 	if s.running.Add(-1) > 0 {
 		return
 	}
@@ -170,9 +173,9 @@ func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind
 	next := d.src.leave(d)
 	s.places.settle()
 	if behind == driver.BehindGoesOn {
-		s.tell(verdict{d, st})
+		s.tell(verdict{d: d, s: st})
 	} else {
-		s.tell(append([]verdict{{d, st}}, s.unlane(next, behindIt(st, behind))...)...)
+		s.tell(append([]verdict{{d: d, s: st}}, s.unlane(next, behindIt(st, behind))...)...)
 		next = nil
 	}
 	if next != nil && next.phase.Load() == phaseWaiting { // else it is handled in one batch with d
@@ -204,7 +207,7 @@ func (s *session) settled(v verdict, err error) {
 	case err != nil:
 		s.unsettled(v, err)
 	default:
-		s.count.settled(v.s.Action)
+		s.count.settled(v)
 	}
 }
 

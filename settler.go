@@ -23,8 +23,9 @@ var settleAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Sec
 
 // verdict is a settlement on its way, with the delivery it is about.
 type verdict struct {
-	d *Delivery
-	s driver.Settlement
+	d         *Delivery
+	s         driver.Settlement
+	untouched bool // it goes back as if it had never been started
 }
 
 // settler tells the service the verdicts, in batches as large as it takes. Its calls run on a context of their own,

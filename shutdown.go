@@ -22,6 +22,7 @@ func (s *session) shutdown(p *pollers) error {
 		s.giveBackWaiting(head)
 	}
 	s.giveBackHeld()
+	s.giveBackAside()
 
 	drain, cancelDrain := context.WithDeadline(ctx, end.Add(-reserve))
 	s.untilQuiet(drain)
@@ -35,6 +36,7 @@ func (s *session) shutdown(p *pollers) error {
 	}
 	polled := waitFor(ctx, p.wg.Wait) // what an open poll still brings is given back by accept
 	s.giveBackHeld()
+	s.giveBackAside()
 	s.settler.Close(ctx)
 	s.keeper.close()
 	if !polled {

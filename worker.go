@@ -118,6 +118,10 @@ func (s *session) work(w *worker, d *Delivery) {
 	cause := context.Cause(ctx)
 	cancel(nil)
 
+	if s.tenants != nil {
+		s.tenants.ended(time.Since(begun))
+	}
+
 	chosen := d.choice.Swap(s.sealed)
 	if !d.claim() {
 		return // given up meanwhile: its verdict is already on its way

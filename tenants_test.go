@@ -1,0 +1,149 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// inHands counts what of each tenant is being handled, and remembers the most.
+type inHands struct {
+	mu        sync.Mutex
+	now, most map[string]int
+	handled   map[string]int
+	slowest   time.Duration // from send to start, of tenants other than the noisy one
+	attempts  int           // the highest
+}
+
+func newInHands() *inHands {
+	return &inHands{now: map[string]int{}, most: map[string]int{}, handled: map[string]int{}}
+}
+
+func (h *inHands) handle(work time.Duration) godwit.Handler {
+	return func(_ context.Context, d *godwit.Delivery) error {
+		h.mu.Lock()
+		h.now[d.Tenant]++
+		h.most[d.Tenant] = max(h.most[d.Tenant], h.now[d.Tenant])
+		h.attempts = max(h.attempts, d.Attempt)
+		if d.Tenant != "noisy" {
+			h.slowest = max(h.slowest, time.Since(d.SentAt))
+		}
+		h.mu.Unlock()
+		time.Sleep(work)
+		h.mu.Lock()
+		h.now[d.Tenant]--
+		h.handled[d.Tenant]++
+		h.mu.Unlock()
+		return nil
+	}
+}
+
+// A tenant that floods the channel gets its share of the handlers and no more, and others' messages pass by its
+// thousands; in the end all of them have been handled, none as more than its first attempt.
+func TestANoisyTenant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const flood, share = 3000, 3
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxPerTenant: share})
+		p := w.producer("orders", nil)
+		w.send(p, many(flood, "noisy")...)
+		h := newInHands()
+		r := w.run(c, h.handle(time.Second))
+		for i := range 100 {
+			time.Sleep(2 * time.Second)
+			w.send(p, godwit.Message{OrderKey: fmt.Sprint("quiet ", i%5), Body: []byte("fresh")})
+		}
+		time.Sleep(2 * time.Hour)
+		report := r.stop()
+		if h.handled["noisy"] != flood || report.Handled != flood+100 || report.Rejected+report.Retried != 0 {
+			t.Errorf("%d of the noisy one handled; %+v", h.handled["noisy"], report)
+		}
+		if h.most["noisy"] != share {
+			t.Errorf("up to %d of the noisy one at once, want %d", h.most["noisy"], share)
+		}
+		if h.attempts != 1 {
+			t.Errorf("attempt %d, want none beyond the first", h.attempts)
+		}
+		if h.slowest > time.Second {
+			t.Errorf("a quiet tenant's message waited %v behind the flood", h.slowest)
+		}
+		t.Logf("slowest of the quiet %v; %d given back; %d requests", h.slowest, report.GivenBack, w.queueCalls())
+	})
+}
+
+// A pause and a stop give back what waits for its tenant's share as well.
+func TestWhatWaitsForAShareIsNotStranded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxPerTenant: 2})
+		w.send(w.producer("orders", nil), many(4, "noisy")...)
+		h := newInHands()
+		r := w.run(c, h.handle(time.Minute))
+		time.Sleep(time.Second)
+		c.Pause()
+		inHand := func() (n int) {
+			time.Sleep(time.Second)
+			for _, m := range w.messages("orders") {
+				if m.State.String() != "visible" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := inHand(); n != 2 {
+			t.Errorf("the consumer holds %d in a pause, want the 2 that are handled", n)
+		}
+		c.Resume()
+		if n := inHand(); n != 4 {
+			t.Errorf("the consumer holds %d after the pause, want all", n)
+		}
+		time.Sleep(3 * time.Minute)
+		report := r.stop()
+		w.visible("orders", 0)
+		if report.Handled != 4 || h.attempts != 1 {
+			t.Errorf("%+v, up to attempt %d", report, h.attempts)
+		}
+	})
+}
+
+// On a log what is beyond the share cannot go back: it waits here, retries included, and others pass it.
+func TestTenantsOnALog(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	h := newInHands()
+	work := h.handle(time.Second)
+	onLog(t, l, &godwit.ConsumerOptions{MaxPerTenant: 2, Backoff: godwit.Constant(time.Second)}, func(ctx context.Context, d *godwit.Delivery) error {
+		if err := work(ctx, d); err != nil || d.Attempt > 1 || d.ID != "1" {
+			return err
+		}
+		return errors.New("no")
+	}, func(*godwit.Consumer) {
+		var ds []driver.Delivery
+		for i := range 9 {
+			ds = append(ds, driver.Delivery{ID: fmt.Sprint(i), Tenant: "noisy", Source: l.source, Handle: driver.Handle{Seq: uint64(i)}})
+		}
+		ds = append(ds, driver.Delivery{ID: "9", Tenant: "quiet", Source: l.source, Handle: driver.Handle{Seq: 9}})
+		l.feed <- ds
+		rest(1500 * time.Millisecond)
+		if got := strings.Join(l.answers(), ", "); got != "0 done, 9 done" && got != "9 done, 0 done" {
+			t.Errorf("settled after the first second: %s", got)
+		}
+		rest(time.Minute)
+		if n := len(l.answers()); n != 10 || h.most["noisy"] != 2 {
+			t.Errorf("%d settled, up to %d of the noisy one at once", n, h.most["noisy"])
+		}
+	})
+}
+
+func TestTenantsAreForChannelsWithoutOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, err := godwit.NewConsumer(w.Context(), w.backend, "orders", &godwit.ConsumerOptions{Ordered: true, MaxPerTenant: 2})
+		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "MaxPerTenant") {
+			t.Errorf("%v", err)
+		}
+	})
+}
