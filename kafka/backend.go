@@ -1,0 +1,128 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// deliveryTimeout is how long franz-go repeats the sending of a record.
+const deliveryTimeout = 20 * time.Second
+
+// Backend is a driver.Backend, driver.Provisioner and driver.Inspector on Apache Kafka.
+type Backend struct {
+	o      Options
+	names  names
+	log    *slog.Logger
+	client *kgo.Client // of all that is not a member of a group: sends, dead letters, tiers, questions
+	admin  *kadm.Client
+	closed atomic.Bool
+
+	mu     sync.Mutex
+	limits map[string]int32                      // max.message.bytes by topic, once asked
+	specs  map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+}
+
+// Open prepares the client; it makes no request.
+func Open(_ context.Context, o *Options) (*Backend, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	b := &Backend{o: opts, names: names{namespace: opts.Namespace}, log: opts.Logger, limits: map[string]int32{}, specs: map[driver.Channel]driver.ChannelSpec{}}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	more, err := compression(opts.Compression)
+	if err != nil {
+		return nil, err
+	}
+	more = append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
+		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}), kgo.ProducerBatchMaxBytesFn(b.limit))
+	all, err := opts.clientOptions(b.log, more...)
+	if err != nil {
+		return nil, err
+	}
+	if b.client, err = kgo.NewClient(all...); err != nil {
+		return nil, fmt.Errorf("kafka: make the client: %w", err)
+	}
+	b.admin = kadm.NewClient(b.client)
+	return b, nil
+}
+
+// Close ends the backend's own client. Senders and receivers are closed before it.
+func (b *Backend) Close(ctx context.Context) error {
+	if b.closed.Swap(true) {
+		return nil
+	}
+	return closeClient(ctx, b.client)
+}
+
+func (b *Backend) open() error {
+	if b.closed.Load() {
+		return fmt.Errorf("kafka: the backend is %w", driver.ErrClosed)
+	}
+	return nil
+}
+
+// topicOf is the topic that an end of a channel speaks to.
+func (b *Backend) topicOf(ch driver.Channel) string {
+	if ch.DeadLetter {
+		return b.names.deadLetters(ch)
+	}
+	return b.names.topic(ch)
+}
+
+// legal refuses what could not lie on Kafka, without a call.
+func (b *Backend) legal(ch driver.Channel) error {
+	if err := b.names.check(ch); err != nil {
+		return &driver.Error{Class: driver.Permanent, Err: err}
+	}
+	if ch.Ordered && b.o.channel(ch).Ordering == Unordered {
+		return permanent("channel %s is ordered, and kafka.Options says that its Ordering is Unordered: say ByKey or ByPartition there, or leave Ordered out", ch)
+	}
+	return nil
+}
+
+// topic is what is known of a topic.
+type topic struct {
+	name       string
+	id         kadm.TopicID
+	partitions int
+}
+
+// find asks for a topic; one that does not exist is of class NotFound.
+func (b *Backend) find(ctx context.Context, name string) (topic, error) {
+	all, err := b.admin.ListTopics(ctx, name)
+	if err != nil {
+		return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(err))
+	}
+	t, ok := all[name]
+	switch {
+	case !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+		return topic{}, missing(name)
+	case t.Err != nil:
+		return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(t.Err))
+	}
+	return topic{name: name, id: t.ID, partitions: len(t.Partitions)}, nil
+}
+
+// wished is what the consumer of this process wished of its channel, if it may make what is missing.
+func (b *Backend) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.specs[ch]
+	return s, ok && s.Mode == driver.Auto
+}

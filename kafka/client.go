@@ -1,0 +1,112 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// closePatience bounds how long the end of a client may take: leaving a group whose broker does not answer, say.
+const closePatience = 5 * time.Second
+
+// clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
+func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
+	brokers := o.Brokers
+	if len(brokers) == 0 {
+		brokers = []string{defaultBroker}
+	}
+	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(either(o.ClientID, defaultClientID)), kgo.WithLogger(logger{log})}
+	if o.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(o.TLS))
+	}
+	if o.SASL != nil {
+		m, err := o.SASL.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.SASL(m))
+	}
+	if o.Rack != "" {
+		opts = append(opts, kgo.Rack(o.Rack))
+	}
+	opts = append(append(opts, more...), o.Client...)
+	if err := kgo.ValidateOpts(opts...); err != nil {
+		return nil, fmt.Errorf("kafka: the options contradict each other: %w", err)
+	}
+	return opts, nil
+}
+
+func (s *SASL) mechanism() (sasl.Mechanism, error) {
+	switch s.Mechanism {
+	case "PLAIN":
+		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism(), nil
+	case "SCRAM-SHA-256":
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism(), nil
+	case "SCRAM-SHA-512":
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
+	case "OAUTHBEARER":
+		if s.Token == nil {
+			return nil, fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER and SASL.Token is nil: it makes the tokens")
+		}
+		return oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
+			token, err := s.Token(ctx)
+			return oauth.Auth{Token: token}, err
+		}), nil
+	}
+	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER", s.Mechanism)
+}
+
+// compression is how producers compress, by the name that topics use.
+func compression(name string) ([]kgo.Opt, error) {
+	codecs := map[string]kgo.CompressionCodec{
+		"": kgo.NoCompression(), "producer": kgo.NoCompression(), "uncompressed": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
+		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+	}
+	codec, ok := codecs[name]
+	if !ok {
+		return nil, fmt.Errorf("kafka: Compression is %q: use gzip, snappy, lz4, zstd, uncompressed or producer", name)
+	}
+	return []kgo.Opt{kgo.ProducerBatchCompression(codec)}, nil
+}
+
+// logger passes what franz-go says on, from warnings up: below that it speaks of every request.
+type logger struct{ log *slog.Logger }
+
+func (l logger) Level() kgo.LogLevel {
+	if l.log.Enabled(context.Background(), slog.LevelWarn) {
+		return kgo.LogLevelWarn
+	}
+	return kgo.LogLevelNone
+}
+
+func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
+	to := slog.LevelWarn
+	if level == kgo.LogLevelError {
+		to = slog.LevelError
+	}
+	l.log.Log(context.Background(), to, "kafka client: "+msg, keyvals...)
+}
+
+// closeClient ends a client within bounds.
+func closeClient(ctx context.Context, c *kgo.Client) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.CloseAllowingRebalance()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, closePatience)
+	defer cancel()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("kafka: the client did not end in time: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,167 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// commitEvery is how much work a crash can make undone at most, beyond what is in flight.
+	commitEvery = time.Second
+	// commitPatience bounds a commit: while the group is joined anew it has to wait.
+	commitPatience = 10 * time.Second
+	// commitTries bounds how often metadata is made shorter at once; each time it halves.
+	commitTries = 5
+	// watchEvery is how often topics are compared with what they were when the member joined.
+	watchEvery = 10 * time.Second
+)
+
+// keepCommitting commits, and watches the topics, until the receiver stops.
+func (r *receiver) keepCommitting() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.wg.Go(func() {
+		<-r.stop
+		cancel()
+	})
+	tick := time.NewTicker(commitEvery)
+	defer tick.Stop()
+	watch := time.NewTicker(watchEvery)
+	defer watch.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+			r.commitNow(ctx)
+		case <-watch.C:
+			r.watch(ctx)
+		}
+	}
+}
+
+func (r *receiver) commitNow(ctx context.Context) {
+	r.mu.Lock()
+	m := r.member
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, commitPatience)
+	defer cancel()
+	if err := r.commit(ctx, m, m.all()); err != nil && !driver.ClassOf(err).Passing() {
+		r.note(err)
+	}
+}
+
+// commit tells the broker what is finished of some epochs. One is under way at a time, and none is ever behind another.
+func (r *receiver) commit(ctx context.Context, m *member, es []*epoch) error {
+	select {
+	case r.committing <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("commit for group %s: %w", r.group, classify(context.Cause(ctx)))
+	}
+	defer func() { <-r.committing }()
+	for try := 1; ; try++ {
+		c := r.collect(es)
+		if len(c.offsets) == 0 {
+			return nil
+		}
+		c.send(ctx, m)
+		tooLarge, err := r.committed(c)
+		if !tooLarge || try == commitTries {
+			return err
+		}
+	}
+}
+
+// commitment is one commit of several partitions.
+type commitment struct {
+	offsets map[string]map[int32]kgo.EpochOffset
+	told    map[partition]told
+	resp    *kmsg.OffsetCommitResponse
+	err     error
+	names   func(topic string, id [16]byte) string
+}
+
+type told struct {
+	e *epoch
+	c offsets.Commit
+}
+
+// collect is what there is to tell.
+func (r *receiver) collect(es []*epoch) *commitment {
+	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[partition]told{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range es {
+		if e.gone {
+			continue
+		}
+		now, changed := e.tracker.Commit()
+		if !changed {
+			continue
+		}
+		if c.offsets[e.topic] == nil {
+			c.offsets[e.topic] = map[int32]kgo.EpochOffset{}
+		}
+		c.offsets[e.topic][e.n] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
+		c.told[e.partition] = told{e, now}
+	}
+	return c
+}
+
+// send makes the request, with the metadata in it.
+func (c *commitment) send(ctx context.Context, m *member) {
+	c.names = func(topic string, id [16]byte) string { return m.name(topic, id) }
+	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		for i := range req.Topics {
+			t := &req.Topics[i]
+			for j := range t.Partitions {
+				if x, ok := c.told[partition{c.names(t.Topic, t.TopicID), t.Partitions[j].Partition}]; ok {
+					t.Partitions[j].Metadata = &x.c.Metadata
+				}
+			}
+		}
+		return nil
+	})
+	m.client.CommitOffsetsSync(ctx, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		c.resp, c.err = resp, err
+	})
+}
+
+// committed takes the answer in: for each partition, because one that failed leaves the others stored.
+func (r *receiver) committed(c *commitment) (tooLarge bool, err error) {
+	if c.err != nil {
+		return false, fmt.Errorf("commit for group %s: %w", r.group, classify(c.err))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range c.resp.Topics {
+		name := c.names(t.Topic, t.TopicID)
+		for _, p := range t.Partitions {
+			x, ok := c.told[partition{name, p.Partition}]
+			if !ok {
+				continue
+			}
+			switch perr := kerr.ErrorForCode(p.ErrorCode); {
+			case perr == nil:
+				x.e.tracker.Committed(x.c)
+			case errors.Is(perr, kerr.OffsetMetadataTooLarge):
+				x.e.tracker.Shorten()
+				r.shortened++
+				tooLarge = true
+			case errors.Is(perr, kerr.UnknownTopicID):
+				r.madeAnew(name)
+			default:
+				err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", p.Partition, name, r.group, classify(perr))
+			}
+		}
+	}
+	return tooLarge, err
+}

@@ -1,0 +1,79 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// trackerPlaces bounds the records between the oldest unfinished one of a partition and the newest: so far others get
+	// ahead of one that is stuck. 16 bytes each, taken as needed.
+	trackerPlaces = 1 << 18
+	// backlogMost is how many polled records may wait for a place in their tracker before the partition is paused. A pause
+	// costs the fetches under way, so it is for a partition that stands still, never for the ordinary back pressure.
+	backlogMost = 4096
+	// heldMost is how many records of one partition may wait here until they are due.
+	heldMost = 10_000
+)
+
+// partition names one partition.
+type partition struct {
+	topic string
+	n     int32
+}
+
+func (p partition) String() string { return fmt.Sprintf("%s-%d", p.topic, p.n) }
+
+// epoch is one assignment of a partition, from assigned to revoked or lost: the seam's Source. Guarded by receiver.mu, but for
+// what does not change.
+type epoch struct {
+	driver.Source
+	partition
+	stay time.Duration // in a tier: how long records stay at most; 0: the channel's own topic. Never changes.
+
+	tracker *offsets.Tracker
+	next    int64         // the log was read up to here; -1: nowhere yet
+	backlog []*kgo.Record // polled, and not yet admitted
+	paused  bool
+	held    int                // records that wait here until they are due
+	dead    map[int64]struct{} // offsets that were dead-lettered in an earlier life
+	begun   time.Time          // when it was assigned
+	from    int64              // what the group had committed; -1: nothing
+	barrier int64              // of a tier: the channel's own partition waits until the log was read up to here
+	clear   bool               // it waits for no tier any more
+	leaving bool               // revoked: nothing more is admitted
+	gone    bool               // nothing of it counts any more
+}
+
+func newEpoch(p partition, stay time.Duration, identity string) *epoch {
+	e := &epoch{Source: driver.Source{Name: p.String()}, partition: p, stay: stay, tracker: offsets.New(trackerPlaces), next: -1, from: -1, begun: time.Now()}
+	e.tracker.Bind(identity)
+	return e
+}
+
+// message is a record that was admitted: what a driver.Handle refers to. Guarded by receiver.mu.
+type message struct {
+	epoch   *epoch
+	record  *kgo.Record // nil once finished
+	seq     uint64
+	attempt int32     // starts known from before
+	due     time.Time // zero: now
+	buried  bool      // its copy stands in the dead letters
+	back    bool      // it waited here for a retry: nothing else is asked of it
+	parked  bool      // it is in its key's lot
+}
+
+// key is what order is kept by.
+func (m *message) key(o Ordering) string {
+	if o == ByPartition {
+		return ""
+	}
+	return string(m.record.Key)
+}
+
+// wants says whether an epoch takes more records.
+func (e *epoch) wants() bool { return !e.leaving && !e.gone }

@@ -1,0 +1,75 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction can
+// still take back. (DescribeGroups does not know the groups of KIP-848.) What is in flight is part of what waits, because a
+// log does not tell it apart; records in tiers count as delayed.
+func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
+	if err := b.open(); err != nil {
+		return driver.Depth{}, err
+	}
+	if err := b.legal(ch); err != nil {
+		return driver.Depth{}, err
+	}
+	if ch.Queue == "" {
+		return driver.Depth{}, permanent("channel %s: an exchange has no group: inspect its channels", ch)
+	}
+	name := b.topicOf(ch)
+	if _, err := b.find(ctx, name); err != nil {
+		return driver.Depth{}, err
+	}
+	d := driver.Depth{Oldest: -1}
+	committed, err := b.admin.FetchOffsets(ctx, b.names.group(ch))
+	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
+		return d, fmt.Errorf("ask what group %s has committed: %w", b.names.group(ch), classify(err))
+	}
+	if d.Waiting, err = b.behind(ctx, name, committed); err != nil {
+		return d, err
+	}
+	if o := b.o.channel(ch); !ch.DeadLetter && o.tiered() && b.o.RetryQueue == nil {
+		for _, tier := range o.Tiers {
+			n, err := b.behind(ctx, b.names.tier(ch, tier), committed)
+			if err != nil && driver.ClassOf(err) != driver.NotFound {
+				return d, err
+			}
+			d.Delayed += n
+		}
+	}
+	return d, nil
+}
+
+// behind is how many offsets of a topic lie at and beyond what is committed.
+func (b *Backend) behind(ctx context.Context, topic string, committed kadm.OffsetResponses) (n int64, err error) {
+	starts, err := b.admin.ListStartOffsets(ctx, topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ask where the log of topic %s starts: %w", topic, classify(err))
+	}
+	ends, err := b.admin.ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ask where the log of topic %s ends: %w", topic, classify(err))
+	}
+	ends.Each(func(end kadm.ListedOffset) {
+		from := int64(0)
+		if start, ok := starts.Lookup(topic, end.Partition); ok {
+			from = start.Offset
+		}
+		if c, ok := committed.Lookup(topic, end.Partition); ok && c.Err == nil {
+			from = max(from, c.At)
+		}
+		n += max(0, end.Offset-from)
+	})
+	return n, nil
+}

@@ -1,0 +1,232 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// intake is one round of admission. What is decided under receiver.mu is carried out after it.
+type intake struct {
+	r    *receiver
+	now  time.Time
+	most int
+	slab []message  // one allocation for all that is admitted
+	out  []*message // to be delivered
+	move []*message // to be published to a tier instead
+}
+
+// poll asks the client for records, until one comes, until something that waits here is due, or until the wait is over.
+func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	r.mu.Lock()
+	m := r.member
+	if next := r.line.next(); !next.IsZero() {
+		wait = min(wait, time.Until(next))
+	}
+	var pollCtx context.Context // nil: what is there
+	if wait > 0 && !r.nudged {
+		var cancel context.CancelFunc
+		pollCtx, cancel = context.WithTimeout(ctx, wait)
+		r.interrupt = cancel
+		defer cancel()
+	}
+	r.nudged = false
+	done := make(chan struct{})
+	r.polling = done
+	r.mu.Unlock()
+	fetches := m.client.PollRecords(pollCtx, most)
+	r.mu.Lock()
+	r.interrupt = nil
+	in := &intake{r: r, now: time.Now(), most: most, slab: make([]message, 0, fetches.NumRecords())}
+	var err error
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && r.member == m {
+			in.take(m, e, p.Records)
+		}
+		if perr := r.pollError(m, &p); perr != nil {
+			err = perr
+		}
+	})
+	r.polling = nil
+	close(done)
+	r.mu.Unlock()
+	return in.finish(ctx, into, err)
+}
+
+// pollError is what an error of a poll means. The caller holds r.mu.
+func (r *receiver) pollError(m *member, p *kgo.FetchTopicPartition) error {
+	err := p.Err
+	var loss *kgo.ErrDataLoss
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return nil
+	case errors.Is(err, kgo.ErrClientClosed) && (r.closed || r.member != m):
+		return nil
+	case errors.Is(err, kerr.UnknownTopicID):
+		if r.member == m {
+			r.madeAnew(p.Topic)
+		}
+		return nil
+	case errors.As(err, &loss):
+		r.b.log.Error("the broker lost records of a partition: reading goes on where its log does", "topic", p.Topic, "partition", p.Partition,
+			"read up to", loss.ConsumedTo, "goes on at", loss.ResetTo)
+		return nil
+	case p.Topic == "":
+		return fmt.Errorf("poll for %s: %w", r.from, classify(err))
+	}
+	return fmt.Errorf("poll partition %d of topic %s: %w", p.Partition, p.Topic, classify(err))
+}
+
+// admitWaiting admits what is due, and what waits for a place in its tracker.
+func (r *receiver) admitWaiting(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	r.mu.Lock()
+	m := r.member
+	in := &intake{r: r, now: time.Now(), most: most}
+	for len(in.out)+len(in.move) < most {
+		w := r.line.take(in.now)
+		if w == nil {
+			break
+		}
+		in.route(w)
+	}
+	for _, e := range m.epochs {
+		if len(e.backlog) > 0 {
+			in.slab = make([]message, 0, min(len(e.backlog), most))
+			rs := e.backlog
+			e.backlog = nil
+			in.take(m, e, rs)
+		}
+	}
+	r.mu.Unlock()
+	return in.finish(ctx, into, nil)
+}
+
+// take admits records of one partition, in order. What cannot be admitted now waits in the epoch.
+func (in *intake) take(m *member, e *epoch, rs []*kgo.Record) {
+	if !e.wants() {
+		return
+	}
+	if len(e.backlog) > 0 {
+		e.backlog = append(e.backlog, rs...)
+		in.hush(m, e)
+		return
+	}
+	for i, rec := range rs {
+		if !in.admit(m, e, rec) {
+			e.backlog = append(e.backlog[:0:0], rs[i:]...)
+			break
+		}
+	}
+	in.hush(m, e)
+}
+
+// hush pauses a partition whose backlog is long, and lets it go on when that is gone.
+func (in *intake) hush(m *member, e *epoch) {
+	which := map[string][]int32{e.topic: {e.n}}
+	switch n := len(e.backlog); {
+	case n >= backlogMost && !e.paused:
+		e.paused = true
+		m.client.PauseFetchPartitions(which)
+	case n == 0 && e.paused:
+		e.paused = false
+		m.client.ResumeFetchPartitions(which)
+	}
+}
+
+// admit says no when there is no place for a record now.
+func (in *intake) admit(m *member, e *epoch, rec *kgo.Record) bool {
+	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.held >= heldMost || in.r.barred(m, e) {
+		return false
+	}
+	if rec.Offset < e.next {
+		e.dead = nil // the log was cut, and this is another record
+	}
+	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch)
+	if a == offsets.Full {
+		return false
+	}
+	e.next = rec.Offset + 1
+	if a == offsets.Finished {
+		return true
+	}
+	if _, dead := e.dead[rec.Offset]; dead || e.stay == 0 && !matches(in.r.o.Filter, rec) {
+		e.tracker.Finish(seq)
+		return true
+	}
+	in.slab = append(in.slab, message{epoch: e, record: rec, seq: seq, attempt: attempt})
+	w := &in.slab[len(in.slab)-1]
+	if e.stay > 0 || in.r.set.Ordering == Unordered {
+		w.due, _ = due(rec)
+	}
+	if e.stay > 0 {
+		w.attempt = max(w.attempt, starts(rec))
+	}
+	in.route(w)
+	return true
+}
+
+// route decides what becomes of an admitted message now: it is delivered, waits here, or is moved to a tier.
+func (in *intake) route(w *message) {
+	r, e := in.r, w.epoch
+	if r.set.Retries == Park && !r.proceed(w) {
+		if w.record != nil && !w.parked {
+			in.move = append(in.move, w)
+		}
+		return
+	}
+	wait := w.due.Sub(in.now)
+	switch {
+	case wait <= 0 || w.back:
+		in.out = append(in.out, w)
+	case e.stay == 0 && r.tierless():
+		r.line.add(w, w.due)
+	case e.stay == 0:
+		in.move = append(in.move, w)
+	default:
+		if left := w.record.Timestamp.Add(e.stay).Sub(in.now); left > 0 {
+			r.line.add(w, in.now.Add(min(wait, left)))
+		} else {
+			in.move = append(in.move, w)
+		}
+	}
+}
+
+// tierless says that records which are not due wait in this process.
+func (r *receiver) tierless() bool { return r.retry == nil || !r.retry.Durable() }
+
+// finish carries out what was decided.
+func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error) ([]driver.Delivery, error) {
+	for _, w := range in.out {
+		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.seq}, Attempt: w.attempt})
+		d := &into[len(into)-1]
+		decode(w.record, d)
+		in.r.place(w, d)
+	}
+	if len(in.move) > 0 {
+		if merr := in.r.shift(ctx, in.move); merr != nil && err == nil {
+			err = merr
+		}
+	}
+	return into, err
+}
+
+// place says which lane a delivery is in.
+func (r *receiver) place(w *message, d *driver.Delivery) {
+	switch r.set.Ordering {
+	case ByPartition:
+		d.OrderKey = w.epoch.Name
+	case Unordered:
+		d.OrderKey, d.Tenant = "", d.OrderKey
+	}
+	if w.epoch.stay > 0 {
+		if home, ok := homeOf(w.record); ok {
+			d.ID = home.id()
+		}
+	}
+}

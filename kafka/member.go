@@ -1,0 +1,248 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// drainPatience is how long what is running may go on when a partition is taken away. The core cancels handlers when four
+// fifths of it are over; the group waits for a minute at most.
+const drainPatience = 10 * time.Second
+
+// member is one client in the group, with what it is assigned. A topic that was made anew needs a new one.
+type member struct {
+	r      *receiver
+	client *kgo.Client
+	topics map[string]kadm.TopicID // as they were when it joined
+	epochs map[partition]*epoch    // guarded by receiver.mu
+}
+
+// join makes a member.
+func (r *receiver) join(ctx context.Context) error {
+	m := &member{r: r, topics: map[string]kadm.TopicID{}, epochs: map[partition]*epoch{}}
+	names := []string{r.topic}
+	for name := range r.tiers {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		t, err := r.b.find(ctx, name)
+		if err != nil {
+			return err
+		}
+		m.topics[name] = t.id
+	}
+	for _, name := range append(names, r.copies()...) {
+		if err := r.b.learnLimit(ctx, name); err != nil {
+			return err
+		}
+	}
+	opts, err := r.b.o.clientOptions(r.b.log, m.options(names)...)
+	if err != nil {
+		return err
+	}
+	if m.client, err = kgo.NewClient(opts...); err != nil {
+		return fmt.Errorf("kafka: make the client: %w", err)
+	}
+	r.mu.Lock()
+	r.member, r.stale = m, nil
+	r.mu.Unlock()
+	return nil
+}
+
+// copies are the topics that records of this channel are copied to, besides its tiers.
+func (r *receiver) copies() []string {
+	if q, ok := r.dead.(*deadTopic); ok {
+		return []string{r.b.names.deadLetters(q.ch)}
+	}
+	return nil
+}
+
+// options of a member. Where to start is said twice on purpose: a group that is new begins at the start of the log, and one
+// whose offset the log no longer holds begins there again, because a duplicate beats a loss.
+func (m *member) options(topics []string) []kgo.Opt {
+	o, r := &m.r.b.o, m.r
+	start := kgo.NewOffset().AtStart()
+	opts := []kgo.Opt{kgo.ConsumerGroup(r.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
+		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
+	switch r.set.Groups {
+	case Consumer:
+		// Assigned by ranges, so that a tier's partition goes to whom the channel's partition of its number goes to.
+		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
+	default:
+		opts = append(opts, kgo.Balancers(following(r.topic)))
+	}
+	if o.SessionTimeout > 0 {
+		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout))
+	}
+	if o.InstanceID != "" {
+		opts = append(opts, kgo.InstanceID(o.InstanceID+"."+r.group))
+	}
+	if r.o.Bytes > 0 {
+		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(r.o.Bytes, fetchLeast), fetchMost))))
+	}
+	return opts
+}
+
+const (
+	// fetchLeast and fetchMost bound what one broker sends at once; the largest is franz-go's own default.
+	fetchLeast = 1 << 20
+	fetchMost  = 50 << 20
+)
+
+// assigned begins epochs. Records come only after fetched has returned.
+func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
+	m.r.mu.Lock()
+	defer m.r.mu.Unlock()
+	if m.r.member != m {
+		return
+	}
+	for topic, ns := range ps {
+		for _, n := range ns {
+			p := partition{topic, n}
+			m.epochs[p] = newEpoch(p, m.r.tiers[topic], fmt.Sprintf("%s-%d", m.topics[topic], n))
+		}
+	}
+}
+
+// fetched takes in what the group has committed, and what became of records after the last commit of an earlier life.
+func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	var begun []*epoch
+	m.r.mu.Lock()
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				e := m.epochs[partition{m.name(t.Topic, t.TopicID), p.Partition}]
+				if e == nil || e.next >= 0 || p.ErrorCode != 0 {
+					continue
+				}
+				metadata := ""
+				if p.Metadata != nil {
+					metadata = *p.Metadata
+				}
+				e.tracker.Start(p.Offset, metadata)
+				e.from = p.Offset
+				begun = append(begun, e)
+			}
+		}
+	}
+	m.r.mu.Unlock()
+	m.r.recall(ctx, begun)
+	return nil
+}
+
+// name is a topic's name; newer brokers tell only its id.
+func (m *member) name(name string, id kadm.TopicID) string {
+	if name != "" {
+		return name
+	}
+	for name, known := range m.topics {
+		if known == id {
+			return name
+		}
+	}
+	return ""
+}
+
+// revoked drains the partitions that go to another member, and commits what is finished.
+func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int32) {
+	es, sources := m.leave(ps)
+	if len(es) == 0 {
+		return
+	}
+	if revoked := m.r.o.Events.Revoked; revoked != nil {
+		drain, cancel := context.WithTimeout(ctx, drainPatience)
+		revoked(drain, sources)
+		cancel()
+	}
+	if err := m.r.commit(ctx, m, es); err != nil {
+		m.r.note(err)
+	}
+	m.r.discard(m, es)
+}
+
+// lost forgets partitions that are already another member's.
+func (m *member) lost(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
+	es, sources := m.leave(ps)
+	if len(es) == 0 {
+		return
+	}
+	m.r.lose(m, es, sources, errMemberLost)
+}
+
+var errMemberLost = errors.New("the group gave the partition to another member")
+
+// leave stops the admission of partitions. It waits until what a poll under way brings is admitted, or else records of this
+// epoch could be taken for those of the next one. A poll that begins later brings none of them.
+func (m *member) leave(ps map[string][]int32) (es []*epoch, sources []*driver.Source) {
+	m.r.mu.Lock()
+	if m.r.member != m || m.r.closed {
+		m.r.mu.Unlock()
+		return nil, nil
+	}
+	defer func() {
+		polling := m.r.polling
+		m.r.nudge()
+		m.r.mu.Unlock()
+		if polling != nil {
+			<-polling
+		}
+	}()
+	for topic, ns := range ps {
+		for _, n := range ns {
+			if e := m.epochs[partition{topic, n}]; e != nil {
+				e.leaving, e.backlog = true, nil
+				es, sources = append(es, e), append(sources, &e.Source)
+			}
+		}
+	}
+	return es, sources
+}
+
+// all is every epoch of the member.
+func (m *member) all() []*epoch {
+	m.r.mu.Lock()
+	defer m.r.mu.Unlock()
+	es := make([]*epoch, 0, len(m.epochs))
+	for _, e := range m.epochs {
+		es = append(es, e)
+	}
+	return es
+}
+
+// discard makes nothing of the epochs count any more.
+func (r *receiver) discard(m *member, es []*epoch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range es {
+		e.gone, e.backlog = true, nil
+		if m.epochs[e.partition] == e {
+			delete(m.epochs, e.partition)
+		}
+		r.forgetLots(e)
+	}
+	r.nudge()
+}
+
+// lose is discard for what is lost: nothing is committed, and the core is told.
+func (r *receiver) lose(m *member, es []*epoch, sources []*driver.Source, why error) {
+	r.discard(m, es)
+	if lost := r.o.Events.Lost; lost != nil && len(sources) > 0 {
+		lost(sources, why)
+	}
+}
+
+// note keeps an error of what nobody waits for, for the next Receive to tell.
+func (r *receiver) note(err error) {
+	r.mu.Lock()
+	r.trouble = err
+	r.nudge()
+	r.mu.Unlock()
+}

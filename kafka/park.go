@@ -1,0 +1,172 @@
+package kafka
+
+import (
+	"slices"
+	"time"
+)
+
+// barrierPatience is how long a partition waits at most for its tiers to be read up to where they ended when it was assigned.
+const barrierPatience = 30 * time.Second
+
+// lot holds what is parked of one key, in the order of the log: only the first of it may be handled. It is Park's memory; after
+// a restart it is filled again from the tiers, before anything of the channel's own partition is admitted. Guarded by
+// receiver.mu.
+type lot struct {
+	spots []spot
+	due   time.Time // the latest
+}
+
+// spot is one parked record.
+type spot struct {
+	offset int64    // at home
+	m      *message // nil: on its way to a tier, or in one and not yet read
+	ready  bool     // due, and waiting to be the first
+}
+
+type lotKey struct {
+	n   int32
+	key string
+}
+
+func (r *receiver) lotOf(m *message) (lotKey, *lot) {
+	k := lotKey{m.epoch.n, m.key(r.set.Ordering)}
+	return k, r.lots[k]
+}
+
+func (l *lot) find(offset int64) (i int, found bool) {
+	return slices.BinarySearchFunc(l.spots, offset, func(s spot, offset int64) int { return int(max(-1, min(1, s.offset-offset))) })
+}
+
+// park gives a record that leaves for a tier its spot. The caller holds r.mu.
+func (r *receiver) park(m *message) {
+	if r.set.Retries != Park {
+		return
+	}
+	k, l := r.lotOf(m)
+	if l == nil {
+		l = &lot{}
+		r.lots[k] = l
+	}
+	at := spot{offset: homeBefore(m.record).offset}
+	if !r.retry.Durable() {
+		at.m = m
+	}
+	m.parked = true
+	if i, found := l.find(at.offset); found {
+		l.spots[i] = at
+	} else {
+		l.spots = slices.Insert(l.spots, i, at)
+	}
+}
+
+// proceed says whether a message may go its way: nothing of its key is parked before it. The caller holds r.mu.
+func (r *receiver) proceed(m *message) bool {
+	k, l := r.lotOf(m)
+	if l == nil && m.epoch.stay == 0 {
+		return true
+	}
+	if l == nil {
+		l = &lot{}
+		r.lots[k] = l
+	}
+	offset := homeBefore(m.record).offset
+	i, found := l.find(offset)
+	switch {
+	case m.epoch.stay == 0 && !m.back && !m.parked && found: // its copy stands in a tier since before a crash
+		m.epoch.tracker.Finish(m.seq)
+		m.record = nil
+		return false
+	case m.epoch.stay == 0 && !m.back && r.retry.Durable():
+		return false
+	case !found:
+		l.spots = slices.Insert(l.spots, i, spot{offset: offset, m: m})
+	case l.spots[i].m == nil:
+		l.spots[i].m = m
+	case l.spots[i].m != m: // a second copy
+		m.epoch.tracker.Finish(m.seq)
+		m.record = nil
+		return false
+	}
+	m.parked = true
+	if l.due.Before(m.due) {
+		l.due = m.due
+	}
+	if m.due.After(time.Now()) {
+		return true // it waits, wherever it stands
+	}
+	l.spots[i].ready = true
+	return i == 0
+}
+
+// unpark takes a finished message out of its lot; the next of its key may then be handled. The caller holds r.mu.
+func (r *receiver) unpark(m *message) {
+	if !m.parked {
+		return
+	}
+	k, l := r.lotOf(m)
+	if l == nil {
+		return
+	}
+	i, found := l.find(homeBefore(m.record).offset)
+	if !found || l.spots[i].m != m {
+		return
+	}
+	l.spots = slices.Delete(l.spots, i, i+1)
+	switch {
+	case len(l.spots) == 0:
+		delete(r.lots, k)
+	case i == 0 && l.spots[0].ready && l.spots[0].m != nil:
+		r.line.add(l.spots[0].m, time.Now())
+		r.nudge()
+	}
+}
+
+// dueBehind is when a message may come back that is moved to a tier: not before what is parked of its key. The caller holds
+// r.mu.
+func (r *receiver) dueBehind(m *message) time.Time {
+	at := m.due
+	if now := time.Now(); at.Before(now) {
+		at = now
+	}
+	if r.set.Retries != Park {
+		return at
+	}
+	if _, l := r.lotOf(m); l != nil && l.due.After(at) {
+		at = l.due
+	}
+	return at
+}
+
+// barred says whether a partition has to wait until its tiers are read. The caller holds r.mu.
+func (r *receiver) barred(m *member, e *epoch) bool {
+	if r.set.Retries != Park || e.stay > 0 || e.clear {
+		return false
+	}
+	if time.Since(e.begun) < barrierPatience {
+		for topic := range r.tiers {
+			if t := m.epochs[partition{topic, e.n}]; t != nil && t.barrier > 0 && t.next < t.barrier {
+				return true
+			}
+		}
+	}
+	e.clear = true
+	return false
+}
+
+// forgetLots forgets what is parked of an epoch that ends. The caller holds r.mu.
+func (r *receiver) forgetLots(e *epoch) {
+	for k, l := range r.lots {
+		if k.n != e.n {
+			continue
+		}
+		if e.stay == 0 {
+			delete(r.lots, k)
+			continue
+		}
+		for i := range l.spots {
+			if s := &l.spots[i]; s.m != nil && s.m.epoch == e {
+				s.m, s.ready = nil, false
+			}
+		}
+	}
+}

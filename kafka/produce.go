@@ -1,0 +1,80 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// produce sends records and waits for the answer to each; its errors are classified. A topic that was deleted and made
+// again is never adopted by the client: it is told to forget it, and what was not sent for that reason is sent once more.
+func (b *Backend) produce(ctx context.Context, rs []*kgo.Record) []error {
+	errs := b.produceOnce(ctx, rs)
+	var again []*kgo.Record
+	var which []int
+	for i, err := range errs {
+		if errors.Is(err, kerr.UnknownTopicID) {
+			r := *rs[i]
+			r.Offset, r.LeaderEpoch = 0, 0
+			again, which = append(again, &r), append(which, i)
+		}
+	}
+	if b.forget(rs, errs); len(again) > 0 {
+		for k, err := range b.produceOnce(ctx, again) {
+			errs[which[k]] = err
+		}
+	}
+	for i, err := range errs {
+		errs[i] = classify(err)
+	}
+	return errs
+}
+
+// forget makes the client look anew for topics that it did not find, or not as it knew them.
+func (b *Backend) forget(rs []*kgo.Record, errs []error) {
+	gone := map[string]bool{}
+	for i, err := range errs {
+		again := errors.Is(err, kerr.UnknownTopicID)
+		if !again && !errors.Is(err, kerr.UnknownTopicOrPartition) || gone[rs[i].Topic] {
+			continue
+		}
+		gone[rs[i].Topic] = true
+		if again {
+			b.log.Error("a topic was deleted and created again: what its old form held is gone, and the new one is used from now on", "topic", rs[i].Topic)
+		}
+		b.client.PurgeTopicsFromProducing(rs[i].Topic)
+	}
+}
+
+// produceOnce waits for all answers, or for the end of ctx: what is not answered then may or may not arrive.
+func (b *Backend) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
+	type answer struct {
+		i   int
+		err error
+	}
+	answers := make(chan answer, len(rs)) // never blocks the client, even when nobody waits any more
+	for i, r := range rs {
+		b.client.Produce(ctx, r, func(_ *kgo.Record, err error) { answers <- answer{i, err} })
+	}
+	errs := make([]error, len(rs))
+	open := make([]bool, len(rs))
+	for i := range open {
+		open[i] = true
+	}
+	for n := len(rs); n > 0; n-- {
+		select {
+		case a := <-answers:
+			errs[a.i], open[a.i] = a.err, false
+		case <-ctx.Done():
+			for i := range errs {
+				if open[i] {
+					errs[i] = context.Cause(ctx)
+				}
+			}
+			return errs
+		}
+	}
+	return errs
+}

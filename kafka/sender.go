@@ -1,0 +1,116 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does neither.
+type sender struct {
+	b       *Backend
+	to      driver.Channel
+	topic   string
+	most    int // bytes that the topic takes in one batch
+	delays  bool
+	keyless bool // a message without a key goes where all others without one go
+	closed  atomic.Bool
+}
+
+// Sender opens the sending end of a channel.
+func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	if err := b.legal(to); err != nil {
+		return nil, err
+	}
+	t, err := b.find(ctx, b.topicOf(to))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.learnLimit(ctx, t.name); err != nil {
+		return nil, err
+	}
+	return &sender{b: b, to: to, topic: t.name, most: int(b.limit(t.name)), delays: b.o.channel(to).Ordering == Unordered, keyless: to.Ordered}, nil
+}
+
+// Limits says that this backend batches by itself.
+func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
+
+// Prepare makes the record. What the topic would refuse is refused here: the broker refuses whole batches.
+func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
+	if m.Delay > 0 && !s.delays {
+		return driver.Prepared{}, permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering Unordered", s.to)
+	}
+	m, err := s.whole(m)
+	if err != nil {
+		return driver.Prepared{}, err
+	}
+	r, err := encode(m)
+	if err != nil {
+		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
+	}
+	r.Topic = s.topic
+	if r.Key == nil && s.keyless {
+		r.Key = []byte{} // hashed like any other, so that they stay in order
+	}
+	size := wireSize(r)
+	if size > s.most {
+		return driver.Prepared{}, s.tooLarge(int64(size))
+	}
+	return driver.Prepared{Wire: r, OrderKey: m.OrderKey, Size: size}, nil
+}
+
+// whole is a message with its body in memory.
+func (s *sender) whole(m *driver.Message) (*driver.Message, error) {
+	if m.Body != nil || m.Reader == nil {
+		return m, nil
+	}
+	if m.Size > int64(s.most) {
+		return nil, s.tooLarge(m.Size)
+	}
+	body := make([]byte, m.Size)
+	if _, err := io.ReadFull(m.Reader, body); err != nil {
+		return nil, permanent("read the body of %d bytes: %w", m.Size, err)
+	}
+	full := *m
+	full.Body = body
+	return &full, nil
+}
+
+func (s *sender) tooLarge(size int64) error {
+	return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size, s.topic, s.most, kerr.MessageTooLarge)}
+}
+
+// Send answers when the brokers that are in sync have the records.
+func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
+	if s.closed.Load() {
+		return fmt.Errorf("the sender to %s is %w", s.to, driver.ErrClosed)
+	}
+	if err := s.b.open(); err != nil {
+		return err
+	}
+	rs := make([]*kgo.Record, len(batch))
+	for i := range batch {
+		r := *batch[i].Wire.(*kgo.Record) // producing writes into it, and it may be sent again
+		rs[i] = &r
+	}
+	errs := map[int]error{}
+	for i, err := range s.b.produce(ctx, rs) {
+		if err != nil {
+			errs[i] = fmt.Errorf("send to topic %s: %w", s.topic, err)
+		}
+	}
+	return batchError(errs)
+}
+
+func (s *sender) Close(context.Context) error {
+	s.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,266 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// world is a broker in memory with a client of the test's own, in a bubble of virtual time.
+type world struct {
+	*testing.T
+	cluster *kfake.Cluster
+	network *kfake.VirtualNetwork
+	client  *kgo.Client
+	admin   *kadm.Client
+}
+
+func inWorld(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, network: &kfake.VirtualNetwork{}}
+		var err error
+		if w.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(w.network.Listen)); err != nil {
+			t.Fatal(err)
+		}
+		defer w.cluster.Close()
+		w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.client.Close()
+		w.admin = kadm.NewClient(w.client)
+		f(w)
+	})
+}
+
+// life is one process: a backend whose connections can be cut all at once, as a crash does.
+type life struct {
+	w    *world
+	b    *kafka.Backend
+	recv driver.Receiver
+	wire *cutter
+}
+
+// begin starts a life; its channel is orders, with one partition unless o says otherwise.
+func (w *world) begin(o kafka.Options, events driver.Events) *life {
+	w.Helper()
+	l := &life{w: w, wire: &cutter{dial: w.network.DialContext}}
+	o.Brokers = w.cluster.ListenAddrs()
+	o.Client = append(o.Client, kgo.Dialer(l.wire.DialContext))
+	if o.Partitions == 0 {
+		o.Partitions = 1
+	}
+	var err error
+	if l.b, err = kafka.Open(w.Context(), &o); err != nil {
+		w.Fatal(err)
+	}
+	if err := l.b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
+		w.Fatal(err)
+	}
+	l.open(events)
+	return l
+}
+
+var orders = driver.Channel{Queue: "orders", Ordered: true}
+
+func (l *life) open(events driver.Events) {
+	l.w.Helper()
+	ch := orders
+	ch.Ordered = false // what is ordered is the options' matter
+	var err error
+	if l.recv, err = l.b.Receiver(l.w.Context(), ch, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Events: events}); err != nil {
+		l.w.Fatal(err)
+	}
+}
+
+// end closes the receiver and the backend.
+func (l *life) end() {
+	l.w.Helper()
+	if err := errors.Join(l.recv.Close(l.w.Context()), l.b.Close(l.w.Context())); err != nil {
+		l.w.Error(err)
+	}
+}
+
+// crash cuts all connections for good. What is left of the process is cleaned up when the test ends.
+func (l *life) crash() {
+	l.wire.cut()
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_ = errors.Join(l.recv.Close(ctx), l.b.Close(ctx))
+	}()
+}
+
+// send puts texts, "key=body" or "body", into a partition of the topic.
+func (w *world) send(n int32, texts ...string) {
+	w.Helper()
+	for _, text := range texts {
+		r := &kgo.Record{Topic: "orders", Partition: n, Value: []byte(text)}
+		for i := range text {
+			if text[i] == '=' {
+				r.Key, r.Value = []byte(text[:i]), []byte(text[i+1:])
+				break
+			}
+		}
+		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// get receives until there are n deliveries, for at most a minute and a half: longer than a member that crashed is missed.
+func (l *life) get(n int) []driver.Delivery {
+	l.w.Helper()
+	ds := l.within(n, 90*time.Second)
+	if len(ds) != n {
+		l.w.Fatalf("received %d of %d: %s", len(ds), n, texts(ds))
+	}
+	return ds
+}
+
+func (l *life) within(n int, d time.Duration) (ds []driver.Delivery) {
+	l.w.Helper()
+	for ends := time.Now().Add(d); len(ds) < n && time.Now().Before(ends); {
+		var err error
+		if ds, err = l.recv.Receive(l.w.Context(), n-len(ds), ds); err != nil {
+			l.w.Fatal(err)
+		}
+	}
+	return ds
+}
+
+func (l *life) nothing(d time.Duration) {
+	l.w.Helper()
+	if ds := l.within(1, d); len(ds) > 0 {
+		l.w.Errorf("received %s, want nothing", texts(ds))
+	}
+}
+
+func (l *life) settle(action driver.Action, ds ...driver.Delivery) {
+	l.w.Helper()
+	ss := make([]driver.Settlement, len(ds))
+	for i := range ds {
+		ss[i] = driver.Settlement{Handle: ds[i].Handle, Action: action, Attempt: ds[i].Attempt + 1}
+		switch action {
+		case driver.Retry:
+			ss[i].After = 5 * time.Second
+		case driver.Reject:
+			ss[i].Death = &driver.Death{Error: "no", Kind: "permanent"}
+		}
+	}
+	if err := l.recv.Settle(l.w.Context(), ss); err != nil {
+		l.w.Errorf("settle as %s: %v", action, err)
+	}
+}
+
+// committed is what the group has committed of a partition, and the metadata beside it.
+func (w *world) committed(n int32) (int64, string) {
+	w.Helper()
+	all, err := w.admin.FetchOffsets(w.Context(), "orders")
+	if err != nil {
+		w.Fatal(err)
+	}
+	o, ok := all.Lookup("orders", n)
+	if !ok {
+		return -1, ""
+	}
+	return o.At, o.Metadata
+}
+
+// count is how many records a topic has.
+func (w *world) count(topic string) (n int64) {
+	w.Helper()
+	ends, err := w.admin.ListEndOffsets(w.Context(), topic)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
+	return n
+}
+
+func texts(ds []driver.Delivery) []string {
+	all := make([]string, len(ds))
+	for i := range ds {
+		all[i] = string(ds[i].Body)
+	}
+	return all
+}
+
+func (w *world) same(ds []driver.Delivery, want ...string) {
+	w.Helper()
+	if got := texts(ds); fmt.Sprint(got) != fmt.Sprint(want) {
+		w.Errorf("received %v, want %v", got, want)
+	}
+}
+
+func numbers(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = "k" + strconv.Itoa(i%10) + "=" + strconv.Itoa(i)
+	}
+	return all
+}
+
+// cutter dials until it is cut; then every connection it made is closed, and none is made.
+type cutter struct {
+	dial  func(ctx context.Context, network, host string) (net.Conn, error)
+	mu    sync.Mutex
+	conns []net.Conn
+	done  bool
+}
+
+var errCut = errors.New("the process is gone")
+
+func (c *cutter) DialContext(ctx context.Context, network, host string) (net.Conn, error) {
+	c.mu.Lock()
+	done := c.done
+	c.mu.Unlock()
+	if done {
+		return nil, errCut
+	}
+	conn, err := c.dial(ctx, network, host)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done && err == nil {
+		return nil, errors.Join(errCut, conn.Close())
+	}
+	c.conns = append(c.conns, conn)
+	return conn, err
+}
+
+func (c *cutter) cut() {
+	c.mu.Lock()
+	c.done = true
+	conns := c.conns
+	c.mu.Unlock()
+	for _, conn := range conns {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+}
+
+// commit is another program's commit for the group.
+func (w *world) commit(at int64, metadata string) {
+	w.Helper()
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: "orders", Partition: 0, At: at, LeaderEpoch: -1, Metadata: metadata})
+	if err := w.admin.CommitAllOffsets(w.Context(), "orders", offsets); err != nil {
+		w.Fatal(err)
+	}
+}
