@@ -110,9 +110,9 @@ func (p *Pacer) judge(now time.Time) (takenBack bool) {
 	return false
 }
 
-// vindicate forgets the pauses when a growth was clearly good.
+// vindicate forgets the pauses when a growth beyond the limit was clearly good.
 func (p *Pacer) vindicate(v verdict) {
-	if v == better {
+	if v == better && p.size > p.limit {
 		p.pause = 0
 	}
 }

@@ -53,6 +53,9 @@ func TestADependencyThatGetsSlower(t *testing.T) {
 				if m := mean(half); m < 16 || m > float64(c.most) || above(half, c.most) > c.trials {
 					t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than %d%s", w.seed, m, above(half, c.most), c.most, picture(trace))
 				}
+				if n := above(trace, 128); n > 0 {
+					t.Fatalf("seed %d: %d ticks with more than 128 workers%s", w.seed, n, picture(trace))
+				}
 				if n := turns(trace); n > 15 || n < 3 {
 					t.Fatalf("seed %d: %d turns%s", w.seed, n, picture(trace))
 				}
