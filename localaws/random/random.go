@@ -1,6 +1,10 @@
 package random
 
-import "sync/atomic"
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"sync/atomic"
+)
 
 // Source is a stream of numbers that depends on its seed alone. It takes no
 // lock and is safe for concurrent use; who draws which number is then up to the
@@ -33,27 +37,18 @@ func (s *Source) IntN(n int) int {
 	return int(s.Uint64() % uint64(n))
 }
 
-const hex = "0123456789abcdef"
-
 // UUID draws an identifier of the form of a version 4 UUID.
 func (s *Source) UUID() string {
-	a, b := s.Uint64(), s.Uint64()
-	a = a&^0xf000 | 0x4000
-	b = b&^(3<<62) | 2<<62
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], s.Uint64()&^0xf000|0x4000)
+	binary.BigEndian.PutUint64(b[8:], s.Uint64()&^(3<<62)|2<<62)
 	var u [36]byte
-	at := 0
-	for i := range 32 {
-		if i == 8 || i == 12 || i == 16 || i == 20 {
-			u[at] = '-'
-			at++
-		}
-		word, shift := a, 60-4*i
-		if i >= 16 {
-			word, shift = b, 60-4*(i-16)
-		}
-		u[at] = hex[word>>shift&15]
-		at++
-	}
+	hex.Encode(u[:8], b[:4])
+	hex.Encode(u[9:13], b[4:6])
+	hex.Encode(u[14:18], b[6:8])
+	hex.Encode(u[19:23], b[8:10])
+	hex.Encode(u[24:], b[10:])
+	u[8], u[13], u[18], u[23] = '-', '-', '-', '-'
 	return string(u[:])
 }
 

@@ -2,6 +2,8 @@ package sqs
 
 import (
 	"errors"
+	"slices"
+
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -32,15 +34,15 @@ func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error
 	if n > maxEntries {
 		return refusal("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxEntries, n)
 	}
+	var ids [maxEntries]string
 	for i := range n {
-		if len(id(i)) > 80 || !plainName(id(i)) {
+		ids[i] = id(i)
+		if len(ids[i]) > 80 || !plainName(ids[i]) {
 			return refusal("InvalidBatchEntryId",
 				"A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
 		}
-		for j := range i {
-			if id(j) == id(i) {
-				return refusal("BatchEntryIdsNotDistinct", "Id %s repeated.", id(i))
-			}
+		if slices.Contains(ids[:i], ids[i]) {
+			return refusal("BatchEntryIdsNotDistinct", "Id %s repeated.", ids[i])
 		}
 	}
 	return nil

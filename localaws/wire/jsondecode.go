@@ -84,12 +84,11 @@ func (d *jsonDecoder) value(s *shape, v reflect.Value, depth int) *Error {
 
 func (d *jsonDecoder) structure(s *shape, v reflect.Value, depth int) *Error {
 	return d.members(func(key []byte) *Error {
-		i, known := s.json[string(key)]
-		if !known {
+		f := s.jsonField(key)
+		if f == nil {
 			d.path = append(d.path, string(key))
 			return unknownParameter(d.action, d.place(), s, false)
 		}
-		f := &s.fields[i]
 		return d.member(f.jsonName, f.shape, v.Field(f.index), depth)
 	})
 }

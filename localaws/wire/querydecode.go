@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -190,11 +189,15 @@ func (n *node) leaf() string {
 
 // unknownParameter says what an action takes instead.
 func unknownParameter(action, path string, s *shape, query bool) *Error {
-	known := s.json
-	if query {
-		known = s.query
+	names := make([]string, 0, len(s.fields))
+	for i := range s.fields {
+		if query {
+			names = append(names, s.fields[i].queryName)
+		} else {
+			names = append(names, s.fields[i].jsonName)
+		}
 	}
-	names := slices.Sorted(maps.Keys(known))
+	slices.Sort(names)
 	return &Error{
 		Code:  coral + "UnknownParameterException",
 		Query: "UnknownParameter",

@@ -27,8 +27,7 @@ type shape struct {
 	pointer bool
 	elem    *shape // of lists and maps
 	fields  []field
-	json    map[string]int // field by its name in awsJson
-	query   map[string]int // and in query
+	query   map[string]int // field by its name in query
 }
 
 // field is one member of a struct.
@@ -95,7 +94,7 @@ func (b shapes) slice(s *shape) {
 
 func (b shapes) structure(s *shape) {
 	s.kind = structKind
-	s.json, s.query = map[string]int{}, map[string]int{}
+	s.query = map[string]int{}
 	for i := range s.typ.NumField() {
 		f := s.typ.Field(i)
 		name := f.Tag.Get("json")
@@ -106,12 +105,23 @@ func (b shapes) structure(s *shape) {
 			panic(fmt.Sprintf("wire: field %s of %v needs a json name", f.Name, s.typ))
 		}
 		q, layout := queryTag(name, f.Tag.Get("query"))
-		s.json[name], s.query[q] = len(s.fields), len(s.fields)
+		s.query[q] = len(s.fields)
 		s.fields = append(s.fields, field{
 			index: i, shape: b.of(f.Type), jsonName: name, jsonKey: []byte(`"` + name + `":`),
 			queryName: q, form: layout,
 		})
 	}
+}
+
+// jsonField finds a field by its name in awsJson, nil if there is none. Inputs
+// are small: to look through them costs less than a hash.
+func (s *shape) jsonField(name []byte) *field {
+	for i := range s.fields {
+		if f := &s.fields[i]; f.jsonName == string(name) {
+			return f
+		}
+	}
+	return nil
 }
 
 // queryTag reads a query tag; see the package's page for its form.
