@@ -1,0 +1,178 @@
+package kafka
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Headers of ours. A message's own travel beside them under their own names, those of traces as well.
+const (
+	routingHeader     = "routing_key" // as on the other backends: foreign producers write it too
+	contentTypeHeader = "content-type"
+	typeHeader        = ownPrefix + "type"
+	versionHeader     = ownPrefix + "version" // of the type, in decimal
+	dueHeader         = ownPrefix + "due"     // when a delayed record may be handled, in milliseconds since 1970
+	dedupHeader       = ownPrefix + "dedup"   // the sender's de-duplication id: carried, and nothing is done about it
+
+	// ownPrefix is reserved.
+	ownPrefix = "godwit-"
+)
+
+// encode makes a record of a message. Its topic is the sender's matter. Without a body it is a tombstone.
+func encode(m *driver.Message) (*kgo.Record, error) {
+	if err := checkHeaders(m.Header); err != nil {
+		return nil, err
+	}
+	if m.Version < 0 {
+		return nil, fmt.Errorf("message version %d: it cannot be negative", m.Version)
+	}
+	r := &kgo.Record{Value: m.Body, Headers: make([]kgo.RecordHeader, 0, len(m.Header)+4)}
+	if m.OrderKey != "" {
+		r.Key = []byte(m.OrderKey)
+	}
+	add := func(name, value string) {
+		if value != "" {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
+		}
+	}
+	add(routingHeader, m.RoutingKey)
+	add(contentTypeHeader, m.ContentType)
+	add(typeHeader, m.Type)
+	add(dedupHeader, m.DedupID)
+	if m.Version != 0 {
+		add(versionHeader, strconv.Itoa(m.Version))
+	}
+	if m.Delay > 0 {
+		add(dueHeader, strconv.FormatInt(time.Now().Add(m.Delay).UnixMilli(), 10))
+	}
+	for _, h := range m.Header {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
+	}
+	return r, nil
+}
+
+// checkHeaders refuses names that would be read as something else.
+func checkHeaders(hs []driver.Header) error {
+	for i, h := range hs {
+		switch {
+		case h.Name == "":
+			return fmt.Errorf("header %d has no name", i)
+		case !utf8.ValidString(h.Name):
+			return fmt.Errorf("header name %q is not UTF-8, as Kafka's names are", h.Name)
+		case h.Name == routingHeader || h.Name == contentTypeHeader:
+			return fmt.Errorf("header %s: use the field of the message that it stands for", h.Name)
+		case reserved(h.Name):
+			return fmt.Errorf("header %s: names that begin with %s or %s are reserved", h.Name, ownPrefix, dlqPrefix)
+		}
+		for _, before := range hs[:i] {
+			if before.Name == h.Name {
+				return fmt.Errorf("header %s is there twice: names are unique", h.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// reserved says that a header is Godwit's, or as good as.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, ownPrefix) || strings.HasPrefix(name, dlqPrefix)
+}
+
+// decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own memory; all
+// texts together are one allocation.
+func decode(r *kgo.Record, d *driver.Delivery) {
+	var room [512]byte
+	b := appendPosition(room[:0], r.Topic, r.Partition, r.Offset)
+	position := len(b)
+	b = append(b, r.Key...)
+	key, kept := len(b), 0
+	for i := range r.Headers {
+		if !overridden(r.Headers, i) {
+			b = append(b, r.Headers[i].Value...)
+			if !reserved(r.Headers[i].Key) {
+				kept++
+			}
+		}
+	}
+	text := string(b)
+	d.ID, d.OrderKey = text[:position], text[position:key]
+	d.Body, d.Size, d.SentAt = r.Value, int64(len(r.Value)), r.Timestamp
+	if kept > 0 {
+		d.Header = make([]driver.Header, 0, kept)
+	}
+	text = text[key:]
+	for i := range r.Headers {
+		if !overridden(r.Headers, i) {
+			n := len(r.Headers[i].Value)
+			d.Err = either(d.Err, take(d, r.Headers[i].Key, text[:n]))
+			text = text[n:]
+		}
+	}
+}
+
+// take puts one header where it belongs.
+func take(d *driver.Delivery, name, value string) (err error) {
+	switch name {
+	case routingHeader:
+		d.RoutingKey = value
+	case contentTypeHeader:
+		d.ContentType = value
+	case typeHeader:
+		d.Type = value
+	case versionHeader:
+		if d.Version, err = strconv.Atoi(value); err != nil || d.Version < 0 {
+			d.Version = 0
+			return fmt.Errorf("header %s is %q, not a number: whoever sent this does not write as Godwit does", name, value)
+		}
+	default:
+		if !reserved(name) {
+			d.Header = append(d.Header, driver.Header{Name: name, Value: value})
+		}
+	}
+	return nil
+}
+
+// overridden says that a later header has the same name: names of records can repeat, and the last one counts.
+func overridden(hs []kgo.RecordHeader, i int) bool {
+	for k := len(hs) - 1; k > i; k-- {
+		if hs[k].Key == hs[i].Key {
+			return true
+		}
+	}
+	return false
+}
+
+// lastHeader is the value of a header; nil: there is none.
+func lastHeader(hs []kgo.RecordHeader, name string) []byte {
+	for i := len(hs) - 1; i >= 0; i-- {
+		if hs[i].Key == name {
+			return hs[i].Value
+		}
+	}
+	return nil
+}
+
+// due is when a record may be handled, if it says so.
+func due(r *kgo.Record) (time.Time, bool) {
+	ms, err := strconv.ParseInt(string(lastHeader(r.Headers, dueHeader)), 10, 64)
+	if err != nil || ms <= 0 || ms > maxDue {
+		return time.Time{}, false // nobody's promise: it may be handled now
+	}
+	return time.UnixMilli(ms), true
+}
+
+// maxDue is the end of the year 9999: what is later is no time that anybody meant.
+const maxDue = 253_402_300_799_999
+
+// appendPosition spells where a record lies, which is also its id.
+func appendPosition(b []byte, topic string, partition int32, offset int64) []byte {
+	b = append(append(b, topic...), '/')
+	b = append(strconv.AppendInt(b, int64(partition), 10), '/')
+	return strconv.AppendInt(b, offset, 10)
+}
