@@ -119,10 +119,23 @@ func (b *Backend) find(ctx context.Context, name string) (topic, error) {
 	return topic{name: name, id: t.ID, partitions: len(t.Partitions)}, nil
 }
 
+// remember keeps what a consumer wishes, for when something of it is gone.
+func (b *Backend) remember(s driver.ChannelSpec) {
+	ch := s.Channel
+	if ch.DeadLetter {
+		return
+	}
+	ch.Ordered = false
+	b.mu.Lock()
+	b.specs[ch] = s
+	b.mu.Unlock()
+}
+
 // wished is what the consumer of this process wished of its channel, if it may make what is missing.
 func (b *Backend) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ch.Ordered, ch.DeadLetter = false, false
 	s, ok := b.specs[ch]
 	return s, ok && s.Mode == driver.Auto
 }

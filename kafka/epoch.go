@@ -43,8 +43,7 @@ type epoch struct {
 	dead    map[int64]struct{} // offsets that were dead-lettered in an earlier life
 	begun   time.Time          // when it was assigned
 	from    int64              // what the group had committed; -1: nothing
-	barrier int64              // of a tier: the channel's own partition waits until the log was read up to here
-	clear   bool               // it waits for no tier any more
+	barrier int64              // of a tier: the channel's own partition waits until the log was read up to here; 0: it does not
 	leaving bool               // revoked: nothing more is admitted
 	gone    bool               // nothing of it counts any more
 }

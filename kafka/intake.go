@@ -88,6 +88,7 @@ func (r *receiver) admitWaiting(ctx context.Context, most int, into []driver.Del
 	r.mu.Lock()
 	m := r.member
 	in := &intake{r: r, now: time.Now(), most: most}
+	r.catchUp(m, in.now)
 	for len(in.out)+len(in.move) < most {
 		w := r.line.take(in.now)
 		if w == nil {
@@ -118,7 +119,7 @@ func (in *intake) take(m *member, e *epoch, rs []*kgo.Record) {
 		return
 	}
 	for i, rec := range rs {
-		if !in.admit(m, e, rec) {
+		if !in.admit(e, rec) {
 			e.backlog = append(e.backlog[:0:0], rs[i:]...)
 			break
 		}
@@ -140,8 +141,8 @@ func (in *intake) hush(m *member, e *epoch) {
 }
 
 // admit says no when there is no place for a record now.
-func (in *intake) admit(m *member, e *epoch, rec *kgo.Record) bool {
-	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.held >= heldMost || in.r.barred(m, e) {
+func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
+	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.held >= heldMost || in.r.barred(e) {
 		return false
 	}
 	if rec.Offset < e.next {
@@ -226,7 +227,10 @@ func (r *receiver) place(w *message, d *driver.Delivery) {
 	}
 	if w.epoch.stay > 0 {
 		if home, ok := homeOf(w.record); ok {
-			d.ID = home.id()
+			d.ID = home.String()
 		}
+	}
+	if r.from.DeadLetter {
+		d.Origin = origin(r.from, w.record)
 	}
 }

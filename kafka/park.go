@@ -95,7 +95,7 @@ func (r *receiver) proceed(m *message) bool {
 		return true // it waits, wherever it stands
 	}
 	l.spots[i].ready = true
-	return i == 0
+	return i == 0 && !r.catching[m.epoch.n]
 }
 
 // unpark takes a finished message out of its lot; the next of its key may then be handled. The caller holds r.mu.
@@ -138,18 +138,30 @@ func (r *receiver) dueBehind(m *message) time.Time {
 }
 
 // barred says whether a partition has to wait until its tiers are read. The caller holds r.mu.
-func (r *receiver) barred(m *member, e *epoch) bool {
-	if r.set.Retries != Park || e.stay > 0 || e.clear {
-		return false
-	}
-	if time.Since(e.begun) < barrierPatience {
-		for topic := range r.tiers {
-			if t := m.epochs[partition{topic, e.n}]; t != nil && t.barrier > 0 && t.next < t.barrier {
-				return true
+func (r *receiver) barred(e *epoch) bool { return e.stay == 0 && r.catching[e.n] }
+
+// catchUp lets go on what waited for tiers that are read up to where they ended when they were assigned: until then, what stands
+// first of a key is not known. The caller holds r.mu.
+func (r *receiver) catchUp(m *member, now time.Time) {
+	for n := range r.catching {
+		if r.behind(m, n, now) {
+			continue
+		}
+		delete(r.catching, n)
+		for k, l := range r.lots {
+			if first := l.spots[0]; k.n == n && first.ready && first.m != nil {
+				r.line.add(first.m, now)
 			}
 		}
 	}
-	e.clear = true
+}
+
+func (r *receiver) behind(m *member, n int32, now time.Time) bool {
+	for topic := range r.tiers {
+		if t := m.epochs[partition{topic, n}]; t != nil && t.next < t.barrier && now.Sub(t.begun) < barrierPatience {
+			return true
+		}
+	}
 	return false
 }
 

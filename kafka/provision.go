@@ -37,9 +37,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if s.Owner {
-		b.mu.Lock()
-		b.specs[s.Channel] = s
-		b.mu.Unlock()
+		b.remember(s)
 	}
 	if s.Mode == driver.Never {
 		return nil

@@ -64,6 +64,7 @@ func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
 			last, ok2 := ends.Lookup(topic, e.n)
 			if e.topic == topic && ok1 && ok2 && last.Offset > first.Offset && last.Offset > e.from {
 				e.barrier = last.Offset
+				r.catching[e.n] = true
 			}
 		}
 		r.mu.Unlock()

@@ -37,6 +37,7 @@ type receiver struct {
 	member    *member // nil: none could be made yet
 	line      timeline
 	lots      map[lotKey]*lot
+	catching  map[int32]bool     // partitions whose tiers are not yet read up to their barriers
 	interrupt context.CancelFunc // ends the poll under way
 	polling   chan struct{}      // closed when what the poll under way brings is admitted; nil: none is
 	nudged    bool               // there may be something to return without a poll
@@ -58,7 +59,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 		return nil, permanent("channel %s: nothing can be received from all of an exchange: name one of its channels", from)
 	}
 	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from),
-		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), lots: map[lotKey]*lot{}}
+		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
 	r.equip()
 	if err := r.join(ctx); err != nil {
 		return nil, err

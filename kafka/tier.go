@@ -29,14 +29,8 @@ type home struct {
 
 func homeAt(r *kgo.Record) home { return home{partition{r.Topic, r.Partition}, r.Offset} }
 
-// id is what decode calls the record that is at home there.
-func (h home) id() string {
-	var d driver.Delivery
-	decode(&kgo.Record{Topic: h.topic, Partition: h.n, Offset: h.offset}, &d)
-	return d.ID
-}
-
-func (h home) String() string { return fmt.Sprintf("%s/%d/%d", h.topic, h.n, h.offset) }
+// String is what decode calls the record that is at home there.
+func (h home) String() string { return string(appendPosition(nil, h.topic, h.n, h.offset)) }
 
 // homeOf reads it from the copy in a tier.
 func homeOf(r *kgo.Record) (h home, ok bool) {
@@ -72,14 +66,7 @@ func starts(r *kgo.Record) int32 {
 	return int32(n)
 }
 
-func header(r *kgo.Record, name string) string {
-	for i := range r.Headers {
-		if r.Headers[i].Key == name {
-			return string(r.Headers[i].Value)
-		}
-	}
-	return ""
-}
+func header(r *kgo.Record, name string) string { return string(lastHeader(r.Headers, name)) }
 
 // tierQueue is the topic form of a RetryQueue: the tiers of one channel.
 type tierQueue struct {
@@ -116,7 +103,7 @@ func tierRecord(l *Later) *kgo.Record {
 	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
 	where := homeBefore(l.Record)
 	r.Partition = where.n
-	setHeader(r, dueHeader, strconv.FormatInt(l.Due.UnixMilli(), 10))
+	setHeader(r, dueHeader, strconv.FormatInt(l.Due.Add(time.Millisecond-1).UnixMilli(), 10))
 	setHeader(r, attemptHeader, strconv.Itoa(int(l.Attempt)))
 	setHeader(r, homeHeader, where.String())
 	return r

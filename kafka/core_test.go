@@ -1,0 +1,122 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// The core and this backend together, while members come and go: every record is handled, those of a key one after another and
+// in order, and what fails comes back before its successors.
+func TestConsumersComeAndGo(t *testing.T) {
+	for name, retries := range map[string]kafka.Retries{"block": kafka.Block, "park": kafka.Park} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				const n, partitions, keys = 3000, 4, 40
+				seed := uint64(time.Now().UnixNano())
+				t.Logf("seed %d", seed)
+				j := &journal{rng: rand.New(rand.NewPCG(seed, 1)), busy: map[string]bool{}, last: map[string]int{}, seen: map[int]int{}}
+				o := kafka.Options{Partitions: partitions, Retries: retries}
+				first := w.begin(o, driver.Events{})
+				first.end()
+				for i := range n {
+					w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(fmt.Sprintf("k%d-%d", i%partitions, i%keys)), Value: []byte(strconv.Itoa(i))}, nil)
+				}
+				if err := w.client.Flush(w.Context()); err != nil {
+					w.Fatal(err)
+				}
+				var wg sync.WaitGroup
+				for i := range 5 {
+					wg.Go(func() { w.consume(o, j, time.Duration(4+2*i)*time.Second) })
+					time.Sleep(1500 * time.Millisecond)
+				}
+				wg.Go(func() { w.consume(o, j, 5*time.Minute) })
+				wg.Wait()
+				if len(j.seen) != n {
+					w.Errorf("%d of %d records were handled", len(j.seen), n)
+				}
+				for _, fault := range j.faults {
+					w.Error(fault)
+				}
+			})
+		})
+	}
+}
+
+// consume runs one consumer of a life of its own for a while.
+func (w *world) consume(o kafka.Options, j *journal, d time.Duration) {
+	l := w.begin(o, driver.Events{})
+	_ = l.recv.Close(w.Context())
+	c, err := godwit.NewConsumer(w.Context(), l.b, "orders", &godwit.ConsumerOptions{Concurrency: 20, Policy: retryAll})
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), d)
+	defer cancel()
+	if _, err := c.Run(ctx, j.handle); err != nil {
+		w.Error(err)
+	}
+}
+
+func retryAll(*godwit.Delivery, error) godwit.Verdict {
+	return godwit.Verdict{Action: godwit.Retry, After: 6 * time.Second}
+}
+
+// journal is what handlers saw.
+type journal struct {
+	mu     sync.Mutex
+	rng    *rand.Rand
+	busy   map[string]bool
+	last   map[string]int // the highest finished record of each key
+	seen   map[int]int
+	faults []string
+}
+
+var errOnce = errors.New("not this time")
+
+func (j *journal) handle(ctx context.Context, d *godwit.Delivery) error {
+	i, err := strconv.Atoi(string(d.Body))
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	if j.busy[d.OrderKey] {
+		j.fault("two records of key %s at once", d.OrderKey)
+	}
+	j.busy[d.OrderKey] = true
+	pause := time.Duration(1+j.rng.IntN(20)) * time.Millisecond
+	fail := j.rng.IntN(60) == 0
+	j.mu.Unlock()
+	time.Sleep(pause)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.busy[d.OrderKey] = false
+	if fail {
+		return errOnce
+	}
+	if j.seen[i] == 0 && i < j.last[d.OrderKey] {
+		j.fault("record %d of key %s was handled after %d", i, d.OrderKey, j.last[d.OrderKey])
+	}
+	j.last[d.OrderKey] = max(j.last[d.OrderKey], i)
+	j.seen[i]++
+	return nil
+}
+
+func (j *journal) fault(format string, args ...any) {
+	if len(j.faults) < 10 {
+		j.faults = append(j.faults, fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,127 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const ordersDead = "orders.orders.dlq"
+
+// A record whose dead letter stands, but whose offset was not committed when the process died, is finished when it comes
+// again: it is not handled, and there is no second dead letter.
+func TestDeadLetterTwiceAfterACrash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		w.send(0, "a", "bad", "c")
+		ds := l.get(3)
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, Group: "orders"})
+		l.settle(driver.Reject, ds[1])
+		l.crash()
+		if n := w.count(ordersDead); n != 1 {
+			w.Fatalf("%d dead letters, want 1", n)
+		}
+		l = w.begin(kafka.Options{}, driver.Events{})
+		w.same(l.get(2), "a", "c")
+		l.nothing(2 * time.Second)
+		if n := w.count(ordersDead); n != 1 {
+			w.Errorf("%d dead letters after the restart, want 1", n)
+		}
+	})
+}
+
+// Offsets are counted anew in each partition and in each topic of a name: the dead letter of another record with the same
+// offset says nothing about this one.
+func TestDeadLetterDedupByBareOffset(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Partitions: 2}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "bad")
+		l.settle(driver.Reject, l.get(1)...)
+		l.end()
+		w.drop("orders")
+		if _, err := w.admin.DeleteGroup(w.Context(), "orders"); err != nil {
+			w.Fatal(err)
+		}
+		l = w.begin(o, driver.Events{})
+		w.send(0, "other topic, same offset")
+		w.send(1, "other partition, same offset")
+		if n := len(l.get(2)); n != 2 {
+			w.Errorf("received %d of 2", n)
+		}
+		l.end()
+	})
+}
+
+// A dead letter that could not be published leaves its record unfinished.
+func TestRejectWithoutDeadLetterIsNotFinished(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		w.send(0, "bad")
+		d := l.get(1)[0]
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: ordersDead, Err: kerr.TopicAuthorizationFailed})
+		reject := []driver.Settlement{{Handle: d.Handle, Action: driver.Reject, Death: &driver.Death{Error: "no"}}}
+		err := l.recv.Settle(w.Context(), reject)
+		var entries *driver.BatchError
+		if !errors.As(err, &entries) || driver.ClassOf(entries.Errs[0]) != driver.Denied {
+			w.Errorf("the answer is %v, want entry 0 denied", err)
+		}
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at > 0 {
+			w.Errorf("committed %d past a record that is neither handled nor dead-lettered", at)
+		}
+		if err := l.recv.Settle(w.Context(), reject); err != nil {
+			w.Error(err)
+		}
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at != 1 {
+			w.Errorf("committed %d after the dead letter stood, want 1", at)
+		}
+	})
+}
+
+// Dead letters in memory are gone with the process, so nothing is committed past what they keep.
+func TestDeadLettersInMemoryFollowedByACommit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		q := &kafka.MemoryDeadLetters{}
+		o := kafka.Options{DeadLetterQueue: q}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "bad", "b")
+		ds := l.get(2)
+		l.settle(driver.Reject, ds[0])
+		l.settle(driver.Done, ds[1])
+		if all := q.All(); len(all) != 1 || string(all[0].Record.Value) != "bad" || all[0].Death.Error != "no" || all[0].Group != "orders" {
+			w.Errorf("the queue has %+v", all)
+		}
+		l.end()
+		l = w.begin(o, driver.Events{})
+		w.same(l.get(1), "bad")
+	})
+}
+
+// A dead-letter topic that was deleted is made again: there is nowhere else to go for what was rejected.
+func TestDeadLetterTopicDeleted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		w.send(0, "bad")
+		d := l.get(1)
+		w.drop(ordersDead)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		if err := l.recv.Settle(ctx, []driver.Settlement{{Handle: d[0].Handle, Action: driver.Reject, Death: &driver.Death{}}}); err != nil {
+			w.Fatal(err)
+		}
+		if n := w.count(ordersDead); n != 1 {
+			w.Errorf("%d dead letters, want 1", n)
+		}
+	})
+}

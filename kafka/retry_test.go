@@ -1,0 +1,184 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A retry that waits in a tier comes back, when it is due and not before, with how often it was started.
+func TestRetryNeverRetries(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.Alone}, driver.Events{})
+		w.send(0, "k=a")
+		first := l.get(1)
+		begun := time.Now()
+		l.settle(driver.Retry, first...)
+		again := l.get(1)
+		w.same(again, "a")
+		if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
+			w.Errorf("it came back after %v, want 5s", took)
+		}
+		if d := again[0]; d.ID != first[0].ID || d.Attempt != 1 || d.OrderKey != "k" {
+			w.Errorf("it came back as %s with %d starts and key %q, was %s", d.ID, d.Attempt, d.OrderKey, first[0].ID)
+		}
+		l.settle(driver.Done, again...)
+		l.nothing(time.Minute)
+		if at, _ := w.committed(0); at != 1 {
+			w.Errorf("committed %d, want 1", at)
+		}
+	})
+}
+
+// A retry survives the process: it stands in its tier before its record is finished.
+func TestRetryLostInACrash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.Alone}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "k=a")
+		l.settle(driver.Retry, l.get(1)...)
+		time.Sleep(2 * time.Second)
+		l.crash()
+		l = w.begin(o, driver.Events{})
+		again := l.get(1)
+		w.same(again, "a")
+		if again[0].Attempt != 1 {
+			w.Errorf("it comes back with %d starts, want 1", again[0].Attempt)
+		}
+	})
+}
+
+// While a record of a key waits for its retry, later ones of the key wait behind it, also those that arrive later, and others
+// do not.
+func TestParkedKeyOvertaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		w.send(0, "k=1", "k=2")
+		l.settle(driver.Retry, l.get(2)...) // the core sends the lane after its head
+		w.send(0, "k=3", "free=x")
+		free := l.within(1, 2*time.Second)
+		w.same(free, "x")
+		l.settle(driver.Done, free...)
+		one := l.get(1)
+		w.same(one, "1")
+		l.nothing(3 * time.Second)
+		l.settle(driver.Retry, one...) // once more: 2 and 3 still stand behind it
+		l.nothing(4 * time.Second)
+		for _, want := range []string{"1", "2", "3"} {
+			d := l.get(1)
+			w.same(d, want)
+			l.nothing(time.Second)
+			l.settle(driver.Done, d...)
+		}
+		w.send(0, "k=4")
+		begun := time.Now()
+		w.same(l.get(1), "4")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("the key has come back, and its next record took %v", took)
+		}
+	})
+}
+
+// After a restart a parked key is still parked.
+func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.Park}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "k=1")
+		l.settle(driver.Retry, l.get(1)...)
+		l.end()
+		w.send(0, "k=2", "k=3")
+		l = w.begin(o, driver.Events{})
+		for _, want := range []string{"1", "2", "3"} {
+			d := l.get(1)
+			w.same(d, want)
+			l.nothing(2 * time.Second)
+			l.settle(driver.Done, d...)
+		}
+		l.nothing(time.Minute)
+	})
+}
+
+// A retry in memory keeps its record unfinished: nothing is committed past it.
+func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		q := &kafka.MemoryRetryQueue{}
+		o := kafka.Options{Retries: kafka.Park, RetryQueue: q}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "k=1", "k=2", "j=x")
+		ds := l.get(3)
+		l.settle(driver.Retry, ds[0], ds[1])
+		l.settle(driver.Done, ds[2])
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at > 0 {
+			w.Errorf("committed %d past a retry that only this process knows", at)
+		}
+		if n := q.Waiting(); n != 2 {
+			w.Errorf("%d records wait, want 2", n)
+		}
+		w.send(0, "k=3")
+		for _, want := range []string{"1", "2", "3"} {
+			d := l.get(1)
+			w.same(d, want)
+			l.nothing(time.Second)
+			l.settle(driver.Done, d...)
+		}
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at != 4 {
+			w.Errorf("committed %d, want 4", at)
+		}
+	})
+}
+
+// A delayed message comes when it is due, however long that is, and holds up nobody.
+func TestDelayBeyondTheLongestTier(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Ordering: kafka.Unordered, Tiers: []time.Duration{5 * time.Second, time.Minute}}, driver.Events{})
+		s, err := l.b.Sender(w.Context(), driver.Channel{Queue: "orders"})
+		if err != nil {
+			w.Fatal(err)
+		}
+		begun := time.Now()
+		for body, delay := range map[string]time.Duration{"late": 3*time.Minute + 30*time.Second, "soon": 2 * time.Second, "now": 0} {
+			p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte(body), Delay: delay})
+			if err != nil {
+				w.Fatal(err)
+			}
+			if err := s.Send(w.Context(), []driver.Prepared{p}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		for _, want := range []struct {
+			body  string
+			after time.Duration
+		}{{"now", 0}, {"soon", 2 * time.Second}, {"late", 3*time.Minute + 30*time.Second}} {
+			d := l.within(1, 5*time.Minute)
+			w.same(d, want.body)
+			if took := time.Since(begun); took < want.after-time.Millisecond || took > want.after+2*time.Second {
+				w.Errorf("%s came after %v, want %v", want.body, took, want.after)
+			}
+			l.settle(driver.Done, d...)
+		}
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at != 3 {
+			w.Errorf("committed %d, want 3", at)
+		}
+	})
+}
+
+// In modes that keep order, a due time that somebody else wrote changes nothing: it would let later records overtake.
+func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		r := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("1"), Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}}}
+		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
+			w.Fatal(err)
+		}
+		w.same(l.get(1), "1")
+	})
+}
