@@ -88,31 +88,30 @@ func reserved(name string) bool {
 // texts together are one allocation.
 func decode(r *kgo.Record, d *driver.Delivery) {
 	var room [512]byte
-	b := appendPosition(room[:0], r.Topic, r.Partition, r.Offset)
+	var some [32]int32
+	b, which := appendPosition(room[:0], r.Topic, r.Partition, r.Offset), some[:0]
 	position := len(b)
 	b = append(b, r.Key...)
-	key, kept := len(b), 0
+	key, own := len(b), 0
 	for i := range r.Headers {
-		if !overridden(r.Headers, i) {
-			b = append(b, r.Headers[i].Value...)
-			if !reserved(r.Headers[i].Key) {
-				kept++
+		if h := &r.Headers[i]; !overridden(r.Headers, i) {
+			b, which = append(b, h.Value...), append(which, int32(i))
+			if !reserved(h.Key) {
+				own++
 			}
 		}
 	}
 	text := string(b)
 	d.ID, d.OrderKey = text[:position], text[position:key]
 	d.Body, d.Size, d.SentAt = r.Value, int64(len(r.Value)), r.Timestamp
-	if kept > 0 {
-		d.Header = make([]driver.Header, 0, kept)
+	if own > 0 {
+		d.Header = make([]driver.Header, 0, own)
 	}
 	text = text[key:]
-	for i := range r.Headers {
-		if !overridden(r.Headers, i) {
-			n := len(r.Headers[i].Value)
-			d.Err = either(d.Err, take(d, r.Headers[i].Key, text[:n]))
-			text = text[n:]
-		}
+	for _, i := range which {
+		n := len(r.Headers[i].Value)
+		d.Err = either(d.Err, take(d, r.Headers[i].Key, text[:n]))
+		text = text[n:]
 	}
 }
 
