@@ -109,7 +109,7 @@ func TestRebalancesLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, partitions = 4000, 6
 		o := kafka.Options{Partitions: partitions, Retries: kafka.Park}
-		first := w.begin(o, driver.Events{})
+		w.begin(o, driver.Events{}).end()
 		for i := range n {
 			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(strconv.Itoa(i % 50)), Value: []byte(strconv.Itoa(i))}, nil)
 		}
@@ -118,8 +118,14 @@ func TestRebalancesLoseNothing(t *testing.T) {
 		}
 		var mu sync.Mutex
 		seen := map[string]int{}
-		run := func(l *life, d time.Duration) {
+		run := func(d time.Duration) {
+			handling := make(chan struct{}, 1) // holds one from a receive until its settle
+			l := w.begin(o, driver.Events{Revoked: func(context.Context, []*driver.Source) {
+				handling <- struct{}{}
+				<-handling
+			}})
 			for ends := time.Now().Add(d); time.Now().Before(ends); {
+				handling <- struct{}{}
 				ds, err := l.recv.Receive(w.Context(), 20, nil)
 				if err != nil {
 					w.Error(err)
@@ -131,16 +137,16 @@ func TestRebalancesLoseNothing(t *testing.T) {
 				}
 				mu.Unlock()
 				l.settle(driver.Done, ds...)
+				<-handling
 				time.Sleep(20 * time.Millisecond)
 			}
 			l.end()
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { run(first, 2*time.Minute) })
+		wg.Go(func() { run(2 * time.Minute) })
 		for i := range 4 {
 			time.Sleep(3 * time.Second)
-			l := w.begin(o, driver.Events{})
-			wg.Go(func() { run(l, time.Duration(4+i)*time.Second) })
+			wg.Go(func() { run(time.Duration(4+i) * time.Second) })
 		}
 		wg.Wait()
 		if len(seen) != n {

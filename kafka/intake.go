@@ -46,7 +46,7 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	in := &intake{r: r, now: time.Now(), most: most, slab: make([]message, 0, fetches.NumRecords())}
 	var err error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && r.member == m {
+		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired {
 			in.take(m, e, p.Records)
 		}
 		if perr := r.pollError(m, &p); perr != nil {
@@ -66,10 +66,10 @@ func (r *receiver) pollError(m *member, p *kgo.FetchTopicPartition) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return nil
-	case errors.Is(err, kgo.ErrClientClosed) && (r.closed || r.member != m):
+	case errors.Is(err, kgo.ErrClientClosed) && (r.closed || m.retired):
 		return nil
 	case errors.Is(err, kerr.UnknownTopicID):
-		if r.member == m {
+		if !m.retired {
 			r.madeAnew(p.Topic)
 		}
 		return nil

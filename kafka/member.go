@@ -21,7 +21,10 @@ type member struct {
 	r      *receiver
 	client *kgo.Client
 	topics map[string]kadm.TopicID // as they were when it joined
-	epochs map[partition]*epoch    // guarded by receiver.mu
+
+	// Guarded by receiver.mu.
+	epochs  map[partition]*epoch
+	retired bool // replaced: what it is told counts no more
 }
 
 // join makes a member.
@@ -101,7 +104,7 @@ const (
 func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
 	m.r.mu.Lock()
 	defer m.r.mu.Unlock()
-	if m.r.member != m {
+	if m.retired { // not whether it is the receiver's: it may be assigned before it is that
 		return
 	}
 	for topic, ns := range ps {
@@ -183,7 +186,7 @@ var errMemberLost = errors.New("the group gave the partition to another member")
 // epoch could be taken for those of the next one. A poll that begins later brings none of them.
 func (m *member) leave(ps map[string][]int32) (es []*epoch, sources []*driver.Source) {
 	m.r.mu.Lock()
-	if m.r.member != m || m.r.closed {
+	if m.retired || m.r.closed {
 		m.r.mu.Unlock()
 		return nil, nil
 	}

@@ -32,7 +32,7 @@ func (r *receiver) watch(ctx context.Context) {
 		t, err := r.b.find(ctx, name)
 		if driver.ClassOf(err) == driver.NotFound && err != nil || err == nil && t.id != id {
 			r.mu.Lock()
-			if r.member == m {
+			if !m.retired {
 				r.madeAnew(name)
 			}
 			r.mu.Unlock()
@@ -45,6 +45,7 @@ func (r *receiver) watch(ctx context.Context) {
 func (r *receiver) rejoin(ctx context.Context, why error) error {
 	r.mu.Lock()
 	old := r.member
+	old.retired = true
 	var sources []*driver.Source
 	for _, e := range old.epochs {
 		sources = append(sources, &e.Source)
