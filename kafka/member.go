@@ -73,7 +73,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	o, r := &m.r.b.o, m.r
 	start := kgo.NewOffset().AtStart()
 	opts := []kgo.Opt{kgo.ConsumerGroup(r.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
-		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait),
 		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
 	switch r.set.Groups {
 	case Consumer:
@@ -95,6 +95,9 @@ func (m *member) options(topics []string) []kgo.Opt {
 }
 
 const (
+	// fetchWait is how long a broker waits for records. A partition that is assigned, or let go on, meanwhile is not asked for
+	// before that is over, so it is short.
+	fetchWait = 500 * time.Millisecond
 	// fetchLeast and fetchMost bound what one broker sends at once; the largest is franz-go's own default.
 	fetchLeast = 1 << 20
 	fetchMost  = 50 << 20
