@@ -6,10 +6,11 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// accept takes what a poll brought into lanes, and the heads of lanes onto the bus. The places are already taken.
-func (s *session) accept(in []driver.Delivery) {
+// accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are. The
+// places are already taken.
+func (s *session) accept(in []driver.Delivery) (bytes int64) {
 	if len(in) == 0 {
-		return
+		return 0
 	}
 	s.count.received.Add(int64(len(in)))
 	if st, _ := s.c.state.now(); st == Idle {
@@ -25,13 +26,15 @@ func (s *session) accept(in []driver.Delivery) {
 			d.src = s.sources.of(in[i].Source)
 		}
 		s.fill(d, &in[i])
-		s.places.keep(d.size)
+		bytes += d.size
 		s.keeper.keep(d, in[i].LeaseEnds, now)
 		observe(s, s.c.o.Hooks.Received, d)
 	}
+	s.places.keep(bytes)
 	for rest := slab; len(rest) > 0; {
 		rest = s.enqueue(rest)
 	}
+	return bytes
 }
 
 // enqueue takes the leading run of deliveries of one source into their lanes, and returns the others.

@@ -122,7 +122,7 @@ func (b *batching) size() int {
 // workBatch gathers a batch behind its first delivery, which is started, and handles it.
 func (s *session) workBatch(w *worker, first *Delivery) {
 	ds := s.gather(first)
-	if s.polls.Err() != nil || s.gate.closed() { // nothing has touched them yet
+	if s.polls.Err() != nil || s.gate.held(holdPaused) { // nothing has touched them yet
 		s.unstartAll(ds)
 		return
 	}
@@ -134,17 +134,17 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 		observe(s, s.c.o.Hooks.Started, d)
 	}
 	err := s.callBatch(&handlerContext{ctx, deadline}, ds)
-	for _, d := range ds {
-		if late := s.keeper.ended(d); late {
-			s.health.returned(d)
-		}
+	now := time.Now()
+	if late := s.keeper.endedTogether(w, ds, now); late {
+		s.health.returned(ds[0])
 	}
 	cause := context.Cause(ctx)
 	cancel(nil)
-	s.tenants.ended(time.Since(begun))
+	s.tenants.ended(now.Sub(begun))
 	failed := entryErrors(err, len(ds))
+	s.pace.failed.Add(int64(len(failed)))
 	for i, d := range ds {
-		s.concludeOf(d, failed[i], cause, time.Since(begun))
+		s.concludeOf(d, failed[i], cause, now.Sub(begun))
 	}
 }
 

@@ -30,7 +30,8 @@ type queue struct {
 	head, tail *Delivery
 	active     int  // taken and not yet vacated, unless alone
 	parked     bool // the session is paused or stops: nothing more is taken in
-	frozen     bool // the session is paused, and keeps what it has
+	frozen     bool // the session is held back, and keeps what it has
+	granted    bool // of which one may run all the same
 	batches    bool // deliveries are handled in batches; never changes
 	gathering  bool // a worker is filling one: nobody else takes anything
 }
@@ -93,8 +94,8 @@ func (b *bus) pop(stop func() bool) *Delivery {
 	return nil
 }
 
-// runnable says whether the session has something to run. The caller holds bus.mu.
-func (s *session) runnable() bool { return s.queue.head != nil && !s.queue.frozen }
+// runnable says whether there is something to run. The caller holds bus.mu.
+func (q *queue) runnable() bool { return q.head != nil && (!q.frozen || q.granted) }
 
 // next is the session to take from: of the highest priority that has something runnable and a handler to spare, in
 // turn. The caller holds b.mu.
@@ -106,7 +107,7 @@ func (b *bus) next() *session {
 	for i := range b.sessions {
 		at := (b.turn + i) % len(b.sessions)
 		q := &b.sessions[at].queue
-		if q.head == nil || q.frozen || q.gathering || !q.alone && q.active >= q.limit {
+		if !q.runnable() || q.gathering || !q.alone && q.active >= q.limit {
 			continue
 		}
 		if best < 0 || q.priority > b.sessions[best].queue.priority {
@@ -134,6 +135,7 @@ func (b *bus) take(s *session) *Delivery {
 		d.counted = true
 	}
 	s.queue.gathering = s.queue.batches
+	s.queue.granted = false
 	return d
 }
 
@@ -207,7 +209,7 @@ func (b *bus) cap(s *session, limit int) {
 func (b *bus) park(s *session) []*Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.queue.parked = true
+	s.queue.parked, s.queue.granted = true, false
 	var heads []*Delivery
 	for s.queue.head != nil {
 		heads = append(heads, b.remove(s))
@@ -220,15 +222,27 @@ func (b *bus) park(s *session) []*Delivery {
 func (b *bus) freeze(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.queue.frozen = true
+	s.queue.frozen, s.queue.granted = true, false
 	b.some.Broadcast()
+}
+
+// grant lets one delivery of a session that is held back run, and says whether it is here already.
+func (b *bus) grant(s *session) bool {
+	b.mu.Lock()
+	here := s.queue.head != nil
+	if slices.Contains(b.sessions, s) {
+		s.queue.parked, s.queue.frozen, s.queue.granted = false, true, true
+	}
+	b.mu.Unlock()
+	b.some.Broadcast()
+	return here
 }
 
 // unpark takes a park or freeze back, unless the session has left.
 func (b *bus) unpark(s *session) {
 	b.mu.Lock()
 	if slices.Contains(b.sessions, s) {
-		s.queue.parked, s.queue.frozen = false, false
+		s.queue.parked, s.queue.frozen, s.queue.granted = false, false, false
 	}
 	b.mu.Unlock()
 	b.some.Broadcast()
@@ -265,9 +279,22 @@ func (b *bus) wakeAll() {
 	b.some.Broadcast()
 }
 
+// oldest says whether something of a session is runnable, and when the first of it was sent, unless it was told to wait.
+func (b *bus) oldest(s *session) (waiting bool, sent time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !s.queue.runnable() {
+		return false, time.Time{}
+	}
+	if d := s.queue.head; d.Attempt == 1 {
+		sent = d.SentAt
+	}
+	return true, sent
+}
+
 // waiting says whether something of a session is runnable.
 func (b *bus) waiting(s *session) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return s.runnable()
+	return s.queue.runnable()
 }

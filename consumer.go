@@ -13,6 +13,7 @@ import (
 // Defaults and limits of ConsumerOptions.
 const (
 	defaultConcurrency       = 10
+	defaultDelayTolerance    = 2 * time.Minute
 	defaultWait              = 20 * time.Second // the longest a service keeps a poll open
 	defaultMaxAttempts       = 3
 	defaultBackoffFirst      = 5 * time.Second
@@ -36,7 +37,11 @@ type ConsumerOptions struct {
 
 	Ordered     bool // messages of one order key one after another; must be what the channel is
 	Concurrency int  // handlers at once; 0: 10
-	BatchSize   int  // messages of one receive, where the service takes a number; 0: as many as it gives
+	// MaxConcurrency is how many handlers at once there may be while deliveries start later than they should:
+	// when their age nears DelayTolerance the pool grows, and shrinks again afterwards. 0: Concurrency, so that it stays.
+	MaxConcurrency int
+	DelayTolerance time.Duration // how old a delivery may be when it starts; 0: 2 min
+	BatchSize      int           // messages of one receive, where the service takes a number; 0: as many as it gives
 	// WaitTime is how long one poll stays open, up to 20 s. 0: 20 s. Negative: it does not wait, which costs
 	// requests. With a short Lease it is two thirds of that at most.
 	WaitTime time.Duration
@@ -62,6 +67,12 @@ type ConsumerOptions struct {
 	// MaxAbandoned is how many handlers that ignore their cancelled context are replaced; one more ends Run with
 	// [ErrAbandoned]. 0: as many as Concurrency.
 	MaxAbandoned int
+
+	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving, because what they
+	// depend on seems to be down: then one delivery at a time is tried, after 5 s and ever less often, up to every 2 min,
+	// and the first that is handled lets the others in again. What fails meanwhile is given back and is no attempt.
+	// Errors marked Permanent or Fatal do not count. 0: it goes on receiving.
+	BreakAfter int
 
 	Policy      Policy  // nil: RetryPolicy(MaxAttempts, Backoff)
 	MaxAttempts int     // 0: 3
@@ -141,6 +152,9 @@ func (c *Consumer) Health() Health {
 	h.Paused = c.paused
 	c.mu.Unlock()
 	if s != nil {
+		if complaint := s.breaker.complaint(); complaint != "" {
+			h.Unhealthy = append(h.Unhealthy, complaint)
+		}
 		s.health.fill(&h, time.Now(), max(c.o.WaitTime, 0)+pollGrace)
 		h.Running, h.Oldest = int(s.running.Load()), s.keeper.oldest()
 	}
@@ -178,6 +192,8 @@ func maxReceives(o *ConsumerOptions) int {
 func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.Name, ch.String())
 	setDefault(&o.Concurrency, defaultConcurrency)
+	setDefault(&o.MaxConcurrency, o.Concurrency)
+	setDefault(&o.DelayTolerance, defaultDelayTolerance)
 	setDefault(&o.WaitTime, defaultWait)
 	setDefault(&o.MaxBytes, defaultMaxBytes)
 	setDefault(&o.MaxAttempts, defaultMaxAttempts)
@@ -202,6 +218,9 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	}
 	return errors.Join(
 		within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency),
+		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),
+		within("ConsumerOptions.DelayTolerance", o.DelayTolerance, time.Second, 24*time.Hour),
+		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
 		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
 		within("ConsumerOptions.WaitTime", o.WaitTime, -1, defaultWait),

@@ -24,17 +24,18 @@ func (c *Consumer) Resume() {
 }
 
 // SetConcurrency changes how many handlers run at once, also while the consumer runs: more start as soon as there is
-// work for them, surplus ones finish what they do first. In a fleet it is the consumer's cap; the pool stays.
+// work for them, surplus ones finish what they do first. In a fleet it is the consumer's cap; the pool stays. Where
+// MaxConcurrency is larger the pool adapts from there.
 func (c *Consumer) SetConcurrency(n int) error {
 	if err := within("concurrency", n, 1, maxConcurrency); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	s, before := c.session, c.o.Concurrency
+	s := c.session
 	c.o.Concurrency = n
 	c.mu.Unlock()
 	if s != nil {
-		s.setConcurrency(n, n-before)
+		s.setConcurrency(n, s.pace.restart(n))
 	}
 	return nil
 }
@@ -47,23 +48,44 @@ func (c *Consumer) concurrency() int {
 }
 
 func (s *session) pause() {
-	if !s.gate.shut() {
+	s.holdBack(holdPaused)
+}
+
+func (s *session) resumePolling() { s.letIn(holdPaused) }
+
+// holdBack stops polling for a reason, and gives back what has not started.
+func (s *session) holdBack(h hold) {
+	var heads []*Delivery
+	s.gate.shut(h, func() {
+		if s.lim.Keeps { // what is here cannot go back, and nobody else could have it
+			s.bus.freeze(s)
+		} else {
+			heads = s.bus.park(s)
+		}
+	})
+	if s.lim.Keeps {
 		return
 	}
-	if s.lim.Keeps { // what is here cannot go back, and nobody else could have it
-		s.bus.freeze(s)
-		return
-	}
-	for _, head := range s.bus.park(s) {
+	for _, head := range heads {
 		s.giveBackWaiting(head)
 	}
 	s.giveBackHeld()
 	s.giveBackAside()
 }
 
-func (s *session) resumePolling() {
-	s.bus.unpark(s)
-	s.gate.open()
+// letIn takes a reason back, and polls again if it was the last.
+func (s *session) letIn(h hold) {
+	s.gate.lift(h, func() { s.bus.unpark(s) })
+}
+
+// probe lets one delivery through, and asks for it if there is none here.
+func (s *session) probe() {
+	if s.gate.held(holdPaused) {
+		return
+	}
+	if !s.bus.grant(s) {
+		s.gate.lift(holdBroken, func() {})
+	}
 }
 
 func (s *session) setConcurrency(n, more int) {

@@ -109,7 +109,7 @@ func (d *Delivery) settle(c *choice) error {
 	if !d.claim() {
 		return ErrSettled
 	}
-	d.in.keeper.ended(d)
+	d.in.keeper.ended(d, time.Now())
 	if c.release {
 		d.in.giveBack(d)
 	} else {

@@ -5,28 +5,44 @@ import (
 	"sync"
 )
 
-// gate lets pollers through while a consumer is not paused. Each period between two pauses has a context of its own, so
-// that a pause ends the polls that are open.
+// hold is a reason to keep pollers back.
+type hold uint8
+
+const (
+	holdPaused hold = 1 << iota // somebody has paused the consumer
+	holdBroken                  // its breaker is open
+)
+
+// gate lets pollers through while there is no reason to hold them back. Each period between two holds has a context of
+// its own, so that a hold ends the polls that are open.
 type gate struct {
 	mu     sync.Mutex
+	holds  hold
 	base   context.Context // ends with the session
-	period context.Context // ends with the next pause; nil while paused
+	period context.Context // ends with the next hold; nil while there is one
 	end    context.CancelFunc
 	opened chan struct{} // closed when the gate is opened
 }
 
-func newGate(base context.Context, paused bool) *gate {
-	g := &gate{base: base, opened: make(chan struct{})}
-	if !paused {
-		g.open()
+func newGate(base context.Context, holds hold) *gate {
+	g := &gate{base: base, holds: holds, opened: make(chan struct{})}
+	if holds == 0 {
+		g.period, g.end = context.WithCancel(base)
+		close(g.opened)
 	}
 	return g
 }
 
-// open lets pollers through.
-func (g *gate) open() {
+// lift takes a reason back, and lets pollers through if it was the last: then it calls also, while the gate can do
+// nothing else.
+func (g *gate) lift(h hold, also func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.holds &^= h
+	if g.holds != 0 {
+		return
+	}
+	also()
 	if g.period != nil {
 		return
 	}
@@ -34,16 +50,16 @@ func (g *gate) open() {
 	close(g.opened)
 }
 
-// shut holds pollers back, and says whether that is a change.
-func (g *gate) shut() bool {
+// shut holds pollers back for a reason, and then calls also, while the gate can do nothing else.
+func (g *gate) shut(h hold, also func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.period == nil {
-		return false
+	g.holds |= h
+	if g.period != nil {
+		g.end()
+		g.period, g.opened = nil, make(chan struct{})
 	}
-	g.end()
-	g.period, g.opened = nil, make(chan struct{})
-	return true
+	also()
 }
 
 // closed says whether pollers are held back now.
@@ -51,6 +67,13 @@ func (g *gate) closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.period == nil
+}
+
+// held says whether there is this reason to hold them back.
+func (g *gate) held(h hold) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.holds&h != 0
 }
 
 // enter waits until the gate is open and returns the period's context; nil once the session polls no more.

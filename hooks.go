@@ -25,6 +25,12 @@ type Hooks struct {
 	// Unclosed: an iteration has ended and nobody called Close since, for as long as a shutdown may take.
 	Unclosed func()
 
+	// Breaker: receiving has stopped, because handlers fail one after another (err is the first error), or goes on.
+	Breaker func(open bool, err error)
+
+	// Resized: the delay tolerance asked for another number of handlers at once.
+	Resized func(from, to int)
+
 	ReceiveFailed func(err error)
 	// SettleFailed: the service did not take a verdict for good; the message will come again.
 	SettleFailed func(d *Delivery, err error)

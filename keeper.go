@@ -36,8 +36,10 @@ type keeper struct {
 	wg   sync.WaitGroup // renewals under way
 
 	mu       sync.Mutex
-	leases   timeline // when each lease is to be renewed
-	runs     timeline // when each handler has had its time
+	meter    meter
+	tickAt   time.Time // when the size of the pool is thought over; zero: not while nothing runs
+	leases   timeline  // when each lease is to be renewed
+	runs     timeline  // when each handler has had its time
 	holds    holdHeap
 	armed    time.Time // when the timer fires; zero: not at all
 	renewing int
@@ -110,6 +112,16 @@ func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, begun, dea
 	d.cancel = cancel
 	d.running.begun, d.running.late, d.running.mate = begun, false, false
 	k.runs.insert(d, deadline)
+	k.began(begun, deadline, d)
+}
+
+// began takes in that a handler has begun. The caller holds k.mu.
+func (k *keeper) began(begun, deadline time.Time, ds ...*Delivery) {
+	k.meter.began(begun, k.s.c.o.Delay, ds...)
+	if k.tickAt.IsZero() {
+		k.tickAt = begun.Add(paceInterval)
+		k.due(k.tickAt)
+	}
 	k.due(deadline)
 }
 
@@ -133,19 +145,30 @@ func (k *keeper) startedTogether(w *worker, ds []*Delivery, cancel context.Cance
 		d.running.begun, d.running.late, d.running.mate = begun, false, i > 0
 		k.runs.insert(d, deadline)
 	}
-	k.due(deadline)
+	k.began(begun, deadline, ds...)
 }
 
-// ended takes the handler out of the keeper's sight, and says whether its timeout had passed.
-func (k *keeper) ended(d *Delivery) (late bool) {
+// ended takes a handler out of the keeper's sight, and says whether its timeout had passed.
+func (k *keeper) ended(d *Delivery, now time.Time) (late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.meter.over(1, d.running.begun, now)
 	d.cancel = nil
-	if d.worker != nil {
-		d.worker.batch = nil
-	}
 	k.runs.remove(d)
 	return d.running.late
+}
+
+// endedTogether is ended for the handler of a batch, whose first delivery stands for all.
+func (k *keeper) endedTogether(w *worker, ds []*Delivery, now time.Time) (late bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.meter.over(len(ds), ds[0].running.begun, now)
+	w.batch = nil
+	for _, d := range ds {
+		d.cancel = nil
+		k.runs.remove(d)
+	}
+	return ds[0].running.late
 }
 
 // together is what the handler of d has.
@@ -271,9 +294,17 @@ func (k *keeper) fire(now time.Time) time.Time {
 	for len(k.holds) > 0 && !k.holds[0].until.After(now) {
 		ready = append(ready, heap.Pop(&k.holds).(held).d)
 	}
+	var counted *meter
+	if !k.tickAt.IsZero() && !k.tickAt.After(now) {
+		counted = k.read(now)
+	}
 	k.armed = k.next()
 	next := k.armed
 	k.mu.Unlock()
+
+	if counted != nil {
+		k.s.pace.tick(now, *counted)
+	}
 
 	for _, d := range lost {
 		k.s.leaseLost(d)
@@ -290,6 +321,18 @@ func (k *keeper) fire(now time.Time) time.Time {
 	return next
 }
 
+// read takes what the meter has counted, and says when to look again. The caller holds k.mu.
+func (k *keeper) read(now time.Time) *meter {
+	k.meter.move(now, 0)
+	m := k.meter
+	k.meter = meter{handlers: m.handlers, last: now}
+	k.tickAt = time.Time{}
+	if m.handlers > 0 || k.s.pace.grown() {
+		k.tickAt = now.Add(paceInterval)
+	}
+	return &m
+}
+
 // next is the earliest time at which something is due. The caller holds k.mu.
 func (k *keeper) next() (at time.Time) {
 	earlier := func(t time.Time) {
@@ -298,6 +341,7 @@ func (k *keeper) next() (at time.Time) {
 		}
 	}
 	earlier(k.leases.first())
+	earlier(k.tickAt)
 	if first := k.runs.first(); first.Before(never) {
 		earlier(first)
 	}

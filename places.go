@@ -7,10 +7,12 @@ import (
 
 // budget bounds the bytes that the deliveries of one or more sessions hold together.
 type budget struct {
-	mu    sync.Mutex
-	limit int64
-	held  int64
-	wait  []*places // whom to wake when it is under the limit again
+	mu     sync.Mutex
+	limit  int64
+	held   int64
+	polls  int64     // under way
+	brings int64     // what a poll has brought of late, and so what one under way may bring
+	wait   []*places // whom to wake when it is under the limit again
 }
 
 // places bounds the deliveries a session holds: a poll takes its permit before it asks the service for anything.
@@ -48,13 +50,11 @@ func (p *places) take(ctx context.Context, n int) error {
 	}
 }
 
+// tryTake takes n places for a poll, which ends with polled of the budget.
 func (p *places) tryTake(n int) bool {
-	if !p.bytes.below() {
-		return false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken+n > p.size || p.settling > p.size {
+	if p.taken+n > p.size || p.settling > p.size || !p.bytes.poll() {
 		return false
 	}
 	p.taken += n
@@ -112,17 +112,38 @@ func (p *places) nudge() {
 	}
 }
 
-func (b *budget) below() bool {
+// poll begins a poll, if what is held and what is on its way leave room for it. One is always possible while less is
+// held than the limit, so one receive may overshoot.
+func (b *budget) poll() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held < b.limit
+	if !b.room() {
+		return false
+	}
+	b.polls++
+	return true
 }
 
-func (b *budget) release(size int64) {
+// room says whether one more poll may begin. The caller holds b.mu.
+func (b *budget) room() bool { return b.held+b.polls*b.brings < b.limit }
+
+// polled ends a poll that brought so many bytes, which are held already.
+func (b *budget) polled(size int64) {
+	const weight = 8 // the largest of late counts, and is forgotten slowly
+	b.change(func() {
+		b.polls--
+		b.brings = max(size, b.brings-b.brings/weight)
+	})
+}
+
+func (b *budget) release(size int64) { b.change(func() { b.held -= size }) }
+
+// change wakes those who wait, when it makes room.
+func (b *budget) change(f func()) {
 	b.mu.Lock()
-	was := b.held >= b.limit
-	b.held -= size
-	wake := was && b.held < b.limit
+	was := b.room()
+	f()
+	wake := !was && b.room()
 	waiting := b.wait
 	b.mu.Unlock()
 	if wake {

@@ -40,8 +40,8 @@ func (p *pollers) first() {
 	for p.s.polls.Err() == nil {
 		p.s.guard(func() {
 			for period := p.s.gate.enter(); period != nil; period = p.s.gate.enter() {
-				if p.s.places.take(period, p.s.batch()) == nil {
-					p.once(period, &buf)
+				if want := p.s.batch(); p.s.places.take(period, want) == nil {
+					p.once(period, want, &buf)
 				}
 			}
 		})
@@ -52,7 +52,8 @@ func (p *pollers) first() {
 func (p *pollers) join(period context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.n >= max(1, p.s.lim.Polls) || !p.s.places.tryTake(p.s.batch()) {
+	want := p.s.batch()
+	if p.n >= max(1, p.s.lim.Polls) || p.s.breaker.probing() || !p.s.places.tryTake(want) {
 		return
 	}
 	p.n++
@@ -60,7 +61,7 @@ func (p *pollers) join(period context.Context) {
 		defer p.left()
 		var buf []driver.Delivery
 		p.s.guard(func() {
-			for p.once(period, &buf) && period.Err() == nil && p.s.places.tryTake(p.s.batch()) {
+			for p.once(period, want, &buf) && period.Err() == nil && p.s.places.tryTake(want) {
 			}
 		})
 	})
@@ -73,18 +74,25 @@ func (p *pollers) left() {
 }
 
 // once makes one poll with the places its caller has taken, and says whether it came back full. period ends with the
-// session, or with the next pause.
-func (p *pollers) once(period context.Context, buf *[]driver.Delivery) (full bool) {
-	s, want := p.s, p.s.batch()
-	free := want
-	defer func() { s.places.free(free) }()
+// session, or with the next hold.
+func (p *pollers) once(period context.Context, want int, buf *[]driver.Delivery) (full bool) {
+	s := p.s
+	free, brought := want, int64(-1)
+	defer func() {
+		s.places.free(free)
+		if brought < 0 { // it panicked
+			s.places.bytes.polled(0)
+		}
+	}()
 	got, err := p.receive(period, want, (*buf)[:0])
 	free = want - len(got)
 	full = len(got) >= want
+	brought = s.accept(got)
+	s.places.bytes.polled(brought)
 	if full {
 		p.join(period)
 	}
-	s.accept(got)
+	s.breaker.polled(len(got))
 	clear(got)
 	*buf = got
 	switch {
@@ -143,6 +151,9 @@ func (p *pollers) recovered() {
 
 // batch is what one poll asks for.
 func (s *session) batch() int {
+	if s.breaker.probing() {
+		return 1
+	}
 	n := min(s.lim.Batch, max(s.lim.Window, 1))
 	if s.c.o.BatchSize > 0 {
 		n = min(n, s.c.o.BatchSize)

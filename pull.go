@@ -140,7 +140,7 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 // next takes what is runnable, at most so many; it waits for the first, for a failure, or for the end.
 func (p *puller) next(most int) (ds []*Delivery) {
 	stop := func() bool {
-		return p.session.polls.Err() != nil || p.failures.some() || len(ds) > 0 && !p.runnable()
+		return p.session.polls.Err() != nil || p.failures.some() || len(ds) > 0 && !p.queue.runnable()
 	}
 	for len(ds) < most {
 		d := p.bus.pop(stop)
@@ -163,7 +163,7 @@ func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool 
 				continue
 			}
 			observe(p.session, p.c.o.Hooks.Unsettled, d)
-			p.keeper.ended(d)
+			p.keeper.ended(d, time.Now())
 			p.giveBack(d)
 		}
 	}()

@@ -33,6 +33,8 @@ type session struct {
 	settler  *settler
 	starts   *startLog
 	tenants  *tenants // nil: none has a cap
+	pace     *pacing
+	breaker  *breaker // nil: there is none
 	sealed   *choice  // what a delivery's choice is once its handler has returned
 
 	base  context.Context // what handlers' contexts derive from: values of Run's context, not its cancellation
@@ -69,13 +71,19 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.log, _ = recv.(driver.AttemptLog)
 	s.places = newPlaces(max(s.lim.Window, 1), bytes)
 	s.tenants = newTenants(c.o.MaxPerTenant, s.lim.Window, s.lim, c.spec().MaxReceives)
+	s.pace = newPacing(s, c.concurrency())
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
 	s.base = context.WithoutCancel(ctx)
 	s.polls, s.halt = context.WithCancelCause(ctx)
+	s.breaker = newBreaker(s, c.o.BreakAfter)
 	c.mu.Lock()
 	c.session = s
-	s.gate = newGate(s.polls, c.paused)
+	var holds hold
+	if c.paused {
+		holds = holdPaused
+	}
+	s.gate = newGate(s.polls, holds)
 	s.queue.parked, s.queue.frozen = c.paused && !s.lim.Keeps, c.paused && s.lim.Keeps
 	c.mu.Unlock()
 	b.join(s)

@@ -17,6 +17,7 @@ func (s *session) shutdown(p *pollers) error {
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	s.c.state.to(Exiting)
+	s.breaker.stop()
 
 	for _, head := range s.bus.leave(s) {
 		s.giveBackWaiting(head)

@@ -112,14 +112,16 @@ func (s *session) work(w *worker, d *Delivery) {
 	s.keeper.started(d, cancel, begun, d.ctx.deadline)
 	observe(s, s.c.o.Hooks.Started, d)
 	err := s.call(d)
-	if late := s.keeper.ended(d); late {
+	now := time.Now()
+	if late := s.keeper.ended(d, now); late {
 		s.health.returned(d)
 	}
 	cause := context.Cause(ctx)
 	cancel(nil)
 
-	if s.tenants != nil {
-		s.tenants.ended(time.Since(begun))
+	s.tenants.ended(now.Sub(begun))
+	if err != nil {
+		s.pace.failed.Add(1)
 	}
 
 	chosen := d.choice.Swap(s.sealed)
@@ -128,7 +130,7 @@ func (s *session) work(w *worker, d *Delivery) {
 	}
 	v, untouched, reason := s.decide(d, chosen, cause, err)
 	if f := s.c.o.Hooks.Ended; f != nil {
-		s.guard(func() { f(d, v, err, time.Since(begun)) })
+		s.guard(func() { f(d, v, err, now.Sub(begun)) })
 	}
 	if untouched {
 		s.giveBack(d)
@@ -143,11 +145,15 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdi
 	case chosen != nil:
 		return chosen.verdict, chosen.release, chosen.reason
 	case err == nil:
+		s.breaker.result(true, nil)
 		return Verdict{Action: Done}, false, nil
 	case errors.Is(cause, ErrProcessingTimeout):
+		s.breaker.result(false, ErrProcessingTimeout)
 		return Verdict{Action: Reject}, false, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked):
 		return Verdict{}, true, nil
+	case counts(err) && s.breaker.result(false, err):
+		return Verdict{}, true, nil // nobody could have handled it: that is no attempt
 	}
 	if d.first.IsZero() {
 		d.first = time.Now()
@@ -214,6 +220,7 @@ func (s *session) stuck(d *Delivery) {
 // giveUp dead-letters what a stuck handler has, unless order is kept.
 func (s *session) giveUp(d *Delivery) {
 	if d.lane == 0 && d.claim() {
+		s.breaker.result(false, ErrProcessingTimeout)
 		s.conclude(d, Verdict{Action: Reject}, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout})
 	}
 }

@@ -43,6 +43,7 @@ type Batcher[T any] struct {
 
 	mu      sync.Mutex
 	queue   []entry[T]
+	since   time.Time             // when its first entry came, or the batch before it left
 	bytes   int                   // of the queue
 	lines   map[string][]entry[T] // waiting behind an entry of their key; a key is there while one is queued or away
 	away    int                   // batches under way
@@ -54,7 +55,6 @@ type Batcher[T any] struct {
 
 type entry[T any] struct {
 	v     T
-	since time.Time
 	tries int
 }
 
@@ -69,7 +69,6 @@ func New[T any](o Options[T]) *Batcher[T] {
 
 // Add queues entries, which leave in this order, and says whether it did: not after Close. It never blocks.
 func (b *Batcher[T]) Add(vs ...T) bool {
-	now := time.Now()
 	b.mu.Lock()
 	if b.closing {
 		b.mu.Unlock()
@@ -77,7 +76,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 	}
 	before := len(b.queue)
 	for _, v := range vs {
-		b.line(entry[T]{v: v, since: now})
+		b.line(entry[T]{v: v})
 	}
 	wake := b.nudgeAfter(before)
 	b.mu.Unlock()
@@ -121,6 +120,9 @@ func (b *Batcher[T]) line(e entry[T]) {
 }
 
 func (b *Batcher[T]) push(e entry[T]) {
+	if len(b.queue) == 0 { // the clock is read once a batch, not once an entry
+		b.since = time.Now()
+	}
 	b.queue = append(b.queue, e)
 	if b.o.Size != nil {
 		b.bytes += b.o.Size(e.v)
@@ -189,7 +191,7 @@ func (b *Batcher[T]) next(now time.Time) (batch []entry[T], wait time.Duration, 
 		return nil, 0, false
 	}
 	if !b.full(n) && !b.closing && (b.away > 0 || n < b.expect) {
-		wait = b.queue[0].since.Add(b.o.Longest).Sub(now)
+		wait = b.since.Add(b.o.Longest).Sub(now)
 		if b.away == 0 {
 			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
 		}
@@ -198,6 +200,7 @@ func (b *Batcher[T]) next(now time.Time) (batch []entry[T], wait time.Duration, 
 		}
 	}
 	b.away++
+	b.since = now
 	return b.take(), 0, false
 }
 

@@ -55,6 +55,16 @@ func (b *Breaker) Result(ok bool, now time.Time) {
 	}
 }
 
+// Open says whether it is open, and in how long the next probe may go.
+func (b *Breaker) Open(now time.Time) (wait time.Duration, open bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.probes == 0 {
+		return 0, false
+	}
+	return max(0, b.next.Sub(now)), true
+}
+
 // fail opens it for another pause. The caller holds b.mu.
 func (b *Breaker) fail(now time.Time) {
 	b.probes++

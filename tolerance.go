@@ -1,0 +1,176 @@
+package godwit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/pace"
+)
+
+// paceInterval is how often the size of a pool is thought over.
+const paceInterval = 5 * time.Second
+
+// Demand is how much there is to do for the consumers of a channel, for autoscalers.
+type Demand struct {
+	Backlog int64         // messages that could be received now
+	Age     time.Duration // at which deliveries started of late; 0: none did
+	Service time.Duration // what a handler takes of late, for one delivery; 0: none has ended
+	// Workers is how many handlers at once would work the backlog off in what is left of the delay tolerance
+	// (backlog × service ÷ (tolerance − age)), and keep up with what comes.
+	Workers int
+	// Consumers is how many processes like this one that takes, at their MaxConcurrency. 0: nothing is there to do.
+	Consumers int
+}
+
+// Demand asks the service for the backlog and says how many consumers it wants. It tells most while the consumer runs,
+// since then it knows how long handlers take.
+func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
+	inspector, ok := c.backend.(driver.Inspector)
+	if !ok {
+		return Demand{}, &Error{Op: "inspect", Channel: c.name, Err: fmt.Errorf("%w: this backend cannot look into channels", errors.ErrUnsupported)}
+	}
+	depth, err := inspector.Inspect(ctx, c.channel)
+	if err != nil {
+		return Demand{}, wrapError("inspect", c.name, "", err)
+	}
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	d := Demand{Backlog: depth.Waiting}
+	if s == nil {
+		d.Workers = pace.New(pace.Options{Floor: c.concurrency(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog, depth.Oldest)
+	} else {
+		s.pace.demand(&d, depth.Oldest)
+	}
+	most := max(c.concurrency(), c.o.MaxConcurrency)
+	d.Consumers = (d.Workers + most - 1) / most
+	return d, nil
+}
+
+// meter counts what happens between two looks at the pool's size. Guarded by keeper.mu, which is held anyway when a
+// handler starts or ends.
+type meter struct {
+	started, ended int // deliveries
+	oldest         time.Duration
+	spent          time.Duration // by the handlers that ended
+
+	handlers int           // that run
+	worked   time.Duration // by all handlers together, up to last
+	last     time.Time
+}
+
+// move brings the time worked up to now, when the number of handlers changes.
+func (m *meter) move(now time.Time, more int) {
+	if m.handlers > 0 {
+		m.worked += time.Duration(m.handlers) * now.Sub(m.last)
+	}
+	m.last = now
+	m.handlers += more
+}
+
+// began takes in the start of a handler; delay is what every message of the channel waits anyway.
+func (m *meter) began(now time.Time, delay time.Duration, ds ...*Delivery) {
+	m.move(now, 1)
+	m.started += len(ds)
+	for _, d := range ds {
+		if d.Attempt == 1 && !d.SentAt.IsZero() { // a retry was told to wait
+			m.oldest = max(m.oldest, now.Sub(d.SentAt)-delay)
+		}
+	}
+}
+
+// over takes in the end of a handler of n deliveries.
+func (m *meter) over(n int, begun, now time.Time) {
+	m.move(now, -1)
+	m.ended += n
+	m.spent += now.Sub(begun)
+}
+
+// pacing keeps a consumer's pool as large as the age of its deliveries wants it.
+type pacing struct {
+	s      *session
+	failed atomic.Int64 // handlers, since the last tick
+
+	mu      sync.Mutex
+	pacer   *pace.Pacer
+	workers int // as many as there should be
+	floor   int
+	at      time.Time     // of the last tick
+	age     time.Duration // when something last started
+	service time.Duration // when something last ended
+}
+
+func newPacing(s *session, floor int) *pacing {
+	p := &pacing{s: s}
+	p.restart(floor)
+	return p
+}
+
+// restart begins anew with another floor, and says by how much that changes the pool.
+func (p *pacing) restart(floor int) (more int) {
+	ceiling := floor
+	if p.s.pool != nil { // an iterator's caller is one
+		ceiling = max(floor, p.s.c.o.MaxConcurrency)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pacer = pace.New(pace.Options{Floor: floor, Ceiling: ceiling, Tolerance: p.s.c.o.DelayTolerance})
+	more = floor - p.workers
+	p.workers, p.floor = floor, floor
+	return more
+}
+
+// grown says whether the pool is larger than it must be, so that somebody has to look whether it still should.
+func (p *pacing) grown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers > p.floor
+}
+
+// tick looks at what a meter has counted, and makes the pool larger or smaller. The keeper calls it.
+func (p *pacing) tick(now time.Time, m meter) {
+	waiting, since := p.s.bus.oldest(p.s)
+	if waiting && !since.IsZero() {
+		m.oldest = max(m.oldest, now.Sub(since)-p.s.c.o.Delay)
+	}
+	failed := p.failed.Swap(0)
+	p.mu.Lock()
+	sample := pace.Sample{Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(int(failed), m.ended),
+		Oldest: m.oldest, Waiting: waiting}
+	if m.ended > 0 {
+		sample.Service = m.spent / time.Duration(m.ended)
+	}
+	if span := now.Sub(p.at); !p.at.IsZero() && span > 0 {
+		sample.Busy = min(1, m.worked.Seconds()/(span.Seconds()*float64(p.workers)))
+	}
+	p.at = now
+	if m.started > 0 {
+		p.age = m.oldest
+	}
+	if m.ended > 0 {
+		p.service = sample.Service
+	}
+	before := p.workers
+	p.workers = p.pacer.Tick(sample)
+	more, n := p.workers-before, p.workers
+	p.mu.Unlock()
+	if more != 0 {
+		p.s.setConcurrency(n, more)
+		if f := p.s.c.o.Hooks.Resized; f != nil {
+			p.s.guard(func() { f(before, n) })
+		}
+	}
+}
+
+// demand fills in what is known of the channel's work.
+func (p *pacing) demand(d *Demand, oldest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.Age, d.Service = max(p.age, oldest, 0), p.service
+	d.Workers = p.pacer.Wanted(d.Backlog, d.Age)
+}

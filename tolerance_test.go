@@ -1,0 +1,166 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// sizes notes how a pool's size changed.
+type sizes struct {
+	mu   sync.Mutex
+	seen []int
+}
+
+func (s *sizes) hook() func(from, to int) {
+	return func(_, to int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen = append(s.seen, to)
+	}
+}
+
+func (s *sizes) all() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]int(nil), s.seen...)
+}
+
+// steady sends one message every so often until the time is over.
+func (w *world) steady(p *godwit.Producer, every, lasting time.Duration) {
+	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(every) {
+		w.send(p, body("work"))
+	}
+}
+
+// More comes than the pool can do: it grows before the tolerance is reached, keeps the age of deliveries below it, and
+// shrinks to its floor when there is less to do.
+func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const tolerance = time.Minute
+		var changes sizes
+		var oldest, now, most atomic.Int64
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, MaxConcurrency: 50, DelayTolerance: tolerance,
+			Hooks: godwit.Hooks{Resized: changes.hook()}})
+		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			oldest.Store(max(oldest.Load(), int64(time.Since(d.SentAt))))
+			most.Store(max(most.Load(), now.Add(1)))
+			time.Sleep(2 * time.Second)
+			now.Add(-1)
+			return nil
+		})
+		w.steady(w.producer("orders", nil), 200*time.Millisecond, 30*time.Minute) // ten workers' work
+		time.Sleep(10 * time.Minute)
+		report := r.stop()
+		seen := changes.all()
+		if age := time.Duration(oldest.Load()); age > tolerance {
+			t.Errorf("a delivery was %v old when it started, the tolerance is %v; sizes %v", age, tolerance, seen)
+		}
+		if len(seen) == 0 || seen[len(seen)-1] != 2 {
+			t.Errorf("sizes %v: not back at its floor", seen)
+		}
+		if most.Load() > 40 || len(seen) > 60 {
+			t.Errorf("up to %d handlers at once for the work of ten; sizes %v", most.Load(), seen)
+		}
+		if report.Handled != 9000 {
+			t.Errorf("%+v", report)
+		}
+	})
+}
+
+// More workers make a dependency slower that can do only so much at once: the pool does not stay at its ceiling.
+func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var now atomic.Int64
+		var handlers, looks int64
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4, MaxConcurrency: 100, DelayTolerance: time.Minute})
+		p := w.producer("orders", nil)
+		w.flood(p, 5000)
+		r := w.run(c, func(context.Context, *godwit.Delivery) error {
+			n := now.Add(1)
+			time.Sleep(time.Duration(n) * 250 * time.Millisecond) // four a second, however many ask
+			now.Add(-1)
+			return nil
+		})
+		for range 15 * 60 {
+			time.Sleep(time.Second)
+			handlers += now.Load()
+			looks++
+		}
+		r.stop()
+		if mean := handlers / looks; mean > 30 {
+			t.Errorf("%d handlers at once on average, of at most 100, where four do as much", mean)
+		}
+	})
+}
+
+// Without MaxConcurrency nothing changes, however old deliveries are.
+func TestNoAdaptationUnlessAskedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var changes sizes
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, DelayTolerance: time.Second, Hooks: godwit.Hooks{Resized: changes.hook()}})
+		w.send(w.producer("orders", nil), many(100, "")...)
+		r := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(5 * time.Second); return nil })
+		time.Sleep(10 * time.Minute)
+		if report := r.stop(); report.Handled != 100 || len(changes.all()) != 0 {
+			t.Errorf("%+v, sizes %v", report, changes.all())
+		}
+	})
+}
+
+// Demand is the backlog times what a handler takes, by what is left of the tolerance.
+func TestDemand(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})
+		p := w.producer("orders", nil)
+		demand := func() godwit.Demand {
+			d, err := c.Demand(w.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		if d := demand(); d.Backlog != 0 || d.Workers != 0 || d.Consumers != 0 {
+			t.Errorf("of an empty channel: %+v", d)
+		}
+		busy := make(chan struct{})
+		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			if d.OrderKey+d.Tenant == "stay" {
+				<-busy
+			}
+			time.Sleep(3 * time.Second)
+			return nil
+		})
+		w.send(p, many(50, "")...)
+		time.Sleep(time.Minute)
+		w.send(p, many(2420, "stay")...)
+		time.Sleep(10 * time.Second)
+		d := demand()
+		// 2,400 × 3 s in two minutes are 60 workers, and as the oldest have waited for some seconds, some more.
+		if d.Backlog < 2390 || d.Backlog > 2420 || d.Service != 3*time.Second || d.Workers < 60 || d.Workers > 80 || d.Consumers != (d.Workers+19)/20 {
+			t.Errorf("%+v", d)
+		}
+		close(busy)
+		r.stop()
+	})
+}
+
+func TestToleranceOptionsThatCannotBe(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i, o := range []godwit.ConsumerOptions{
+			{Concurrency: 10, MaxConcurrency: 5},
+			{DelayTolerance: -time.Second},
+			{BreakAfter: -1},
+		} {
+			if _, err := godwit.NewConsumer(w.Context(), w.backend, fmt.Sprint("orders", i), &o); !errors.Is(err, godwit.ErrInvalid) {
+				t.Errorf("%+v: %v", o, err)
+			}
+		}
+	})
+}
