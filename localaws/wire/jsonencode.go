@@ -102,7 +102,7 @@ func sortedKeys(v reflect.Value) []string {
 func appendJSONString(b []byte, text string) []byte {
 	b = append(b, '"')
 	for text != "" {
-		b = slices.Grow(b, len(text)+9) // nine, so that the eight-byte loop reaches the end
+		b = slices.Grow(b, len(text)+escapeRoom)
 		n, read := escape(b[len(b):cap(b)], text)
 		b, text = b[:len(b)+n], text[read:]
 		if text != "" && !safe(text[0]) && text[0] < utf8.RuneSelf {

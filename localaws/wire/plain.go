@@ -43,60 +43,71 @@ func plainRun(s []byte, i int) int {
 // beyond ASCII, a rarer escape, a mistake. It returns how much it wrote and how
 // much it read. There must be room for all of s; what to has beyond n may be
 // overwritten.
-func unescape(to, s []byte) (n, i int) {
-	for i+9 <= len(s) && n+8 <= len(to) {
-		x := binary.LittleEndian.Uint64(s[i:])
-		binary.LittleEndian.PutUint64(to[n:], x)
+func unescape(to, s []byte) (n, read int) {
+	out, in := to, s
+	for len(in) >= 9 && len(out) >= 16 {
+		x := binary.LittleEndian.Uint64(in)
+		binary.LittleEndian.PutUint64(out, x)
 		odd := escaped(x) | x&highs
 		if odd == 0 {
-			n, i = n+8, i+8
+			out, in = out[8:], in[8:]
 			continue
 		}
-		run := bits.TrailingZeros64(odd) / 8
-		n, i = n+run, i+run
-		if s[i] != '\\' {
-			return n, i
+		run := uint(bits.TrailingZeros64(odd)) / 8
+		c := letter(in[run+1])
+		if in[run] != '\\' || c == 0 {
+			return len(to) - len(out) + int(run), len(s) - len(in) + int(run)
 		}
-		c := letter(s[i+1])
-		if c == 0 {
-			return n, i
+		out[run] = c
+		if behind := 8 * (run + 2); run < 6 && odd>>behind == 0 { // the rest of the eight is plain
+			binary.LittleEndian.PutUint64(out[run+1:], x>>behind)
+			out, in = out[7:], in[8:]
+			continue
 		}
-		to[n] = c
-		n, i = n+1, i+2
+		out, in = out[run+1:], in[run+2:]
 	}
-	for i < len(s) && safe(s[i]) {
-		to[n] = s[i]
-		n, i = n+1, i+1
+	for len(in) > 0 && safe(in[0]) {
+		out[0] = in[0]
+		out, in = out[1:], in[1:]
 	}
-	return n, i
+	return len(to) - len(out), len(s) - len(in)
 }
 
 // escape writes s the way it stands inside a JSON string, up to the first control
 // character, and as far as there is room. It returns how much it wrote and how
 // much it read; what to has beyond n may be overwritten.
-func escape(to []byte, s string) (n, i int) {
-	for i+8 <= len(s) && n+9 <= len(to) {
-		x := word(s[i:])
-		binary.LittleEndian.PutUint64(to[n:], x)
+func escape(to []byte, s string) (n, read int) {
+	out, in := to, s
+	for len(in) >= 8 && len(out) >= escapeRoom {
+		x := word(in)
+		binary.LittleEndian.PutUint64(out, x)
 		odd := escaped(x)
 		if odd == 0 {
-			n, i = n+8, i+8
+			out, in = out[8:], in[8:]
 			continue
 		}
-		run := bits.TrailingZeros64(odd) / 8
-		n, i = n+run, i+run
-		if s[i] < ' ' {
-			return n, i
+		run := uint(bits.TrailingZeros64(odd)) / 8
+		if in[run] < ' ' {
+			return len(to) - len(out) + int(run), len(s) - len(in) + int(run)
 		}
-		to[n], to[n+1] = '\\', s[i]
-		n, i = n+2, i+1
+		out[run] = '\\'
+		binary.LittleEndian.PutUint64(out[run+1:], x>>(8*run))
+		if odd>>(8*run+8) == 0 { // the rest of the eight is plain
+			out, in = out[9:], in[8:]
+			continue
+		}
+		out, in = out[run+2:], in[run+1:]
 	}
-	for i < len(s) && n < len(to) && (safe(s[i]) || s[i] >= utf8.RuneSelf) {
-		to[n] = s[i]
-		n, i = n+1, i+1
+	for len(in) > 0 && len(out) > 0 && (safe(in[0]) || in[0] >= utf8.RuneSelf) {
+		out[0] = in[0]
+		out, in = out[1:], in[1:]
 	}
-	return n, i
+	return len(to) - len(out), len(s) - len(in)
 }
+
+// escapeRoom is what eight bytes may need while they are escaped: they and the
+// backslash before the last of them, and whatever the store behind it overwrites.
+const escapeRoom = 16
 
 // word is the first eight bytes of s.
 func word(s string) uint64 {
