@@ -79,6 +79,9 @@ func (w *world) begin(o kafka.Options, events driver.Events) *life {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = errors.Join(l.recv.Close(ctx), l.b.Close(ctx))
+		if l.wire.gone() {
+			time.Sleep(5 * time.Minute) // a client that hears nothing gives up by and by
+		}
 	})
 	return l
 }
@@ -229,10 +232,7 @@ type cutter struct {
 var errCut = errors.New("the process is gone")
 
 func (c *cutter) DialContext(ctx context.Context, network, host string) (net.Conn, error) {
-	c.mu.Lock()
-	done := c.done
-	c.mu.Unlock()
-	if done {
+	if c.gone() {
 		return nil, errCut
 	}
 	conn, err := c.dial(ctx, network, host)
@@ -274,4 +274,10 @@ func (w *world) drop(topic string) {
 		w.Fatal(err)
 	}
 	w.client.PurgeTopicsFromClient(topic)
+}
+
+func (c *cutter) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done
 }
