@@ -1,0 +1,129 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// publish sends letters back, and then commits that they went. What is refused for good stays, and the run goes on; what fails
+// in passing ends it.
+func (r *redrive) publish(ctx context.Context, batch []letter) error {
+	var rising []letter
+	var copies []*kgo.Record
+	for _, l := range batch {
+		c, err := r.risen(ctx, l.record)
+		switch {
+		case err == nil:
+			rising, copies = append(rising, l), append(copies, c)
+		case driver.ClassOf(err).Passing() || over(ctx):
+			return err
+		default:
+			r.refuse(l, err)
+		}
+	}
+	var failed error
+	for i, err := range r.b.produce(ctx, copies) {
+		switch {
+		case err == nil:
+			rising[i].grave.tracker.Finish(rising[i].seq)
+			r.report.Moved++
+			r.report.To[copies[i].Topic]++
+		case driver.ClassOf(err).Passing() || over(ctx):
+			r.report.Left++
+			failed = fmt.Errorf("publish a dead letter of %s to topic %s: %w", r.ch, copies[i].Topic, err)
+		default:
+			r.refuse(rising[i], err)
+		}
+	}
+	return errors.Join(failed, r.commit(ctx, false))
+}
+
+// risen is the record that goes back, if it can.
+func (r *redrive) risen(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
+	c := &kgo.Record{Topic: r.b.names.topic(r.ch), Key: rec.Key, Value: rec.Value, Headers: risen(rec.Headers)}
+	if g := graveOf(rec.Headers); g != nil {
+		c.Topic = string(g.first(rec.Headers, g.topic))
+	}
+	if c.Topic == r.topic.name {
+		return nil, permanent("it says that it comes from where it is")
+	}
+	err, known := r.targets[c.Topic]
+	if !known {
+		if _, err = r.b.find(ctx, c.Topic); err == nil {
+			err = r.b.learnLimit(ctx, c.Topic)
+		}
+		if err != nil && driver.ClassOf(err).Passing() {
+			return nil, err
+		}
+		r.targets[c.Topic] = err
+	}
+	return c, err
+}
+
+func (r *redrive) refuse(l letter, err error) {
+	r.report.Left++
+	if r.refused == nil {
+		at := appendPosition(nil, l.record.Topic, l.record.Partition, l.record.Offset)
+		r.refused = fmt.Errorf("dead letter %s stays: %w", at, err)
+	}
+}
+
+// commit tells the group what went back. The first one changes nothing: it finds out, before anything is published, whether
+// the group can be told.
+func (r *redrive) commit(ctx context.Context, first bool) error {
+	// What was published is committed also when the caller wants an end.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	defer cancel()
+	for try := 1; ; try++ {
+		told := map[int32]offsets.Commit{}
+		all := kadm.Offsets{}
+		for n, g := range r.graves {
+			c, changed := g.tracker.Commit()
+			if first {
+				c.Epoch = g.epoch
+			}
+			if changed || first {
+				told[n] = c
+				all.Add(kadm.Offset{Topic: r.topic.name, TopicID: r.topic.id, Partition: n, At: c.Offset, LeaderEpoch: c.Epoch, Metadata: c.Metadata})
+			}
+		}
+		if len(told) == 0 {
+			return nil
+		}
+		answers, err := r.b.admin.CommitOffsets(ctx, r.group, all)
+		if err != nil {
+			return fmt.Errorf("commit for group %s: %w", r.group, classify(err))
+		}
+		tooLarge, err := r.committed(told, answers)
+		if !tooLarge || try == commitTries {
+			return err
+		}
+	}
+}
+
+func (r *redrive) committed(told map[int32]offsets.Commit, answers kadm.OffsetResponses) (tooLarge bool, err error) {
+	for n, c := range told {
+		a, ok := answers.Lookup(r.topic.name, n)
+		switch {
+		case !ok:
+			err = permanent("commit partition %d of topic %s for group %s: no answer", n, r.topic.name, r.group)
+		case a.Err == nil:
+			r.graves[n].tracker.Committed(c)
+		case errors.Is(a.Err, kerr.OffsetMetadataTooLarge):
+			r.graves[n].tracker.Shorten()
+			tooLarge = true
+		case errors.Is(a.Err, kerr.UnknownMemberID), errors.Is(a.Err, kerr.RebalanceInProgress), errors.Is(a.Err, kerr.IllegalGeneration), errors.Is(a.Err, kerr.StaleMemberEpoch):
+			err = permanent("a consumer of %s is running, and would handle what goes back: stop it first (group %s: %w)", r.ch, r.group, a.Err)
+		default:
+			err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", n, r.topic.name, r.group, classify(a.Err))
+		}
+	}
+	return tooLarge, err
+}
