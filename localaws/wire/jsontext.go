@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -14,12 +13,10 @@ func (d *jsonDecoder) key() ([]byte, *Error) {
 	if d.at == len(d.data) || d.data[d.at] != '"' {
 		return nil, d.malformed("a member's name in " + d.place())
 	}
-	if end := bytes.IndexByte(d.data[d.at+1:], '"'); end >= 0 {
-		raw := d.data[d.at+1 : d.at+1+end]
-		if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-			d.at += end + 2
-			return raw, nil
-		}
+	from := d.at + 1
+	if i := plainRun(d.data, from); i < len(d.data) && d.data[i] == '"' {
+		d.at = i + 1
+		return d.data[from:i], nil
 	}
 	text, err := d.text()
 	return []byte(text), err
