@@ -31,13 +31,18 @@ func TestConsumersComeAndGo(t *testing.T) {
 				o := kafka.Options{Partitions: partitions, Retries: retries}
 				first := w.begin(o, driver.Events{})
 				first.end()
-				for i := range n {
+				produce := func(i int) {
 					w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(fmt.Sprintf("k%d-%d", i%partitions, i%keys)), Value: []byte(strconv.Itoa(i))}, nil)
 				}
-				if err := w.client.Flush(w.Context()); err != nil {
-					w.Fatal(err)
-				}
 				var wg sync.WaitGroup
+				wg.Go(func() {
+					for i := range n {
+						produce(i)
+						if i > n/3 && retries == kafka.Block { // the rest comes while the others are handled
+							time.Sleep(5 * time.Millisecond)
+						}
+					}
+				})
 				for i := range 5 {
 					wg.Go(func() { w.consume(o, j, time.Duration(4+2*i)*time.Second) })
 					time.Sleep(1500 * time.Millisecond)

@@ -1,0 +1,190 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a crash undoes
+// a second's work at most, and what a leaving member drained does not come again.
+func TestGroupsOfTheBroker(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Partitions: 2, Groups: kafka.Consumer}
+		var held []driver.Delivery
+		var l *life
+		l = w.begin(o, driver.Events{Revoked: func(_ context.Context, sources []*driver.Source) {
+			for _, d := range held {
+				for _, s := range sources {
+					if d.Source == s {
+						_ = l.recv.Settle(context.Background(), []driver.Settlement{{Handle: d.Handle}})
+					}
+				}
+			}
+		}})
+		w.send(0, "a0", "b0")
+		w.send(1, "a1", "b1")
+		held = l.get(4)
+		other := w.begin(o, driver.Events{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if ds := other.within(1, time.Minute); len(ds) > 0 {
+				w.Errorf("the new owner received %s again", texts(ds))
+			}
+		})
+		l.within(1, time.Minute)
+		wg.Wait()
+		w.send(0, "c0")
+		w.send(1, "c1")
+		n := len(l.get(1)) + len(other.get(1))
+		if n != 2 {
+			w.Errorf("the two members received %d, want one each", n)
+		}
+		if d, err := l.b.Inspect(w.Context(), orders); err != nil || d.Waiting < 2 {
+			w.Errorf("depth %+v, %v, want 2 at least waiting", d, err)
+		}
+		other.end()
+		l.end()
+	})
+}
+
+// The tiers of a partition are read by whom the partition belongs to, in groups of both kinds.
+func TestTiersFollowTheirPartition(t *testing.T) {
+	for name, groups := range map[string]kafka.Groups{"classic": kafka.Classic, "consumer": kafka.Consumer} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := kafka.Options{Partitions: 4, Retries: kafka.Park, Groups: groups}
+				a, b := w.begin(o, driver.Events{}), w.begin(o, driver.Events{})
+				owner := map[string]*life{}
+				var mu sync.Mutex
+				for n := range int32(4) {
+					w.send(n, "k=p"+string('0'+n))
+				}
+				run := func(l *life) {
+					for ends := time.Now().Add(time.Minute); time.Now().Before(ends); {
+						ds, err := l.recv.Receive(w.Context(), 10, nil)
+						if err != nil && !driver.ClassOf(err).Passing() {
+							w.Error(err)
+							return
+						}
+						for _, d := range ds {
+							mu.Lock()
+							was := owner[string(d.Body)]
+							owner[string(d.Body)] = l
+							mu.Unlock()
+							if d.Attempt > 0 && was != l {
+								w.Errorf("%s came back to another member", d.Body)
+							}
+							l.settle(driver.Retry, d)
+						}
+					}
+				}
+				var wg sync.WaitGroup
+				time.Sleep(20 * time.Second) // both have joined and what moves has moved
+				wg.Go(func() { run(a) })
+				wg.Go(func() { run(b) })
+				wg.Wait()
+				if len(owner) != 4 {
+					w.Errorf("%d of 4 records came", len(owner))
+				}
+			})
+		})
+	}
+}
+
+// A partition that stands still does not hold up the others, nor does it fill the memory.
+func TestUnboundedInFlight(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.Unordered, Tiers: []time.Duration{time.Minute}}, driver.Events{})
+		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
+		const n = 30_000
+		for i := range n { // what waits in a tier is held here up to a bound
+			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders.orders.retry.1m", Partition: 0, Headers: far, Value: []byte{byte(i)}}, nil)
+		}
+		if err := w.client.Flush(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		l.nothing(5 * time.Second)
+		w.send(1, "free")
+		begun := time.Now()
+		w.same(l.get(1), "free")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("another partition's record took %v", took)
+		}
+	})
+}
+
+// Credentials are used. (What class wrong ones are of is seen on a real broker only: this one just hangs up.)
+func TestCredentials(t *testing.T) {
+	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		t.Run(mechanism, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var network kfake.VirtualNetwork
+				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen), kfake.EnableSASL(), kfake.Superuser(mechanism, "ada", "secret"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cluster.Close()
+				for password, want := range map[string]bool{"secret": true, "guess": false} {
+					b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(), SASL: &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
+						Client: []kgo.Opt{kgo.Dialer(network.DialContext)}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					err = b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders})
+					if want != (err == nil) {
+						t.Errorf("with password %q: %v", password, err)
+					}
+					if err := b.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What cannot work is an error at construction that says how to mend it.
+func TestImpossibleOptions(t *testing.T) {
+	for text, o := range map[string]kafka.Options{
+		"OAUTHBEARER and SASL.Token is nil": {SASL: &kafka.SASL{Mechanism: "OAUTHBEARER"}},
+		"use PLAIN, SCRAM":                  {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
+		"use gzip, snappy":                  {Compression: "brotli"},
+		"ascending":                         {Tiers: []time.Duration{time.Minute, time.Second}},
+		"Channels[\"x\"].Tiers":             {Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}}},
+		"Namespace":                         {Namespace: "a b"},
+		"negative":                          {Partitions: -1},
+		"contradict":                        {TLS: &tls.Config{}, Client: []kgo.Opt{kgo.Dialer(nil), kgo.MaxBufferedRecords(-1)}},
+	} {
+		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("open: %v, want an error that says %q", err, text)
+		}
+	}
+	b, err := kafka.Open(t.Context(), &kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.Unordered}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordered := driver.Channel{Queue: "orders", Ordered: true}
+	_, serr := b.Sender(t.Context(), ordered)
+	_, rerr := b.Receiver(t.Context(), ordered, driver.ReceiverOptions{})
+	for _, err := range []error{serr, rerr, b.Ensure(t.Context(), driver.ChannelSpec{Channel: ordered})} {
+		if err == nil || !strings.Contains(err.Error(), "ByKey") {
+			t.Errorf("an ordered channel that is Unordered: %v, want an error that says what to do", err)
+		}
+	}
+	if err := errors.Join(b.Close(t.Context()), b.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
