@@ -27,6 +27,7 @@ var plan = []room{
 	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "localaws/..."}},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
 	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz}},
+	{path: "kafka/acceptance", tests: true},
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 

@@ -1,0 +1,123 @@
+//go:build synctests
+
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The mistake: what was dead-lettered is known by its bare offset, so that the second partition's record of that offset
+// is taken for a copy and lost; or it is not known at all after a crash, and is copied again. Two partitions have a bad
+// record at the same offset, the process crashes when the copies stand and no commit tells of it, and at the end there is
+// one dead letter of each.
+func TestDeadLetterKnownByBareOffset(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const each, bad = 10, 3
+		w.create(2)
+		w.ensure(kafka.Options{})
+		by := w.newClient(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		for i := range 2 * each {
+			r := &kgo.Record{Topic: w.topic(), Partition: int32(i % 2), Key: fmt.Appendf(nil, "k%d", i), Value: fmt.Append(nil, i)}
+			if err := by.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := newBooks(2 * each)
+		handler := keeping(b, func(_ context.Context, d *godwit.Delivery) error {
+			if number(d)/2 == bad {
+				return godwit.Permanent(errOfTest)
+			}
+			return nil
+		})
+		cut := make(chan struct{})
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, handler)
+		go func() {
+			defer close(cut)
+			w.eventually(60*time.Second, "two dead letters", func() bool { return w.end(w.deadLetters()) == 2 })
+			p.cable.cut()
+		}()
+		<-cut
+		p.crash()
+
+		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, handler)
+		w.eventually(90*time.Second, "all of both partitions committed", func() bool {
+			o := w.committed()
+			return o[0].At == each && o[1].At == each
+		})
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		got := map[string]int{}
+		for _, r := range w.letters() {
+			got[header(r, "__dlq.errors.topic")+" "+header(r, "__dlq.errors.partition")+" "+header(r, "__dlq.errors.offset")]++
+		}
+		want := map[string]int{w.topic() + " 0 3": 1, w.topic() + " 1 3": 1}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("dead letters (-want +got):\n%s", diff)
+		}
+		if n, _ := b.count(); n != 2*each-2 {
+			t.Errorf("%d of the %d others were handled", n, 2*each-2)
+		}
+	})
+}
+
+// A dead letter tells why, and is in the hands of who consumes the channel's dead letters what it was.
+func TestDeadLetterTellsWhy(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(1, 1)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{MaxAttempts: 2, Backoff: godwit.Constant(time.Second)}, func(context.Context, *godwit.Delivery) error { return errOfTest })
+		w.eventually(60*time.Second, "a dead letter", func() bool { return w.end(w.deadLetters()) == 1 })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		dead := make(chan *godwit.Delivery, 1)
+		p = w.startOn(channel+"@dlq", kafka.Options{}, godwit.ConsumerOptions{NoDeadLetters: true}, func(_ context.Context, d *godwit.Delivery) error {
+			dead <- d
+			return nil
+		})
+		defer p.stop()
+		select {
+		case d := <-dead:
+			if d.Death == nil || d.Death.Error != errOfTest.Error() || d.Death.Attempts != 2 || string(d.Body) != "0" {
+				t.Errorf("the dead letter is %q and died of %+v", d.Body, d.Death)
+			}
+		case <-time.After(60 * time.Second):
+			t.Error("nobody got the dead letter")
+		}
+	})
+}
+
+func (w *world) deadLetters() string { return w.topic() + "." + w.group() + ".dlq" }
+
+// end is how many records a topic has.
+func (w *world) end(topic string) (n int64) {
+	w.t.Helper()
+	ends, err := w.admin.ListEndOffsets(w.t.Context(), topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range ends[topic] {
+		n += o.Offset
+	}
+	return n
+}
+
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+//go:build synctests
+
+package acceptance
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The mistake: one stuck key holds up its whole partition. Here it is stuck for as long as the others are watched, and the
+// slowest hundredth of them is as fast as without it, within twice.
+func TestStuckKey(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.create(1)
+		w.ensure(kafka.Options{})
+		undisturbed := w.slowest("")
+		disturbed := w.slowest("k0")
+		t.Logf("the slowest hundredth takes %v, and %v beside a stuck key", undisturbed, disturbed)
+		if disturbed > 2*undisturbed+5*time.Millisecond {
+			t.Errorf("the slowest hundredth takes %v beside a stuck key, and %v without one", disturbed, undisturbed)
+		}
+	})
+}
+
+// slowest sends a record a millisecond to a consumer, and returns how long the slowest hundredth of them waited for their
+// handler. Handlers of the stuck key do not return before that is known.
+func (w *world) slowest(stuck string) time.Duration {
+	const records, keys = 3000, 100
+	var mu sync.Mutex
+	var waits []time.Duration
+	release := make(chan struct{})
+	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 20}, func(ctx context.Context, d *godwit.Delivery) error {
+		if d.OrderKey == stuck {
+			<-release
+			return nil
+		}
+		sent, _ := strconv.ParseInt(string(d.Body), 10, 64)
+		mu.Lock()
+		waits = append(waits, time.Since(time.Unix(0, sent)))
+		mu.Unlock()
+		return nap(ctx, 2*time.Millisecond)
+	})
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(waits)
+	}
+	send := func(key int) {
+		now := strconv.FormatInt(time.Now().UnixNano(), 10)
+		w.client.Produce(w.t.Context(), &kgo.Record{Topic: w.topic(), Key: []byte("k" + strconv.Itoa(key)), Value: []byte(now)}, nil)
+	}
+	send(1) // the time to join the group is not what this is about
+	w.eventually(60*time.Second, "the first record handled", func() bool { return count() == 1 })
+	for i := range records {
+		send(i % keys)
+		time.Sleep(time.Millisecond)
+	}
+	want := records + 1
+	if stuck != "" {
+		want -= records / keys
+	}
+	w.eventually(30*time.Second, "all others handled", func() bool { return count() == want })
+	close(release)
+	if _, err := p.stop(); err != nil {
+		w.t.Error(err)
+	}
+	slices.Sort(waits)
+	return waits[len(waits)*99/100]
+}

@@ -1,0 +1,54 @@
+package kafkalocal
+
+import (
+	"context"
+	"errors"
+
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// Options of a backend with its server. The zero value is good.
+type Options struct {
+	Server *ServerOptions // nil: in memory, in this process
+	// Kafka is of the backend; nil: its defaults. Brokers has to be empty, because the server's are used.
+	Kafka *kafka.Options
+}
+
+// Backend is a kafka.Backend on a server of its own.
+type Backend struct {
+	*kafka.Backend
+	server *Server
+}
+
+// Open starts a server in this process and opens a backend on it. In virtual time, call it inside of the bubble.
+func Open(ctx context.Context, o *Options) (*Backend, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	var opts kafka.Options
+	if o.Kafka != nil {
+		opts = *o.Kafka
+	}
+	if len(opts.Brokers) > 0 {
+		return nil, errors.New("kafkalocal: Options.Kafka names Brokers, and the server is its own: leave them out, or use kafka.Open")
+	}
+	server, err := NewServer(o.Server)
+	if err != nil {
+		return nil, err
+	}
+	opts.Brokers = server.net.addrs()
+	opts.Client = append(server.Reach(), opts.Client...) // the caller's own stay the last
+	b, err := kafka.Open(ctx, &opts)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return &Backend{Backend: b, server: server}, nil
+}
+
+// Server is the embedded server: for looking into, for faults, for a kill.
+func (b *Backend) Server() *Server { return b.server }
+
+// Close closes the backend and stops the server.
+func (b *Backend) Close(ctx context.Context) error {
+	return errors.Join(b.Backend.Close(ctx), b.server.Close())
+}
