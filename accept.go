@@ -27,8 +27,12 @@ func (s *session) accept(in []driver.Delivery) (bytes int64) {
 		}
 		s.fill(d, &in[i])
 		bytes += d.size
-		s.keeper.keep(d, in[i].LeaseEnds, now)
-		observe(s, s.c.o.Hooks.Received, d)
+	}
+	s.keeper.keepAll(slab, in, now)
+	if s.c.o.Hooks.Received != nil {
+		for i := range slab {
+			observe(s, s.c.o.Hooks.Received, &slab[i])
+		}
 	}
 	s.places.keep(bytes)
 	for rest := slab; len(rest) > 0; {

@@ -77,15 +77,32 @@ func newKeeper(s *session, r driver.Receiver, lim driver.ReceiveLimits) *keeper 
 	return k
 }
 
-// keep begins to hold a delivery's lease.
-func (k *keeper) keep(d *Delivery, ends, now time.Time) {
-	if k.extend == nil || ends.IsZero() {
+// keepAll begins to hold the leases of what a poll brought.
+func (k *keeper) keepAll(ds []Delivery, in []driver.Delivery, now time.Time) {
+	if k.extend == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d.lease.since, d.lease.ends = now, ends
-	k.watch(d, ends.Add(-k.length/renewBefore))
+	for i := range ds {
+		if ends := in[i].LeaseEnds; !ends.IsZero() {
+			ds[i].lease.since, ds[i].lease.ends = now, ends
+			k.watch(&ds[i], ends.Add(-k.length/renewBefore))
+		}
+	}
+}
+
+// forgetAll is forget for those that were settled together.
+func (k *keeper) forgetAll(vs []verdict) {
+	if k.extend == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range vs {
+		vs[i].d.lease.over = true
+		k.leases.remove(vs[i].d)
+	}
 }
 
 // watch puts a lease on the timeline. The caller holds k.mu.

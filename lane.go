@@ -76,10 +76,13 @@ func (s *source) begin() bool {
 }
 
 // end takes a start back: it was settled, or waits again.
-func (s *source) end() {
+func (s *source) end() { s.endAll(1) }
+
+// endAll takes n starts back.
+func (s *source) endAll(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.run--
+	s.run -= n
 	if s.dead && s.run == 0 {
 		close(s.quiet)
 	}

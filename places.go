@@ -96,10 +96,10 @@ func (p *places) settle() {
 	p.nudge()
 }
 
-// settled ends a verdict's way, and with it the life of a delivery of that many bytes.
-func (p *places) settled(size int64) {
+// settled ends the way of n verdicts, and with it the life of deliveries of that many bytes.
+func (p *places) settled(n int, size int64) {
 	p.mu.Lock()
-	p.settling--
+	p.settling -= n
 	p.mu.Unlock()
 	p.nudge()
 	p.bytes.release(size)

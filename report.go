@@ -30,7 +30,7 @@ type counters struct {
 	timeouts, abandoned, lost, unsettled, polls             atomic.Int64
 }
 
-func (c *counters) settled(v verdict) {
+func (c *counters) settled(v *verdict) {
 	switch a := v.s.Action; {
 	case v.untouched, a == driver.Release:
 		c.released.Add(1)

@@ -200,23 +200,43 @@ func behindIt(st driver.Settlement, behind driver.Behind) driver.Settlement {
 	return driver.Settlement{Action: driver.Release}
 }
 
-// settled takes the service's answer to a verdict in.
-func (s *session) settled(v verdict, err error) {
-	d := v.d
-	s.keeper.forget(d)
-	d.src.end()
-	s.places.settled(d.size)
-	switch {
-	case errors.Is(err, driver.ErrLost) || d.lost.Load():
-		if !d.lost.Swap(true) {
-			s.lostLease(d)
+// landed takes in that the service has verdicts.
+func (s *session) landed(vs []verdict) {
+	s.endAll(vs)
+	for i := range vs {
+		if vs[i].d.lost.Load() {
+			s.unsettled(vs[i], ErrLeaseLost)
+		} else {
+			s.count.settled(&vs[i])
 		}
-		s.unsettled(v, ErrLeaseLost)
-	case err != nil:
-		s.unsettled(v, err)
-	default:
-		s.count.settled(v)
 	}
+}
+
+// settled takes in that the service has not taken a verdict.
+func (s *session) settled(v verdict, err error) {
+	s.endAll([]verdict{v})
+	if errors.Is(err, driver.ErrLost) || v.d.lost.Load() {
+		if !v.d.lost.Swap(true) {
+			s.lostLease(v.d)
+		}
+		err = ErrLeaseLost
+	}
+	s.unsettled(v, err)
+}
+
+// endAll frees what deliveries held until their verdict was answered, taking each lock once for all of them.
+func (s *session) endAll(vs []verdict) {
+	s.keeper.forgetAll(vs)
+	var size int64
+	for i := 0; i < len(vs); {
+		src, n := vs[i].d.src, 0
+		for ; i < len(vs) && vs[i].d.src == src; i++ {
+			size += vs[i].d.size
+			n++
+		}
+		src.endAll(n)
+	}
+	s.places.settled(len(vs), size)
 }
 
 // unsettled is the end of a verdict that the service has not taken: the message comes again.

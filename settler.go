@@ -57,7 +57,7 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 			s.keeper.goOn(v.d)
 			return againAfter(err, try)
 		},
-		Done: s.settled,
+		Done: s.settled, Landed: s.landed,
 	})}
 }
 

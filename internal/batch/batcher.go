@@ -30,6 +30,8 @@ type Options[T any] struct {
 	Again func(v T, err error, try int) time.Duration
 	// Done gets every entry's end.
 	Done func(v T, err error)
+	// Landed, if there is one, gets the entries that succeeded instead of Done: those of one call together.
+	Landed func(vs []T)
 }
 
 // Batcher joins entries into batches. Safe for concurrent use.
@@ -239,7 +241,7 @@ func (b *Batcher[T]) send(batch []entry[T]) {
 	partial := errors.As(err, &entries)
 	var again []entry[T]
 	var wait time.Duration
-	ended := batch[:0]
+	ended, refused := batch[:0], 0
 	for i := range batch {
 		e, failed := batch[i], err
 		if partial {
@@ -249,8 +251,16 @@ func (b *Batcher[T]) send(batch []entry[T]) {
 			again, wait = append(again, e), max(wait, w)
 			continue
 		}
-		b.o.Done(e.v, failed)
+		if failed == nil && b.o.Landed != nil {
+			vs[len(ended)-refused] = e.v // what stood there is further on in batch
+		} else {
+			b.o.Done(e.v, failed)
+			refused++
+		}
 		ended = append(ended, e)
+	}
+	if landed := vs[:len(ended)-refused]; len(landed) > 0 && b.o.Landed != nil {
+		b.o.Landed(landed)
 	}
 	b.land(expect, ended, len(again))
 	if len(again) > 0 {
