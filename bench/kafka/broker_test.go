@@ -1,0 +1,105 @@
+package kafka_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit/local/kafkalocal"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// asBroker makes this test binary a broker.
+const asBroker = "GODWIT_BENCH_BROKER"
+
+const keys = 1000
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asBroker) == "" {
+		os.Exit(m.Run())
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serve is a broker until its standard input ends, with the process that started it.
+func serve() error {
+	s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
+	if err != nil {
+		return err
+	}
+	fmt.Println(s.Cluster().ListenAddrs()[0])
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// broker is the address of one that lives as long as the test.
+func broker(t *testing.T) string {
+	t.Helper()
+	if addr := os.Getenv("GODWIT_KAFKA"); addr != "" {
+		return addr
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), asBroker+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the broker did not start: %v", err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// fill makes a topic of so many records of 100 bytes, evenly spread over the keys.
+func fill(t *testing.T, addr string, partitions, records int) (topic string) {
+	t.Helper()
+	ctx := context.Background()
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.MaxBufferedRecords(50_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	topic = fmt.Sprintf("speed-%d-%d-%d", partitions, records, os.Getpid())
+	if _, err := kadm.NewClient(client).CreateTopic(ctx, int32(partitions), 1, nil, topic); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(strings.Repeat("k", 100))
+	for i := range records {
+		client.Produce(ctx, &kgo.Record{Topic: topic, Key: []byte("key-" + strconv.Itoa(i%keys)), Value: body}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := client.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return topic
+}

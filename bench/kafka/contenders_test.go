@@ -1,0 +1,200 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+	segmentio "github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// contender consumes a job's topic until ctx ends, and calls its handler for each record.
+type contender struct {
+	name string
+	run  func(ctx context.Context, j job) error
+}
+
+// job is what all contenders of a round do.
+type job struct {
+	broker, topic string
+	group         string // another one for each run, so that each begins at the start
+	partitions    int
+	concurrency   int
+	handle        func()
+}
+
+var (
+	viaGodwit    = contender{"godwit", runGodwit}
+	viaPool      = contender{"goroutine pool, from memory", runPool}
+	viaLoop      = contender{"franz-go, one loop", runLoop}
+	viaFranz     = contender{"franz-go, a goroutine for each partition", runFranz}
+	viaSarama    = contender{"sarama", runSarama}
+	viaWatermill = contender{"watermill-kafka", runWatermill}
+	viaSegmentio = contender{"segmentio kafka-go", runSegmentio}
+)
+
+// runGodwit keeps the order of keys, with everything on that is on by default: completions in the commits' metadata, retries,
+// dead letters.
+func runGodwit(ctx context.Context, j job) (err error) {
+	backend, err := kafka.Open(ctx, &kafka.Options{
+		Brokers: []string{j.broker}, Partitions: j.partitions,
+		// Each run makes topics for its dead letters, and what is new is looked for this often.
+		Client: []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond)},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, backend.Close(context.WithoutCancel(ctx))) }()
+	c, err := godwit.NewConsumer(ctx, backend, j.topic+"."+j.group, &godwit.ConsumerOptions{Ordered: true, Concurrency: j.concurrency})
+	if err != nil {
+		return err
+	}
+	_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error {
+		j.handle()
+		return nil
+	})
+	return err
+}
+
+// runPool is what no consumer can beat: records that are there already, and no order.
+func runPool(ctx context.Context, j job) error {
+	records := make(chan struct{}, 1024)
+	var workers sync.WaitGroup
+	for range j.concurrency {
+		workers.Go(func() {
+			for range records {
+				j.handle()
+			}
+		})
+	}
+	for ctx.Err() == nil {
+		records <- struct{}{}
+	}
+	close(records)
+	workers.Wait()
+	return nil
+}
+
+func franz(j job) (*kgo.Client, error) {
+	return kgo.NewClient(kgo.SeedBrokers(j.broker), kgo.ConsumerGroup(j.group), kgo.ConsumeTopics(j.topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(time.Second))
+}
+
+// runLoop is the least that can be done with records.
+func runLoop(ctx context.Context, j job) error {
+	client, err := franz(j)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for ctx.Err() == nil {
+		client.PollFetches(ctx).EachRecord(func(*kgo.Record) { j.handle() })
+	}
+	return nil
+}
+
+func runFranz(ctx context.Context, j job) error {
+	client, err := franz(j)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for ctx.Err() == nil {
+		var all sync.WaitGroup
+		client.PollRecords(ctx, 1000*j.partitions).EachPartition(func(p kgo.FetchTopicPartition) {
+			all.Go(func() {
+				for range p.Records {
+					if ctx.Err() == nil {
+						j.handle()
+					}
+				}
+			})
+		})
+		all.Wait()
+	}
+	return nil
+}
+
+func saramaConfig() *sarama.Config {
+	c := sarama.NewConfig()
+	c.Version = sarama.V2_8_0_0
+	c.Consumer.Offsets.Initial = sarama.OffsetOldest
+	c.Consumer.Offsets.AutoCommit.Interval = time.Second
+	return c
+}
+
+func runSarama(ctx context.Context, j job) error {
+	group, err := sarama.NewConsumerGroup([]string{j.broker}, j.group, saramaConfig())
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := group.Consume(ctx, []string{j.topic}, saramaHandler{j}); err != nil {
+			return errors.Join(err, group.Close())
+		}
+	}
+	return group.Close()
+}
+
+type saramaHandler struct{ job }
+
+func (saramaHandler) Setup(sarama.ConsumerGroupSession) error   { return nil }
+func (saramaHandler) Cleanup(sarama.ConsumerGroupSession) error { return nil }
+func (h saramaHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	for {
+		select {
+		case m, ok := <-claim.Messages():
+			if !ok {
+				return nil
+			}
+			h.handle()
+			s.MarkMessage(m, "")
+		case <-s.Context().Done():
+			return nil
+		}
+	}
+}
+
+func runWatermill(ctx context.Context, j job) error {
+	sub, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+		Brokers: []string{j.broker}, Unmarshaler: wkafka.DefaultMarshaler{}, ConsumerGroup: j.group, OverwriteSaramaConfig: saramaConfig(),
+	}, watermill.NewSlogLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	messages, err := sub.Subscribe(ctx, j.topic)
+	if err != nil {
+		return errors.Join(err, sub.Close())
+	}
+	for m := range messages {
+		j.handle()
+		m.Ack()
+	}
+	return sub.Close()
+}
+
+func runSegmentio(ctx context.Context, j job) error {
+	r := segmentio.NewReader(segmentio.ReaderConfig{
+		Brokers: []string{j.broker}, GroupID: j.group, Topic: j.topic, StartOffset: segmentio.FirstOffset, CommitInterval: time.Second,
+		QueueCapacity: 1000, MaxWait: 100 * time.Millisecond, MaxBytes: 10 << 20,
+	})
+	for ctx.Err() == nil {
+		m, err := r.FetchMessage(ctx)
+		if err != nil {
+			break
+		}
+		j.handle()
+		if err := r.CommitMessages(ctx, m); err != nil {
+			break
+		}
+	}
+	return r.Close()
+}
