@@ -72,14 +72,15 @@ func (t *Tracker) survey(base int64) {
 	t.tries = append(t.tries, t.told.hopes()...)
 }
 
-// extend lays out so many more offsets.
+// extend lays out so many more offsets. Pieces at odd places are finished ones.
 func (t *Tracker) extend(finished bool, length int64) {
 	if length <= 0 {
 		return
 	}
-	if n := len(t.pieces); n > 0 && t.pieces[n-1].finished == finished {
-		t.pieces[n-1].length += length
+	n := len(t.pieces)
+	if last := n%2 == 0; n > 0 && last == finished {
+		t.pieces[n-1] += length
 		return
 	}
-	t.pieces = append(t.pieces, piece{length: length, finished: finished})
+	t.pieces = append(t.pieces, length)
 }

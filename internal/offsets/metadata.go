@@ -36,15 +36,9 @@ const (
 	maxLow = 62
 )
 
-// piece is a stretch as it is encoded.
-type piece struct {
-	length   int64
-	finished bool
-}
-
 // said is what a text is to say.
 type said struct {
-	pieces []piece // one after another, beginning with the offset before the committed one
+	pieces []int64 // lengths of stretches, unfinished and finished in turn, beginning with the offset before the committed one
 	tries  []try   // ascending
 	epoch  int32
 }
@@ -79,20 +73,15 @@ func (e *encoder) encode(s said, base int64, identity string, limit int) string 
 }
 
 // plain takes off what needs no telling: a last unfinished stretch.
-func plain(pieces []piece) []piece {
-	if n := len(pieces); n > 0 && !pieces[n-1].finished {
-		return pieces[:n-1]
-	}
-	return pieces
-}
+func plain(pieces []int64) []int64 { return pieces[:len(pieces)&^1] }
 
 // fit chooses the parameter by which the most pieces have room, and among equals the cheapest.
-func fit(pieces []piece, budget int64) (n int, low uint) {
+func fit(pieces []int64, budget int64) (n int, low uint) {
 	least := int64(math.MaxInt64)
 	for _, l := range lowBits {
 		fits, sum := 0, int64(0)
 		for i := 1; i < len(pieces); i += 2 {
-			both := price(pieces[i-1].length, l) + price(pieces[i].length, l)
+			both := price(pieces[i-1], l) + price(pieces[i], l)
 			if sum+both > budget {
 				break
 			}
@@ -105,30 +94,30 @@ func fit(pieces []piece, budget int64) (n int, low uint) {
 	return n, low
 }
 
-func appendStretches(out []byte, pieces []piece, low uint) []byte {
+func appendStretches(out []byte, pieces []int64, low uint) []byte {
 	out = binary.AppendUvarint(out, uint64(len(pieces)/2))
 	out = append(out, byte(low))
 	exceptions := 0
 	for _, p := range pieces {
-		if exceptional(p.length, low) {
+		if exceptional(p, low) {
 			exceptions++
 		}
 	}
 	out = binary.AppendUvarint(out, uint64(exceptions))
 	after := 0
 	for i, p := range pieces {
-		if exceptional(p.length, low) {
+		if exceptional(p, low) {
 			out = binary.AppendUvarint(out, uint64(i-after))
-			out = binary.AppendUvarint(out, uint64(p.length-1))
+			out = binary.AppendUvarint(out, uint64(p-1))
 			after = i + 1
 		}
 	}
 	w := bitWriter{out: out}
 	for _, p := range pieces {
-		if exceptional(p.length, low) {
+		if exceptional(p, low) {
 			w.rice(0, low)
 		} else {
-			w.rice(uint64(p.length-1), low)
+			w.rice(uint64(p-1), low)
 		}
 	}
 	return w.flush()

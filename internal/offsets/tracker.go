@@ -23,7 +23,7 @@ type Tracker struct {
 	last   Commit // what the broker has
 
 	// What a Commit is put together in.
-	pieces  []piece
+	pieces  []int64
 	tries   []try
 	encoder encoder
 }
