@@ -91,6 +91,13 @@ func (b *books) all() bool {
 	return records == len(b.times)
 }
 
+// was says that a record was handled.
+func (b *books) was(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.times[n] > 0
+}
+
 // missing are the first records that were not handled.
 func (b *books) missing() (few []int) {
 	b.mu.Lock()

@@ -99,6 +99,7 @@ func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 			long = 1500*time.Millisecond + time.Duration(chance.IntN(1500))*time.Millisecond
 		}
 		this := w.live(long, records, finished)
+		t.Logf("life %d: its first record came after %v, and it handled %d", n, this.idle, len(this.finished))
 		for n := range this.finished {
 			if before, known := finished[n]; known {
 				again++
@@ -119,6 +120,7 @@ func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 type life struct {
 	finished map[int]time.Time
 	killed   time.Time
+	idle     time.Duration // until its first record
 }
 
 // live runs a consumer in a process of its own and kills it (-9) so long after its first record, or when every record was
@@ -135,6 +137,7 @@ func (w *world) live(long time.Duration, records int, before map[int]life) life 
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	begun := time.Now()
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -145,13 +148,14 @@ func (w *world) live(long time.Duration, records int, before map[int]life) life 
 	})
 	this := life{finished: map[int]time.Time{}}
 	missing := records - len(before)
-	for lines := bufio.NewScanner(out); lines.Scan() && missing > 0; {
+	for lines := bufio.NewScanner(out); missing > 0 && lines.Scan(); {
 		n, err := strconv.Atoi(lines.Text())
 		if err != nil {
 			w.t.Errorf("the consumer says %q", lines.Text())
 			continue
 		}
 		if len(this.finished) == 0 {
+			this.idle = time.Since(begun)
 			kill.Reset(min(long, time.Minute))
 		}
 		this.finished[n] = time.Now()

@@ -49,6 +49,7 @@ func (w *world) startOn(channel string, ko kafka.Options, co godwit.ConsumerOpti
 		defer close(p.done)
 		p.report, p.err = consumer.Run(ctx, h)
 	}()
+	w.started = append(w.started, p)
 	w.t.Cleanup(func() { p.stop() })
 	return p
 }

@@ -5,6 +5,7 @@ package acceptance
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
@@ -37,6 +39,8 @@ type world struct {
 	addr   string      // in real time only
 	client *kgo.Client // never cut off
 	admin  *kadm.Client
+
+	started []*process
 }
 
 // in runs f in a world of its own: in virtual time, or on the real broker. Its t is the one to use: the test's own belongs to
@@ -132,7 +136,7 @@ func (w *world) close(b interface{ Close(context.Context) error }) {
 func (w *world) committed() map[int32]kadm.Offset {
 	w.t.Helper()
 	all, err := w.admin.FetchOffsets(w.t.Context(), w.group())
-	if err != nil {
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) { // there is no group before its first member
 		w.t.Fatal(err)
 	}
 	got := map[int32]kadm.Offset{}

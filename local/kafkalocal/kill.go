@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -51,11 +50,7 @@ func (s *Server) Kill(ctx context.Context) error {
 
 // knock sends the request that the control function of Kill waits for.
 func (s *Server) knock(ctx context.Context) error {
-	dial := (&net.Dialer{}).DialContext
-	if s.net.virtual != nil {
-		dial = s.net.virtual.DialContext
-	}
-	conn, err := dial(ctx, "tcp", s.Addr())
+	conn, err := s.net.dial(ctx, "tcp", s.Addr())
 	if err != nil {
 		return err
 	}

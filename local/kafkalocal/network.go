@@ -1,11 +1,14 @@
 package kafkalocal
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -101,6 +104,19 @@ func (n *network) cut() {
 	for _, c := range conns {
 		_ = c.Close()
 	}
+}
+
+// dial connects to a broker. Where none listens it fails as TCP does: clients go on trying after that, and not after what
+// they do not know.
+func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
+	if n.virtual == nil {
+		return (&net.Dialer{}).DialContext(ctx, kind, addr)
+	}
+	c, err := n.virtual.DialContext(ctx, kind, addr)
+	if err != nil && ctx.Err() == nil {
+		err = &net.OpError{Op: "dial", Net: kind, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
+	return c, err
 }
 
 // admit keeps a connection in mind; false: it came too late.

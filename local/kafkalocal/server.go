@@ -116,7 +116,7 @@ func (s *Server) Addr() string { return s.net.addrs()[0] }
 func (s *Server) Reach() []kgo.Opt {
 	opts := []kgo.Opt{kgo.SeedBrokers(s.net.addrs()...)}
 	if s.net.virtual != nil {
-		opts = append(opts, kgo.Dialer(s.net.virtual.DialContext))
+		opts = append(opts, kgo.Dialer(s.net.dial))
 	}
 	return opts
 }

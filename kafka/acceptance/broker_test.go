@@ -1,0 +1,153 @@
+//go:build synctests
+
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The mistake: a client does not live through its broker's death. The broker is killed (-9) and started again in the
+// midst of traffic, three times: nothing that was accepted is lost, members handle again within their session timeout and
+// 15 s, and what is handled again is no more than what was in hand or not yet committed.
+func TestBrokerKilled(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const kills, concurrency, session = 3, 20, 10 * time.Second
+		const every = 2 * time.Millisecond // a record
+		o := kafka.Options{SessionTimeout: session}
+		w.create(4)
+		w.ensure(o)
+		b := newBooks(1 << 20)
+		var newest atomic.Int64
+		work := keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+			newest.Store(max(newest.Load(), int64(number(d))))
+			return nap(ctx, 5*time.Millisecond)
+		})
+		for range 2 {
+			w.start(o, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+		}
+		stop := w.traffic(o, every)
+		w.eventually(60*time.Second, "traffic", func() bool { return newest.Load() > 100 })
+
+		for kill := range kills {
+			time.Sleep(3 * time.Second)
+			w.kill()
+			before := newest.Load()
+			w.restart()
+			began := time.Now()
+			w.eventually(session+15*time.Second, "records are handled again", func() bool { return newest.Load() > before+100 })
+			t.Logf("kill %d: handled again after %v", kill, time.Since(began))
+		}
+		accepted, errs := stop()
+		for _, err := range errs {
+			t.Error(err)
+		}
+		w.eventually(60*time.Second, "everything accepted handled", func() bool {
+			for _, n := range accepted {
+				if !b.was(n) {
+					return false
+				}
+			}
+			return true
+		})
+		for _, p := range w.started {
+			if _, err := p.stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		records, handlings := b.count()
+		t.Logf("%d records, %d accepted, %d handled again", records, len(accepted), handlings-records)
+		// A second's commit and its way, what runs, and what a busy machine adds.
+		if most := kills * (int(1500*time.Millisecond/every) + 2*concurrency); handlings-records > most {
+			t.Errorf("%d records were handled again, want %d at most", handlings-records, most)
+		}
+	})
+}
+
+// traffic sends a numbered record every so often until it is stopped, which tells which records were accepted and why
+// others were not.
+func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {
+	w.t.Helper()
+	backend := w.open(o, nil)
+	p, err := godwit.NewProducer(w.t.Context(), backend, channel, &godwit.ProducerOptions{RetryFor: time.Minute, Buffer: 1 << 17})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	var results []*godwit.Result
+	go func() {
+		defer close(ended)
+		for n := 0; ; n++ {
+			select {
+			case <-end:
+				return
+			case <-time.After(every):
+			}
+			r, err := p.SendAsync(context.Background(), godwit.Message{OrderKey: "k" + strconv.Itoa(n%200), Body: []byte(strconv.Itoa(n))})
+			if err != nil {
+				w.t.Errorf("record %d was not taken: %v", n, err)
+			}
+			results = append(results, r)
+		}
+	}()
+	return func() (accepted []int, errs []error) {
+		close(end)
+		<-ended
+		for n, r := range results {
+			if r == nil {
+				continue
+			}
+			if err := r.Wait(context.Background()); err != nil {
+				errs = append(errs, fmt.Errorf("record %d was not accepted: %w", n, err))
+			} else {
+				accepted = append(accepted, n)
+			}
+		}
+		if err := p.Close(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+		w.close(backend)
+		return accepted, errs
+	}
+}
+
+// kill kills the broker; a real one comes back with the same command.
+func (w *world) kill() {
+	w.t.Helper()
+	var err error
+	switch command := os.Getenv(realRestart); {
+	case !w.real():
+		err = w.server.Kill(w.t.Context())
+	case command == "":
+		err = errors.New("no " + realRestart + ": it is a command that kills the broker (-9) and starts it again, as .ci/kafka has one")
+	default:
+		var out []byte
+		if out, err = exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+			w.t.Logf("%s", out)
+		}
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) restart() {
+	w.t.Helper()
+	if w.real() {
+		return
+	}
+	time.Sleep(2 * time.Second) // it is away for a while
+	if err := w.server.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,164 @@
+//go:build synctests
+
+package acceptance
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The mistake: commit metadata is believed, whoever wrote it, and records are skipped that nobody handled. What is odd in
+// any way is ignored, and everything from the committed offset on is handled once; only what Godwit wrote for this very
+// offset of this very log is believed.
+func TestHostileMetadata(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, stuck = 100, 10
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, records)
+		genuine := w.genuine(stuck, records)
+		t.Logf("metadata: %q", genuine)
+
+		middle := len(genuine) / 2
+		flipped := []byte(genuine)
+		flipped[middle] ^= 1
+		for name, c := range map[string]struct {
+			at       int64
+			metadata string
+			want     int // records handled
+		}{
+			"its own":                 {stuck, genuine, 1},
+			"none":                    {stuck, "", records - stuck},
+			"of an earlier offset":    {stuck + 10, genuine, records - stuck - 10},
+			"of a later offset":       {stuck - 5, genuine, records - stuck + 5},
+			"cut short":               {stuck, genuine[:len(genuine)-1], records - stuck},
+			"only its beginning":      {stuck, genuine[:min(4, len(genuine))], records - stuck},
+			"one bit changed":         {stuck, string(flipped), records - stuck},
+			"more behind":             {stuck, genuine + "A", records - stuck},
+			"twice":                   {stuck, genuine + genuine, records - stuck},
+			"in lower case":           {stuck, strings.ToLower(genuine), records - stuck},
+			"of another library":      {stuck, `{"version":1,"highest":99}`, records - stuck},
+			"of Kafka Streams":        {stuck, "AgAAAAAAAAAAZA==", records - stuck},
+			"as long as can be":       {stuck, strings.Repeat("A", 4096), records - stuck},
+			"its beginning, and long": {stuck, genuine[:min(4, len(genuine))] + strings.Repeat("/", 4000), records - stuck},
+			"no ASCII":                {stuck, "ä\x00🐦", records - stuck},
+		} {
+			w.commit(0, c.at, c.metadata)
+			b := newBooks(records)
+			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
+			w.eventually(60*time.Second, name+": everything committed", func() bool { return w.committed()[0].At == records })
+			if _, err := p.stop(); err != nil {
+				t.Errorf("metadata %s: %v", name, err)
+			}
+			if n, handlings := b.count(); n != c.want || handlings != c.want {
+				t.Errorf("metadata %s: %d records were handled %d times, want %d", name, n, handlings, c.want)
+			}
+		}
+	})
+}
+
+// The metadata of another partition, or of the topic before it was created again, is another log's.
+func TestMetadataOfAnotherLog(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, stuck = 100, 10
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, records)
+		genuine := w.genuine(stuck, records)
+		if _, err := w.admin.DeleteTopics(t.Context(), w.topic()); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually(30*time.Second, "the topic created again", func() bool {
+			all, err := w.admin.CreateTopic(t.Context(), 1, 1, nil, w.topic())
+			return err == nil && all.Err == nil
+		})
+		w.eventually(30*time.Second, "the topic known", func() bool {
+			topics, err := w.admin.ListTopics(t.Context(), w.topic())
+			return err == nil && topics.Has(w.topic()) && topics[w.topic()].Err == nil
+		})
+		fresh := w.newClient() // one that has not known the old one
+		w.client = fresh
+		w.fill(records, records)
+		w.commit(0, stuck, genuine)
+		b := newBooks(records)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
+		w.eventually(60*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if n, _ := b.count(); n != records-stuck {
+			t.Errorf("%d records were handled, want %d", n, records-stuck)
+		}
+	})
+}
+
+// genuine is what Godwit writes when all but one record are finished.
+func (w *world) genuine(stuck, records int) string {
+	w.t.Helper()
+	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 4, ShutdownTimeout: 10 * time.Second}, func(ctx context.Context, d *godwit.Delivery) error {
+		if number(d) == stuck {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return nil
+	})
+	before := ""
+	w.eventually(60*time.Second, "metadata that tells of all others", func() bool {
+		o := w.committed()[0]
+		same := o.At == int64(stuck) && o.Metadata != "" && o.Metadata == before
+		before = o.Metadata
+		if !same {
+			time.Sleep(2 * time.Second) // the next commit
+		}
+		return same
+	})
+	if _, err := p.stop(); err != nil {
+		w.t.Error(err)
+	}
+	o := w.committed()[0]
+	if o.At != int64(stuck) {
+		w.t.Fatalf("%d is committed, want %d", o.At, stuck)
+	}
+	return o.Metadata
+}
+
+// numbers collects the numbers of records.
+type numbers struct {
+	mu  sync.Mutex
+	all map[int]int
+}
+
+func (ns *numbers) handler() godwit.Handler {
+	return func(_ context.Context, d *godwit.Delivery) error {
+		ns.mu.Lock()
+		defer ns.mu.Unlock()
+		if ns.all == nil {
+			ns.all = map[int]int{}
+		}
+		ns.all[number(d)]++
+		return nil
+	}
+}
+
+// are fails the test unless exactly these were handled, once each.
+func (ns *numbers) are(t *testing.T, from, to int) {
+	t.Helper()
+	want := map[int]int{}
+	for n := from; n < to; n++ {
+		want[n] = 1
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if diff := cmp.Diff(want, ns.all, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("handled (-want +got):\n%s", diff)
+	}
+}

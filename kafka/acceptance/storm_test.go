@@ -1,0 +1,79 @@
+//go:build synctests
+
+package acceptance
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The mistake: what a member has in hand when its partitions are taken away is lost, or handled beside the next one. A
+// member comes and the oldest leaves every 400 ms until everything is handled: nothing is lost, the order of each key is
+// kept, no key is handled twice at once, and what is handled again is no more than what was in hand.
+func TestRebalanceStorm(t *testing.T) {
+	for name, c := range map[string]struct {
+		o       kafka.Options
+		crashes int // every so many, the one that leaves is cut off instead; 0: none
+	}{
+		"classic":  {},
+		"consumer": {o: kafka.Options{Groups: kafka.Consumer}},
+		"crashes":  {o: kafka.Options{SessionTimeout: 6 * time.Second}, crashes: 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) { storm(t, w, c.o, c.crashes) })
+		})
+	}
+}
+
+func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
+	const concurrency, together, every = 30, 3, 400 * time.Millisecond
+	records := 100_000
+	if w.real() || testing.Short() {
+		records = 20_000
+	}
+	w.create(8)
+	w.ensure(o)
+	w.fill(records, 500)
+	b := newBooks(records)
+	work := keeping(b, func(ctx context.Context, _ *godwit.Delivery) error {
+		return nap(ctx, time.Duration(1+rand.IntN(40))*time.Millisecond)
+	})
+	join := func() *process { return w.start(o, godwit.ConsumerOptions{Concurrency: concurrency}, work) }
+	members := []*process{join()}
+	began, left, crashed := time.Now(), 0, 0
+	for !b.all() {
+		if time.Since(began) > 10*time.Minute {
+			t.Fatalf("after %v and %d members, records %v and others are not handled", time.Since(began), left, b.missing())
+		}
+		time.Sleep(every)
+		members = append(members, join())
+		if len(members) > together {
+			left++
+			if crashes > 0 && left%crashes == 0 {
+				crashed++
+				members[0].cable.cut()
+			}
+			go members[0].stop()
+			members = members[1:]
+		}
+	}
+	took := time.Since(began)
+	for _, p := range w.started {
+		if _, err := p.stop(); err != nil && crashes == 0 {
+			t.Errorf("a member ended with %v", err)
+		}
+	}
+	b.inOrder(t)
+	_, handlings := b.count()
+	t.Logf("%d records in %v, %d members came and went, %d of them crashed: %d handled again", records, took, left, crashed, handlings-records)
+	// What a crash leaves behind is also what was finished since the last commit, at 20 ms each.
+	most := left*concurrency + crashed*concurrency*int(1500*time.Millisecond/(20*time.Millisecond))
+	if again := handlings - records; again > most {
+		t.Errorf("%d records were handled again, and only %d can have been in hand", again, most)
+	}
+}
