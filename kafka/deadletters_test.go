@@ -5,6 +5,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ const ordersDead = "orders.orders.dlq"
 // again: it is not handled, and there is no second dead letter.
 func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{}, driver.Events{})
+		o := kafka.Options{Partitions: 2}
+		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "bad", "c")
 		ds := l.get(3)
 		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, Group: "orders"})
@@ -30,8 +32,13 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 		if n := w.count(ordersDead); n != 1 {
 			w.Fatalf("%d dead letters, want 1", n)
 		}
-		l = w.begin(kafka.Options{}, driver.Events{})
-		w.same(l.get(2), "a", "c")
+		w.send(1, "x", "same offset, other partition")
+		l = w.begin(o, driver.Events{})
+		again := texts(l.get(4))
+		slices.Sort(again)
+		if want := []string{"a", "c", "same offset, other partition", "x"}; !slices.Equal(again, want) {
+			w.Errorf("received %q, want %q", again, want)
+		}
 		l.nothing(2 * time.Second)
 		if n := w.count(ordersDead); n != 1 {
 			w.Errorf("%d dead letters after the restart, want 1", n)
