@@ -56,6 +56,7 @@ type Producer struct {
 	spec    driver.ChannelSpec
 	backend driver.Backend
 	sender  driver.Sender
+	poster  driver.Poster             // nil: there is none, or the core batches
 	batches *batch.Batcher[*outgoing] // nil: the backend batches by itself
 	circuit *circuit.Breaker
 	buffer  chan struct{} // one for each open Result
@@ -119,6 +120,7 @@ func (p *Producer) start() {
 	p.mending = make(chan struct{}, 1)
 	lim := p.sender.Limits()
 	if lim.Batch == 0 {
+		p.poster, _ = p.sender.(driver.Poster)
 		return
 	}
 	o := batch.Options[*outgoing]{
@@ -167,17 +169,56 @@ func (p *Producer) submit(outs ...*outgoing) error {
 		return nil
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	closed := p.closed
+	if !closed {
+		p.direct.Add(len(outs))
+	}
+	p.mu.Unlock()
+	if closed {
 		return p.error("send", ErrClosed)
 	}
 	for _, out := range outs {
-		p.direct.Go(func() {
-			out.leave()
-			out.done(p.outcome(out, p.send(context.Background(), []*outgoing{out})))
-		})
+		out.leave()
+	}
+	if p.poster != nil {
+		p.post(outs)
+		return nil
+	}
+	for _, out := range outs {
+		go func() {
+			p.landed(out, p.send(context.Background(), []*outgoing{out}))
+		}()
 	}
 	return nil
+}
+
+// landed gives a message that went around the batches its outcome.
+func (p *Producer) landed(out *outgoing, err error) {
+	out.done(p.outcome(out, err))
+	p.direct.Done()
+}
+
+// post hands messages to a backend that batches by itself. What finds its channel gone is sent once more when that has
+// been made again.
+func (p *Producer) post(outs []*outgoing) {
+	if wait, ok := p.circuit.Allow(time.Now()); !ok {
+		for _, out := range outs {
+			p.landed(out, &driver.Error{Class: driver.Transient, Err: ErrCircuitOpen, After: wait})
+		}
+		return
+	}
+	wire := make([]driver.Prepared, len(outs))
+	for i, out := range outs {
+		wire[i] = out.Prepared
+	}
+	p.poster.Post(context.Background(), wire, func(i int, err error) {
+		if driver.ClassOf(err) == driver.NotFound {
+			go func() { p.landed(outs[i], p.send(context.Background(), outs[i:i+1])) }()
+			return
+		}
+		p.circuit.Result(err == nil || !driver.ClassOf(err).Passing(), time.Now())
+		p.landed(outs[i], err)
+	})
 }
 
 // send makes one call. Where it finds that what it sends to is gone, it has that made again and repeats the call once,

@@ -57,3 +57,11 @@ type Sender interface {
 	// Close releases the sender. No Send is running.
 	Close(ctx context.Context) error
 }
+
+// Poster is a Sender that batches by itself ([SendLimits].Batch is 0) and takes messages without waiting for their answers:
+// the core then calls Post instead of Send, in its callers' goroutines, so that what one caller sends stays in order.
+type Poster interface {
+	// Post returns once the messages stand in line, in this order and behind those of earlier calls; it waits for room
+	// only. answered gets each message's end once, by its index, from any goroutine, and returns at once.
+	Post(ctx context.Context, batch []Prepared, answered func(i int, err error))
+}

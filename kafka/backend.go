@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // deliveryTimeout is how long franz-go repeats the sending of a record.
@@ -103,20 +104,30 @@ type topic struct {
 	partitions int
 }
 
-// find asks for a topic; one that does not exist is of class NotFound.
+// find asks for a topic; one that does not exist is of class NotFound. It asks a broker: what the client remembers may be
+// five seconds old, and a topic that was just made would be waited for as long.
 func (b *Backend) find(ctx context.Context, name string) (topic, error) {
-	all, err := b.admin.ListTopics(ctx, name)
+	req := kmsg.NewPtrMetadataRequest()
+	one := kmsg.NewMetadataRequestTopic()
+	one.Topic = &name
+	req.Topics = append(req.Topics, one)
+	resp, err := req.RequestWith(ctx, b.client)
 	if err != nil {
 		return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(err))
 	}
-	t, ok := all[name]
-	switch {
-	case !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition):
-		return topic{}, missing(name)
-	case t.Err != nil:
-		return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(t.Err))
+	for _, t := range resp.Topics {
+		if t.Topic == nil || *t.Topic != name {
+			continue
+		}
+		switch err := kerr.ErrorForCode(t.ErrorCode); {
+		case errors.Is(err, kerr.UnknownTopicOrPartition):
+			return topic{}, missing(name)
+		case err != nil:
+			return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(err))
+		}
+		return topic{name: name, id: t.TopicID, partitions: len(t.Partitions)}, nil
 	}
-	return topic{name: name, id: t.ID, partitions: len(t.Partitions)}, nil
+	return topic{}, missing(name)
 }
 
 // remember keeps what a consumer wishes, for when something of it is gone.

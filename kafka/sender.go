@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/godwitmq/godwit/driver"
@@ -20,6 +23,18 @@ type sender struct {
 	delays  bool
 	keyless bool // a message without a key goes where all others without one go
 	closed  atomic.Bool
+
+	again struct {
+		sync.Mutex
+		line []posted // to be sent once more, in order
+		done sync.WaitGroup
+	}
+}
+
+// posted is a record on its way, with who wants its answer.
+type posted struct {
+	record   *kgo.Record
+	answered func(err error)
 }
 
 // Sender opens the sending end of a channel.
@@ -110,7 +125,68 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	return batchError(errs)
 }
 
+// Post puts records in line. Nobody waits for them: records of one partition stay in the order of the calls.
+func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered func(i int, err error)) {
+	for i := range batch {
+		r := *batch[i].Wire.(*kgo.Record) // producing writes into it, and it may be sent again
+		p := posted{&r, func(err error) {
+			if err != nil {
+				err = fmt.Errorf("send to topic %s: %w", s.topic, err)
+			}
+			answered(i, err)
+		}}
+		switch {
+		case s.closed.Load():
+			p.answered(driver.ErrClosed)
+		default:
+			s.b.client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.landed(p, err) })
+		}
+	}
+}
+
+// landed takes an answer in. A topic that was made anew is not found by its old id: the client has to forget that, and what
+// it refused is sent once more, in order.
+func (s *sender) landed(p posted, err error) {
+	if !errors.Is(err, kerr.UnknownTopicID) {
+		p.answered(classify(err))
+		return
+	}
+	s.again.Lock()
+	defer s.again.Unlock()
+	s.again.line = append(s.again.line, p)
+	if len(s.again.line) == 1 {
+		s.again.done.Go(s.repeat)
+	}
+}
+
+func (s *sender) repeat() {
+	for {
+		s.again.Lock()
+		line := s.again.line
+		s.again.Unlock()
+		rs := make([]*kgo.Record, len(line))
+		for i := range line {
+			r := *line[i].record
+			r.Offset, r.LeaderEpoch = 0, 0
+			rs[i] = &r
+		}
+		s.b.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
+		for i, err := range s.b.produce(context.Background(), rs) {
+			line[i].answered(err)
+		}
+		s.again.Lock()
+		s.again.line = s.again.line[len(line):]
+		over := len(s.again.line) == 0
+		s.again.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// Close waits for what is sent once more.
 func (s *sender) Close(context.Context) error {
 	s.closed.Store(true)
+	s.again.done.Wait()
 	return nil
 }

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/godwitmq/godwit/driver"
@@ -10,6 +11,8 @@ func orderCases() []testCase {
 	ordered := need("ordered channels", func(h *Harness) bool { return h.Can.Ordered })
 	both := need("ordered channels and leases", func(h *Harness) bool { return h.Can.Ordered && h.Can.Leases })
 	return []testCase{
+		{name: "order/posted", shows: "a sender that takes messages without waiting keeps the order of the calls, and answers each once", run: orderPosted,
+			needs: ordered},
 		{name: "order/key", shows: "messages of one key come in the order in which they were sent", run: orderKey, needs: ordered},
 		{name: "order/keys", shows: "any text may be an order key, and arrives", run: orderKeys, needs: ordered},
 		{name: "order/release", shows: "a lane given back in one batch comes again in order", run: orderRelease, needs: both},
@@ -81,4 +84,30 @@ func orderDuplicate(k *kit) {
 	e.settle(driver.Done, d...)
 	e.put(m)
 	e.nothing(wait)
+}
+
+func orderPosted(k *kit) {
+	e := k.queue("posted", true)
+	post, ok := e.send.(driver.Poster)
+	if !ok {
+		return // it is called with Send
+	}
+	const calls, each = 20, 10
+	answers := make(chan error, calls*each)
+	var want []string
+	for c := range calls {
+		var batch []driver.Prepared
+		for i := range each {
+			body := fmt.Sprint(c*each + i)
+			want = append(want, body)
+			batch = append(batch, e.prepare(driver.Message{OrderKey: "k", Body: []byte(body)}))
+		}
+		post.Post(k.ctx, batch, func(_ int, err error) { answers <- err })
+	}
+	for range calls * each {
+		if err := <-answers; err != nil {
+			k.Fatalf("posted: %v", err)
+		}
+	}
+	e.sameOrder(e.get(calls*each), want...)
 }

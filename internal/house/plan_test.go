@@ -58,6 +58,7 @@ var plan = []room{
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 	{path: "examples/deadletters", ours: []string{"..."}},
 	{path: "examples/iterator", ours: []string{"..."}},
+	{path: "examples/kafka", ours: []string{"..."}},
 	{path: "examples/locale", ours: []string{"..."}},
 	{path: "examples/quickstart", ours: []string{"..."}},
 	{path: "examples/typed", ours: []string{"..."}},
