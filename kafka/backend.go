@@ -94,6 +94,9 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if ch.Ordered && b.o.channel(ch).Ordering == Unordered {
 		return permanent("channel %s is ordered, and kafka.Options says that its Ordering is Unordered: say ByKey or ByPartition there, or leave Ordered out", ch)
 	}
+	if o := b.o.channel(ch); o.Groups == Share && (o.Ordering != Unordered || len(o.Tiers) == 0 || b.o.RetryQueue != nil) {
+		return permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering Unordered, have Tiers, and no RetryQueue", ch)
+	}
 	return nil
 }
 

@@ -84,6 +84,15 @@ func missing(topic string) error {
 // over says whether the caller, not the service, ended a call.
 func over(ctx context.Context) bool { return ctx.Err() != nil }
 
+// entryOf is the error of entry i in the answer to a batch.
+func entryOf(err error, i int) error {
+	var entries *driver.BatchError
+	if errors.As(err, &entries) {
+		return entries.Errs[i]
+	}
+	return err
+}
+
 // batchError answers for the entries that failed; nil: none did.
 func batchError(errs map[int]error) error {
 	if len(errs) == 0 {

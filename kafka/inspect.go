@@ -26,23 +26,62 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
-	committed, err := b.admin.FetchOffsets(ctx, b.names.group(ch))
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return d, fmt.Errorf("ask what group %s has committed: %w", b.names.group(ch), classify(err))
+	share := b.o.channel(ch).Groups == Share && !ch.DeadLetter
+	group := b.names.group(ch)
+	ask := b.committed
+	if share {
+		ask = b.shared
+	}
+	committed, err := ask(ctx, group)
+	if err != nil {
+		return d, err
 	}
 	if d.Waiting, err = b.behind(ctx, name, committed); err != nil {
 		return d, err
 	}
-	if o := b.o.channel(ch); !ch.DeadLetter && o.tiered() && b.o.RetryQueue == nil {
-		for _, tier := range o.Tiers {
-			n, err := b.behind(ctx, b.names.tier(ch, tier), committed)
-			if err != nil && driver.ClassOf(err) != driver.NotFound {
-				return d, err
-			}
-			d.Delayed += n
+	if o := b.o.channel(ch); ch.DeadLetter || !o.tiered() || b.o.RetryQueue != nil {
+		return d, nil
+	}
+	if share {
+		if committed, err = b.committed(ctx, b.names.beside(ch, retryPart)); err != nil {
+			return d, err
 		}
 	}
+	for _, tier := range b.o.channel(ch).Tiers {
+		n, err := b.behind(ctx, b.names.tier(ch, tier), committed)
+		if err != nil && driver.ClassOf(err) != driver.NotFound {
+			return d, err
+		}
+		d.Delayed += n
+	}
 	return d, nil
+}
+
+// committed is how far a group has come; one that does not exist is nowhere.
+func (b *Backend) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
+	got, err := b.admin.FetchOffsets(ctx, group)
+	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("ask what group %s has committed: %w", group, classify(err))
+	}
+	return got, nil
+}
+
+// shared is how far a share group has come: everything before is settled.
+func (b *Backend) shared(ctx context.Context, group string) (kadm.OffsetResponses, error) {
+	all, err := b.admin.DescribeShareGroupOffsets(ctx, group)
+	if err == nil {
+		err = all[group].Err
+	}
+	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("ask how far share group %s has come: %w", group, classify(err))
+	}
+	got := kadm.OffsetResponses{}
+	for topic, ps := range all[group].Offsets {
+		for n, o := range ps {
+			got.Add(kadm.OffsetResponse{Offset: kadm.Offset{Topic: topic, Partition: n, At: o.StartOffset}, Err: o.Err})
+		}
+	}
+	return got, nil
 }
 
 // behind is how many offsets of a topic lie at and beyond what is committed.

@@ -46,6 +46,9 @@ func (r *receiver) join(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.tiersOnly {
+		names = names[1:]
+	}
 	opts, err := r.b.o.clientOptions(r.b.log, m.options(names)...)
 	if err != nil {
 		return err
@@ -75,8 +78,10 @@ func (m *member) options(topics []string) []kgo.Opt {
 	opts := []kgo.Opt{kgo.ConsumerGroup(r.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
 		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait),
 		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
-	switch r.set.Groups {
-	case Consumer:
+	switch {
+	case r.tiersOnly:
+		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
+	case r.set.Groups == Consumer:
 		// Assigned by ranges, so that a tier's partition goes to whom the channel's partition of its number goes to.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:

@@ -184,6 +184,12 @@ func TestImpossibleOptions(t *testing.T) {
 			t.Errorf("an ordered channel that is Unordered: %v, want an error that says what to do", err)
 		}
 	}
+	for text, s := range map[string]driver.ChannelSpec{"Delay": {Delay: time.Minute}, "Encryption": {Encryption: "alias/key"}} {
+		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
+		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want an error that names it", text, err)
+		}
+	}
 	if err := errors.Join(b.Close(t.Context()), b.Close(t.Context())); err != nil {
 		t.Error(err)
 	}

@@ -107,6 +107,9 @@ type Groups uint8
 const (
 	Classic  Groups = iota // assigned by its members, cooperatively and sticky
 	Consumer               // assigned by the broker (KIP-848, Kafka 4.0 and later)
+	// Share is for Unordered channels: brokers hand single records out to whoever asks (KIP-932, Kafka 4.2 and later), so there
+	// can be more consumers than partitions.
+	Share
 )
 
 // SASL says how to authenticate.

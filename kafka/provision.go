@@ -36,6 +36,9 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.legal(s.Channel); err != nil {
 		return err
 	}
+	if err := possible(s); err != nil {
+		return err
+	}
 	if s.Owner {
 		b.remember(s)
 	}
@@ -46,10 +49,26 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err != nil {
 		return err
 	}
+	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto && !s.Channel.DeadLetter {
+		if err := b.startShare(ctx, b.names.group(s.Channel)); err != nil {
+			return err
+		}
+	}
 	for _, w := range b.besides(s, own.partitions) {
 		if _, err := b.ensureTopic(ctx, s, w); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// possible refuses what Kafka has no way to do.
+func possible(s driver.ChannelSpec) error {
+	switch {
+	case s.Delay != 0:
+		return permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single messages, where nothing is ordered", s.Channel, s.Delay)
+	case s.Encryption != "":
+		return permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' disks, or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
 }

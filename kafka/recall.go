@@ -138,7 +138,7 @@ func (r *receiver) readLetters(ctx context.Context, topic string, from map[int32
 
 // ofOurs says which record of this channel's topic, as it is now, a dead letter was.
 func (r *receiver) ofOurs(letter *kgo.Record, log string) (n int32, offset int64, ok bool) {
-	if header(letter, logHeader) != log || header(letter, deadGroupHeader) != r.group || header(letter, deadTopicHeader) != r.topic {
+	if header(letter, logHeader) != log || header(letter, deadGroupHeader) != r.speaker || header(letter, deadTopicHeader) != r.topic {
 		return 0, 0, false
 	}
 	p, perr := strconv.ParseInt(header(letter, deadPartitionHeader), 10, 32)

@@ -19,15 +19,17 @@ const (
 
 // receiver receives from one channel, as a member of its group.
 type receiver struct {
-	b     *Backend
-	from  driver.Channel
-	o     driver.ReceiverOptions
-	set   ChannelOptions
-	topic string
-	group string
-	tiers map[string]time.Duration // by topic
-	retry RetryQueue               // nil: the core holds every retry
-	dead  DeadLetterQueue          // nil: this channel has none
+	b         *Backend
+	from      driver.Channel
+	o         driver.ReceiverOptions
+	set       ChannelOptions
+	topic     string
+	group     string
+	speaker   string                   // the channel's group, in whose name dead letters are written
+	tiersOnly bool                     // a share group reads the channel's own topic
+	tiers     map[string]time.Duration // by topic
+	retry     RetryQueue               // nil: the core holds every retry
+	dead      DeadLetterQueue          // nil: this channel has none
 
 	committing chan struct{} // holds one while a commit is under way: never two at once
 	stop       chan struct{} // ends the goroutines
@@ -58,8 +60,23 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if from.Queue == "" {
 		return nil, permanent("channel %s: nothing can be received from all of an exchange: name one of its channels", from)
 	}
-	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from),
+	if b.o.channel(from).Groups == Share && !from.DeadLetter {
+		return b.shareReceiver(ctx, from, o)
+	}
+	return b.logReceiver(ctx, from, o, func(*receiver) {})
+}
+
+// tierReceiver reads nothing but a channel's tiers.
+func (b *Backend) tierReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (*receiver, error) {
+	return b.logReceiver(ctx, from, o, func(r *receiver) {
+		r.tiersOnly, r.group = true, b.names.beside(from, retryPart)
+	})
+}
+
+func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, change func(*receiver)) (*receiver, error) {
+	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from), speaker: b.names.group(from),
 		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
+	change(r)
 	r.equip()
 	if err := r.join(ctx); err != nil {
 		return nil, err

@@ -8,6 +8,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
+// releasePause is how long a record waits that was given back untouched, so that nothing spins.
+const releasePause = time.Second
+
 // Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published first, and
 // finished then. A release leaves the record unfinished: it comes again to whom the partition goes to.
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
@@ -27,6 +30,11 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		case driver.Done:
 			r.done(m)
 		case driver.Release:
+			if r.tiersOnly && m.epoch.wants() { // who receives from a share group gives back what it does not handle now
+				m.back, m.due = true, time.Now().Add(releasePause)
+				r.line.add(m, m.due)
+				r.nudge()
+			}
 		case driver.Retry:
 			retry = append(retry, i)
 			r.park(m)
@@ -109,7 +117,7 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 		if m.buried {
 			continue
 		}
-		one := Rejected{Record: r.original(m), Group: r.group, Attempt: batch[i].Attempt}
+		one := Rejected{Record: r.original(m), Group: r.speaker, Attempt: batch[i].Attempt}
 		if d := batch[i].Death; d != nil {
 			one.Death = *d
 		}

@@ -1,0 +1,123 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+var sharing = kafka.Options{Ordering: kafka.Unordered, Groups: kafka.Share, Partitions: 2}
+
+// A broker archives a record that was handed out five times, given back ones counted. Deploys in a row, each giving back what it
+// had, lose nothing.
+func TestDeploysInARowLoseNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(sharing, driver.Events{})
+		for i := range 6 {
+			w.send(int32(i%2), "k="+strconv.Itoa(i))
+		}
+		for range 9 {
+			l.settle(driver.Release, l.within(6, 3*time.Second)...)
+			l.end()
+			l = w.begin(sharing, driver.Events{})
+		}
+		seen := map[string]bool{}
+		for ends := time.Now().Add(2 * time.Minute); len(seen) < 6 && time.Now().Before(ends); {
+			ds := l.within(1, 5*time.Second)
+			for _, d := range ds {
+				seen[string(d.Body)] = true
+			}
+			l.settle(driver.Done, ds...)
+		}
+		if len(seen) != 6 {
+			w.Errorf("%d of 6 records were handled after nine deploys", len(seen))
+		}
+		l.end()
+	})
+}
+
+// A crash gives a record back when its lock ends, and its delivery count says that it was out before.
+func TestSharedRecordComesBackAfterACrash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(sharing, driver.Events{})
+		w.send(0, "k=a")
+		if d := l.get(1)[0]; d.Received != 1 || d.Tenant != "k" || d.OrderKey != "" || d.LeaseEnds.Before(time.Now()) {
+			w.Errorf("it came as %+v", d)
+		}
+		l.crash()
+		l = w.begin(sharing, driver.Events{})
+		ds := l.get(1)
+		w.same(ds, "a")
+		if ds[0].Received < 2 {
+			w.Errorf("it was received %d times", ds[0].Received)
+		}
+		l.settle(driver.Done, ds...)
+		l.nothing(time.Minute)
+	})
+}
+
+// A renewed lock holds; nothing comes twice while somebody handles it.
+func TestSharedRecordIsRenewed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(sharing, driver.Events{})
+		w.send(0, "k=a")
+		d := l.get(1)[0]
+		for range 8 {
+			time.Sleep(15 * time.Second)
+			if _, err := l.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{d.Handle}, 30*time.Second); err != nil {
+				w.Fatal(err)
+			}
+		}
+		w.send(1, "k=b")
+		if depth, err := l.b.Inspect(w.Context(), orders); err != nil || depth.Waiting != 2 {
+			w.Errorf("depth %+v, %v, want 2 waiting or in flight", depth, err)
+		}
+		l.settle(driver.Done, d)
+		l.settle(driver.Done, l.get(1)...)
+		l.nothing(time.Minute)
+		if depth, err := l.b.Inspect(w.Context(), orders); err != nil || depth.Waiting != 0 {
+			w.Errorf("depth %+v, %v, want nothing waiting", depth, err)
+		}
+	})
+}
+
+// Retries wait in the tiers, dead letters stand before their record is accepted, and both leave the share group's count alone.
+func TestSharedRecordRetriedAndRejected(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(sharing, driver.Events{})
+		w.send(0, "k=a")
+		begun := time.Now()
+		first := l.get(1)
+		l.settle(driver.Retry, first...)
+		again := l.get(1)
+		if took := time.Since(begun); took < 5*time.Second || again[0].ID != first[0].ID || again[0].Attempt != 1 {
+			w.Errorf("%s came after %v with %d starts, was %s", again[0].ID, took, again[0].Attempt, first[0].ID)
+		}
+		l.settle(driver.Reject, again...)
+		l.nothing(time.Minute)
+		if n := w.count(ordersDead); n != 1 {
+			w.Errorf("%d dead letters, want 1", n)
+		}
+		l.end()
+	})
+}
+
+// Order and share groups exclude each other, and that is said at construction.
+func TestSharedAndOrdered(t *testing.T) {
+	b, err := kafka.Open(t.Context(), &kafka.Options{Groups: kafka.Share})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Receiver(t.Context(), orders, driver.ReceiverOptions{}); err == nil || !strings.Contains(err.Error(), "Unordered") {
+		t.Errorf("receiver: %v, want an error that says what to do", err)
+	}
+	if err := b.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
