@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	sendLongest = 10 * time.Millisecond
 	// sendsAtOnce bounds the batches under way.
 	sendsAtOnce = 32
+	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made.
+	lastProbe = time.Second
 	// deadAfter failed calls in a row the endpoint counts as dead.
 	deadAfter = 10
 )
@@ -224,7 +227,8 @@ func (p *Producer) post(outs []*outgoing) {
 // send makes one call. Where it finds that what it sends to is gone, it has that made again and repeats the call once,
 // while the order keys of the batch are still taken.
 func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
-	if wait, ok := p.circuit.Allow(time.Now()); !ok {
+	now := time.Now()
+	if wait, ok := p.circuit.Allow(now); !ok && !(last(ms, now) && p.circuit.AllowLast(now)) {
 		return &driver.Error{Class: driver.Transient, Err: ErrCircuitOpen, After: wait}
 	}
 	wire := make([]driver.Prepared, len(ms))
@@ -240,6 +244,11 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	var entries *driver.BatchError
 	p.circuit.Result(errors.As(err, &entries) || !driver.ClassOf(err).Passing(), time.Now())
 	return err
+}
+
+// last says whether some of the messages will not be sent again.
+func last(ms []*outgoing, now time.Time) bool {
+	return slices.ContainsFunc(ms, func(m *outgoing) bool { return !now.Before(m.until) })
 }
 
 // mend makes again what a send found missing, one at a time.
@@ -269,10 +278,14 @@ func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 	if errors.As(err, &e) {
 		wait = max(wait, e.After)
 	}
-	if time.Now().Add(wait).After(m.until) {
+	left := time.Until(m.until)
+	if left <= 0 && errors.Is(err, ErrCircuitOpen) {
+		left, wait = left+lastProbe, lastProbe/4 // others may have just sent a probe
+	}
+	if left <= 0 {
 		return -1
 	}
-	return wait
+	return min(wait, left) // the last try is made when the time is over, not given up before
 }
 
 // outcome turns the end of a message into its sender's error.

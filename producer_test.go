@@ -347,3 +347,27 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 		}
 	}
 }
+
+// A producer whose service comes back just before its patience is over has not given up: the last try is made when the
+// time is over, and not dropped because a whole wait would not fit.
+func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", &godwit.ProducerOptions{RetryFor: 20 * time.Second})
+		begun := time.Now()
+		w.server.Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
+			if time.Since(begun) < 19500*time.Millisecond {
+				return localaws.Outcome{Drop: true}
+			}
+			return localaws.Outcome{}
+		})
+		var senders sync.WaitGroup
+		for range 20 {
+			senders.Go(func() {
+				if err := p.Send(w.Context(), body("x")); err != nil {
+					t.Errorf("after %v: %v", time.Since(begun), err)
+				}
+			})
+		}
+		senders.Wait()
+	})
+}

@@ -17,6 +17,7 @@ type Breaker struct {
 	probes  int       // that failed since it opened; 0: it is closed
 	probing bool      // a probe is under way
 	next    time.Time // when the next probe may go; set while open
+	probed  time.Time // when the last one went
 }
 
 // New makes a closed Breaker that opens after so many failures in a row and then probes by the curve.
@@ -33,9 +34,28 @@ func (b *Breaker) Allow(now time.Time) (wait time.Duration, ok bool) {
 	if wait = b.next.Sub(now); wait > 0 {
 		return wait, false
 	}
-	b.probing = true
-	b.next = now.Add(b.pause.Wait(b.probes)) // a probe that never ends is followed by another
+	b.probe(now)
 	return 0, true
+}
+
+// AllowLast says whether a call may go now that will not be made again: the shortest pause after the last probe is enough
+// for it, however long the present one is.
+func (b *Breaker) AllowLast(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.probes > 0 {
+		if now.Before(b.next) && now.Before(b.probed.Add(b.pause.First)) {
+			return false
+		}
+		b.probe(now)
+	}
+	return true
+}
+
+// probe lets a call go while it is open. The caller holds b.mu.
+func (b *Breaker) probe(now time.Time) {
+	b.probing, b.probed = true, now
+	b.next = now.Add(b.pause.Wait(b.probes)) // a probe that never ends is followed by another
 }
 
 // Result takes the end of a call in: whether the endpoint answered sensibly. Calls that left before it opened and fail

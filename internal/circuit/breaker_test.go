@@ -75,3 +75,26 @@ func TestAProbeThatNeverEnds(t *testing.T) {
 		}
 	}
 }
+
+// A call that will not be made again need not wait for the present pause, only for the shortest one since the last probe.
+func TestALastCall(t *testing.T) {
+	now := time.Unix(0, 0)
+	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Minute})
+	if !b.AllowLast(now) {
+		t.Error("refused while closed")
+	}
+	for range 4 { // the pause is eight seconds now
+		b.Result(false, now)
+		now = now.Add(8 * time.Second)
+		b.Allow(now)
+	}
+	b.Result(false, now)
+	for _, tc := range []struct {
+		after time.Duration
+		want  bool
+	}{{500 * time.Millisecond, false}, {time.Second, true}, {time.Second + 1, false}, {2 * time.Second, true}} {
+		if got := b.AllowLast(now.Add(tc.after)); got != tc.want {
+			t.Errorf("%v after the last probe: %v, want %v", tc.after, got, tc.want)
+		}
+	}
+}
