@@ -96,6 +96,7 @@ type Consumer struct {
 	o       ConsumerOptions
 	policy  Policy
 	log     *slog.Logger
+	adapts  bool // MaxConcurrency was above Concurrency from the start
 	state   machine
 
 	mu      sync.Mutex
@@ -125,6 +126,7 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	if err := c.o.complete(c.channel); err != nil {
 		return nil, err
 	}
+	c.adapts = c.o.MaxConcurrency > c.o.Concurrency
 	c.policy = c.o.Policy
 	if c.policy == nil {
 		c.policy = RetryPolicy(c.o.MaxAttempts, c.o.Backoff)

@@ -47,9 +47,18 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	} else {
 		s.pace.demand(&d, depth.Oldest)
 	}
-	most := max(c.concurrency(), c.o.MaxConcurrency)
+	most := c.ceiling(c.concurrency())
 	d.Consumers = (d.Workers + most - 1) / most
 	return d, nil
+}
+
+// ceiling is how far the pool may grow from its floor: not at all where no MaxConcurrency above Concurrency was asked for,
+// also when the floor is lower by now.
+func (c *Consumer) ceiling(floor int) int {
+	if !c.adapts {
+		return floor
+	}
+	return max(floor, c.o.MaxConcurrency)
 }
 
 // meter counts what happens between two looks at the pool's size. Guarded by keeper.mu, which is held anyway when a
@@ -115,7 +124,7 @@ func newPacing(s *session, floor int) *pacing {
 func (p *pacing) restart(floor int) (more int) {
 	ceiling := floor
 	if p.s.pool != nil { // an iterator's caller is one
-		ceiling = max(floor, p.s.c.o.MaxConcurrency)
+		ceiling = p.s.c.ceiling(floor)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

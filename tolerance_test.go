@@ -115,6 +115,26 @@ func TestNoAdaptationUnlessAskedFor(t *testing.T) {
 }
 
 // Demand is the backlog times what a handler takes, by what is left of the tolerance.
+// A pool that was not asked to adapt stays as small as SetConcurrency makes it, however much waits.
+func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var changes sizes
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 5, DelayTolerance: 5 * time.Second, Hooks: godwit.Hooks{Resized: changes.hook()}})
+		r := w.run(c, func(context.Context, *godwit.Delivery) error {
+			time.Sleep(2 * time.Second)
+			return nil
+		})
+		if err := c.SetConcurrency(1); err != nil {
+			t.Fatal(err)
+		}
+		w.steady(w.producer("orders", nil), time.Second, 5*time.Minute)
+		r.stop()
+		if seen := changes.all(); len(seen) > 0 {
+			t.Errorf("the pool's sizes were %v, want 1 all along", seen)
+		}
+	})
+}
+
 func TestDemand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})
