@@ -53,7 +53,6 @@ type item struct {
 	first    time.Duration // first receive
 	latest   time.Duration // latest receive
 	receives []receive     // the latest of them
-	room     [1]receive    // where they begin: most messages are received once
 
 	order   link[item] // in its group
 	timedAt int        // in the heap of dues

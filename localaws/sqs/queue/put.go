@@ -41,7 +41,6 @@ func (q *Queue) Put(puts ...Put) ([]Accepted, error) {
 func (q *Queue) accept(p Put, now time.Duration) Accepted {
 	c := q.config.Load()
 	it := &item{message: p.Message, sent: now}
-	it.receives = it.room[:0]
 	answer := Accepted{ID: p.Message.ID}
 	if q.opts.FIFO {
 		key := dedupKey{id: p.Message.Dedup}
