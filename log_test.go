@@ -225,14 +225,14 @@ func TestRevokedPartition(t *testing.T) {
 	l := newLog(driver.ReceiveLimits{Window: 100}) // a poll needs every place
 	var cause error
 	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 2, Backoff: godwit.Constant(5 * time.Minute)}, func(ctx context.Context, d *godwit.Delivery) error {
-		switch {
-		case d.ID == "0":
+		switch d.ID {
+		case "0":
 			return errors.New("no")
-		case d.ID == "1":
+		case "1":
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return ctx.Err()
-		case d.ID == "2":
+		case "2":
 			time.Sleep(3 * time.Second)
 		}
 		return nil

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -61,10 +62,5 @@ func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]i
 }
 
 func interested(meta *kmsg.ConsumerMemberMetadata, topic string) bool {
-	for _, t := range meta.Topics {
-		if t == topic {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(meta.Topics, topic)
 }

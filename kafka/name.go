@@ -96,7 +96,7 @@ func (n names) in(name string) string {
 func channelOf(topic, group string) (ch driver.Channel, ok bool) {
 	space, name, spaced := strings.Cut(topic, partSeparator)
 	if !spaced {
-		space, name = "", topic
+		name = topic
 	} else if !legalPart(space) {
 		return ch, false
 	}

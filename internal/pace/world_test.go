@@ -201,16 +201,6 @@ func constant(rate float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return rate }
 }
 
-// step is one rate before a moment and another from then on.
-func step(at time.Duration, before, after float64) func(time.Duration) float64 {
-	return func(now time.Duration) float64 {
-		if now < at {
-			return before
-		}
-		return after
-	}
-}
-
 // turns counts how often the size changed its direction.
 func turns(trace []moment) (n int) {
 	up := true

@@ -123,7 +123,7 @@ func TestTimestampOfTheFuture(t *testing.T) {
 	results := c.ProduceSync(within(t), ahead(topic, 0, 48*time.Hour), ahead(topic, 1, 50*time.Minute), ahead(lenient, 0, 48*time.Hour))
 	errs := map[string]error{}
 	for _, r := range results {
-		errs[r.Record.Topic+string(rune('0'+r.Record.Partition))] = r.Err
+		errs[r.Record.Topic+string('0'+r.Record.Partition)] = r.Err
 	}
 	want(t, "48 h ahead", errs[topic+"0"], kerr.InvalidTimestamp)
 	want(t, "50 min ahead", errs[topic+"1"], nil)

@@ -101,7 +101,8 @@ func printable(s string) int {
 	for ; len(s) >= 8; s = s[8:] {
 		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		if (x|x-' '*ones)&highs != 0 {
+		below := x - ' '*ones // a byte below the space borrows
+		if (x|below)&highs != 0 {
 			break
 		}
 		n += 8
