@@ -28,6 +28,7 @@ check: ## before every commit: format, vet, tests (no race detector)
 .PHONY: test
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
+	go test -race -tags synctests ./kafka ./local/kafkalocal
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in tools/, vet also for darwin and windows
