@@ -84,11 +84,20 @@ func reserved(name string) bool {
 	return strings.HasPrefix(name, ownPrefix) || strings.HasPrefix(name, dlqPrefix)
 }
 
-// decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own memory; all
-// texts together are one allocation.
-func decode(r *kgo.Record, d *driver.Delivery) {
-	var room [512]byte
-	var some [32]int32
+// decoder makes deliveries of records, so many as are expected. Their texts share pieces of memory: for each its own would
+// be an allocation a record.
+type decoder struct {
+	expected int
+	texts    strings.Builder
+}
+
+// maxTexts bounds a piece of memory that deliveries share, since the one that is held longest holds all of it.
+const maxTexts = 4 << 10
+
+// decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own memory.
+func (c *decoder) decode(r *kgo.Record, d *driver.Delivery) {
+	var room [192]byte
+	var some [16]int32
 	b, which := appendPosition(room[:0], r.Topic, r.Partition, r.Offset), some[:0]
 	position := len(b)
 	b = append(b, r.Key...)
@@ -101,7 +110,7 @@ func decode(r *kgo.Record, d *driver.Delivery) {
 			}
 		}
 	}
-	text := string(b)
+	text := c.text(b)
 	d.ID, d.OrderKey = text[:position], text[position:key]
 	d.Body, d.Size, d.SentAt = r.Value, int64(len(r.Value)), r.Timestamp
 	if own > 0 {
@@ -113,6 +122,21 @@ func decode(r *kgo.Record, d *driver.Delivery) {
 		d.Err = either(d.Err, take(d, r.Headers[i].Key, text[:n]))
 		text = text[n:]
 	}
+}
+
+// decode is decoder.decode for one record alone.
+func decode(r *kgo.Record, d *driver.Delivery) { (&decoder{expected: 1}).decode(r, d) }
+
+// text is b as a string.
+func (c *decoder) text(b []byte) string {
+	if c.texts.Cap()-c.texts.Len() < len(b) {
+		c.texts = strings.Builder{}
+		c.texts.Grow(max(len(b), min(c.expected*len(b), maxTexts)))
+	}
+	c.expected--
+	from := c.texts.Len()
+	c.texts.Write(b)
+	return c.texts.String()[from:]
 }
 
 // take puts one header where it belongs.

@@ -203,10 +203,11 @@ func (r *receiver) tierless() bool { return r.retry == nil || !r.retry.Durable()
 
 // finish carries out what was decided.
 func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error) ([]driver.Delivery, error) {
+	texts := decoder{expected: len(in.out)}
 	for _, w := range in.out {
 		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.seq}, Attempt: w.attempt})
 		d := &into[len(into)-1]
-		decode(w.record, d)
+		texts.decode(w.record, d)
 		in.r.place(w, d)
 	}
 	if len(in.move) > 0 {
