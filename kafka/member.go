@@ -21,6 +21,7 @@ type member struct {
 	r      *receiver
 	client *kgo.Client
 	topics map[string]kadm.TopicID // as they were when it joined
+	share  int32                   // bytes of one partition in a fetch
 
 	// Guarded by receiver.mu.
 	epochs  map[partition]*epoch
@@ -40,6 +41,9 @@ func (r *receiver) join(ctx context.Context) error {
 			return err
 		}
 		m.topics[name] = t.id
+		if name == r.topic {
+			m.share = fetchShare(t.partitions)
+		}
 	}
 	for _, name := range append(names, r.copies()...) {
 		if err := r.b.learnLimit(ctx, name); err != nil {
@@ -76,7 +80,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	o, r := &m.r.b.o, m.r
 	start := kgo.NewOffset().AtStart()
 	opts := []kgo.Opt{kgo.ConsumerGroup(r.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
-		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait),
+		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
 		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
 	switch {
 	case r.tiersOnly:
