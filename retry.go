@@ -106,12 +106,15 @@ func newStartLog() *startLog { return &startLog{by: map[string]startNote{}} }
 
 // note says that a delivery goes back after so many starts.
 func (l *startLog) note(d *Delivery, starts int) {
-	if d.received == 0 || int32(starts) == d.received {
+	if d.received == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.by[d.ID]; !known {
+		if int32(starts) == d.received { // it need not be remembered; what is, must be replaced
+			return
+		}
 		if len(l.order) < startLogSize {
 			l.order = append(l.order, d.ID)
 		} else {

@@ -1,6 +1,8 @@
 package godwit_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,6 +37,30 @@ func TestAKeptDeliveryIsNotKeptForItsNextAttempt(t *testing.T) {
 		}
 		if r, err := c.Close(w.Context()); err != nil || r.Handled != 1 || r.GivenBack != 1 {
 			t.Errorf("report %+v, error %v", r, err)
+		}
+	})
+}
+
+// What was retried here and then given back several times has still been started only as often as it was: the service
+// counts receives, and at some point they are as many as the starts.
+func TestGiveBacksAfterHeldRetriesAreNoAttempts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, MaxAttempts: 10})
+		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), body("x"))
+		var attempts []int
+		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			switch attempts = append(attempts, d.Attempt); len(attempts) {
+			case 1, 2:
+				return d.Retry(time.Second)
+			case 3, 4, 5, 6:
+				return d.Release()
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
+		r.stop()
+		if want := []int{1, 2, 3, 3, 3, 3, 3}; !slices.Equal(attempts, want) {
+			t.Errorf("the attempts were %v, want %v", attempts, want)
 		}
 	})
 }
