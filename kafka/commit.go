@@ -156,6 +156,8 @@ func (r *receiver) committed(c *commitment) (tooLarge bool, err error) {
 				x.e.tracker.Shorten()
 				r.shortened++
 				tooLarge = true
+				r.b.log.Warn("the broker calls commit metadata too large, and gets less from now on: after a crash, more may be handled again (offset.metadata.max.bytes)",
+					"topic", name, "partition", p.Partition, "characters", len(x.c.Metadata), "times", r.shortened)
 			case errors.Is(perr, kerr.UnknownTopicID):
 				r.madeAnew(name)
 			default:

@@ -18,6 +18,8 @@ const (
 	backlogMost = 4096
 	// heldMost is how many records of one partition may wait here until they are due.
 	heldMost = 10_000
+	// waitingBytes bounds both in bytes: what is large is waited for where it is, on the broker.
+	waitingBytes = 16 << 20
 )
 
 // partition names one partition.
@@ -40,6 +42,7 @@ type epoch struct {
 	backlog []*kgo.Record // polled, and not yet admitted
 	paused  bool
 	held    int                // records that wait here until they are due
+	heldB   int                // their bytes
 	dead    map[int64]struct{} // offsets that were dead-lettered in an earlier life
 	begun   time.Time          // when it was assigned
 	from    int64              // what the group had committed; -1: nothing
@@ -72,6 +75,18 @@ func (m *message) key(o Ordering) string {
 		return ""
 	}
 	return string(m.record.Key)
+}
+
+// crowded says that no more records may wait here until they are due.
+func (e *epoch) crowded() bool { return e.held >= heldMost || e.heldB >= waitingBytes }
+
+// overdue says that so much waits for a place that the partition had better not be read.
+func (e *epoch) overdue() bool {
+	n := 0
+	for _, r := range e.backlog {
+		n += len(r.Value)
+	}
+	return len(e.backlog) >= backlogMost || n >= waitingBytes
 }
 
 // wants says whether an epoch takes more records.

@@ -130,11 +130,11 @@ func (in *intake) take(m *member, e *epoch, rs []*kgo.Record) {
 // hush pauses a partition whose backlog is long, and lets it go on when that is gone.
 func (in *intake) hush(m *member, e *epoch) {
 	which := map[string][]int32{e.topic: {e.n}}
-	switch n := len(e.backlog); {
-	case n >= backlogMost && !e.paused:
+	switch {
+	case !e.paused && e.overdue():
 		e.paused = true
 		m.client.PauseFetchPartitions(which)
-	case n == 0 && e.paused:
+	case e.paused && len(e.backlog) == 0:
 		e.paused = false
 		m.client.ResumeFetchPartitions(which)
 	}
@@ -142,7 +142,7 @@ func (in *intake) hush(m *member, e *epoch) {
 
 // admit says no when there is no place for a record now.
 func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
-	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.held >= heldMost || in.r.barred(e) {
+	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.crowded() || in.r.barred(e) {
 		return false
 	}
 	if rec.Offset < e.next {

@@ -15,6 +15,7 @@ type wait struct {
 
 func (t *timeline) add(m *message, until time.Time) {
 	m.epoch.held++
+	m.epoch.heldB += len(m.record.Value)
 	heap.Push(&t.all, wait{until, m})
 }
 
@@ -27,6 +28,9 @@ func (t *timeline) take(now time.Time) *message {
 		}
 		heap.Pop(&t.all)
 		first.m.epoch.held--
+		if first.m.record != nil {
+			first.m.epoch.heldB -= len(first.m.record.Value)
+		}
 		if first.m.epoch.wants() {
 			return first.m
 		}

@@ -1,0 +1,116 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Where what is finished out of order could no longer be written into the commit, admission waits; a settle lets it go on, under
+// the very poll that waits.
+func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const n = 60_000
+		l := w.begin(kafka.Options{}, driver.Events{})
+		for i := range n {
+			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}, nil)
+		}
+		if err := w.client.Flush(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		var stuck []driver.Delivery
+		got := 0
+		for {
+			ds := l.within(2000, 3*time.Second)
+			if len(ds) == 0 {
+				break
+			}
+			got += len(ds)
+			var done []driver.Delivery
+			for i, d := range ds {
+				if i%2 == 0 {
+					stuck = append(stuck, d)
+				} else {
+					done = append(done, d)
+				}
+			}
+			l.settle(driver.Done, done...)
+			time.Sleep(1100 * time.Millisecond)
+			if _, metadata := w.committed(0); len(metadata) > 4096 {
+				w.Fatalf("metadata of %d characters", len(metadata))
+			}
+		}
+		if got == n || got < 5000 {
+			w.Fatalf("%d of %d were admitted while every other one is stuck", got, n)
+		}
+		settled := make(chan time.Time, 1)
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			settled <- time.Now()
+			l.settle(driver.Done, stuck...)
+		}()
+		ds, err := l.recv.Receive(w.Context(), 2000, nil)
+		if err != nil || len(ds) == 0 || time.Since(<-settled) > 100*time.Millisecond {
+			w.Errorf("the poll that waited brought %d, %v", len(ds), err)
+		}
+		got += len(ds)
+		l.settle(driver.Done, ds...)
+		for len(ds) > 0 {
+			ds = l.within(2000, 3*time.Second)
+			l.settle(driver.Done, ds...)
+			got += len(ds)
+		}
+		if got != n {
+			w.Errorf("%d of %d came", got, n)
+		}
+		time.Sleep(2 * time.Second)
+		if at, metadata := w.committed(0); at != n || metadata != "" {
+			w.Errorf("committed %d with metadata of %d characters, want %d and none", at, len(metadata), n)
+		}
+	})
+}
+
+// A message that the topic would refuse is refused before it touches anybody's batch, however large the topic takes them.
+func TestTooLargeTouchesNoNeighbour(t *testing.T) {
+	for name, c := range map[string]struct {
+		config map[string]string
+		most   int
+	}{
+		"the default": {nil, 1_048_588}, "small": {map[string]string{"max.message.bytes": "5000"}, 5000}, "large": {map[string]string{"max.message.bytes": "3000000"}, 3_000_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				l := w.begin(kafka.Options{TopicConfig: c.config}, driver.Events{})
+				s, err := l.b.Sender(w.Context(), orders)
+				if err != nil {
+					w.Fatal(err)
+				}
+				if _, err := s.Prepare(w.Context(), &driver.Message{Body: make([]byte, c.most)}); driver.ClassOf(err) != driver.TooLarge {
+					w.Errorf("prepare %d bytes: %v", c.most, err)
+				}
+				var batch []driver.Prepared
+				for _, size := range []int{1, c.most - 200, c.most / 2, c.most / 2, 1} {
+					p, err := s.Prepare(w.Context(), &driver.Message{OrderKey: "k", Body: make([]byte, size)})
+					if err != nil {
+						w.Fatal(err)
+					}
+					batch = append(batch, p)
+				}
+				if err := s.Send(w.Context(), batch); err != nil {
+					w.Error(err)
+				}
+				ds := l.get(5)
+				l.settle(driver.Reject, ds...) // the dead letters take the largest, with the reasons
+				if n := w.count(ordersDead); n != 5 {
+					w.Errorf("%d dead letters, want 5", n)
+				}
+			})
+		})
+	}
+}

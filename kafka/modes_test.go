@@ -1,0 +1,84 @@
+package kafka_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/drivertest"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The same contracts on a real broker, in real time: GODWIT_KAFKA=host:port.
+func TestDriverOnABroker(t *testing.T) {
+	brokers := os.Getenv("GODWIT_KAFKA")
+	if brokers == "" {
+		t.Skip("GODWIT_KAFKA names no broker")
+	}
+	for name, o := range modes() {
+		t.Run(name, func(t *testing.T) {
+			h := harness(name, o, func(t *testing.T, o kafka.Options) driver.Backend {
+				o.Brokers = strings.Split(brokers, ",")
+				o.Namespace = "t" + strconv.FormatInt(time.Now().UnixNano(), 36) // where no channel exists yet
+				b, err := kafka.Open(t.Context(), &o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			})
+			h.Lease = time.Second // there is none, so nothing has to be waited for
+			if h.Can.Leases {
+				h.Lease = 30 * time.Second // brokers' own
+				h.Skip["receive/wakes"] = "the first record after joining a share group takes longer than a poll of the kit"
+			}
+			drivertest.Run(t, h)
+		})
+	}
+}
+
+// modes are the ways in which a channel can lie on Kafka.
+func modes() map[string]kafka.Options {
+	return map[string]kafka.Options{
+		"key": {}, "partition": {Ordering: kafka.ByPartition}, "park": {Retries: kafka.Park}, "unordered": {Ordering: kafka.Unordered},
+		"consumer": {Groups: kafka.Consumer}, "share": {Ordering: kafka.Unordered, Groups: kafka.Share},
+	}
+}
+
+func harness(mode string, o kafka.Options, open func(t *testing.T, o kafka.Options) driver.Backend) drivertest.Harness {
+	unordered := o.Ordering == kafka.Unordered
+	return drivertest.Harness{
+		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.ByPartition, Delays: unordered, Retries: unordered || o.Retries == kafka.Park,
+			Leases: o.Groups == kafka.Share, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true},
+		Open: func(t *testing.T) driver.Backend { return open(t, o) },
+		Skip: skips(mode),
+	}
+}
+
+// skips are cases that are made for queues.
+func skips(mode string) map[string]string {
+	all := map[string]string{
+		"order/duplicate":   "a log keeps what it is sent; de-duplication is the handler's",
+		"send/badheader":    "any bytes travel as the value of a header",
+		"exchange/kind":     "a topic has no kind: any group may read it, and so it is a queue and an exchange",
+		"exchange/refilter": "members of one group share its partitions, also with one that does not poll",
+	}
+	if mode == "share" {
+		all["lease/extend"] = "a lock is renewed by its own length, not by more"
+		all["lease/superseded"] = "what is given back goes to any member, also one whose receiver nobody asks"
+		all["lease/finished"] = all["lease/superseded"]
+		all["receive/most"] = "a member takes the next records of its partitions when those before are settled"
+		all["exchange/exclude"] = all["receive/most"]
+		all["exchange/filter"] = all["receive/most"]
+		all["settle/mixed"] = all["receive/most"]
+		all["send/batch"] = all["receive/most"]
+		all["settle/done"] = all["receive/most"]
+		all["inspect/depth"] = "brokers do not tell what is in flight"
+	}
+	if mode == "unordered" || mode == "share" {
+		all["exchange/delay"] = "where nothing is ordered, an exchange keeps delays too"
+	}
+	return all
+}
