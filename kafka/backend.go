@@ -97,6 +97,9 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if o := b.o.channel(ch); o.Groups == Share && (o.Ordering != Unordered || len(o.Tiers) == 0 || b.o.RetryQueue != nil) {
 		return permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering Unordered, have Tiers, and no RetryQueue", ch)
 	}
+	if o := b.o.channel(ch); o.Retries == Park && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
+		return permanent("channel %s: Retries is Park, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say Alone", ch)
+	}
 	return nil
 }
 

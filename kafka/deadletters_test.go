@@ -46,6 +46,36 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	})
 }
 
+// A record that died out of a tier is finished there too, and what else the tier holds is not taken for it: a tier has offsets
+// of its own.
+func TestDeadLetterOfATierAfterACrash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.Alone}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "a", "b", "bad")
+		ds := l.get(3)
+		l.settle(driver.Retry, ds[2], ds[0], ds[1]) // "bad", offset 2 of the topic, is offset 0 of the tier, and "b" is 2 there
+		back := l.get(3)
+		if string(back[0].Body) != "bad" {
+			w.Fatalf("received %s", texts(back))
+		}
+		time.Sleep(2 * time.Second)
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, Group: "orders"})
+		l.settle(driver.Reject, back[0])
+		l.crash()
+		l = w.begin(o, driver.Events{})
+		again := texts(l.get(2))
+		slices.Sort(again)
+		if !slices.Equal(again, []string{"a", "b"}) {
+			w.Errorf("received %q, want a and b", again)
+		}
+		l.nothing(2 * time.Second)
+		if n := w.count(ordersDead); n != 1 {
+			w.Errorf("%d dead letters, want 1", n)
+		}
+	})
+}
+
 // Offsets are counted anew in each partition and in each topic of a name: the dead letter of another record with the same
 // offset says nothing about this one.
 func TestDeadLetterDedupByBareOffset(t *testing.T) {

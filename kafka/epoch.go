@@ -43,7 +43,7 @@ type epoch struct {
 	paused  bool
 	held    int                // records that wait here until they are due
 	heldB   int                // their bytes
-	dead    map[int64]struct{} // offsets that were dead-lettered in an earlier life
+	dead    map[int64]struct{} // offsets, at home, of records that were dead-lettered in an earlier life
 	begun   time.Time          // when it was assigned
 	from    int64              // what the group had committed; -1: nothing
 	barrier int64              // of a tier: the channel's own partition waits until the log was read up to here; 0: it does not
@@ -75,6 +75,19 @@ func (m *message) key(o Ordering) string {
 		return ""
 	}
 	return string(m.record.Key)
+}
+
+// died says that a record's dead letter stands since an earlier life.
+func (e *epoch) died(r *kgo.Record) bool {
+	if len(e.dead) == 0 {
+		return false
+	}
+	offset := r.Offset
+	if e.stay > 0 {
+		offset = homeBefore(r).offset
+	}
+	_, died := e.dead[offset]
+	return died
 }
 
 // crowded says that no more records may wait here until they are due.

@@ -145,7 +145,7 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.crowded() || in.r.barred(e) {
 		return false
 	}
-	if rec.Offset < e.next {
+	if rec.Offset < e.next && e.stay == 0 {
 		e.dead = nil // the log was cut, and this is another record
 	}
 	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch)
@@ -156,7 +156,7 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	if a == offsets.Finished {
 		return true
 	}
-	if _, dead := e.dead[rec.Offset]; dead || e.stay == 0 && !matches(in.r.o.Filter, rec) {
+	if e.died(rec) || e.stay == 0 && !matches(in.r.o.Filter, rec) {
 		e.tracker.Finish(seq)
 		return true
 	}

@@ -170,6 +170,7 @@ func (m *member) name(name string, id kadm.TopicID) string {
 func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int32) {
 	es, sources := m.leave(ps)
 	if len(es) == 0 {
+		m.r.awaitEnd(ctx)
 		return
 	}
 	if revoked := m.r.o.Events.Revoked; revoked != nil {
@@ -177,10 +178,26 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 		revoked(drain, sources)
 		cancel()
 	}
-	if err := m.r.commit(ctx, m, es); err != nil {
+	commit, cancel := context.WithTimeout(ctx, commitPatience)
+	defer cancel()
+	if err := m.r.commit(commit, m, es); err != nil {
 		m.r.note(err)
 	}
 	m.r.discard(m, es)
+}
+
+// awaitEnd lets a receiver that is being closed make its last commit before its partitions are another member's.
+func (r *receiver) awaitEnd(ctx context.Context) {
+	r.mu.Lock()
+	closed := r.closed
+	r.mu.Unlock()
+	if !closed {
+		return
+	}
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+	}
 }
 
 // lost forgets partitions that are already another member's.

@@ -33,6 +33,7 @@ type receiver struct {
 
 	committing chan struct{} // holds one while a commit is under way: never two at once
 	stop       chan struct{} // ends the goroutines
+	ended      chan struct{} // closed once the last commit is made
 	wg         sync.WaitGroup
 
 	mu        sync.Mutex
@@ -75,7 +76,7 @@ func (b *Backend) tierReceiver(ctx context.Context, from driver.Channel, o drive
 
 func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, change func(*receiver)) (*receiver, error) {
 	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from), speaker: b.names.group(from),
-		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
+		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
 	change(r)
 	r.equip()
 	if err := r.join(ctx); err != nil {
@@ -199,6 +200,7 @@ func (r *receiver) Close(ctx context.Context) error {
 		return nil
 	}
 	err := r.commit(ctx, m, m.all())
+	close(r.ended)
 	r.discard(m, m.all())
 	if cerr := closeClient(ctx, m.client); err == nil {
 		err = cerr
