@@ -244,6 +244,10 @@ func (s *session) unstartAll(ds []*Delivery) {
 		s.unstart(d)
 	}
 	for _, d := range heads {
-		s.resume(d)
+		if s.polls.Err() != nil { // the bus may not know yet that the session ends, and would hand it out again and again
+			s.giveBackWaiting(d)
+		} else {
+			s.resume(d)
+		}
 	}
 }

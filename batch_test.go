@@ -171,6 +171,28 @@ func TestAPauseWhileABatchGathers(t *testing.T) {
 	want(t, l, "0 done", "2 done", "1 done", "3 release", "4 release", "5 release")
 }
 
+// What a worker takes for a batch while the consumer is told to stop goes back, also while hooks make the stop take its
+// time: the worker does not spin on it meanwhile.
+func TestAStopBetweenTwoBatches(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, Hooks: godwit.Hooks{State: func(_, to godwit.State) {
+			if to == godwit.Exiting {
+				time.Sleep(10 * time.Second)
+			}
+		}}})
+		w.send(w.producer("orders", nil), many(3, "")...)
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+		defer cancel()
+		r, err := c.RunBatches(ctx, func(context.Context, []*godwit.Delivery) error {
+			time.Sleep(8 * time.Second)
+			return nil
+		}, &godwit.BatchOptions{Size: 1})
+		if err != nil || r.GivenBack != 2 || r.Handled != 1 {
+			t.Errorf("report %+v, error %v; want one handled and two given back", r, err)
+		}
+	})
+}
+
 // A handler of batches that ignores its time is one handler: it is replaced once, and all that it has is dead-lettered
 // where there is no order to keep.
 func TestAStuckBatch(t *testing.T) {
