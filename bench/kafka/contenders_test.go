@@ -44,11 +44,7 @@ var (
 // runGodwit keeps the order of keys, with everything on that is on by default: completions in the commits' metadata, retries,
 // dead letters.
 func runGodwit(ctx context.Context, j job) (err error) {
-	backend, err := kafka.Open(ctx, &kafka.Options{
-		Brokers: []string{j.broker}, Partitions: j.partitions,
-		// Each run makes topics for its dead letters, and what is new is looked for this often.
-		Client: []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond)},
-	})
+	backend, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{j.broker}, Partitions: j.partitions})
 	if err != nil {
 		return err
 	}
