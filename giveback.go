@@ -90,6 +90,6 @@ func (s *session) forget(d *Delivery) {
 	d.phase.Store(phaseSettled)
 	s.yield(d)
 	s.keeper.forget(d)
-	s.places.free(1)
+	s.places.giveBack(1)
 	s.places.bytes.release(d.size)
 }

@@ -3,6 +3,7 @@ package godwit
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -10,12 +11,16 @@ import (
 // source is what the core keeps for one driver.Source: its lanes, so that losing the source drops them at a stroke,
 // and how many of its deliveries are started and not yet settled, so that a revocation can wait for them.
 type source struct {
-	mu    sync.Mutex
-	last  map[uint64]*Delivery // the newest delivery of each lane, by the hash of its key
-	dead  bool                 // revoked or lost: start nothing more of it
-	run   int                  // started or being settled
-	quiet chan struct{}        // closed once dead and run is 0
+	mu   sync.Mutex
+	last map[uint64]*Delivery // the newest delivery of each lane, by the hash of its key
+
+	run   atomic.Int64  // started or being settled; and deadSource once it was revoked or lost
+	ended atomic.Bool   // quiet is closed
+	quiet chan struct{} // closed once it is dead and nothing of it runs
 }
+
+// deadSource is added to the number that run, so that both are looked at in one step.
+const deadSource = 1 << 40
 
 func newSource() *source {
 	return &source{last: map[uint64]*Delivery{}, quiet: make(chan struct{})}
@@ -66,13 +71,11 @@ func (s *source) behind(d *Delivery) *Delivery {
 
 // begin counts a start, unless the source is gone.
 func (s *source) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead {
-		return false
+	if s.run.Add(1) < deadSource {
+		return true
 	}
-	s.run++
-	return true
+	s.end()
+	return false
 }
 
 // end takes a start back: it was settled, or waits again.
@@ -80,31 +83,21 @@ func (s *source) end() { s.endAll(1) }
 
 // endAll takes n starts back.
 func (s *source) endAll(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.run -= n
-	if s.dead && s.run == 0 {
+	if s.run.Add(-int64(n)) == deadSource && !s.ended.Swap(true) {
 		close(s.quiet)
 	}
 }
 
 // gone says that the source was revoked or lost.
-func (s *source) gone() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dead
-}
+func (s *source) gone() bool { return s.run.Load() >= deadSource }
 
 // kill lets nothing more of the source start.
 func (s *source) kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead {
-		return
-	}
-	s.dead = true
-	if s.run == 0 {
-		close(s.quiet)
+	for n := s.run.Load(); n < deadSource; n = s.run.Load() {
+		if s.run.CompareAndSwap(n, n+1+deadSource) { // with a start of its own, whose end sees whether others run
+			s.end()
+			return
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ type places struct {
 
 	mu       sync.Mutex
 	size     int // places in all
+	wanted   int // by who waits in take; 0: nobody does
 	taken    int // by deliveries and by polls under way
 	settling int // verdicts on their way to the service, bounded by size too
 }
@@ -40,7 +41,7 @@ func (p *places) take(ctx context.Context, n int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if p.tryTake(n) {
+		if p.tryTake(n, true) {
 			return nil
 		}
 		select {
@@ -50,15 +51,35 @@ func (p *places) take(ctx context.Context, n int) error {
 	}
 }
 
-// tryTake takes n places for a poll, which ends with polled of the budget.
-func (p *places) tryTake(n int) bool {
+// tryTake takes n places for a poll, which ends with polled of the budget. Who waits is nudged when it is worth it.
+func (p *places) tryTake(n int, waits bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken+n > p.size || p.settling > p.size || !p.bytes.poll() {
-		return false
+	free := p.free(n) && p.bytes.poll()
+	if free {
+		p.taken += n
 	}
-	p.taken += n
-	return true
+	if waits {
+		p.wanted = n
+		if free {
+			p.wanted = 0
+		}
+	}
+	return free
+}
+
+// free says whether there are n places. The caller holds p.mu.
+func (p *places) free(n int) bool { return p.taken+n <= p.size && p.settling <= p.size }
+
+// change wakes who waits, once there are the places it wants: not for each single one of them.
+func (p *places) change(f func()) {
+	p.mu.Lock()
+	f()
+	wake := p.wanted > 0 && p.free(p.wanted)
+	p.mu.Unlock()
+	if wake {
+		p.nudge()
+	}
 }
 
 // keep counts the bytes of a delivery that came.
@@ -70,38 +91,27 @@ func (p *places) keep(size int64) {
 
 // grow changes the number of places; what is taken beyond them is given back by and by.
 func (p *places) grow(more int) {
-	p.mu.Lock()
-	p.size = max(1, p.size+more)
-	p.mu.Unlock()
-	p.nudge()
+	p.change(func() { p.size = max(1, p.size+more) })
 }
 
-// free gives back n places that no delivery came to fill, or whose delivery is gone.
-func (p *places) free(n int) {
-	if n == 0 {
-		return
+// giveBack frees n places that no delivery came to fill, or whose delivery is gone.
+func (p *places) giveBack(n int) {
+	if n > 0 {
+		p.change(func() { p.taken -= n })
 	}
-	p.mu.Lock()
-	p.taken -= n
-	p.mu.Unlock()
-	p.nudge()
 }
 
 // settle turns a place into a verdict under way.
 func (p *places) settle() {
-	p.mu.Lock()
-	p.taken--
-	p.settling++
-	p.mu.Unlock()
-	p.nudge()
+	p.change(func() {
+		p.taken--
+		p.settling++
+	})
 }
 
 // settled ends the way of n verdicts, and with it the life of deliveries of that many bytes.
 func (p *places) settled(n int, size int64) {
-	p.mu.Lock()
-	p.settling -= n
-	p.mu.Unlock()
-	p.nudge()
+	p.change(func() { p.settling -= n })
 	p.bytes.release(size)
 }
 

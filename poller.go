@@ -36,12 +36,13 @@ func (s *session) poll() *pollers {
 
 // first is the poller that never leaves before the session does.
 func (p *pollers) first() {
-	var buf []driver.Delivery
+	var hand pollHand
+	defer hand.drop()
 	for p.s.polls.Err() == nil {
 		p.s.guard(func() {
 			for period := p.s.gate.enter(); period != nil; period = p.s.gate.enter() {
 				if want := p.s.batch(); p.s.places.take(period, want) == nil {
-					p.once(period, want, &buf)
+					p.once(period, want, &hand)
 				}
 			}
 		})
@@ -53,15 +54,16 @@ func (p *pollers) join(period context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	want := p.s.batch()
-	if p.n >= max(1, p.s.lim.Polls) || p.s.breaker.probing() || !p.s.places.tryTake(want) {
+	if p.n >= max(1, p.s.lim.Polls) || p.s.breaker.probing() || !p.s.places.tryTake(want, false) {
 		return
 	}
 	p.n++
 	p.wg.Go(func() {
 		defer p.left()
-		var buf []driver.Delivery
+		var hand pollHand
+		defer hand.drop()
 		p.s.guard(func() {
-			for p.once(period, want, &buf) && period.Err() == nil && p.s.places.tryTake(want) {
+			for p.once(period, want, &hand) && period.Err() == nil && p.s.places.tryTake(want, false) {
 			}
 		})
 	})
@@ -75,16 +77,16 @@ func (p *pollers) left() {
 
 // once makes one poll with the places its caller has taken, and says whether it came back full. period ends with the
 // session, or with the next hold.
-func (p *pollers) once(period context.Context, want int, buf *[]driver.Delivery) (full bool) {
+func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
 	s := p.s
 	free, brought := want, int64(-1)
 	defer func() {
-		s.places.free(free)
+		s.places.giveBack(free)
 		if brought < 0 { // it panicked
 			s.places.bytes.polled(0)
 		}
 	}()
-	got, err := p.receive(period, want, (*buf)[:0])
+	got, err := p.receive(period, want, hand)
 	free = want - len(got)
 	full = len(got) >= want
 	brought = s.accept(got)
@@ -94,7 +96,6 @@ func (p *pollers) once(period context.Context, want int, buf *[]driver.Delivery)
 	}
 	s.breaker.polled(len(got))
 	clear(got)
-	*buf = got
 	switch {
 	case period.Err() != nil:
 		return false
@@ -109,13 +110,44 @@ func (p *pollers) once(period context.Context, want int, buf *[]driver.Delivery)
 	return full
 }
 
+// pollHand is what one poller uses again from poll to poll.
+type pollHand struct {
+	buf    []driver.Delivery
+	period context.Context // that ctx derives from
+	ctx    context.Context // of a poll; ends when the watchdog says so
+	cancel context.CancelCauseFunc
+	dog    *time.Timer
+}
+
+// watched is a context for one poll of at most so long.
+func (h *pollHand) watched(period context.Context, limit time.Duration) context.Context {
+	if h.ctx == nil || h.period != period || h.ctx.Err() != nil {
+		h.drop()
+		ctx, cancel := context.WithCancelCause(period)
+		h.period, h.ctx, h.cancel = period, ctx, cancel
+		h.dog = time.AfterFunc(limit, func() { cancel(errStalled) })
+		return ctx
+	}
+	h.dog.Reset(limit)
+	return h.ctx
+}
+
+func (h *pollHand) drop() {
+	if h.ctx != nil {
+		h.dog.Stop()
+		h.cancel(nil)
+		h.ctx = nil
+	}
+}
+
 // receive polls the service, under the eyes of the watchdog.
-func (p *pollers) receive(period context.Context, want int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]driver.Delivery, error) {
 	s := p.s
-	ctx, cancel := context.WithTimeoutCause(period, max(s.c.o.WaitTime, 0)+pollGrace, errStalled)
-	defer cancel()
+	ctx := hand.watched(period, max(s.c.o.WaitTime, 0)+pollGrace)
 	s.health.polling()
-	got, err := s.recv.Receive(ctx, want, into)
+	got, err := s.recv.Receive(ctx, want, hand.buf[:0])
+	hand.dog.Stop()
+	hand.buf = got
 	s.count.polls.Add(1)
 	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {
 		err = &driver.Error{Class: driver.Transient, Err: errStalled}

@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -33,6 +34,7 @@ type verdict struct {
 type settler struct{ *batch.Batcher[verdict] }
 
 func newSettler(s *session, r driver.Receiver, limit int) *settler {
+	spare := sync.Pool{New: func() any { return new([]driver.Settlement) }} // a backend retains none
 	return &settler{batch.New(batch.Options[verdict]{
 		Limit: limit, AtOnce: settlesAtOnce, Linger: settleLinger, Longest: settleLongest,
 		Take: func(v verdict) bool {
@@ -44,13 +46,17 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 			return true
 		},
 		Send: func(ctx context.Context, vs []verdict) error {
-			ss := make([]driver.Settlement, len(vs))
+			buf := spare.Get().(*[]driver.Settlement)
+			defer spare.Put(buf)
+			ss := (*buf)[:0]
 			for i := range vs {
-				ss[i] = vs[i].s
+				ss = append(ss, vs[i].s)
 				if a := ss[i].Action; a == driver.Release || a == driver.Retry {
 					s.keeper.letGo(ctx, vs[i].d)
 				}
 			}
+			defer clear(ss)
+			*buf = ss
 			return r.Settle(ctx, ss)
 		},
 		Again: func(v verdict, err error, try int) time.Duration {
