@@ -35,13 +35,18 @@ type worker struct {
 func (p *pool) resize(n int) {
 	p.mu.Lock()
 	p.size = n
-	for ; p.there < n; p.there++ {
+	p.fill()
+	p.mu.Unlock()
+	p.bus.wakeAll()
+}
+
+// fill starts the workers that are missing, and says how many are too many. The caller holds p.mu.
+func (p *pool) fill() {
+	for ; p.there < p.size; p.there++ {
 		p.wg.Add(1)
 		go (&worker{pool: p}).loop()
 	}
-	p.extra.Store(int32(p.there - n))
-	p.mu.Unlock()
-	p.bus.wakeAll()
+	p.extra.Store(int32(p.there - p.size))
 }
 
 // surplus says whether the pool has more workers than it should.
@@ -66,9 +71,8 @@ func (p *pool) replace(w *worker) {
 	}
 	p.mu.Lock()
 	p.there--
-	size := p.size
+	p.fill()
 	p.mu.Unlock()
-	p.resize(size)
 	w.gone()
 }
 
