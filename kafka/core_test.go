@@ -21,14 +21,14 @@ import (
 // The core and this backend together, while members come and go: every record is handled, those of a key one after another and
 // in order, and what fails comes back before its successors.
 func TestConsumersComeAndGo(t *testing.T) {
-	for name, retries := range map[string]kafka.Retries{"block": kafka.Block, "park": kafka.Park} {
+	for name, o := range map[string]kafka.Options{"block": {}, "park": {Retries: kafka.Park}, "broker": {Groups: kafka.Consumer}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const n, partitions, keys = 3000, 4, 40
 				seed := uint64(time.Now().UnixNano())
 				t.Logf("seed %d", seed)
 				j := &journal{rng: rand.New(rand.NewPCG(seed, 1)), busy: map[string]bool{}, last: map[string]int{}, seen: map[int]int{}}
-				o := kafka.Options{Partitions: partitions, Retries: retries}
+				o.Partitions = partitions
 				first := w.begin(o, driver.Events{})
 				first.end()
 				produce := func(i int) {
@@ -38,7 +38,7 @@ func TestConsumersComeAndGo(t *testing.T) {
 				wg.Go(func() {
 					for i := range n {
 						produce(i)
-						if i > n/3 && retries == kafka.Block { // the rest comes while the others are handled
+						if i > n/3 && o.Retries == kafka.Block { // the rest comes while the others are handled
 							time.Sleep(5 * time.Millisecond)
 						}
 					}
