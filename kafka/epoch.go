@@ -67,6 +67,8 @@ type message struct {
 	buried  bool      // its copy stands in the dead letters
 	back    bool      // it waited here for a retry: nothing else is asked of it
 	parked  bool      // it is in its key's lot
+	handed  bool      // it is in the core's hands, and counted by its key's lot
+	waits   bool      // it waits for what is in the core's hands
 }
 
 // key is what order is kept by.
@@ -88,6 +90,14 @@ func (e *epoch) died(r *kgo.Record) bool {
 	}
 	_, died := e.dead[offset]
 	return died
+}
+
+// hold counts what waits here.
+func (e *epoch) hold(m *message, n int) {
+	e.held += n
+	if m.record != nil {
+		e.heldB += n * len(m.record.Value)
+	}
 }
 
 // crowded says that no more records may wait here until they are due.

@@ -14,12 +14,13 @@ import (
 
 // intake is one round of admission. What is decided under receiver.mu is carried out after it.
 type intake struct {
-	r    *receiver
-	now  time.Time
-	most int
-	slab []message  // one allocation for all that is admitted
-	out  []*message // to be delivered
-	move []*message // to be published to a tier instead
+	r     *receiver
+	now   time.Time
+	most  int
+	round uint64
+	slab  []message  // one allocation for all that is admitted
+	out   []*message // to be delivered
+	move  []*message // to be published to a tier instead
 }
 
 // poll asks the client for records, until one comes, until something that waits here is due, or until the wait is over.
@@ -43,7 +44,8 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	fetches := m.client.PollRecords(pollCtx, most)
 	r.mu.Lock()
 	r.interrupt = nil
-	in := &intake{r: r, now: time.Now(), most: most, slab: make([]message, 0, fetches.NumRecords())}
+	r.round++
+	in := &intake{r: r, now: time.Now(), most: most, round: r.round, slab: make([]message, 0, fetches.NumRecords())}
 	var err error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired {
@@ -87,8 +89,10 @@ func (r *receiver) pollError(m *member, p *kgo.FetchTopicPartition) error {
 func (r *receiver) admitWaiting(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	r.mu.Lock()
 	m := r.member
-	in := &intake{r: r, now: time.Now(), most: most}
+	r.round++
+	in := &intake{r: r, now: time.Now(), most: most, round: r.round}
 	r.catchUp(m, in.now)
+	in.goOn()
 	for len(in.out)+len(in.move) < most {
 		w := r.line.take(in.now)
 		if w == nil {
@@ -175,8 +179,8 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 // route decides what becomes of an admitted message now: it is delivered, waits here, or is moved to a tier.
 func (in *intake) route(w *message) {
 	r, e := in.r, w.epoch
-	if r.set.Retries == Park && !r.proceed(w) {
-		if w.record != nil && !w.parked {
+	if r.parks(w) && !r.proceed(w, in.round) {
+		if w.record != nil && !w.parked && !w.waits {
 			in.move = append(in.move, w)
 		}
 		return

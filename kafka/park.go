@@ -11,9 +11,15 @@ const barrierPatience = 30 * time.Second
 // lot holds what is parked of one key, in the order of the log: only the first of it may be handled. It is Park's memory; after
 // a restart it is filled again from the tiers, before anything of the channel's own partition is admitted. Guarded by
 // receiver.mu.
+//
+// What is in the core's hands counts too: whether it fails is known when it is settled, and nothing of its key that comes in a
+// later round may be handled, or be moved to a tier, before that.
 type lot struct {
-	spots []spot
-	due   time.Time // the latest
+	spots   []spot
+	due     time.Time  // the latest
+	hands   int        // in the core's hands, and not from a spot
+	round   uint64     // in which they were delivered
+	waiting []*message // came later
 }
 
 // spot is one parked record.
@@ -28,6 +34,11 @@ type lotKey struct {
 	key string
 }
 
+// parks says that order is kept across a message's retry. Without a key, on a channel that is not ordered, nothing comes after it.
+func (r *receiver) parks(m *message) bool {
+	return r.set.Retries == Park && (len(m.record.Key) > 0 || r.from.Ordered || r.set.Ordering == ByPartition)
+}
+
 func (r *receiver) lotOf(m *message) (lotKey, *lot) {
 	k := lotKey{m.epoch.n, m.key(r.set.Ordering)}
 	return k, r.lots[k]
@@ -38,14 +49,17 @@ func (l *lot) find(offset int64) (i int, found bool) {
 }
 
 // park gives a record that leaves for a tier its spot. The caller holds r.mu.
-func (r *receiver) park(m *message) {
-	if r.set.Retries != Park {
+func (r *receiver) park(m *message, due time.Time) {
+	if !r.parks(m) {
 		return
 	}
 	k, l := r.lotOf(m)
 	if l == nil {
 		l = &lot{}
 		r.lots[k] = l
+	}
+	if l.due.Before(due) {
+		l.due = due
 	}
 	at := spot{offset: homeBefore(m.record).offset}
 	if !r.retry.Durable() {
@@ -59,15 +73,76 @@ func (r *receiver) park(m *message) {
 	}
 }
 
-// proceed says whether a message may go its way: nothing of its key is parked before it. The caller holds r.mu.
-func (r *receiver) proceed(m *message) bool {
-	k, l := r.lotOf(m)
-	if l == nil && m.epoch.stay == 0 {
-		return true
+// hand says whether a message may go to the core: with those of its round, and else when they are settled.
+func (l *lot) hand(m *message, round uint64) bool {
+	if len(l.waiting) > 0 || l.hands > 0 && l.round != round {
+		l.waiting = append(l.waiting, m)
+		m.waits = true
+		m.epoch.hold(m, 1)
+		return false
 	}
+	l.hands++
+	l.round, m.handed = round, true
+	return true
+}
+
+// handed takes a message back that the core has settled. The caller holds r.mu.
+func (r *receiver) handed(m *message) {
+	if !m.handed {
+		return
+	}
+	m.handed = false
+	if k, l := r.lotOf(m); l != nil {
+		l.hands--
+		r.tidy(k, l)
+	}
+}
+
+// tidy lets what waits behind the core's hands go on when they are empty, and forgets a lot with nothing in it.
+func (r *receiver) tidy(k lotKey, l *lot) {
+	switch {
+	case l.hands > 0:
+	case len(l.waiting) > 0:
+		r.again = append(r.again, k)
+		r.nudge()
+	case len(l.spots) == 0:
+		delete(r.lots, k)
+	}
+}
+
+// goOn routes what waited behind the core's hands. The caller holds r.mu.
+func (in *intake) goOn() {
+	keys := in.r.again
+	in.r.again = nil
+	for _, k := range keys {
+		l := in.r.lots[k]
+		if l == nil || l.hands > 0 {
+			continue
+		}
+		ws := l.waiting
+		l.waiting = nil
+		for i, w := range ws {
+			if len(in.out)+len(in.move) >= in.most {
+				l.waiting = append(l.waiting, ws[i:]...)
+				break
+			}
+			w.waits = false
+			w.epoch.hold(w, -1)
+			in.route(w)
+		}
+		in.r.tidy(k, l)
+	}
+}
+
+// proceed says whether a message may go its way: nothing of its key is parked before it. The caller holds r.mu.
+func (r *receiver) proceed(m *message, round uint64) bool {
+	k, l := r.lotOf(m)
 	if l == nil {
 		l = &lot{}
 		r.lots[k] = l
+	}
+	if m.epoch.stay == 0 && !m.parked && len(l.spots) == 0 {
+		return l.hand(m, round)
 	}
 	offset := homeBefore(m.record).offset
 	i, found := l.find(offset)
@@ -112,13 +187,11 @@ func (r *receiver) unpark(m *message) {
 		return
 	}
 	l.spots = slices.Delete(l.spots, i, i+1)
-	switch {
-	case len(l.spots) == 0:
-		delete(r.lots, k)
-	case i == 0 && l.spots[0].ready && l.spots[0].m != nil:
+	if i == 0 && len(l.spots) > 0 && l.spots[0].ready && l.spots[0].m != nil {
 		r.line.add(l.spots[0].m, time.Now())
 		r.nudge()
 	}
+	r.tidy(k, l)
 }
 
 // dueBehind is when a message may come back that is moved to a tier: not before what is parked of its key. The caller holds
@@ -128,7 +201,7 @@ func (r *receiver) dueBehind(m *message) time.Time {
 	if now := time.Now(); at.Before(now) {
 		at = now
 	}
-	if r.set.Retries != Park {
+	if !r.parks(m) {
 		return at
 	}
 	if _, l := r.lotOf(m); l != nil && l.due.After(at) {
@@ -149,8 +222,8 @@ func (r *receiver) catchUp(m *member, now time.Time) {
 		}
 		delete(r.catching, n)
 		for k, l := range r.lots {
-			if first := l.spots[0]; k.n == n && first.ready && first.m != nil {
-				r.line.add(first.m, now)
+			if k.n == n && len(l.spots) > 0 && l.spots[0].ready && l.spots[0].m != nil {
+				r.line.add(l.spots[0].m, now)
 			}
 		}
 	}

@@ -40,6 +40,8 @@ type receiver struct {
 	member    *member // nil: none could be made yet
 	line      timeline
 	lots      map[lotKey]*lot
+	again     []lotKey           // the core's hands are empty of these keys, and something waited for that
+	round     uint64             // of admissions
 	catching  map[int32]bool     // partitions whose tiers are not yet read up to their barriers
 	interrupt context.CancelFunc // ends the poll under way
 	polling   chan struct{}      // closed when what the poll under way brings is admitted; nil: none is

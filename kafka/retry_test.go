@@ -57,8 +57,10 @@ func TestRetryLostInACrash(t *testing.T) {
 // do not.
 func TestParkedKeyOvertaken(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		o := kafka.Options{Retries: kafka.Park}
+		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
+		l := w.begin(o, driver.Events{})    // now they come together
 		l.settle(driver.Retry, l.get(2)...) // the core sends the lane after its head
 		w.send(0, "k=3", "free=x")
 		free := l.within(1, 2*time.Second)
@@ -81,6 +83,40 @@ func TestParkedKeyOvertaken(t *testing.T) {
 		if took := time.Since(begun); took > time.Second {
 			w.Errorf("the key has come back, and its next record took %v", took)
 		}
+	})
+}
+
+// What comes later of a key that is being handled waits until it is known whether that fails: else it would overtake.
+func TestKeyOvertakenWhileItFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		w.send(0, "k=1")
+		one := l.get(1)
+		w.send(0, "k=2", "free=x")
+		w.same(l.get(1), "x")
+		l.nothing(2 * time.Second)
+		l.settle(driver.Retry, one...)
+		l.nothing(4 * time.Second)
+		one = l.get(1)
+		w.same(one, "1")
+		l.settle(driver.Done, one...)
+		w.same(l.get(1), "2")
+	})
+}
+
+// Without keys, where nothing is ordered, a retry holds nobody up.
+func TestParkedWithoutAKey(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		w.send(0, "a")
+		l.settle(driver.Retry, l.get(1)...)
+		w.send(0, "b")
+		begun := time.Now()
+		w.same(l.get(1), "b")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("it took %v", took)
+		}
+		w.same(l.get(1), "a")
 	})
 }
 
@@ -109,8 +145,9 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		q := &kafka.MemoryRetryQueue{}
 		o := kafka.Options{Retries: kafka.Park, RetryQueue: q}
-		l := w.begin(o, driver.Events{})
+		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2", "j=x")
+		l := w.begin(o, driver.Events{})
 		ds := l.get(3)
 		l.settle(driver.Retry, ds[0], ds[1])
 		l.settle(driver.Done, ds[2])

@@ -37,7 +37,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 			}
 		case driver.Retry:
 			retry = append(retry, i)
-			r.park(m)
+			r.park(m, time.Now().Add(batch[i].After))
 		case driver.Reject:
 			reject = append(reject, i)
 		default:
@@ -59,9 +59,8 @@ func (r *receiver) done(m *message) {
 	if m.record == nil || m.epoch.gone {
 		return
 	}
-	if r.set.Retries == Park {
-		r.unpark(m)
-	}
+	r.handed(m)
+	r.unpark(m)
 	m.epoch.tracker.Finish(m.seq)
 	m.record = nil
 	if len(m.epoch.backlog) > 0 {
@@ -94,6 +93,7 @@ func (r *receiver) postpone(ctx context.Context, batch []driver.Settlement, whic
 		case r.retry.Durable():
 			r.moved(m)
 		case !m.epoch.gone && m.record != nil:
+			r.handed(m)
 			m.back, m.due, m.attempt = true, later[k].Due, later[k].Attempt
 			r.line.add(m, m.due)
 			r.nudge()
@@ -139,6 +139,8 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 		m.buried = true
 		if r.dead.Durable() {
 			r.done(m)
+		} else if m.record != nil {
+			r.handed(m)
 		}
 	}
 }

@@ -139,9 +139,7 @@ func (r *receiver) shift(ctx context.Context, ms []*message) error {
 	r.mu.Lock()
 	for i, m := range ms {
 		later[i] = Later{Record: m.record, Due: r.dueBehind(m), Attempt: m.attempt}
-		if r.set.Retries == Park {
-			r.park(m)
-		}
+		r.park(m, later[i].Due)
 	}
 	r.mu.Unlock()
 	answers := r.retry.Put(ctx, later)
@@ -167,6 +165,7 @@ func (r *receiver) moved(m *message) {
 	if m.record == nil || m.epoch.gone {
 		return
 	}
+	r.handed(m)
 	m.epoch.tracker.Finish(m.seq)
 	m.record = nil
 	if len(m.epoch.backlog) > 0 {

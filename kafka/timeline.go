@@ -14,8 +14,7 @@ type wait struct {
 }
 
 func (t *timeline) add(m *message, until time.Time) {
-	m.epoch.held++
-	m.epoch.heldB += len(m.record.Value)
+	m.epoch.hold(m, 1)
 	heap.Push(&t.all, wait{until, m})
 }
 
@@ -27,10 +26,7 @@ func (t *timeline) take(now time.Time) *message {
 			return nil
 		}
 		heap.Pop(&t.all)
-		first.m.epoch.held--
-		if first.m.record != nil {
-			first.m.epoch.heldB -= len(first.m.record.Value)
-		}
+		first.m.epoch.hold(first.m, -1)
 		if first.m.epoch.wants() {
 			return first.m
 		}
