@@ -29,6 +29,7 @@ check: ## before every commit: format, vet, tests (no race detector)
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
 	go test -race -tags synctests ./kafka ./local/kafkalocal
+	go test -tags synctests ./kafka/acceptance
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in tools/, vet also for darwin and windows

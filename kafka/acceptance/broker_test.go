@@ -18,11 +18,15 @@ import (
 )
 
 // The mistake: a client does not live through its broker's death. The broker is killed (-9) and started again in the
-// midst of traffic, three times: nothing that was accepted is lost, members handle again within their session timeout and
+// midst of traffic, again and again: nothing that was accepted is lost, members handle again within their session timeout and
 // 15 s, and what is handled again is no more than what was in hand or not yet committed.
 func TestBrokerKilled(t *testing.T) {
-	in(t, func(t *testing.T, w *world) {
-		const kills, concurrency, session = 3, 20, 10 * time.Second
+	alone(t, func(t *testing.T, w *world) {
+		const concurrency, session = 20, 10 * time.Second
+		kills := 3
+		if testing.Short() {
+			kills = 1
+		}
 		const every = 2 * time.Millisecond // a record
 		o := kafka.Options{SessionTimeout: session}
 		w.create(4)

@@ -19,7 +19,7 @@ import (
 // The mistake: one stuck key holds up its whole partition. Here it is stuck for as long as the others are watched, and the
 // slowest hundredth of them is as fast as without it, within twice.
 func TestStuckKey(t *testing.T) {
-	in(t, func(t *testing.T, w *world) {
+	alone(t, func(t *testing.T, w *world) {
 		w.create(1)
 		w.ensure(kafka.Options{})
 		undisturbed := w.slowest("")

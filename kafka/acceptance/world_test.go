@@ -30,6 +30,9 @@ const (
 // channel is what most tests consume; its topic, in the world's namespace, has the same name.
 const channel = "orders"
 
+// shortSession is the shortest that brokers allow: so long they take a crashed member for alive.
+const shortSession = 6 * time.Second
+
 // world is one test's broker.
 type world struct {
 	t      *testing.T
@@ -47,12 +50,23 @@ type world struct {
 // another time.
 func in(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
+	if os.Getenv(realBroker) != "" {
+		t.Parallel() // they wait, for the most part
+	}
+	alone(t, f)
+}
+
+// alone is in for what no other test may disturb, or be disturbed by.
+func alone(t *testing.T, f func(t *testing.T, w *world)) {
+	t.Helper()
 	if addr := os.Getenv(realBroker); addr != "" {
 		f(t, settle(t, nil, []kgo.Opt{kgo.SeedBrokers(addr)}))
 		return
 	}
 	dir := t.TempDir() // of the test, for a bubble must not outlive it
 	synctest.Test(t, func(t *testing.T) {
+		// What was cut off goes on trying to say goodbye for a while, after everybody else has left.
+		t.Cleanup(func() { time.Sleep(5 * time.Minute) })
 		s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: dir + "/data"})
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +84,25 @@ func settle(t *testing.T, s *kafkalocal.Server, reach []kgo.Opt) *world {
 	w := &world{t: t, ns: "t" + strings.ToLower(rand.Text()[:10]), server: s, reach: reach}
 	w.client = w.newClient(kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	w.admin = kadm.NewClient(w.client)
+	if w.real() {
+		t.Cleanup(w.tidy)
+	}
 	return w
+}
+
+// tidy deletes the world's topics: the more a broker has, the longer it takes to start after a kill.
+func (w *world) tidy() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	topics, err := w.admin.ListTopics(ctx)
+	if err != nil {
+		w.t.Error(err)
+	}
+	for name := range topics {
+		if strings.HasPrefix(name, w.ns+".") {
+			_, _ = w.admin.DeleteTopics(ctx, name) // it is a kindness
+		}
+	}
 }
 
 // real says that time passes.
@@ -112,6 +144,9 @@ func (w *world) ensure(o kafka.Options) {
 func (w *world) open(o kafka.Options, c *cable) *kafka.Backend {
 	w.t.Helper()
 	o.Namespace = w.ns
+	if o.SessionTimeout == 0 {
+		o.SessionTimeout = shortSession
+	}
 	opts := append(w.reach[:len(w.reach):len(w.reach)], kgo.MetadataMinAge(100*time.Millisecond))
 	if c != nil {
 		opts = append(opts, kgo.Dialer(c.dial))
