@@ -1,7 +1,8 @@
 package godwit
 
-// Pause stops polling and gives back what has not started (on a log it stays, and waits); running handlers go on. A
-// consumer may be paused before it runs. A second Pause does nothing.
+// Pause stops polling and gives back what has not started; running handlers go on, and what stands behind one in its
+// lane goes back when it ends, since nobody else could have it before. On a log nothing goes back: it waits. A consumer
+// may be paused before it runs. A second Pause does nothing.
 func (c *Consumer) Pause() {
 	c.mu.Lock()
 	c.paused = true
