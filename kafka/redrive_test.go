@@ -138,7 +138,7 @@ func TestRedriveFromForeigners(t *testing.T) {
 		).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.admin.AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: kadm.StringPtr("1000")}}, "foreign"); err != nil {
+		if _, err := w.admin.AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: new("1000")}}, "foreign"); err != nil {
 			t.Fatal(err)
 		}
 		err := l.redrive(nil, 3, 3)
