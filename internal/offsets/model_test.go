@@ -284,7 +284,7 @@ func (w *world) compareMetadata(c Commit) {
 	}
 }
 
-// A thousand steps each on small and wide logs, with few and many places.
+// Two thousand steps each on small and wide logs, with few and many places.
 func TestAsANaiveModel(t *testing.T) {
 	for _, places := range []int{1, 4, 64, 1000} {
 		for _, wide := range []int64{1, 2, 40, 1 << 40} {
@@ -292,7 +292,7 @@ func TestAsANaiveModel(t *testing.T) {
 				seed := rand.Uint64()
 				t.Logf("seed %d", seed)
 				w := newWorld(t, places, wide, seed)
-				for range 1000 {
+				for range 2000 {
 					w.step(byte(w.rnd.IntN(256)))
 				}
 			})
