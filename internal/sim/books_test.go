@@ -9,12 +9,13 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// books are what the world knows of every message and process. Everything that happens is entered here, and what
-// breaks a promise is a complaint. Safe for concurrent use.
+// books are what the world knows of every message of one channel, and of its consumers. Everything that happens is
+// entered here, and what breaks a promise is a complaint. Safe for concurrent use.
 type books struct {
-	w *world
+	w    *world
+	plan *plan // of the channel
 
-	mu         sync.Mutex
+	mu         *sync.Mutex         // one for all books of a world, since a fleet is in several
 	messages   map[string]*message // by label
 	lines      map[string]*keyLine // by order key
 	members    map[string]*member
@@ -42,6 +43,9 @@ type message struct {
 // finished says that nothing of its key need wait for it any more.
 func (m *message) finished() bool { return m.success || m.dropped || m.rejected }
 
+// pending says that it is there, and the next of its key has to wait for it.
+func (m *message) pending() bool { return (m.accepted || m.received) && !m.finished() }
+
 // keyLine is the messages of one order key in the order in which they were sent.
 type keyLine struct {
 	messages []*message
@@ -49,13 +53,38 @@ type keyLine struct {
 	running  map[*holding]bool
 }
 
-// member is a consumer's process.
+// member is a consumer of a process. Guarded by the books' lock.
 type member struct {
 	name    string
+	books   *books
 	inc     incarnation
 	crashed bool
+	closing bool // it takes nothing any more
 	over    bool // its Run has returned, or its Close
 	trouble time.Time
+	asked   time.Time // when it last asked for messages
+
+	stints  map[*stint]bool // handlers that run
+	freed   time.Time       // when one last ended
+	sizes   []sized         // how many there might be, oldest first
+	excess  sized           // handlers beyond that, as it seemed when one began
+	floor   int             // of the sizes, and
+	set     time.Time       // since when
+	paused  bool
+	changed time.Time // when paused last did
+	broken  bool      // its breaker is open
+	brokeAt time.Time // the last time, and
+	mended  time.Time // closed again
+
+	fleet            *crew // nil: it is alone in its process
+	weight, priority int   // in it
+	turns            turns
+
+	untouched map[string]int       // by the service's id: receives that it gave back as no attempt
+	retried   map[string]int       // by the service's id: retries that it held
+	twice     map[string]bool      // by the service's id: it had two receives of it at once
+	moved     map[string]time.Time // by order key: when something last happened to a delivery of it here
+
 	handles map[string]*holding   // by receipt handle
 	waiting map[string][]*holding // by the service's id: came over the wire, not yet to the consumer
 	by      map[*godwit.Delivery]*holding
@@ -69,10 +98,14 @@ type holding struct {
 	of      *member
 	handle  string
 	since   time.Time
+	count   int // of receives, by the service
 	running bool
+	stint   *stint        // in which it runs, or ran last
+	begun   int           // handlers of it
 	ended   time.Time     // when its verdict was reached
 	retry   time.Duration // that verdict's, where the service keeps it
 	letGo   bool          // given back, or left to the service for a while
+	back    bool          // given back
 	lost    bool          // its lease, and the process knows it
 	failed  bool          // the service has not taken its verdict
 	deleted bool
@@ -80,20 +113,55 @@ type holding struct {
 	came    bool // to the consumer; else the backend knew it as finished
 }
 
-func newBooks(w *world) *books {
-	return &books{w: w, messages: map[string]*message{}, lines: map[string]*keyLine{}, members: map[string]*member{},
+func newBooks(w *world, p *plan) *books {
+	return &books{w: w, plan: p, mu: &w.lock, messages: map[string]*message{}, lines: map[string]*keyLine{}, members: map[string]*member{},
 		last: map[string]*holding{}, done: map[string]bool{},
 		meddled: map[string]time.Time{}}
 }
 
-// join enters a process.
+// join enters a consumer of a process.
 func (b *books) join(inc incarnation) *member {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := &member{name: inc.name, inc: inc, handles: map[string]*holding{},
-		waiting: map[string][]*holding{}, by: map[*godwit.Delivery]*holding{}, open: map[*holding]bool{}}
+	p := &member{name: inc.name, books: b, inc: inc, handles: map[string]*holding{},
+		waiting: map[string][]*holding{}, by: map[*godwit.Delivery]*holding{}, open: map[*holding]bool{},
+		stints: map[*stint]bool{}, untouched: map[string]int{}, retried: map[string]int{}, twice: map[string]bool{}, moved: map[string]time.Time{}}
+	p.floor = inc.options.Concurrency
+	p.sizedTo(p.floor)
 	b.members[p.name] = p
 	return p
+}
+
+// closes enters that a consumer takes nothing any more.
+func (b *books) closes(p *member) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.closing = true
+	if f := p.fleet; f != nil && !f.over {
+		f.over = true
+		close(f.ended)
+	}
+}
+
+// leaves enters that a delivery takes no place any more. The caller holds b.mu.
+func (p *member) leaves(h *holding) {
+	delete(p.open, h)
+	p.moved[h.m.key] = time.Now()
+}
+
+// fresh says that a holding waits for its first handler.
+func (h *holding) fresh() bool {
+	return h.came && !h.running && h.begun == 0 && h.ended.IsZero() && !h.letGo
+}
+
+// away says that the service keeps a message until some time because its holder wanted that. A verdict that is repeated after a lost
+// answer counts its delay anew.
+func (h *holding) away(until time.Time) bool {
+	late := slack
+	if h.of.trouble.After(h.ended) {
+		late += time.Minute
+	}
+	return h.letGo && h.retry > 0 && !until.After(h.ended.Add(h.retry+late))
 }
 
 // send enters a message that is about to be sent.
@@ -164,4 +232,4 @@ func labelOf(body string) string {
 }
 
 // chaos says that the queue may deliver twice by itself.
-func (b *books) chaos() bool { return b.w.plan.duplicates > 0 }
+func (b *books) chaos() bool { return b.plan.duplicates > 0 }

@@ -11,25 +11,30 @@ func (b *books) asked(caller, action string, r *request) {
 		return
 	}
 	switch {
-	case action == actSend && r.queue() == b.w.plan.deadName():
+	case action == actRecv && r.queue() == b.plan.queueName():
+		p.asked = time.Now()
+	case action == actSend && r.queue() == b.plan.deadName():
 		for i := range r.Entries {
 			b.buries(p, labelOf(r.Entries[i].Body))
 		}
-	case action == actDelete && r.queue() == b.w.plan.queueName():
+	case action == actDelete && r.queue() == b.plan.queueName():
 		for i := range r.Entries {
 			b.deletes(p, p.handles[r.Entries[i].Handle])
 		}
-	case action == actChange && r.queue() == b.w.plan.queueName():
+	case action == actChange && r.queue() == b.plan.queueName():
 		for i := range r.Entries {
-			b.changes(p.handles[r.Entries[i].Handle])
+			b.changes(p.handles[r.Entries[i].Handle], time.Duration(r.Entries[i].Timeout)*time.Second)
 		}
 	}
 }
 
 // changes enters a change of visibility on its way. A second one that lets go of a message may reach it in other hands.
-func (b *books) changes(h *holding) {
-	if h == nil || b.w.plan.ordered {
+func (b *books) changes(h *holding, away time.Duration) {
+	if h == nil || b.plan.ordered {
 		return
+	}
+	if h.back && away > 0 {
+		b.sendsAway(h, away)
 	}
 	if b.last[h.id] != h || h.changed {
 		b.meddled[h.id] = time.Now()
@@ -37,6 +42,25 @@ func (b *books) changes(h *holding) {
 	}
 	h.changed = h.letGo
 }
+
+// sendsAway checks a message that is given back for a while: one beyond its tenant's share, or while a dependency is
+// down.
+func (b *books) sendsAway(h *holding, away time.Duration) {
+	h.retry, h.ended = away, time.Now()
+	switch {
+	case b.chaos(): // of two receives of one message, the books cannot tell which is which
+	case away == h.of.inc.lease(): // a renewal that was already on its way
+	case away > awayAtMost, h.begun == 0 && h.of.inc.options.MaxPerTenant == 0, h.begun > 0 && h.of.inc.options.BreakAfter == 0:
+		b.complain([]string{h.m.label}, "%s gives %s back for %v", h.of.name, h.m.label, away)
+	case h.begun == 0:
+		b.w.tally.add(countSentAway, 1)
+	default:
+		b.w.tally.add(countAwayBroken, 1)
+	}
+}
+
+// awayAtMost is for how long at most a message that was given back stays away.
+const awayAtMost = 2*time.Minute + time.Second
 
 // buries checks a copy on its way to the dead letters: a handler has failed, or its time was up.
 func (b *books) buries(p *member, label string) {
@@ -67,17 +91,17 @@ func (b *books) answered(caller, action string, r *request, got *response) {
 		return
 	}
 	switch {
-	case action == actRecv && r.queue() == b.w.plan.queueName():
+	case action == actRecv && r.queue() == b.plan.queueName():
 		for _, m := range got.Messages {
-			b.receives(p, labelOf(m.Body), m.MessageID, m.Handle)
+			b.receives(p, labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count)
 		}
-	case action == actSend && r.queue() == b.w.plan.deadName():
+	case action == actSend && r.queue() == b.plan.deadName():
 		for i := range r.Entries {
 			if m := b.messages[labelOf(r.Entries[i].Body)]; m != nil && got.has(r.Entries[i].ID) {
 				m.copies++
 			}
 		}
-	case action == actDelete && r.queue() == b.w.plan.queueName():
+	case action == actDelete && r.queue() == b.plan.queueName():
 		for i := range r.Entries {
 			if h := p.handles[r.Entries[i].Handle]; h != nil && got.has(r.Entries[i].ID) {
 				h.deleted = true
@@ -96,7 +120,7 @@ func (r *response) has(id string) bool {
 }
 
 // receives enters that a message came into a process, and asks how its last holder let it out of hand.
-func (b *books) receives(p *member, label, id, handle string) {
+func (b *books) receives(p *member, label, id, handle string, count int) {
 	m := b.messages[label]
 	if m == nil {
 		b.complain(nil, "%s received %q, which nobody sent", p.name, label)
@@ -120,14 +144,14 @@ func (b *books) receives(p *member, label, id, handle string) {
 			b.w.tally.add(struckLapse, 1)
 		}
 	}
-	h := &holding{m: m, id: id, of: p, handle: handle, since: time.Now()}
+	h := &holding{m: m, id: id, of: p, handle: handle, since: time.Now(), count: count}
 	b.last[id], p.handles[handle] = h, h
 	p.waiting[id] = append(p.waiting[id], h)
 }
 
 // holds asks the server whether a holding's lease is good now.
 func (b *books) holds(h *holding) bool {
-	q := b.w.server.SQS().Queue(b.w.plan.queueName())
+	q := b.w.server.SQS().Queue(b.plan.queueName())
 	for _, v := range q.Model().Messages() {
 		if v.Handle == h.handle {
 			return v.State.String() == "in flight" && v.Until.After(time.Now())

@@ -10,6 +10,9 @@ import (
 // ahead is how many deliveries a consumer may hold beyond those its handlers work on.
 const ahead = 10
 
+// pollGrace is how much longer than it should a poll may take.
+const pollGrace = 15 * time.Second
+
 // heldBelow: on an ordered channel a shorter retry waits in the process, under its lease.
 const heldBelow = 5 * time.Minute
 
@@ -17,13 +20,14 @@ const heldBelow = 5 * time.Minute
 func (b *books) hooks(p *member) godwit.Hooks {
 	return godwit.Hooks{
 		Received: func(d *godwit.Delivery) { b.came(p, d) },
-		Ended:    func(d *godwit.Delivery, v godwit.Verdict, err error, _ time.Duration) { b.ended(p, d, v, err) },
+		Ended:    func(d *godwit.Delivery, v godwit.Verdict, err error, took time.Duration) { b.ended(p, d, v, err, took) },
 		GivenBack: func(d *godwit.Delivery) {
 			b.entry(p, d, func(h *holding) {
 				b.w.tally.add(countGivenBack, 1)
 				b.w.trace.note("%s gives %s back", p.name, h.m.label)
-				h.letGo = true
-				delete(p.open, h)
+				h.letGo, h.back = true, true
+				p.untouched[h.id]++
+				p.leaves(h)
 			})
 		},
 		LeaseLost: func(d *godwit.Delivery) { b.entry(p, d, func(h *holding) { b.leaseLost(p, h) }) },
@@ -34,13 +38,36 @@ func (b *books) hooks(p *member) godwit.Hooks {
 		Abandoned: func(d *godwit.Delivery, _ []byte) {
 			b.entry(p, d, func(h *holding) {
 				b.w.tally.add(struckIgnored, 1)
-				if !b.w.plan.ordered {
-					h.m.rejected = true
-					delete(p.open, h)
-				}
+				b.abandoned(p, h.stint)
 			})
 		},
 		Unsettled: func(*godwit.Delivery) { b.w.tally.add(struckUnsettled, 1) },
+		State: func(_, to godwit.State) {
+			if to == godwit.Exiting {
+				b.closes(p)
+			}
+		},
+		Breaker: func(open bool, _ error) { b.broke(p, open) },
+		Resized: func(from, to int) { b.resized(p, from, to) },
+		Shutdown: func(r godwit.Report) {
+			if p.fleet != nil { // it has no other way to say it
+				b.over(p, r, nil)
+			}
+		},
+	}
+}
+
+// abandoned enters that the worker of a handler was replaced. The caller holds b.mu.
+func (b *books) abandoned(p *member, s *stint) {
+	s.abandoned = true
+	if b.plan.ordered {
+		return
+	}
+	for _, h := range p.handles {
+		if h.stint == s && h.running {
+			h.m.rejected = true
+			p.leaves(h)
+		}
 	}
 }
 
@@ -67,21 +94,61 @@ func (b *books) came(p *member, d *godwit.Delivery) {
 	h.came = true
 	b.w.tally.add(countReceives, 1)
 	p.by[d] = h
+	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h)
 	p.open[h] = true
-	if most := p.inc.options.Concurrency + ahead; len(p.open) > most && !p.crashed {
+	p.moved[h.m.key] = time.Now()
+	if most := p.most(maxPoll+pollGrace)*p.inc.batchSize() + ahead; len(p.open) > most && !p.crashed {
 		b.complain([]string{p.name}, "%s holds %d deliveries, more than %d", p.name, len(p.open), most)
 	}
 }
 
-// start enters a handler's start and says which it is of its message; 0: the process is dead, nothing started.
-func (b *books) start(p *member, d *godwit.Delivery) (h *holding, nth int) {
+// holdsAnother says whether a process has another receive of the same message in hand. The caller holds b.mu.
+func (p *member) holdsAnother(h *holding) bool {
+	for other := range p.open {
+		if other.id == h.id {
+			return true
+		}
+	}
+	return false
+}
+
+// start is one delivery in the hands of a handler.
+type start struct {
+	*holding
+	nth int // start of its message
+}
+
+// begin enters a handler's start with some deliveries; nil: the process is dead, nothing started.
+func (b *books) begin(p *member, ds ...*godwit.Delivery) (starts []start) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h = p.by[d]
-	if h == nil || p.crashed {
-		return nil, 0
+	if p.crashed {
+		return nil
 	}
+	s := &stint{of: p, left: len(ds)}
+	for _, d := range ds {
+		h := p.by[d]
+		if h == nil {
+			return nil // which is in the complaints already
+		}
+		starts = append(starts, start{h, b.start(p, h, d, s)})
+	}
+	p.stints[s] = true
+	b.atOnce(p)
+	b.took(p)
+	if p.paused && p.changed.Before(time.Now()) && p.inc.pull == pullNot {
+		b.complain([]string{p.name}, "%s is paused and starts %s", p.name, starts[0].m.label)
+	}
+	return starts
+}
+
+// start enters one delivery's part of a handler's start, and says which it is of its message. The caller holds b.mu.
+func (b *books) start(p *member, h *holding, d *godwit.Delivery, s *stint) (nth int) {
 	m := h.m
+	b.counted(p, h, d)
+	b.aged(p, m, d)
+	h.stint = s
+	h.begun++
 	m.starts++
 	b.w.tally.add(countStarts, 1)
 	b.w.trace.note("%s starts %s (%d)", p.name, m.label, m.starts)
@@ -89,15 +156,15 @@ func (b *books) start(p *member, d *godwit.Delivery) (h *holding, nth int) {
 	if m.finished() {
 		b.w.tally.add(countAgain, 1)
 	}
-	if b.w.plan.ordered {
+	if b.plan.ordered {
 		b.inOrder(p, h, line)
 	}
 	for other := range line.running {
 		switch {
 		case other == h || other.handle == h.handle:
 			b.complain([]string{m.label}, "%s handles one delivery of %s twice at once", p.name, m.label)
-		case !b.w.plan.ordered || m.index < other.m.index && m.starts > 1:
-			// No order; or an earlier one came again, whose successor had every right to run.
+		case !b.plan.ordered || other.stint == s || m.index < other.m.index && m.starts > 1:
+			// No order; or a batch; or an earlier one came again, whose successor had every right to run.
 		case b.holds(other):
 			b.complain([]string{m.label, other.m.label}, "two handlers of one key: %s starts %s while %s works on %s under a good lease",
 				p.name, m.label, other.of.name, other.m.label)
@@ -106,21 +173,39 @@ func (b *books) start(p *member, d *godwit.Delivery) (h *holding, nth int) {
 	h.running = true
 	line.running[h] = true
 	line.high = max(line.high, m.index)
-	return h, m.starts
+	b.shares(p, h)
+	return m.starts
 }
 
-// inOrder checks that everything before a message that starts is finished for good.
+// aged checks how old a message is when it first starts, in a world in which nothing stands in its way.
+func (b *books) aged(p *member, m *message, d *godwit.Delivery) {
+	if age := time.Since(d.SentAt); b.plan.calm && m.starts == 0 && age > calmTolerance {
+		b.complain([]string{m.label, p.name}, "%s starts %s at the age of %v, with %d handlers; %v is tolerated", p.name, m.label, age, p.most(0), calmTolerance)
+	}
+}
+
+// inOrder checks that everything before a message that starts is finished for good, or stands before it in one batch.
 func (b *books) inOrder(p *member, h *holding, line *keyLine) {
 	m := h.m
 	if m.starts == 1 && m.index < line.high {
 		b.complain([]string{m.label, line.messages[line.high].label}, "out of order: %s starts %s for the first time after %s", p.name, m.label, line.messages[line.high].label)
 	}
 	for _, before := range line.messages[:m.index] {
-		if (before.accepted || before.received) && !before.finished() {
+		if before.pending() && !line.together(before, h) {
 			b.complain([]string{m.label, before.label}, "out of order: %s starts %s while %s is not finished", p.name, m.label, before.label)
 			return
 		}
 	}
+}
+
+// together says whether a message runs in one batch with a holding.
+func (l *keyLine) together(m *message, h *holding) bool {
+	for other := range l.running {
+		if other.m == m && other.stint == h.stint {
+			return true
+		}
+	}
+	return false
 }
 
 // outcome is what became of a handler, as far as it decides by itself.
@@ -132,6 +217,7 @@ const (
 	outRejected
 	outRetried
 	outReleased
+	outUnhandled // one before it in its batch has failed: whatever was done with it, it comes again
 )
 
 // returned enters a handler's return.
@@ -143,6 +229,10 @@ func (b *books) returned(h *holding, what outcome, after time.Duration) {
 	}
 	h.running = false
 	delete(b.lines[h.m.key].running, h)
+	if h.stint.left--; h.stint.left == 0 {
+		delete(h.of.stints, h.stint)
+		h.of.freed = time.Now()
+	}
 	b.w.trace.note("%s returns from %s: %d", h.of.name, h.m.label, what)
 	switch what {
 	case outDone:
@@ -155,22 +245,31 @@ func (b *books) returned(h *holding, what outcome, after time.Duration) {
 	}
 	if h.of.inc.pull != pullNot {
 		h.ended = time.Now()
-		delete(h.of.open, h)
+		h.of.leaves(h)
+		if what == outRetried && b.holdsRetry(after) {
+			h.of.retried[h.id]++
+		}
 	}
 }
 
 // ended enters the verdict on a handler's return.
-func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error) {
+func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error, took time.Duration) {
 	b.entry(p, d, func(h *holding) {
 		h.ended = time.Now()
-		delete(p.open, h)
+		p.leaves(h)
 		b.w.trace.note("%s ends %s: %v", p.name, h.m.label, v)
+		if errors.Is(err, errDown) && took < p.inc.options.ProcessingTimeout {
+			b.burnt(p, h, v)
+		}
 		switch v.Action {
 		case godwit.Reject:
 			h.m.rejected = true
 		case godwit.Drop:
 			h.m.dropped = true
 		case godwit.Retry:
+			if b.holdsRetry(v.After) {
+				p.retried[h.id]++
+			}
 			b.retries(h, v.After)
 		case godwit.Done, godwit.Stop:
 		}
@@ -182,16 +281,19 @@ func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error
 
 // retries enters that the service keeps a message for a while, unless it waits in the process.
 func (b *books) retries(h *holding, after time.Duration) {
-	if b.w.plan.ordered && after < heldBelow {
+	if b.holdsRetry(after) {
 		return
 	}
 	h.letGo, h.retry, h.ended = true, after, time.Now()
 }
 
+// holdsRetry says that a retry waits in the process.
+func (b *books) holdsRetry(after time.Duration) bool { return b.plan.ordered && after < heldBelow }
+
 func (b *books) leaseLost(p *member, h *holding) {
 	b.w.trace.note("%s loses its lease of %s", p.name, h.m.label)
 	h.lost = true
-	delete(p.open, h)
+	p.leaves(h)
 	if b.chaos() {
 		return
 	}

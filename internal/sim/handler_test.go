@@ -13,6 +13,7 @@ var (
 	errInterrupted = errors.New("interrupted")
 	errFatal       = errors.New("fatal: the world is wrong")
 	errDropMe      = errors.New("drop me")
+	errDown        = errors.New("what it depends on is down")
 )
 
 // deed is what a handler does with one start of one message. All of it is decided by the seed, the message and the
@@ -24,11 +25,20 @@ type deed struct {
 	roll *roll
 }
 
-func (p *plan) deed(m *message, nth int, inc *incarnation) deed {
+func (p *plan) deed(s start, now time.Duration) deed {
+	m, nth, inc := s.m, s.nth, &s.of.inc
 	r := p.about("deed", m.label, nth)
-	d := deed{roll: r, time: r.between(0, 200*time.Millisecond)}
+	d := deed{roll: r, time: r.between(0, p.longest)}
+	if p.calm {
+		d.time = r.between(2*time.Second, 4*time.Second)
+		return d
+	}
 	if r.chance(0.1) {
 		d.kind, d.time = struckSlowHandler, r.between(time.Second, 8*time.Second)
+	}
+	if p.down.holds(now) {
+		d.kind = struckDown
+		return d
 	}
 	if nth > 8 || !r.chance(p.misbehaving) {
 		return d
@@ -63,42 +73,58 @@ func (p *plan) deed(m *message, nth int, inc *incarnation) deed {
 // handler is what a process runs.
 func (w *world) handler(p *member) godwit.Handler {
 	return func(ctx context.Context, d *godwit.Delivery) error {
-		h, nth := w.books.start(p, d)
-		if h == nil {
+		starts := p.books.begin(p, d)
+		if starts == nil {
 			return errCut
 		}
-		do := w.plan.deed(h.m, nth, &p.inc)
+		do := w.does(starts[0])
 		what, after, err := outUndecided, time.Duration(0), error(nil)
-		defer func() { w.books.returned(h, what, after) }() // also when it panics
-		if do.kind != "" && do.kind != struckIgnored {      // those are counted once the consumer has noticed
-			w.tally.add(do.kind, 1)
-		}
+		defer func() { p.books.returned(starts[0].holding, what, after) }() // also when it panics
 		if !work(ctx, &do, p) {
 			return errInterrupted
 		}
 		switch do.kind {
-		case struckFailure:
-			err = errBusiness
 		case struckPanic:
 			panic(errBusiness)
-		case struckPermanent:
-			err = godwit.Permanent(errBusiness)
-		case struckRetrySoon, struckRetryLate:
-			err = godwit.RetryAfter(do.wait, errBusiness)
-		case struckOverrun:
-			err = errInterrupted
-		case struckFatal:
-			err = godwit.Fatal(errFatal)
-		case struckDrop:
-			err = errDropMe
 		case struckSelf, struckRelease:
 			return w.bySelf(d, &do, &what, &after)
 		}
-		if err == nil {
+		if err = do.err(); err == nil {
 			what = outDone
 		}
 		return err
 	}
+}
+
+// does draws the deed of a start, and counts it. Handlers that ignore their context are counted once the consumer has
+// noticed.
+func (w *world) does(s start) deed {
+	do := s.of.books.plan.deed(s, time.Since(w.trace.begun))
+	if do.kind != "" && do.kind != struckIgnored {
+		w.tally.add(do.kind, 1)
+	}
+	return do
+}
+
+// err is what a handler says after its deed.
+func (do *deed) err() error {
+	switch do.kind {
+	case struckFailure, struckPanic:
+		return errBusiness
+	case struckDown:
+		return errDown
+	case struckPermanent:
+		return godwit.Permanent(errBusiness)
+	case struckRetrySoon, struckRetryLate:
+		return godwit.RetryAfter(do.wait, errBusiness)
+	case struckOverrun:
+		return errInterrupted
+	case struckFatal:
+		return godwit.Fatal(errFatal)
+	case struckDrop:
+		return errDropMe
+	}
+	return nil
 }
 
 // work passes a handler's time, and says whether it got through.
@@ -146,8 +172,8 @@ func (w *world) bySelf(d *godwit.Delivery, do *deed, what *outcome, after *time.
 }
 
 // policy drops what asks for it and leaves all else to the default.
-func (w *world) policy() godwit.Policy {
-	usual := godwit.RetryPolicy(w.plan.attempts, godwit.Constant(w.plan.backoff))
+func (p *plan) policy() godwit.Policy {
+	usual := godwit.RetryPolicy(p.attempts, godwit.Constant(p.backoff))
 	return func(d *godwit.Delivery, err error) godwit.Verdict {
 		if errors.Is(err, errDropMe) {
 			return godwit.Verdict{Action: godwit.Drop}

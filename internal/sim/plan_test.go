@@ -3,8 +3,6 @@ package sim
 import (
 	"fmt"
 	"time"
-
-	"github.com/godwitmq/godwit"
 )
 
 const (
@@ -16,9 +14,11 @@ const (
 	slack = 5 * time.Second
 )
 
-// plan is what a seed decides for its world.
+// plan is what a seed decides for its world and the main channel of it, or for the second channel.
 type plan struct {
 	dice
+	name        string // of the channel, unless it is an exchange's
+	senders     string // prefix of the producers' names
 	ordered     bool
 	exchange    bool
 	keys        int // per producer; 0: no order keys
@@ -32,12 +32,24 @@ type plan struct {
 	throughput  bool // HighThroughput
 	storms      []storm
 	misbehaving float64 // share of handler starts that do anything but succeed
+	sendFrom    time.Duration
+	sendFor     time.Duration
+	tenants     bool          // consumers have a cap for each tenant
+	down        span          // when what handlers depend on is down
+	longest     time.Duration // of a handler that does not misbehave and is not slow
+	calm        bool          // nothing goes wrong, but for a few minutes much more comes than the smallest pools can do
+	flood       *plan         // of a second channel, on which much comes at once; nil: there is none
 }
+
+// span is a part of the world's time; it is empty where it ends at 0.
+type span struct{ from, to time.Duration }
+
+func (s span) holds(now time.Duration) bool { return now >= s.from && now < s.to }
 
 func newPlan(seed uint64) *plan {
 	d := dice(seed)
 	r := d.about("plan")
-	p := &plan{dice: d, ordered: seed%3 != 0, exchange: seed%4 == 1, slots: 2 + r.IntN(2), producers: 1 + r.IntN(3)}
+	p := &plan{dice: d, name: "orders", senders: "p", sendFor: troubleFor, longest: 200 * time.Millisecond, ordered: seed%3 != 0, exchange: seed%4 == 1, slots: 2 + r.IntN(2), producers: 1 + r.IntN(3)}
 	p.keys = pick(r, 1, 2, 5, 20)
 	if r.chance(0.1) {
 		p.keys = 0
@@ -51,7 +63,46 @@ func newPlan(seed uint64) *plan {
 	p.throughput = p.ordered && r.chance(0.5)
 	p.misbehaving = pick(r, 0.05, 0.15, 0.3)
 	p.storms = newStorms(d, p.slots)
+	if seed%10 == 9 {
+		p.becalm(r)
+		return p
+	}
+	p.tenants = !p.ordered && p.keys > 0 && r.chance(0.5)
+	if r.chance(0.4) {
+		p.down.from = r.between(time.Minute, 5*time.Minute)
+		p.down.to = p.down.from + r.between(time.Minute, 4*time.Minute)
+	}
+	if r.chance(0.3) {
+		p.flood = newFlood(p)
+	}
 	return p
+}
+
+// newFlood plans the second channel of a world: for most of the time nothing comes, and then much at once.
+func newFlood(p *plan) *plan {
+	d := dice(p.about("flood").Uint64())
+	r := d.about("plan")
+	f := &plan{dice: d, name: "flood", senders: "f", ordered: r.chance(0.5), slots: p.slots, producers: 1 + r.IntN(2)}
+	f.keys = pick(r, 5, 20)
+	f.messages = (150+r.IntN(100))/f.producers + 1
+	f.attempts = 2 + r.IntN(4)
+	f.backoff = r.between(time.Second, 10*time.Second)
+	f.throughput = f.ordered && r.chance(0.5)
+	f.misbehaving = pick(r, 0, 0.05, 0.15)
+	f.sendFrom = r.between(30*time.Second, 6*time.Minute)
+	f.sendFor = r.between(5*time.Second, time.Minute)
+	f.tenants = !f.ordered && r.chance(0.5)
+	f.longest = pick(r, 200*time.Millisecond, 2*time.Second)
+	f.down = p.down
+	return f
+}
+
+// becalm makes a world in which pools need only grow and shrink in time. Where order is kept, lanes set the pace as well.
+func (p *plan) becalm(r *roll) {
+	p.calm, p.ordered, p.throughput, p.storms, p.misbehaving, p.slots = true, false, false, nil, 0, 2
+	p.duplicates, p.reorder = 0, 0
+	p.messages = (280+r.IntN(60))/p.producers + 1
+	p.sendFrom, p.sendFor = r.between(0, time.Minute), r.between(140*time.Second, 180*time.Second)
 }
 
 // channel is where the consumers receive, and target where the producers send.
@@ -59,14 +110,14 @@ func (p *plan) channel() string {
 	if p.exchange {
 		return "events.audit"
 	}
-	return "orders"
+	return p.name
 }
 
 func (p *plan) target() string {
 	if p.exchange {
 		return "events.*"
 	}
-	return "orders"
+	return p.name
 }
 
 // queueName is the queue's on the server, and deadName that of its dead letters.
@@ -74,7 +125,7 @@ func (p *plan) queueName() string { return p.named("") }
 func (p *plan) deadName() string  { return p.named("--dlq") }
 
 func (p *plan) named(role string) string {
-	name := "orders" + role
+	name := p.name + role
 	if p.exchange {
 		name = "events--audit" + role
 	}
@@ -82,68 +133,6 @@ func (p *plan) named(role string) string {
 		name += ".fifo"
 	}
 	return name
-}
-
-// incarnation is one life of a process in a slot.
-type incarnation struct {
-	name      string
-	life      time.Duration
-	end       end
-	pause     time.Duration // until the next
-	pull      pullStyle
-	waitPolls bool // open polls are waited for at shutdown, not cancelled
-	options   godwit.ConsumerOptions
-}
-
-type end int
-
-const (
-	endStop  end = iota // its context ends
-	endLeave            // an iterator's loop is left
-	endCrash
-)
-
-type pullStyle int
-
-const (
-	pullNot pullStyle = iota
-	pullOne
-	pullBatch
-)
-
-func (p *plan) incarnation(slot, n int) incarnation {
-	r := p.about("incarnation", slot, n)
-	inc := incarnation{name: fmt.Sprintf("c%d.%d", slot, n), life: r.between(5*time.Second, 150*time.Second)}
-	inc.end = pick(r, endStop, endCrash)
-	inc.pause = pick(r, 0, r.between(0, time.Second), r.between(time.Second, 40*time.Second))
-	inc.pull = pick(r, pullNot, pullNot, pullNot, pullOne, pullBatch)
-	if inc.pull != pullNot && inc.end == endStop && r.chance(0.5) {
-		inc.end = endLeave
-	}
-	o := &inc.options
-	o.Ordered, o.MaxAttempts, o.Name, o.HighThroughput = p.ordered, p.attempts, inc.name, p.throughput
-	o.Concurrency = pick(r, 1, 2, 5, 12)
-	o.WaitTime = pick(r, 0, -1*time.Nanosecond, 5*time.Second)
-	o.Lease = pick(r, 0, 6*time.Second, 15*time.Second)
-	o.ProcessingTimeout = pick(r, 2*time.Second, 10*time.Second, 90*time.Second)
-	o.ShutdownTimeout = pick(r, time.Second, 4*time.Second, 12*time.Second, 0)
-	o.MaxBytes = pick[int64](r, 0, 0, 2000)
-	o.Backoff = godwit.Constant(p.backoff)
-	if o.ShutdownTimeout == 0 && r.chance(0.5) { // the default is long enough for a poll of 20 s
-		inc.waitPolls = true
-	}
-	if o.WaitTime < 0 && r.chance(0.9) {
-		o.WaitTime = 0 // polling without waiting is the dear way; some is enough
-	}
-	return inc
-}
-
-// lease is how long a receive of the incarnation is its own without a renewal.
-func (inc *incarnation) lease() time.Duration {
-	if inc.options.Lease == 0 {
-		return 30 * time.Second
-	}
-	return inc.options.Lease
 }
 
 // label names a message: its key and its place in the line of that key.

@@ -10,46 +10,48 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// producer sends its messages over the time of trouble. Its keys are its own, and of each key it sends one message,
+// producer sends its messages over the time that the plan gives it. Its keys are its own, and of each key it sends one message,
 // or one batch, after another, so that the order of a key is known.
-func (w *world) producer(n int) {
-	name := fmt.Sprintf("p%d", n)
+func (w *world) producer(books *books, n int) {
+	plan := books.plan
+	name := fmt.Sprintf("%s%d", plan.senders, n)
 	b, err := w.tap(name).backend(false)
 	if err != nil {
 		w.fail("%s: open: %v", name, err)
 		return
 	}
 	defer b.Close(context.Background())
-	p, err := godwit.NewProducer(context.Background(), b, w.plan.target(), &godwit.ProducerOptions{
-		Ordered: w.plan.ordered, HighThroughput: w.plan.throughput, Buffer: 20,
-		RetryFor: pick(w.plan.about("retry for", n), 0, 3*time.Second, time.Minute),
+	p, err := godwit.NewProducer(context.Background(), b, plan.target(), &godwit.ProducerOptions{
+		Ordered: plan.ordered, HighThroughput: plan.throughput, Buffer: 20,
+		RetryFor: pick(plan.about("retry for", n), 0, 3*time.Second, time.Minute),
 	})
 	if err != nil {
 		w.fail("%s: %v", name, err)
 		return
 	}
+	time.Sleep(plan.sendFrom)
 	next := map[string]int{}
-	for sent := 0; sent < w.plan.messages; {
-		r := w.plan.about("send", n, sent)
-		ms, notes := w.compose(r, name, min(1+r.IntN(10), w.plan.messages-sent), next)
+	for sent := 0; sent < plan.messages; {
+		r := plan.about("send", n, sent)
+		ms, notes := books.compose(r, name, min(1+r.IntN(10), plan.messages-sent), next)
 		sent += len(ms)
-		w.deliver(r, p, ms, notes)
-		time.Sleep(r.between(0, 2*troubleFor*time.Duration(len(ms))/time.Duration(w.plan.messages)))
+		books.deliver(r, p, ms, notes)
+		time.Sleep(r.between(0, 2*plan.sendFor*time.Duration(len(ms))/time.Duration(plan.messages)))
 	}
 	if err := p.Close(context.Background()); err != nil {
 		w.fail("%s: close: %v", name, err)
 	}
 }
 
-func (w *world) compose(r *roll, name string, n int, next map[string]int) (ms []godwit.Message, notes []*message) {
+func (b *books) compose(r *roll, name string, n int, next map[string]int) (ms []godwit.Message, notes []*message) {
 	for range n {
 		key := ""
-		if w.plan.keys > 0 {
-			key = fmt.Sprintf("%s-k%d", name, r.IntN(w.plan.keys))
-		} else if w.plan.producers > 1 {
+		if b.plan.keys > 0 {
+			key = fmt.Sprintf("%s-k%d", name, r.IntN(b.plan.keys))
+		} else if b.plan.producers > 1 {
 			key = name
 		}
-		note := w.books.send(key, next[key])
+		note := b.send(key, next[key])
 		next[key]++
 		body := note.label + "\n" + strings.Repeat("x", r.IntN(600))
 		ms, notes = append(ms, godwit.Message{Body: []byte(body), OrderKey: key}), append(notes, note)
@@ -58,7 +60,7 @@ func (w *world) compose(r *roll, name string, n int, next map[string]int) (ms []
 }
 
 // deliver sends messages in one of the three ways.
-func (w *world) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes []*message) {
+func (b *books) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes []*message) {
 	ctx := context.Background()
 	if r.chance(0.1) {
 		var cancel context.CancelFunc
@@ -67,9 +69,9 @@ func (w *world) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes 
 	}
 	note := func(i int, err error) {
 		if ctx.Err() != nil && err != nil {
-			w.tally.add(struckGaveUp, 1)
+			b.w.tally.add(struckGaveUp, 1)
 		}
-		w.books.sent(notes[i], err)
+		b.sent(notes[i], err)
 	}
 	switch way := r.IntN(3); way {
 	case 0:

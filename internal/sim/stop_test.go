@@ -6,36 +6,36 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
 // stopped checks what a process leaves behind that has stopped by itself, and that its report adds up.
 func (b *books) stopped(p *member, r godwit.Report, err error) {
-	left := b.w.server.SQS().Queue(b.w.plan.queueName()).Model().Messages()
+	left := b.w.server.SQS().Queue(b.plan.queueName()).Model().Messages()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.w.trace.note("%s has stopped", p.name)
-	p.over = true
-	troubled := time.Since(p.trouble) < time.Minute+p.inc.lease()
+	p.closing, p.over = true, true
+	b.exceeded(p)
+	if n := p.sizes[len(p.sizes)-1].n; b.plan.calm && n > p.floor {
+		b.complain([]string{p.name}, "%s had nothing to do for minutes, and still has %d handlers, more than %d", p.name, n, p.floor)
+	}
+	troubled := p.troubled()
 	unseen := false // Close tells the settle errors that the loop has not seen, however old
 	for _, h := range p.handles {
 		unseen = unseen || h.failed && p.inc.pull != pullNot
 	}
-	if err != nil && !errors.Is(err, errFatal) && !errors.Is(err, godwit.ErrAbandoned) && !troubled && !unseen {
-		b.complain([]string{p.name}, "%s stopped with %v", p.name, err)
+	if !troubled && !unseen {
+		b.allows(p, err)
 	}
 	for _, v := range left {
-		if v.State.String() != "in flight" || !strings.HasPrefix(v.Receives[len(v.Receives)-1].By+" ", p.name+" ") {
+		if v.State.String() != "in flight" || !receivedBy(v.Receives, p) {
 			continue
 		}
 		h := p.handles[v.Handle]
 		name := labelOf(v.Body)
-		late := slack
-		if h != nil && p.trouble.After(h.ended) {
-			late += time.Minute
-		}
 		switch {
-		case h != nil && h.letGo && h.retry > 0 && !v.Until.After(h.ended.Add(h.retry+late)):
-			// Left to the service. A verdict that is repeated after a lost answer counts its delay anew.
+		case h != nil && h.away(v.Until): // it is left to the service
 		case h != nil && time.Since(b.meddled[h.id]) < time.Minute: // somebody else's repeated verdict hid it
 			b.w.tally.add(countHeldAtStop, 1)
 		case troubled && (h == nil || !h.came || h.failed || h.lost): // a lost answer, a verdict that did not get through
@@ -45,6 +45,21 @@ func (b *books) stopped(p *member, r godwit.Report, err error) {
 		}
 	}
 	b.addsUp(p, r)
+}
+
+// troubled says that faults may explain what a consumer could not do at its end. The caller holds b.mu.
+func (p *member) troubled() bool { return time.Since(p.trouble) < time.Minute+p.inc.lease() }
+
+// allows checks why a process has ended. The caller holds b.mu.
+func (b *books) allows(p *member, err error) {
+	if err != nil && !errors.Is(err, errFatal) && !errors.Is(err, godwit.ErrAbandoned) {
+		b.complain([]string{p.name}, "%s stopped with %v", p.name, err)
+	}
+}
+
+// receivedBy says whether the latest receive of a message was a process's.
+func receivedBy(receives []queue.Receipt, p *member) bool {
+	return strings.HasPrefix(receives[len(receives)-1].By+" ", p.name+" ")
 }
 
 // addsUp checks a report: every delivery has one end. Retries that were held and lost leases have no exact share.

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// The kinds of fault that every run of the simulation must have seen at work. Of others the tally only tells.
+// The kinds of fault and of check that every run of the simulation must have seen at work. Of others the tally only
+// tells.
 const (
 	struckThrottle      = "fault: throttled"
 	struckError         = "fault: service error"
@@ -47,6 +48,28 @@ const (
 	struckSmallBytes    = "process: small MaxBytes"
 	struckInterrupted   = "process: handler interrupted by shutdown"
 	struckGaveUp        = "sender: gave up waiting"
+
+	struckDown           = "handler: what it depends on is down"
+	struckBatches        = "process: by batches"
+	struckSomeFailed     = "batch: some of it failed"
+	struckAllFailed      = "batch: all of it failed"
+	struckUnhandled      = "batch: unhandled behind one that failed"
+	struckFleet          = "process: a fleet of two channels"
+	calledPause          = "call: paused"
+	calledPauseAgain     = "call: paused, and paused already"
+	calledPauseGathering = "call: paused while a batch gathered"
+	calledResize         = "call: other concurrency"
+	countLooks           = "check: what a paused consumer holds"
+	countGoesOn          = "check: a resumed consumer asks again"
+	countShared          = "check: the share of a tenant"
+	countTurns           = "check: whose turn it is in a fleet"
+	countSentAway        = "tenant: sent away beyond its share"
+	countBroke           = "breaker: opened"
+	countMended          = "breaker: closed again"
+	countAwayBroken      = "breaker: sent away while it was open"
+	countGrew            = "pool: grew"
+	countShrank          = "pool: shrank"
+	countCalm            = "worlds, calm, with more to do than the pools can at first"
 )
 
 // kinds are all of them, for the check that none is zero.
@@ -57,7 +80,9 @@ func kinds() []string {
 		struckDuplicate, struckLapse, struckCrash, struckSlowHandler, struckFailure, struckPanic, struckPermanent,
 		struckRetrySoon, struckRetryLate, struckOverrun, struckIgnored, struckFatal, struckDrop, struckSelf, struckRelease,
 		struckStop, struckStopBusy, struckRestart, struckPull, struckLeftLoop, struckUnsettled, struckSmallBytes,
-		struckInterrupted, struckGaveUp,
+		struckInterrupted, struckGaveUp, struckDown, struckBatches, struckSomeFailed, struckAllFailed, struckUnhandled,
+		struckFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
+		countShared, countTurns, countSentAway, countBroke, countMended, countAwayBroken, countGrew, countShrank, countCalm,
 	}
 }
 
@@ -125,6 +150,6 @@ func (t *tally) print(to io.Writer) {
 		n[kind] += 0 // zeros are shown too
 	}
 	for _, kind := range slices.Sorted(maps.Keys(n)) {
-		fmt.Fprintf(to, "  %-48s %9d\n", kind, n[kind])
+		fmt.Fprintf(to, "  %-60s %9d\n", kind, n[kind])
 	}
 }

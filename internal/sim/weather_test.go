@@ -116,7 +116,7 @@ func (w *world) strike(s *storm, r *roll, c *localaws.Request, o *localaws.Outco
 			struck()
 			return &wire.Error{Code: "InternalError", Message: "try again", Fault: true}
 		}
-		w.books.troubled(c.Caller, until)
+		w.troubled(c.Caller, until)
 		return
 	default: // a lost answer
 		if r.chance(0.5) {
@@ -127,7 +127,14 @@ func (w *world) strike(s *storm, r *roll, c *localaws.Request, o *localaws.Outco
 		until = until.Add(maxPoll) // a poll's answer is lost when it ends
 	}
 	struck()
-	w.books.troubled(c.Caller, until)
+	w.troubled(c.Caller, until)
+}
+
+// troubled tells all books that a fault strikes a process's calls.
+func (w *world) troubled(caller string, until time.Time) {
+	for _, b := range w.books {
+		b.troubled(caller, until)
+	}
 }
 
 // maxPoll is the longest poll.

@@ -100,7 +100,7 @@ type request struct {
 		ID      string `json:"Id"`
 		Handle  string `json:"ReceiptHandle"`
 		Body    string `json:"MessageBody"`
-		Timeout int    `json:"VisibilityTimeout"`
+		Timeout int    `json:"VisibilityTimeout"` // in seconds
 	}
 }
 
@@ -109,9 +109,12 @@ func (r *request) queue() string { return r.QueueURL[strings.LastIndexByte(r.Que
 // response is what matters of the answers.
 type response struct {
 	Messages []struct {
-		MessageID string `json:"MessageId"`
-		Handle    string `json:"ReceiptHandle"`
-		Body      string
+		MessageID  string `json:"MessageId"`
+		Handle     string `json:"ReceiptHandle"`
+		Body       string
+		Attributes struct {
+			Count int `json:"ApproximateReceiveCount,string"`
+		}
 	}
 	Successful []struct {
 		ID string `json:"Id"`
@@ -131,7 +134,9 @@ func (t *wireTap) outgoing(r *http.Request, action string) (*request, error) {
 	if err := json.Unmarshal(body, ask); err != nil {
 		return nil, err
 	}
-	t.w.books.asked(t.name, action, ask)
+	for _, b := range t.w.books {
+		b.asked(t.name, action, ask)
+	}
 	return ask, nil
 }
 
@@ -148,6 +153,8 @@ func (t *wireTap) incoming(action string, ask *request, answer *http.Response) e
 	if err := json.Unmarshal(body, got); err != nil {
 		return err
 	}
-	t.w.books.answered(t.name, action, ask, got)
+	for _, b := range t.w.books {
+		b.answered(t.name, action, ask, got)
+	}
 	return nil
 }

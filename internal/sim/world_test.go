@@ -19,13 +19,14 @@ type world struct {
 	seed    uint64
 	plan    *plan
 	server  *localaws.Server
-	books   *books
+	books   []*books // of the main channel, and of the flood if there is one
 	trace   trace
 	tally   *tally
 	drained chan struct{}  // closed when nothing is left to handle
 	remains sync.WaitGroup // of processes
 	slots   sync.WaitGroup
 
+	lock     sync.Mutex // of the books
 	mu       sync.Mutex
 	failures []string // of the simulation itself
 }
@@ -41,12 +42,19 @@ func live(t *testing.T, seed uint64) (w *world, wrong []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w.trace.begun = time.Now()
 		w.drained = make(chan struct{})
-		w.books = newBooks(w)
+		w.books = []*books{newBooks(w, w.plan)}
+		if w.plan.flood != nil {
+			w.books = append(w.books, newBooks(w, w.plan.flood))
+		}
 		if err := w.run(); err != nil {
 			w.fail("%v", err)
 		}
 	})
-	return w, append(w.failures, w.books.complained()...)
+	wrong = w.failures
+	for _, b := range w.books {
+		wrong = append(wrong, b.complained()...)
+	}
+	return w, wrong
 }
 
 func (w *world) fail(format string, args ...any) {
@@ -59,8 +67,10 @@ func (w *world) run() (err error) {
 	if w.server, err = localaws.New(&localaws.Options{Seed: w.seed}); err != nil {
 		return err
 	}
-	if err := w.provision(); err != nil {
-		return err
+	for _, b := range w.books {
+		if err := w.provision(b.plan); err != nil {
+			return err
+		}
 	}
 	w.server.Control("*", w.weather)
 	if w.plan.duplicates > 0 {
@@ -70,31 +80,37 @@ func (w *world) run() (err error) {
 		w.slots.Go(func() { w.slot(i) })
 	}
 	var producers sync.WaitGroup
-	for i := range w.plan.producers {
-		producers.Go(func() { w.producer(i) })
+	for _, b := range w.books {
+		for i := range b.plan.producers {
+			producers.Go(func() { w.producer(b, i) })
+		}
 	}
 	time.Sleep(time.Until(w.trace.begun.Add(troubleFor)))
 	w.server.SQS().Queue(w.plan.queueName()).Chaos(queue.Chaos{})
 	producers.Wait()
-	w.drain()
+	for _, b := range w.books {
+		b.drain()
+	}
 	close(w.drained)
 	w.slots.Wait()
 	w.remains.Wait()
-	w.conclude()
+	for _, b := range w.books {
+		b.conclude()
+	}
 	w.count()
 	return w.server.Close()
 }
 
 // provision makes the channel before the first message, as a deployment would: a topic without a subscription
 // accepts what nobody ever sees.
-func (w *world) provision() error {
+func (w *world) provision(p *plan) error {
 	b, err := w.tap("provision").backend(false)
 	if err != nil {
 		return err
 	}
 	defer b.Close(context.Background())
-	o := w.plan.incarnation(0, 0).options
-	c, err := godwit.NewConsumer(context.Background(), b, w.plan.channel(), &o)
+	o := p.incarnation(0, 0).options
+	c, err := godwit.NewConsumer(context.Background(), b, p.channel(), &o)
 	if err != nil {
 		return err
 	}
@@ -103,9 +119,9 @@ func (w *world) provision() error {
 }
 
 // drain waits until the queue is empty.
-func (w *world) drain() {
-	q := w.server.SQS().Queue(w.plan.queueName()).Model()
-	for time.Since(w.trace.begun) < troubleFor+drainWithin {
+func (b *books) drain() {
+	q := b.w.server.SQS().Queue(b.plan.queueName()).Model()
+	for time.Since(b.w.trace.begun) < troubleFor+drainWithin {
 		s := q.Stats()
 		if s.Visible+s.Delayed+s.InFlight == 0 {
 			return
@@ -116,52 +132,55 @@ func (w *world) drain() {
 	for _, v := range q.Messages() {
 		left = append(left, fmt.Sprintf("%s (%s, %d receives)", labelOf(v.Body), v.State, v.Count))
 	}
-	w.books.stuck(left)
+	b.stuck(left)
 }
 
 // conclude looks at what became of every message, dead letters included.
-func (w *world) conclude() {
-	dead := w.deadLetters()
-	w.books.mu.Lock()
-	defer w.books.mu.Unlock()
-	for _, m := range w.books.messages {
+func (b *books) conclude() {
+	dead := b.deadLetters()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range b.messages {
 		if m.accepted && !m.success && !m.dropped && len(dead[m.label]) == 0 {
-			w.books.complain([]string{m.label}, "%s is lost: it was accepted, and neither handled nor dead-lettered", m.label)
+			b.complain([]string{m.label}, "%s is lost: it was accepted, and neither handled nor dead-lettered", m.label)
 		}
 	}
 	for name, copies := range dead {
-		w.letters(name, copies)
+		b.letters(name, copies)
 	}
 }
 
 // letters checks the copies of one message in the dead letters.
-func (w *world) letters(name string, copies []letter) {
-	m := w.books.messages[name]
+func (b *books) letters(name string, copies []letter) {
+	m := b.messages[name]
 	if m == nil {
-		w.books.complain(nil, "dead letter %q was never sent", name)
+		b.complain(nil, "dead letter %q was never sent", name)
 		return
 	}
-	w.tally.add(countDead, 1)
+	b.w.tally.add(countDead, 1)
 	ids := map[string]bool{} // a send that was repeated after a lost answer has two
 	for i, c := range copies {
 		switch {
 		case c.redriven:
-			w.tally.add(countRedriven, 1)
+			b.w.tally.add(countRedriven, 1)
+			if b.plan.tenants {
+				b.complain([]string{name}, "%s is dead-lettered by the service's own count, which must not come from shares of tenants", name)
+			}
 			continue
 		case !m.rejected:
-			w.books.complain([]string{name}, "%s is dead-lettered although no verdict said so", name)
+			b.complain([]string{name}, "%s is dead-lettered although no verdict said so", name)
 		}
 		if !m.ids[c.original] {
-			w.books.complain([]string{name}, "the dead letter of %s names %q as its original, which never came", name, c.original)
+			b.complain([]string{name}, "the dead letter of %s names %q as its original, which never came", name, c.original)
 		}
 		if !ids[c.original] {
 			ids[c.original] = true
 			continue
 		}
-		w.tally.add(countSecond, 1)
+		b.w.tally.add(countSecond, 1)
 		// On an ordered channel the copy's own id keeps a second one out for as long as the service remembers.
-		if w.plan.ordered && c.at.Sub(copies[i-1].at) < queue.DedupWindow {
-			w.books.complain([]string{name}, "%s has a second dead letter within %v on an ordered channel", name, c.at.Sub(copies[i-1].at))
+		if b.plan.ordered && c.at.Sub(copies[i-1].at) < queue.DedupWindow {
+			b.complain([]string{name}, "%s has a second dead letter within %v on an ordered channel", name, c.at.Sub(copies[i-1].at))
 		}
 	}
 }
@@ -174,22 +193,23 @@ type letter struct {
 }
 
 // deadLetters reads them the way an operator does, with a consumer, and beside that off the server.
-func (w *world) deadLetters() map[string][]letter {
+func (b *books) deadLetters() map[string][]letter {
+	w := b.w
 	letters := map[string][]letter{}
 	source := map[string]bool{}
 	sent := map[string]time.Time{}
-	for _, v := range w.server.SQS().Queue(w.plan.deadName()).Model().Messages() {
+	for _, v := range w.server.SQS().Queue(b.plan.deadName()).Model().Messages() {
 		source[v.ID], sent[v.ID] = v.Source != "", v.Sent
 	}
 	var mu sync.Mutex
 	tap := w.tap("undertaker")
-	b, err := tap.backend(false)
+	backend, err := tap.backend(false)
 	if err != nil {
 		w.fail("undertaker: %v", err)
 		return nil
 	}
-	defer b.Close(context.Background())
-	c, err := godwit.NewConsumer(context.Background(), b, w.plan.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: w.plan.ordered, HighThroughput: w.plan.throughput})
+	defer backend.Close(context.Background())
+	c, err := godwit.NewConsumer(context.Background(), backend, b.plan.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: b.plan.ordered, HighThroughput: b.plan.throughput})
 	if err != nil {
 		w.fail("undertaker: %v", err)
 		return nil
@@ -233,12 +253,17 @@ func (w *world) count() {
 	if w.plan.exchange {
 		w.tally.add(countExchange, 1)
 	}
-	for _, m := range w.books.messages {
-		w.tally.add(countMessages, 1)
-		if m.accepted {
-			w.tally.add(countAccepted, 1)
-		} else {
-			w.tally.add(countDoubtful, 1)
+	if w.plan.calm {
+		w.tally.add(countCalm, 1)
+	}
+	for _, b := range w.books {
+		for _, m := range b.messages {
+			w.tally.add(countMessages, 1)
+			if m.accepted {
+				w.tally.add(countAccepted, 1)
+			} else {
+				w.tally.add(countDoubtful, 1)
+			}
 		}
 	}
 }

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// incarnation is one life of a process in a slot.
+type incarnation struct {
+	name      string
+	life      time.Duration
+	end       end
+	pause     time.Duration // until the next
+	pull      pullStyle
+	waitPolls bool // open polls are waited for at shutdown, not cancelled
+	options   godwit.ConsumerOptions
+	batch     *godwit.BatchOptions // nil: deliveries are handled one by one
+	calls     []call               // to its consumer while it runs, in order
+	fleet     *fleet               // nil: it has one consumer
+}
+
+// fleet is a process that consumes the main channel and the flood in one RunAll.
+type fleet struct {
+	options   godwit.FleetOptions
+	second    incarnation // of the flood's consumer
+	floodsWay bool        // the flood's consumer comes first
+	weights   [2]int      // of the main channel's consumer, and the flood's
+	priority  int         // of the main channel's consumer
+}
+
+type end int
+
+const (
+	endStop  end = iota // its context ends
+	endLeave            // an iterator's loop is left
+	endCrash
+)
+
+type pullStyle int
+
+const (
+	pullNot pullStyle = iota
+	pullOne
+	pullBatch
+)
+
+func (p *plan) incarnation(slot, n int) incarnation {
+	r := p.about("incarnation", slot, n)
+	inc := incarnation{name: fmt.Sprintf("c%d.%d", slot, n), life: r.between(5*time.Second, 150*time.Second)}
+	inc.end = pick(r, endStop, endCrash)
+	inc.pause = pick(r, 0, r.between(0, time.Second), r.between(time.Second, 40*time.Second))
+	inc.pull = pick(r, pullNot, pullNot, pullNot, pullOne, pullBatch)
+	if inc.pull != pullNot && inc.end == endStop && r.chance(0.5) {
+		inc.end = endLeave
+	}
+	o := &inc.options
+	o.Ordered, o.MaxAttempts, o.Name, o.HighThroughput = p.ordered, p.attempts, inc.name, p.throughput
+	o.Concurrency = pick(r, 1, 2, 5, 12)
+	o.WaitTime = pick(r, 0, -1*time.Nanosecond, 5*time.Second)
+	o.Lease = pick(r, 0, 6*time.Second, 15*time.Second)
+	o.ProcessingTimeout = pick(r, 2*time.Second, 10*time.Second, 90*time.Second)
+	o.ShutdownTimeout = pick(r, time.Second, 4*time.Second, 12*time.Second, 0)
+	o.MaxBytes = pick[int64](r, 0, 0, 2000)
+	o.Backoff = godwit.Constant(p.backoff)
+	if o.ShutdownTimeout == 0 && r.chance(0.5) { // the default is long enough for a poll of 20 s
+		inc.waitPolls = true
+	}
+	if o.WaitTime < 0 && r.chance(0.9) {
+		o.WaitTime = 0 // polling without waiting is the dear way; some is enough
+	}
+	if p.calm {
+		inc.becalm()
+		return inc
+	}
+	inc.widen(p, r)
+	if p.flood != nil && (slot == 0 || r.chance(0.3)) { // somebody must look after the flood
+		inc.fleet = p.fleet(&inc, slot, n, r)
+	}
+	return inc
+}
+
+// widen decides what else than one delivery after another a process does.
+func (inc *incarnation) widen(p *plan, r *roll) {
+	o := &inc.options
+	if inc.pull == pullNot && r.chance(0.3) {
+		inc.batch = &godwit.BatchOptions{Size: pick(r, 2, 5, 20), Window: pick(r, 0, 100*time.Millisecond, 2*time.Second, 5*time.Second)}
+	}
+	if r.chance(0.3) {
+		o.MaxConcurrency, o.DelayTolerance = o.Concurrency*pick(r, 2, 5), pick(r, time.Second, 5*time.Second, 30*time.Second)
+	}
+	if p.tenants {
+		o.MaxPerTenant = pick(r, 1, 2, 4)
+	}
+	if p.down.to > 0 && r.chance(0.8) {
+		o.BreakAfter = pick(r, 2, 4, 8)
+	}
+	if r.chance(0.5) || inc.window() > time.Second {
+		inc.calls = newCalls(r, inc.life)
+	}
+}
+
+// fleet makes a process one that consumes both channels.
+func (p *plan) fleet(inc *incarnation, slot, n int, r *roll) *fleet {
+	f := &fleet{second: p.flood.incarnation(slot, n), floodsWay: r.chance(0.5)}
+	f.second.name, f.second.waitPolls, f.second.options.ShutdownTimeout = inc.name, inc.waitPolls, inc.options.ShutdownTimeout
+	inc.pull, f.second.pull = pullNot, pullNot
+	if inc.end == endLeave {
+		inc.end = endStop
+	}
+	f.weights = [2]int{pick(r, 1, 1, 3), pick(r, 1, 1, 4)}
+	f.priority = pick(r, 0, 0, 1)
+	f.options.Concurrency = pick(r, 1, 2, 4)
+	f.options.MaxBytes = pick[int64](r, 0, 0, 5000)
+	f.options.StopTogether = r.chance(0.5)
+	return f
+}
+
+// becalm makes a process one of a calm world: it stays, and its pool must grow.
+func (inc *incarnation) becalm() {
+	inc.life, inc.end, inc.pull, inc.waitPolls = 2*troubleFor, endStop, pullNot, false
+	o := &inc.options
+	o.Concurrency, o.MaxConcurrency, o.DelayTolerance = 1, 12, calmTolerance
+	o.ProcessingTimeout, o.MaxBytes, o.WaitTime = time.Minute, 0, 0
+}
+
+// calmTolerance is how old a delivery may be in a calm world. With pools that stay as small as they begin, it would be
+// several times as old.
+const calmTolerance = 2 * time.Minute
+
+// call is something that is done to a consumer while it runs.
+type call struct {
+	at   time.Duration // since it began
+	what callKind
+	n    int // concurrency
+	of   int // which consumer of a fleet
+}
+
+type callKind int
+
+const (
+	callPause callKind = iota
+	callResume
+	callLook // at what a paused consumer holds
+	callResize
+)
+
+// newCalls draws pauses, of which some come twice in a row, and other sizes.
+func newCalls(r *roll, life time.Duration) (calls []call) {
+	of := r.IntN(2)
+	for at := r.between(0, life/2); at < life; at += r.between(time.Second, life/2) {
+		if r.chance(0.5) {
+			calls = append(calls, call{at: at, what: callResize, n: pick(r, 1, 3, 8, 20), of: r.IntN(2)})
+			continue
+		}
+		calls = append(calls, call{at: at, what: callPause, of: of})
+		if r.chance(0.3) {
+			at += r.between(0, 2*time.Second)
+			calls = append(calls, call{at: at, what: callPause, of: of})
+		}
+		for range r.IntN(3) {
+			at += r.between(time.Second, 20*time.Second)
+			calls = append(calls, call{at: at, what: callLook, of: of})
+		}
+		at += r.between(0, 20*time.Second)
+		calls = append(calls, call{at: at, what: callResume, of: of})
+		if at += settleIn; r.chance(0.8) {
+			calls = append(calls, call{at: at, what: callLook, of: of})
+		}
+	}
+	return calls
+}
+
+// settleIn is how long a consumer has until a pause or its end shows, where nothing goes wrong.
+const settleIn = slack
+
+// batchSize is how many deliveries one handler has at most, and window how long it may wait for them.
+func (inc *incarnation) batchSize() int {
+	if inc.batch == nil {
+		return 1
+	}
+	return inc.batch.Size
+}
+
+func (inc *incarnation) window() time.Duration {
+	if inc.batch == nil {
+		return 0
+	}
+	return inc.batch.Window
+}
+
+// pollEnds is how long a poll may go on that nobody wants any more.
+func (inc *incarnation) pollEnds() time.Duration {
+	if inc.waitPolls {
+		return maxPoll
+	}
+	return 0
+}
+
+// lease is how long a receive of the incarnation is its own without a renewal.
+func (inc *incarnation) lease() time.Duration {
+	if inc.options.Lease == 0 {
+		return 30 * time.Second
+	}
+	return inc.options.Lease
+}
