@@ -20,6 +20,10 @@ func TestDriverOnABroker(t *testing.T) {
 	}
 	for name, o := range modes() {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "key" {
+				t.Skip("not in the short form")
+			}
+			t.Parallel()
 			h := harness(name, o, func(t *testing.T, o kafka.Options) driver.Backend {
 				o.Brokers = strings.Split(brokers, ",")
 				o.Namespace = "t" + strconv.FormatInt(time.Now().UnixNano(), 36) // where no channel exists yet
