@@ -127,19 +127,18 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 		return
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithCancelCause(s.base)
-	deadline := begun.Add(s.c.o.ProcessingTimeout)
-	s.keeper.startedTogether(w, ds, cancel, begun, deadline)
+	ctx := new(handlerContext)
+	ctx.renew(s.base, begun.Add(s.c.o.ProcessingTimeout))
+	s.keeper.startedTogether(w, ds, ctx, begun, ctx.deadline)
 	for _, d := range ds {
 		observe(s, s.c.o.Hooks.Started, d)
 	}
-	err := s.callBatch(&handlerContext{ctx, deadline}, ds)
+	err := s.callBatch(ctx, ds)
 	now := time.Now()
 	if late := s.keeper.endedTogether(w, ds, now); late {
 		s.health.returned(ds[0])
 	}
-	cause := context.Cause(ctx)
-	cancel(nil)
+	cause := ctx.end()
 	s.tenants.ended(now.Sub(begun))
 	failed := entryErrors(err, len(ds))
 	s.pace.failed.Add(int64(len(failed)))

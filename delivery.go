@@ -1,7 +1,6 @@
 package godwit
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -53,12 +52,12 @@ type Delivery struct {
 	// Guarded by keeper.mu.
 	lease   lease
 	running running
-	cancel  context.CancelCauseFunc // nil while no handler runs
+	cancel  interrupter // nil while no handler runs
 
 	returned bool // after its timeout; guarded by healthLog.mu
 
-	ctx    handlerContext
-	worker *worker // who runs it; set before the keeper can see it run
+	ctx    handlerContext // of its first handler; a retry that was held has another
+	worker *worker        // who runs it; set before the keeper can see it run
 }
 
 // The phases of a delivery. Whoever moves it from running to settled owns the verdict.
@@ -120,12 +119,3 @@ func (d *Delivery) settle(c *choice) error {
 
 // claim takes the right to settle, for exactly one caller.
 func (d *Delivery) claim() bool { return d.phase.CompareAndSwap(phaseRunning, phaseSettled) }
-
-// handlerContext is what a handler gets: cancellable with a cause, with the processing deadline as a plain field. The
-// keeper fires the deadline for all handlers with one timer; a timer of its own would cost seven allocations each.
-type handlerContext struct {
-	context.Context
-	deadline time.Time // zero: none
-}
-
-func (c *handlerContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }

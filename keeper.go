@@ -123,7 +123,7 @@ func (k *keeper) forget(d *Delivery) {
 }
 
 // started puts a handler under watch: cancel is for its timeout, a lost lease and shutdown.
-func (k *keeper) started(d *Delivery, cancel context.CancelCauseFunc, begun, deadline time.Time) {
+func (k *keeper) started(d *Delivery, cancel interrupter, begun, deadline time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d.cancel = cancel
@@ -144,25 +144,32 @@ func (k *keeper) began(begun, deadline time.Time, ds ...*Delivery) {
 
 // startedTogether puts the handler of a batch under watch. Losing the lease of one does not cancel it: only when all
 // are lost there is nothing left to work for.
-func (k *keeper) startedTogether(w *worker, ds []*Delivery, cancel context.CancelCauseFunc, begun, deadline time.Time) {
-	left := len(ds)
-	interrupt := func(cause error) { // called with k.mu held
-		if errors.Is(cause, ErrLeaseLost) {
-			if left--; left > 0 {
-				return
-			}
-		}
-		cancel(cause)
-	}
+func (k *keeper) startedTogether(w *worker, ds []*Delivery, ctx *handlerContext, begun, deadline time.Time) {
+	together := &together{ctx, len(ds)}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w.batch = ds
 	for i, d := range ds {
-		d.worker, d.cancel = w, interrupt
+		d.worker, d.cancel = w, together
 		d.running.begun, d.running.late, d.running.mate = begun, false, i > 0
 		k.runs.insert(d, deadline)
 	}
 	k.began(begun, deadline, ds...)
+}
+
+// together is the context of a batch. Guarded by keeper.mu.
+type together struct {
+	ctx  *handlerContext
+	left int // deliveries whose lease is not lost
+}
+
+func (t *together) interrupt(cause error) {
+	if errors.Is(cause, ErrLeaseLost) {
+		if t.left--; t.left > 0 {
+			return
+		}
+	}
+	t.ctx.interrupt(cause)
 }
 
 // ended takes a handler out of the keeper's sight, and says whether its timeout had passed.
@@ -203,7 +210,7 @@ func (k *keeper) interruptAll(cause error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for d := k.runs.head; d != nil; d = d.running.next {
-		d.cancel(cause)
+		d.cancel.interrupt(cause)
 	}
 }
 
@@ -234,7 +241,7 @@ func (k *keeper) interrupt(d *Delivery, cause error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if d.cancel != nil {
-		d.cancel(cause)
+		d.cancel.interrupt(cause)
 	}
 }
 
@@ -383,7 +390,7 @@ func (k *keeper) overdue(now time.Time) (late, stuck []*Delivery) {
 		}
 		late = append(late, d)
 		d.running.late = true
-		d.cancel(ErrProcessingTimeout)
+		d.cancel.interrupt(ErrProcessingTimeout)
 		k.runs.insert(d, now.Add(abandonAfter))
 	}
 	return late, stuck

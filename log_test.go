@@ -258,3 +258,32 @@ func TestRevokedPartition(t *testing.T) {
 		}
 	})
 }
+
+// What a handler has left running sees its own attempt's context end, and not the next attempt's instead.
+func TestEachAttemptHasItsOwnContext(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	onLog(t, l, &godwit.ConsumerOptions{Backoff: godwit.Constant(time.Second)}, func(ctx context.Context, d *godwit.Delivery) error {
+		if d.Attempt == 1 {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				<-ctx.Done()
+			}()
+			go func() {
+				time.Sleep(500 * time.Millisecond)
+				select {
+				case <-ended:
+				default:
+					t.Error("the first attempt has returned, and its context has not ended")
+				}
+			}()
+			return errors.New("no")
+		}
+		time.Sleep(time.Minute)
+		return ctx.Err()
+	}, func(*godwit.Consumer) {
+		l.put(0, "a")
+		rest(2 * time.Minute)
+		want(t, l, "0 done")
+	})
+}

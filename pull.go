@@ -148,7 +148,7 @@ func (p *puller) next(most int) (ds []*Delivery) {
 			return ds
 		}
 		if p.start(d) {
-			p.keeper.started(d, func(error) {}, time.Now(), never)
+			p.keeper.started(d, uncancelled{}, time.Now(), never)
 			ds = append(ds, d)
 		}
 	}

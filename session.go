@@ -23,6 +23,7 @@ type session struct {
 	recv     driver.Receiver
 	lim      driver.ReceiveLimits
 	log      driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
+	finisher driver.Finisher   // nil: Done is settled like all else
 	pool     *pool             // nil without workers
 	bus      *bus
 	queue    queue // guarded by bus.mu
@@ -69,6 +70,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	}
 	s.recv, s.lim = recv, recv.Limits()
 	s.log, _ = recv.(driver.AttemptLog)
+	s.finisher, _ = recv.(driver.Finisher)
 	s.places = newPlaces(max(s.lim.Window, 1), bytes)
 	s.tenants = newTenants(c.o.MaxPerTenant, s.lim.Window, s.lim, c.spec().MaxReceives)
 	s.pace = newPacing(s, c.concurrency())
@@ -179,8 +181,9 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind) {
 	st.Handle = d.handle
 	next := d.src.leave(d)
-	s.places.settle()
-	if behind == driver.BehindGoesOn {
+	if st.Action == driver.Done && s.finisher != nil {
+		s.finish(d, st)
+	} else if s.places.settle(); behind == driver.BehindGoesOn {
 		s.tell(verdict{d: d, s: st})
 	} else {
 		s.tell(append([]verdict{{d: d, s: st}}, s.unlane(next, behindIt(st, behind))...)...)
@@ -190,6 +193,16 @@ func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind
 		s.resume(next)
 	}
 	s.stopped(d)
+}
+
+// finish settles what is done where that is only noted.
+func (s *session) finish(d *Delivery, st driver.Settlement) {
+	s.finisher.Finish(d.handle)
+	s.keeper.forget(d)
+	d.src.end()
+	s.places.giveBack(1)
+	s.places.bytes.release(d.size)
+	s.count.settled(&verdict{d: d, s: st})
 }
 
 // behindIt is what becomes of the deliveries of a lane behind one that is settled by st.

@@ -110,18 +110,20 @@ func (w *worker) take(d *Delivery) {
 // work runs the handler of a started delivery and concludes it.
 func (s *session) work(w *worker, d *Delivery) {
 	begun := time.Now()
-	ctx, cancel := context.WithCancelCause(s.base)
-	d.ctx = handlerContext{ctx, begun.Add(s.c.o.ProcessingTimeout)}
+	ctx := &d.ctx
+	if ctx.used() {
+		ctx = new(handlerContext)
+	}
+	ctx.renew(s.base, begun.Add(s.c.o.ProcessingTimeout))
 	d.worker = w
-	s.keeper.started(d, cancel, begun, d.ctx.deadline)
+	s.keeper.started(d, ctx, begun, ctx.deadline)
 	observe(s, s.c.o.Hooks.Started, d)
-	err := s.call(d)
+	err := s.call(ctx, d)
 	now := time.Now()
 	if late := s.keeper.ended(d, now); late {
 		s.health.returned(d)
 	}
-	cause := context.Cause(ctx)
-	cancel(nil)
+	cause := ctx.end()
 
 	s.tenants.ended(now.Sub(begun))
 	if err != nil {
@@ -183,13 +185,13 @@ func (s *session) ask(d *Delivery, err error) (v Verdict) {
 }
 
 // call runs the handler; a panic is an error with a stack.
-func (s *session) call(d *Delivery) (err error) {
+func (s *session) call(ctx context.Context, d *Delivery) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = newPanicError(p)
 		}
 	}()
-	return s.handler(&d.ctx, d)
+	return s.handler(ctx, d)
 }
 
 // timedOut is told by the keeper when a handler's time is up and its context cancelled.

@@ -151,3 +151,10 @@ type Opener interface {
 type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
+
+// Finisher is a Receiver whose Done is noted in memory, and told to the service by a later commit. The core then calls
+// Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail and returns at once; a
+// forgotten Source is ignored.
+type Finisher interface {
+	Finish(h Handle)
+}

@@ -1,0 +1,100 @@
+package godwit
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// handlerContext is what a handler gets: cancellable with a cause, with the processing deadline as a plain field. The
+// keeper fires the deadline for all handlers with one timer. Most of it is made when it is first asked for: a handler that
+// never looks at its context costs none of the allocations of a cancellable one.
+type handlerContext struct {
+	context.Context // what it derives from: values, and no cancellation
+	deadline        time.Time
+
+	inner atomic.Pointer[innerContext]
+	cause atomic.Pointer[error] // why it was cancelled; nil: it was not
+	over  atomic.Bool           // the handler has returned
+}
+
+// innerContext is the cancellable context of the standard library that is looked at.
+type innerContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// renew prepares a context for a handler. It must not be in use.
+func (c *handlerContext) renew(base context.Context, deadline time.Time) {
+	c.Context, c.deadline = base, deadline
+}
+
+// used says that a handler has had it: what that may have left running still looks at it.
+func (c *handlerContext) used() bool { return c.Context != nil }
+
+// Deadline is when the processing timeout fires.
+func (c *handlerContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
+
+// Done is closed when it is cancelled.
+func (c *handlerContext) Done() <-chan struct{} { return c.whole().Done() }
+
+// Err is context.Canceled once it is cancelled, whatever the cause.
+func (c *handlerContext) Err() error { return c.whole().Err() }
+
+// Value looks in what the context derives from first, and then where the standard library looks for the cause.
+func (c *handlerContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.whole().Value(key)
+}
+
+// whole makes what is looked at.
+func (c *handlerContext) whole() *innerContext {
+	if in := c.inner.Load(); in != nil {
+		return in
+	}
+	in := &innerContext{}
+	in.Context, in.cancel = context.WithCancelCause(c.Context)
+	if !c.inner.CompareAndSwap(nil, in) {
+		in.cancel(nil)
+		return c.inner.Load()
+	}
+	// Who cancels looks for the inner context after it has said why, so that one of the two sees the other.
+	if cause := c.cause.Load(); cause != nil {
+		in.cancel(*cause)
+	} else if c.over.Load() {
+		in.cancel(nil)
+	}
+	return in
+}
+
+// interrupt cancels it; the first cause counts.
+func (c *handlerContext) interrupt(cause error) {
+	if !c.cause.CompareAndSwap(nil, &cause) {
+		return
+	}
+	if in := c.inner.Load(); in != nil {
+		in.cancel(cause)
+	}
+}
+
+// end cancels what the handler may have left running, and returns why it was interrupted; nil: it was not.
+func (c *handlerContext) end() (cause error) {
+	if why := c.cause.Load(); why != nil {
+		return *why
+	}
+	c.over.Store(true)
+	if in := c.inner.Load(); in != nil {
+		in.cancel(nil)
+	}
+	return nil
+}
+
+// interrupter is what the keeper can cancel.
+type interrupter interface{ interrupt(cause error) }
+
+// uncancelled is for what the caller of an iterator has: there is no handler to cancel.
+type uncancelled struct{}
+
+func (uncancelled) interrupt(error) {}
