@@ -41,18 +41,20 @@ func (r *receiver) keepCommitting() {
 		case <-r.stop:
 			return
 		case <-tick.C:
-			r.commitNow(ctx)
+			r.commitNow()
 		case <-watch.C:
 			r.watch(ctx)
 		}
 	}
 }
 
-func (r *receiver) commitNow(ctx context.Context) {
+// commitNow commits what there is. The end of the receiver does not cut it short: an answer that nobody waits for any more could
+// be to a commit that takes effect after the next one.
+func (r *receiver) commitNow() {
 	r.mu.Lock()
 	m := r.member
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, commitPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
 	if err := r.commit(ctx, m, m.all()); err != nil && !driver.ClassOf(err).Passing() {
 		r.note(err)

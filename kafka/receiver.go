@@ -197,11 +197,10 @@ func (r *receiver) Close(ctx context.Context) error {
 	m := r.member
 	r.mu.Unlock()
 	close(r.stop)
-	r.wg.Wait()
-	if m == nil {
-		return nil
-	}
-	err := r.commit(ctx, m, m.all())
+	r.wg.Wait() // for a commit that is under way, say
+	commit, cancel := context.WithTimeout(ctx, commitPatience)
+	defer cancel()
+	err := r.commit(commit, m, m.all())
 	close(r.ended)
 	r.discard(m, m.all())
 	if cerr := closeClient(ctx, m.client); err == nil {
