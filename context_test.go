@@ -42,7 +42,7 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 			return func() error { defer cancel(); <-child.Done(); return context.Cause(child) }
 		},
 		"a grandchild with a value": func(c context.Context) func() error {
-			child, cancel := context.WithCancel(context.WithValue(c, 1, 2))
+			child, cancel := context.WithCancel(context.WithValue(c, contextKey{}, 2))
 			return func() error { defer cancel(); <-child.Done(); return context.Cause(child) }
 		},
 		"a function": func(c context.Context) func() error {
@@ -66,7 +66,7 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 		if err := look(late)(); !errors.Is(err, why) {
 			t.Errorf("%s, looked at afterwards: cause %v", name, err)
 		}
-		if c.Err() != context.Canceled || late.end() != why { //nolint:errorlint // exactly these
+		if c.Err() != context.Canceled || late.end() != why {
 			t.Errorf("%s: %v, ended with %v", name, c.Err(), late.end())
 		}
 	}
@@ -107,7 +107,7 @@ func TestContextUnderRace(t *testing.T) {
 		}
 		all.Go(func() { c.interrupt(why) })
 		all.Wait()
-		c.end()
+		_ = c.end()
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAContextThatNobodyLooksAt(t *testing.T) {
 	c := new(handlerContext)
 	if n := testing.AllocsPerRun(100, func() {
 		c.renew(base, time.Time{})
-		c.end()
+		_ = c.end()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
