@@ -123,7 +123,7 @@ func TestFatalWithoutDrain(t *testing.T) {
 		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
 		w.eventually(60*time.Second, "the fatal one handled", b.all)
 		time.Sleep(time.Second)
-		p.stop()
+		_, _ = p.stop()
 		if _, handlings := b.count(); handlings != records {
 			t.Errorf("%d records were handled %d times", records, handlings)
 		}

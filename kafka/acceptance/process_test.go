@@ -50,7 +50,7 @@ func (w *world) startOn(channel string, ko kafka.Options, co godwit.ConsumerOpti
 		p.report, p.err = consumer.Run(ctx, h)
 	}()
 	w.started = append(w.started, p)
-	w.t.Cleanup(func() { p.stop() })
+	w.t.Cleanup(func() { _, _ = p.stop() })
 	return p
 }
 
@@ -73,7 +73,7 @@ func (p *process) wait() (godwit.Report, error) {
 // returned they go on, as they would for a moment in a process that is killed.
 func (p *process) crash() {
 	p.cable.cut()
-	p.stop()
+	_, _ = p.stop()
 }
 
 // cable is how a process reaches the broker.
