@@ -126,6 +126,9 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 		s.unstartAll(ds)
 		return
 	}
+	if ds = s.stillOurs(ds); len(ds) == 0 {
+		return
+	}
 	begun := time.Now()
 	ctx := new(handlerContext)
 	ctx.renew(s.base, begun.Add(s.c.o.ProcessingTimeout))
@@ -198,6 +201,25 @@ func (s *session) gather(first *Delivery) []*Delivery {
 		}
 	}
 	return ds
+}
+
+// stillOurs leaves out what lost its lease while the batch gathered, and what is behind it in its lane: others have it.
+func (s *session) stillOurs(ds []*Delivery) []*Delivery {
+	ours := ds[:0]
+	for _, d := range ds {
+		switch {
+		case d.phase.Load() != phaseRunning: // it was behind one that is lost
+		case d.lost.Load():
+			s.unstartBehind(d)
+			if d.claim() {
+				s.stopped(d)
+				s.disown(d)
+			}
+		default:
+			ours = append(ours, d)
+		}
+	}
+	return ours
 }
 
 // withLane adds a started head to a batch, and those behind it in its lane.
