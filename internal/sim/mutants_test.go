@@ -19,8 +19,8 @@ type mutant struct {
 func mutants() []mutant {
 	return []mutant{
 		{"skip-the-lane-give-back", []patch{{"session.go",
-			"\tif behind == driver.BehindGoesOn {\n",
-			"\tif behind == driver.BehindGoesOn || next != nil {\n"}}},
+			"s.places.settle(); behind == driver.BehindGoesOn {\n",
+			"s.places.settle(); behind == driver.BehindGoesOn || next != nil {\n"}}},
 		{"delete-before-handling", []patch{{"session.go",
 			"\td.phase.Store(phaseRunning)\n",
 			"\td.phase.Store(phaseRunning)\n\t_ = s.recv.Settle(context.Background(), []driver.Settlement{{Handle: d.handle, Action: driver.Done}})\n"}}},
