@@ -17,6 +17,8 @@ import (
 
 // books are what is known of records, which are numbered from 0 in the order in which they were sent.
 type books struct {
+	keys int // what records are of which key is known; 0: as their delivery says
+
 	mu      sync.Mutex
 	times   []int           // how often each was handled to its end
 	last    map[string]int  // the newest that was handled, by key
@@ -41,34 +43,43 @@ func number(d *godwit.Delivery) int {
 	return n
 }
 
+// key is whose a record is.
+func (b *books) key(d *godwit.Delivery) string {
+	if b.keys == 0 {
+		return d.OrderKey
+	}
+	return "k" + strconv.Itoa(number(d)%b.keys)
+}
+
 func (b *books) starts(d *godwit.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	key := b.key(d)
 	b.begun[number(d)]++
 	b.now++
 	b.most = max(b.most, b.now)
-	if b.busy[d.OrderKey] {
-		b.overlap = append(b.overlap, d.OrderKey)
+	if b.busy[key] {
+		b.overlap = append(b.overlap, key)
 	}
-	b.busy[d.OrderKey] = true
+	b.busy[key] = true
 }
 
 func (b *books) stops(d *godwit.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now--
-	delete(b.busy, d.OrderKey)
+	delete(b.busy, b.key(d))
 }
 
 // handled notes that a record was handled to its end.
 func (b *books) handled(d *godwit.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := number(d)
-	if last, seen := b.last[d.OrderKey]; seen && n < last && b.times[n] == 0 {
+	n, key := number(d), b.key(d)
+	if last, seen := b.last[key]; seen && n < last && b.times[n] == 0 {
 		b.late = append(b.late, n)
 	}
-	b.last[d.OrderKey] = max(b.last[d.OrderKey], n)
+	b.last[key] = max(b.last[key], n)
 	b.times[n]++
 }
 

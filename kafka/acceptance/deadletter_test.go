@@ -15,13 +15,13 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: what was dead-lettered is known by its bare offset, so that the second partition's record of that offset
-// is taken for a copy and lost; or it is not known at all after a crash, and is copied again. Two partitions have a bad
-// record at the same offset, the process crashes when the copies stand and no commit tells of it, and at the end there is
-// one dead letter of each.
+// The mistake: what was dead-lettered is known by its bare offset, so that the other partition's record of that offset
+// is taken for it and lost; or it is not known at all after a crash, and is copied again. Offset 3 of partition 0 dies
+// while offset 3 of partition 1 is in hand; offset 5 dies in both; the process crashes before a commit tells of it. At the
+// end there is one dead letter of each that died, and all others were handled.
 func TestDeadLetterKnownByBareOffset(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		const each, bad = 10, 3
+		const each, bad, worse = 10, 3, 5
 		w.create(2)
 		w.ensure(kafka.Options{})
 		by := w.newClient(kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -32,23 +32,26 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 			}
 		}
 		b := newBooks(2 * each)
-		handler := keeping(b, func(_ context.Context, d *godwit.Delivery) error {
-			if number(d)/2 == bad {
-				return godwit.Permanent(errOfTest)
-			}
-			return nil
-		})
-		cut := make(chan struct{})
-		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, handler)
-		go func() {
-			defer close(cut)
-			w.eventually(60*time.Second, "two dead letters", func() bool { return w.end(w.deadLetters()) == 2 })
-			p.cable.cut()
-		}()
-		<-cut
+		inHand := true // in the first life
+		handler := func() godwit.Handler {
+			hold := inHand
+			return keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+				switch n := number(d); {
+				case n == 2*bad, n/2 == worse:
+					return godwit.Permanent(errOfTest)
+				case n == 2*bad+1 && hold:
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}
+				return nil
+			})
+		}
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 2 * each}, handler())
+		w.eventually(60*time.Second, "three dead letters", func() bool { return w.end(w.deadLetters()) == 3 })
 		p.crash()
 
-		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, handler)
+		inHand = false
+		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, handler())
 		w.eventually(90*time.Second, "all of both partitions committed", func() bool {
 			o := w.committed()
 			return o[0].At == each && o[1].At == each
@@ -60,12 +63,12 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		for _, r := range w.letters() {
 			got[header(r, "__dlq.errors.topic")+" "+header(r, "__dlq.errors.partition")+" "+header(r, "__dlq.errors.offset")]++
 		}
-		want := map[string]int{w.topic() + " 0 3": 1, w.topic() + " 1 3": 1}
+		want := map[string]int{w.topic() + " 0 3": 1, w.topic() + " 0 5": 1, w.topic() + " 1 5": 1}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("dead letters (-want +got):\n%s", diff)
 		}
-		if n, _ := b.count(); n != 2*each-2 {
-			t.Errorf("%d of the %d others were handled", n, 2*each-2)
+		if n, _ := b.count(); n != 2*each-3 {
+			t.Errorf("%d of the %d others were handled", n, 2*each-3)
 		}
 	})
 }

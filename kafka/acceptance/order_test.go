@@ -24,14 +24,16 @@ func TestKeyOrderLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
+				const keys = 50
 				records := 3000
 				if w.real() {
 					records = 1000
 				}
 				w.create(4)
 				w.ensure(o)
-				w.fill(records, 50)
+				w.fill(records, keys)
 				b := newBooks(records)
+				b.keys = keys
 				seed := rand.Uint64()
 				t.Logf("seed %d", seed)
 				p := w.start(o, godwit.ConsumerOptions{
