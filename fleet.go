@@ -94,10 +94,11 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 	var all sync.WaitGroup
 	for i, s := range sessions {
 		all.Go(func() {
-			reports[i], errs[i] = s.live()
-			if errs[i] != nil && o.StopTogether {
-				stop(errs[i])
-			}
+			reports[i], errs[i] = s.live(func(err error) {
+				if o.StopTogether {
+					stop(err)
+				}
+			})
 		})
 	}
 	all.Wait()
@@ -155,11 +156,14 @@ func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *b
 	return s, err
 }
 
-// live runs a session that has begun, until it is over.
-func (s *session) live() (Report, error) {
+// live runs a session that has begun, until it is over. Why it cannot go on is told as soon as that is known.
+func (s *session) live(failed func(err error)) (Report, error) {
 	begun := time.Now()
 	polls := s.poll()
 	<-s.polls.Done()
+	if err := s.fatal(); err != nil {
+		failed(err)
+	}
 	stopped := s.shutdown(polls)
 	r := s.count.report()
 	r.Took, r.StillRunning = time.Since(begun), len(s.keeper.remaining())
