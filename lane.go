@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -103,8 +104,9 @@ func (s *source) kill() {
 
 // sources finds the source of a delivery. Guarded by its own lock, taken once per run of deliveries of one source.
 type sources struct {
-	mu sync.Mutex
-	by map[*driver.Source]*source
+	mu      sync.Mutex
+	by      map[*driver.Source]*source
+	retired []*driver.Source // dead, and still in by: a poll under way may bring deliveries of them
 }
 
 func (s *sources) of(key *driver.Source) *source {
@@ -118,16 +120,36 @@ func (s *sources) of(key *driver.Source) *source {
 	return src
 }
 
-// forget takes sources out; a later delivery of the same partition belongs to another epoch.
+// forget retires sources; a later delivery of the same partition belongs to another epoch. One that is not known yet is
+// retired as well: its first deliveries may have left the backend and not arrived here.
 func (s *sources) forget(keys []*driver.Source) []*source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var gone []*source
-	for _, key := range keys {
-		if src := s.by[key]; src != nil {
-			delete(s.by, key)
-			gone = append(gone, src)
+	gone := make([]*source, len(keys))
+	for i, key := range keys {
+		if gone[i] = s.by[key]; gone[i] == nil {
+			gone[i] = newSource()
+			s.by[key] = gone[i]
 		}
 	}
+	s.retired = append(s.retired, keys...)
 	return gone
+}
+
+// mark is to be taken before a poll; when what the poll brought has been accepted, sweep lets go of what was retired before
+// it began.
+func (s *sources) mark() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.retired)
+}
+
+func (s *sources) sweep(mark int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mark = min(mark, len(s.retired))
+	for _, key := range s.retired[:mark] {
+		delete(s.by, key)
+	}
+	s.retired = slices.Delete(s.retired, 0, mark)
 }

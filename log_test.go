@@ -22,6 +22,8 @@ type logOf struct {
 	events driver.Events
 	feed   chan []driver.Delivery
 
+	late func() // called when records have been taken and have not arrived yet; nil: nothing
+
 	mu      sync.Mutex
 	settled []string // "seq action", in order
 	started []string // "seq attempt"
@@ -49,6 +51,9 @@ func (l *logOf) Limits() driver.ReceiveLimits { return l.lim }
 func (l *logOf) Receive(ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery, error) {
 	select {
 	case ds := <-l.feed:
+		if l.late != nil {
+			l.late()
+		}
 		return append(into, ds...), nil
 	case <-ctx.Done():
 		return into, nil
@@ -285,5 +290,36 @@ func TestEachAttemptHasItsOwnContext(t *testing.T) {
 		l.put(0, "a")
 		rest(2 * time.Minute)
 		want(t, l, "0 done")
+	})
+}
+
+// A partition is taken away between a poll and the acceptance of what it brought, known to the consumer before or not:
+// none of it is handled, beside the next owner, and its places are free.
+func TestRevokedBeforeItsRecordsArrive(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{Window: 100})
+	handled := 0
+	onLog(t, l, nil, func(context.Context, *godwit.Delivery) error {
+		handled++
+		return nil
+	}, func(*godwit.Consumer) {
+		for round := range 3 {
+			if round > 0 { // the source is known, but in the first round
+				l.put(round, "a")
+				synctest.Wait()
+			}
+			before, source := handled, l.source
+			l.late = func() { l.events.Revoked(context.Background(), []*driver.Source{source}) }
+			l.put(10, slices.Repeat([]string{"x"}, 50)...)
+			synctest.Wait()
+			if handled != before {
+				t.Errorf("round %d: %d records of a revoked partition were handled", round, handled-before)
+			}
+			l.late, l.source = nil, &driver.Source{Name: "p0, again"}
+		}
+		l.put(200, slices.Repeat([]string{"y"}, 100)...)
+		rest(time.Minute)
+		if handled != 102 {
+			t.Errorf("%d handled, want 102: places were not returned", handled)
+		}
 	})
 }

@@ -86,10 +86,12 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 			s.places.bytes.polled(0)
 		}
 	}()
+	mark := s.sources.mark()
 	got, err := p.receive(period, want, hand)
 	free = want - len(got)
 	full = len(got) >= want
 	brought = s.accept(got)
+	s.sources.sweep(mark)
 	s.places.bytes.polled(brought)
 	if full {
 		p.join(period)

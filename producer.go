@@ -39,7 +39,8 @@ var (
 // ProducerOptions say how a producer works. The zero value is good for most.
 type ProducerOptions struct {
 	Ordered bool // must be what the channel is
-	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send. 0: 20 s.
+	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last probe
+	// of a service that seems to be down may take a second more. 0: 20 s.
 	RetryFor time.Duration
 	// Buffer is how many results of SendAsync may be open. 0: 1,000.
 	Buffer     int
