@@ -89,7 +89,7 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 			dead <- d
 			return nil
 		})
-		defer p.stop()
+		defer func() { _, _ = p.stop() }()
 		select {
 		case d := <-dead:
 			if d.Death == nil || d.Death.Error != errOfTest.Error() || d.Death.Attempts != 2 || string(d.Body) != "0" {

@@ -69,7 +69,7 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 			crashed++
 			members[i].cable.cut()
 		}
-		go members[i].stop()
+		go func(p *process) { _, _ = p.stop() }(members[i])
 		members = slices.Delete(members, i, i+1)
 	}
 	took := time.Since(began)
