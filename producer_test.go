@@ -332,8 +332,14 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 					if err := p.SendBatch(w.Context(), []godwit.Message{body("1"), body("2"), body("3")}); err != nil {
 						t.Fatal(err)
 					}
+					var mu sync.Mutex
 					var got []string
-					run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { got = append(got, string(d.Body)); return nil })
+					run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+						mu.Lock()
+						defer mu.Unlock()
+						got = append(got, string(d.Body))
+						return nil
+					})
 					time.Sleep(2 * time.Minute)
 					run.stop()
 					if !ordered {
