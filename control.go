@@ -9,7 +9,7 @@ func (c *Consumer) Pause() {
 	s := c.session
 	c.mu.Unlock()
 	if s != nil {
-		s.pause()
+		s.holdBack(holdPaused)
 	}
 }
 
@@ -20,7 +20,7 @@ func (c *Consumer) Resume() {
 	s := c.session
 	c.mu.Unlock()
 	if s != nil {
-		s.resumePolling()
+		s.letIn(holdPaused)
 	}
 }
 
@@ -47,12 +47,6 @@ func (c *Consumer) concurrency() int {
 	defer c.mu.Unlock()
 	return c.o.Concurrency
 }
-
-func (s *session) pause() {
-	s.holdBack(holdPaused)
-}
-
-func (s *session) resumePolling() { s.letIn(holdPaused) }
 
 // holdBack stops polling for a reason, and gives back what has not started.
 func (s *session) holdBack(h hold) {

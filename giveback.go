@@ -23,7 +23,8 @@ func (s *session) giveBack(d *Delivery) {
 		return
 	}
 	if pause := s.breaker.pause(); pause > 0 && d.lane == 0 && s.polls.Err() == nil && s.lim.RetryMax > 0 {
-		s.awayFor(d, pause)
+		s.tellAway(d, pause)
+		s.stopped(d)
 		return
 	}
 	s.starts.note(d, d.Attempt-1)
@@ -31,14 +32,13 @@ func (s *session) giveBack(d *Delivery) {
 	s.settle(d, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
 }
 
-// awayFor returns a running delivery untouched, for a while.
-func (s *session) awayFor(d *Delivery, pause time.Duration) {
+// tellAway sends a delivery without a lane back untouched, for a while.
+func (s *session) tellAway(d *Delivery, pause time.Duration) {
 	s.starts.note(d, d.Attempt-1)
 	s.gaveBack(d)
 	s.places.settle()
 	s.tell(verdict{d: d, untouched: true, s: driver.Settlement{
 		Handle: d.handle, Action: driver.Retry, After: s.keepable(pause), Attempt: int32(d.Attempt - 1)}})
-	s.stopped(d)
 }
 
 // giveBackWaiting returns the head of a lane that never started, and behind it its lane, in order.

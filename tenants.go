@@ -175,9 +175,5 @@ func (s *session) sendAway(d *Delivery, pause time.Duration) {
 		return
 	}
 	d.phase.Store(phaseSettled)
-	s.starts.note(d, d.Attempt-1)
-	s.gaveBack(d)
-	s.places.settle()
-	s.tell(verdict{d: d, untouched: true, s: driver.Settlement{
-		Handle: d.handle, Action: driver.Retry, After: s.keepable(pause), Attempt: int32(d.Attempt - 1)}})
+	s.tellAway(d, pause)
 }
