@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -43,25 +42,7 @@ func (b *batches) want(t *testing.T, batches ...string) {
 // onLogInBatches is onLog with a handler of batches.
 func onLogInBatches(t *testing.T, l *logOf, o *godwit.ConsumerOptions, bo *godwit.BatchOptions, h godwit.BatchHandler, body func(c *godwit.Consumer)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		l.feed = make(chan []driver.Delivery, 10)
-		c, err := godwit.NewConsumer(t.Context(), l, "orders", o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() {
-			_, err := c.RunBatches(ctx, h, bo)
-			ended <- err
-		}()
-		synctest.Wait()
-		body(c)
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	whileRunning(t, l, o, func(ctx context.Context, c *godwit.Consumer) (godwit.Report, error) { return c.RunBatches(ctx, h, bo) }, body)
 }
 
 // A batch is what is there at once, or what comes within the window, and never more than its size; what arrives while

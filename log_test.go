@@ -101,6 +101,12 @@ func (l *logOf) answers() []string {
 // onLog runs a consumer on a log in a bubble; body ends it by returning.
 func onLog(t *testing.T, l *logOf, o *godwit.ConsumerOptions, h godwit.Handler, body func(c *godwit.Consumer)) {
 	t.Helper()
+	whileRunning(t, l, o, func(ctx context.Context, c *godwit.Consumer) (godwit.Report, error) { return c.Run(ctx, h) }, body)
+}
+
+// whileRunning is onLog whatever way the consumer is run.
+func whileRunning(t *testing.T, l *logOf, o *godwit.ConsumerOptions, run func(context.Context, *godwit.Consumer) (godwit.Report, error), body func(c *godwit.Consumer)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l.feed = make(chan []driver.Delivery, 10)
 		c, err := godwit.NewConsumer(t.Context(), l, "orders", o)
@@ -110,7 +116,7 @@ func onLog(t *testing.T, l *logOf, o *godwit.ConsumerOptions, h godwit.Handler, 
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := c.Run(ctx, h)
+			_, err := run(ctx, c)
 			ended <- err
 		}()
 		synctest.Wait()
