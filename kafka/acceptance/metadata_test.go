@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/kafka"
@@ -85,8 +86,8 @@ func TestMetadataOfAnotherLog(t *testing.T) {
 			topics, err := w.admin.ListTopics(t.Context(), w.topic())
 			return err == nil && topics.Has(w.topic()) && topics[w.topic()].Err == nil
 		})
-		fresh := w.newClient() // one that has not known the old one
-		w.client = fresh
+		w.client = w.newClient() // one that has not known the old one
+		w.admin = kadm.NewClient(w.client)
 		w.fill(records, records)
 		w.commit(0, stuck, genuine)
 		b := newBooks(records)
