@@ -1,10 +1,6 @@
 package godwit
 
-import (
-	"time"
-
-	"github.com/godwitmq/godwit/driver"
-)
+import "github.com/godwitmq/godwit/driver"
 
 // accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are. The
 // places are already taken.
@@ -17,7 +13,6 @@ func (s *session) accept(in []driver.Delivery) (bytes int64) {
 		s.c.state.to(Listening)
 	}
 	slab := make([]Delivery, len(in)) // one allocation for the batch
-	now := time.Now()
 	for i := range in {
 		d := &slab[i]
 		if i > 0 && in[i].Source == in[i-1].Source {
@@ -28,7 +23,7 @@ func (s *session) accept(in []driver.Delivery) (bytes int64) {
 		s.fill(d, &in[i])
 		bytes += d.size
 	}
-	s.keeper.keepAll(slab, in, now)
+	s.keeper.keepAll(slab, in)
 	if s.c.o.Hooks.Received != nil {
 		for i := range slab {
 			observe(s, s.c.o.Hooks.Received, &slab[i])

@@ -129,24 +129,24 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 	if ds = s.stillOurs(ds); len(ds) == 0 {
 		return
 	}
-	begun := time.Now()
+	begun := s.clock.now()
 	ctx := new(handlerContext)
-	ctx.renew(s.base, begun.Add(s.c.o.ProcessingTimeout))
-	s.keeper.startedTogether(w, ds, ctx, begun, ctx.deadline)
+	ctx.renew(&s.base, begun.plus(s.c.o.ProcessingTimeout))
+	s.keeper.started(w.stint, ds, ctx, begun, ctx.deadline)
 	for _, d := range ds {
 		observe(s, s.c.o.Hooks.Started, d)
 	}
 	err := s.callBatch(ctx, ds)
-	now := time.Now()
-	if late := s.keeper.endedTogether(w, ds, now); late {
+	now := s.clock.now()
+	if late := s.keeper.ended(ds[0], now); late {
 		s.health.returned(ds[0])
 	}
 	cause := ctx.end()
-	s.tenants.ended(now.Sub(begun))
+	s.tenants.ended(now.since(begun))
 	failed := entryErrors(err, len(ds))
 	s.pace.failed.Add(int64(len(failed)))
 	for i, d := range ds {
-		s.concludeOf(d, failed[i], cause, now.Sub(begun))
+		s.concludeOf(d, failed[i], cause, now.since(begun))
 	}
 }
 

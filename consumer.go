@@ -158,7 +158,10 @@ func (c *Consumer) Health() Health {
 			h.Unhealthy = append(h.Unhealthy, complaint)
 		}
 		s.health.fill(&h, time.Now(), max(c.o.WaitTime, 0)+pollGrace)
-		h.Running, h.Oldest = int(s.running.Load()), s.keeper.oldest()
+		h.Running = int(s.running.Load())
+		if oldest := s.keeper.oldest(); oldest != never {
+			h.Oldest = s.clock.time(oldest)
+		}
 	}
 	return h
 }

@@ -10,12 +10,18 @@ import (
 // keeper fires the deadline for all handlers with one timer. Most of it is made when it is first asked for: a handler that
 // never looks at its context costs none of the allocations of a cancellable one.
 type handlerContext struct {
-	context.Context // what it derives from: values, and no cancellation
-	deadline        time.Time
+	all      *commonContext // nil: no handler has had it yet
+	deadline moment         // noMoment: there is none
 
 	inner atomic.Pointer[innerContext]
 	cause atomic.Pointer[error] // why it was cancelled; nil: it was not
 	over  atomic.Bool           // the handler has returned
+}
+
+// commonContext is what the contexts of all handlers of a session derive from: values, and no cancellation.
+type commonContext struct {
+	context.Context
+	clock clock
 }
 
 // innerContext is the cancellable context of the standard library that is looked at.
@@ -25,15 +31,20 @@ type innerContext struct {
 }
 
 // renew prepares a context for a handler. It must not be in use.
-func (c *handlerContext) renew(base context.Context, deadline time.Time) {
-	c.Context, c.deadline = base, deadline
+func (c *handlerContext) renew(all *commonContext, deadline moment) {
+	c.all, c.deadline = all, deadline
 }
 
 // used says that a handler has had it: what that may have left running still looks at it.
-func (c *handlerContext) used() bool { return c.Context != nil }
+func (c *handlerContext) used() bool { return c.all != nil }
 
 // Deadline is when the processing timeout fires.
-func (c *handlerContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
+func (c *handlerContext) Deadline() (time.Time, bool) {
+	if c.deadline == noMoment {
+		return time.Time{}, false
+	}
+	return c.all.clock.time(c.deadline), true
+}
 
 // Done is closed when it is cancelled.
 func (c *handlerContext) Done() <-chan struct{} { return c.whole().Done() }
@@ -43,7 +54,7 @@ func (c *handlerContext) Err() error { return c.whole().Err() }
 
 // Value looks in what the context derives from first, and then where the standard library looks for the cause.
 func (c *handlerContext) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
+	if v := c.all.Value(key); v != nil {
 		return v
 	}
 	return c.whole().Value(key)
@@ -55,7 +66,7 @@ func (c *handlerContext) whole() *innerContext {
 		return in
 	}
 	in := &innerContext{}
-	in.Context, in.cancel = context.WithCancelCause(c.Context)
+	in.Context, in.cancel = context.WithCancelCause(c.all)
 	if !c.inner.CompareAndSwap(nil, in) {
 		in.cancel(nil)
 		return c.inner.Load()
@@ -90,11 +101,3 @@ func (c *handlerContext) end() (cause error) {
 	}
 	return nil
 }
-
-// interrupter is what the keeper can cancel.
-type interrupter interface{ interrupt(cause error) }
-
-// uncancelled is for what the caller of an iterator has: there is no handler to cancel.
-type uncancelled struct{}
-
-func (uncancelled) interrupt(error) {}

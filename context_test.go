@@ -15,7 +15,8 @@ func freshContext(t *testing.T) *handlerContext {
 	parent, cancel := context.WithCancel(context.WithValue(context.Background(), contextKey{}, "value"))
 	t.Cleanup(cancel)
 	c := new(handlerContext)
-	c.renew(context.WithoutCancel(parent), time.Now().Add(time.Hour))
+	all := &commonContext{context.WithoutCancel(parent), newClock()}
+	c.renew(all, all.clock.now().plus(time.Hour))
 	return c
 }
 
@@ -113,10 +114,10 @@ func TestContextUnderRace(t *testing.T) {
 
 // A handler that touches nothing costs no allocation.
 func TestAContextThatNobodyLooksAt(t *testing.T) {
-	base := context.Background()
+	all := &commonContext{context.Background(), newClock()}
 	c := new(handlerContext)
 	if n := testing.AllocsPerRun(100, func() {
-		c.renew(base, time.Time{})
+		c.renew(all, noMoment)
 		_ = c.end()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

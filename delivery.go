@@ -35,7 +35,7 @@ type Delivery struct {
 	err      error // could not be decoded
 	size     int64
 	received int32
-	first    time.Time // of the first failure we know of
+	first    moment // of the first failure we know of; noMoment: there was none
 
 	phase  atomic.Uint32
 	lost   atomic.Bool            // the lease; set once
@@ -49,15 +49,11 @@ type Delivery struct {
 	counted  bool      // against its session's cap; guarded by bus.mu
 	tenanted bool      // it has one of its tenant's share; guarded by tenants.mu
 
-	// Guarded by keeper.mu.
-	lease   lease
-	running running
-	cancel  interrupter // nil while no handler runs
+	returned bool      // after its timeout; guarded by healthLog.mu
 
-	returned bool // after its timeout; guarded by healthLog.mu
-
-	ctx    handlerContext // of its first handler; a retry that was held has another
-	worker *worker        // who runs it; set before the keeper can see it run
+	lease *lease         // guarded by keeper.mu; nil where there are none
+	stint *stint         // guarded by keeper.mu; nil: it does not run
+	ctx   handlerContext // of its first handler; a retry that was held has another
 }
 
 // The phases of a delivery. Whoever moves it from running to settled owns the verdict.
@@ -108,7 +104,7 @@ func (d *Delivery) settle(c *choice) error {
 	if !d.claim() {
 		return ErrSettled
 	}
-	d.in.keeper.ended(d, time.Now())
+	d.in.keeper.ended(d, d.in.clock.now())
 	if c.release {
 		d.in.giveBack(d)
 	} else {

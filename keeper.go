@@ -24,22 +24,17 @@ type keeper struct {
 
 	mu       sync.Mutex
 	meter    meter
-	tickAt   time.Time // when the size of the pool is thought over; zero: not while nothing runs
-	leases   timeline  // when each lease is to be renewed
-	runs     timeline  // when each handler has had its time
+	tickAt   moment              // when the size of the pool is thought over; never: not while nothing runs
+	leases   timeline[Delivery] // when each lease is to be renewed
+	stints   timeline[stint]    // when each handler has had its time
 	holds    holdHeap
-	armed    time.Time // when the timer fires; zero: not at all
+	armed    moment // when the timer fires; never: not at all
 	renewing int
 }
 
-// never is later than everything a timeline is asked for.
-var never = time.Unix(1<<40, 0)
-
 func newKeeper(s *session, r driver.Receiver, lim driver.ReceiveLimits) *keeper {
-	k := &keeper{s: s, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch,
+	k := &keeper{s: s, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch, tickAt: never, armed: never,
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
-	k.leases.tick = func(d *Delivery) *tick { return &d.lease.tick }
-	k.runs.tick = func(d *Delivery) *tick { return &d.running.tick }
 	k.extend, _ = r.(driver.Extender)
 	if k.batch == 0 {
 		k.batch = 1000
@@ -48,7 +43,7 @@ func newKeeper(s *session, r driver.Receiver, lim driver.ReceiveLimits) *keeper 
 }
 
 // hold keeps a retry until it is due, then makes it runnable again.
-func (k *keeper) hold(d *Delivery, until time.Time) {
+func (k *keeper) hold(d *Delivery, until moment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	heap.Push(&k.holds, held{d, until})
@@ -72,12 +67,12 @@ func (k *keeper) unhold(of *source) (out []*Delivery) {
 	return out
 }
 
-// due makes sure that the keeper looks at t. The caller holds k.mu.
-func (k *keeper) due(t time.Time) {
-	if !k.armed.IsZero() && !t.Before(k.armed) {
+// due makes sure that the keeper looks by then. The caller holds k.mu.
+func (k *keeper) due(at moment) {
+	if at >= k.armed {
 		return
 	}
-	k.armed = t
+	k.armed = at
 	select {
 	case k.kick <- struct{}{}:
 	default:
@@ -90,10 +85,11 @@ func (k *keeper) loop() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		if next := k.fire(time.Now()); next.IsZero() {
+		now := k.s.clock.now()
+		if next := k.fire(now); next == never {
 			timer.Stop()
 		} else {
-			timer.Reset(time.Until(next))
+			timer.Reset(next.since(now))
 		}
 		select {
 		case <-timer.C:
@@ -111,17 +107,17 @@ func (k *keeper) close() {
 	k.wg.Wait()
 }
 
-// fire does what is due at now and returns when to look again; zero: when kicked.
-func (k *keeper) fire(now time.Time) time.Time {
+// fire does what is due at now and returns when to look again; never: when kicked.
+func (k *keeper) fire(now moment) moment {
 	k.mu.Lock()
 	lost := k.renewDue(now)
 	late, stuck := k.overdue(now)
 	var ready []*Delivery
-	for len(k.holds) > 0 && !k.holds[0].until.After(now) {
+	for len(k.holds) > 0 && k.holds[0].until <= now {
 		ready = append(ready, heap.Pop(&k.holds).(held).d)
 	}
 	var counted *meter
-	if !k.tickAt.IsZero() && !k.tickAt.After(now) {
+	if k.tickAt <= now {
 		counted = k.read(now)
 	}
 	k.armed = k.next()
@@ -129,7 +125,7 @@ func (k *keeper) fire(now time.Time) time.Time {
 	k.mu.Unlock()
 
 	if counted != nil {
-		k.s.pace.tick(now, *counted)
+		k.s.pace.tick(k.s.clock.time(now), *counted)
 	}
 
 	for _, d := range lost {
@@ -138,8 +134,8 @@ func (k *keeper) fire(now time.Time) time.Time {
 	for _, d := range late {
 		k.s.timedOut(d)
 	}
-	for _, d := range stuck {
-		k.s.stuck(d)
+	for _, st := range stuck {
+		k.s.stuck(st)
 	}
 	for _, d := range ready {
 		k.s.resume(d)
@@ -148,31 +144,22 @@ func (k *keeper) fire(now time.Time) time.Time {
 }
 
 // read takes what the meter has counted, and says when to look again. The caller holds k.mu.
-func (k *keeper) read(now time.Time) *meter {
+func (k *keeper) read(now moment) *meter {
 	k.meter.move(now, 0)
 	m := k.meter
 	k.meter = meter{handlers: m.handlers, last: now}
-	k.tickAt = time.Time{}
+	k.tickAt = never
 	if m.handlers > 0 || k.s.pace.grown() {
-		k.tickAt = now.Add(paceInterval)
+		k.tickAt = now.plus(paceInterval)
 	}
 	return &m
 }
 
-// next is the earliest time at which something is due. The caller holds k.mu.
-func (k *keeper) next() (at time.Time) {
-	earlier := func(t time.Time) {
-		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
-	earlier(k.leases.first())
-	earlier(k.tickAt)
-	if first := k.runs.first(); first.Before(never) {
-		earlier(first)
-	}
+// next is when something is due next. The caller holds k.mu.
+func (k *keeper) next() moment {
+	at := min(k.leases.first(), k.stints.first(), k.tickAt)
 	if len(k.holds) > 0 {
-		earlier(k.holds[0].until)
+		at = min(at, k.holds[0].until)
 	}
 	return at
 }

@@ -19,24 +19,28 @@ const (
 
 // lease is what the keeper knows of a delivery's lease. Guarded by keeper.mu.
 type lease struct {
-	tick
-	since, ends time.Time
+	tick[Delivery]
+	since, ends moment
 	renewing    chan struct{} // of a call under way, closed with its answer; the tick is now when the lease ends without
 	going       bool          // a verdict that lets go of it is on the wire: a renewal that came later would hide the message again
 	over        bool          // settled or dropped: do not watch it again
 }
 
 // keepAll begins to hold the leases of what a poll brought.
-func (k *keeper) keepAll(ds []Delivery, in []driver.Delivery, now time.Time) {
+func (k *keeper) keepAll(ds []Delivery, in []driver.Delivery) {
 	if k.extend == nil {
 		return
 	}
+	leases := make([]lease, len(ds))
+	now := k.s.clock.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range ds {
+		l := &leases[i]
+		l.of, ds[i].lease = &ds[i], l
 		if ends := in[i].LeaseEnds; !ends.IsZero() {
-			ds[i].lease.since, ds[i].lease.ends = now, ends
-			k.watch(&ds[i], ends.Add(-k.length/renewBefore))
+			l.since, l.ends = now, k.s.clock.of(ends)
+			k.watch(l, l.ends.plus(-k.length/renewBefore))
 		}
 	}
 }
@@ -54,8 +58,8 @@ func (k *keeper) forgetAll(vs []verdict) {
 }
 
 // watch puts a lease on the timeline. The caller holds k.mu.
-func (k *keeper) watch(d *Delivery, renewAt time.Time) {
-	k.leases.insert(d, renewAt)
+func (k *keeper) watch(l *lease, renewAt moment) {
+	k.leases.insert(&l.tick, renewAt)
 	k.due(renewAt)
 }
 
@@ -72,12 +76,12 @@ func (k *keeper) forget(d *Delivery) {
 // unwatch takes a lease off the timeline for good. The caller holds k.mu.
 func (k *keeper) unwatch(d *Delivery) {
 	d.lease.over = true
-	k.leases.remove(d)
+	k.leases.remove(&d.lease.tick)
 }
 
 // renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and
 // returns the deliveries whose lease has ended. The caller holds k.mu.
-func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
+func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 	var rest []*Delivery // to be watched until their lease ends: it is being renewed, or lasts as long as it may
 	var later []*Delivery
 	for {
@@ -92,7 +96,7 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 			}
 			left := k.renewable(d, now)
 			switch {
-			case !d.lease.ends.After(now):
+			case d.lease.ends <= now:
 				lost = append(lost, d)
 			case left == 0, d.lease.going, d.lease.renewing != nil:
 				rest = append(rest, d)
@@ -102,7 +106,7 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 				d.lease.renewing = answered
 				by = min(by, left)
 				batch, rest = append(batch, d), append(rest, d)
-				soon = now.Add(k.length / renewBefore)
+				soon = now.plus(k.length / renewBefore)
 			}
 		}
 		if len(batch) == 0 {
@@ -115,31 +119,25 @@ func (k *keeper) renewDue(now time.Time) (lost []*Delivery) {
 		})
 	}
 	for _, d := range rest {
-		k.leases.insert(d, d.lease.ends)
+		k.leases.insert(&d.lease.tick, d.lease.ends)
 	}
 	for _, d := range later {
-		k.leases.insert(d, d.lease.again(now))
+		k.leases.insert(&d.lease.tick, d.lease.again(now))
 	}
 	return lost
 }
 
 // again is when a renewal is tried once more: in a while, and at the latest when the lease ends.
-func (l *lease) again(now time.Time) time.Time {
-	at := now.Add(renewRetry)
-	if at.After(l.ends) {
-		return l.ends
-	}
-	return at
-}
+func (l *lease) again(now moment) moment { return min(now.plus(renewRetry), l.ends) }
 
 // renewable is how long a lease may still be made to last from now; 0: not longer than it lasts anyway. The caller
 // holds k.mu.
-func (k *keeper) renewable(d *Delivery, now time.Time) time.Duration {
+func (k *keeper) renewable(d *Delivery, now moment) time.Duration {
 	left := k.length
 	if k.total > 0 {
-		left = min(left, d.lease.since.Add(k.total).Sub(now).Truncate(time.Second))
+		left = min(left, d.lease.since.plus(k.total).since(now).Truncate(time.Second))
 	}
-	if !now.Add(left).After(d.lease.ends) {
+	if now.plus(left) <= d.lease.ends {
 		return 0
 	}
 	return left
@@ -162,6 +160,9 @@ func (k *keeper) renew(batch []*Delivery, by time.Duration) {
 
 // letGo begins to send a delivery back to the service: it waits for a renewal that is under way, and lets none begin.
 func (k *keeper) letGo(ctx context.Context, d *Delivery) {
+	if k.extend == nil {
+		return
+	}
 	k.mu.Lock()
 	d.lease.going = true
 	answered := d.lease.renewing
@@ -177,6 +178,9 @@ func (k *keeper) letGo(ctx context.Context, d *Delivery) {
 
 // goOn takes a letGo back that has failed: the lease is needed until the next try.
 func (k *keeper) goOn(d *Delivery) {
+	if k.extend == nil {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !d.lease.going || d.lease.over || d.lost.Load() {
@@ -184,8 +188,8 @@ func (k *keeper) goOn(d *Delivery) {
 	}
 	d.lease.going = false
 	if d.lease.linked {
-		k.leases.remove(d)
-		k.watch(d, d.lease.ends.Add(-k.length/renewBefore))
+		k.leases.remove(&d.lease.tick)
+		k.watch(d.lease, d.lease.ends.plus(-k.length/renewBefore))
 	}
 }
 
@@ -193,7 +197,7 @@ func (k *keeper) goOn(d *Delivery) {
 func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, err error) (lost []*Delivery) {
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)
-	now := time.Now()
+	now := k.s.clock.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renewing--
@@ -206,21 +210,19 @@ func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, er
 		if d.lease.over || d.lost.Load() { // it ended meanwhile
 			continue
 		}
-		k.leases.remove(d)
+		k.leases.remove(&d.lease.tick)
 		switch {
 		case failed == nil:
-			d.lease.ends = ends
-			k.watch(d, ends.Add(-by/renewBefore))
+			d.lease.ends = k.s.clock.of(ends)
+			k.watch(d.lease, d.lease.ends.plus(-by/renewBefore))
 		case errors.Is(failed, driver.ErrLost) && d.told.Load():
 			// The verdict was faster than the renewal, which then found nothing: its own answer counts.
 		case errors.Is(failed, driver.ErrLost):
 			lost = append(lost, d)
 		default:
-			k.watch(d, d.lease.again(now))
+			k.watch(d.lease, d.lease.again(now))
 		}
 	}
-	if first := k.leases.first(); !first.IsZero() {
-		k.due(first)
-	}
+	k.due(k.leases.first())
 	return lost
 }

@@ -148,7 +148,8 @@ func (p *puller) next(most int) (ds []*Delivery) {
 			return ds
 		}
 		if p.start(d) {
-			p.keeper.started(d, uncancelled{}, time.Now(), never)
+			st := newStint(nil)
+			p.keeper.started(st, st.with(d), nil, p.clock.now(), never)
 			ds = append(ds, d)
 		}
 	}
@@ -163,7 +164,7 @@ func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool 
 				continue
 			}
 			observe(p.session, p.c.o.Hooks.Unsettled, d)
-			p.keeper.ended(d, time.Now())
+			p.keeper.ended(d, p.clock.now())
 			p.giveBack(d)
 		}
 	}()

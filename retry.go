@@ -14,11 +14,11 @@ func (s *session) holds(after time.Duration) bool {
 
 // heldTooLong says whether a delivery would be held for longer after its first failure than the backend allows.
 func (s *session) heldTooLong(d *Delivery, after time.Duration) bool {
-	now := time.Now()
-	if d.first.IsZero() {
+	now := s.clock.now()
+	if d.first == noMoment {
 		d.first = now
 	}
-	return s.lim.HoldMax > 0 && now.Add(after).Sub(d.first) > s.lim.HoldMax
+	return s.lim.HoldMax > 0 && now.plus(after).since(d.first) > s.lim.HoldMax
 }
 
 // keepable is the delay as the service can keep it.
@@ -43,7 +43,7 @@ func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
 	d.phase.Store(phaseWaiting)
 	d.src.end()
 	src := d.src // d may run again as soon as the keeper has it
-	s.keeper.hold(d, time.Now().Add(after))
+	s.keeper.hold(d, s.clock.now().plus(after))
 	s.stopped(d)
 	switch { // what empties the keeper may have done so just before
 	case s.polls.Err() != nil, s.gate.closed() && !s.lim.Keeps:

@@ -38,7 +38,8 @@ type session struct {
 	breaker  *breaker // nil: there is none
 	sealed   *choice  // what a delivery's choice is once its handler has returned
 
-	base  context.Context // what handlers' contexts derive from: values of Run's context, not its cancellation
+	clock clock
+	base  commonContext   // of handlers' contexts: values of Run's context, not its cancellation
 	polls context.Context // ends when polling must
 	gate  *gate
 	halt  context.CancelCauseFunc
@@ -58,7 +59,7 @@ type session struct {
 // begin opens the receiver and starts everything of a session but its pollers and workers.
 func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching) (*session, error) {
 	q.batches = hs != nil
-	s := &session{c: c, bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
+	s := &session{c: c, clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
 		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice)}
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
 		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
@@ -76,7 +77,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.pace = newPacing(s, c.concurrency())
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
-	s.base = context.WithoutCancel(ctx)
+	s.base = commonContext{context.WithoutCancel(ctx), s.clock}
 	s.polls, s.halt = context.WithCancelCause(ctx)
 	s.breaker = newBreaker(s, c.o.BreakAfter)
 	c.mu.Lock()
@@ -274,13 +275,13 @@ func (s *session) death(d *Delivery, reason error) *driver.Death {
 	now := time.Now()
 	death := &driver.Death{
 		Error: reason.Error(), Kind: kindOf(reason, d.Attempt, s.c.o.MaxAttempts),
-		Consumer: s.c.o.Name, Channel: s.c.name, Attempts: int32(d.Attempt), First: d.first, Last: now,
+		Consumer: s.c.o.Name, Channel: s.c.name, Attempts: int32(d.Attempt), First: now, Last: now,
+	}
+	if d.first != noMoment {
+		death.First = s.clock.time(d.first)
 	}
 	if d.err != nil {
 		death.Kind, death.Attempts = kindUndecodable, 0
-	}
-	if death.First.IsZero() {
-		death.First = now
 	}
 	return death
 }

@@ -60,14 +60,15 @@ func (s *session) untilQuiet(ctx context.Context) {
 // surrender gives back what handlers that do not return hold, and counts on nobody to wait for them.
 func (s *session) surrender() {
 	for _, d := range s.keeper.remaining() {
+		w := s.keeper.workerOf(d)
 		if d.phase.Load() == phaseRunning {
 			s.unstartBehind(d)
 		}
 		if d.claim() {
 			s.giveBack(d)
 		}
-		if d.worker != nil {
-			s.pool.replace(d.worker)
+		if w != nil {
+			s.pool.replace(w)
 		}
 	}
 }

@@ -1,87 +1,81 @@
 package godwit
 
-import "time"
-
-// tick is a delivery's place on one timeline.
-type tick struct {
-	prev, next *Delivery
+// tick is the place on a timeline of what it is of.
+type tick[T any] struct {
+	of         *T
+	prev, next *tick[T]
+	at         moment
 	linked     bool
-	at         time.Time
 }
 
-// timeline is a list of deliveries sorted by the time at which something is due for them. Insertion looks for its place
-// from the end, where it almost always is, since what a keeper watches ends almost in the order in which it began.
-type timeline struct {
-	head, tail *Delivery
-	tick       func(*Delivery) *tick // which of a delivery's ticks this list is made of
-}
+// timeline is a list of ticks sorted by the moment at which something is due. Insertion looks for its place from the end,
+// where it almost always is, since what a keeper watches ends almost in the order in which it began.
+type timeline[T any] struct{ head, tail *tick[T] }
 
-func (l *timeline) insert(d *Delivery, at time.Time) {
+func (l *timeline[T]) insert(n *tick[T], at moment) {
 	after := l.tail
-	for after != nil && l.tick(after).at.After(at) {
-		after = l.tick(after).prev
+	for after != nil && after.at > at {
+		after = after.prev
 	}
-	n := l.tick(d)
 	n.at, n.linked, n.prev = at, true, after
 	if after == nil {
-		n.next, l.head = l.head, d
+		n.next, l.head = l.head, n
 	} else {
-		n.next, l.tick(after).next = l.tick(after).next, d
+		n.next, after.next = after.next, n
 	}
 	if n.next == nil {
-		l.tail = d
+		l.tail = n
 	} else {
-		l.tick(n.next).prev = d
+		n.next.prev = n
 	}
 }
 
-func (l *timeline) remove(d *Delivery) {
-	n := l.tick(d)
+func (l *timeline[T]) remove(n *tick[T]) {
 	if !n.linked {
 		return
 	}
 	if n.prev == nil {
 		l.head = n.next
 	} else {
-		l.tick(n.prev).next = n.next
+		n.prev.next = n.next
 	}
 	if n.next == nil {
 		l.tail = n.prev
 	} else {
-		l.tick(n.next).prev = n.prev
+		n.next.prev = n.prev
 	}
 	n.prev, n.next, n.linked = nil, nil, false
 }
 
-// pop takes the first delivery that is due by a time, or nil.
-func (l *timeline) pop(by time.Time) *Delivery {
-	d := l.head
-	if d == nil || l.tick(d).at.After(by) {
+// pop takes the first of what is due by a moment, or nil.
+func (l *timeline[T]) pop(by moment) *T {
+	n := l.head
+	if n == nil || n.at > by {
 		return nil
 	}
-	l.remove(d)
-	return d
+	l.remove(n)
+	return n.of
 }
 
-// first is when the first delivery is due; zero: never.
-func (l *timeline) first() time.Time {
+// first is when the first is due; never: there is none.
+func (l *timeline[T]) first() moment {
 	if l.head == nil {
-		return time.Time{}
+		return never
 	}
-	return l.tick(l.head).at
+	return l.head.at
 }
 
 // held is a retry that waits in its lane.
 type held struct {
 	d     *Delivery
-	until time.Time
+	until moment
 }
 
 // holdHeap has the earliest first. Retries wait for very different times, so a list would not do for them.
 type holdHeap []held
 
 func (h holdHeap) Len() int           { return len(h) }
-func (h holdHeap) Less(i, j int) bool { return h[i].until.Before(h[j].until) }
+func (h holdHeap) Less(i, j int) bool { return h[i].until < h[j].until }
 func (h holdHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *holdHeap) Push(x any)        { *h = append(*h, x.(held)) }
 func (h *holdHeap) Pop() any {

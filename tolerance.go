@@ -70,34 +70,34 @@ type meter struct {
 
 	handlers int           // that run
 	worked   time.Duration // by all handlers together, up to last
-	last     time.Time
+	last     moment
 }
 
 // move brings the time worked up to now, when the number of handlers changes.
-func (m *meter) move(now time.Time, more int) {
+func (m *meter) move(now moment, more int) {
 	if m.handlers > 0 {
-		m.worked += time.Duration(m.handlers) * now.Sub(m.last)
+		m.worked += time.Duration(m.handlers) * now.since(m.last)
 	}
 	m.last = now
 	m.handlers += more
 }
 
 // began takes in the start of a handler; delay is what every message of the channel waits anyway.
-func (m *meter) began(now time.Time, delay time.Duration, ds ...*Delivery) {
+func (m *meter) began(now moment, delay time.Duration, c clock, ds []*Delivery) {
 	m.move(now, 1)
 	m.started += len(ds)
 	for _, d := range ds {
 		if d.Attempt == 1 && !d.SentAt.IsZero() { // a retry was told to wait
-			m.oldest = max(m.oldest, now.Sub(d.SentAt)-delay)
+			m.oldest = max(m.oldest, now.since(c.of(d.SentAt))-delay)
 		}
 	}
 }
 
 // over takes in the end of a handler of n deliveries.
-func (m *meter) over(n int, begun, now time.Time) {
+func (m *meter) over(n int, begun, now moment) {
 	m.move(now, -1)
 	m.ended += n
-	m.spent += now.Sub(begun)
+	m.spent += now.since(begun)
 }
 
 // pacing keeps a consumer's pool as large as the age of its deliveries wants it.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // pool is the workers that one or more sessions share.
@@ -28,7 +27,7 @@ type worker struct {
 	goid     string // as runtime.Stack prints it
 	leave    sync.Once
 	replaced atomic.Bool // another works in its place: it goes home when its handler returns
-	batch    []*Delivery // what it handles together; guarded by keeper.mu
+	stint    *stint
 }
 
 // resize makes the pool so large. Surplus workers go home when they have finished what they do.
@@ -81,7 +80,7 @@ func (w *worker) gone() { w.leave.Do(w.pool.wg.Done) }
 
 func (w *worker) loop() {
 	defer w.gone()
-	w.goid = goroutine()
+	w.goid, w.stint = goroutine(), newStint(w)
 	for !w.replaced.Load() {
 		d := w.pool.bus.pop(w.pool.surplus)
 		if d == nil {
@@ -109,23 +108,22 @@ func (w *worker) take(d *Delivery) {
 
 // work runs the handler of a started delivery and concludes it.
 func (s *session) work(w *worker, d *Delivery) {
-	begun := time.Now()
+	begun := s.clock.now()
 	ctx := &d.ctx
 	if ctx.used() {
 		ctx = new(handlerContext)
 	}
-	ctx.renew(s.base, begun.Add(s.c.o.ProcessingTimeout))
-	d.worker = w
-	s.keeper.started(d, ctx, begun, ctx.deadline)
+	ctx.renew(&s.base, begun.plus(s.c.o.ProcessingTimeout))
+	s.keeper.started(w.stint, w.stint.with(d), ctx, begun, ctx.deadline)
 	observe(s, s.c.o.Hooks.Started, d)
 	err := s.call(ctx, d)
-	now := time.Now()
+	now := s.clock.now()
 	if late := s.keeper.ended(d, now); late {
 		s.health.returned(d)
 	}
 	cause := ctx.end()
 
-	s.tenants.ended(now.Sub(begun))
+	s.tenants.ended(now.since(begun))
 	if err != nil {
 		s.pace.failed.Add(1)
 	}
@@ -136,7 +134,7 @@ func (s *session) work(w *worker, d *Delivery) {
 	}
 	v, untouched, reason := s.decide(d, chosen, cause, err)
 	if f := s.c.o.Hooks.Ended; f != nil {
-		s.guard(func() { f(d, v, err, now.Sub(begun)) })
+		s.guard(func() { f(d, v, err, now.since(begun)) })
 	}
 	if untouched {
 		s.giveBack(d)
@@ -161,8 +159,8 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdi
 	case counts(err) && s.breaker.result(false, err):
 		return Verdict{}, true, nil // nobody could have handled it: that is no attempt
 	}
-	if d.first.IsZero() {
-		d.first = time.Now()
+	if d.first == noMoment {
+		d.first = s.clock.now()
 	}
 	v = s.ask(d, err)
 	if v.Action == Retry {
@@ -202,8 +200,8 @@ func (s *session) timedOut(d *Delivery) {
 
 // stuck is told by the keeper when a handler ignores its cancelled context: its worker is replaced. Where order is
 // kept, its lane and lease stay held until it returns; elsewhere it is dead-lettered now.
-func (s *session) stuck(d *Delivery) {
-	stack := d.worker.stack()
+func (s *session) stuck(st stray) {
+	d, stack := st.ds[0], st.worker.stack()
 	n := s.health.abandon(d, stack)
 	if n == 0 {
 		return // it has just returned
@@ -216,9 +214,9 @@ func (s *session) stuck(d *Delivery) {
 		s.fail(&Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrAbandoned})
 		return
 	}
-	s.pool.replace(d.worker)
+	s.pool.replace(st.worker)
 	s.bus.vacate(d)
-	for _, one := range s.keeper.together(d) {
+	for _, one := range st.ds {
 		s.giveUp(one)
 	}
 }
