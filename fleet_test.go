@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // fleet runs assignments until stop is called, which returns RunAll's error.
@@ -161,6 +163,33 @@ func TestOneConsumersEndIsNotTheOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What loses its lease while it waits for a worker takes none: else the consumer would never start anything again.
+func TestALeaseThatEndsInTheQueueOfAFleetCostsNoHandler(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c, other := w.consumer("a", &godwit.ConsumerOptions{Concurrency: 1, Lease: 6 * time.Second}), w.consumer("b", nil)
+		w.send(w.producer("a", nil), many(8, "x")...)
+		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
+		})
+		var n diary
+		stop := w.fleet(nil,
+			c.With(func(_ context.Context, d *godwit.Delivery) error {
+				if n.note(d); len(n.all()) == 1 {
+					time.Sleep(10 * time.Second) // for longer than the others may wait
+				}
+				return nil
+			}),
+			other.With(func(context.Context, *godwit.Delivery) error { return nil }))
+		time.Sleep(8 * time.Second)
+		remove()
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		w.visible("a", 0)
+	})
 }
 
 func TestAFleetsMiddlewareIsOutermost(t *testing.T) {

@@ -98,6 +98,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 // start moves a runnable delivery to running, and says whether it is there. What cannot run is disposed of.
 func (s *session) start(d *Delivery) bool {
 	if d.lost.Load() || !d.src.begin() {
+		s.bus.vacate(d)
 		s.drop(d)
 		return false
 	}
