@@ -5,6 +5,7 @@ SHELL := bash
 FUZZTIME ?= 30s
 COUNT    ?= 6
 SEEDS    ?= 200
+ROUNDS   ?= 5
 # LEDGER: where `make sim` keeps its count; empty: the user's cache folder. TRACE: where `make sim SEED=n` writes the trace.
 LEDGER   ?=
 TRACE    ?=
@@ -17,7 +18,7 @@ soft = rc=0; $(1) || rc=$$?; [ $$rc -eq 75 ] || exit $$rc
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
-	@echo "  variables: FUZZTIME=$(FUZZTIME) COUNT=$(COUNT) (runs of a benchmark) SEEDS=$(SEEDS) SEED= LEDGER= TRACE="
+	@echo "  variables: FUZZTIME=$(FUZZTIME) COUNT=$(COUNT) (runs of a benchmark) ROUNDS=$(ROUNDS) SEEDS=$(SEEDS) SEED= LEDGER= TRACE="
 
 .PHONY: check
 check: ## before every commit: format, vet, tests (no race detector)
@@ -55,6 +56,10 @@ sim-mutants: ## break the code in several places: the simulation must notice eac
 .PHONY: bench
 bench: ## benchmarks of bench/, COUNT times, summed up by benchstat
 	@tools=$$(.ci/tools) && go -C bench test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee /dev/stderr | "$$tools/benchstat" -
+
+.PHONY: bench-kafka
+bench-kafka: ## Kafka's speed beside other consumers, ROUNDS times in turn, on kfake and a real broker
+	@ROUNDS=$(ROUNDS) .ci/bench-kafka
 
 .PHONY: e2e
 e2e: ## the dashboard in a real browser

@@ -44,12 +44,43 @@ func serve() error {
 	return err
 }
 
-// broker is the address of one that lives as long as the test.
-func broker(t *testing.T) string {
+// broker is one that all contenders of a scene ask.
+type broker struct {
+	name, addr string
+	topics     map[int]string // by number of partitions
+}
+
+const (
+	kfakeBroker = "kfake"
+	realBroker  = "Apache Kafka"
+)
+
+// brokers are kfake, and the one that GODWIT_KAFKA names.
+func brokers(t *testing.T) []*broker {
 	t.Helper()
+	bs := []*broker{{kfakeBroker, startKfake(t), map[int]string{}}}
 	if addr := os.Getenv("GODWIT_KAFKA"); addr != "" {
-		return addr
+		bs = append(bs, &broker{realBroker, addr, map[int]string{}})
 	}
+	return bs
+}
+
+// topic is one with so many partitions, filled.
+func (b *broker) topic(t *testing.T, partitions int) string {
+	t.Helper()
+	if b.topics[partitions] == "" {
+		records := all
+		if *rounds == 0 {
+			records = 10_000
+		}
+		b.topics[partitions] = fill(t, b.addr, partitions, records)
+	}
+	return b.topics[partitions]
+}
+
+// startKfake starts one in a process of its own, and returns its address; it lives as long as the test.
+func startKfake(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,8 @@ import (
 type contender struct {
 	name string
 	run  func(ctx context.Context, j job) error
+	// alone is instead of run what a process of its own does, which handles and counts by itself; nil: there is run.
+	alone func(ctx context.Context, j job) (figure, error)
 }
 
 // job is what all contenders of a round do.
@@ -30,17 +32,21 @@ type job struct {
 	group         string // another one for each run, so that each begins at the start
 	partitions    int
 	concurrency   int
+	handler       time.Duration // how long each record takes
+	warm          int           // so many records come before those that are counted
+	records       int           // that are counted
 	handle        func()
 }
 
 var (
-	viaGodwit    = contender{"godwit", runGodwit}
-	viaPool      = contender{"goroutine pool, from memory", runPool}
-	viaLoop      = contender{"franz-go, one loop", runLoop}
-	viaFranz     = contender{"franz-go, a goroutine for each partition", runFranz}
-	viaSarama    = contender{"sarama", runSarama}
-	viaWatermill = contender{"watermill-kafka", runWatermill}
-	viaSegmentio = contender{"segmentio kafka-go", runSegmentio}
+	viaGodwit    = contender{name: "godwit", run: runGodwit}
+	viaPool      = contender{name: "goroutine pool, from memory", run: runPool}
+	viaLoop      = contender{name: "franz-go, one loop", run: runLoop}
+	viaFranz     = contender{name: "franz-go, a goroutine for each partition", run: runFranz}
+	viaSarama    = contender{name: "sarama", run: runSarama}
+	viaWatermill = contender{name: "watermill-kafka", run: runWatermill}
+	viaSegmentio = contender{name: "segmentio kafka-go", run: runSegmentio}
+	viaParallel  = contender{name: "Parallel Consumer (Java)", alone: runParallel}
 )
 
 // runGodwit keeps the order of keys, with everything on that is on by default: completions in the commits' metadata, retries,

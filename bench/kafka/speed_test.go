@@ -7,8 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,150 +18,154 @@ var rounds = flag.Int("speed.rounds", 0, "how often everything is measured, one 
 // all is how many records a topic has.
 const all = 1_000_000
 
-// figure is what one contender needed for one job.
-type figure struct {
-	rate float64       // records a second
-	cpu  time.Duration // a record
-}
-
 // scene is a job and who competes in it.
 type scene struct {
 	title       string
 	partitions  int
 	concurrency int
 	handler     time.Duration
-	records     int // that a contender handles; those that handle one after another, far fewer
-	slow        int
+	records     int // that a contender handles
+	warm        int // of these come before those that are counted
+	slow        int // instead of records, where one after another is handled
 	contenders  []contender
+	only        string // one broker; "": all of them
 }
 
 func scenes() (ss []scene) {
 	for _, handler := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 		for _, partitions := range []int{1, 8, 64} {
-			records := int(3 * 100 * time.Second / handler)
-			ss = append(ss, scene{fmt.Sprintf("handler %v, partitions %d, concurrency 100", handler, partitions), partitions, 100, handler, records, 0,
-				[]contender{viaGodwit, viaPool}})
+			ss = append(ss, scene{title: fmt.Sprintf("handler %v, partitions %d, concurrency 100", handler, partitions), partitions: partitions, concurrency: 100,
+				handler: handler, records: int(3 * 100 * time.Second / handler), contenders: []contender{viaGodwit, viaPool}})
 		}
 	}
 	for _, partitions := range []int{1, 8} {
-		ss = append(ss, scene{fmt.Sprintf("handler 0, partitions %d", partitions), partitions, 2, 0, all, 0, []contender{viaGodwit, viaLoop}})
+		ss = append(ss, scene{title: fmt.Sprintf("handler 0, partitions %d", partitions), partitions: partitions, concurrency: 2,
+			records: all, contenders: []contender{viaGodwit, viaLoop}})
 	}
 	for _, concurrency := range []int{100, 1000} {
-		ss = append(ss, scene{fmt.Sprintf("peers, handler 1ms, partitions 1, keys %d, concurrency %d", keys, concurrency), 1, concurrency, time.Millisecond, 400_000, 2000,
-			[]contender{viaGodwit, viaFranz, viaSarama, viaWatermill, viaSegmentio}})
+		s := scene{partitions: 1, concurrency: concurrency, handler: time.Millisecond, records: 400_000, slow: 2000}
+		what := fmt.Sprintf("handler 1ms, partitions 1, keys %d, concurrency %d", keys, concurrency)
+		s.title, s.contenders = "peers, "+what, []contender{viaGodwit, viaFranz, viaSarama, viaWatermill, viaSegmentio}
+		ss = append(ss, s)
+		if os.Getenv(parallelPath) != "" {
+			// The JIT compiler wants many records before it is done, and both shall have the same.
+			s.title, s.contenders, s.only = "java, "+what, []contender{viaGodwit, viaParallel}, realBroker
+			s.warm, s.slow = 100_000, 0
+			ss = append(ss, s)
+		}
 	}
 	return ss
 }
 
-// TestSpeed prints the table of docs/benchmarks.md. It fails where a contender does not handle what is there; how fast it is on
+// TestSpeed prints the tables of docs/benchmarks.md. It fails where a contender does not handle what is there; how fast it is on
 // a machine that others use too is no reason to fail.
 func TestSpeed(t *testing.T) {
-	addr := broker(t)
-	topics := map[int]string{}
+	brokers := brokers(t)
 	for _, s := range scenes() {
 		t.Run(s.title, func(t *testing.T) {
-			n, total := *rounds, all
+			n := *rounds
 			if n == 0 {
-				n, total, s.records, s.slow = 1, 10_000, min(s.records, 2000), min(s.slow, 200)
+				n, s.records, s.warm, s.slow = 1, min(s.records, 2000), min(s.warm, 200), min(s.slow, 200)
 			}
-			if topics[s.partitions] == "" {
-				topics[s.partitions] = fill(t, addr, s.partitions, total)
+			if s.warm == 0 && s.handler > 0 {
+				s.warm = -1 // a tenth of what each handles
 			}
-			report(s, s.play(t, addr, topics[s.partitions], n))
+			s.play(t, brokers, n)
 		})
 	}
 }
 
-// play lets the contenders of a scene take turns, and returns each one's figures.
-func (s *scene) play(t *testing.T, addr, topic string, rounds int) [][]figure {
+// play lets the contenders of a scene take turns on each broker, and prints what came out.
+func (s *scene) play(t *testing.T, brokers []*broker, rounds int) {
 	t.Helper()
-	figures := make([][]figure, len(s.contenders))
-	for round := range rounds {
-		for i, c := range s.contenders {
-			records := s.records
-			if s.slow > 0 && c.name != viaGodwit.name {
-				records = s.slow
-			}
-			j := job{broker: addr, topic: topic, group: fmt.Sprintf("g%d-%d-%d", round, i, time.Now().UnixNano()), partitions: s.partitions, concurrency: s.concurrency}
-			figures[i] = append(figures[i], measure(t, c, j, s.handler, records))
+	for _, b := range brokers {
+		if s.only != "" && s.only != b.name {
+			continue
 		}
+		topic := b.topic(t, s.partitions)
+		figures := make([][]figure, len(s.contenders))
+		for round := range rounds {
+			for i, c := range s.contenders {
+				j := s.job(c)
+				j.broker, j.topic, j.group = b.addr, topic, fmt.Sprintf("g%d-%d-%d", round, i, time.Now().UnixNano())
+				figures[i] = append(figures[i], measure(t, c, j))
+			}
+		}
+		report(s, b.name, figures)
 	}
-	return figures
 }
 
-// measure lets a contender handle so many records, and counts from a tenth of them on: joining a group is not what is compared.
-// Where the handler does nothing it counts from the start: what has been fetched before the first record is handled is most of
-// the work then.
-func measure(t *testing.T, c contender, j job, handler time.Duration, records int) figure {
+// job is what a contender is to do. Joining a group is not what is compared, so it counts from a tenth of the records on. Where
+// the handler does nothing it counts from the start: what has been fetched before the first record is handled is most of the
+// work then.
+func (s *scene) job(c contender) job {
+	j := job{partitions: s.partitions, concurrency: s.concurrency, handler: s.handler, warm: s.warm, records: s.records}
+	if s.slow > 0 && c.name != viaGodwit.name {
+		j.records = s.slow
+	}
+	if j.warm < 0 {
+		j.warm = j.records / 10
+	}
+	j.records -= j.warm
+	return j
+}
+
+// measure lets a contender do a job.
+func measure(t *testing.T, c contender, j job) (f figure) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	start := time.Now()
-	var count atomic.Int64
+	var err error
+	if c.alone != nil {
+		f, err = c.alone(ctx, j)
+	} else {
+		f, err = count(ctx, c, j)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	t.Logf("%s, group %s: %.0f records/s, %v a record, %v in all", c.name, j.group, f.rate, f.cpu, time.Since(start).Round(time.Millisecond))
+	return f
+}
+
+// count runs a contender in this process until it has handled what is counted.
+func count(ctx context.Context, c contender, j job) (figure, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var handled atomic.Int64
 	var began, ended time.Time
 	var from, to time.Duration
-	warm := int64(records / 10)
-	if handler == 0 {
-		warm, began, from = 0, time.Now(), used(t)
+	warm, last := int64(j.warm), int64(j.warm+j.records)
+	if warm == 0 {
+		began, from = time.Now(), used()
 	}
 	j.handle = func() {
-		if handler > 0 {
-			time.Sleep(handler)
+		if j.handler > 0 {
+			time.Sleep(j.handler)
 		}
-		switch count.Add(1) {
+		switch handled.Add(1) {
 		case warm:
-			began, from = time.Now(), used(t)
-		case int64(records):
-			ended, to = time.Now(), used(t)
+			began, from = time.Now(), used()
+		case last:
+			ended, to = time.Now(), used()
 			cancel()
 		}
 	}
 	if err := c.run(ctx, j); err != nil && ctx.Err() == nil {
-		t.Fatalf("%s: %v", c.name, err)
+		return figure{}, err
 	}
-	t.Logf("%s, group %s: %v in all", c.name, j.group, time.Since(start).Round(time.Millisecond))
-	n := count.Load()
-	if n < int64(records) {
-		t.Fatalf("%s handled %d of %d records of %s", c.name, n, records, j.topic)
+	if n := handled.Load(); n < last {
+		return figure{}, fmt.Errorf("%d of %d records of %s were handled", n, last, j.topic)
 	}
-	counted := int64(records) - warm
-	return figure{rate: float64(counted) / ended.Sub(began).Seconds(), cpu: (to - from) / time.Duration(counted)}
+	return figure{rate: float64(j.records) / ended.Sub(began).Seconds(), cpu: (to - from) / time.Duration(j.records)}, nil
 }
 
 // used is the CPU that this process has had.
-func used(t *testing.T) time.Duration {
+func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Error(err)
+		panic(err) // never, of oneself
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// report prints the medians of a scene as rows of a table, each beside the first contender's.
-func report(s scene, figures [][]figure) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s\n\n| | records/s | CPU a record | its records/s : godwit's | its CPU : godwit's |\n|---|---|---|---|---|\n", s.title)
-	var first figure
-	for i, c := range s.contenders {
-		m := median(figures[i])
-		if i == 0 {
-			first = m
-		}
-		fmt.Fprintf(&b, "| %s | %.0f | %.2f µs | %.2f | %.2f |\n", c.name, m.rate, float64(m.cpu.Nanoseconds())/1000, m.rate/first.rate, float64(m.cpu)/float64(first.cpu))
-	}
-	if s.handler > 0 && len(s.contenders) == 2 {
-		most := float64(s.concurrency) / s.handler.Seconds()
-		fmt.Fprintf(&b, "\ngodwit reaches %.0f %% of concurrency ÷ handler time, %.0f %% of the pool.\n", 100*first.rate/most, 100*first.rate/median(figures[1]).rate)
-	}
-	fmt.Fprintln(os.Stdout, b.String())
-}
-
-func median(fs []figure) (m figure) {
-	rates, cpus := make([]float64, len(fs)), make([]time.Duration, len(fs))
-	for i, f := range fs {
-		rates[i], cpus[i] = f.rate, f.cpu
-	}
-	slices.Sort(rates)
-	slices.Sort(cpus)
-	return figure{rates[len(fs)/2], cpus[len(fs)/2]}
 }

@@ -1,0 +1,96 @@
+import com.sun.management.OperatingSystemMXBean;
+import io.confluent.parallelconsumer.ParallelConsumerOptions;
+import io.confluent.parallelconsumer.ParallelConsumerOptions.CommitMode;
+import io.confluent.parallelconsumer.ParallelConsumerOptions.ProcessingOrder;
+import io.confluent.parallelconsumer.ParallelStreamProcessor;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * Confluent's Parallel Consumer as a contender: it consumes a topic from its start, in the order of keys, and prints one line of
+ * JSON: how long the counted records took, and the CPU that this whole process (compiler and collector included) had meanwhile.
+ * What comes before the counted records warms up: the group, the JIT compiler, and the library's own load factor, which grows
+ * while it runs.
+ */
+public final class Parallel {
+    private static final OperatingSystemMXBean SYSTEM = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+
+    private record Moment(long nanos, long cpu) {
+        static Moment now() {
+            return new Moment(System.nanoTime(), SYSTEM.getProcessCpuTime());
+        }
+    }
+
+    private final AtomicLong handled = new AtomicLong();
+    private final CountDownLatch done = new CountDownLatch(1);
+    private final long warm;
+    private final long records;
+    private final long millis;
+    private volatile Moment began;
+    private volatile Moment ended;
+
+    private Parallel(long warm, long records, long millis) {
+        this.warm = warm;
+        this.records = records;
+        this.millis = millis;
+    }
+
+    public static void main(String[] args) throws Exception {
+        if (args.length != 7) {
+            System.err.println("usage: Parallel BROKER TOPIC GROUP CONCURRENCY WARM RECORDS HANDLER_MILLIS");
+            System.exit(2);
+        }
+        Parallel work = new Parallel(Long.parseLong(args[4]), Long.parseLong(args[5]), Long.parseLong(args[6]));
+        try (ParallelStreamProcessor<byte[], byte[]> consumer = consumer(args[0], args[2], Integer.parseInt(args[3]))) {
+            consumer.subscribe(List.of(args[1]));
+            consumer.poll(context -> work.handle());
+            work.done.await();
+            System.out.printf("{\"nanos\": %d, \"cpu\": %d}%n", work.ended.nanos - work.began.nanos, work.ended.cpu - work.began.cpu);
+            System.out.flush();
+            // What is left of the topic is nobody's concern, and close would drain the library's queues.
+            Runtime.getRuntime().halt(0);
+        }
+    }
+
+    private static ParallelStreamProcessor<byte[], byte[]> consumer(String broker, String group, int concurrency) {
+        Map<String, Object> config = Map.of(
+                ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, broker,
+                ConsumerConfig.GROUP_ID_CONFIG, group,
+                ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest",
+                ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, // the library commits
+                ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 2000,
+                ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class,
+                ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        // One record to a call, as its documentation wants it where records are handled one by one.
+        return ParallelStreamProcessor.createEosStreamProcessor(ParallelConsumerOptions.<byte[], byte[]>builder()
+                .consumer(new KafkaConsumer<>(config))
+                .ordering(ProcessingOrder.KEY)
+                .maxConcurrency(concurrency)
+                .commitMode(CommitMode.PERIODIC_CONSUMER_ASYNCHRONOUS)
+                .commitInterval(Duration.ofSeconds(1))
+                .build());
+    }
+
+    private void handle() {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted while it handled", e);
+        }
+        long n = handled.incrementAndGet();
+        if (n == warm) {
+            began = Moment.now();
+        }
+        if (n == warm + records) {
+            ended = Moment.now();
+            done.countDown();
+        }
+    }
+}
