@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -69,6 +70,9 @@ type message struct {
 	parked  bool      // it is in its key's lot
 	handed  bool      // it is in the core's hands, and counted by its key's lot
 	waits   bool      // it waits for what is in the core's hands
+
+	ended atomic.Bool // the core is done with it
+	next  *message    // that was finished before it, while both are on the list
 }
 
 // key is what order is kept by.

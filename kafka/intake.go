@@ -31,7 +31,7 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 		wait = min(wait, time.Until(next))
 	}
 	var pollCtx context.Context // nil: what is there
-	if wait > 0 && !r.nudged {
+	if r.mu.await(wait > 0 && r.hungry(m)); wait > 0 && !r.nudged {
 		var cancel context.CancelFunc
 		pollCtx, cancel = context.WithTimeout(ctx, wait)
 		r.interrupt = cancel
@@ -43,6 +43,7 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	r.mu.Unlock()
 	fetches := m.client.PollRecords(pollCtx, most)
 	r.mu.Lock()
+	r.mu.await(false)
 	r.interrupt = nil
 	r.round++
 	in := &intake{r: r, now: time.Now(), most: most, round: r.round, slab: make([]message, 0, fetches.NumRecords())}

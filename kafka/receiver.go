@@ -36,7 +36,7 @@ type receiver struct {
 	ended      chan struct{} // closed once the last commit is made
 	wg         sync.WaitGroup
 
-	mu        sync.Mutex
+	mu        state
 	member    *member // nil: none could be made yet
 	line      timeline
 	lots      map[lotKey]*lot
@@ -79,6 +79,7 @@ func (b *Backend) tierReceiver(ctx context.Context, from driver.Channel, o drive
 func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, change func(*receiver)) (*receiver, error) {
 	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from), speaker: b.names.group(from),
 		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
+	r.mu.r = r
 	change(r)
 	r.equip()
 	if err := r.join(ctx); err != nil {

@@ -54,15 +54,6 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	return batchError(errs)
 }
 
-// Finish is Settle of one that is done.
-func (r *receiver) Finish(h driver.Handle) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if m := h.Ref.(*message); !r.closed && m.seq == h.Seq {
-		r.done(m)
-	}
-}
-
 // done finishes a message. The caller holds r.mu.
 func (r *receiver) done(m *message) {
 	if m.record == nil || m.epoch.gone {
