@@ -24,7 +24,7 @@ type Backend struct {
 	o      Options
 	names  names
 	log    *slog.Logger
-	client *kgo.Client // of all that is not a member of a group: sends, dead letters, tiers, questions
+	client *client // of all that is not a member of a group: sends, dead letters, tiers, questions
 	admin  *kadm.Client
 	closed atomic.Bool
 
@@ -56,10 +56,10 @@ func Open(_ context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.client, err = kgo.NewClient(all...); err != nil {
-		return nil, fmt.Errorf("kafka: make the client: %w", err)
+	if b.client, err = newClient(all); err != nil {
+		return nil, err
 	}
-	b.admin = kadm.NewClient(b.client)
+	b.admin = kadm.NewClient(b.client.Client)
 	return b, nil
 }
 
@@ -68,7 +68,7 @@ func (b *Backend) Close(ctx context.Context) error {
 	if b.closed.Swap(true) {
 		return nil
 	}
-	return closeClient(ctx, b.client)
+	return b.client.close(ctx)
 }
 
 func (b *Backend) open() error {

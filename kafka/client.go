@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,8 +14,67 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// closePatience bounds how long the end of a client may take: leaving a group whose broker does not answer, say.
-const closePatience = 5 * time.Second
+const (
+	// closePatience bounds how long a client may take to say goodbye: to a broker that does not answer, say.
+	closePatience = 5 * time.Second
+	// leastPatience is what it gets from a caller who has no time left.
+	leastPatience = 200 * time.Millisecond
+	// cutPatience is how long one that was cut off may take to end. It has nothing to wait for but its own goroutines, and a
+	// second for its metrics.
+	cutPatience = 2 * time.Second
+)
+
+// client is a client of Kafka that can be ended whatever it is waiting for.
+type client struct {
+	*kgo.Client
+	cut context.CancelFunc
+}
+
+func newClient(opts []kgo.Opt) (*client, error) {
+	ctx, cut := context.WithCancel(context.Background())
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.WithContext(ctx)}, opts...)...)
+	if err != nil {
+		cut()
+		return nil, fmt.Errorf("kafka: make the client: %w", err)
+	}
+	return &client{c, cut}, nil
+}
+
+// close ends the client. One that is waiting for its group to be joined hears of nothing before that is over, and is cut off;
+// then it is errCut, and the group does not know.
+func (c *client) close(ctx context.Context) error {
+	defer c.cut()
+	done := make(chan struct{})
+	go func() { // waited for, unless the caller's own dialer or context holds it up
+		defer close(done)
+		c.CloseAllowingRebalance()
+	}()
+	if ended(ctx, done, closePatience) || ended(context.WithoutCancel(ctx), done, leastPatience) {
+		return nil
+	}
+	c.cut()
+	if ended(context.WithoutCancel(ctx), done, cutPatience) {
+		return errCut
+	}
+	return errStuck
+}
+
+var (
+	errCut   = errors.New("kafka: the client did not end in time, and was cut off")
+	errStuck = errors.New("kafka: the client was cut off and does not end: a Dialer or another option in kafka.Options.Client ignores its context, and goes on in the background")
+)
+
+// ended waits for done.
+func ended(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
 func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
@@ -92,21 +152,4 @@ func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 		to = slog.LevelError
 	}
 	l.log.Log(context.Background(), to, "kafka client: "+msg, keyvals...)
-}
-
-// closeClient ends a client within bounds.
-func closeClient(ctx context.Context, c *kgo.Client) error {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.CloseAllowingRebalance()
-	}()
-	ctx, cancel := context.WithTimeout(ctx, closePatience)
-	defer cancel()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("kafka: the client did not end in time: %w", context.Cause(ctx))
-	}
 }

@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -70,7 +67,7 @@ func (r *receiver) commit(ctx context.Context, m *member, es []*epoch) error {
 	}
 	defer func() { <-r.committing }()
 	for try := 1; ; try++ {
-		c := r.collect(es)
+		c := r.collect(m, es)
 		if len(c.offsets) == 0 {
 			return nil
 		}
@@ -82,59 +79,18 @@ func (r *receiver) commit(ctx context.Context, m *member, es []*epoch) error {
 	}
 }
 
-// commitment is one commit of several partitions.
-type commitment struct {
-	offsets map[string]map[int32]kgo.EpochOffset
-	told    map[partition]told
-	resp    *kmsg.OffsetCommitResponse
-	err     error
-	names   func(topic string, id [16]byte) string
-}
-
-type told struct {
-	e *epoch
-	c offsets.Commit
-}
-
-// collect is what there is to tell.
-func (r *receiver) collect(es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[partition]told{}}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range es {
-		if e.gone {
-			continue
+// commitLast is commit for what is another member's next: between two generations of the group it waits for the new one.
+func (r *receiver) commitLast(ctx context.Context, m *member, es []*epoch) error {
+	ctx, cancel := context.WithTimeout(ctx, commitPatience)
+	defer cancel()
+	for {
+		err := r.commit(ctx, m, es)
+		between := errors.Is(err, kerr.RebalanceInProgress) || errors.Is(err, kerr.IllegalGeneration)
+		if !between || over(ctx) {
+			return err
 		}
-		now, changed := e.tracker.Commit()
-		if !changed {
-			continue
-		}
-		if c.offsets[e.topic] == nil {
-			c.offsets[e.topic] = map[int32]kgo.EpochOffset{}
-		}
-		c.offsets[e.topic][e.n] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.partition] = told{e, now}
+		pause(ctx, joinPatience)
 	}
-	return c
-}
-
-// send makes the request, with the metadata in it.
-func (c *commitment) send(ctx context.Context, m *member) {
-	c.names = func(topic string, id [16]byte) string { return m.name(topic, id) }
-	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
-		for i := range req.Topics {
-			t := &req.Topics[i]
-			for j := range t.Partitions {
-				if x, ok := c.told[partition{c.names(t.Topic, t.TopicID), t.Partitions[j].Partition}]; ok {
-					t.Partitions[j].Metadata = &x.c.Metadata
-				}
-			}
-		}
-		return nil
-	})
-	m.client.CommitOffsetsSync(ctx, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-		c.resp, c.err = resp, err
-	})
 }
 
 // committed takes the answer in: for each partition, because one that failed leaves the others stored.

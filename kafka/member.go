@@ -19,7 +19,7 @@ const drainPatience = 10 * time.Second
 // member is one client in the group, with what it is assigned. A topic that was made anew needs a new one.
 type member struct {
 	r      *receiver
-	client *kgo.Client
+	client *client
 	topics map[string]kadm.TopicID // as they were when it joined
 	share  int32                   // bytes of one partition in a fetch
 
@@ -57,8 +57,8 @@ func (r *receiver) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.client, err = kgo.NewClient(opts...); err != nil {
-		return fmt.Errorf("kafka: make the client: %w", err)
+	if m.client, err = newClient(opts); err != nil {
+		return err
 	}
 	r.mu.Lock()
 	r.member, r.stale = m, nil
@@ -85,7 +85,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	switch {
 	case r.tiersOnly:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
-	case r.set.Groups == Consumer:
+	case m.byBroker():
 		// Assigned by ranges, so that a tier's partition goes to whom the channel's partition of its number goes to.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
@@ -94,13 +94,26 @@ func (m *member) options(topics []string) []kgo.Opt {
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout))
 	}
-	if o.InstanceID != "" {
-		opts = append(opts, kgo.InstanceID(o.InstanceID+"."+r.group))
+	if id := m.instance(); id != nil {
+		opts = append(opts, kgo.InstanceID(*id))
 	}
 	if r.o.Bytes > 0 {
 		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(r.o.Bytes, fetchLeast), fetchMost))))
 	}
 	return opts
+}
+
+// byBroker says that the group is one that the broker assigns (KIP-848).
+func (m *member) byBroker() bool { return m.r.set.Groups == Consumer && !m.r.tiersOnly }
+
+// instance is what a static member is called; nil: it is none.
+func (m *member) instance() *string {
+	id := m.r.b.o.InstanceID
+	if id == "" {
+		return nil
+	}
+	id += "." + m.r.group
+	return &id
 }
 
 const (
@@ -178,9 +191,7 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 		revoked(drain, sources)
 		cancel()
 	}
-	commit, cancel := context.WithTimeout(ctx, commitPatience)
-	defer cancel()
-	if err := m.r.commit(commit, m, es); err != nil {
+	if err := m.r.commitLast(ctx, m, es); err != nil {
 		m.r.note(err)
 	}
 	m.r.discard(m, es)

@@ -199,12 +199,10 @@ func (r *receiver) Close(ctx context.Context) error {
 	r.mu.Unlock()
 	close(r.stop)
 	r.wg.Wait() // for a commit that is under way, say
-	commit, cancel := context.WithTimeout(ctx, commitPatience)
-	defer cancel()
-	err := r.commit(commit, m, m.all())
+	err := r.commitLast(ctx, m, m.all())
 	close(r.ended)
 	r.discard(m, m.all())
-	if cerr := closeClient(ctx, m.client); err == nil {
+	if cerr := m.close(ctx); err == nil {
 		err = cerr
 	}
 	return err

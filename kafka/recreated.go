@@ -55,6 +55,6 @@ func (r *receiver) rejoin(ctx context.Context, why error) error {
 	if err := r.join(ctx); err != nil {
 		return fmt.Errorf("join group %s anew: %w", r.group, err)
 	}
-	r.wg.Go(func() { _ = closeClient(context.Background(), old.client) }) // it may have to wait for its last answers
+	r.wg.Go(func() { _ = old.close(context.Background()) }) // it may have to wait for its last answers
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 // shareMember is one client in the share group, with the records of its last poll.
 type shareMember struct {
 	r      *shareReceiver
-	client *kgo.Client
+	client *client
 	idle   chan struct{} // holds one: everything is settled, so the next poll may begin
 	acking chan struct{} // holds one while acknowledgements are under way: their answers name partitions, not records
 
@@ -61,8 +61,8 @@ func (r *shareReceiver) join() (*shareMember, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.client, err = kgo.NewClient(opts...); err != nil {
-		return nil, fmt.Errorf("kafka: make the client: %w", err)
+	if m.client, err = newClient(opts); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
@@ -264,7 +264,7 @@ func (m *shareMember) answered(_ *kgo.Client, results kgo.ShareAckResults) {
 func (m *shareMember) close(ctx context.Context) error {
 	errs := map[int]error{}
 	m.settle(ctx, m.r.copyOut(ctx, m.unsettled(), errs), errs) // what fails comes back when its lock ends
-	return closeClient(ctx, m.client)
+	return m.client.close(ctx)
 }
 
 // shareLimits asks how long a lock lasts and how often a record is handed out.

@@ -1,0 +1,134 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// joinPatience is how long a commit waits for a join that is under way; most are over by then.
+const joinPatience = 100 * time.Millisecond
+
+// commitment is one commit of several partitions.
+type commitment struct {
+	member     string // who commits, as it was before anything was collected: a later one may not own these partitions
+	generation int32
+	offsets    map[string]map[int32]kgo.EpochOffset
+	told       map[partition]told
+	resp       *kmsg.OffsetCommitResponse
+	err        error
+	names      func(topic string, id kadm.TopicID) string
+}
+
+type told struct {
+	e *epoch
+	c offsets.Commit
+}
+
+// collect is what there is to tell.
+func (r *receiver) collect(m *member, es []*epoch) *commitment {
+	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[partition]told{}}
+	c.member, c.generation = m.client.GroupMetadata()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range es {
+		if e.gone {
+			continue
+		}
+		now, changed := e.tracker.Commit()
+		if !changed {
+			continue
+		}
+		if c.offsets[e.topic] == nil {
+			c.offsets[e.topic] = map[int32]kgo.EpochOffset{}
+		}
+		c.offsets[e.topic][e.n] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
+		c.told[e.partition] = told{e, now}
+	}
+	return c
+}
+
+// send makes the request, with the metadata in it. A group of the classic kind may be joining, and then franz-go keeps
+// commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a second crash
+// would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so these go past
+// franz-go.
+func (c *commitment) send(ctx context.Context, m *member) {
+	c.names = m.name
+	var begun atomic.Bool // its request, or the way past
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if m.passes(c) {
+		late := time.AfterFunc(joinPatience, func() {
+			if begun.CompareAndSwap(false, true) {
+				cancel()
+			}
+		})
+		defer late.Stop()
+	}
+	past := false
+	waiting = kgo.PreCommitFnContext(waiting, func(req *kmsg.OffsetCommitRequest) error {
+		if past = !begun.CompareAndSwap(false, true); past {
+			return errJoining
+		}
+		c.write(req)
+		return nil
+	})
+	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		c.resp, c.err = resp, err
+	})
+	if past || over(waiting) && !over(ctx) {
+		c.resp, c.err = c.request(m).RequestWith(ctx, m.client)
+	}
+}
+
+var errJoining = errors.New("the group is joining")
+
+// passes says whether a commit can go past franz-go: not where topics have no ids, because franz-go alone can ask for a version
+// of the request that goes without.
+func (m *member) passes(c *commitment) bool {
+	if m.byBroker() {
+		return false
+	}
+	for topic := range c.offsets {
+		if m.topics[topic] == (kadm.TopicID{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// request is the commit as franz-go would make it.
+func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.MemberID, req.Generation, req.InstanceID = m.r.group, c.member, c.generation, m.instance()
+	for topic, ps := range c.offsets {
+		t := kmsg.NewOffsetCommitRequestTopic()
+		t.Topic, t.TopicID = topic, m.topics[topic]
+		for n, o := range ps {
+			p := kmsg.NewOffsetCommitRequestTopicPartition()
+			p.Partition, p.Offset, p.LeaderEpoch = n, o.Offset, o.Epoch
+			t.Partitions = append(t.Partitions, p)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	c.write(req)
+	return req
+}
+
+// write puts the metadata into the request.
+func (c *commitment) write(req *kmsg.OffsetCommitRequest) {
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		for j := range t.Partitions {
+			if x, ok := c.told[partition{c.names(t.Topic, t.TopicID), t.Partitions[j].Partition}]; ok {
+				t.Partitions[j].Metadata = &x.c.Metadata
+			}
+		}
+	}
+}
