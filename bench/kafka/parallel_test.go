@@ -18,7 +18,7 @@ const parallelPath = "GODWIT_BENCH_PARALLEL"
 
 // runParallel is Confluent's Parallel Consumer in a Java process of its own.
 func runParallel(ctx context.Context, j job) (figure, error) {
-	// The parallel collector has less to do for each record than the default one here.
+	// The collector for throughput: two cores, and nobody minds a pause.
 	cmd := exec.CommandContext(ctx, "java", "-XX:+UseParallelGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", os.Getenv(parallelPath),
 		"Parallel", j.broker, j.topic, j.group, strconv.Itoa(j.concurrency), strconv.Itoa(j.warm), strconv.Itoa(j.records), strconv.FormatInt(j.handler.Milliseconds(), 10))
 	out, err := cmd.Output()
