@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/kafka"
 )
@@ -40,11 +42,15 @@ func TestBrokerKilled(t *testing.T) {
 		for range 2 {
 			w.start(o, godwit.ConsumerOptions{Concurrency: concurrency}, work)
 		}
-		stop := w.traffic(o, every)
+		patient := o // senders wait for as long as the machine takes to start the broker again: 20 s is not always enough
+		patient.Client = []kgo.Opt{kgo.RecordDeliveryTimeout(2 * time.Minute)}
+		stop := w.traffic(patient, every)
 		w.eventually(60*time.Second, "traffic", func() bool { return newest.Load() > 100 })
 
 		for kill := range kills {
 			time.Sleep(3 * time.Second)
+			// What was sent while it was away is handled faster than it was sent, and more of it is in hand.
+			w.eventually(60*time.Second, "what had waited for the broker is handled", func() bool { return w.behind() < int64(2*time.Second/every) })
 			w.kill()
 			before := newest.Load()
 			w.restart()
@@ -123,6 +129,16 @@ func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (acce
 		w.close(backend)
 		return accepted, errs
 	}
+}
+
+// behind is how many records are not committed.
+func (w *world) behind() int64 {
+	w.t.Helper()
+	n := w.end(w.topic())
+	for _, o := range w.committed() {
+		n -= o.At
+	}
+	return n
 }
 
 // kill kills the broker; a real one comes back with the same command.
