@@ -13,5 +13,6 @@
 // the seed and from what it is about (a message's label and the number of its start, a call's action, caller and
 // instant), never from a stream that all share. What still varies between two runs of one seed is the order of what
 // happens within one instant and the product's own jitter. `make sim SEED=n` takes both away: one processor, and
-// a runtime whose random numbers begin with a fixed seed, so that the run is the same down to its trace.
+// a runtime in which all that chance decides begins with a fixed seed, and neither the clock nor threads matter. Then the
+// run is the same down to its trace, also on a machine that has much else to do.
 package sim

@@ -1,133 +1,87 @@
 package sim
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync/atomic"
-	"testing"
+// exactly makes a run repeatable, by patches for the runtime: with one processor and no garbage collection, one seed is one run. It
+// depends on nothing that a loaded machine does differently: the time that something takes, the threads that this makes the
+// runtime start, and the heap addresses behind them, which decide the order of maps whose keys are pointers.
+func exactly() []patch {
+	var all []patch
+	for _, part := range [][]patch{oneStream(), noCaches(), noClock(), allThreads()} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+const (
+	random   = "GOROOT/src/runtime/rand.go"
+	schedule = "GOROOT/src/runtime/proc.go"
+	caches   = "GOROOT/src/runtime/iface.go"
 )
 
-// patch replaces a text, which must be there exactly once, in a file of ours or of Go's own source. Nothing is changed
-// in place: the patched copies are laid over the tree for one build.
-type patch struct {
-	file     string // from the root of the repository; "GOROOT/…": of the toolchain's source
-	old, new string
-}
-
-// exactly makes a run repeatable: the runtime's random numbers, which choose among ready goroutines and cases of
-// a select, order maps and feed package math/rand, begin with a fixed seed, in one stream whichever thread asks; and no goroutine loses its processor
-// because of how long it, or a call to the system, took in real time. With one processor and no garbage collection, one seed is one run.
-func exactly() []patch {
+// oneStream lets all that chance decides in a program come from one stream that begins with a fixed seed, whichever
+// thread asks: which case of a select, which of two timers of one instant, the order of a map, packages math/rand and
+// crypto/rand. The runtime's other draws, of which threads that wait for each other make more or fewer, stay out of it.
+func oneStream() []patch {
 	return []patch{
-		{"GOROOT/src/runtime/rand.go",
+		{random,
 			"\t\tfor i, c := range startupRand {\n\t\t\tseed[i%len(seed)] ^= c\n\t\t}\n",
 			"\t\tfor i := range seed {\n\t\t\tseed[i] = byte(i + 1)\n\t\t}\n"},
-		{"GOROOT/src/runtime/rand.go", "\tc := &mp.chacha8\n", "\tc := &m0.chacha8\n"},
-		{"GOROOT/src/runtime/rand.go", "\tmp.cheaprand = rand()\n", "\tmp.cheaprand = 1\n"},
-		{"GOROOT/src/runtime/rand.go", "\tmp := getg().m\n\t// Implement wyrand", "\tmp := &m0\n\t// Implement wyrand"},
-		{"GOROOT/src/runtime/proc.go",
-			"\t\tif retake(now) != 0 {\n",
-			"\t\tif false {\n"},
+		{random, "\tc := &mp.chacha8\n", "\tc := &m0.chacha8\n"},
+		{random, "\tmp.cheaprand = rand()\n", "\tmp.cheaprand = 1\n"},
+		{"GOROOT/src/runtime/select.go", "cheaprandn(uint32(norder + 1))", "randn(uint32(norder + 1))"},
+		{"GOROOT/src/runtime/time.go", "t.rand = cheaprand()", "t.rand = uint32(rand())"},
+		{"GOROOT/src/runtime/vgetrandom_linux.go",
+			"func vgetrandom(p []byte, flags uint32) (ret int, supported bool) {\n",
+			"func vgetrandom(p []byte, flags uint32) (ret int, supported bool) {\n" +
+				"\tfor i := range p {\n\t\tp[i] = byte(rand())\n\t}\n\treturn len(p), true\n"},
 	}
 }
 
-var errNotOnce = errors.New("the text to replace is not there exactly once")
-
-// patched are files with patches applied, by their paths.
-type patched map[string]string
-
-// apply replaces the text of one patch.
-func (f patched) apply(p patch, root, goroot string) error {
-	path := filepath.Join(root, p.file)
-	if rest, ok := strings.CutPrefix(p.file, "GOROOT/"); ok {
-		path = filepath.Join(goroot, rest)
+// noCaches: with chances that are left to each thread, the runtime would allocate caches for conversions of interfaces.
+func noCaches() []patch {
+	const usual, never = "if !abi.UseInterfaceSwitchCache(goarch.ArchFamily) {\n", "if true {\n"
+	return []patch{
+		{caches, usual + "\t\treturn tab\n", never + "\t\treturn tab\n"},
+		{caches, usual + "\t\treturn case_, tab\n", never + "\t\treturn case_, tab\n"},
 	}
-	text, done := f[path]
-	if !done {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		text = string(content)
-	}
-	if strings.Count(text, p.old) != 1 {
-		return fmt.Errorf("%s: %w", p.file, errNotOnce)
-	}
-	f[path] = strings.Replace(text, p.old, p.new, 1)
-	return nil
 }
 
-// builder builds the tests of this package with patches laid over the source.
-type builder struct {
-	*testing.T
-	root, goroot string
-	dir          string // for copies and binaries, and the processes' folders
-	runs         atomic.Int64
-	exact        bool // whether the toolchain's source is as exactly expects it
+// noClock: no goroutine loses its processor, and no mutex goes by turns, because of how long something took.
+func noClock() []patch {
+	return []patch{
+		{schedule, "\t\tif retake(now) != 0 {\n", "\t\tif false {\n"},
+		{"GOROOT/src/runtime/sema.go",
+			"func internal_sync_nanotime() int64 {\n\treturn nanotime()\n",
+			"func internal_sync_nanotime() int64 {\n\treturn 1\n"},
+	}
 }
 
-func newBuilder(t *testing.T) *builder {
-	t.Helper()
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatalf("go env: %v", err)
+// allThreads starts more threads than are ever needed (six have been seen) before all else and waits until they are idle: one that
+// started later would take its place on the heap at a moment that is different each time.
+func allThreads() []patch {
+	return []patch{
+		{schedule, "// The main goroutine.\nfunc main() {\n", `func startThreads() {
+	const n = 12
+	for range n {
+		newm(func() {
+			lock(&sched.lock)
+			mput(getg().m)
+			unlock(&sched.lock)
+			mPark()
+		}, nil, -1)
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+	for idle := int32(0); idle < n; {
+		osyield()
+		lock(&sched.lock)
+		idle = sched.nmidle
+		unlock(&sched.lock)
 	}
-	b := &builder{T: t, root: root, goroot: strings.TrimSpace(string(goroot)), exact: true}
-	b.dir = filepath.Join(os.TempDir(), fmt.Sprintf("godwit-sim-%010d", rand.Uint32()))
-	if err := os.Mkdir(b.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(b.dir) })
-	files := patched{}
-	for _, p := range exactly() {
-		if err := files.apply(p, b.root, b.goroot); err != nil {
-			t.Logf("this version of Go is not the one that exact replays know (%v): a seed fixes the plan, but not the order of goroutines", err)
-			b.exact = false
-		}
-	}
-	return b
 }
 
-// build returns the path of the test binary.
-func (b *builder) build(name string, patches ...patch) string {
-	b.Helper()
-	if b.exact {
-		patches = append(exactly(), patches...)
+// The main goroutine.
+func main() {
+`},
+		{schedule,
+			"\tif haveSysmon {\n\t\tsystemstack(func() {\n",
+			"\tsystemstack(startThreads)\n\tif haveSysmon {\n\t\tsystemstack(func() {\n"},
 	}
-	files, replace := patched{}, map[string]string{}
-	for i, p := range patches {
-		if err := files.apply(p, b.root, b.goroot); err != nil {
-			b.Fatalf("patch %d of %s: %v", i, name, err)
-		}
-	}
-	for path, text := range files {
-		copied := filepath.Join(b.dir, name+"-"+filepath.Base(path))
-		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		replace[path] = copied
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		b.Fatal(err)
-	}
-	list, binary := filepath.Join(b.dir, name+".json"), filepath.Join(b.dir, name+".test")
-	if err := os.WriteFile(list, overlay, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", binary, ".").CombinedOutput()
-	if err != nil {
-		b.Fatalf("build %s: %v\n%s", name, err, out)
-	}
-	return binary
 }

@@ -49,7 +49,7 @@ func judge(t *testing.T, seed uint64, all *tally) *world {
 	if len(wrong) > 0 {
 		t.Logf("to see it again: make sim SEED=%d", seed)
 	}
-	t.Logf("seed %d: trace %s, %v", seed, w.trace.sum(), time.Since(begun).Round(time.Millisecond))
+	t.Logf("seed %d: trace %s, drained %v after the trouble, %v", seed, w.trace.sum(), w.rest.Round(time.Second), time.Since(begun).Round(time.Millisecond))
 	return w
 }
 

@@ -23,6 +23,7 @@ type world struct {
 	trace   trace
 	tally   *tally
 	drained chan struct{}  // closed when nothing is left to handle
+	rest    time.Duration  // how long that took after the trouble
 	remains sync.WaitGroup // of processes
 	slots   sync.WaitGroup
 
@@ -91,6 +92,7 @@ func (w *world) run() (err error) {
 	for _, b := range w.books {
 		b.drain()
 	}
+	w.rest = time.Since(w.trace.begun) - troubleFor
 	close(w.drained)
 	w.slots.Wait()
 	w.remains.Wait()
@@ -121,18 +123,17 @@ func (w *world) provision(p *plan) error {
 // drain waits until the queue is empty.
 func (b *books) drain() {
 	q := b.w.server.SQS().Queue(b.plan.queueName()).Model()
-	for time.Since(b.w.trace.begun) < troubleFor+drainWithin {
-		s := q.Stats()
-		if s.Visible+s.Delayed+s.InFlight == 0 {
+	for {
+		left := q.Messages()
+		if len(left) == 0 {
+			return
+		}
+		if time.Since(b.w.trace.begun) >= troubleFor+drainWithin {
+			b.stuck(left)
 			return
 		}
 		time.Sleep(5 * time.Second)
 	}
-	var left []string
-	for _, v := range q.Messages() {
-		left = append(left, fmt.Sprintf("%s (%s, %d receives)", labelOf(v.Body), v.State, v.Count))
-	}
-	b.stuck(left)
 }
 
 // conclude looks at what became of every message, dead letters included.
@@ -269,11 +270,15 @@ func (w *world) count() {
 }
 
 // stuck enters that the world did not drain.
-func (b *books) stuck(left []string) {
+func (b *books) stuck(left []queue.View) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	name, _, _ := strings.Cut(left[0], " ")
-	b.complain([]string{name}, "not drained %v after the trouble: %d messages are left: %s", drainWithin, len(left), strings.Join(left[:min(len(left), 5)], ", "))
+	var some []string
+	for _, v := range left[:min(len(left), 5)] {
+		some = append(some, fmt.Sprintf("%s (%s, %d receives)", labelOf(v.Body), v.State, v.Count))
+	}
+	b.complain([]string{labelOf(left[0].Body)}, "not drained %v after the trouble: %d messages are left of %s: %s",
+		drainWithin, len(left), b.plan.channel(), strings.Join(some, ", "))
 }
 
 // over enters that a consumer has returned.

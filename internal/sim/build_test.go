@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// patch replaces a text, which must be there exactly once, in a file of ours or of Go's own source. Nothing is changed
+// in place: the patched copies are laid over the tree for one build.
+type patch struct {
+	file     string // from the root of the repository; "GOROOT/…": of the toolchain's source
+	old, new string
+}
+
+var errNotOnce = errors.New("the text to replace is not there exactly once")
+
+// patched are files with patches applied, by their paths.
+type patched map[string]string
+
+// apply replaces the text of one patch.
+func (f patched) apply(p patch, root, goroot string) error {
+	path := filepath.Join(root, p.file)
+	if rest, ok := strings.CutPrefix(p.file, "GOROOT/"); ok {
+		path = filepath.Join(goroot, rest)
+	}
+	text, done := f[path]
+	if !done {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text = string(content)
+	}
+	if strings.Count(text, p.old) != 1 {
+		return fmt.Errorf("%s: %w", p.file, errNotOnce)
+	}
+	f[path] = strings.Replace(text, p.old, p.new, 1)
+	return nil
+}
+
+// builder builds the tests of this package with patches laid over the source.
+type builder struct {
+	*testing.T
+	root, goroot string
+	dir          string // for copies and binaries, and the processes' folders
+	runs         atomic.Int64
+	exact        bool // whether the toolchain's source is as exactly expects it
+}
+
+func newBuilder(t *testing.T) *builder {
+	t.Helper()
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatalf("go env: %v", err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &builder{T: t, root: root, goroot: strings.TrimSpace(string(goroot)), exact: true}
+	b.dir = filepath.Join(os.TempDir(), fmt.Sprintf("godwit-sim-%010d", rand.Uint32()))
+	if err := os.Mkdir(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(b.dir) })
+	files := patched{}
+	for _, p := range exactly() {
+		if err := files.apply(p, b.root, b.goroot); err != nil {
+			t.Logf("this version of Go is not the one that exact replays know (%v): a seed fixes the plan, but not the order of goroutines", err)
+			b.exact = false
+		}
+	}
+	return b
+}
+
+// build returns the path of the test binary.
+func (b *builder) build(name string, patches ...patch) string {
+	b.Helper()
+	if b.exact {
+		patches = append(exactly(), patches...)
+	}
+	files, replace := patched{}, map[string]string{}
+	for i, p := range patches {
+		if err := files.apply(p, b.root, b.goroot); err != nil {
+			b.Fatalf("patch %d of %s: %v", i, name, err)
+		}
+	}
+	for path, text := range files {
+		copied := filepath.Join(b.dir, name+"-"+filepath.Base(path))
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		replace[path] = copied
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		b.Fatal(err)
+	}
+	list, binary := filepath.Join(b.dir, name+".json"), filepath.Join(b.dir, name+".test")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", binary, ".").CombinedOutput()
+	if err != nil {
+		b.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	return binary
+}
