@@ -3,22 +3,26 @@ package kafka
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// following is the cooperative sticky assignment of one topic; partitions of all other topics (its tiers) go to whom the
-// topic's partition of their number goes to. So one member sees all that waits of a key.
-func following(topic string) kgo.GroupBalancer {
-	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), topic: topic}
+// following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's partition of
+// their number goes to. So one member sees all that waits of a key.
+//
+// The leader assigns for all of the group, and not all may be of one channel: channel y in namespace x and channel x.y without
+// one have groups of the same name. So what follows what is read from the names.
+func following(group string) kgo.GroupBalancer {
+	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), infix: partSeparator + group + tierInfix}
 }
 
 var errBalancer = errors.New("kafka: the sticky balancer is not what it was")
 
 type followingBalancer struct {
 	kgo.GroupBalancer
-	topic string
+	infix string // between a topic's name and its tier's delay
 }
 
 // MemberBalancer takes this balancer's Balance instead of the one it stands on.
@@ -27,32 +31,39 @@ func (f *followingBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMembe
 	return b, b.MemberTopics(), err
 }
 
-// Balance assigns the topic, then lets the tiers follow. A partition that first has to be revoked elsewhere is assigned to
-// nobody in this round, and neither are those that follow it.
+// Balance assigns what follows nothing, then lets the tiers follow. A partition that first has to be revoked elsewhere is assigned
+// to nobody in this round, and neither are those that follow it.
 func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
 	inner, ok := f.GroupBalancer.(kgo.ConsumerBalancerBalance)
-	count, known := topics[f.topic]
-	if !ok || !known || len(topics) == 1 {
-		if !ok {
-			b.SetError(errBalancer)
-			return nil
-		}
-		return inner.Balance(b, topics)
-	}
-	into := inner.Balance(b, map[string]int32{f.topic: count})
-	plan, ok := into.(*kgo.BalancePlan)
 	if !ok {
 		b.SetError(errBalancer)
 		return nil
 	}
+	first, home := map[string]int32{}, map[string]string{}
+	for topic, partitions := range topics {
+		of, _, tier := strings.Cut(topic, f.infix)
+		if _, known := topics[of]; tier && known {
+			home[topic] = of
+		} else {
+			first[topic] = partitions
+		}
+	}
+	into := inner.Balance(b, first)
+	plan, ok := into.(*kgo.BalancePlan)
+	if len(home) == 0 || !ok {
+		if !ok {
+			b.SetError(errBalancer)
+		}
+		return into
+	}
 	byMember := plan.AsMemberIDMap()
 	b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
-		for topic, partitions := range topics {
-			if topic == f.topic || !interested(meta, topic) {
+		for topic, of := range home {
+			if !interested(meta, topic) {
 				continue
 			}
-			for _, n := range byMember[member.MemberID][f.topic] {
-				if n < partitions {
+			for _, n := range byMember[member.MemberID][of] {
+				if n < topics[topic] {
 					plan.AddPartition(member, topic, n)
 				}
 			}

@@ -58,19 +58,19 @@ func (w *world) joining() (l, late *life) {
 	l.nothing(5 * time.Second) // the crashed one is missed before l is
 	late = w.begin(kafka.Options{}, driver.Events{})
 	l.nothing(5 * time.Second) // l has heard of it, and joins
-	if state := w.group().State; state != "PreparingRebalance" {
+	if state := w.groupOf("orders").State; state != "PreparingRebalance" {
 		w.Fatalf("the group is %s", state)
 	}
 	return l, late
 }
 
-func (w *world) members() int { return len(w.group().Members) }
+func (w *world) members() int { return len(w.groupOf("orders").Members) }
 
-func (w *world) group() kadm.DescribedGroup {
+func (w *world) groupOf(name string) kadm.DescribedGroup {
 	w.Helper()
-	groups, err := w.admin.DescribeGroups(w.Context(), "orders")
+	groups, err := w.admin.DescribeGroups(w.Context(), name)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return groups["orders"]
+	return groups[name]
 }

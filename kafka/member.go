@@ -89,7 +89,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 		// Assigned by ranges, so that a tier's partition goes to whom the channel's partition of its number goes to.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
-		opts = append(opts, kgo.Balancers(following(r.topic)))
+		opts = append(opts, kgo.Balancers(following(r.group)))
 	}
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout))
