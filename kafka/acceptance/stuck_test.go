@@ -22,12 +22,15 @@ func TestStuckKey(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		w.create(1)
 		w.ensure(kafka.Options{})
-		undisturbed := w.slowest("")
-		disturbed := w.slowest("k0")
-		t.Logf("the slowest hundredth takes %v, and %v beside a stuck key", undisturbed, disturbed)
-		if disturbed > 2*undisturbed+5*time.Millisecond {
-			t.Errorf("the slowest hundredth takes %v beside a stuck key, and %v without one", disturbed, undisturbed)
+		undisturbed, disturbed := time.Hour, time.Hour
+		for range 3 { // what else the machine does makes either slower, never faster
+			undisturbed, disturbed = min(undisturbed, w.slowest("")), min(disturbed, w.slowest("k0"))
+			t.Logf("the slowest hundredth takes %v, and %v beside a stuck key", undisturbed, disturbed)
+			if disturbed <= 2*undisturbed+5*time.Millisecond {
+				return
+			}
 		}
+		t.Errorf("the slowest hundredth takes %v beside a stuck key, and %v without one", disturbed, undisturbed)
 	})
 }
 

@@ -85,22 +85,23 @@ func settle(t *testing.T, s *kafkalocal.Server, reach []kgo.Opt) *world {
 	w.client = w.newClient(kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	w.admin = kadm.NewClient(w.client)
 	if w.real() {
-		t.Cleanup(w.tidy)
+		admin := w.admin // a test may take another, which is closed by then
+		t.Cleanup(func() { w.tidy(admin) })
 	}
 	return w
 }
 
 // tidy deletes the world's topics: the more a broker has, the longer it takes to start after a kill.
-func (w *world) tidy() {
+func (w *world) tidy(admin *kadm.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	topics, err := w.admin.ListTopics(ctx)
+	topics, err := admin.ListTopics(ctx)
 	if err != nil {
 		w.t.Error(err)
 	}
 	for name := range topics {
 		if strings.HasPrefix(name, w.ns+".") {
-			_, _ = w.admin.DeleteTopics(ctx, name) // it is a kindness
+			_, _ = admin.DeleteTopics(ctx, name) // it is a kindness
 		}
 	}
 }
