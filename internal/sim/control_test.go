@@ -126,10 +126,10 @@ func (b *books) behindRunning(h *holding) bool {
 	return false
 }
 
-// goesOn checks that a process that was resumed has asked for messages since, unless it has something to do. The caller
-// holds b.mu.
+// goesOn checks that a process that was resumed has asked for messages since, unless it has something to do. Behind a
+// handler that goes on without its lease, what is lost as well takes places. The caller holds b.mu.
 func (b *books) goesOn(p *member) {
-	if len(p.open) > 0 || p.broken || !p.mended.Before(p.changed) {
+	if len(p.open) > 0 || len(p.stints) > 0 || p.broken || !p.mended.Before(p.changed) {
 		return
 	}
 	b.w.tally.add(countGoesOn, 1)
