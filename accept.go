@@ -4,47 +4,64 @@ import "github.com/godwitmq/godwit/driver"
 
 // accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are. The
 // places are already taken.
-func (s *session) accept(in []driver.Delivery) (bytes int64) {
+func (s *session) accept(in []driver.Delivery, hand *pollHand) (bytes int64) {
 	if len(in) == 0 {
 		return 0
 	}
 	s.count.received.Add(int64(len(in)))
-	if st, _ := s.c.state.now(); st == Idle {
+	if s.c.state.is(Idle) {
 		s.c.state.to(Listening)
 	}
-	slab := make([]Delivery, len(in)) // one allocation for the batch
-	for i := range in {
-		d := &slab[i]
+	ds := hand.make(len(in))
+	for i, d := range ds {
 		if i > 0 && in[i].Source == in[i-1].Source {
-			d.src = slab[i-1].src
+			d.src = ds[i-1].src
 		} else {
 			d.src = s.sources.of(in[i].Source)
 		}
 		s.fill(d, &in[i])
 		bytes += d.size
 	}
-	s.keeper.keepAll(slab, in)
+	s.keeper.keepAll(ds, in)
 	if s.c.o.Hooks.Received != nil {
-		for i := range slab {
-			observe(s, s.c.o.Hooks.Received, &slab[i])
+		for _, d := range ds {
+			observe(s, s.c.o.Hooks.Received, d)
 		}
 	}
 	s.places.keep(bytes)
-	for rest := slab; len(rest) > 0; {
+	for rest := ds; len(rest) > 0; {
 		rest = s.enqueue(rest)
 	}
+	clear(ds)
 	return bytes
 }
 
+// slabSize is how many deliveries are allocated together. The slowest of them keeps all in memory; and what is larger than
+// 32 KiB the runtime takes from the system and gives back to it again and again.
+const slabSize = 64
+
+// make makes n deliveries. The list of them is used again by the next call.
+func (h *pollHand) make(n int) []*Delivery {
+	h.made = h.made[:0]
+	for n > 0 {
+		slab := make([]Delivery, min(n, slabSize))
+		for i := range slab {
+			h.made = append(h.made, &slab[i])
+		}
+		n -= len(slab)
+	}
+	return h.made
+}
+
 // enqueue takes the leading run of deliveries of one source into their lanes, and returns the others.
-func (s *session) enqueue(ds []Delivery) (rest []Delivery) {
+func (s *session) enqueue(ds []*Delivery) (rest []*Delivery) {
 	src := ds[0].src
 	var first, last *Delivery
 	var away []verdict
 	n, i := 0, 0
 	src.mu.Lock()
 	for ; i < len(ds) && ds[i].src == src; i++ {
-		d := &ds[i]
+		d := ds[i]
 		if !src.join(d) {
 			continue
 		}

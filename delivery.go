@@ -49,7 +49,7 @@ type Delivery struct {
 	counted  bool      // against its session's cap; guarded by bus.mu
 	tenanted bool      // it has one of its tenant's share; guarded by tenants.mu
 
-	returned bool      // after its timeout; guarded by healthLog.mu
+	returned bool // after its timeout; guarded by healthLog.mu
 
 	lease *lease         // guarded by keeper.mu; nil where there are none
 	stint *stint         // guarded by keeper.mu; nil: it does not run

@@ -24,7 +24,7 @@ type keeper struct {
 
 	mu       sync.Mutex
 	meter    meter
-	tickAt   moment              // when the size of the pool is thought over; never: not while nothing runs
+	tickAt   moment             // when the size of the pool is thought over; never: not while nothing runs
 	leases   timeline[Delivery] // when each lease is to be renewed
 	stints   timeline[stint]    // when each handler has had its time
 	holds    holdHeap

@@ -27,7 +27,7 @@ type lease struct {
 }
 
 // keepAll begins to hold the leases of what a poll brought.
-func (k *keeper) keepAll(ds []Delivery, in []driver.Delivery) {
+func (k *keeper) keepAll(ds []*Delivery, in []driver.Delivery) {
 	if k.extend == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (k *keeper) keepAll(ds []Delivery, in []driver.Delivery) {
 	defer k.mu.Unlock()
 	for i := range ds {
 		l := &leases[i]
-		l.of, ds[i].lease = &ds[i], l
+		l.of, ds[i].lease = ds[i], l
 		if ends := in[i].LeaseEnds; !ends.IsZero() {
 			l.since, l.ends = now, k.s.clock.of(ends)
 			k.watch(l, l.ends.plus(-k.length/renewBefore))

@@ -90,7 +90,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	got, err := p.receive(period, want, hand)
 	free = want - len(got)
 	full = len(got) >= want
-	brought = s.accept(got)
+	brought = s.accept(got, hand)
 	s.sources.sweep(mark)
 	s.places.bytes.polled(brought)
 	if full {
@@ -115,6 +115,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 // pollHand is what one poller uses again from poll to poll.
 type pollHand struct {
 	buf    []driver.Delivery
+	made   []*Delivery
 	period context.Context // that ctx derives from
 	ctx    context.Context // of a poll; ends when the watchdog says so
 	cancel context.CancelCauseFunc

@@ -132,7 +132,7 @@ func (s *session) moveState() {
 	for {
 		n := s.running.Load()
 		if n > 0 {
-			if st, _ := s.c.state.now(); st == Idle {
+			if s.c.state.is(Idle) {
 				s.c.state.to(Listening)
 			}
 			s.c.state.to(Processing)

@@ -3,6 +3,7 @@ package godwit
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,8 +44,9 @@ var transitions = [...][]State{
 type machine struct {
 	observe func(from, to State) // nil: nobody looks
 
+	state atomic.Uint32 // a State; written under mu
+
 	mu      sync.Mutex
-	state   State
 	since   time.Time
 	edges   [][2]State // not yet told
 	telling bool       // one goroutine tells; the others leave their edges to it
@@ -52,13 +54,18 @@ type machine struct {
 
 // to moves along an edge of the table and says whether there was one.
 func (m *machine) to(next State) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !follows(m.state, next) {
+	if !follows(m.current(), next) { // as it is for all but a few of a consumer's deliveries
 		return false
 	}
-	m.edges = append(m.edges, [2]State{m.state, next})
-	m.state, m.since = next, time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	from := m.current()
+	if !follows(from, next) {
+		return false
+	}
+	m.edges = append(m.edges, [2]State{from, next})
+	m.state.Store(uint32(next))
+	m.since = time.Now()
 	if m.telling {
 		return true
 	}
@@ -79,8 +86,13 @@ func (m *machine) to(next State) bool {
 func (m *machine) now() (State, time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.state, m.since
+	return m.current(), m.since
 }
+
+func (m *machine) current() State { return State(m.state.Load()) }
+
+// is says whether it is in a state.
+func (m *machine) is(st State) bool { return m.current() == st }
 
 func follows(from, to State) bool {
 	return slices.Contains(transitions[from], to)

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -56,31 +55,6 @@ func newEpoch(p partition, stay time.Duration, identity string) *epoch {
 	e := &epoch{Source: driver.Source{Name: p.String()}, partition: p, stay: stay, tracker: offsets.New(trackerPlaces), next: -1, from: -1, begun: time.Now()}
 	e.tracker.Bind(identity)
 	return e
-}
-
-// message is a record that was admitted: what a driver.Handle refers to. Guarded by receiver.mu.
-type message struct {
-	epoch   *epoch
-	record  *kgo.Record // nil once finished
-	seq     uint64
-	attempt int32     // starts known from before
-	due     time.Time // zero: now
-	buried  bool      // its copy stands in the dead letters
-	back    bool      // it waited here for a retry: nothing else is asked of it
-	parked  bool      // it is in its key's lot
-	handed  bool      // it is in the core's hands, and counted by its key's lot
-	waits   bool      // it waits for what is in the core's hands
-
-	ended atomic.Bool // the core is done with it
-	next  *message    // that was finished before it, while both are on the list
-}
-
-// key is what order is kept by.
-func (m *message) key(o Ordering) string {
-	if o == ByPartition {
-		return ""
-	}
-	return string(m.record.Key)
 }
 
 // died says that a record's dead letter stands since an earlier life.

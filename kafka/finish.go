@@ -32,6 +32,9 @@ func (s *state) settle() {
 		next := m.next
 		m.next = nil
 		s.r.done(m)
+		if m.record == nil && !m.parked && !m.waits {
+			s.r.used.put(m)
+		}
 		m = next
 	}
 }
@@ -64,7 +67,7 @@ func (s *state) await(some bool) {
 
 // Finish is Settle of one that is done.
 func (r *receiver) Finish(h driver.Handle) {
-	if m := h.Ref.(*message); m.seq == h.Seq {
+	if m := h.Ref.(*message); m.use == h.Seq {
 		r.mu.add(m)
 	}
 }

@@ -18,7 +18,6 @@ type intake struct {
 	now   time.Time
 	most  int
 	round uint64
-	slab  []message  // one allocation for all that is admitted
 	out   []*message // to be delivered
 	move  []*message // to be published to a tier instead
 }
@@ -46,7 +45,7 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	r.mu.await(false)
 	r.interrupt = nil
 	r.round++
-	in := &intake{r: r, now: time.Now(), most: most, round: r.round, slab: make([]message, 0, fetches.NumRecords())}
+	in := &intake{r: r, now: time.Now(), most: most, round: r.round}
 	var err error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired {
@@ -103,7 +102,6 @@ func (r *receiver) admitWaiting(ctx context.Context, most int, into []driver.Del
 	}
 	for _, e := range m.epochs {
 		if len(e.backlog) > 0 {
-			in.slab = make([]message, 0, min(len(e.backlog), most))
 			rs := e.backlog
 			e.backlog = nil
 			in.take(m, e, rs)
@@ -147,7 +145,7 @@ func (in *intake) hush(m *member, e *epoch) {
 
 // admit says no when there is no place for a record now.
 func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
-	if len(in.slab) == cap(in.slab) || len(in.out)+len(in.move) >= in.most || e.crowded() || in.r.barred(e) {
+	if len(in.out)+len(in.move) >= in.most || e.crowded() || in.r.barred(e) {
 		return false
 	}
 	if rec.Offset < e.next && e.stay == 0 {
@@ -161,12 +159,12 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	if a == offsets.Finished {
 		return true
 	}
-	if e.died(rec) || e.stay == 0 && !matches(in.r.o.Filter, rec) {
+	if e.died(rec) || e.stay == 0 && in.r.picky && !matches(in.r.o.Filter, rec) {
 		e.tracker.Finish(seq)
 		return true
 	}
-	in.slab = append(in.slab, message{epoch: e, record: rec, seq: seq, attempt: attempt})
-	w := &in.slab[len(in.slab)-1]
+	w := in.r.used.take()
+	w.epoch, w.record, w.seq, w.attempt = e, rec, seq, attempt
 	if e.stay > 0 || in.r.set.Ordering == Unordered {
 		w.due, _ = due(rec)
 	}
@@ -210,7 +208,7 @@ func (r *receiver) tierless() bool { return r.retry == nil || !r.retry.Durable()
 func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error) ([]driver.Delivery, error) {
 	texts := decoder{expected: len(in.out)}
 	for _, w := range in.out {
-		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.seq}, Attempt: w.attempt})
+		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.use}, Attempt: w.attempt})
 		d := &into[len(into)-1]
 		texts.decode(w.record, d)
 		in.r.place(w, d)

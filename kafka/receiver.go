@@ -26,6 +26,7 @@ type receiver struct {
 	topic     string
 	group     string
 	speaker   string                   // the channel's group, in whose name dead letters are written
+	picky     bool                     // there is a filter
 	tiersOnly bool                     // a share group reads the channel's own topic
 	tiers     map[string]time.Duration // by topic
 	retry     RetryQueue               // nil: the core holds every retry
@@ -38,6 +39,7 @@ type receiver struct {
 
 	mu        state
 	member    *member // nil: none could be made yet
+	used      messages
 	line      timeline
 	lots      map[lotKey]*lot
 	again     []lotKey           // the core's hands are empty of these keys, and something waited for that
@@ -79,7 +81,7 @@ func (b *Backend) tierReceiver(ctx context.Context, from driver.Channel, o drive
 func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, change func(*receiver)) (*receiver, error) {
 	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from), speaker: b.names.group(from),
 		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
-	r.mu.r = r
+	r.mu.r, r.picky = r, !o.Filter.IsZero()
 	change(r)
 	r.equip()
 	if err := r.join(ctx); err != nil {

@@ -23,7 +23,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	}
 	for i := range batch {
 		m := batch[i].Handle.Ref.(*message)
-		if m.epoch.gone || m.record == nil || m.seq != batch[i].Handle.Seq {
+		if m.epoch.gone || m.record == nil || m.use != batch[i].Handle.Seq {
 			continue // forgotten, or settled before
 		}
 		switch batch[i].Action {
