@@ -92,23 +92,30 @@ type choice struct {
 // settle carries a choice out. While a handler runs, that is left to its worker, so that the next of the lane does not
 // start before the handler has returned.
 func (d *Delivery) settle(c *choice) error {
-	if d.lost.Load() {
-		return ErrLeaseLost
-	}
+	lost := d.lost.Load()
 	if d.in.pool != nil {
-		if d.phase.Load() != phaseRunning || !d.choice.CompareAndSwap(nil, c) {
+		switch {
+		case lost:
+			return ErrLeaseLost
+		case d.phase.Load() != phaseRunning || !d.choice.CompareAndSwap(nil, c):
 			return ErrSettled
 		}
 		return nil
 	}
-	if !d.claim() {
-		return ErrSettled
+	claimed := d.claim()
+	if claimed { // also what is lost: it has a place, and what is behind it waits
+		d.in.keeper.ended(d, d.in.clock.now())
+		if c.release {
+			d.in.giveBack(d)
+		} else {
+			d.in.conclude(d, c.verdict, c.reason)
+		}
 	}
-	d.in.keeper.ended(d, d.in.clock.now())
-	if c.release {
-		d.in.giveBack(d)
-	} else {
-		d.in.conclude(d, c.verdict, c.reason)
+	switch {
+	case lost:
+		return ErrLeaseLost
+	case !claimed:
+		return ErrSettled
 	}
 	return nil
 }

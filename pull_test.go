@@ -158,6 +158,46 @@ func TestKeptDeliveriesAreSettledLater(t *testing.T) {
 	})
 }
 
+// What loses its lease while it is kept cannot be settled any more, but its place is free then.
+func TestAKeptDeliveryThatIsLostLeavesItsPlace(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 1, Lease: 6 * time.Second})
+			w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: ordered}), many(10, "x")...)
+			remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
+			})
+			time.AfterFunc(10*time.Second, remove)
+			ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
+			defer cancel()
+			began, handled := time.Now(), 0
+			for d, err := range c.Deliveries(ctx) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if time.Since(began) < 6*time.Second {
+					d.Keep()
+					time.AfterFunc(20*time.Second, func() {
+						if err := d.Done(); !errors.Is(err, godwit.ErrLeaseLost) {
+							t.Errorf("settled after its lease: %v", err)
+						}
+					})
+					continue
+				}
+				if err := d.Done(); err != nil {
+					t.Error(err)
+				}
+				if handled++; handled == 10 {
+					break
+				}
+			}
+			if r := w.close(c); handled != 10 {
+				t.Errorf("ordered %v: %d are handled of 10, %+v", ordered, handled, r)
+			}
+		})
+	}
+}
+
 func TestASettleThatFailsComesWithTheNextError(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
