@@ -66,7 +66,7 @@ func (s *session) enqueue(ds []*Delivery) (rest []*Delivery) {
 			continue
 		}
 		if to, pause := s.tenants.admit(d, false); to == surplus {
-			away = append(away, verdict{d: d, s: driver.Settlement{After: pause}})
+			away = append(away, verdict{d: d, after: pause})
 			continue
 		} else if to == aside {
 			continue
@@ -81,7 +81,7 @@ func (s *session) enqueue(ds []*Delivery) (rest []*Delivery) {
 	}
 	src.mu.Unlock()
 	for _, v := range away {
-		s.sendAway(v.d, v.s.After)
+		s.sendAway(v.d, v.after)
 	}
 	if n > 0 && !s.bus.push(s, first, last, n) {
 		for d := first; d != nil; {

@@ -37,8 +37,7 @@ func (s *session) tellAway(d *Delivery, pause time.Duration) {
 	s.starts.note(d, d.Attempt-1)
 	s.gaveBack(d)
 	s.places.settle()
-	s.tell(verdict{d: d, untouched: true, s: driver.Settlement{
-		Handle: d.handle, Action: driver.Retry, After: s.keepable(pause), Attempt: int32(d.Attempt - 1)}})
+	s.tell(verdict{d: d, action: driver.Retry, after: s.keepable(pause), attempt: int32(d.Attempt - 1), untouched: true})
 }
 
 // giveBackWaiting returns the head of a lane that never started, and behind it its lane, in order.
@@ -58,8 +57,9 @@ func (s *session) unlane(head *Delivery, st driver.Settlement) []verdict {
 			s.starts.note(d, d.Attempt-1)
 			s.gaveBack(d)
 			s.places.settle()
-			st.Handle, st.Attempt = d.handle, int32(d.Attempt-1)
-			vs = append(vs, verdict{d: d, s: st, untouched: true})
+			v := verdictOn(d, st)
+			v.attempt, v.untouched = int32(d.Attempt-1), true
+			vs = append(vs, v)
 			s.yield(d)
 		}
 		d = next

@@ -31,7 +31,7 @@ type counters struct {
 }
 
 func (c *counters) settled(v *verdict) {
-	switch a := v.s.Action; {
+	switch a := v.action; {
 	case v.untouched, a == driver.Release:
 		c.released.Add(1)
 	case a == driver.Done:

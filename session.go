@@ -181,14 +181,13 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 
 // settle sends a verdict on its way and makes the next of the lane runnable, or sends the whole lane away behind it.
 func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind) {
-	st.Handle = d.handle
 	next := d.src.leave(d)
 	if st.Action == driver.Done && s.finisher != nil {
-		s.finish(d, st)
+		s.finish(d)
 	} else if s.places.settle(); behind == driver.BehindGoesOn {
-		s.tell(verdict{d: d, s: st})
+		s.tell(verdictOn(d, st))
 	} else {
-		s.tell(append([]verdict{{d: d, s: st}}, s.unlane(next, behindIt(st, behind))...)...)
+		s.tell(append([]verdict{verdictOn(d, st)}, s.unlane(next, behindIt(st, behind))...)...)
 		next = nil
 	}
 	if next != nil && next.phase.Load() == phaseWaiting { // else it is handled in one batch with d
@@ -198,13 +197,13 @@ func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind
 }
 
 // finish settles what is done where that is only noted.
-func (s *session) finish(d *Delivery, st driver.Settlement) {
+func (s *session) finish(d *Delivery) {
 	s.finisher.Finish(d.handle)
 	s.keeper.forget(d)
 	d.src.end()
 	s.places.giveBack(1)
 	s.places.bytes.release(d.size)
-	s.count.settled(&verdict{d: d, s: st})
+	s.count.settled(&verdict{d: d, action: driver.Done})
 }
 
 // behindIt is what becomes of the deliveries of a lane behind one that is settled by st.
@@ -258,7 +257,7 @@ func (s *session) endAll(vs []verdict) {
 func (s *session) unsettled(v verdict, err error) {
 	s.count.unsettled.Add(1)
 	s.health.settleFailed(err)
-	wrapped := wrapError(v.s.Action.String(), s.c.name, v.d.ID, err)
+	wrapped := wrapError(v.action.String(), s.c.name, v.d.ID, err)
 	if s.failed != nil {
 		s.failed(wrapped)
 	}

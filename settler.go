@@ -25,8 +25,20 @@ var settleAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Sec
 // verdict is a settlement on its way, with the delivery it is about.
 type verdict struct {
 	d         *Delivery
-	s         driver.Settlement
+	after     time.Duration
+	death     *driver.Death
+	attempt   int32
+	action    driver.Action
 	untouched bool // it goes back as if it had never been started
+}
+
+func verdictOn(d *Delivery, st driver.Settlement) verdict {
+	return verdict{d: d, after: st.After, death: st.Death, attempt: st.Attempt, action: st.Action}
+}
+
+// settlement is what the backend is told.
+func (v *verdict) settlement() driver.Settlement {
+	return driver.Settlement{Handle: v.d.handle, Action: v.action, After: v.after, Attempt: v.attempt, Death: v.death}
 }
 
 // settler tells the service the verdicts, in batches as large as it takes. Its calls run on a context of their own,
@@ -50,8 +62,8 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 			defer spare.Put(buf)
 			ss := (*buf)[:0]
 			for i := range vs {
-				ss = append(ss, vs[i].s)
-				if a := ss[i].Action; a == driver.Release || a == driver.Retry {
+				ss = append(ss, vs[i].settlement())
+				if a := vs[i].action; a == driver.Release || a == driver.Retry {
 					s.keeper.letGo(ctx, vs[i].d)
 				}
 			}

@@ -23,14 +23,15 @@ type Options[T any] struct {
 
 	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
 	Take func(v T) bool
-	// Send sends a batch. A *driver.BatchError names the entries that failed.
+	// Send sends a batch, and does not retain it. A *driver.BatchError names the entries that failed.
 	Send func(ctx context.Context, batch []T) error
 	// Again is how long to wait before an entry that failed its try-th time is repeated; negative: it is not, and
 	// Done gets the error. nil: nothing is repeated.
 	Again func(v T, err error, try int) time.Duration
 	// Done gets every entry's end.
 	Done func(v T, err error)
-	// Landed, if there is one, gets the entries that succeeded instead of Done: those of one call together.
+	// Landed, if there is one, gets the entries that succeeded instead of Done: those of one call together. It does not retain
+	// them.
 	Landed func(vs []T)
 }
 
@@ -44,7 +45,8 @@ type Batcher[T any] struct {
 	wg     sync.WaitGroup // batches and repetitions under way
 
 	mu      sync.Mutex
-	queue   []entry[T]
+	queue   queue[entry[T]]
+	idle    []*parcel[T] // for batches to come
 	since   time.Time             // when its first entry came, or the batch before it left
 	bytes   int                   // of the queue
 	lines   map[string][]entry[T] // waiting behind an entry of their key; a key is there while one is queued or away
@@ -76,7 +78,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		b.mu.Unlock()
 		return false
 	}
-	before := len(b.queue)
+	before := b.queue.len()
 	for _, v := range vs {
 		b.line(entry[T]{v: v})
 	}
@@ -103,7 +105,7 @@ func (b *Batcher[T]) Close(ctx context.Context) {
 
 // nudgeAfter says whether the loop has something to look at now that the queue has grown. The caller holds b.mu.
 func (b *Batcher[T]) nudgeAfter(before int) bool {
-	n := len(b.queue)
+	n := b.queue.len()
 	return n > before && (before == 0 || b.full(n) || b.away == 0 && before < b.expect && n >= b.expect)
 }
 
@@ -122,10 +124,10 @@ func (b *Batcher[T]) line(e entry[T]) {
 }
 
 func (b *Batcher[T]) push(e entry[T]) {
-	if len(b.queue) == 0 { // the clock is read once a batch, not once an entry
+	if b.queue.len() == 0 { // the clock is read once a batch, not once an entry
 		b.since = time.Now()
 	}
-	b.queue = append(b.queue, e)
+	b.queue.push(e)
 	if b.o.Size != nil {
 		b.bytes += b.o.Size(e.v)
 	}
@@ -182,10 +184,10 @@ func (b *Batcher[T]) loop() {
 }
 
 // next takes the next batch, or says how long to wait for one (0: until woken), or that there will be none.
-func (b *Batcher[T]) next(now time.Time) (batch []entry[T], wait time.Duration, over bool) {
+func (b *Batcher[T]) next(now time.Time) (batch *parcel[T], wait time.Duration, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := len(b.queue)
+	n := b.queue.len()
 	switch {
 	case n == 0:
 		return nil, 0, b.closing && b.away == 0 && b.waiting == 0
@@ -207,31 +209,34 @@ func (b *Batcher[T]) next(now time.Time) (batch []entry[T], wait time.Duration, 
 }
 
 // take cuts a batch off the queue. The caller holds b.mu.
-func (b *Batcher[T]) take() []entry[T] {
+func (b *Batcher[T]) take() *parcel[T] {
 	n, bytes := 0, 0
-	for ; n < len(b.queue) && (b.o.Limit == 0 || n < b.o.Limit); n++ {
+	for ; n < b.queue.len() && (b.o.Limit == 0 || n < b.o.Limit); n++ {
 		size := 0
 		if b.o.Size != nil {
-			size = b.o.Size(b.queue[n].v)
+			size = b.o.Size(b.queue.at(n).v)
 		}
 		if b.o.Bytes > 0 && n > 0 && bytes+size > b.o.Bytes {
 			break
 		}
 		bytes += size
 	}
-	batch := b.queue[:n:n]
-	b.queue = b.queue[n:]
 	b.bytes -= bytes
+	batch := &parcel[T]{}
+	if last := len(b.idle) - 1; last >= 0 {
+		batch, b.idle = b.idle[last], b.idle[:last]
+	}
+	batch.entries = b.queue.take(n, batch.entries)
 	return batch
 }
 
 // send makes one call with a batch and sees to each entry's answer.
-func (b *Batcher[T]) send(batch []entry[T]) {
-	batch = b.present(batch)
-	vs := make([]T, len(batch))
+func (b *Batcher[T]) send(p *parcel[T]) {
+	batch := b.present(p.entries)
 	for i := range batch {
-		vs[i] = batch[i].v
+		p.vs = append(p.vs, batch[i].v)
 	}
+	vs := p.vs
 	var err error
 	if len(vs) > 0 {
 		err = b.o.Send(b.ctx, vs)
@@ -262,7 +267,7 @@ func (b *Batcher[T]) send(batch []entry[T]) {
 	if landed := vs[:len(ended)-refused]; len(landed) > 0 && b.o.Landed != nil {
 		b.o.Landed(landed)
 	}
-	b.land(expect, ended, len(again))
+	b.land(expect, ended, len(again), p)
 	if len(again) > 0 {
 		b.repeat(again, wait)
 	}
@@ -271,7 +276,7 @@ func (b *Batcher[T]) send(batch []entry[T]) {
 func (b *Batcher[T]) queued() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.queue)
+	return b.queue.len()
 }
 
 // present drops the entries that were withdrawn before they left.
@@ -307,7 +312,7 @@ func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
 }
 
 // land makes room for the next batch, and lets the entries behind those that ended go.
-func (b *Batcher[T]) land(expect int, ended []entry[T], again int) {
+func (b *Batcher[T]) land(expect int, ended []entry[T], again int, p *parcel[T]) {
 	b.mu.Lock()
 	b.away--
 	b.expect, b.landed = expect, time.Now()
@@ -315,6 +320,8 @@ func (b *Batcher[T]) land(expect int, ended []entry[T], again int) {
 	for i := range ended {
 		b.unline(ended[i].v)
 	}
+	p.empty()
+	b.idle = append(b.idle, p) // at most AtOnce
 	b.mu.Unlock()
 	b.nudge()
 }
@@ -336,12 +343,14 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) {
 	}
 	b.mu.Lock()
 	b.waiting -= len(again)
-	rest := b.queue
-	b.queue = make([]entry[T], 0, len(rest)+len(again))
+	n := b.queue.len()
+	rest := b.queue.take(n, make([]entry[T], 0, n))
 	for _, e := range again {
 		b.push(e)
 	}
-	b.queue = append(b.queue, rest...)
+	for _, e := range rest {
+		b.queue.push(e)
+	}
 	b.mu.Unlock()
 	b.nudge()
 }
