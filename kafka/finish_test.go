@@ -1,0 +1,30 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// The mistake: what is finished without the receiver's lock is not looked at before the poll that is under way is over,
+// although a record waits here for nothing else.
+func TestFinishingEndsAWait(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Partitions: 1, Retries: kafka.Park, Tiers: []time.Duration{time.Minute}}, driver.Events{})
+		w.send(0, "k=a")
+		a := l.get(1)
+		w.send(0, "k=b")
+		l.nothing(2500 * time.Millisecond) // it is here, and a may yet fail
+		const after = 300 * time.Millisecond
+		time.AfterFunc(after, func() { l.recv.(driver.Finisher).Finish(a[0].Handle) })
+		begun := time.Now()
+		w.same(l.get(1), "b")
+		if took := time.Since(begun); took > after+50*time.Millisecond {
+			w.Errorf("the next of its key came %v after a was finished", took-after)
+		}
+	})
+}
