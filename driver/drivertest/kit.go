@@ -166,6 +166,12 @@ func (e *end) nothing(within time.Duration) {
 
 func (e *end) settle(action driver.Action, ds ...driver.Delivery) {
 	e.k.Helper()
+	if f, ok := e.recv.(driver.Finisher); ok && action == driver.Done { // as the core does
+		for i := range ds {
+			f.Finish(ds[i].Handle)
+		}
+		return
+	}
 	ss := make([]driver.Settlement, len(ds))
 	for i := range ds {
 		ss[i] = driver.Settlement{Handle: ds[i].Handle, Action: action}
