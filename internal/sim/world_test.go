@@ -224,7 +224,7 @@ func (b *books) deadLetters() map[string][]letter {
 		if d.Death != nil {
 			l.original = d.Death.MessageID
 		}
-		if d.Death == nil && !l.redriven || d.Death != nil && d.Death.Error == "" {
+		if !l.redriven && (d.Death == nil || d.Death.Error == "") {
 			w.fail("dead letter %s does not tell why it died: %+v", labelOf(string(d.Body)), d.Death)
 		}
 		name := labelOf(string(d.Body))
