@@ -79,6 +79,7 @@ type member struct {
 	fleet            *crew // nil: it is alone in its process
 	weight, priority int   // in it
 	turns            turns
+	wasted           int // turns that may yet go to what lost its lease while it waited for one
 
 	untouched map[string]int       // by the service's id: receives that it gave back as no attempt
 	retried   map[string]int       // by the service's id: retries that it held

@@ -51,7 +51,7 @@ func (p *member) turnOf(other *member) int {
 	if p.priority > other.priority {
 		return 0
 	}
-	return other.weight
+	return other.weight * (1 + p.wasted)
 }
 
 func (p *member) below(other *member) bool { return p.priority < other.priority }

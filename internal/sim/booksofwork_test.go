@@ -294,6 +294,9 @@ func (b *books) holdsRetry(after time.Duration) bool { return b.plan.ordered && 
 
 func (b *books) leaseLost(p *member, h *holding) {
 	b.w.trace.note("%s loses its lease of %s", p.name, h.m.label)
+	if h.fresh() {
+		p.wasted++
+	}
 	h.lost = true
 	p.leaves(h)
 	if b.chaos() {
