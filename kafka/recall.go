@@ -36,10 +36,11 @@ func (r *receiver) recall(ctx context.Context, begun []*epoch) {
 	if !ok {
 		return
 	}
-	letters, err := r.recallLetters(ctx, r.b.names.deadLetters(q.ch), begun)
-	if err != nil {
-		r.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", r.group, "error", err)
+	ns := make([]int32, len(begun))
+	for i, e := range begun {
+		ns[i] = e.n
 	}
+	letters := r.recallLetters(ctx, q, ns)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range begun {
@@ -72,8 +73,16 @@ func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
 	return nil
 }
 
-// recallLetters reads the newest dead letters, and returns the offsets of what died, by partition.
-func (r *receiver) recallLetters(ctx context.Context, topic string, begun []*epoch) (map[int32]map[int64]struct{}, error) {
+// recallLetters reads the newest dead letters of some partitions, and returns the offsets of what died, by partition.
+func (r *receiver) recallLetters(ctx context.Context, q *deadTopic, ns []int32) map[int32]map[int64]struct{} {
+	letters, err := r.newestLetters(ctx, r.b.names.deadLetters(q.ch), ns)
+	if err != nil {
+		r.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", r.speaker, "error", err)
+	}
+	return letters
+}
+
+func (r *receiver) newestLetters(ctx context.Context, topic string, ns []int32) (map[int32]map[int64]struct{}, error) {
 	starts, err := r.b.admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -84,11 +93,11 @@ func (r *receiver) recallLetters(ctx context.Context, topic string, begun []*epo
 	}
 	from, open := map[int32]kgo.Offset{}, map[int32]int64{}
 	count := int32(len(ends[topic]))
-	for _, e := range begun {
+	for _, n := range ns {
 		if count == 0 {
 			break
 		}
-		n := e.n % count
+		n %= count
 		first, _ := starts.Lookup(topic, n)
 		last, _ := ends.Lookup(topic, n)
 		if last.Offset > first.Offset {

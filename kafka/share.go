@@ -26,7 +26,6 @@ type shareReceiver struct {
 	group  string
 	batch  int32 // records of one poll
 	lock   time.Duration
-	limit  int32 // deliveries after which the broker archives a record
 	source driver.Source
 
 	tiers   *receiver
@@ -56,7 +55,7 @@ func (b *Backend) shareReceiver(ctx context.Context, from driver.Channel, o driv
 		arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1), ask: make(chan struct{})}
 	r.source.Name = r.topic
 	var err error
-	if r.lock, r.limit, err = b.shareLimits(ctx, r.group); err != nil {
+	if r.lock, err = b.lockOf(ctx, r.group); err != nil {
 		return nil, err
 	}
 	if r.tiers, err = b.tierReceiver(ctx, from, o); err != nil {
@@ -233,7 +232,7 @@ func (r *shareReceiver) copyOut(ctx context.Context, vs []verdict, errs map[int]
 	for _, v := range vs {
 		switch st := v.st; st.Action {
 		case driver.Release:
-			if v.status = kgo.AckRelease; v.spared() {
+			if v.status = kgo.AckRelease; fresh(v.s.record) {
 				ready = append(ready, v)
 				continue
 			}

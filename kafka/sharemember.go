@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// shareLock and shareLimit are brokers' defaults, for where they may not be asked.
-	shareLock  = 30 * time.Second
-	shareLimit = 5
+	// shareLock is brokers' default, for where they may not be asked.
+	shareLock = 30 * time.Second
 	// lockGrace is how long after its lock's end nobody settles a record any more.
 	lockGrace = time.Second
 )
@@ -49,9 +48,10 @@ type verdict struct {
 	status kgo.AckStatus
 }
 
-// spared says that a record has not been handed out so often yet that it may be given back: two deliveries are kept for crashes,
-// and for what a client has fetched and nobody polled.
-func (v verdict) spared() bool { return v.s.record.DeliveryCount() < v.s.m.r.limit-2 }
+// fresh says that a record is handed out for the first time. Only such a one is handled from where it is, or given back: a broker
+// that hears of a crash gives what was in hand to the fetches that wait, and may yet have to hear that these are of the crashed
+// process as well, so that each member of it uses up a delivery that nobody sees. After five, by default, it archives the record.
+func fresh(rec *kgo.Record) bool { return rec.DeliveryCount() <= 1 }
 
 func (r *shareReceiver) join() (*shareMember, error) {
 	m := &shareMember{r: r, idle: make(chan struct{}, 1), acking: make(chan struct{}, 1), open: map[*shared]struct{}{}}
@@ -137,32 +137,36 @@ func (m *shareMember) last() time.Time {
 	return last.Add(lockGrace)
 }
 
-// admit makes deliveries of records. What is not due, and what the broker would archive if it were given back once more, goes to
-// a tier instead, from where it comes with a fresh count.
+// admit makes deliveries of records. What is not due, and what was handed out before, goes to a tier instead, from where it
+// comes with a count of its own; if it cannot, it is handled: its last delivery may be this one.
 func (m *shareMember) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 	var move, drop []verdict
 	var later []Later
 	now := time.Now()
+	dead := m.r.recall(rs)
 	m.mu.Lock()
 	ss := make([]shared, len(rs))
+	hand := func(s *shared) {
+		ds = append(ds, driver.Delivery{Source: &m.r.source, Handle: driver.Handle{Ref: s}, LeaseEnds: s.ends, Received: s.record.DeliveryCount()})
+		d := &ds[len(ds)-1]
+		decode(s.record, d)
+		d.OrderKey, d.Tenant = "", d.OrderKey
+	}
 	for i, rec := range rs {
 		s := &ss[i]
 		*s = shared{m: m, record: rec, ends: rec.AcquisitionDeadline()}
 		m.open[s] = struct{}{}
 		at, delayed := due(rec)
 		switch {
-		case !matches(m.r.o.Filter, rec):
+		case died(dead, rec), !matches(m.r.o.Filter, rec):
 			drop = append(drop, verdict{s: s, status: kgo.AckAccept})
-		case delayed && at.After(now), rec.DeliveryCount() >= m.r.limit-1:
+		case delayed && at.After(now), !fresh(rec):
 			if at.Before(now) {
 				at = now
 			}
 			move, later = append(move, verdict{s: s, status: kgo.AckAccept}), append(later, Later{Record: rec, Due: at})
 		default:
-			ds = append(ds, driver.Delivery{Source: &m.r.source, Handle: driver.Handle{Ref: s}, LeaseEnds: s.ends, Received: rec.DeliveryCount()})
-			d := &ds[len(ds)-1]
-			decode(rec, d)
-			d.OrderKey, d.Tenant = "", d.OrderKey
+			hand(s)
 		}
 	}
 	m.mu.Unlock()
@@ -172,9 +176,12 @@ func (m *shareMember) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 	}
 	if len(later) > 0 {
 		for k, err := range m.r.retry.Put(m.r.polls, later) {
-			if err == nil {
+			switch s := move[k].s; {
+			case err == nil:
 				drop = append(drop, move[k])
-			} // else its lock ends, and it comes once more: the broker counts that as a delivery only then
+			case !fresh(s.record):
+				hand(s)
+			} // else it is not due: its lock ends, and it comes once more
 		}
 	}
 	m.settle(m.r.polls, drop, map[int]error{})
@@ -267,16 +274,16 @@ func (m *shareMember) close(ctx context.Context) error {
 	return m.client.close(ctx)
 }
 
-// shareLimits asks how long a lock lasts and how often a record is handed out.
-func (b *Backend) shareLimits(ctx context.Context, group string) (lock time.Duration, limit int32, err error) {
-	lock, limit = shareLock, shareLimit
+// lockOf asks how long a group's locks last.
+func (b *Backend) lockOf(ctx context.Context, group string) (time.Duration, error) {
+	lock := shareLock
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	one := kmsg.NewDescribeConfigsRequestResource()
 	one.ResourceType, one.ResourceName = kmsg.ConfigResourceTypeGroupConfig, group
 	req.Resources = append(req.Resources, one)
 	resp, err := req.RequestWith(ctx, b.client)
 	if err != nil {
-		return lock, limit, fmt.Errorf("ask for the configuration of group %s: %w", group, classify(err))
+		return lock, fmt.Errorf("ask for the configuration of group %s: %w", group, classify(err))
 	}
 	for _, r := range resp.Resources {
 		if kerr.ErrorForCode(r.ErrorCode) != nil {
@@ -286,17 +293,12 @@ func (b *Backend) shareLimits(ctx context.Context, group string) (lock time.Dura
 			if c.Value == nil {
 				continue
 			}
-			n, perr := strconv.Atoi(*c.Value)
-			switch {
-			case perr != nil || n <= 0:
-			case c.Name == "share.record.lock.duration.ms":
+			if n, perr := strconv.Atoi(*c.Value); perr == nil && n > 0 && c.Name == "share.record.lock.duration.ms" {
 				lock = time.Duration(n) * time.Millisecond
-			case c.Name == "share.delivery.count.limit":
-				limit = int32(n)
 			}
 		}
 	}
-	return lock, limit, nil
+	return lock, nil
 }
 
 // startShare lets a share group begin at the start of the log, as the other groups do; brokers would begin at its end.

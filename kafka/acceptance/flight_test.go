@@ -23,7 +23,7 @@ func TestInFlightUnbounded(t *testing.T) {
 		w.create(4)
 		w.ensure(kafka.Options{})
 		w.fill(records, 5000)
-		held, done := w.hold(records, godwit.ConsumerOptions{Concurrency: 64})
+		held, done := w.hold(kafka.Options{}, records, godwit.ConsumerOptions{Concurrency: 64})
 		if held < 64 || held > most {
 			t.Errorf("%d records are held, want %d at most", held, most)
 		}
@@ -44,7 +44,7 @@ func TestBytesInFlightUnbounded(t *testing.T) {
 		if err := by.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		held, done := w.hold(records, godwit.ConsumerOptions{Concurrency: 4, MaxBytes: most})
+		held, done := w.hold(kafka.Options{}, records, godwit.ConsumerOptions{Concurrency: 4, MaxBytes: most})
 		t.Logf("%d records of %d bytes are held, %d KiB", held, size, held*size>>10)
 		if held*size > 2*most {
 			t.Errorf("%d bytes are held, want about %d", held*size, most)
@@ -55,12 +55,12 @@ func TestBytesInFlightUnbounded(t *testing.T) {
 
 // hold starts a consumer whose handlers stand still and returns how many records it holds then. done lets them go on, and
 // waits until all are handled.
-func (w *world) hold(records int, o godwit.ConsumerOptions) (held int64, done func()) {
+func (w *world) hold(ko kafka.Options, records int, o godwit.ConsumerOptions) (held int64, done func()) {
 	w.t.Helper()
 	var received, handled atomic.Int64
 	release := make(chan struct{})
 	o.Hooks.Received = func(*godwit.Delivery) { received.Add(1) }
-	p := w.start(kafka.Options{}, o, func(context.Context, *godwit.Delivery) error {
+	p := w.start(ko, o, func(context.Context, *godwit.Delivery) error {
 		<-release
 		handled.Add(1)
 		return nil

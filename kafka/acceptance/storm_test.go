@@ -64,7 +64,7 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 		left++
 		if crashes > 0 && left%crashes == 2 {
 			crashed++
-			w.calm()
+			w.calm(w.group())
 			members[i].cable.cut()
 		}
 		go func(p *process) { _, _ = p.stop() }(members[i])
@@ -95,13 +95,13 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 
 // calm waits, on the fake broker, for a moment at which nobody joins: one that crashes in the midst of that may never be missed
 // there, and the group waits for it for as long as others come and go (TestCrashedWhileJoining, TestRebalanceTimeoutWhileOthersCome).
-func (w *world) calm() {
+func (w *world) calm(group string) {
 	w.t.Helper()
 	if w.real() {
 		return
 	}
 	w.eventually(time.Minute, "a group at rest", func() bool {
-		groups, err := w.admin.DescribeGroups(w.t.Context(), w.group())
-		return err == nil && groups[w.group()].State == "Stable"
+		groups, err := w.admin.DescribeGroups(w.t.Context(), group)
+		return err == nil && groups[group].State == "Stable"
 	})
 }
