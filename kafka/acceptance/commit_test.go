@@ -129,3 +129,46 @@ func TestFatalWithoutDrain(t *testing.T) {
 		}
 	})
 }
+
+// The mistake: while a group waits for a member that crashed, nothing is committed, and who crashes or stops next leaves all that it
+// finished meanwhile to be handled again.
+func TestCommitsStandStillWhileMembersJoin(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records = 100
+		w.create(1)
+		w.ensure(kafka.Options{})
+		b := newBooks(2 * records)
+		lasting, short := kafka.Options{SessionTimeout: 40 * time.Second}, kafka.Options{SessionTimeout: 20 * time.Second}
+		handler := keeping(b, func(context.Context, *godwit.Delivery) error { return nil })
+		w.fill(records, 10)
+		p := w.start(lasting, godwit.ConsumerOptions{}, handler)
+		w.eventually(30*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
+		lost := w.start(short, godwit.ConsumerOptions{}, handler)
+		w.eventually(30*time.Second, "two members at rest", func() bool { state, members := w.membership(); return state == "Stable" && members == 2 })
+		lost.crash()
+		w.start(lasting, godwit.ConsumerOptions{}, handler)
+		w.eventually(10*time.Second, "three members, one of whom is dead", func() bool { state, members := w.membership(); return state == "PreparingRebalance" && members == 3 })
+		time.Sleep(4 * time.Second) // a heartbeat's time: the first one joins as well
+		w.fill(records, 10)
+		w.eventually(5*time.Second, "what is handled meanwhile committed", func() bool { return w.committed()[0].At == 2*records })
+		began := time.Now()
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		took := time.Since(began)
+		if state, members := w.membership(); state != "PreparingRebalance" || members != 2 {
+			t.Errorf("the group is %s, of %d members, when one has left: it should wait for the dead one and the new one", state, members)
+		}
+		t.Logf("to stop took %v", took)
+	})
+}
+
+// membership is what the channel's group is, and of how many.
+func (w *world) membership() (state string, members int) {
+	w.t.Helper()
+	groups, err := w.admin.DescribeGroups(w.t.Context(), w.group())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return groups[w.group()].State, len(groups[w.group()].Members)
+}
