@@ -33,7 +33,8 @@ type Options struct {
 	SASL     *SASL       // nil: no authentication
 	Client   []kgo.Opt   // the caller's own, applied last
 	Logger   *slog.Logger
-	// Namespace is put in front of every topic's and group's name: prod.orders.
+	// Namespace is put in front of every topic's and group's name: prod.orders. It had better not be an exchange's name: channel y
+	// in namespace x and channel x.y without one have groups of the same name.
 	Namespace string
 
 	// How topics are created. What exists keeps its partitions: another number would give keys other partitions.
