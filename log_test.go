@@ -329,3 +329,40 @@ func TestRevokedBeforeItsRecordsArrive(t *testing.T) {
 		}
 	})
 }
+
+// Of a log no more is held than workers need; and all that there is place for where what is held cannot run.
+func TestALogsPlacesFollowItsWorkers(t *testing.T) {
+	const few, all = 200, 1600 // two polls of a hundred; the window
+	keys := func(n int, name func(i int) string) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = name(i)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		keys []string
+		held int
+	}{
+		"workers have enough":    {keys(2*all, func(i int) string { return fmt.Sprint(i) }), few},
+		"all of one key":         {keys(2*all, func(int) string { return "k" }), all},
+		"the rest is of one key": {keys(2*all, func(i int) string { return map[bool]string{true: "k", false: "other"}[i > 0] }), all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLog(driver.ReceiveLimits{Window: all, HoldMax: time.Hour})
+			onLog(t, l, &godwit.ConsumerOptions{Concurrency: 3}, func(ctx context.Context, _ *godwit.Delivery) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}, func(*godwit.Consumer) {
+				there := 0
+				for ; there < len(c.keys) && len(l.feed) < cap(l.feed); there += 100 {
+					l.put(there, c.keys[there:there+100]...)
+					synctest.Wait()
+				}
+				if held := there - 100*len(l.feed); held != c.held {
+					t.Errorf("%d records are held, want %d", held, c.held)
+				}
+			})
+		})
+	}
+}

@@ -38,10 +38,11 @@ func (s *session) poll() *pollers {
 func (p *pollers) first() {
 	var hand pollHand
 	defer hand.drop()
+	hungry := func() bool { return p.s.bus.hungry(p.s) }
 	for p.s.polls.Err() == nil {
 		p.s.guard(func() {
 			for period := p.s.gate.enter(); period != nil; period = p.s.gate.enter() {
-				if want := p.s.batch(); p.s.places.take(period, want) == nil {
+				if want := p.s.batch(); p.s.places.take(period, want, hungry) == nil {
 					p.once(period, want, &hand)
 				}
 			}
