@@ -145,8 +145,16 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 	s.tenants.ended(now.since(begun))
 	failed := entryErrors(err, len(ds))
 	s.pace.failed.Add(int64(len(failed)))
-	for i, d := range ds {
-		s.concludeOf(d, failed[i], cause, now.since(begun))
+	took := now.since(begun)
+	for _, e := range s.endings(ds, failed, cause) {
+		if f := s.c.o.Hooks.Ended; f != nil {
+			s.guard(func() { f(e.d, e.v, e.err, took) })
+		}
+		if e.untouched {
+			s.giveBack(e.d)
+		} else {
+			s.conclude(e.d, e.v, e.reason)
+		}
 	}
 }
 
@@ -160,26 +168,32 @@ func (s *session) callBatch(ctx context.Context, ds []*Delivery) (err error) {
 	return s.batching.handler(ctx, ds)
 }
 
-// concludeOf concludes one delivery of a batch. If it is not done, those behind it in the batch go back into its lane.
-func (s *session) concludeOf(d *Delivery, err, cause error, took time.Duration) {
-	if d.phase.Load() != phaseRunning {
-		return // one before it in its lane has failed, or it was given up
+// ending is what becomes of one delivery of a batch.
+type ending struct {
+	d           *Delivery
+	v           Verdict
+	untouched   bool
+	err, reason error
+}
+
+// endings reaches and claims the verdicts on a batch. Behind one that is not done, those of its lane go back into it. All
+// are claimed before the first is concluded: from then on another worker may have what went back.
+func (s *session) endings(ds []*Delivery, failed map[int]error, cause error) []ending {
+	es := make([]ending, 0, len(ds))
+	for i, d := range ds {
+		if d.phase.Load() != phaseRunning {
+			continue // one before it in its lane has failed, or it was given up
+		}
+		e := ending{d: d, err: failed[i]}
+		e.v, e.untouched, e.reason = s.decide(d, d.choice.Swap(s.sealed), cause, e.err)
+		if e.untouched || d.lost.Load() || e.v.Action != Done && e.v.Action != Drop {
+			s.unstartBehind(d)
+		}
+		if d.claim() {
+			es = append(es, e)
+		}
 	}
-	v, untouched, reason := s.decide(d, d.choice.Swap(s.sealed), cause, err)
-	if untouched || d.lost.Load() || v.Action != Done && v.Action != Drop {
-		s.unstartBehind(d)
-	}
-	if !d.claim() {
-		return
-	}
-	if f := s.c.o.Hooks.Ended; f != nil {
-		s.guard(func() { f(d, v, err, took) })
-	}
-	if untouched {
-		s.giveBack(d)
-		return
-	}
-	s.conclude(d, v, reason)
+	return es
 }
 
 // gather collects a batch: the first delivery and those behind it in its lane, then what else is runnable, until it is
@@ -212,8 +226,8 @@ func (s *session) stillOurs(ds []*Delivery) []*Delivery {
 		case d.lost.Load():
 			s.unstartBehind(d)
 			if d.claim() {
-				s.stopped(d)
 				s.disown(d)
+				s.stopped(d)
 			}
 		default:
 			ours = append(ours, d)
@@ -255,6 +269,8 @@ func (s *session) unstartBehind(d *Delivery) {
 
 // unstartAll takes a batch back that nobody has begun to handle.
 func (s *session) unstartAll(ds []*Delivery) {
+	s.running.Add(1) // a shutdown waits until all of it is on its way back
+	defer s.oneLess()
 	heads := make([]*Delivery, 0, len(ds))
 	for i, d := range ds {
 		if i == 0 || d.lane == 0 || d.lane != ds[i-1].lane || d.src != ds[i-1].src {

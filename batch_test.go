@@ -306,3 +306,46 @@ func TestTypedBatches(t *testing.T) {
 		want(t, l, "0 reject undecodable", "1 done", "2 reject permanent")
 	})
 }
+
+// What goes back into its lane behind one that failed belongs to whoever starts it next, however long it takes to conclude the rest.
+func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 2, Hooks: godwit.Hooks{
+			Rejected: func(*godwit.Delivery, error) { time.Sleep(time.Second) }, // meanwhile the second starts again
+		}})
+		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(2, "x")...)
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		r, err := c.RunBatches(ctx, func(_ context.Context, ds []*godwit.Delivery) error {
+			if len(ds) == 2 {
+				return &godwit.BatchError{Errs: map[int]error{0: godwit.Permanent(errors.New("bad"))}}
+			}
+			defer cancel()
+			time.Sleep(5 * time.Second)
+			if n := len(w.messages("orders.fifo")); n != 1 {
+				t.Errorf("the queue holds %d messages while one is being handled", n)
+			}
+			return nil
+		}, nil)
+		if err != nil || r.Handled != 1 || r.Rejected != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// A shutdown waits until what a batch had gathered is on its way back.
+func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{
+			GivenBack: func(*godwit.Delivery) { time.Sleep(100 * time.Millisecond) },
+		}})
+		w.send(w.producer("orders", nil), many(3, "x")...)
+		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
+		defer cancel()
+		r, err := c.RunBatches(ctx, func(context.Context, []*godwit.Delivery) error { return nil }, &godwit.BatchOptions{Window: time.Minute})
+		if err != nil || r.GivenBack != 3 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		w.visible("orders", 3)
+	})
+}

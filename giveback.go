@@ -13,8 +13,8 @@ const keptPause = time.Second
 // giveBack returns a running delivery untouched, and behind it its lane, in order.
 func (s *session) giveBack(d *Delivery) {
 	if d.lost.Load() { // it is not ours to give
-		s.stopped(d)
 		s.disown(d)
+		s.stopped(d)
 		return
 	}
 	if s.lim.Keeps && s.polls.Err() == nil && !d.src.gone() {

@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,17 @@ func (k *keeper) hold(d *Delivery, until moment) {
 	defer k.mu.Unlock()
 	heap.Push(&k.holds, held{d, until})
 	k.due(until)
+}
+
+// unholdOne takes a held retry, and says whether it was one.
+func (k *keeper) unholdOne(d *Delivery) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.IndexFunc(k.holds, func(h held) bool { return h.d == d })
+	if i >= 0 {
+		heap.Remove(&k.holds, i)
+	}
+	return i >= 0
 }
 
 // unhold takes the held retries of a source; nil: of all.

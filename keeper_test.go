@@ -77,3 +77,32 @@ func TestAGiveBackWaitsForARenewal(t *testing.T) {
 		w.visible("orders", 1)
 	})
 }
+
+// A retry that is held and loses its lease is somebody else's: what is behind it in its lane goes back at once.
+func TestAHeldRetryThatIsLostFreesItsLane(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Lease: 6 * time.Second, Policy: func(*godwit.Delivery, error) godwit.Verdict {
+			return godwit.Verdict{Action: godwit.Retry, After: 4 * time.Minute}
+		}})
+		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
+		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
+		})
+		begun := time.Now()
+		var handled atomic.Int32
+		run := w.run(c, func(context.Context, *godwit.Delivery) error {
+			if time.Since(begun) < 6*time.Second {
+				return errors.New("not yet")
+			}
+			handled.Add(1)
+			return nil
+		})
+		time.Sleep(7 * time.Second)
+		remove()
+		time.Sleep(time.Minute)
+		if n := handled.Load(); n != 3 {
+			t.Errorf("%d of 3 are handled a minute after the lease of the first has ended", n)
+		}
+		run.stop()
+	})
+}

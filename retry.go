@@ -46,6 +46,8 @@ func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
 	s.keeper.hold(d, s.clock.now().plus(after))
 	s.stopped(d)
 	switch { // what empties the keeper may have done so just before
+	case d.lost.Load():
+		s.dropLost(d)
 	case s.polls.Err() != nil, s.gate.closed() && !s.lim.Keeps:
 		s.giveBackHeld()
 	case src.gone():
@@ -77,6 +79,13 @@ func (s *session) giveBackHeld() {
 func (s *session) giveBackAside() {
 	for _, d := range s.tenants.park() {
 		s.giveBackWaiting(d)
+	}
+}
+
+// dropLost frees a held retry that is ours no more, so that its lane need not wait until it is due.
+func (s *session) dropLost(d *Delivery) {
+	if s.keeper.unholdOne(d) {
+		s.drop(d)
 	}
 }
 

@@ -126,6 +126,11 @@ func (s *session) start(d *Delivery) bool {
 func (s *session) stopped(d *Delivery) {
 	s.bus.vacate(d)
 	s.yield(d)
+	s.oneLess()
+}
+
+// oneLess takes one off what runs, and says so to who waits for the last.
+func (s *session) oneLess() {
 	if s.running.Add(-1) > 0 {
 		return
 	}
@@ -158,8 +163,8 @@ func (s *session) moveState() {
 func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 	switch {
 	case d.lost.Load():
-		s.stopped(d)
 		s.disown(d)
+		s.stopped(d)
 	case v.Action == Retry && s.holds(v.After):
 		if s.heldTooLong(d, v.After) {
 			s.conclude(d, Verdict{Action: Reject}, &heldTooLong{s.lim.HoldMax, reason})

@@ -236,6 +236,7 @@ func (s *session) leaseLost(d *Delivery) {
 	}
 	s.keeper.interrupt(d, ErrLeaseLost)
 	s.lostLease(d)
+	s.dropLost(d)
 }
 
 func (s *session) lostLease(d *Delivery) {
