@@ -46,7 +46,7 @@ type Batcher[T any] struct {
 
 	mu      sync.Mutex
 	queue   queue[entry[T]]
-	idle    []*parcel[T] // for batches to come
+	idle    []*parcel[T]          // for batches to come
 	since   time.Time             // when its first entry came, or the batch before it left
 	bytes   int                   // of the queue
 	lines   map[string][]entry[T] // waiting behind an entry of their key; a key is there while one is queued or away
