@@ -101,8 +101,10 @@ func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 			other.introduce()
 			other.later()
 			select {
-			case <-answered:
-				took = time.Since(begun)
+			case err := <-answered:
+				if took = time.Since(begun); err != nil {
+					t.Fatal(err)
+				}
 			case <-time.After(3 * time.Second):
 			}
 		}
@@ -134,7 +136,6 @@ type bare struct {
 	client     *kgo.Client
 	id         string
 	generation int32
-	leads      bool
 	assign     []kmsg.SyncGroupRequestGroupAssignment
 }
 
