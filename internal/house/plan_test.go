@@ -13,7 +13,7 @@ const (
 	awsSDK = "github.com/aws/aws-sdk-go-v2"
 	smithy = "github.com/aws/smithy-go"
 	cobra  = "github.com/spf13/cobra"
-	franz  = "github.com/twmb/franz-go/pkg" // kfake too: who is not to see that names the packages
+	franz  = "github.com/twmb/franz-go/pkg" // all of it, kfake too
 	xterm  = "golang.org/x/term"
 )
 
@@ -26,7 +26,7 @@ var plan = []room{
 	{path: "driver/drivertest", ours: []string{"driver"}},
 	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "localaws/..."}},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
-	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz}},
+	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"}},
 	{path: "kafka/acceptance", tests: true},
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
