@@ -183,7 +183,7 @@ func (r *receiver) Started(h driver.Handle, attempt int32) {
 	m := h.Ref.(*message)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !m.epoch.gone && m.record != nil {
+	if m.use == h.Seq && !m.epoch.gone && m.record != nil {
 		m.epoch.tracker.Started(m.seq, attempt)
 	}
 }
