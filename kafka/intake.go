@@ -22,6 +22,12 @@ type intake struct {
 	move  []*message // to be published to a tier instead
 }
 
+// newIntake begins a round. The caller holds r.mu; there is one round at a time.
+func (r *receiver) newIntake(most int) *intake {
+	r.round++
+	return &intake{r: r, now: time.Now(), most: most, round: r.round, out: r.out[:0]}
+}
+
 // poll asks the client for records, until one comes, until something that waits here is due, or until the wait is over.
 func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	r.mu.Lock()
@@ -44,8 +50,7 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	r.mu.Lock()
 	r.mu.await(false)
 	r.interrupt = nil
-	r.round++
-	in := &intake{r: r, now: time.Now(), most: most, round: r.round}
+	in := r.newIntake(most)
 	var err error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired {
@@ -89,8 +94,7 @@ func (r *receiver) pollError(m *member, p *kgo.FetchTopicPartition) error {
 func (r *receiver) admitWaiting(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	r.mu.Lock()
 	m := r.member
-	r.round++
-	in := &intake{r: r, now: time.Now(), most: most, round: r.round}
+	in := r.newIntake(most)
 	r.catchUp(m, in.now)
 	in.goOn()
 	for len(in.out)+len(in.move) < most {
@@ -213,6 +217,8 @@ func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error)
 		texts.decode(w.record, d)
 		in.r.place(w, d)
 	}
+	clear(in.out)
+	in.r.out = in.out
 	if len(in.move) > 0 {
 		if merr := in.r.shift(ctx, in.move); merr != nil && err == nil {
 			err = merr

@@ -40,6 +40,7 @@ type receiver struct {
 	mu        state
 	member    *member // nil: none could be made yet
 	used      messages
+	out       []*message // of a round, used again by the next
 	line      timeline
 	lots      map[lotKey]*lot
 	again     []lotKey           // the core's hands are empty of these keys, and something waited for that

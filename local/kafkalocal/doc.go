@@ -11,6 +11,8 @@
 // forgets such topics in a crash.
 //
 // What stays different from a real broker: leader epochs do not move when it starts again, members are forgotten by a
-// kill, the log is compacted and old records deleted only while it looks for that (hourly), and a record's timestamp
-// type always reads CreateTime.
+// kill, and with them how far share groups are (a Close keeps that), the log is compacted and old records deleted only while
+// it looks for that (hourly), and a record's timestamp type always reads CreateTime. Classic groups differ in three ways, which
+// tests of kafka/acceptance show on both: a member that crashes while the group is joined may never be missed, one that waits for
+// the others for longer than its session counts as dead and is not answered, and whoever comes starts the rebalance's time anew.
 package kafkalocal
