@@ -82,9 +82,7 @@ func (b *bus) pop(stop func() bool) *Delivery {
 	defer b.mu.Unlock()
 	for stop == nil || !stop() {
 		if s := b.starved(); s != nil {
-			b.mu.Unlock()
-			s.places.widen()
-			b.mu.Lock()
+			b.widen(s)
 			continue
 		}
 		if s := b.next(); s != nil {
@@ -108,6 +106,13 @@ func (b *bus) starved() *session {
 		}
 	}
 	return nil
+}
+
+// widen gives a starved session more places. The caller holds b.mu, which is free meanwhile.
+func (b *bus) widen(s *session) {
+	b.mu.Unlock()
+	s.places.widen()
+	b.mu.Lock()
 }
 
 // hungry says whether workers wait and a session has nothing for them.
@@ -186,6 +191,10 @@ func (b *bus) more(s *session, until time.Time) *Delivery {
 			return b.remove(s)
 		case !time.Now().Before(until):
 			return nil
+		}
+		if s.places.short.Load() {
+			b.widen(s)
+			continue
 		}
 		b.some.Wait()
 	}
