@@ -82,7 +82,9 @@ func (b *bus) pop(stop func() bool) *Delivery {
 	defer b.mu.Unlock()
 	for stop == nil || !stop() {
 		if s := b.starved(); s != nil {
-			b.widen(s)
+			b.mu.Unlock()
+			s.places.widen()
+			b.mu.Lock()
 			continue
 		}
 		if s := b.next(); s != nil {
@@ -106,13 +108,6 @@ func (b *bus) starved() *session {
 		}
 	}
 	return nil
-}
-
-// widen gives a starved session more places. The caller holds b.mu, which is free meanwhile.
-func (b *bus) widen(s *session) {
-	b.mu.Unlock()
-	s.places.widen()
-	b.mu.Lock()
 }
 
 // hungry says whether workers wait and a session has nothing for them.
@@ -191,10 +186,6 @@ func (b *bus) more(s *session, until time.Time) *Delivery {
 			return b.remove(s)
 		case !time.Now().Before(until):
 			return nil
-		}
-		if s.places.short.Load() {
-			b.widen(s)
-			continue
 		}
 		b.some.Wait()
 	}
