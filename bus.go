@@ -81,12 +81,6 @@ func (b *bus) pop(stop func() bool) *Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for stop == nil || !stop() {
-		if s := b.starved(); s != nil {
-			b.mu.Unlock()
-			s.places.widen()
-			b.mu.Lock()
-			continue
-		}
 		if s := b.next(); s != nil {
 			return b.take(s)
 		}
@@ -98,23 +92,6 @@ func (b *bus) pop(stop func() bool) *Delivery {
 		b.idle--
 	}
 	return nil
-}
-
-// starved is a session that has nothing runnable while its poll waits for places. The caller holds b.mu.
-func (b *bus) starved() *session {
-	for _, s := range b.sessions {
-		if s.queue.head == nil && s.places.short.Load() {
-			return s
-		}
-	}
-	return nil
-}
-
-// hungry says whether workers wait and a session has nothing for them.
-func (b *bus) hungry(s *session) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return s.queue.head == nil && (b.idle > 0 || s.queue.gathering)
 }
 
 // runnable says whether there is something to run. The caller holds bus.mu.

@@ -3,7 +3,6 @@ package godwit
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 )
 
 // budget bounds the bytes that the deliveries of one or more sessions hold together.
@@ -16,43 +15,34 @@ type budget struct {
 	wait   []*places // whom to wake when it is under the limit again
 }
 
-// places bounds the deliveries a session holds: a poll takes its permit before it asks the service for anything. There may be
-// fewer than the backend has use for, as long as no worker misses the rest: what is held longer than it must be is no longer
-// in any cache when its turn comes, and lost to everybody else when the process dies.
+// places bounds the deliveries a session holds: a poll takes its permit before it asks the service for anything.
 type places struct {
 	bytes *budget
 	wake  chan struct{} // holds one: something was given back
-	short atomic.Bool   // a poll waits for places, and there may be more of them
 
 	mu       sync.Mutex
 	size     int // places in all
-	most     int // as many as there may be
 	wanted   int // by who waits in take; 0: nobody does
 	taken    int // by deliveries and by polls under way
 	settling int // verdicts on their way to the service, bounded by size too
 }
 
-func newPlaces(size, most int, bytes *budget) *places {
-	p := &places{size: min(size, most), most: most, bytes: bytes, wake: make(chan struct{}, 1)}
+func newPlaces(size int, bytes *budget) *places {
+	p := &places{size: size, bytes: bytes, wake: make(chan struct{}, 1)}
 	bytes.mu.Lock()
 	bytes.wait = append(bytes.wait, p)
 	bytes.mu.Unlock()
 	return p
 }
 
-// take waits for n places and for bytes; it fails when ctx ends. Only one goroutine may wait at a time. hungry says whether
-// workers wait already: they will not notice that it does.
-func (p *places) take(ctx context.Context, n int, hungry func() bool) error {
+// take waits for n places and for bytes; it fails when ctx ends. Only one goroutine may wait at a time.
+func (p *places) take(ctx context.Context, n int) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if p.tryTake(n, true) {
 			return nil
-		}
-		if p.short.Load() && hungry() {
-			p.widen()
-			continue
 		}
 		select {
 		case <-p.wake:
@@ -65,8 +55,7 @@ func (p *places) take(ctx context.Context, n int, hungry func() bool) error {
 func (p *places) tryTake(n int, waits bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	room := p.free(n)
-	free := room && p.bytes.poll()
+	free := p.free(n) && p.bytes.poll()
 	if free {
 		p.taken += n
 	}
@@ -75,7 +64,6 @@ func (p *places) tryTake(n int, waits bool) bool {
 		if free {
 			p.wanted = 0
 		}
-		p.short.Store(!room && p.size < p.most)
 	}
 	return free
 }
@@ -103,17 +91,7 @@ func (p *places) keep(size int64) {
 
 // grow changes the number of places; what is taken beyond them is given back by and by.
 func (p *places) grow(more int) {
-	p.change(func() { p.size, p.most = max(1, p.size+more), max(1, p.most+more) })
-}
-
-// widen is for a worker that has nothing to do while a poll waits for places: what they hold cannot run now, since its keys
-// are busy or its retries not due.
-func (p *places) widen() {
-	p.change(func() {
-		if p.short.Swap(false) {
-			p.size = min(2*p.size, p.most)
-		}
-	})
+	p.change(func() { p.size = max(1, p.size+more) })
 }
 
 // giveBack frees n places that no delivery came to fill, or whose delivery is gone.

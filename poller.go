@@ -38,11 +38,10 @@ func (s *session) poll() *pollers {
 func (p *pollers) first() {
 	var hand pollHand
 	defer hand.drop()
-	hungry := func() bool { return p.s.bus.hungry(p.s) }
 	for p.s.polls.Err() == nil {
 		p.s.guard(func() {
 			for period := p.s.gate.enter(); period != nil; period = p.s.gate.enter() {
-				if want := p.s.batch(); p.s.places.take(period, want, hungry) == nil {
+				if want := p.s.batch(); p.s.places.take(period, want) == nil {
 					p.once(period, want, &hand)
 				}
 			}

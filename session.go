@@ -72,7 +72,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.recv, s.lim = recv, recv.Limits()
 	s.log, _ = recv.(driver.AttemptLog)
 	s.finisher, _ = recv.(driver.Finisher)
-	s.places = newPlaces(s.fewPlaces(), max(s.lim.Window, 1), bytes)
+	s.places = newPlaces(max(s.lim.Window, 1), bytes)
 	s.tenants = newTenants(c.o.MaxPerTenant, s.lim.Window, s.lim, c.spec().MaxReceives)
 	s.pace = newPacing(s, c.concurrency())
 	s.keeper = newKeeper(s, recv, s.lim)
@@ -93,15 +93,6 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	go s.keeper.loop()
 	c.state.to(Listening)
 	return s, nil
-}
-
-// fewPlaces is how many places are worth a try on a log, where a poll brings many: enough for one more poll while workers have
-// something to do. A queue's own number is small.
-func (s *session) fewPlaces() int {
-	if !s.lim.Keeps {
-		return max(s.lim.Window, 1)
-	}
-	return 2 * max(s.batch(), s.c.concurrency()*s.batching.size())
 }
 
 // start moves a runnable delivery to running, and says whether it is there. What cannot run is disposed of.
