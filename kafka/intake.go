@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -127,7 +128,8 @@ func (in *intake) take(m *member, e *epoch, rs []*kgo.Record) {
 	}
 	for i, rec := range rs {
 		if !in.admit(e, rec) {
-			e.backlog = append(e.backlog[:0:0], rs[i:]...)
+			clear(rs[:i]) // what is finished need not wait for the rest to be forgotten
+			e.backlog = slices.Clip(rs[i:])
 			break
 		}
 	}
