@@ -22,6 +22,17 @@ var sharing = kafka.Options{Ordering: kafka.Unordered, Groups: kafka.Share}
 // limit is how often a broker hands out a record before it archives it, unless its group says otherwise.
 const limit = 5
 
+// shared is a share group's channel with records of so many keys, and books for them.
+func (w *world) shared(partitions int32, records, keys int) *books {
+	w.t.Helper()
+	w.create(partitions)
+	w.ensure(sharing)
+	w.fill(records, keys)
+	b := newBooks(records)
+	b.keys = keys
+	return b
+}
+
 // stands is a handler that holds what it gets until it is told to stop.
 func stands(ctx context.Context, _ *godwit.Delivery) error {
 	<-ctx.Done()
@@ -33,11 +44,7 @@ func stands(ctx context.Context, _ *godwit.Delivery) error {
 func TestSharedRecordsArchivedByDeploys(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, deploys = 40, limit + 2
-		w.create(2)
-		w.ensure(sharing)
-		w.fill(records, records)
-		b := newBooks(records)
-		b.keys = records
+		b := w.shared(2, records, records)
 		for range deploys {
 			p := w.start(sharing, godwit.ConsumerOptions{Concurrency: records, ShutdownTimeout: 4 * time.Second}, keeping(b, stands))
 			w.eventually(60*time.Second, "records in hand", func() bool { return b.running() > 0 })
@@ -89,11 +96,7 @@ func TestSharedRecordArchivedByCrashes(t *testing.T) {
 func TestSharedRecordArchivedInsteadOfDead(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, attempts = 20, limit + 2
-		w.create(2)
-		w.ensure(sharing)
-		w.fill(records, records)
-		b := newBooks(records)
-		b.keys = records
+		b := w.shared(2, records, records)
 		o := godwit.ConsumerOptions{Concurrency: 8, MaxAttempts: attempts, Backoff: godwit.Constant(time.Second)}
 		p := w.start(sharing, o, keeping(b, func(context.Context, *godwit.Delivery) error { return errOfTest }))
 		w.eventually(180*time.Second, "all dead", func() bool { return w.end(w.deadLetters()) >= records })
@@ -176,11 +179,7 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 func TestSharedRecordsLostByCrash(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, concurrency, crashes = 3000, 20, 3
-		w.create(4)
-		w.ensure(sharing)
-		w.fill(records, 100)
-		b := newBooks(records)
-		b.keys = 100
+		b := w.shared(4, records, 100)
 		join := func() (p *process, killed *atomic.Bool) {
 			killed = new(atomic.Bool)
 			return w.start(sharing, godwit.ConsumerOptions{Concurrency: concurrency, ShutdownTimeout: 4 * time.Second}, keeping(b, func(ctx context.Context, _ *godwit.Delivery) error {
