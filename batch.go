@@ -142,19 +142,12 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 		s.health.returned(ds[0])
 	}
 	cause := ctx.end()
-	s.tenants.ended(now.since(begun))
+	took := now.since(begun)
+	s.tenants.ended(took)
 	failed := entryErrors(err, len(ds))
 	s.pace.failed.Add(int64(len(failed)))
-	took := now.since(begun)
 	for _, e := range s.endings(ds, failed, cause) {
-		if f := s.c.o.Hooks.Ended; f != nil {
-			s.guard(func() { f(e.d, e.v, e.err, took) })
-		}
-		if e.untouched {
-			s.giveBack(e.d)
-		} else {
-			s.conclude(e.d, e.v, e.reason)
-		}
+		s.end(&e, took)
 	}
 }
 
@@ -166,14 +159,6 @@ func (s *session) callBatch(ctx context.Context, ds []*Delivery) (err error) {
 		}
 	}()
 	return s.batching.handler(ctx, ds)
-}
-
-// ending is what becomes of one delivery of a batch.
-type ending struct {
-	d           *Delivery
-	v           Verdict
-	untouched   bool
-	err, reason error
 }
 
 // endings reaches and claims the verdicts on a batch. Behind one that is not done, those of its lane go back into it. All
@@ -227,7 +212,6 @@ func (s *session) stillOurs(ds []*Delivery) []*Delivery {
 			s.unstartBehind(d)
 			if d.claim() {
 				s.disown(d)
-				s.stopped(d)
 			}
 		default:
 			ours = append(ours, d)

@@ -14,7 +14,6 @@ const keptPause = time.Second
 func (s *session) giveBack(d *Delivery) {
 	if d.lost.Load() { // it is not ours to give
 		s.disown(d)
-		s.stopped(d)
 		return
 	}
 	if s.lim.Keeps && s.polls.Err() == nil && !d.src.gone() {
@@ -83,6 +82,7 @@ func (s *session) drop(d *Delivery) {
 func (s *session) disown(d *Delivery) {
 	d.src.end()
 	s.drop(d)
+	s.stopped(d) // at last: a shutdown waits until its lane is on its way back
 }
 
 // forget frees what a delivery holds that will never be settled.

@@ -155,7 +155,6 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 	switch {
 	case d.lost.Load():
 		s.disown(d)
-		s.stopped(d)
 	case v.Action == Retry && s.holds(v.After):
 		if s.heldTooLong(d, v.After) {
 			s.conclude(d, Verdict{Action: Reject}, &heldTooLong{s.lim.HoldMax, reason})

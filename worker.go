@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // pool is the workers that one or more sessions share.
@@ -132,15 +133,29 @@ func (s *session) work(w *worker, d *Delivery) {
 	if !d.claim() {
 		return // given up meanwhile: its verdict is already on its way
 	}
-	v, untouched, reason := s.decide(d, chosen, cause, err)
+	e := ending{d: d, err: err}
+	e.v, e.untouched, e.reason = s.decide(d, chosen, cause, err)
+	s.end(&e, now.since(begun))
+}
+
+// ending is what becomes of a delivery whose handler has returned.
+type ending struct {
+	d           *Delivery
+	v           Verdict
+	untouched   bool
+	err, reason error
+}
+
+// end tells of an ending and carries it out. The caller has claimed the delivery.
+func (s *session) end(e *ending, took time.Duration) {
 	if f := s.c.o.Hooks.Ended; f != nil {
-		s.guard(func() { f(d, v, err, now.since(begun)) })
+		s.guard(func() { f(e.d, e.v, e.err, took) })
 	}
-	if untouched {
-		s.giveBack(d)
+	if e.untouched {
+		s.giveBack(e.d)
 		return
 	}
-	s.conclude(d, v, reason)
+	s.conclude(e.d, e.v, e.reason)
 }
 
 // decide turns what a handler did into a verdict, or into giving the delivery back untouched.
