@@ -13,9 +13,9 @@ const (
 	// trackerPlaces bounds the records between the oldest unfinished one of a partition and the newest: so far others get
 	// ahead of one that is stuck. 16 bytes each, taken as needed.
 	trackerPlaces = 1 << 18
-	// backlogMost is how many polled records may wait for a place in their tracker before the partition is paused. A pause
-	// costs the fetches under way, so it is for a partition that stands still, never for the ordinary back pressure.
-	backlogMost = 4096
+	// backlogMost is how many polled records of a partition that stands still may wait here before it is paused. A pause costs
+	// the fetches under way, so it is never for the ordinary back pressure, which is that nothing is polled.
+	backlogMost = window
 	// heldMost is how many records of one partition may wait here until they are due.
 	heldMost = 10_000
 	// waitingBytes bounds both in bytes: what is large is waited for where it is, on the broker.
@@ -40,6 +40,8 @@ type epoch struct {
 	tracker *offsets.Tracker
 	next    int64         // the log was read up to here; -1: nowhere yet
 	backlog []*kgo.Record // polled, and not yet admitted
+	taken   int           // in the core's hands
+	enough  int           // while more than these are, none is admitted
 	paused  bool
 	held    int                // records that wait here until they are due
 	heldB   int                // their bytes
@@ -92,3 +94,12 @@ func (e *epoch) overdue() bool {
 
 // wants says whether an epoch takes more records.
 func (e *epoch) wants() bool { return !e.leaving && !e.gone }
+
+// bring puts polled records behind those that wait already.
+func (e *epoch) bring(rs []*kgo.Record) {
+	if len(e.backlog) == 0 {
+		e.backlog = rs
+		return
+	}
+	e.backlog = append(e.backlog, rs...)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -47,20 +46,24 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	done := make(chan struct{})
 	r.polling = done
 	r.mu.Unlock()
-	fetches := m.client.PollRecords(pollCtx, most)
+	fetches := m.client.PollFetches(pollCtx) // all there is: the client fetches more only when its hands are empty
+	if over := pollCtx != nil && errors.Is(pollCtx.Err(), context.DeadlineExceeded); over && fetches.Empty() {
+		m.spare.drop()
+	}
 	r.mu.Lock()
 	r.mu.await(false)
 	r.interrupt = nil
 	in := r.newIntake(most)
 	var err error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired {
-			in.take(m, e, p.Records)
+		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired && e.wants() {
+			e.bring(p.Records)
 		}
 		if perr := r.pollError(m, &p); perr != nil {
 			err = perr
 		}
 	})
+	in.takeAll(m)
 	r.polling = nil
 	close(done)
 	r.mu.Unlock()
@@ -98,60 +101,80 @@ func (r *receiver) admitWaiting(ctx context.Context, most int, into []driver.Del
 	in := r.newIntake(most)
 	r.catchUp(m, in.now)
 	in.goOn()
-	for len(in.out)+len(in.move) < most {
+	for in.room() > 0 {
 		w := r.line.take(in.now)
 		if w == nil {
 			break
 		}
 		in.route(w)
 	}
-	for _, e := range m.epochs {
-		if len(e.backlog) > 0 {
-			rs := e.backlog
-			e.backlog = nil
-			in.take(m, e, rs)
-		}
-	}
+	in.takeAll(m)
 	r.mu.Unlock()
 	return in.finish(ctx, into, nil)
 }
 
-// take admits records of one partition, in order. What cannot be admitted now waits in the epoch.
-func (in *intake) take(m *member, e *epoch, rs []*kgo.Record) {
-	if !e.wants() {
-		return
-	}
-	if len(e.backlog) > 0 {
-		e.backlog = append(e.backlog, rs...)
-		in.hush(m, e)
-		return
-	}
-	for i, rec := range rs {
-		if !in.admit(e, rec) {
-			clear(rs[:i]) // what is finished need not wait for the rest to be forgotten
-			e.backlog = slices.Clip(rs[i:])
-			break
+// room is how many more records this round has room for.
+func (in *intake) room() int { return in.most - len(in.out) - len(in.move) }
+
+// takeAll admits what was polled, of all partitions alike.
+func (in *intake) takeAll(m *member) {
+	some := in.r.some[:0]
+	in.r.enough = -1
+	portion := in.r.portion(m)
+	for _, e := range m.epochs {
+		switch {
+		case len(e.backlog) == 0:
+		case e.fits(portion):
+			some = append(some, e)
+		default:
+			in.r.enough = in.r.taken - in.r.taken/portionChunk
+			in.hush(m, e, true)
 		}
 	}
-	in.hush(m, e)
+	in.r.some = some
+	for len(some) > 0 && in.room() > 0 {
+		each, rest := max(1, in.room()/len(some)), some[:0]
+		for _, e := range some {
+			if most := min(each, portion-e.taken); most > 0 && in.take(m, e, most) {
+				rest = append(rest, e)
+			}
+		}
+		some = rest
+	}
+	clear(in.r.some)
 }
 
-// hush pauses a partition whose backlog is long, and lets it go on when that is gone.
-func (in *intake) hush(m *member, e *epoch) {
-	which := map[string][]int32{e.topic: {e.n}}
+// take admits at most so many records of one partition, in order, and says whether it might admit more.
+func (in *intake) take(m *member, e *epoch, most int) (more bool) {
+	n, stuck := 0, false
+	for n < min(most, len(e.backlog)) && !stuck {
+		if stuck = !in.admit(e, e.backlog[n]); !stuck {
+			n++
+		}
+	}
+	clear(e.backlog[:n]) // what is finished need not wait for the rest to be forgotten
+	if e.backlog = e.backlog[n:]; len(e.backlog) == 0 {
+		e.backlog = nil
+	}
+	in.hush(m, e, stuck && in.room() > 0)
+	return n == most && len(e.backlog) > 0
+}
+
+// hush pauses a partition that stands still while much of it waits here, and lets it go on when that is gone.
+func (in *intake) hush(m *member, e *epoch, stuck bool) {
 	switch {
-	case !e.paused && e.overdue():
+	case stuck && !e.paused && e.overdue():
 		e.paused = true
-		m.client.PauseFetchPartitions(which)
+		m.client.PauseFetchPartitions(map[string][]int32{e.topic: {e.n}})
 	case e.paused && len(e.backlog) == 0:
 		e.paused = false
-		m.client.ResumeFetchPartitions(which)
+		m.client.ResumeFetchPartitions(map[string][]int32{e.topic: {e.n}})
 	}
 }
 
 // admit says no when there is no place for a record now.
 func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
-	if len(in.out)+len(in.move) >= in.most || e.crowded() || in.r.barred(e) {
+	if in.room() == 0 || e.crowded() || in.r.barred(e) {
 		return false
 	}
 	if rec.Offset < e.next && e.stay == 0 {
@@ -163,10 +186,12 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	}
 	e.next = rec.Offset + 1
 	if a == offsets.Finished {
+		rec.Recycle()
 		return true
 	}
 	if e.died(rec) || e.stay == 0 && in.r.picky && !matches(in.r.o.Filter, rec) {
 		e.tracker.Finish(seq)
+		rec.Recycle()
 		return true
 	}
 	w := in.r.used.take()
@@ -194,6 +219,7 @@ func (in *intake) route(w *message) {
 	switch {
 	case wait <= 0 || w.back:
 		in.out = append(in.out, w)
+		r.occupy(w)
 	case e.stay == 0 && r.tierless():
 		r.line.add(w, w.due)
 	case e.stay == 0:

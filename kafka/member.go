@@ -22,6 +22,7 @@ type member struct {
 	client *client
 	topics map[string]kadm.TopicID // as they were when it joined
 	share  int32                   // bytes of one partition in a fetch
+	spare  records
 
 	// Guarded by receiver.mu.
 	epochs  map[partition]*epoch
@@ -81,7 +82,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	start := kgo.NewOffset().AtStart()
 	opts := []kgo.Opt{kgo.ConsumerGroup(r.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
 		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
-		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched), kgo.WithPools(&m.spare)}
 	switch {
 	case r.tiersOnly:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
@@ -97,8 +98,8 @@ func (m *member) options(topics []string) []kgo.Opt {
 	if id := m.instance(); id != nil {
 		opts = append(opts, kgo.InstanceID(*id))
 	}
-	if r.o.Bytes > 0 {
-		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(r.o.Bytes, fetchLeast), fetchMost))))
+	if r.o.Bytes > 0 { // half waits here to be admitted while the client has the other
+		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(r.o.Bytes/2, fetchLeast), fetchMost))))
 	}
 	return opts
 }
@@ -265,6 +266,9 @@ func (r *receiver) discard(m *member, es []*epoch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range es {
+		if !e.gone {
+			r.taken -= e.taken
+		}
 		e.gone, e.backlog = true, nil
 		if m.epochs[e.partition] == e {
 			delete(m.epochs, e.partition)

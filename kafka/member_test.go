@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,16 +112,24 @@ func TestUnboundedInFlight(t *testing.T) {
 		polled := &polledCount{}
 		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.Unordered, Tiers: []time.Duration{time.Minute}, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
-		const n = 60_000
-		for i := range n { // what waits in a tier is held here up to a bound
-			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders.orders.retry.1m", Partition: 0, Headers: far, Value: []byte{byte(i)}}, nil)
+		const n = 100_000
+		noise := rand.NewChaCha8([32]byte{})
+		for range n { // what waits in a tier is held here up to a bound
+			body := make([]byte, 100)
+			noise.Read(body) // or else it is compressed to nothing, and comes in one fetch
+			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders.orders.retry.1m", Partition: 0, Headers: far, Value: body}, nil)
 		}
 		if err := w.client.Flush(w.Context()); err != nil {
 			w.Fatal(err)
 		}
 		l.nothing(5 * time.Second)
-		if got := polled.n.Load(); got > n/2 { // with what was fetched when the partition was paused, and thrown away
+		got := polled.n.Load()
+		if got > n/2 { // with what was fetched when the partition was paused, and thrown away
 			w.Errorf("%d of %d records that nobody can handle yet were taken", got, n)
+		}
+		l.nothing(30 * time.Second)
+		if more := polled.n.Load() - got; more > 0 {
+			w.Errorf("%d more records were taken while nothing of them could be handled", more)
 		}
 		w.send(1, "free")
 		begun := time.Now()

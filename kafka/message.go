@@ -17,8 +17,10 @@ type message struct {
 	buried  bool      // its copy stands in the dead letters
 	back    bool      // it waited here for a retry: nothing else is asked of it
 	parked  bool      // it is in its key's lot
-	handed  bool      // it is in the core's hands, and counted by its key's lot
+	taken   bool      // it is in the core's hands
+	handed  bool      // likewise, and counted by its key's lot
 	waits   bool      // it waits for what is in the core's hands
+	shown   bool      // a queue has seen its record, and may have kept it
 
 	use   uint64      // of the receiver's: what a Handle means, since a message is used again when nothing needs it any more
 	ended atomic.Bool // the core is done with it

@@ -88,6 +88,7 @@ func (l *lot) hand(m *message, round uint64) bool {
 
 // handed takes a message back that the core has settled. The caller holds r.mu.
 func (r *receiver) handed(m *message) {
+	r.vacate(m)
 	if !m.handed {
 		return
 	}

@@ -27,6 +27,7 @@ type receiver struct {
 	group     string
 	speaker   string                   // the channel's group, in whose name dead letters are written
 	picky     bool                     // there is a filter
+	places    int                      // that the core has, about
 	tiersOnly bool                     // a share group reads the channel's own topic
 	tiers     map[string]time.Duration // by topic
 	retry     RetryQueue               // nil: the core holds every retry
@@ -41,6 +42,9 @@ type receiver struct {
 	member    *member // nil: none could be made yet
 	used      messages
 	out       []*message // of a round, used again by the next
+	some      []*epoch   // likewise
+	taken     int        // places, of all epochs
+	enough    int        // an epoch has all it may have while more than these are
 	line      timeline
 	lots      map[lotKey]*lot
 	again     []lotKey           // the core's hands are empty of these keys, and something waited for that
@@ -82,7 +86,7 @@ func (b *Backend) tierReceiver(ctx context.Context, from driver.Channel, o drive
 func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, change func(*receiver)) (*receiver, error) {
 	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from), speaker: b.names.group(from),
 		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
-	r.mu.r, r.picky = r, !o.Filter.IsZero()
+	r.mu.r, r.picky, r.places = r, !o.Filter.IsZero(), either(o.Window, window)
 	change(r)
 	r.equip()
 	if err := r.join(ctx); err != nil {
@@ -115,11 +119,7 @@ func (r *receiver) equip() {
 
 // Limits says how retries wait, and that what was received stays ours.
 func (r *receiver) Limits() driver.ReceiveLimits {
-	lim := driver.ReceiveLimits{Batch: receiveMost, Window: window, Polls: 1, Keeps: true}
-	if r.o.Window > 0 {
-		lim.Window = r.o.Window
-		lim.Batch = min(lim.Batch, lim.Window)
-	}
+	lim := driver.ReceiveLimits{Batch: min(receiveMost, r.places), Window: r.places, Polls: 1, Keeps: true}
 	if r.retry == nil {
 		lim.HoldMax = r.set.MaxBlock
 		return lim

@@ -31,14 +31,17 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 			r.done(m)
 		case driver.Release:
 			if r.tiersOnly && m.epoch.wants() { // who receives from a share group gives back what it does not handle now
+				r.handed(m)
 				m.back, m.due = true, time.Now().Add(releasePause)
 				r.line.add(m, m.due)
 				r.nudge()
 			}
 		case driver.Retry:
+			m.shown = true
 			retry = append(retry, i)
 			r.park(m, time.Now().Add(batch[i].After))
 		case driver.Reject:
+			m.shown = true
 			reject = append(reject, i)
 		default:
 			errs[i] = permanent("settle: %s is no action", batch[i].Action)
@@ -62,10 +65,11 @@ func (r *receiver) done(m *message) {
 	r.handed(m)
 	r.unpark(m)
 	m.epoch.tracker.Finish(m.seq)
-	m.record = nil
-	if len(m.epoch.backlog) > 0 {
-		r.nudge()
+	if !m.shown {
+		m.record.Recycle()
 	}
+	m.record = nil
+	r.freed(m.epoch)
 }
 
 // postpone lets records wait for their retry.
@@ -141,6 +145,7 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 			r.done(m)
 		} else if m.record != nil {
 			r.handed(m)
+			r.freed(m.epoch)
 		}
 	}
 }

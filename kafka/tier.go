@@ -138,6 +138,7 @@ func (r *receiver) shift(ctx context.Context, ms []*message) error {
 	later := make([]Later, len(ms))
 	r.mu.Lock()
 	for i, m := range ms {
+		m.shown = true
 		later[i] = Later{Record: m.record, Due: r.dueBehind(m), Attempt: m.attempt}
 		r.park(m, later[i].Due)
 	}
@@ -168,7 +169,5 @@ func (r *receiver) moved(m *message) {
 	r.handed(m)
 	m.epoch.tracker.Finish(m.seq)
 	m.record = nil
-	if len(m.epoch.backlog) > 0 {
-		r.nudge()
-	}
+	r.freed(m.epoch)
 }
