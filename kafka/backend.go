@@ -24,6 +24,7 @@ type Backend struct {
 	o      Options
 	names  names
 	log    *slog.Logger
+	reuses bool    // the memory of records: nobody else sees them
 	client *client // of all that is not a member of a group: sends, dead letters, tiers, questions
 	admin  *kadm.Client
 	closed atomic.Bool
@@ -59,7 +60,7 @@ func Open(_ context.Context, o *Options) (*Backend, error) {
 	if b.client, err = newClient(all); err != nil {
 		return nil, err
 	}
-	b.admin = kadm.NewClient(b.client.Client)
+	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
 	return b, nil
 }
 

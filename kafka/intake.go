@@ -186,12 +186,12 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	}
 	e.next = rec.Offset + 1
 	if a == offsets.Finished {
-		rec.Recycle()
+		in.r.forget(rec)
 		return true
 	}
 	if e.died(rec) || e.stay == 0 && in.r.picky && !matches(in.r.o.Filter, rec) {
 		e.tracker.Finish(seq)
-		rec.Recycle()
+		in.r.forget(rec)
 		return true
 	}
 	w := in.r.used.take()

@@ -82,7 +82,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	start := kgo.NewOffset().AtStart()
 	opts := []kgo.Opt{kgo.ConsumerGroup(r.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
 		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
-		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched), kgo.WithPools(&m.spare)}
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
 	switch {
 	case r.tiersOnly:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
@@ -91,6 +91,9 @@ func (m *member) options(topics []string) []kgo.Opt {
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
 		opts = append(opts, kgo.Balancers(following(r.group)))
+	}
+	if m.r.b.reuses {
+		opts = append(opts, kgo.WithPools(&m.spare))
 	}
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout))

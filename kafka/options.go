@@ -31,7 +31,7 @@ type Options struct {
 	Rack     string      // where this client is; brokers may then serve it from the nearest replica
 	TLS      *tls.Config // nil: no TLS
 	SASL     *SASL       // nil: no authentication
-	Client   []kgo.Opt   // the caller's own, applied last; the memory of records that hooks see is used again
+	Client   []kgo.Opt   // the caller's own, applied last
 	Logger   *slog.Logger
 	// Namespace is put in front of every topic's and group's name: prod.orders. It had better not be an exchange's name: channel y
 	// in namespace x and channel x.y without one have groups of the same name.

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"reflect"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,26 @@ type records struct {
 	mu   sync.Mutex
 	idle [][]kgo.Record
 	kept int // records in idle
+}
+
+// ours says that nobody but us sees the records of a client: no hook of the caller's, which may keep them, and no pool, since
+// what is given back would take bodies along.
+func ours(c *kgo.Client) bool {
+	hooks := reflect.ValueOf(c.OptValue(kgo.WithHooks))
+	for i := range hooks.Len() {
+		switch hooks.Index(i).Interface().(type) {
+		case kgo.HookFetchRecordBuffered, kgo.HookFetchRecordUnbuffered:
+			return false
+		}
+	}
+	return reflect.ValueOf(c.OptValue(kgo.WithPools)).Len() == 0
+}
+
+// forget gives a record back that nothing needs any more.
+func (r *receiver) forget(rec *kgo.Record) {
+	if r.b.reuses {
+		rec.Recycle()
+	}
 }
 
 // GetRecords returns room for n records, or nothing.

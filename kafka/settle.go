@@ -66,7 +66,7 @@ func (r *receiver) done(m *message) {
 	r.unpark(m)
 	m.epoch.tracker.Finish(m.seq)
 	if !m.shown {
-		m.record.Recycle()
+		r.forget(m.record)
 	}
 	m.record = nil
 	r.freed(m.epoch)
