@@ -1,6 +1,10 @@
 package godwit
 
-import "github.com/godwitmq/godwit/driver"
+import (
+	"unsafe"
+
+	"github.com/godwitmq/godwit/driver"
+)
 
 // accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are. The
 // places are already taken.
@@ -36,9 +40,10 @@ func (s *session) accept(in []driver.Delivery, hand *pollHand) (bytes int64) {
 	return bytes
 }
 
-// slabSize is how many deliveries are allocated together. The slowest of them keeps all in memory; and what is larger than
-// 32 KiB the runtime takes from the system and gives back to it again and again.
-const slabSize = 64
+// slabSize is how many deliveries are allocated together: as many as fill one of the runtime's sizes, which are few. The slowest
+// of them keeps all in memory; and what is larger than 32 KiB the runtime takes from the system and gives back to it again and
+// again.
+const slabSize = (24<<10 - 8) / int(unsafe.Sizeof(Delivery{}))
 
 // make makes n deliveries. The list of them is used again by the next call.
 func (h *pollHand) make(n int) []*Delivery {

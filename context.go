@@ -14,9 +14,11 @@ type handlerContext struct {
 	deadline moment         // noMoment: there is none
 
 	inner atomic.Pointer[innerContext]
-	cause atomic.Pointer[error] // why it was cancelled; nil: it was not
-	over  atomic.Bool           // the handler has returned
+	ended atomic.Pointer[error] // why it is over; nil: it is not
 }
+
+// handlerReturned is why a context is over whose handler has returned: nothing cancelled it.
+var handlerReturned error
 
 // commonContext is what the contexts of all handlers of a session derive from: values, and no cancellation.
 type commonContext struct {
@@ -72,32 +74,27 @@ func (c *handlerContext) whole() *innerContext {
 		return c.inner.Load()
 	}
 	// Who cancels looks for the inner context after it has said why, so that one of the two sees the other.
-	if cause := c.cause.Load(); cause != nil {
-		in.cancel(*cause)
-	} else if c.over.Load() {
-		in.cancel(nil)
+	if why := c.ended.Load(); why != nil {
+		in.cancel(*why)
 	}
 	return in
 }
 
 // interrupt cancels it; the first cause counts.
-func (c *handlerContext) interrupt(cause error) {
-	if !c.cause.CompareAndSwap(nil, &cause) {
-		return
-	}
-	if in := c.inner.Load(); in != nil {
-		in.cancel(cause)
-	}
-}
+func (c *handlerContext) interrupt(cause error) { c.over(&cause) }
 
 // end cancels what the handler may have left running, and returns why it was interrupted; nil: it was not.
 func (c *handlerContext) end() (cause error) {
-	if why := c.cause.Load(); why != nil {
-		return *why
+	c.over(&handlerReturned)
+	return *c.ended.Load()
+}
+
+// over ends it, unless that was done before.
+func (c *handlerContext) over(why *error) {
+	if !c.ended.CompareAndSwap(nil, why) {
+		return
 	}
-	c.over.Store(true)
 	if in := c.inner.Load(); in != nil {
-		in.cancel(nil)
+		in.cancel(*why)
 	}
-	return nil
 }

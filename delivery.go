@@ -34,22 +34,22 @@ type Delivery struct {
 	handle   driver.Handle
 	err      error // could not be decoded
 	size     int64
-	received int32
 	first    moment // of the first failure we know of; noMoment: there was none
+	received int32
 
-	phase  atomic.Uint32
-	lost   atomic.Bool            // the lease; set once
-	choice atomic.Pointer[choice] // of the handler, before it returned
-	kept   atomic.Bool            // by the caller of an iterator
-	told   atomic.Bool            // its verdict has left for the service
+	phase atomic.Uint32
+	lost  atomic.Bool // the lease; set once
+	kept  atomic.Bool // by the caller of an iterator
+	told  atomic.Bool // its verdict has left for the service
 
-	lane     uint64    // hash of its lane's key; 0: no lane
-	laneNext *Delivery // guarded by source.mu
-	busNext  *Delivery // guarded by bus.mu
-	counted  bool      // against its session's cap; guarded by bus.mu
-	tenanted bool      // it has one of its tenant's share; guarded by tenants.mu
-
+	counted  bool // against its session's cap; guarded by bus.mu
+	tenanted bool // it has one of its tenant's share; guarded by tenants.mu
 	returned bool // after its timeout; guarded by healthLog.mu
+
+	choice   atomic.Pointer[choice] // of the handler, before it returned
+	lane     uint64                 // hash of its lane's key; 0: no lane
+	laneNext *Delivery              // guarded by source.mu
+	busNext  *Delivery              // guarded by bus.mu
 
 	lease *lease         // guarded by keeper.mu; nil where there are none
 	stint *stint         // guarded by keeper.mu; nil: it does not run
