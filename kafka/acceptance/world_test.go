@@ -187,13 +187,19 @@ func (w *world) commit(partition int32, at int64, metadata string) {
 	w.t.Helper()
 	offsets := kadm.Offsets{}
 	offsets.Add(kadm.Offset{Topic: w.topic(), Partition: partition, At: at, LeaderEpoch: -1, Metadata: metadata})
-	answers, err := w.admin.CommitOffsets(w.t.Context(), w.group(), offsets)
-	if err == nil {
-		err = answers.Error()
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.eventually(30*time.Second, "a commit taken", func() bool {
+		answers, err := w.admin.CommitOffsets(w.t.Context(), w.group(), offsets)
+		if err == nil {
+			err = answers.Error()
+		}
+		if errors.Is(err, kerr.UnknownTopicID) { // a coordinator hears of a new topic a while after its broker does
+			return false
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return true
+	})
 }
 
 // letters are all records of the channel's dead letters.
