@@ -37,20 +37,21 @@ type epoch struct {
 	partition
 	stay time.Duration // in a tier: how long records stay at most; 0: the channel's own topic. Never changes.
 
-	tracker *offsets.Tracker
-	next    int64         // the log was read up to here; -1: nowhere yet
-	backlog []*kgo.Record // polled, and not yet admitted
-	taken   int           // in the core's hands
-	enough  int           // while more than these are, none is admitted
-	paused  bool
-	held    int                // records that wait here until they are due
-	heldB   int                // their bytes
-	dead    map[int64]struct{} // offsets, at home, of records that were dead-lettered in an earlier life
-	begun   time.Time          // when it was assigned
-	from    int64              // what the group had committed; -1: nothing
-	barrier int64              // of a tier: the channel's own partition waits until the log was read up to here; 0: it does not
-	leaving bool               // revoked: nothing more is admitted
-	gone    bool               // nothing of it counts any more
+	tracker  *offsets.Tracker
+	next     int64         // the log was read up to here; -1: nowhere yet
+	backlog  []*kgo.Record // polled, and not yet admitted
+	backlogB int           // their bytes
+	taken    int           // in the core's hands
+	enough   int           // while more than these are, none is admitted
+	paused   bool
+	held     int                // records that wait here until they are due
+	heldB    int                // their bytes
+	dead     map[int64]struct{} // offsets, at home, of records that were dead-lettered in an earlier life
+	begun    time.Time          // when it was assigned
+	from     int64              // what the group had committed; -1: nothing
+	barrier  int64              // of a tier: the channel's own partition waits until the log was read up to here; 0: it does not
+	leaving  bool               // revoked: nothing more is admitted
+	gone     bool               // nothing of it counts any more
 }
 
 func newEpoch(p partition, stay time.Duration, identity string) *epoch {
@@ -84,19 +85,16 @@ func (e *epoch) hold(m *message, n int) {
 func (e *epoch) crowded() bool { return e.held >= heldMost || e.heldB >= waitingBytes }
 
 // overdue says that so much waits for a place that the partition had better not be read.
-func (e *epoch) overdue() bool {
-	n := 0
-	for _, r := range e.backlog {
-		n += len(r.Value)
-	}
-	return len(e.backlog) >= backlogMost || n >= waitingBytes
-}
+func (e *epoch) overdue() bool { return len(e.backlog) >= backlogMost || e.backlogB >= waitingBytes }
 
 // wants says whether an epoch takes more records.
 func (e *epoch) wants() bool { return !e.leaving && !e.gone }
 
 // bring puts polled records behind those that wait already.
 func (e *epoch) bring(rs []*kgo.Record) {
+	for _, r := range rs {
+		e.backlogB += len(r.Value)
+	}
 	if len(e.backlog) == 0 {
 		e.backlog = rs
 		return

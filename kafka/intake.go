@@ -147,10 +147,12 @@ func (in *intake) takeAll(m *member) {
 // take admits at most so many records of one partition, in order, and says whether it might admit more.
 func (in *intake) take(m *member, e *epoch, most int) (more bool) {
 	n, stuck := 0, false
-	for n < min(most, len(e.backlog)) && !stuck {
-		if stuck = !in.admit(e, e.backlog[n]); !stuck {
-			n++
+	for ; n < min(most, len(e.backlog)); n++ {
+		size := len(e.backlog[n].Value)
+		if stuck = !in.admit(e, e.backlog[n]); stuck {
+			break
 		}
+		e.backlogB -= size
 	}
 	clear(e.backlog[:n]) // what is finished need not wait for the rest to be forgotten
 	if e.backlog = e.backlog[n:]; len(e.backlog) == 0 {

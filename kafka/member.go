@@ -245,7 +245,7 @@ func (m *member) leave(ps map[string][]int32) (es []*epoch, sources []*driver.So
 	for topic, ns := range ps {
 		for _, n := range ns {
 			if e := m.epochs[partition{topic, n}]; e != nil {
-				e.leaving, e.backlog = true, nil
+				e.leaving, e.backlog, e.backlogB = true, nil, 0
 				es, sources = append(es, e), append(sources, &e.Source)
 			}
 		}
@@ -272,7 +272,7 @@ func (r *receiver) discard(m *member, es []*epoch) {
 		if !e.gone {
 			r.taken -= e.taken
 		}
-		e.gone, e.backlog = true, nil
+		e.gone, e.backlog, e.backlogB = true, nil, 0
 		if m.epochs[e.partition] == e {
 			delete(m.epochs, e.partition)
 		}
