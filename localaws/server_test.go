@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,6 +238,23 @@ func TestAdvanceEndsVisibility(t *testing.T) {
 	f.server.Advance(time.Second)
 	if got := f.receive(url, 0); len(got) != 1 {
 		t.Error("not visible after its time")
+	}
+}
+
+// The SDK for Java v1 gives the tags of TagQueue as Tags.1.Key; everybody else
+// writes Tag.1.Key.
+func TestTagsAsTheOldJavaClientWritesThem(t *testing.T) {
+	f := newFixture(t, nil)
+	url := f.create("q", nil)
+	body := strings.NewReader("Action=TagQueue&Version=2012-11-05&Tags.1.Key=k&Tags.1.Value=v")
+	answer, err := (&http.Client{Transport: f.server.Transport()}).Post(*url, "application/x-www-form-urlencoded", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	tags, err := f.client.ListQueueTags(f.ctx, &sqs.ListQueueTagsInput{QueueUrl: url})
+	if err != nil || answer.StatusCode != 200 || tags.Tags["k"] != "v" {
+		t.Errorf("%s, then %v, %v", answer.Status, tags, err)
 	}
 }
 

@@ -91,7 +91,8 @@ func TestSQSWire(t *testing.T) {
 	})
 	run(t, "an empty batch in the query protocol", func(w *world) {
 		q := w.queue("q", nil)
-		for _, values := range []url.Values{{"QueueUrl": {*q}}, {"QueueUrl": {*q}, "DeleteMessageBatchRequestEntry": {""}}} {
+		for _, values := range []url.Values{{"QueueUrl": {*q}}, {"QueueUrl": {*q}, "DeleteMessageBatchRequestEntry": {""}},
+			{"QueueUrl": {*q}, "Entries": {""}}} { // as botocore writes it
 			if code, body := w.query("/", "DeleteMessageBatch", values); code != 400 || !contains(body, "AWS.SimpleQueueService.EmptyBatchRequest") {
 				w.Errorf("%d %s", code, body)
 			}

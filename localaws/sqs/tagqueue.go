@@ -10,7 +10,7 @@ import (
 // TagQueueInput is the input of TagQueue.
 type TagQueueInput struct {
 	QueueURL string            `json:"QueueUrl"`
-	Tags     map[string]string `json:"Tags" query:"Tag,flat,key=Key,value=Value"`
+	Tags     map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"` // the SDK for Java v1 writes Tags.1.Key
 }
 
 func (s *Service) tagQueue(_ context.Context, _ *wire.Call, in *TagQueueInput) (*Empty, error) {

@@ -11,7 +11,8 @@
 //
 //	json:"QueueUrl"                              the name in awsJson, and in query unless the next tag says otherwise
 //	query:"Attribute,flat,key=Name,value=Value"  the name in query; flat: no member or entry between name and number;
-//	                                             key=, value= and item= rename the parts of a map and a list
+//	                                             key=, value= and item= rename the parts of a map and a list;
+//	                                             or=: another name that some client writes
 //
 // Fields are strings, integers, booleans, []byte (base64), structs, slices and
 // string-keyed maps of these, and pointers to scalars or structs where absence

@@ -48,15 +48,31 @@ func (d queryDecoder) structure(s *shape, _ form, n *node, v reflect.Value, path
 	}
 	for _, c := range n.children {
 		i, known := s.query[c.name]
+		if !known && s.emptied(c) {
+			continue
+		}
 		if !known {
 			return unknownParameter(d.action, joined(path, c.leaf()), s, true)
 		}
 		f := &s.fields[i]
+		if c.name == f.form.other && !v.Field(f.index).IsZero() {
+			return malformedQuery("%s and %s are the same parameter.", joined(path, f.queryName), joined(path, c.name))
+		}
 		if err := d.value(f.shape, f.form, c, v.Field(f.index), joined(path, c.name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// emptied says whether n is an empty list or map under its member's own name:
+// botocore writes AttributeNames= for a list whose items are AttributeName.1.
+func (s *shape) emptied(n *node) bool {
+	if n.value != "" || len(n.children) > 0 {
+		return false
+	}
+	f := s.jsonField([]byte(n.name))
+	return f != nil && (f.shape.kind == listKind || f.shape.kind == mapKind)
 }
 
 // list reads Name.1, Name.2 (flat) or Name.member.1. Old clients give a flat

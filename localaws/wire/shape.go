@@ -44,6 +44,7 @@ type field struct {
 type form struct {
 	flat             bool
 	item, key, value string
+	other            string // a second name that some client writes, "" for none
 }
 
 // plain is the form of a member that says nothing of its own.
@@ -106,6 +107,9 @@ func (b shapes) structure(s *shape) {
 		}
 		q, layout := queryTag(name, f.Tag.Get("query"))
 		s.query[q] = len(s.fields)
+		if layout.other != "" {
+			s.query[layout.other] = len(s.fields)
+		}
 		s.fields = append(s.fields, field{
 			index: i, shape: b.of(f.Type), jsonName: name, jsonKey: []byte(`"` + name + `":`),
 			queryName: q, form: layout,
@@ -142,6 +146,8 @@ func queryTag(name, tag string) (string, form) {
 			f.key = value
 		case "value":
 			f.value = value
+		case "or":
+			f.other = value
 		default:
 			panic(fmt.Sprintf("wire: query tag %q has no option %q", tag, option))
 		}

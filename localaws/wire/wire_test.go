@@ -28,7 +28,7 @@ type entry struct {
 type echo struct {
 	URL     string               `json:"QueueUrl"`
 	Names   []string             `json:"AttributeNames" query:"AttributeName,flat"`
-	Values  map[string]string    `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
+	Values  map[string]string    `json:"Attributes" query:"Attribute,or=Attrs,flat,key=Name,value=Value"`
 	Typed   map[string]attribute `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
 	Entries []entry              `json:"Entries" query:"Entry,flat"`
 	Nested  []string             `json:"TagKeys"`
@@ -123,6 +123,22 @@ func TestOldQueryFormsWithoutNumbers(t *testing.T) {
 	}
 }
 
+// Botocore sends an empty list or map under the name that the member has in
+// the model, not under that of its items.
+func TestQueryEmptyLists(t *testing.T) {
+	w := post(mux(wire.Options{}), "/", "", "Action=Echo&AttributeNames=&Attributes=&Entries=&TagKeys=&Tags=&QueueUrl=x")
+	if w.Code != 200 || !strings.Contains(w.Body.String(), "<EchoResult><QueueUrl>x</QueueUrl><TagKeys></TagKeys><Tags></Tags><Flag>") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestQuerySecondName(t *testing.T) {
+	w := post(mux(wire.Options{}), "/", "", "Action=Echo&Attrs.1.Name=A&Attrs.1.Value=1")
+	if want := "<Attribute><Name>A</Name><Value>1</Value></Attribute>"; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("%s is not in %s", want, w.Body)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	tests := []struct{ name, target, body, code, text string }{
 		{"unknown member", "AmazonSQS.Echo", `{"Foo":1}`, "UnknownParameter", "Foo of Echo"},
@@ -146,6 +162,8 @@ func TestRefusals(t *testing.T) {
 		{"typed", "AmazonSQS.Refuse", `{}`, "AWS.SimpleQueueService.NonExistentQueue", "com.amazonaws.sqs#QueueDoesNotExist"},
 		{"untyped", "AmazonSQS.Fail", ``, "InternalFailure", "broken"},
 		{"query: unknown", "", "Action=Echo&Foo.1=x", "UnknownParameter", "Foo.1 of Echo"},
+		{"query: a list that is not empty under its own name", "", "Action=Echo&AttributeNames=All", "UnknownParameter", "AttributeNames of Echo"},
+		{"query: both names of one", "", "Action=Echo&Attribute.1.Name=A&Attrs.1.Name=B", "MalformedQueryString", "Attribute and Attrs"},
 		{"query: unknown nested", "", "Action=Echo&Entry.1.Bar=x", "UnknownParameter", "Entry.1.Bar of Echo"},
 		{"query: unknown entry part", "", "Action=Echo&Attribute.1.Nmae=x", "MalformedQueryString", "Attribute.1.Nmae"},
 		{"query: no number", "", "Action=Echo&Tags.entry.x.key=k", "MalformedQueryString", "Tags.x.key"},
