@@ -25,9 +25,9 @@ type keeper struct {
 
 	mu       sync.Mutex
 	meter    meter
-	tickAt   moment             // when the size of the pool is thought over; never: not while nothing runs
-	leases   timeline[Delivery] // when each lease is to be renewed
-	stints   timeline[stint]    // when each handler has had its time
+	tickAt   moment   // when the size of the pool is thought over; never: not while nothing runs
+	leases   timeline // when each lease is to be renewed
+	stints   []*stint // what runs, in no order: looked through when something is due, which is far more seldom than a start
 	holds    holdHeap
 	armed    moment // when the timer fires; never: not at all
 	renewing int
@@ -169,7 +169,7 @@ func (k *keeper) read(now moment) *meter {
 
 // next is when something is due next. The caller holds k.mu.
 func (k *keeper) next() moment {
-	at := min(k.leases.first(), k.stints.first(), k.tickAt)
+	at := min(k.leases.first(), k.firstDeadline(), k.tickAt)
 	if len(k.holds) > 0 {
 		at = min(at, k.holds[0].until)
 	}

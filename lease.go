@@ -19,11 +19,12 @@ const (
 
 // lease is what the keeper knows of a delivery's lease. Guarded by keeper.mu.
 type lease struct {
-	tick[Delivery]
+	d           *Delivery
 	since, ends moment
 	renewing    chan struct{} // of a call under way, closed with its answer; the tick is now when the lease ends without
 	going       bool          // a verdict that lets go of it is on the wire: a renewal that came later would hide the message again
 	over        bool          // settled or dropped: do not watch it again
+	place                     // on the timeline
 }
 
 // keepAll begins to hold the leases of what a poll brought.
@@ -37,7 +38,7 @@ func (k *keeper) keepAll(ds []*Delivery, in []driver.Delivery) {
 	defer k.mu.Unlock()
 	for i := range ds {
 		l := &leases[i]
-		l.of, ds[i].lease = ds[i], l
+		l.d, ds[i].lease = ds[i], l
 		if ends := in[i].LeaseEnds; !ends.IsZero() {
 			l.since, l.ends = now, k.s.clock.of(ends)
 			k.watch(l, l.ends.plus(-k.length/renewBefore))
@@ -59,7 +60,7 @@ func (k *keeper) forgetAll(vs []verdict) {
 
 // watch puts a lease on the timeline. The caller holds k.mu.
 func (k *keeper) watch(l *lease, renewAt moment) {
-	k.leases.insert(&l.tick, renewAt)
+	k.leases.insert(l, renewAt)
 	k.due(renewAt)
 }
 
@@ -76,7 +77,7 @@ func (k *keeper) forget(d *Delivery) {
 // unwatch takes a lease off the timeline for good. The caller holds k.mu.
 func (k *keeper) unwatch(d *Delivery) {
 	d.lease.over = true
-	k.leases.remove(&d.lease.tick)
+	k.leases.remove(d.lease)
 }
 
 // renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and
@@ -90,10 +91,11 @@ func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 		answered := make(chan struct{})
 		by, soon := k.length, now
 		for len(batch) < k.batch {
-			d := k.leases.pop(soon)
-			if d == nil {
+			l := k.leases.pop(soon)
+			if l == nil {
 				break
 			}
+			d := l.d
 			left := k.renewable(d, now)
 			switch {
 			case d.lease.ends <= now:
@@ -119,10 +121,10 @@ func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 		})
 	}
 	for _, d := range rest {
-		k.leases.insert(&d.lease.tick, d.lease.ends)
+		k.leases.insert(d.lease, d.lease.ends)
 	}
 	for _, d := range later {
-		k.leases.insert(&d.lease.tick, d.lease.again(now))
+		k.leases.insert(d.lease, d.lease.again(now))
 	}
 	return lost
 }
@@ -188,7 +190,7 @@ func (k *keeper) goOn(d *Delivery) {
 	}
 	d.lease.going = false
 	if d.lease.linked {
-		k.leases.remove(&d.lease.tick)
+		k.leases.remove(d.lease)
 		k.watch(d.lease, d.lease.ends.plus(-k.length/renewBefore))
 	}
 }
@@ -210,7 +212,7 @@ func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, er
 		if d.lease.over || d.lost.Load() { // it ended meanwhile
 			continue
 		}
-		k.leases.remove(&d.lease.tick)
+		k.leases.remove(d.lease)
 		switch {
 		case failed == nil:
 			d.lease.ends = k.s.clock.of(ends)

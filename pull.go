@@ -148,7 +148,7 @@ func (p *puller) next(most int) (ds []*Delivery) {
 			return ds
 		}
 		if p.start(d) {
-			st := newStint(nil)
+			st := new(stint)
 			p.keeper.started(st, st.with(d), nil, p.clock.now(), never)
 			ds = append(ds, d)
 		}

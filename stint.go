@@ -12,21 +12,15 @@ const abandonAfter = time.Second
 // stint is one call of a handler, with one delivery or a batch, or the time for which the caller of an iterator has a
 // delivery. A worker has one stint after another, and uses the same again. Guarded by keeper.mu.
 type stint struct {
-	tick[stint] // when its time is up
-	worker      *worker
-	ctx         *handlerContext // for its timeout, lost leases and shutdown; nil: an iterator's caller cannot be cancelled
-	ds          []*Delivery
-	single      [1]*Delivery // what ds is made of without a batch
-	begun       moment
-	late        bool // its timeout has cancelled it: the tick is now when it counts as abandoned
-	lost        int  // leases
-}
-
-// newStint makes the stint of a worker; nil: of an iterator's caller.
-func newStint(w *worker) *stint {
-	st := &stint{worker: w}
-	st.of = st
-	return st
+	worker   *worker         // nil: an iterator's caller
+	ctx      *handlerContext // for its timeout, lost leases and shutdown; nil: an iterator's caller cannot be cancelled
+	ds       []*Delivery
+	single   [1]*Delivery // what ds is made of without a batch
+	begun    moment
+	deadline moment // when its time is up; never: not any more
+	late     bool   // its timeout has cancelled it: the deadline is now when it counts as abandoned
+	lost     int    // leases
+	at       int    // where it stands in keeper.stints
 }
 
 // with is a single delivery, for started.
@@ -39,11 +33,12 @@ func (st *stint) with(d *Delivery) []*Delivery {
 func (k *keeper) started(st *stint, ds []*Delivery, ctx *handlerContext, begun, deadline moment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	st.ds, st.ctx, st.begun, st.late, st.lost = ds, ctx, begun, false, 0
+	st.ds, st.ctx, st.begun, st.deadline, st.late, st.lost = ds, ctx, begun, deadline, false, 0
 	for _, d := range ds {
 		d.stint = st
 	}
-	k.stints.insert(&st.tick, deadline)
+	st.at = len(k.stints)
+	k.stints = append(k.stints, st)
 	k.meter.began(begun, k.s.c.o.Delay, k.s.clock, ds)
 	k.due(deadline)
 	if k.tickAt == never {
@@ -59,7 +54,10 @@ func (k *keeper) ended(d *Delivery, now moment) (late bool) {
 	defer k.mu.Unlock()
 	st := d.stint
 	k.meter.over(len(st.ds), st.begun, now)
-	k.stints.remove(&st.tick)
+	last := len(k.stints) - 1
+	k.stints[last].at = st.at
+	k.stints[st.at], k.stints[last] = k.stints[last], nil
+	k.stints = k.stints[:last]
 	for _, one := range st.ds {
 		one.stint = nil
 	}
@@ -80,8 +78,8 @@ func (k *keeper) interrupt(d *Delivery, cause error) {
 func (k *keeper) interruptAll(cause error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for n := k.stints.head; n != nil; n = n.next {
-		n.of.interrupt(cause)
+	for _, st := range k.stints {
+		st.interrupt(cause)
 	}
 }
 
@@ -102,8 +100,8 @@ func (st *stint) interrupt(cause error) {
 func (k *keeper) remaining() (ds []*Delivery) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for n := k.stints.head; n != nil; n = n.next {
-		ds = append(ds, n.of.ds...)
+	for _, st := range k.stints {
+		ds = append(ds, st.ds...)
 	}
 	return ds
 }
@@ -123,8 +121,8 @@ func (k *keeper) oldest() moment {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	begun := never
-	for n := k.stints.head; n != nil; n = n.next {
-		begun = min(begun, n.of.begun)
+	for _, st := range k.stints {
+		begun = min(begun, st.begun)
 	}
 	return begun
 }
@@ -138,16 +136,26 @@ type stray struct {
 // overdue cancels the handlers whose timeout has passed, and returns the first delivery of each, and those that were
 // cancelled before and still run. The caller holds k.mu.
 func (k *keeper) overdue(now moment) (late []*Delivery, stuck []stray) {
-	for st := k.stints.pop(now); st != nil; st = k.stints.pop(now) {
-		if st.late {
+	for _, st := range k.stints {
+		switch {
+		case st.deadline > now:
+		case st.late:
 			stuck = append(stuck, stray{st.worker, slices.Clone(st.ds)})
-			k.stints.insert(&st.tick, never) // still to be found by shutdown
-			continue
+			st.deadline = never
+		default:
+			late = append(late, st.ds[0])
+			st.late, st.deadline = true, now.plus(abandonAfter)
+			st.interrupt(ErrProcessingTimeout)
 		}
-		late = append(late, st.ds[0])
-		st.late = true
-		st.interrupt(ErrProcessingTimeout)
-		k.stints.insert(&st.tick, now.plus(abandonAfter))
 	}
 	return late, stuck
+}
+
+// firstDeadline is when the first handler has had its time. The caller holds k.mu.
+func (k *keeper) firstDeadline() moment {
+	at := never
+	for _, st := range k.stints {
+		at = min(at, st.deadline)
+	}
+	return at
 }

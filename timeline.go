@@ -1,68 +1,67 @@
 package godwit
 
-// tick is the place on a timeline of what it is of.
-type tick[T any] struct {
-	of         *T
-	prev, next *tick[T]
-	at         moment
+// place is where a lease stands on the timeline.
+type place struct {
+	prev, next *lease
+	at         moment // when something is due
 	linked     bool
 }
 
-// timeline is a list of ticks sorted by the moment at which something is due. Insertion looks for its place from the end,
-// where it almost always is, since what a keeper watches ends almost in the order in which it began.
-type timeline[T any] struct{ head, tail *tick[T] }
+// timeline is a list of leases sorted by the moment at which something is due. Insertion looks for its place from the end, where
+// it almost always is, since leases end almost in the order in which they began.
+type timeline struct{ head, tail *lease }
 
-func (l *timeline[T]) insert(n *tick[T], at moment) {
-	after := l.tail
+func (t *timeline) insert(l *lease, at moment) {
+	after := t.tail
 	for after != nil && after.at > at {
 		after = after.prev
 	}
-	n.at, n.linked, n.prev = at, true, after
+	l.at, l.linked, l.prev = at, true, after
 	if after == nil {
-		n.next, l.head = l.head, n
+		l.next, t.head = t.head, l
 	} else {
-		n.next, after.next = after.next, n
+		l.next, after.next = after.next, l
 	}
-	if n.next == nil {
-		l.tail = n
+	if l.next == nil {
+		t.tail = l
 	} else {
-		n.next.prev = n
+		l.next.prev = l
 	}
 }
 
-func (l *timeline[T]) remove(n *tick[T]) {
-	if !n.linked {
+func (t *timeline) remove(l *lease) {
+	if !l.linked {
 		return
 	}
-	if n.prev == nil {
-		l.head = n.next
+	if l.prev == nil {
+		t.head = l.next
 	} else {
-		n.prev.next = n.next
+		l.prev.next = l.next
 	}
-	if n.next == nil {
-		l.tail = n.prev
+	if l.next == nil {
+		t.tail = l.prev
 	} else {
-		n.next.prev = n.prev
+		l.next.prev = l.prev
 	}
-	n.prev, n.next, n.linked = nil, nil, false
+	l.prev, l.next, l.linked = nil, nil, false
 }
 
 // pop takes the first of what is due by a moment, or nil.
-func (l *timeline[T]) pop(by moment) *T {
-	n := l.head
-	if n == nil || n.at > by {
+func (t *timeline) pop(by moment) *lease {
+	l := t.head
+	if l == nil || l.at > by {
 		return nil
 	}
-	l.remove(n)
-	return n.of
+	t.remove(l)
+	return l
 }
 
 // first is when the first is due; never: there is none.
-func (l *timeline[T]) first() moment {
-	if l.head == nil {
+func (t *timeline) first() moment {
+	if t.head == nil {
 		return never
 	}
-	return l.head.at
+	return t.head.at
 }
 
 // held is a retry that waits in its lane.

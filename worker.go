@@ -81,7 +81,7 @@ func (w *worker) gone() { w.leave.Do(w.pool.wg.Done) }
 
 func (w *worker) loop() {
 	defer w.gone()
-	w.goid, w.stint = goroutine(), newStint(w)
+	w.goid, w.stint = goroutine(), &stint{worker: w}
 	for !w.replaced.Load() {
 		d := w.pool.bus.pop(w.pool.surplus)
 		if d == nil {
