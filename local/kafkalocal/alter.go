@@ -1,9 +1,17 @@
 package kafkalocal
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	cleanupPolicy  = "cleanup.policy"
+	cleanupDefault = "delete"
 )
 
 // alterConfigs and incrementalAlterConfigs look at topics; brokers take any config, as a real one does, and groups are
@@ -49,6 +57,7 @@ func (r *refuser) incrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsReque
 		res := &req.Resources[i]
 		no := checkIncrementalAlter(res)
 		if no.err == nil {
+			r.setLists(res)
 			continue
 		}
 		sr := kmsg.NewIncrementalAlterConfigsResponseResource()
@@ -63,6 +72,41 @@ func (r *refuser) incrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsReque
 		return answered(resp)
 	}
 	return answer{}
+}
+
+// setLists says outright what a list is after something is appended to it or taken from it. kfake begins with an empty
+// list where none was set, not with the default, and appends what is there already.
+func (r *refuser) setLists(res *kmsg.IncrementalAlterConfigsRequestResource) {
+	if res.ResourceType != kmsg.ConfigResourceTypeTopic {
+		return
+	}
+	info := r.TopicInfo(res.ResourceName)
+	if info == nil {
+		return
+	}
+	for i := range res.Configs {
+		c := &res.Configs[i]
+		change := c.Op == kmsg.IncrementalAlterConfigOpAppend || c.Op == kmsg.IncrementalAlterConfigOpSubtract
+		if !change || !isList(c.Name) || c.Value == nil {
+			continue
+		}
+		list := slices.DeleteFunc(listNow(info, c.Name), func(v string) bool { return slices.Contains(elements(*c.Value), v) })
+		if c.Op == kmsg.IncrementalAlterConfigOpAppend {
+			list = append(list, elements(*c.Value)...)
+		}
+		value := strings.Join(list, ",")
+		c.Op, c.Value = kmsg.IncrementalAlterConfigOpSet, &value
+	}
+}
+
+func listNow(info *kfake.TopicInfo, config string) []string {
+	if v := info.Configs[config]; v != nil {
+		return elements(*v)
+	}
+	if config == cleanupPolicy {
+		return elements(cleanupDefault)
+	}
+	return nil
 }
 
 func checkIncrementalAlter(res *kmsg.IncrementalAlterConfigsRequestResource) refusal {
@@ -88,7 +132,7 @@ func checkIncrementalAlter(res *kmsg.IncrementalAlterConfigsRequestResource) ref
 
 func isList(config string) bool {
 	switch config {
-	case "cleanup.policy", "leader.replication.throttled.replicas", "follower.replication.throttled.replicas":
+	case cleanupPolicy, "leader.replication.throttled.replicas", "follower.replication.throttled.replicas":
 		return true
 	}
 	return false

@@ -17,7 +17,7 @@ type setting func(value string) string
 // compares it with a real broker's.
 func topicConfigs() map[string]setting {
 	return map[string]setting{
-		"cleanup.policy":                          list("compact", "delete"),
+		cleanupPolicy:                             list("compact", "delete"),
 		"compression.gzip.level":                  gzipLevel,
 		"compression.lz4.level":                   integer(1, 17),
 		"compression.type":                        word("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),

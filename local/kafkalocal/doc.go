@@ -8,7 +8,9 @@
 // replication factors that cannot be, topic configs that do not exist or are malformed, records stamped more than
 // message.timestamp.after.max.ms ahead, and DescribeGroups of groups of the newer protocols. It writes its own time into
 // the records of topics with message.timestamp.type=LogAppendTime. It never creates a topic unasked, because kfake
-// forgets such topics in a crash.
+// forgets such topics in a crash. And it mends answers of kfake on their way out that franz-go can read and stricter
+// clients cannot (Java's AdminClient and share consumer, kafka-python): mend.go says which. On a connection with TLS those
+// stay as they are.
 //
 // What stays different from a real broker: leader epochs do not move when it starts again, members are forgotten by a
 // kill, and with them how far share groups are (a Close keeps that), the log is compacted and old records deleted only while

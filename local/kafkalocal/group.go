@@ -1,6 +1,8 @@
 package kafkalocal
 
 import (
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,6 +29,21 @@ func (r *refuser) describeGroups(req *kmsg.DescribeGroupsRequest) answer {
 	for _, group := range req.Groups {
 		if r.newer[group] {
 			r.fail(req, kerr.GroupIDNotFound, kfake.Fault{Group: group})
+		}
+	}
+	return answer{}
+}
+
+// listGroups spells what is asked for as kfake does: it compares letter for letter, brokers do not.
+func (r *refuser) listGroups(req *kmsg.ListGroupsRequest) answer {
+	for i, kind := range req.TypesFilter {
+		req.TypesFilter[i] = strings.ToLower(kind)
+	}
+	for i, asked := range req.StatesFilter {
+		for _, state := range []string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Assigning", "Reconciling"} {
+			if strings.EqualFold(asked, state) {
+				req.StatesFilter[i] = state
+			}
 		}
 	}
 	return answer{}

@@ -155,10 +155,25 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// conn is forgotten when it is closed.
+// conn is forgotten when it is closed, and mends the answers that it carries.
 type conn struct {
 	net.Conn
-	net *network
+	net     *network
+	answers answers
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.answers.saw(b[:n])
+	return n, err
+}
+
+// Write tells of what it was given, not of what that became.
+func (c *conn) Write(b []byte) (int, error) {
+	if _, err := c.Conn.Write(c.answers.mended(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func (c *conn) Close() error {

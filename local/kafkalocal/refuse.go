@@ -30,6 +30,8 @@ func refuse(c *kfake.Cluster, config map[string]string) {
 	on(r, r.offsetCommit)
 	on(r, r.txnOffsetCommit)
 	on(r, r.createTopics)
+	on(r, r.createPartitions)
+	on(r, r.metadata)
 	on(r, r.alterConfigs)
 	on(r, r.incrementalAlterConfigs)
 	on(r, r.produce)
@@ -37,6 +39,7 @@ func refuse(c *kfake.Cluster, config map[string]string) {
 	on(r, r.consumerGroupHeartbeat)
 	on(r, r.shareGroupHeartbeat)
 	on(r, r.describeGroups)
+	on(r, r.listGroups)
 }
 
 // on looks at every request of one kind, for good.
