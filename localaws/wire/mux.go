@@ -71,9 +71,10 @@ func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) 
 	return m.readQuery(a, r, body.bytes)
 }
 
-// requestProtocol tells awsJson by its header; all else is query.
+// requestProtocol tells awsJson by its header; all else is query. A form is
+// query even so: Amazon::SQS::Simple of Perl sends a target of its own with it.
 func requestProtocol(r *http.Request) Protocol {
-	if len(r.Header["X-Amz-Target"]) > 0 {
+	if len(r.Header["X-Amz-Target"]) > 0 && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return JSON
 	}
 	return Query

@@ -132,6 +132,17 @@ func TestQueryEmptyLists(t *testing.T) {
 	}
 }
 
+func TestAFormIsQueryWhateverItsTarget(t *testing.T) {
+	r := httptest.NewRequest("POST", "/", strings.NewReader("Action=Echo&QueueUrl=x"))
+	r.Header.Set("X-Amz-Target", "AmazonSQSv20121105.Echo")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded;charset=utf-8")
+	w := httptest.NewRecorder()
+	mux(wire.Options{}).ServeHTTP(w, r)
+	if !strings.Contains(w.Body.String(), "<EchoResult><QueueUrl>x</QueueUrl>") {
+		t.Error(w.Body)
+	}
+}
+
 func TestQuerySecondName(t *testing.T) {
 	w := post(mux(wire.Options{}), "/", "", "Action=Echo&Attrs.1.Name=A&Attrs.1.Value=1")
 	if want := "<Attribute><Name>A</Name><Value>1</Value></Attribute>"; !strings.Contains(w.Body.String(), want) {
