@@ -7,6 +7,64 @@ const (
 	largestChunk = 256
 )
 
+// takeAll admits what was polled, of all partitions alike.
+func (in *intake) takeAll(m *member) {
+	some := in.r.some[:0]
+	in.r.enough = -1
+	portion := in.r.portion(m)
+	for _, e := range m.epochs {
+		switch {
+		case len(e.backlog) == 0:
+		case e.fits(portion):
+			some = append(some, e)
+		default:
+			in.r.enough = in.r.taken - in.r.taken/portionChunk
+			in.hush(m, e, true)
+		}
+	}
+	in.r.some = some
+	for len(some) > 0 && in.room() > 0 {
+		each, rest := max(1, in.room()/len(some)), some[:0]
+		for _, e := range some {
+			if most := min(each, portion-e.taken); most > 0 && in.take(m, e, most) {
+				rest = append(rest, e)
+			}
+		}
+		some = rest
+	}
+	clear(in.r.some)
+}
+
+// take admits at most so many records of one partition, in order, and says whether it might admit more.
+func (in *intake) take(m *member, e *epoch, most int) (more bool) {
+	n, stuck := 0, false
+	for ; n < min(most, len(e.backlog)); n++ {
+		size := len(e.backlog[n].Value)
+		if stuck = !in.admit(e, e.backlog[n]); stuck {
+			break
+		}
+		e.backlogB -= size
+	}
+	clear(e.backlog[:n]) // what is finished need not wait for the rest to be forgotten
+	if e.backlog = e.backlog[n:]; len(e.backlog) == 0 {
+		e.backlog = nil
+	}
+	in.hush(m, e, stuck && in.room() > 0)
+	return n == most && len(e.backlog) > 0
+}
+
+// hush pauses a partition that stands still while much of it waits here, and lets it go on when that is gone.
+func (in *intake) hush(m *member, e *epoch, stuck bool) {
+	switch {
+	case stuck && !e.paused && e.overdue():
+		e.paused = true
+		m.client.PauseFetchPartitions(map[string][]int32{e.topic: {e.n}})
+	case e.paused && len(e.backlog) == 0:
+		e.paused = false
+		m.client.ResumeFetchPartitions(map[string][]int32{e.topic: {e.n}})
+	}
+}
+
 // portion is how many of the core's places one partition may have: as many as are free, so that what comes of another finds
 // some, and its part of all in any case. A partition that had them all would keep no more workers busy than it has keys, and
 // nobody would know of the others' records. The caller holds r.mu.
