@@ -69,4 +69,6 @@ var plan = []room{
 var statics = map[string]string{
 	"..JSON": "a codec without state, spelled as a value because it is passed like one",
 	"..Raw":  "a codec without state, spelled as a value because it is passed like one",
+
+	"..handlerReturned": "nil for ever: its address says why a context is over",
 }
