@@ -20,6 +20,8 @@ const (
 // It notes the few requests whose answers need that, and touches no other bytes. On a connection with TLS it sees nothing
 // that it knows. One goroutine reads and one writes; kfake writes each answer at once.
 type answers struct {
+	epochs *epochs
+
 	head []byte // of the request that arrives
 	rest int    // how much of that request is still to come, after its head
 
@@ -81,7 +83,7 @@ func (a *answers) mended(answer []byte) []byte {
 	if len(answer) < body || resp.ReadFrom(answer[body:]) != nil {
 		return answer
 	}
-	mend(resp)
+	mend(resp, a.epochs)
 	out := resp.AppendTo(append([]byte(nil), answer[:body]...))
 	binary.BigEndian.PutUint32(out, uint32(len(out)-counted))
 	return out

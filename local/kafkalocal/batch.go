@@ -13,13 +13,16 @@ import (
 
 // Where things lie in a batch of records, as it travels.
 const (
-	batchCounted = 12 // what the length counts begins here
-	batchCRC     = 17
-	batchCovered = 21 // what the CRC covers begins here
-	batchMaxTime = 35
-	batchHeader  = 61
+	batchCounted  = 12 // what the length counts begins here
+	batchCRC      = 17
+	batchCovered  = 21 // what the CRC covers begins here
+	batchMaxTime  = 35
+	batchProducer = 43
+	batchEpoch    = 51
+	batchHeader   = 61
 
-	codecBits = 0x7 // of the attributes
+	codecBits        = 0x7 // of the attributes
+	transactionalBit = 0x10
 )
 
 // stamped is the batch with every record at this time. A batch that cannot be read is returned as it is, for kfake to

@@ -7,18 +7,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// mendable says whose answers mend changes.
+// mendable says whose answers mend looks at.
 func mendable(key int16) bool {
 	switch kmsg.Key(key) {
-	case kmsg.CreateTopics, kmsg.DescribeTopicPartitions, kmsg.ShareFetch, kmsg.ListGroups, kmsg.ConsumerGroupDescribe:
+	case kmsg.CreateTopics, kmsg.DescribeTopicPartitions, kmsg.ShareFetch, kmsg.ListGroups, kmsg.ConsumerGroupDescribe, kmsg.InitProducerID:
 		return true
 	}
 	return false
 }
 
 // mend adds to an answer what a real broker always says. Clients stricter than franz-go fail without it: Java's throw at
-// a null where an empty list belongs, and at a config that comes from nowhere.
-func mend(resp kmsg.Response) {
+// a null where an empty list belongs, and at a config that comes from nowhere. Of epochs it only takes note.
+func mend(resp kmsg.Response, e *epochs) {
 	switch r := resp.(type) {
 	case *kmsg.CreateTopicsResponse:
 		mendCreateTopics(r)
@@ -30,6 +30,10 @@ func mend(resp kmsg.Response) {
 		mendListGroups(r)
 	case *kmsg.ConsumerGroupDescribeResponse:
 		mendConsumerGroupDescribe(r)
+	case *kmsg.InitProducerIDResponse:
+		if r.ErrorCode == 0 {
+			e.give(r.ProducerID, r.ProducerEpoch)
+		}
 	}
 }
 

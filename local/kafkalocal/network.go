@@ -22,6 +22,8 @@ type network struct {
 	want    string                // what was asked for; "" with a virtual network
 	virtual *kfake.VirtualNetwork // nil: TCP
 
+	epochs epochs
+
 	mu        sync.Mutex // held for a few instructions, never while listening or accepting
 	had       []string   // the addresses of the brokers, by number; the same after a kill
 	listening []net.Listener
@@ -89,6 +91,7 @@ func (n *network) open() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.listening, n.closed = nil, false
+	n.epochs.forget()
 }
 
 // cut closes the listeners and every connection.
@@ -147,7 +150,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		known := &conn{Conn: c, net: l.net}
+		known := &conn{Conn: c, net: l.net, answers: answers{epochs: &l.net.epochs}}
 		if l.net.admit(known) {
 			return known, nil
 		}

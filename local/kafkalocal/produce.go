@@ -14,23 +14,30 @@ import (
 // aheadMax is the broker's own bound on timestamps of the future.
 const aheadMax = time.Hour
 
-// produce refuses records of the future, and writes its own time into those of topics that want that.
+// produce refuses records of the future and of producers that were replaced, and writes its own time into those of topics that want that.
 func (r *refuser) produce(req *kmsg.ProduceRequest) answer {
 	now := time.Now()
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		clock := r.clockOf(t)
-		var late []int32
+		var late, fenced []int32
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			if len(p.Records) < batchHeader {
 				continue // kfake says what is wrong with it
+			}
+			if r.epochs.stale(p.Records) {
+				fenced = append(fenced, p.Partition)
+				continue
 			}
 			if clock.own {
 				p.Records = stamped(p.Records, now)
 			} else if newest(p.Records) > now.Add(clock.ahead).UnixMilli() {
 				late = append(late, p.Partition)
 			}
+		}
+		if fenced != nil {
+			r.fail(req, kerr.InvalidProducerEpoch, kfake.Fault{Topic: t.Topic, TopicID: t.TopicID, Partitions: fenced})
 		}
 		if late != nil {
 			r.fail(req, kerr.InvalidTimestamp, kfake.Fault{Topic: t.Topic, TopicID: t.TopicID, Partitions: late})

@@ -12,7 +12,8 @@ import (
 type refuser struct {
 	*kfake.Cluster
 	config map[string]string // the broker's, as far as it was given any
-	newer  map[string]bool   // groups of the newer protocols, as far as seen
+	epochs *epochs
+	newer  map[string]bool // groups of the newer protocols, as far as seen
 }
 
 // answer is what a control function of kfake returns; the zero answer lets the request through.
@@ -25,8 +26,8 @@ type answer struct {
 func answered(resp kmsg.Response) answer { return answer{resp: resp, handled: true} }
 func hangUp(err error) answer            { return answer{err: err, handled: true} }
 
-func refuse(c *kfake.Cluster, config map[string]string) {
-	r := &refuser{Cluster: c, config: config, newer: map[string]bool{}}
+func refuse(c *kfake.Cluster, config map[string]string, e *epochs) {
+	r := &refuser{Cluster: c, config: config, epochs: e, newer: map[string]bool{}}
 	on(r, r.offsetCommit)
 	on(r, r.txnOffsetCommit)
 	on(r, r.createTopics)
@@ -35,6 +36,7 @@ func refuse(c *kfake.Cluster, config map[string]string) {
 	on(r, r.alterConfigs)
 	on(r, r.incrementalAlterConfigs)
 	on(r, r.produce)
+	on(r, r.endTxn)
 	on(r, r.joinGroup)
 	on(r, r.consumerGroupHeartbeat)
 	on(r, r.shareGroupHeartbeat)

@@ -78,7 +78,7 @@ func (s *Server) Start() error {
 	if err != nil {
 		return fmt.Errorf("kafkalocal: start the broker: %w", err)
 	}
-	refuse(c, s.opts.Config)
+	refuse(c, s.opts.Config, &s.net.epochs)
 	s.replace(c)
 	return nil
 }

@@ -1,0 +1,75 @@
+package kafkalocal_test
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// A producer of transactions whose place another took is told so, also when the other's transaction has ended, and when
+// the other has done nothing yet.
+func TestAReplacedProducerIsFenced(t *testing.T) {
+	for name, another := range map[string]func(t *testing.T, c *kgo.Client, topic string){
+		"by one that finished a transaction": func(t *testing.T, c *kgo.Client, topic string) {
+			begin(t, c, topic)
+			if err := c.EndTransaction(within(t), kgo.TryCommit); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"by one that came": func(t *testing.T, c *kgo.Client, _ string) {
+			if _, _, err := c.ProducerID(within(t)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for protocol, versions := range map[string]*kversion.Versions{"with implicit partitions": kversion.Stable(), "of old": kversion.V3_8_0()} {
+			t.Run(name+", "+protocol, func(t *testing.T) {
+				reach := append(broker(t), kgo.MaxVersions(versions), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+				topic, id := unique(), unique()
+				create(t, client(t, reach), topic)
+				first := client(t, reach, kgo.TransactionalID(id))
+				begin(t, first, topic)
+				another(t, client(t, reach, kgo.TransactionalID(id)), topic)
+				err := first.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("late")}).FirstErr()
+				want(t, "the first one's next record", err, kerr.InvalidProducerEpoch)
+			})
+		}
+	}
+}
+
+// So it is told when it wants to commit.
+func TestAReplacedProducerCannotCommit(t *testing.T) {
+	reach := broker(t)
+	topic, id := unique(), unique()
+	create(t, client(t, reach), topic)
+	first := client(t, reach, kgo.TransactionalID(id))
+	begin(t, first, topic)
+	producer, epoch, err := first.ProducerID(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := client(t, reach, kgo.TransactionalID(id)).ProducerID(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	req := kmsg.NewPtrEndTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = id, producer, epoch, true
+	resp, err := req.RequestWith(within(t), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "its commit", kerr.ErrorForCode(resp.ErrorCode), kerr.ProducerFenced)
+}
+
+// begin begins a transaction with a record.
+func begin(t *testing.T, c *kgo.Client, topic string) {
+	t.Helper()
+	if err := c.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
