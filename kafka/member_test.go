@@ -116,7 +116,7 @@ func TestUnboundedInFlight(t *testing.T) {
 		noise := rand.NewChaCha8([32]byte{})
 		for range n { // what waits in a tier is held here up to a bound
 			body := make([]byte, 100)
-			noise.Read(body) // or else it is compressed to nothing, and comes in one fetch
+			_, _ = noise.Read(body) // or else it is compressed to nothing, and comes in one fetch
 			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders.orders.retry.1m", Partition: 0, Headers: far, Value: body}, nil)
 		}
 		if err := w.client.Flush(w.Context()); err != nil {

@@ -81,7 +81,7 @@ func (w *world) flood(partition int32, n int) {
 	noise := rand.NewChaCha8([32]byte{})
 	for range n {
 		body := make([]byte, 100)
-		noise.Read(body)
+		_, _ = noise.Read(body)
 		w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: body}, nil)
 	}
 	if err := w.client.Flush(w.Context()); err != nil {

@@ -2,6 +2,7 @@ package kafkalocal_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -102,11 +103,15 @@ func TestAShareFetchOfNothingHasRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "fetching", kerr.ErrorForCode(resp.ErrorCode), nil)
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+	if os.Getenv(realBroker) == "" && len(resp.Topics) != 1 { // a real broker may leave out what it has nothing of
 		t.Fatalf("fetched: %+v", resp.Topics)
 	}
-	if p := resp.Topics[0].Partitions[0]; p.Records == nil {
-		t.Errorf("null records, and code %d", p.ErrorCode)
+	for _, topic := range resp.Topics {
+		for _, p := range topic.Partitions {
+			if p.Records == nil {
+				t.Errorf("null records, and code %d", p.ErrorCode)
+			}
+		}
 	}
 }
 
@@ -183,7 +188,7 @@ func TestMetadataOfAnInvalidName(t *testing.T) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range []string{known, missing, invalid} {
 		rt := kmsg.NewMetadataRequestTopic()
-		rt.Topic = kmsg.StringPtr(name)
+		rt.Topic = new(name)
 		req.Topics = append(req.Topics, rt)
 	}
 	resp, err := req.RequestWith(within(t), c)

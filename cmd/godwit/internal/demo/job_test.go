@@ -97,8 +97,18 @@ func TestRunTellsALoss(t *testing.T) {
 				var thief sync.WaitGroup
 				report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
 					q := j.branches[stolen].queues(j.backend.Server())[0]
-					thief.Go(func() { steal(t, q) })
-					synctest.Wait() // the thief waits at the queue before anybody else does
+					gone := make(chan struct{})
+					j.backend.Server().Control("sqs.ReceiveMessage", func(ctx context.Context, _ *localaws.Request) localaws.Outcome {
+						select { // nobody else receives before the thief has
+						case <-gone:
+						case <-ctx.Done():
+						}
+						return localaws.Outcome{}
+					})
+					thief.Go(func() {
+						defer close(gone)
+						steal(t, q)
+					})
 				}})
 				thief.Wait()
 				if err != nil {
