@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,15 +112,7 @@ func TestUnboundedInFlight(t *testing.T) {
 		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.Unordered, Tiers: []time.Duration{time.Minute}, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
 		const n = 100_000
-		noise := rand.NewChaCha8([32]byte{})
-		for range n { // what waits in a tier is held here up to a bound
-			body := make([]byte, 100)
-			_, _ = noise.Read(body) // or else it is compressed to nothing, and comes in one fetch
-			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders.orders.retry.1m", Partition: 0, Headers: far, Value: body}, nil)
-		}
-		if err := w.client.Flush(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n) // what waits in a tier is held here up to a bound
 		l.nothing(5 * time.Second)
 		got := polled.n.Load()
 		if got > n/2 { // with what was fetched when the partition was paused, and thrown away

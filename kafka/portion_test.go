@@ -20,7 +20,7 @@ func TestAPartitionLeavesPlacesToOthers(t *testing.T) {
 		const n, places = 100_000, 16_384
 		polled := &polledCount{}
 		l := w.begin(kafka.Options{Partitions: 2, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
-		w.flood(0, n)
+		w.flood(kgo.Record{Topic: "orders"}, n)
 		var held []driver.Delivery
 		for ds := l.within(2000, 2*time.Second); len(ds) > 0; ds = l.within(2000, 2*time.Second) {
 			held = append(held, ds...)
@@ -55,9 +55,9 @@ func TestAPartitionLeavesPlacesToOthers(t *testing.T) {
 func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Partitions: 8}, driver.Events{})
-		w.flood(1, 4000)
+		w.flood(kgo.Record{Topic: "orders", Partition: 1}, 4000)
 		others := l.get(4000)
-		w.flood(0, 50_000)
+		w.flood(kgo.Record{Topic: "orders"}, 50_000)
 		had := 0
 		for ds := l.within(2000, 2*time.Second); len(ds) > 0; ds = l.within(2000, 2*time.Second) {
 			had += len(ds)
@@ -75,14 +75,15 @@ func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 	})
 }
 
-// flood fills a partition with records that cannot be compressed, or else all of them would come in one fetch.
-func (w *world) flood(partition int32, n int) {
+// flood writes so many records like one, with bodies that cannot be compressed, or else all of them would come in one fetch.
+func (w *world) flood(like kgo.Record, n int) {
 	w.Helper()
 	noise := rand.NewChaCha8([32]byte{})
 	for range n {
-		body := make([]byte, 100)
-		_, _ = noise.Read(body)
-		w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: body}, nil)
+		r := like
+		r.Value = make([]byte, 100)
+		_, _ = noise.Read(r.Value)
+		w.client.Produce(w.Context(), &r, nil)
 	}
 	if err := w.client.Flush(w.Context()); err != nil {
 		w.Fatal(err)

@@ -64,6 +64,11 @@ func (r *receiver) done(m *message) {
 	}
 	r.handed(m)
 	r.unpark(m)
+	r.end(m)
+}
+
+// end is the end of a message, here at least. The caller holds r.mu.
+func (r *receiver) end(m *message) {
 	m.epoch.tracker.Finish(m.seq)
 	if !m.shown {
 		r.forget(m.record)

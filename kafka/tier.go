@@ -167,7 +167,5 @@ func (r *receiver) moved(m *message) {
 		return
 	}
 	r.handed(m)
-	m.epoch.tracker.Finish(m.seq)
-	m.record = nil
-	r.freed(m.epoch)
+	r.end(m)
 }
