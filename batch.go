@@ -13,9 +13,11 @@ const (
 	maxBatchWindow   = 5 * time.Minute
 )
 
-// BatchHandler handles several deliveries at once. nil means that all of them are done; a *[BatchError] says which
-// failed, by their index, and the others are done; any other error means that all failed. What failed goes through the
-// consumer's [Policy], each by itself; a delivery's own methods (Retry, Reject, …) count more than the answer.
+// BatchHandler handles several deliveries at once. nil means that all of them are done; a *[HandleBatchError] says which
+// failed, by their index, and the others are done. Any other error means that all of them failed, and so does a
+// *HandleBatchError that another error wraps, that names no delivery, or that names one the batch does not have. Each
+// delivery that failed goes through the consumer's [Policy] by itself; its own methods (Retry, Reject, …) count more
+// than the answer.
 //
 // Deliveries of one lane come one after another in a batch. When one of them fails, those behind it count as not
 // handled, whatever became of them: they come again after it.
@@ -53,13 +55,13 @@ func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 }
 
 // HandleBatch makes a BatchHandler of a function of decoded bodies. What cannot be decoded is dead-lettered with its
-// raw bytes; f gets the others, and the indexes of the *[BatchError] it returns are those of its slice.
+// raw bytes; f gets the others, and the indexes of the *[HandleBatchError] it returns are those of its slice.
 func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) error) BatchHandler {
 	if c == nil || f == nil {
 		return nil // which RunBatches refuses
 	}
 	return func(ctx context.Context, ds []*Delivery) error {
-		failed := &BatchError{Errs: map[int]error{}}
+		failed := &HandleBatchError{Errs: map[int]error{}}
 		typed := make([]Typed[T], 0, len(ds))
 		at := make([]int, 0, len(ds)) // where each of typed stands in ds
 		for i, d := range ds {
@@ -82,14 +84,16 @@ func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) erro
 	}
 }
 
-// entryErrors spells a batch handler's error out: the errors of the entries that failed, by their index.
+// entryErrors spells a batch handler's error out: the errors of the entries that failed, by their index. Only the
+// handler's own answer can say that some were handled: an error inside another one may be about something else.
 func entryErrors(err error, n int) map[int]error {
 	if err == nil {
 		return nil
 	}
-	var b *BatchError
-	if errors.As(err, &b) {
-		return b.Errs
+	if partial, ok := err.(*HandleBatchError); ok { //nolint:errorlint // a wrapped one is not the handler's own answer
+		if err = partial.check(n); err == nil {
+			return partial.Errs
+		}
 	}
 	all := make(map[int]error, n)
 	for i := range n {

@@ -79,7 +79,7 @@ func TestAFailureInABatchKeepsTheOrder(t *testing.T) {
 		for i, d := range ds {
 			attempts = append(attempts, fmt.Sprint(d.ID, ":", d.Attempt))
 			if d.ID == "2" && d.Attempt == 1 {
-				return &godwit.BatchError{Errs: map[int]error{i: errors.New("no")}}
+				return &godwit.HandleBatchError{Errs: map[int]error{i: errors.New("no")}}
 			}
 		}
 		return nil
@@ -235,7 +235,7 @@ func TestBatchesOnAnOrderedQueue(t *testing.T) {
 					}
 				}
 				if len(failed) > 0 {
-					return &godwit.BatchError{Errs: failed}
+					return &godwit.HandleBatchError{Errs: failed}
 				}
 				return nil
 			}, &godwit.BatchOptions{Size: 8, Window: 5 * time.Second}); err != nil {
@@ -292,7 +292,7 @@ func TestTypedBatches(t *testing.T) {
 	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON, func(_ context.Context, ds []godwit.Typed[int]) error {
 		for i, d := range ds {
 			if d.Value == 2 {
-				return &godwit.BatchError{Errs: map[int]error{i: godwit.Permanent(errors.New("two"))}}
+				return &godwit.HandleBatchError{Errs: map[int]error{i: godwit.Permanent(errors.New("two"))}}
 			}
 		}
 		return nil
@@ -318,7 +318,7 @@ func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 		defer cancel()
 		r, err := c.RunBatches(ctx, func(_ context.Context, ds []*godwit.Delivery) error {
 			if len(ds) == 2 {
-				return &godwit.BatchError{Errs: map[int]error{0: godwit.Permanent(errors.New("bad"))}}
+				return &godwit.HandleBatchError{Errs: map[int]error{0: godwit.Permanent(errors.New("bad"))}}
 			}
 			defer cancel()
 			time.Sleep(5 * time.Second)
@@ -348,4 +348,47 @@ func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
 		}
 		w.visible("orders", 3)
 	})
+}
+
+// Only the handler's own answer says that a part of a batch was handled: what a producer or somebody else answered about
+// other messages, an answer that names nothing, or one about deliveries that the batch does not have, fail all of it.
+func TestOnlyTheHandlersOwnAnswerIsAPartialOne(t *testing.T) {
+	no := errors.New("no")
+	var nothing *godwit.HandleBatchError
+	for _, c := range []struct {
+		name   string
+		answer error
+		want   []string
+	}{
+		{"its own", &godwit.HandleBatchError{Errs: map[int]error{1: no}}, []string{"0 done", "1 reject exhausted", "2 done"}},
+		{"a producer's", &godwit.SendBatchError{Errs: map[int]error{1: no}}, nil},
+		{"a producer's, wrapped", fmt.Errorf("forward: %w", &godwit.SendBatchError{Errs: map[int]error{1: no}}), nil},
+		{"its own, wrapped", fmt.Errorf("insert: %w", &godwit.HandleBatchError{Errs: map[int]error{1: no}}), nil},
+		{"the backend's", &driver.BatchError{Errs: map[int]error{1: no}}, nil},
+		{"beyond the batch", &godwit.HandleBatchError{Errs: map[int]error{1: no, 3: no}}, nil},
+		{"before the batch", &godwit.HandleBatchError{Errs: map[int]error{-1: no}}, nil},
+		{"without an entry", &godwit.HandleBatchError{}, nil},
+		{"without an error", &godwit.HandleBatchError{Errs: map[int]error{1: nil}}, nil},
+		{"a nil pointer", nothing, nil},
+	} {
+		if c.want == nil {
+			c.want = []string{"0 reject exhausted", "1 reject exhausted", "2 reject exhausted"}
+		}
+		run := func(name string, h godwit.BatchHandler) {
+			t.Run(c.name+", "+name, func(t *testing.T) {
+				l := newLog(driver.ReceiveLimits{})
+				var feed []driver.Delivery
+				for i := range 3 {
+					feed = append(feed, driver.Delivery{ID: fmt.Sprint(i), Body: fmt.Append(nil, i), OrderKey: fmt.Sprint(i), Source: l.source, Handle: driver.Handle{Seq: uint64(i)}})
+				}
+				onLogInBatches(t, l, &godwit.ConsumerOptions{MaxAttempts: 1}, nil, h, func(*godwit.Consumer) {
+					l.feed <- feed
+					rest(time.Minute)
+					want(t, l, c.want...)
+				})
+			})
+		}
+		run("raw", func(context.Context, []*godwit.Delivery) error { return c.answer })
+		run("typed", godwit.HandleBatch(godwit.JSON, func(context.Context, []godwit.Typed[int]) error { return c.answer }))
+	}
 }

@@ -3,7 +3,9 @@ package godwit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -82,26 +84,48 @@ func (e *retriedError) Error() string {
 
 func (e *retriedError) Unwrap() error { return e.err }
 
-// BatchError answers a batch of which some entries failed: index → error. The others were accepted, or handled.
-type BatchError struct{ Errs map[int]error }
+// SendBatchError is what [Producer.SendBatch] answers when some messages were not accepted: index → error. The others
+// were accepted.
+type SendBatchError struct{ Errs map[int]error }
 
-func (e *BatchError) Error() string {
-	first := -1
-	for i := range e.Errs {
-		if first < 0 || i < first {
-			first = i
-		}
-	}
-	return fmt.Sprintf("%d of the batch failed, the first is [%d]: %v", len(e.Errs), first, e.Errs[first])
+func (e *SendBatchError) Error() string {
+	return describeEntries("message", "were not accepted", e.Errs)
 }
 
 // Unwrap makes the messages' errors reachable by errors.Is and errors.As.
-func (e *BatchError) Unwrap() []error {
-	errs := make([]error, 0, len(e.Errs))
-	for _, err := range e.Errs {
-		errs = append(errs, err)
+func (e *SendBatchError) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
+
+// HandleBatchError is what a [BatchHandler] returns when it has handled some deliveries and not others: index → error of
+// those that failed. It counts only as the handler's own answer, not wrapped in another error.
+type HandleBatchError struct{ Errs map[int]error }
+
+func (e *HandleBatchError) Error() string { return describeEntries("delivery", "failed", e.Errs) }
+
+// Unwrap makes the deliveries' errors reachable by errors.Is and errors.As.
+func (e *HandleBatchError) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
+
+// check says what is wrong with the answer to a batch of n deliveries.
+func (e *HandleBatchError) check(n int) error {
+	if e == nil || len(e.Errs) == 0 {
+		return errors.New("the batch handler returned a *HandleBatchError that names no delivery, so all of them count as " +
+			"failed: return nil when all are handled")
 	}
-	return errs
+	for i, err := range e.Errs {
+		if i < 0 || i >= n || err == nil {
+			return fmt.Errorf("the batch handler returned a *HandleBatchError with the entry [%d]: %v for a batch of %d deliveries, "+
+				"so all of them count as failed: name only deliveries that failed, by their index in the handler's slice", i, err, n)
+		}
+	}
+	return nil
+}
+
+// describeEntries tells how many entries of a batch failed, and the first error.
+func describeEntries(noun, failed string, errs map[int]error) string {
+	if len(errs) == 0 {
+		return "no " + noun + " of the batch is named"
+	}
+	first := slices.Min(slices.Collect(maps.Keys(errs)))
+	return fmt.Sprintf("%d of the batch %s, the first is %s [%d]: %v", len(errs), failed, noun, first, errs[first])
 }
 
 // PanicError is a panic of a handler, turned into an error with its stack.

@@ -240,7 +240,7 @@ func TestAFaultyMessageTouchesNoOther(t *testing.T) {
 		big := godwit.Message{Body: make([]byte, 2<<20)}
 		bad := godwit.Message{Headers: godwit.Headers{{Name: "h", Value: "\x00"}}}
 		err := p.SendBatch(w.Context(), []godwit.Message{body("a"), big, body("b"), bad})
-		var batch *godwit.BatchError
+		var batch *godwit.SendBatchError
 		if !errors.As(err, &batch) || len(batch.Errs) != 2 || batch.Errs[1] == nil || batch.Errs[3] == nil {
 			t.Fatalf("the batch answered %v", err)
 		}

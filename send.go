@@ -28,7 +28,7 @@ func (p *Producer) Send(ctx context.Context, m Message) error {
 	})(ctx, &m)
 }
 
-// SendBatch sends messages, in order, and returns when the service has answered for all of them: nil, or a *BatchError
+// SendBatch sends messages, in order, and returns when the service has answered for all of them: nil, or a *SendBatchError
 // that names those it has not accepted, by their index. On an ordered channel, what follows a failed message of its key
 // is sent after its failure is final.
 func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
@@ -57,7 +57,7 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &BatchError{Errs: errs}
+	return &SendBatchError{Errs: errs}
 }
 
 // SendAsync queues one message and returns at once with a result to wait for; a fault of the message itself is returned

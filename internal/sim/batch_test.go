@@ -57,7 +57,7 @@ func wholeDeed(deeds []deed) deed {
 // batch ends each delivery by its own deed. Behind one that failed, those of its key are not handled whatever the handler
 // does with them: it does not know.
 func (w *world) batch(ds []*godwit.Delivery, starts []start, deeds []deed, ends []ending) error {
-	failed := &godwit.BatchError{Errs: map[int]error{}}
+	failed := &godwit.HandleBatchError{Errs: map[int]error{}}
 	stuck := map[string]bool{} // order keys of which one has failed
 	for i, d := range ds {
 		do, end := &deeds[i], &ends[i]

@@ -80,7 +80,7 @@ func (b *books) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes 
 		}
 	case 1:
 		err := p.SendBatch(ctx, ms)
-		var some *godwit.BatchError
+		var some *godwit.SendBatchError
 		errors.As(err, &some)
 		for i := range ms {
 			if some != nil {
