@@ -64,10 +64,15 @@ func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) erro
 		failed := &HandleBatchError{Errs: map[int]error{}}
 		typed := make([]Typed[T], 0, len(ds))
 		at := make([]int, 0, len(ds)) // where each of typed stands in ds
+		var last *Delivery            // that could not be decoded
 		for i, d := range ds {
+			if d.behind(last) { // it comes again once that one is dead-lettered
+				last = d
+				continue
+			}
 			t, err := decode[T](c, d)
 			if err != nil {
-				failed.Errs[i] = Permanent(err)
+				failed.Errs[i], last = Permanent(err), d
 				continue
 			}
 			typed, at = append(typed, t), append(at, i)
@@ -140,7 +145,13 @@ func (s *session) workBatch(w *worker, first *Delivery) {
 	for _, d := range ds {
 		observe(s, s.c.o.Hooks.Started, d)
 	}
-	err := s.callBatch(ctx, ds)
+	err := errGoexit // unless the handler returns
+	defer func() { s.workedBatch(ds, ctx, begun, err) }()
+	err = s.callBatch(ctx, ds)
+}
+
+// workedBatch concludes a batch, as worked does a delivery.
+func (s *session) workedBatch(ds []*Delivery, ctx *handlerContext, begun moment, err error) {
 	now := s.clock.now()
 	if late := s.keeper.ended(ds[0], now); late {
 		s.health.returned(ds[0])
@@ -173,9 +184,8 @@ func (s *session) endings(ds []*Delivery, failed map[int]error, cause error) []e
 		if d.phase.Load() != phaseRunning {
 			continue // one before it in its lane has failed, or it was given up
 		}
-		e := ending{d: d, err: failed[i]}
-		e.v, e.untouched, e.reason = s.decide(d, d.choice.Swap(s.sealed), cause, e.err)
-		if e.untouched || d.lost.Load() || e.v.Action != Done && e.v.Action != Drop {
+		e := s.decide(d, d.choice.Swap(s.sealed), cause, readable(failed[i]))
+		if e.fate != fateVerdict || d.lost.Load() || e.v.Action != Done && e.v.Action != Drop {
 			s.unstartBehind(d)
 		}
 		if d.claim() {

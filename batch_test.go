@@ -307,6 +307,31 @@ func TestTypedBatches(t *testing.T) {
 	})
 }
 
+// What stands behind an undecodable delivery in its lane is not handed over with the batch that dead-letters it: it would
+// come again, handled or not.
+func TestBehindAnUndecodableDelivery(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	var seen []int
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON, func(_ context.Context, ds []godwit.Typed[int]) error {
+		for _, d := range ds {
+			seen = append(seen, d.Value)
+		}
+		return nil
+	}), func(*godwit.Consumer) {
+		var ds []driver.Delivery
+		for i, body := range []string{"0", "bad", "2", "3", "4"} {
+			ds = append(ds, driver.Delivery{ID: fmt.Sprint(i), OrderKey: map[bool]string{true: "b", false: "a"}[i == 4], Body: []byte(body),
+				Source: l.source, Handle: driver.Handle{Seq: uint64(i)}})
+		}
+		l.feed <- ds
+		rest(time.Minute)
+		slices.Sort(seen)
+		if w := []int{0, 2, 3, 4}; !slices.Equal(seen, w) {
+			t.Errorf("handed over: %v, want %v", seen, w)
+		}
+	})
+}
+
 // What goes back into its lane behind one that failed belongs to whoever starts it next, however long it takes to conclude the rest.
 func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -132,7 +132,9 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 		c.policy = RetryPolicy(c.o.MaxAttempts, c.o.Backoff)
 	}
 	c.log = c.o.Logger.With("channel", channel)
-	c.state.observe = c.o.Hooks.State
+	if c.o.Hooks.State != nil {
+		c.state.observe = func(from, to State) { c.guard(func() { c.o.Hooks.State(from, to) }) }
+	}
 	c.state.since = time.Now()
 	if err := provision(ctx, backend, channel, c.spec()); err != nil {
 		c.state.to(Exited)
@@ -140,6 +142,24 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	}
 	c.state.to(Initialized)
 	return c, nil
+}
+
+// guard calls a hook that may come before the session; a panic in it is a fault of the session, if there is one.
+func (c *Consumer) guard(f func()) {
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.guard(f)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := newPanicError(p)
+			c.log.Error("internal panic", "error", err, "stack", string(err.Stack))
+		}
+	}()
+	f()
 }
 
 // Channel is the name the consumer was made with.

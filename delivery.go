@@ -76,7 +76,7 @@ func (d *Delivery) Reject(reason error) error {
 	if d.in.noDeadLetters() {
 		return ErrNoDeadLetters
 	}
-	return d.settle(&choice{verdict: Verdict{Action: Reject}, reason: reason})
+	return d.settle(&choice{verdict: Verdict{Action: Reject}, reason: readable(reason)})
 }
 
 // Release gives the message back untouched: it can be received again at once and no attempt is counted.
@@ -122,3 +122,8 @@ func (d *Delivery) settle(c *choice) error {
 
 // claim takes the right to settle, for exactly one caller.
 func (d *Delivery) claim() bool { return d.phase.CompareAndSwap(phaseRunning, phaseSettled) }
+
+// behind says whether d stands behind another delivery in its lane. In a batch those of a lane stand one after another.
+func (d *Delivery) behind(before *Delivery) bool {
+	return before != nil && d.lane != 0 && d.lane == before.lane && d.src == before.src
+}

@@ -142,6 +142,25 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// errGoexit is the error of a handler that ended its goroutine instead of returning.
+var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, as t.FailNow does) instead of returning")
+
+// readable is err, or an error that can be read where a method of err panics, as those of a nil pointer in an error do.
+func readable(err error) (out error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			out = fmt.Errorf("the handler returned an error of type %T that cannot be read (is it a nil pointer?): %w", err, newPanicError(p))
+		}
+	}()
+	_ = err.Error()
+	_ = markOf(err)               // calls Unwrap and As,
+	_ = errors.Is(err, ErrClosed) // and Is
+	return err
+}
+
 // newPanicError is called from the deferred function that recovered v, so that the stack is the panic's.
 func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 

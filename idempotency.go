@@ -3,62 +3,126 @@ package godwit
 import (
 	"container/list"
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
 )
 
-// Store remembers which keys are finished, or being worked on. A key that is begun and neither finished nor abandoned
-// becomes free again after the time given to Begin, because its process may have died. Safe for concurrent use.
-type Store interface {
-	// Begin claims a key. Started: it is the caller's. Finished: nothing is left to do. Busy: someone works on it.
-	Begin(ctx context.Context, key string, atMost time.Duration) (Claim, error)
-	// Finish says that the key's work is done, and is remembered as long as the store remembers.
+// IdempotencyStore remembers which keys are finished, or being worked on. A claim that is neither finished nor abandoned
+// ends after the time given to Begin, because its process may have died. Safe for concurrent use.
+type IdempotencyStore interface {
+	// Begin claims a key for owner, a string that no other call of Begin uses.
+	Begin(ctx context.Context, key, owner string, atMost time.Duration) (Claim, error)
+	// Finish says that the key's work is done, whoever has claimed it; the store remembers that as long as it can.
 	Finish(ctx context.Context, key string) error
-	// Abandon gives the key up, so that it can be begun again at once.
-	Abandon(ctx context.Context, key string) error
+	// Abandon ends the claim of owner, so that the key can be claimed again at once. Where the key is finished, or
+	// claimed by another owner, it does nothing.
+	Abandon(ctx context.Context, key, owner string) error
 }
 
-// Claim is the answer of Store.Begin.
-type Claim uint8
+// Claim is the answer of IdempotencyStore.Begin.
+type Claim struct {
+	State ClaimState
+	Until time.Time // ClaimBusy: when the other claim ends by itself; zero: unknown
+}
+
+// ClaimState says whose a key is.
+type ClaimState uint8
 
 const (
-	Started Claim = iota
-	Finished
-	Busy
+	ClaimStarted  ClaimState = iota // the caller's: it may do the work
+	ClaimFinished                   // nobody's: the work is done
+	ClaimBusy                       // another owner's, who does the work now
 )
 
-// ErrBusy is the error of a delivery whose key is being worked on elsewhere; its policy decides when it comes back.
+const (
+	// busyPoll is how often a delivery whose key is busy asks the store again: a claim usually ends long before its time.
+	busyPoll = 2 * time.Second
+	// storeTimeout bounds what must be said to a store after the handler's context may have ended.
+	storeTimeout = 10 * time.Second
+)
+
+// ErrBusy is the error of a delivery whose key is being worked on elsewhere. It is no attempt: the consumer holds the
+// delivery under its lease and asks again, whatever its policy is.
 var ErrBusy = errors.New("the same message is being handled elsewhere")
 
+// busyError is ErrBusy with the time until it is worth asking again.
+type busyError struct{ wait time.Duration }
+
+func (e *busyError) Error() string { return ErrBusy.Error() }
+func (e *busyError) Unwrap() error { return ErrBusy }
+
 // Idempotent handles each key once, as far as the store remembers. key names what a delivery is about; nil: the
-// service's message id, which catches redeliveries but not a message that was sent twice. Work that is done counts as
-// done also where Finish fails: the error then goes to the policy, and the next delivery may do it again.
-func Idempotent(store Store, key func(*Delivery) string, atMost time.Duration) Middleware {
+// service's message id, which catches redeliveries but not a message that was sent twice. atMost is how long a claim
+// lasts whose process has died; choose more than a handler may take. 0: 30 minutes, the longest processing timeout.
+//
+//   - The handler returns nil: the key is finished, and a later delivery of it is done without the handler.
+//   - It returns an error or panics, or its processing timeout ends it: the key is free again at once.
+//   - Its process crashes, or it ignores its timeout: the key is free after atMost. A handler that takes longer than
+//     atMost may run beside another one for the same key.
+//   - A duplicate arrives meanwhile: it is held under its lease until the claim ends, and that is no attempt.
+//   - Finish fails: the work is done all the same; its error goes to the policy, and the next delivery does it again.
+//   - The key is empty: the delivery is rejected, because all empty keys would count as one.
+func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.Duration) Middleware {
 	if key == nil {
 		key = func(d *Delivery) string { return d.ID }
 	}
+	if atMost <= 0 {
+		atMost = maxProcessingTimeout
+	}
 	return func(next Handler) Handler {
 		return func(ctx context.Context, d *Delivery) error {
-			k := d.Channel + "/" + key(d)
-			claim, err := store.Begin(ctx, k, atMost)
-			switch {
-			case err != nil:
-				return err
-			case claim == Finished:
-				return nil
-			case claim == Busy:
-				return ErrBusy
+			k := key(d)
+			if k == "" {
+				return Permanent(errors.New("the idempotency key of the message is empty: let the key function name what the message is about"))
 			}
-			if err := next(ctx, d); err != nil {
-				return errors.Join(err, store.Abandon(context.WithoutCancel(ctx), k))
-			}
-			return store.Finish(context.WithoutCancel(ctx), k)
+			return once(ctx, store, d.Channel+"/"+k, atMost, func() error { return next(ctx, d) })
 		}
 	}
 }
 
-// MemoryStore is a Store for one process: it remembers so many finished keys, the newest.
+// once does work that nobody has done and nobody does.
+func once(ctx context.Context, store IdempotencyStore, key string, atMost time.Duration, work func() error) error {
+	owner := rand.Text()
+	claim, err := store.Begin(ctx, key, owner, atMost)
+	switch {
+	case err != nil:
+		return err
+	case claim.State == ClaimFinished:
+		return nil
+	case claim.State == ClaimBusy:
+		return &busyError{claim.wait(time.Now())}
+	}
+	say := func(f func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer cancel()
+		return f(ctx)
+	}
+	abandon := func(ctx context.Context) error { return store.Abandon(ctx, key, owner) }
+	returned := false
+	defer func() {
+		if !returned { // it panicked, or ended its goroutine
+			_ = say(abandon) // else the claim ends by itself
+		}
+	}()
+	err = work()
+	returned = true
+	if err != nil {
+		return errors.Join(err, say(abandon))
+	}
+	return say(func(ctx context.Context) error { return store.Finish(ctx, key) })
+}
+
+// wait is how long it is until it is worth asking again.
+func (c Claim) wait(now time.Time) time.Duration {
+	if c.Until.IsZero() {
+		return busyPoll
+	}
+	return min(max(c.Until.Sub(now), time.Millisecond), busyPoll)
+}
+
+// MemoryStore is an IdempotencyStore for one process: it remembers so many finished keys, the newest.
 type MemoryStore struct {
 	size int
 
@@ -70,7 +134,8 @@ type MemoryStore struct {
 type memoryKey struct {
 	key      string
 	finished bool
-	until    time.Time // when a begun one is free again
+	owner    string    // of a claim
+	until    time.Time // when the claim ends by itself
 }
 
 // NewMemoryStore makes a store of a size; 0: 100,000 keys.
@@ -79,26 +144,28 @@ func NewMemoryStore(size int) *MemoryStore {
 	return &MemoryStore{size: max(size, 1), keys: map[string]*list.Element{}, order: list.New()}
 }
 
-// Begin is Store's.
-func (s *MemoryStore) Begin(_ context.Context, key string, atMost time.Duration) (Claim, error) {
+// Begin is IdempotencyStore's.
+func (s *MemoryStore) Begin(_ context.Context, key, owner string, atMost time.Duration) (Claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.keys[key]; e != nil {
-		k := e.Value.(*memoryKey)
-		switch {
-		case k.finished:
-			return Finished, nil
-		case time.Now().Before(k.until):
-			return Busy, nil
-		}
-		k.until = time.Now().Add(atMost)
-		return Started, nil
+	now := time.Now()
+	e := s.keys[key]
+	if e == nil {
+		e = s.order.PushBack(&memoryKey{key: key})
+		s.keys[key] = e
 	}
-	s.keys[key] = s.order.PushBack(&memoryKey{key: key, until: time.Now().Add(atMost)})
-	return Started, nil
+	k := e.Value.(*memoryKey)
+	switch {
+	case k.finished:
+		return Claim{State: ClaimFinished}, nil
+	case now.Before(k.until):
+		return Claim{State: ClaimBusy, Until: k.until}, nil
+	}
+	k.owner, k.until = owner, now.Add(atMost)
+	return Claim{State: ClaimStarted}, nil
 }
 
-// Finish is Store's.
+// Finish is IdempotencyStore's.
 func (s *MemoryStore) Finish(_ context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,11 +180,11 @@ func (s *MemoryStore) Finish(_ context.Context, key string) error {
 	return nil
 }
 
-// Abandon is Store's.
-func (s *MemoryStore) Abandon(_ context.Context, key string) error {
+// Abandon is IdempotencyStore's.
+func (s *MemoryStore) Abandon(_ context.Context, key, owner string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.keys[key]; e != nil && !e.Value.(*memoryKey).finished {
+	if e := s.keys[key]; e != nil && !e.Value.(*memoryKey).finished && e.Value.(*memoryKey).owner == owner {
 		s.order.Remove(e)
 		delete(s.keys, key)
 	}

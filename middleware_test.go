@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,28 +108,106 @@ func TestIdempotentHandlesAKeyOnce(t *testing.T) {
 	})
 }
 
+// A duplicate that arrives while the first is handled is held until the claim ends: it is no attempt, and no policy sees it.
+func TestIdempotentHoldsABusyKey(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
+			godwit.Idempotent(godwit.NewMemoryStore(0), func(*godwit.Delivery) string { return "17" }, 10*time.Minute),
+		}, Policy: func(d *godwit.Delivery, err error) godwit.Verdict {
+			t.Errorf("the policy was asked about %v", err)
+			return godwit.Verdict{Action: godwit.Reject}
+		}})
+		w.send(w.producer("orders", nil), many(8, "x")...)
+		worked := 0
+		run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			time.Sleep(4 * time.Minute)
+			worked++
+			return nil
+		})
+		time.Sleep(6 * time.Minute)
+		if r := run.stop(); worked != 1 || r.Handled != 8 || r.Rejected+r.Retried+r.LeaseLost != 0 {
+			t.Errorf("worked %d times, report %+v", worked, r)
+		}
+		w.visible("orders", 0)
+	})
+}
+
+// Whatever ends a handler without its work done frees the key: the next attempt finds it free.
+func TestIdempotentFreesTheKey(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first func(context.Context) error
+		dead  int64 // the processing timeout dead-letters
+	}{
+		{"error", func(context.Context) error { return errors.New("no") }, 0},
+		{"panic", func(context.Context) error { panic("no") }, 0},
+		{"Goexit", func(context.Context) error { runtime.Goexit(); return nil }, 0},
+		{"timeout", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				store := godwit.NewMemoryStore(0)
+				con := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, ProcessingTimeout: time.Minute, Backoff: godwit.Constant(time.Second),
+					Middleware: []godwit.Middleware{godwit.Idempotent(store, func(*godwit.Delivery) string { return "17" }, time.Hour)}})
+				w.send(w.producer("orders", nil), body("x"))
+				worked := 0
+				run := w.run(con, func(ctx context.Context, _ *godwit.Delivery) error {
+					if worked++; worked == 1 {
+						return c.first(ctx)
+					}
+					return nil
+				})
+				time.Sleep(2 * time.Minute)
+				if r := run.stop(); r.Rejected != c.dead || r.Handled != 1-c.dead {
+					t.Errorf("worked %d times, report %+v", worked, r)
+				}
+				if claim, _ := store.Begin(t.Context(), "orders/17", "test", 0); (claim.State == godwit.ClaimFinished) != (c.dead == 0) || claim.State == godwit.ClaimBusy {
+					t.Errorf("the key is %v", claim.State)
+				}
+			})
+		})
+	}
+}
+
+// An empty key is rejected with the reason: as a key, all messages without one would count as one.
+func TestIdempotentRefusesAnEmptyKey(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
+			godwit.Idempotent(godwit.NewMemoryStore(0), func(d *godwit.Delivery) string { return d.Headers.Value("payment") }, 0),
+		}})
+		w.send(w.producer("orders", nil), body("a"), body("b"))
+		run := w.run(c, func(context.Context, *godwit.Delivery) error { return nil })
+		time.Sleep(time.Minute)
+		if r := run.stop(); r.Rejected != 2 || r.Handled != 0 {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
 func TestMemoryStoreIsBoundedAndForgetsTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		s := godwit.NewMemoryStore(2)
-		begin := func(key string, want godwit.Claim) {
+		begin := func(key, owner string, want godwit.ClaimState) {
 			t.Helper()
-			if got, err := s.Begin(ctx, key, time.Minute); got != want || err != nil {
+			if got, err := s.Begin(ctx, key, owner, time.Minute); got.State != want || err != nil {
 				t.Errorf("begin %s: %v, %v; want %v", key, got, err, want)
 			}
 		}
-		begin("dies", godwit.Started)
-		begin("dies", godwit.Busy)
+		begin("dies", "1", godwit.ClaimStarted)
+		begin("dies", "2", godwit.ClaimBusy)
 		time.Sleep(time.Minute)
-		begin("dies", godwit.Started)
+		begin("dies", "2", godwit.ClaimStarted)
+		_ = s.Abandon(ctx, "dies", "1") // whose claim has ended
+		begin("dies", "3", godwit.ClaimBusy)
 		for _, key := range []string{"a", "b", "c"} {
-			begin(key, godwit.Started)
+			begin(key, "1", godwit.ClaimStarted)
 			_ = s.Finish(ctx, key)
 		}
-		begin("c", godwit.Finished)
-		begin("a", godwit.Started) // forgotten
-		_ = s.Abandon(ctx, "a")
-		begin("a", godwit.Started)
+		begin("c", "2", godwit.ClaimFinished)
+		begin("a", "1", godwit.ClaimStarted) // forgotten
+		_ = s.Abandon(ctx, "a", "1")
+		begin("a", "2", godwit.ClaimStarted)
 	})
 }
 

@@ -32,6 +32,15 @@ func (s *session) hold(d *Delivery, after time.Duration) {
 	s.shelve(d, after, d.Attempt)
 }
 
+// holdUntouched holds a claimed delivery whose handler could not begin its work: that was no attempt.
+func (s *session) holdUntouched(d *Delivery, after time.Duration) {
+	if d.lost.Load() {
+		s.disown(d)
+		return
+	}
+	s.shelve(d, after, d.Attempt-1)
+}
+
 // shelve takes a running delivery back into its lane, as one that was started so often, until it is due.
 func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
 	if s.log != nil && starts > 0 {

@@ -81,17 +81,24 @@ func (w *worker) gone() { w.leave.Do(w.pool.wg.Done) }
 
 func (w *worker) loop() {
 	defer w.gone()
+	home := false
+	defer func() {
+		if !home { // a handler has ended this goroutine
+			w.pool.replace(w)
+		}
+	}()
 	w.goid, w.stint = goroutine(), &stint{worker: w}
 	for !w.replaced.Load() {
 		d := w.pool.bus.pop(w.pool.surplus)
 		if d == nil {
 			if w.pool.bus.over() || w.pool.dismiss() {
-				return
+				break
 			}
 			continue
 		}
 		w.take(d)
 	}
+	home = true
 }
 
 // take handles a delivery, and what else belongs into a batch with it.
@@ -117,7 +124,14 @@ func (s *session) work(w *worker, d *Delivery) {
 	ctx.renew(&s.base, begun.plus(s.c.o.ProcessingTimeout))
 	s.keeper.started(w.stint, w.stint.with(d), ctx, begun, ctx.deadline)
 	observe(s, s.c.o.Hooks.Started, d)
-	err := s.call(ctx, d)
+	err := errGoexit // unless the handler returns
+	defer func() { s.worked(d, ctx, begun, err) }()
+	err = s.call(ctx, d)
+}
+
+// worked concludes a delivery whose handler has returned. It is deferred, so that it also runs when the handler has ended
+// the goroutine.
+func (s *session) worked(d *Delivery, ctx *handlerContext, begun moment, err error) {
 	now := s.clock.now()
 	if late := s.keeper.ended(d, now); late {
 		s.health.returned(d)
@@ -133,8 +147,7 @@ func (s *session) work(w *worker, d *Delivery) {
 	if !d.claim() {
 		return // given up meanwhile: its verdict is already on its way
 	}
-	e := ending{d: d, err: err}
-	e.v, e.untouched, e.reason = s.decide(d, chosen, cause, err)
+	e := s.decide(d, chosen, cause, err)
 	s.end(&e, now.since(begun))
 }
 
@@ -142,48 +155,72 @@ func (s *session) work(w *worker, d *Delivery) {
 type ending struct {
 	d           *Delivery
 	v           Verdict
-	untouched   bool
+	fate        fate
 	err, reason error
 }
+
+// fate says whether a verdict is carried out, or the delivery was not handled at all.
+type fate uint8
+
+const (
+	fateVerdict  fate = iota // the verdict
+	fateReleased             // it goes back untouched
+	fateHeld                 // it is held for Verdict.After and starts again, without an attempt
+)
 
 // end tells of an ending and carries it out. The caller has claimed the delivery.
 func (s *session) end(e *ending, took time.Duration) {
 	if f := s.c.o.Hooks.Ended; f != nil {
 		s.guard(func() { f(e.d, e.v, e.err, took) })
 	}
-	if e.untouched {
+	switch e.fate {
+	case fateReleased:
 		s.giveBack(e.d)
-		return
+	case fateHeld:
+		s.holdUntouched(e.d, e.v.After)
+	default:
+		s.conclude(e.d, e.v, e.reason)
 	}
-	s.conclude(e.d, e.v, e.reason)
 }
 
 // decide turns what a handler did into a verdict, or into giving the delivery back untouched.
-func (s *session) decide(d *Delivery, chosen *choice, cause, err error) (v Verdict, untouched bool, reason error) {
+func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
+	e := ending{d: d, err: err}
+	var busy *busyError
 	switch {
 	case chosen != nil:
-		return chosen.verdict, chosen.release, chosen.reason
+		e.v, e.reason = chosen.verdict, chosen.reason
+		if chosen.release {
+			e.fate = fateReleased
+		}
+		return e
 	case err == nil:
 		s.breaker.result(true, nil)
-		return Verdict{Action: Done}, false, nil
+		return e
 	case errors.Is(cause, ErrProcessingTimeout):
 		s.breaker.result(false, ErrProcessingTimeout)
-		return Verdict{Action: Reject}, false, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
+		e.v, e.reason = Verdict{Action: Reject}, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
+		return e
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked):
-		return Verdict{}, true, nil
+		e.fate = fateReleased
+		return e
+	case errors.As(err, &busy):
+		e.v, e.fate = Verdict{Action: Retry, After: busy.wait}, fateHeld
+		return e
 	case counts(err) && s.breaker.result(false, err):
-		return Verdict{}, true, nil // nobody could have handled it: that is no attempt
+		e.fate = fateReleased // nobody could have handled it: that is no attempt
+		return e
 	}
 	if d.first == noMoment {
 		d.first = s.clock.now()
 	}
-	v = s.ask(d, err)
-	if v.Action == Retry {
+	e.v, e.reason = s.ask(d, err), err
+	if e.v.Action == Retry {
 		if f := s.c.o.Hooks.Retried; f != nil {
-			s.guard(func() { f(d, v.After, err) })
+			s.guard(func() { f(d, e.v.After, err) })
 		}
 	}
-	return v, false, err
+	return e
 }
 
 // ask asks the policy; one that panics has decided nothing, and the default decides.
@@ -191,7 +228,7 @@ func (s *session) ask(d *Delivery, err error) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.fault(newPanicError(p))
-			v = RetryPolicy(s.c.o.MaxAttempts, s.c.o.Backoff)(d, err)
+			v = RetryPolicy(s.c.o.MaxAttempts, Exponential(defaultBackoffFirst, defaultBackoffLongest))(d, err) // Backoff is the caller's too
 		}
 	}()
 	return s.c.policy(d, err)
@@ -204,7 +241,7 @@ func (s *session) call(ctx context.Context, d *Delivery) (err error) {
 			err = newPanicError(p)
 		}
 	}()
-	return s.handler(ctx, d)
+	return readable(s.handler(ctx, d))
 }
 
 // timedOut is told by the keeper when a handler's time is up and its context cancelled.
