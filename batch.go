@@ -48,7 +48,9 @@ func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 	}
 	setDefault(&b.Size, defaultBatchSize)
 	for i := len(b.Middleware) - 1; h != nil && i >= 0; i-- {
-		h = b.Middleware[i](h)
+		if m := b.Middleware[i]; m != nil { // which check refuses
+			h = m(h)
+		}
 	}
 	b.handler = h
 	return Assignment{consumer: c, batching: b, weight: 1}
@@ -115,6 +117,7 @@ type batching struct {
 
 func (b *batching) check(consumer string) error {
 	return errors.Join(
+		eachSet("BatchOptions.Middleware of "+consumer, b.Middleware),
 		within("BatchOptions.Size of "+consumer, b.Size, 1, maxBatchSize),
 		within("BatchOptions.Window of "+consumer, b.Window, 0, maxBatchWindow),
 	)

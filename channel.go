@@ -3,6 +3,7 @@ package godwit
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -48,13 +49,12 @@ func checkPart(name, part string) error {
 	case strings.Contains(part, "--"):
 		return nameError(name, "'--' is reserved")
 	}
-	for i := range len(part) {
-		c := part[i]
+	for i, c := range part {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && c != '_' && c != '-' {
-			return nameError(name, fmt.Sprintf("%q is not allowed: use letters, digits, '_' and '-'", rune(part[i])))
+			return nameError(name, fmt.Sprintf("%q is not allowed: use letters, digits, '_' and '-'", c))
 		}
-		if !letter && (i == 0 || i == len(part)-1) {
+		if !letter && (i == 0 || i+utf8.RuneLen(c) == len(part)) {
 			return nameError(name, fmt.Sprintf("%q must begin and end with a letter or a digit", part))
 		}
 	}

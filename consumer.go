@@ -3,7 +3,9 @@ package godwit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -85,7 +87,9 @@ type ConsumerOptions struct {
 
 	Middleware []Middleware // the first is outermost
 	Hooks      Hooks
-	Logger     *slog.Logger // nil: nothing is logged
+	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics, lost
+	// leases, verdicts that the service did not take. nil: slog.Default(), from warnings up; slog.DiscardHandler silences.
+	Logger *slog.Logger
 }
 
 // Consumer handles the messages of one channel. It lives once: after Run it has Exited.
@@ -95,7 +99,7 @@ type Consumer struct {
 	name    string // the channel as users spell it
 	o       ConsumerOptions
 	policy  Policy
-	log     *slog.Logger
+	log     *consumerLog
 	adapts  bool // MaxConcurrency was above Concurrency from the start
 	state   machine
 
@@ -113,8 +117,8 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	if o != nil {
 		c.o = *o
 	}
-	if backend == nil {
-		return nil, invalid("backend", backend, "open one first: local.Open, snssqs.Open")
+	if err := checkBackend(backend); err != nil {
+		return nil, err
 	}
 	var err error
 	if c.channel, err = parseChannel(channel, c.o.Ordered); err != nil {
@@ -131,10 +135,8 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	if c.policy == nil {
 		c.policy = RetryPolicy(c.o.MaxAttempts, c.o.Backoff)
 	}
-	c.log = c.o.Logger.With("channel", channel)
-	if c.o.Hooks.State != nil {
-		c.state.observe = func(from, to State) { c.guard(func() { c.o.Hooks.State(from, to) }) }
-	}
+	c.log = newConsumerLog(c.o.Logger, channel)
+	c.state.observe = c.tellState
 	c.state.since = time.Now()
 	if err := provision(ctx, backend, channel, c.spec()); err != nil {
 		c.state.to(Exited)
@@ -142,6 +144,13 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	}
 	c.state.to(Initialized)
 	return c, nil
+}
+
+func (c *Consumer) tellState(from, to State) {
+	c.log.state(from, to)
+	if f := c.o.Hooks.State; f != nil {
+		c.guard(func() { f(from, to) })
+	}
 }
 
 // guard calls a hook that may come before the session; a panic in it is a fault of the session, if there is one.
@@ -160,6 +169,25 @@ func (c *Consumer) guard(f func()) {
 		}
 	}()
 	f()
+}
+
+// checkBackend refuses a backend that is missing: also a nil pointer of one.
+func checkBackend(b driver.Backend) error {
+	if v := reflect.ValueOf(b); b == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return invalid("backend", "nil", "open one first: local.Open, snssqs.Open, kafka.Open, and look at the error that they return")
+	}
+	return nil
+}
+
+// Report is what the consumer has done so far; it may be asked for at any time.
+func (c *Consumer) Report() Report {
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	if s == nil {
+		return Report{}
+	}
+	return s.report()
 }
 
 // Channel is the name the consumer was made with.
@@ -204,6 +232,9 @@ func (c *Consumer) spec() driver.ChannelSpec {
 func maxReceives(o *ConsumerOptions) int {
 	const most = 1000 // SQS takes no more
 	n := max(20, 10*o.MaxAttempts)
+	if o.Policy != nil { // it may try more often than we know
+		n = max(n, 100)
+	}
 	if o.Ordered {
 		n = max(n, 100)
 	}
@@ -213,10 +244,34 @@ func maxReceives(o *ConsumerOptions) int {
 	return min(n, most)
 }
 
+// check refuses what has no effect, or no meaning, beside something else. It looks at what the caller gave, before the
+// defaults are filled in.
+func (o *ConsumerOptions) check(ch driver.Channel) error {
+	switch {
+	case o.Policy != nil && o.MaxAttempts != 0:
+		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts, "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
+	case o.Policy != nil && o.Backoff != nil:
+		return invalid("ConsumerOptions.Backoff", "set", "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
+	case o.HighThroughput && !o.Ordered:
+		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
+	case o.MaxPerTenant > 0 && o.Ordered:
+		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
+	case o.WaitTime > defaultWait:
+		return invalid("ConsumerOptions.WaitTime", o.WaitTime, fmt.Sprintf("a poll stays open for %v at most; negative: it does not wait", defaultWait))
+	}
+	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
+}
+
 // complete fills in the defaults and refuses what cannot be.
 func (o *ConsumerOptions) complete(ch driver.Channel) error {
+	if err := o.check(ch); err != nil {
+		return err
+	}
 	setDefault(&o.Name, ch.String())
 	setDefault(&o.Concurrency, defaultConcurrency)
+	if err := within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency); err != nil {
+		return err // before others take it as their default
+	}
 	setDefault(&o.MaxConcurrency, o.Concurrency)
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
 	setDefault(&o.WaitTime, defaultWait)
@@ -226,29 +281,18 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.ShutdownTimeout, defaultShutdownTimeout)
 	setDefault(&o.MaxAbandoned, o.Concurrency)
 	if o.Backoff == nil {
-		o.Backoff = Exponential(defaultBackoffFirst, defaultBackoffLongest)
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Backoff = defaultBackoff()
 	}
 	o.WaitTime = max(o.WaitTime, -1)
 	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-o.Lease/renewBefore)
 	}
-	if err := o.Filter.check(ch); err != nil {
-		return err
-	}
-	if o.MaxPerTenant > 0 && o.Ordered {
-		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
-	}
 	return errors.Join(
-		within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency),
 		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),
 		within("ConsumerOptions.DelayTolerance", o.DelayTolerance, time.Second, 24*time.Hour),
 		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
 		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
-		within("ConsumerOptions.WaitTime", o.WaitTime, -1, defaultWait),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
 		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),

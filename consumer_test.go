@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -597,9 +598,15 @@ func TestInvalidOptions(t *testing.T) {
 			{"a b", godwit.ConsumerOptions{}, "' '"},
 			{"events.*", godwit.ConsumerOptions{}, "queue of its own"},
 			{"events.dlq", godwit.ConsumerOptions{}, "reserved"},
-			{"orders", godwit.ConsumerOptions{Concurrency: -1}, "Concurrency is -1"},
+			{"orders.é", godwit.ConsumerOptions{}, "'é' is not allowed"},
+			{"orders", godwit.ConsumerOptions{Concurrency: -1}, "Concurrency is -1: it must lie between 1 and 100000"},
+			{"orders", godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Recover(), nil}}, "Middleware[1] is nil"},
+			{"orders", godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Idempotent(nil, nil, 0)}}, "Idempotent needs a store"},
+			{"orders", godwit.ConsumerOptions{Policy: godwit.RetryPolicy(3, nil), MaxAttempts: 4}, "no effect beside a Policy"},
+			{"orders", godwit.ConsumerOptions{Policy: godwit.RetryPolicy(3, nil), Backoff: godwit.Constant(0)}, "no effect beside a Policy"},
+			{"orders", godwit.ConsumerOptions{HighThroughput: true}, "HighThroughput is true: it is about the de-duplication of ordered"},
 			{"orders", godwit.ConsumerOptions{BatchSize: 11}, "BatchSize is 11"},
-			{"orders", godwit.ConsumerOptions{WaitTime: time.Minute}, "WaitTime is 1m0s"},
+			{"orders", godwit.ConsumerOptions{WaitTime: time.Minute}, "WaitTime is 1m0s: a poll stays open for 20s at most; negative"},
 			{"orders", godwit.ConsumerOptions{Delay: time.Hour}, "Delay is 1h0m0s"},
 			{"orders", godwit.ConsumerOptions{Lease: time.Second}, "Lease is 1s"},
 			{"orders", godwit.ConsumerOptions{ProcessingTimeout: time.Millisecond}, "ProcessingTimeout is 1ms"},
@@ -612,10 +619,30 @@ func TestInvalidOptions(t *testing.T) {
 			_, err := godwit.NewConsumer(w.Context(), w.backend, c.channel, &c.o)
 			if err == nil || !strings.Contains(err.Error(), c.names) {
 				t.Errorf("%q %+v: %v, want an error that says %q", c.channel, c.o, err, c.names)
+			} else if c.o.Concurrency < 0 && strings.Contains(err.Error(), "MaxAbandoned") {
+				t.Errorf("%v blames an option that is not set", err)
 			}
 		}
 		if _, err := godwit.NewConsumer(w.Context(), nil, "orders", nil); !errors.Is(err, godwit.ErrInvalid) {
 			t.Errorf("without a backend: %v", err)
+		}
+		var unset *local.Backend
+		if _, err := godwit.NewConsumer(w.Context(), unset, "orders", nil); !errors.Is(err, godwit.ErrInvalid) {
+			t.Errorf("with a nil pointer for a backend: %v", err)
+		}
+		if _, err := godwit.NewProducer(w.Context(), unset, "orders", nil); !errors.Is(err, godwit.ErrInvalid) {
+			t.Errorf("with a nil pointer for a backend: %v", err)
+		}
+		if _, err := godwit.NewProducer(w.Context(), w.backend, "orders", &godwit.ProducerOptions{HighThroughput: true}); !errors.Is(err, godwit.ErrInvalid) {
+			t.Errorf("high throughput without order: %v", err)
+		}
+		c := w.consumer("unused", nil)
+		if err := godwit.RunAll(w.Context(), &godwit.FleetOptions{Middleware: []godwit.Middleware{nil}}, c.With(func(context.Context, *godwit.Delivery) error { return nil })); err == nil || !strings.Contains(err.Error(), "FleetOptions.Middleware[0] is nil") {
+			t.Errorf("a fleet with nil middleware: %v", err)
+		}
+		if _, err := c.RunBatches(w.Context(), func(context.Context, []*godwit.Delivery) error { return nil },
+			&godwit.BatchOptions{Middleware: []func(godwit.BatchHandler) godwit.BatchHandler{nil}}); err == nil || !strings.Contains(err.Error(), "Middleware of unused[0] is nil") {
+			t.Errorf("batches with nil middleware: %v", err)
 		}
 		if _, err := godwit.NewProducer(w.Context(), w.backend, "events.q", nil); !errors.Is(err, godwit.ErrInvalid) {
 			t.Errorf("a producer to one queue of an exchange: %v", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 )
 
 // defaultFleetConcurrency is the pool's size for each consumer, unless one is given.
@@ -59,6 +58,7 @@ func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 	setDefault(&opts.Concurrency, min(defaultFleetConcurrency*len(as), maxConcurrency))
 	setDefault(&opts.MaxBytes, defaultMaxBytes)
 	if err := errors.Join(
+		eachSet("FleetOptions.Middleware", opts.Middleware),
 		within("FleetOptions.Concurrency", opts.Concurrency, 1, maxConcurrency),
 		within("FleetOptions.MaxBytes", opts.MaxBytes, 1, 1<<40),
 	); err != nil {
@@ -158,15 +158,13 @@ func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *b
 
 // live runs a session that has begun, until it is over. Why it cannot go on is told as soon as that is known.
 func (s *session) live(failed func(err error)) (Report, error) {
-	begun := time.Now()
 	polls := s.poll()
 	<-s.polls.Done()
 	if err := s.fatal(); err != nil {
 		failed(err)
 	}
 	stopped := s.shutdown(polls)
-	r := s.count.report()
-	r.Took, r.StillRunning = time.Since(begun), len(s.keeper.remaining())
+	r := s.report()
 	observe(s, s.c.o.Hooks.Shutdown, r)
 	s.c.state.to(Exited)
 	return r, errors.Join(s.fatal(), stopped)

@@ -65,6 +65,9 @@ func (e *busyError) Unwrap() error { return ErrBusy }
 //   - Finish fails: the work is done all the same; its error goes to the policy, and the next delivery does it again.
 //   - The key is empty: the delivery is rejected, because all empty keys would count as one.
 func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.Duration) Middleware {
+	if store == nil {
+		return nil // which NewConsumer refuses
+	}
 	if key == nil {
 		key = func(d *Delivery) string { return d.ID }
 	}

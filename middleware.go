@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 )
@@ -10,38 +11,58 @@ import (
 // that wants to see the error.
 func Recover() Middleware {
 	return func(next Handler) Handler {
-		return func(ctx context.Context, d *Delivery) (err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					err = newPanicError(p)
-				}
-			}()
-			return next(ctx, d)
-		}
+		return func(ctx context.Context, d *Delivery) error { return recovered(ctx, next, d) }
 	}
 }
 
-// Log logs each handler's end: successes at debug level, errors at warn. Nothing of a body is logged.
+// recovered calls a handler; a panic is an error with a stack, and so is an error that cannot be read.
+func recovered(ctx context.Context, h Handler, d *Delivery) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = newPanicError(p)
+		}
+	}()
+	return readable(h(ctx, d))
+}
+
+// Log logs each handler's end: successes at debug level, errors at warn, a panic at error with its stack; it passes a
+// panic on as a *PanicError. Nothing of a body is logged. nil: slog.Default().
 func Log(log *slog.Logger) Middleware {
+	if log == nil {
+		log = slog.Default()
+	}
 	return func(next Handler) Handler {
-		return func(ctx context.Context, d *Delivery) error {
+		return func(ctx context.Context, d *Delivery) (err error) {
 			begun := time.Now()
-			err := next(ctx, d)
-			attrs := []slog.Attr{slog.String("channel", d.Channel), slog.String("id", d.ID), slog.Int("attempt", d.Attempt), slog.Duration("took", time.Since(begun))}
-			level := slog.LevelDebug
-			if err != nil {
-				level = slog.LevelWarn
-				attrs = append(attrs, slog.Any("error", err))
-			}
-			log.LogAttrs(ctx, level, "handled", attrs...)
+			err = errGoexit // unless the handler returns
+			defer func() { logEnd(ctx, log, d, err, time.Since(begun)) }()
+			err = recovered(ctx, next, d)
 			return err
 		}
 	}
 }
 
+func logEnd(ctx context.Context, log *slog.Logger, d *Delivery, err error, took time.Duration) {
+	attrs := []slog.Attr{slog.String("channel", d.Channel), slog.String("id", d.ID), slog.Int("attempt", d.Attempt), slog.Duration("took", took)}
+	level := slog.LevelDebug
+	if err != nil {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	var p *PanicError
+	if errors.As(err, &p) {
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	log.LogAttrs(ctx, level, "handled", attrs...)
+}
+
 // Timeout gives handlers a shorter time than the consumer's ProcessingTimeout. What exceeds it is an ordinary error,
 // which the policy may have tried again.
 func Timeout(d time.Duration) Middleware {
+	if d <= 0 {
+		return nil // which NewConsumer refuses
+	}
 	return func(next Handler) Handler {
 		return func(ctx context.Context, del *Delivery) error {
 			ctx, cancel := context.WithTimeout(ctx, d)

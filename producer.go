@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -66,6 +67,8 @@ type Producer struct {
 	buffer  chan struct{} // one for each open Result
 	mending chan struct{} // holds one: the right to provision again
 
+	count sendCounters
+
 	mu     sync.Mutex
 	closed bool
 	direct sync.WaitGroup // sends that go around the batches
@@ -77,8 +80,8 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 	if o != nil {
 		p.o = *o
 	}
-	if backend == nil {
-		return nil, invalid("backend", backend, "open one first: local.Open, snssqs.Open")
+	if err := checkBackend(backend); err != nil {
+		return nil, err
 	}
 	ch, err := parseChannel(channel, p.o.Ordered)
 	if err != nil {
@@ -103,14 +106,13 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 }
 
 func (o *ProducerOptions) complete() error {
+	if o.HighThroughput && !o.Ordered {
+		return invalid("ProducerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
+	}
 	setDefault(&o.RetryFor, defaultRetryFor)
 	setDefault(&o.Buffer, defaultBuffer)
-	for i, m := range o.Middleware {
-		if m == nil {
-			return invalid("ProducerOptions.Middleware", i, "it is nil")
-		}
-	}
 	return errors.Join(
+		eachSet("ProducerOptions.Middleware", o.Middleware),
 		within("ProducerOptions.RetryFor", o.RetryFor, time.Millisecond, time.Hour),
 		within("ProducerOptions.Buffer", o.Buffer, 1, 1_000_000),
 		within("ProducerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
@@ -140,6 +142,21 @@ func (p *Producer) start() {
 	}
 	p.batches = batch.New(o)
 }
+
+// Report is what the producer has done so far; it may be asked for at any time.
+func (p *Producer) Report() ProducerReport {
+	return ProducerReport{Accepted: p.count.accepted.Load(), Failed: p.count.failed.Load(), Retried: p.count.retried.Load()}
+}
+
+// ProducerReport is what a producer has done.
+type ProducerReport struct {
+	Accepted int64 // messages that the service has accepted
+	Failed   int64 // messages whose sender got an error of the service
+	Retried  int64 // how often a message was sent again
+}
+
+// sendCounters are a ProducerReport in the making.
+type sendCounters struct{ accepted, failed, retried atomic.Int64 }
 
 // Channel is the name the producer was made with.
 func (p *Producer) Channel() string { return p.name }
@@ -286,14 +303,17 @@ func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 	if left <= 0 {
 		return -1
 	}
+	p.count.retried.Add(1)
 	return min(wait, left) // the last try is made when the time is over, not given up before
 }
 
 // outcome turns the end of a message into its sender's error.
 func (p *Producer) outcome(m *outgoing, err error) error {
 	if err == nil {
+		p.count.accepted.Add(1)
 		return nil
 	}
+	p.count.failed.Add(1)
 	var entries *driver.BatchError
 	if errors.As(err, &entries) && len(entries.Errs) == 1 && p.batches == nil {
 		err = entries.Errs[0]

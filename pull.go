@@ -11,7 +11,6 @@ import (
 // puller is a session whose deliveries an iterator hands out. Its caller settles them.
 type puller struct {
 	*session
-	begun    time.Time
 	polls    *pollers
 	failures failures
 	left     sync.Once
@@ -117,7 +116,7 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 	if err := c.claim(); err != nil {
 		return nil, err
 	}
-	p := &puller{begun: time.Now(), ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
+	p := &puller{ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
 	s, err := c.begin(ctx, newBus(), queue{weight: 1, alone: true}, &budget{limit: c.o.MaxBytes}, nil, nil, nil)
 	if err != nil {
 		close(p.ended)
@@ -225,8 +224,7 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 		return Report{}, &Error{Op: "close", Channel: c.name, Err: context.Cause(ctx)}
 	}
 	<-p.reminded
-	r := p.count.report()
-	r.Took = time.Since(p.begun)
+	r := p.report()
 	p.reported.Do(func() {
 		observe(p.session, c.o.Hooks.Shutdown, r)
 	})

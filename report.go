@@ -7,7 +7,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Report is what a consumer did from its start to its end.
+// Report is what a consumer did from its start to its end, or to the moment at which it was asked.
 type Report struct {
 	Received     int64 // deliveries, redeliveries included
 	Handled      int64 // finished after Done; those of Drop are among them
@@ -21,7 +21,7 @@ type Report struct {
 	Unsettled    int64 // verdicts the service did not take: the messages come again
 	Polls        int64
 	Took         time.Duration
-	StillRunning int // handlers that had not returned when Run did
+	StillRunning int // deliveries whose handlers had not returned
 }
 
 // counters are a Report in the making.

@@ -38,6 +38,7 @@ type session struct {
 	breaker  *breaker // nil: there is none
 	sealed   *choice  // what a delivery's choice is once its handler has returned
 
+	begun time.Time
 	clock clock
 	base  commonContext   // of handlers' contexts: values of Run's context, not its cancellation
 	polls context.Context // ends when polling must
@@ -59,7 +60,7 @@ type session struct {
 // begin opens the receiver and starts everything of a session but its pollers and workers.
 func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching) (*session, error) {
 	q.batches = hs != nil
-	s := &session{c: c, clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
+	s := &session{c: c, begun: time.Now(), clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
 		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice)}
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
 		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
@@ -168,7 +169,9 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 		s.fail(&Error{Op: "dead-letter", Channel: s.c.name, MessageID: d.ID, Err: errors.Join(ErrNoDeadLetters, reason)})
 		s.giveBack(d)
 	case v.Action == Reject:
-		s.settle(d, driver.Settlement{Action: driver.Reject, Attempt: int32(d.Attempt), Death: s.death(d, reason)}, driver.BehindGoesOn)
+		death := s.death(d, reason)
+		s.c.log.rejected(d, death.Kind, reason)
+		s.settle(d, driver.Settlement{Action: driver.Reject, Attempt: int32(d.Attempt), Death: death}, driver.BehindGoesOn)
 		if f := s.c.o.Hooks.Rejected; f != nil {
 			s.guard(func() { f(d, reason) })
 		}
@@ -262,6 +265,9 @@ func (s *session) unsettled(v verdict, err error) {
 	s.count.unsettled.Add(1)
 	s.health.settleFailed(err)
 	wrapped := wrapError(v.action.String(), s.c.name, v.d.ID, err)
+	if !errors.Is(err, ErrLeaseLost) { // which was told when it was lost
+		s.c.log.settleFailed(v.d, wrapped)
+	}
 	if s.failed != nil {
 		s.failed(wrapped)
 	}
@@ -288,6 +294,13 @@ func (s *session) death(d *Delivery, reason error) *driver.Death {
 		death.Kind, death.Attempts = kindUndecodable, 0
 	}
 	return death
+}
+
+// report is what the session has done so far.
+func (s *session) report() Report {
+	r := s.count.report()
+	r.Took, r.StillRunning = time.Since(s.begun), len(s.keeper.remaining())
+	return r
 }
 
 // fail ends the session with an error; the first one counts.

@@ -46,6 +46,8 @@ func Exponential(first, longest time.Duration) Backoff {
 	return backoff.Curve{First: first, Max: longest}.Jittered
 }
 
+func defaultBackoff() Backoff { return Exponential(defaultBackoffFirst, defaultBackoffLongest) }
+
 // Constant waits d each time.
 func Constant(d time.Duration) Backoff { return func(int) time.Duration { return d } }
 
@@ -60,8 +62,13 @@ func Schedule(waits ...time.Duration) Backoff {
 }
 
 // RetryPolicy tries maxAttempts times, waiting by the backoff in between, then rejects. It follows the marks of
-// [Permanent], [RetryAfter] and [Fatal]. It is the policy of a consumer that names none of its own.
+// [Permanent], [RetryAfter] and [Fatal]. It is the policy of a consumer that names none of its own. maxAttempts 0 and
+// wait nil mean what they mean in [ConsumerOptions]: 3 times, and 5 s doubling up to 10 min.
 func RetryPolicy(maxAttempts int, wait Backoff) Policy {
+	setDefault(&maxAttempts, defaultMaxAttempts)
+	if wait == nil {
+		wait = defaultBackoff()
+	}
 	return func(d *Delivery, err error) Verdict {
 		m := markOf(err)
 		switch {

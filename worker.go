@@ -2,7 +2,6 @@ package godwit
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -126,7 +125,7 @@ func (s *session) work(w *worker, d *Delivery) {
 	observe(s, s.c.o.Hooks.Started, d)
 	err := errGoexit // unless the handler returns
 	defer func() { s.worked(d, ctx, begun, err) }()
-	err = s.call(ctx, d)
+	err = recovered(ctx, s.handler, d)
 }
 
 // worked concludes a delivery whose handler has returned. It is deferred, so that it also runs when the handler has ended
@@ -201,7 +200,7 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 		s.breaker.result(false, ErrProcessingTimeout)
 		e.v, e.reason = Verdict{Action: Reject}, &Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: ErrProcessingTimeout}
 		return e
-	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked):
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked), d.lost.Load():
 		e.fate = fateReleased
 		return e
 	case errors.As(err, &busy):
@@ -214,8 +213,13 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	if d.first == noMoment {
 		d.first = s.clock.now()
 	}
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		s.c.log.panicked(d, panicked)
+	}
 	e.v, e.reason = s.ask(d, err), err
 	if e.v.Action == Retry {
+		s.c.log.retried(d, e.v.After, err)
 		if f := s.c.o.Hooks.Retried; f != nil {
 			s.guard(func() { f(d, e.v.After, err) })
 		}
@@ -228,25 +232,16 @@ func (s *session) ask(d *Delivery, err error) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.fault(newPanicError(p))
-			v = RetryPolicy(s.c.o.MaxAttempts, Exponential(defaultBackoffFirst, defaultBackoffLongest))(d, err) // Backoff is the caller's too
+			v = RetryPolicy(s.c.o.MaxAttempts, defaultBackoff())(d, err) // Backoff is the caller's too
 		}
 	}()
 	return s.c.policy(d, err)
 }
 
-// call runs the handler; a panic is an error with a stack.
-func (s *session) call(ctx context.Context, d *Delivery) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = newPanicError(p)
-		}
-	}()
-	return readable(s.handler(ctx, d))
-}
-
 // timedOut is told by the keeper when a handler's time is up and its context cancelled.
 func (s *session) timedOut(d *Delivery) {
 	s.count.timeouts.Add(1)
+	s.c.log.timedOut(d, s.c.o.ProcessingTimeout)
 	observe(s, s.c.o.Hooks.TimedOut, d)
 }
 
@@ -259,6 +254,7 @@ func (s *session) stuck(st stray) {
 		return // it has just returned
 	}
 	s.count.abandoned.Add(1)
+	s.c.log.abandoned(d, stack)
 	if f := s.c.o.Hooks.Abandoned; f != nil {
 		s.guard(func() { f(d, stack) })
 	}
@@ -293,6 +289,7 @@ func (s *session) leaseLost(d *Delivery) {
 
 func (s *session) lostLease(d *Delivery) {
 	s.count.lost.Add(1)
+	s.c.log.leaseLost(d)
 	observe(s, s.c.o.Hooks.LeaseLost, d)
 }
 

@@ -167,3 +167,12 @@ func (w *world) visible(queue string, n int) {
 		w.Errorf("%s holds %d messages, want %d", queue, len(ms), n)
 	}
 }
+
+// purge deletes the messages of a queue behind everyone's back.
+func (w *world) purge(name string) {
+	w.Helper()
+	url := "http://localaws.internal/000000000000/" + name
+	if _, err := sqs.NewFromConfig(w.sdk()).PurgeQueue(w.Context(), &sqs.PurgeQueueInput{QueueUrl: &url}); err != nil {
+		w.Error(err)
+	}
+}
