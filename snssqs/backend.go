@@ -124,7 +124,9 @@ func (b *Backend) remember(s driver.ChannelSpec) {
 }
 
 // once turns the SDK's retries off, for calls that the core repeats, and sees to their bodies, also on the caller's client.
+// Checksums are compared here, message by message.
 func once(o *sqs.Options) {
+	o.DisableMessageChecksumValidation = true
 	o.Retryer = aws.NopRetryer{}
 	o.HTTPClient = withBodies(o.HTTPClient)
 }

@@ -2,6 +2,7 @@ package snssqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -112,8 +113,16 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
 	var refused []*message
+	var unread error
 	for i := range out.Messages {
 		m := &message{Message: out.Messages[i], asked: asked}
+		if !sameMD5(m.Body, m.MD5OfBody) {
+			unread = altered(deref(m.MessageId)) // it comes again when its lease ends
+			if r.from.Ordered {
+				break // and what may be behind it in its key with it
+			}
+			continue
+		}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
 		decode(&m.Message, r.from, &d)
 		m.key = d.OrderKey + d.Tenant // one of them at most is there
@@ -123,7 +132,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		}
 		into = append(into, d)
 	}
-	return into, r.finish(refused)
+	return into, errors.Join(unread, r.finish(refused))
 }
 
 // poll makes one request; on a FIFO queue, where the answer to an earlier one was lost, it asks for that answer first.
