@@ -23,6 +23,9 @@ func decode(m *types.Message, from driver.Channel, d *driver.Delivery) {
 	text, env, attributes, err := open(m)
 	d.Body = []byte(text)
 	if err == nil {
+		err = pointed(text, attributes)
+	}
+	if err == nil {
 		var body []byte
 		if body, err = envelope.Decode(text, env.Encoding); err == nil {
 			d.Body = body
