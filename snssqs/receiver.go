@@ -15,6 +15,9 @@ import (
 const (
 	// ahead is how many places there are beyond the running handlers: one receive.
 	ahead = maxBatch
+	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at most;
+	// the others need not wait until it is worth it.
+	workersAPoll = 10
 	// orderedRetryMin: on a FIFO queue a visibility timeout holds up the whole message group, so shorter waits are held
 	// by the core, which keeps the lane in hand.
 	orderedRetryMin = 5 * time.Minute
@@ -68,6 +71,9 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
 	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease}
+	if spec, known := b.wish(from); known && spec.Mode == driver.Never {
+		b.warnScarce(from, q) // else Ensure has looked
+	}
 	r.watch()
 	return r, nil
 }
@@ -77,8 +83,16 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	if window == 0 {
 		window = max(r.o.Concurrency, 1) + ahead
 	}
+	batch := maxBatch
+	if r.queue.scarce() {
+		window = max(r.o.Concurrency, 1)
+		batch = max(1, min(window/workersAPoll, maxBatch))
+		if r.from.Ordered {
+			batch = 1 // what is behind a message in its group cannot be started beside it
+		}
+	}
 	lim := driver.ReceiveLimits{
-		Batch: maxBatch, SettleBatch: maxBatch, Window: window, Polls: (window + maxBatch - 1) / maxBatch,
+		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
 		RetryMax: leaseTotal, Lease: r.lease, LeaseTotal: leaseTotal,
 	}
 	if r.from.Ordered {
