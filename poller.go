@@ -90,7 +90,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 			s.places.bytes.polled(0)
 		}
 	}()
-	mark, began := s.sources.mark(), time.Now()
+	mark, began, unseen := s.sources.mark(), time.Now(), s.count.unseen()
 	got, err := p.receive(period, want, hand)
 	free = want - len(got)
 	full = len(got) >= want
@@ -101,6 +101,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 		p.join(period)
 	}
 	s.breaker.polled(len(got))
+	s.logDiscarded(time.Now())
 	clear(got)
 	switch {
 	case period.Err() != nil:
@@ -116,7 +117,9 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	if s.running.Load() == 0 {
 		s.c.state.to(Idle)
 	}
-	_ = backoff.Sleep(period, emptyPollEvery-time.Since(began)) // ends early when the period does
+	if s.count.unseen() == unseen { // else it brought something, if nothing to handle
+		_ = backoff.Sleep(period, emptyPollEvery-time.Since(began)) // ends early when the period does
+	}
 	return full
 }
 

@@ -40,6 +40,9 @@ type receiver struct {
 	source driver.Source
 	lease  time.Duration
 
+	routing string // the attribute with the routing key
+	lenient bool   // a message without a routing key passes any filter
+
 	finished ledger
 	attempts attempts
 	closed   atomic.Bool
@@ -70,7 +73,10 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease}
+	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease, routing: b.routing(from)}
+	if as, mapped := b.mapped(from); mapped {
+		r.lenient = !as.RequireRoutingKey
+	}
 	if spec, known := b.wish(from); known && spec.Mode == driver.Never {
 		b.warnScarce(from, q) // else Ensure has looked
 	}
@@ -126,7 +132,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		}
 		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
-	var refused []*message
+	var unwanted discards
 	var unread error
 	for i := range out.Messages {
 		m := &message{Message: out.Messages[i], asked: asked}
@@ -138,15 +144,18 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			continue
 		}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
-		decode(&m.Message, r.from, &d)
+		decode(&m.Message, r.from, r.routing, &d)
 		m.key = d.OrderKey + d.Tenant // one of them at most is there
-		if r.finished.has(d.ID) || !passes(r.o.Filter, d.RoutingKey) {
-			refused = append(refused, m)
-			continue
+		switch {
+		case r.finished.has(m):
+			unwanted.add(m, driver.DiscardFinished)
+		case !passes(r.o.Filter, d.RoutingKey) && !(r.lenient && d.RoutingKey == ""):
+			unwanted.add(m, driver.DiscardFiltered)
+		default:
+			into = append(into, d)
 		}
-		into = append(into, d)
 	}
-	return into, errors.Join(unread, r.finish(refused))
+	return into, errors.Join(unread, r.discard(&unwanted))
 }
 
 // poll makes one request; on a FIFO queue, where the answer to an earlier one was lost, it asks for that answer first.
@@ -165,20 +174,6 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 		r.attempts.failed(at)
 	}
 	return out, err
-}
-
-// finish deletes what is finished already and what the filter refuses. What cannot be deleted comes again, and is
-// refused again.
-func (r *receiver) finish(refused []*message) error {
-	if len(refused) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), pollSlack)
-	defer cancel()
-	if err := r.delete(ctx, refused); err != nil {
-		return fmt.Errorf("delete what is finished, or refused by the filter: %w", err)
-	}
-	return nil
 }
 
 // pollContext is the context of one long poll. Where cancelling a poll could lose what it brings, the poll outlives

@@ -63,6 +63,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
 	}
+	w.routing = s.b.routing(s.to)
 	if size := w.size(); size > s.maxBytes {
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}

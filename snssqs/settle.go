@@ -32,7 +32,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		finish = append(finish, r.bury(ctx, batch, reject, errs)...)
 	}
 	for _, i := range finish { // before the delete: whatever becomes of that, the work is done
-		r.finished.note(deref(batch[i].Handle.Ref.(*message).MessageId))
+		r.finished.note(batch[i].Handle.Ref.(*message))
 	}
 	handles := func(which []int) []*message {
 		ms := make([]*message, len(which))
