@@ -45,7 +45,7 @@ type ConsumerOptions struct {
 	DelayTolerance time.Duration // how old a delivery may be when it starts; 0: 2 min
 	BatchSize      int           // messages of one receive, where the service takes a number; 0: as many as it gives
 	// WaitTime is how long one poll stays open, up to 20 s. 0: 20 s. Negative: it does not wait, which costs
-	// requests. With a short Lease it is two thirds of that at most.
+	// requests: up to ten a second while nothing comes. With a short Lease it is two thirds of that at most.
 	WaitTime time.Duration
 	MaxBytes int64 // of bodies held; polling waits above it, so one receive may overshoot. 0: 64 MiB
 

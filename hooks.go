@@ -19,6 +19,8 @@ type Hooks struct {
 	Abandoned func(d *Delivery, stack []byte)
 	LeaseLost func(d *Delivery)
 	GivenBack func(d *Delivery)
+	// Discarded: messages were finished without a handler having seen them; one call for those of one poll and reason.
+	Discarded func(d Discarded)
 	// Unsettled: an iterating caller went on without settling or keeping this delivery, so it was given back.
 	Unsettled func(d *Delivery)
 

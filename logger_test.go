@@ -96,7 +96,7 @@ func TestTheConsumersLog(t *testing.T) {
 			{1, []string{"level=INFO", "changed its state", "to=Exiting", "channel=orders"}},
 			{1, []string{"level=WARN", "a lease was lost", "channel=gone"}},
 			{1, []string{"is tried again"}}, // the other failures of the same moment are counted
-			{0, []string{"to=Processing"}}, // a quiet channel would write it for each message
+			{0, []string{"to=Processing"}},  // a quiet channel would write it for each message
 			{0, []string{"secret"}},
 		} {
 			if n := log.count(want.parts...); n != want.n {

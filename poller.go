@@ -14,6 +14,10 @@ import (
 // pollGrace is how much longer than its own wait a poll may take before the watchdog ends it.
 const pollGrace = 15 * time.Second
 
+// emptyPollEvery spaces polls that bring nothing: an endpoint that ignores how long a poll may wait, or a consumer that asks for
+// no wait, would otherwise be asked thousands of times a second.
+const emptyPollEvery = 100 * time.Millisecond
+
 // pollAgain spaces the polls of a service that answers errors.
 var pollAgain = backoff.Curve{First: 500 * time.Millisecond, Max: 30 * time.Second}
 
@@ -86,7 +90,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 			s.places.bytes.polled(0)
 		}
 	}()
-	mark := s.sources.mark()
+	mark, began, unseen := s.sources.mark(), time.Now(), s.count.unseen()
 	got, err := p.receive(period, want, hand)
 	free = want - len(got)
 	full = len(got) >= want
@@ -97,6 +101,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 		p.join(period)
 	}
 	s.breaker.polled(len(got))
+	s.logDiscarded(time.Now())
 	clear(got)
 	switch {
 	case period.Err() != nil:
@@ -106,8 +111,14 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 		return false
 	}
 	p.recovered()
-	if len(got) == 0 && s.running.Load() == 0 {
+	if len(got) > 0 {
+		return full
+	}
+	if s.running.Load() == 0 {
 		s.c.state.to(Idle)
+	}
+	if s.count.unseen() == unseen { // else it brought something, if nothing to handle
+		_ = backoff.Sleep(period, emptyPollEvery-time.Since(began)) // ends early when the period does
 	}
 	return full
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -376,4 +377,22 @@ func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
 		}
 		senders.Wait()
 	})
+}
+
+// What is too large for the service stays too large: it is one call and one error, for a single entry and a whole batch.
+func TestWhatIsTooLargeIsNotSentAgain(t *testing.T) {
+	for name, o := range map[string]localaws.Outcome{
+		"batch": {Err: &wire.Error{Code: "BatchRequestTooLong", Message: "too long"}},
+		"entry": {FailEntries: func(string) *wire.Error { return &wire.Error{Code: "BatchRequestTooLong", Message: "too long"} }},
+	} {
+		inWorld(t, func(w *world) {
+			p := w.producer("orders", nil)
+			w.server.Control(sends, func(context.Context, *localaws.Request) localaws.Outcome { return o })
+			before, begun := w.calls(sends), time.Now()
+			err := p.Send(w.Context(), body("x"))
+			if n := w.calls(sends) - before; err == nil || driver.ClassOf(err) != driver.TooLarge || n != 1 || time.Since(begun) > 0 {
+				t.Errorf("%s: %v, of class %s, after %d calls and %v; want one call, of class too large", name, err, driver.ClassOf(err), n, time.Since(begun))
+			}
+		})
+	}
 }

@@ -9,26 +9,33 @@ import (
 
 // Report is what a consumer did from its start to its end, or to the moment at which it was asked.
 type Report struct {
-	Received     int64 // deliveries, redeliveries included
-	Handled      int64 // finished after Done; those of Drop are among them
-	Dropped      int64
-	Retried      int64
-	Rejected     int64 // copied to the dead letters
-	GivenBack    int64 // untouched, or cancelled by shutdown
-	TimedOut     int64
-	Abandoned    int64 // handlers that did not return when their time was up
-	LeaseLost    int64
-	Unsettled    int64 // verdicts the service did not take: the messages come again
-	Polls        int64
-	Took         time.Duration
-	StillRunning int // deliveries whose handlers had not returned
+	Received  int64 // deliveries, redeliveries included
+	Handled   int64 // finished after Done; those of Drop are among them
+	Dropped   int64
+	Retried   int64
+	Rejected  int64 // copied to the dead letters
+	GivenBack int64 // untouched, or cancelled by shutdown
+	TimedOut  int64
+	Abandoned int64 // handlers that did not return when their time was up
+	LeaseLost int64
+	Unsettled int64 // verdicts the service did not take: the messages come again
+	Polls     int64
+	// Filtered and Redelivered were finished unseen, and are not among Received: the filter did not want them, or they had been
+	// handled before and came again.
+	Filtered, Redelivered int64
+	Took                  time.Duration
+	StillRunning          int // deliveries whose handlers had not returned
 }
 
 // counters are a Report in the making.
 type counters struct {
 	received, handled, dropped, retried, rejected, released atomic.Int64
 	timeouts, abandoned, lost, unsettled, polls             atomic.Int64
+	filtered, redelivered                                   atomic.Int64
 }
+
+// unseen is how many messages were finished without a handler.
+func (c *counters) unseen() int64 { return c.filtered.Load() + c.redelivered.Load() }
 
 func (c *counters) settled(v *verdict) {
 	switch a := v.action; {
@@ -48,5 +55,6 @@ func (c *counters) report() Report {
 		Received: c.received.Load(), Handled: c.handled.Load(), Dropped: c.dropped.Load(), Retried: c.retried.Load(),
 		Rejected: c.rejected.Load(), GivenBack: c.released.Load(), TimedOut: c.timeouts.Load(),
 		Abandoned: c.abandoned.Load(), LeaseLost: c.lost.Load(), Unsettled: c.unsettled.Load(), Polls: c.polls.Load(),
+		Filtered: c.filtered.Load(), Redelivered: c.redelivered.Load(),
 	}
 }

@@ -49,6 +49,7 @@ type session struct {
 	quiet   chan struct{} // holds one: running has become 0
 	count   counters
 	health  healthLog
+	unseen  discardLog
 	failed  func(error) // who wants to see settle errors; nil: only the hook
 	ending  struct {
 		sync.Mutex
@@ -65,7 +66,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
 		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
 		Bytes: c.o.MaxBytes, Lease: c.o.Lease,
-		Events: driver.Events{Revoked: s.revoked, Lost: s.lostSources},
+		Events: driver.Events{Revoked: s.revoked, Lost: s.lostSources, Discarded: s.discarded},
 	})
 	if err != nil {
 		return nil, wrapError("receive", c.name, "", err)

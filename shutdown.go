@@ -39,6 +39,7 @@ func (s *session) shutdown(p *pollers) error {
 	s.giveBackHeld()
 	s.giveBackAside()
 	s.settler.Close(ctx)
+	s.logDiscarded(time.Now().Add(discardEvery)) // what it has not said yet
 	s.keeper.close()
 	if !polled {
 		return &Error{Op: "shutdown", Channel: s.c.name, Err: errStalled}

@@ -68,8 +68,9 @@ type ReceiverOptions struct {
 	Events      Events
 }
 
-// Events are how lost ownership reaches the core. The backend calls them from its own goroutine, holding no lock that
-// Receive or Settle needs. Backends whose sources are for ever call neither.
+// Events are how lost ownership, and what is finished unseen, reach the core. The backend calls them from its own goroutine or
+// from within Receive, holding no lock that Receive or Settle needs. Backends whose sources are for ever call neither Revoked
+// nor Lost. A nil func is not called.
 type Events struct {
 	// Revoked: dispatch nothing more of these. It returns when every started delivery has been settled through
 	// Settle, or when ctx ends (the core cancels their handlers shortly before). The backend then commits and
@@ -78,6 +79,33 @@ type Events struct {
 	// Lost: already someone else's. Handlers are cancelled with cause err; it returns at once, and the backend
 	// commits nothing.
 	Lost func(s []*Source, err error)
+	// Discarded: these are finished, and no Receive returned them. One call a poll and reason, after they are finished.
+	Discarded func(d Discarded)
+}
+
+// Discarded are messages that a backend finished without handing them to the core.
+type Discarded struct {
+	Reason   DiscardReason
+	Count    int
+	IDs      []string // the service's; nil where the backend would have to compute them
+	Expected bool     // this backend works so, and there is nothing to mend
+}
+
+// DiscardReason says why messages were finished unseen.
+type DiscardReason uint8
+
+const (
+	DiscardFiltered DiscardReason = iota // the consumer's filter does not want them
+	DiscardFinished                      // they were handled before, says the backend's record of finished messages
+)
+
+// String is the reason's name, for errors and logs.
+func (r DiscardReason) String() string {
+	names := [...]string{"filtered", "finished"}
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return "unknown reason"
 }
 
 // ReceiveLimits are what the service allows. They do not change while the Receiver lives.

@@ -20,6 +20,8 @@ type intake struct {
 	round uint64
 	out   []*message // to be delivered
 	move  []*message // to be published to a tier instead
+
+	passed passedOver
 }
 
 // newIntake begins a round. The caller holds r.mu; there is one round at a time.
@@ -130,10 +132,13 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	}
 	e.next = rec.Offset + 1
 	if a == offsets.Finished {
+		in.passed.finished++
 		in.r.forget(rec)
 		return true
 	}
-	if e.died(rec) || e.stay == 0 && in.r.picky && !matches(in.r.o.Filter, rec) {
+	died := e.died(rec)
+	if died || e.stay == 0 && in.r.picky && !matches(in.r.o.Filter, rec) {
+		in.passed.count(died)
 		e.tracker.Finish(seq)
 		in.r.forget(rec)
 		return true
@@ -182,6 +187,7 @@ func (r *receiver) tierless() bool { return r.retry == nil || !r.retry.Durable()
 
 // finish carries out what was decided.
 func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error) ([]driver.Delivery, error) {
+	in.passed.tell(in.r.o.Events)
 	texts := decoder{expected: len(in.out)}
 	for _, w := range in.out {
 		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.use}, Attempt: w.attempt})

@@ -144,6 +144,7 @@ func (m *shareMember) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 	var later []Later
 	now := time.Now()
 	dead := m.r.recall(rs)
+	var passed passedOver
 	m.mu.Lock()
 	ss := make([]shared, len(rs))
 	hand := func(s *shared) {
@@ -159,6 +160,7 @@ func (m *shareMember) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 		at, delayed := due(rec)
 		switch {
 		case died(dead, rec), !matches(m.r.o.Filter, rec):
+			passed.count(died(dead, rec))
 			drop = append(drop, verdict{s: s, status: kgo.AckAccept})
 		case delayed && at.After(now), !fresh(rec):
 			if at.Before(now) {
@@ -170,6 +172,7 @@ func (m *shareMember) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 		}
 	}
 	m.mu.Unlock()
+	passed.tell(m.r.o.Events)
 	if len(rs) == 0 {
 		wake(m.idle)
 		return nil

@@ -19,7 +19,7 @@ const endpoint = "http://localaws.internal"
 type Options struct {
 	Server    *localaws.Options // nil: its defaults
 	Namespace string
-	Logger    *slog.Logger // nil: nothing is logged
+	Logger    *slog.Logger // of the backend's warnings; nil: slog.Default()
 }
 
 // Backend is a snssqs.Backend on a server of its own.

@@ -53,7 +53,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b := &Backend{namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger, cancelPolls: opts.CancelPolls,
 		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{}}
 	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+		b.log = slog.Default()
 	}
 	b.connect(conf, &opts)
 	return b, nil
@@ -123,8 +123,18 @@ func (b *Backend) remember(s driver.ChannelSpec) {
 	b.mu.Unlock()
 }
 
+// wish is what a consumer of this process wished of a channel.
+func (b *Backend) wish(ch driver.Channel) (driver.ChannelSpec, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.specs[ch]
+	return s, known
+}
+
 // once turns the SDK's retries off, for calls that the core repeats, and sees to their bodies, also on the caller's client.
+// Checksums are compared here, message by message.
 func once(o *sqs.Options) {
+	o.DisableMessageChecksumValidation = true
 	o.Retryer = aws.NopRetryer{}
 	o.HTTPClient = withBodies(o.HTTPClient)
 }

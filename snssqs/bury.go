@@ -106,7 +106,7 @@ func (r *receiver) corpse(m *message, death *driver.Death, room int) types.SendM
 	d := r.deathOf(m, death)
 	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
 		d.Error = text
-		if e.MessageAttributes = epitaph(m, d); entrySize(&e) <= room {
+		if e.MessageAttributes = epitaph(m, d, r.routing); entrySize(&e) <= room {
 			return e
 		}
 	}
@@ -125,7 +125,7 @@ func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
 
 // epitaph is a message's attributes with a death in the envelope. A foreign message may have no room for one more: then
 // attributes move into the envelope, as headers, which is how a consumer sees them anyway.
-func epitaph(m *message, d envelope.Death) map[string]types.MessageAttributeValue {
+func epitaph(m *message, d envelope.Death, routing string) map[string]types.MessageAttributeValue {
 	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
 	maps.Copy(attributes, m.MessageAttributes)
 	text := attributeText(attributes[envelopeAttribute])
@@ -135,7 +135,7 @@ func epitaph(m *message, d envelope.Death) map[string]types.MessageAttributeValu
 	text = envelope.Bury(text, d)
 	delete(attributes, envelopeAttribute)
 	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
-		text = envelope.Pack(text, takeOut(attributes, surplus))
+		text = envelope.Pack(text, takeOut(attributes, surplus, routing))
 	}
 	kind := stringType
 	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
@@ -143,10 +143,10 @@ func epitaph(m *message, d envelope.Death) map[string]types.MessageAttributeValu
 }
 
 // takeOut removes n attributes and returns them as text: plain strings first, and none that others look at.
-func takeOut(attributes map[string]types.MessageAttributeValue, n int) map[string]string {
+func takeOut(attributes map[string]types.MessageAttributeValue, n int, routing string) map[string]string {
 	rank := func(name string) int {
 		switch {
-		case name == routingAttribute, name == payloadSizeAttribute, name == oldPayloadSizeAttribute:
+		case name == routing, name == payloadSizeAttribute, name == oldPayloadSizeAttribute:
 			return 2
 		case deref(attributes[name].DataType) != stringType:
 			return 1

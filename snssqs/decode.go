@@ -13,8 +13,9 @@ import (
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
-// decode fills a delivery from a message as received. What cannot be decoded keeps its raw bytes and the reason.
-func decode(m *types.Message, from driver.Channel, d *driver.Delivery) {
+// decode fills a delivery from a message as received, whose routing key is in the attribute routing. What cannot be decoded
+// keeps its raw bytes and the reason.
+func decode(m *types.Message, from driver.Channel, routing string, d *driver.Delivery) {
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
@@ -23,6 +24,9 @@ func decode(m *types.Message, from driver.Channel, d *driver.Delivery) {
 	text, env, attributes, err := open(m)
 	d.Body = []byte(text)
 	if err == nil {
+		err = pointed(text, attributes)
+	}
+	if err == nil {
 		var body []byte
 		if body, err = envelope.Decode(text, env.Encoding); err == nil {
 			d.Body = body
@@ -30,8 +34,8 @@ func decode(m *types.Message, from driver.Channel, d *driver.Delivery) {
 	}
 	d.Err, d.Size = err, int64(len(d.Body))
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
-	d.RoutingKey = attributes[routingAttribute]
-	d.Header = headers(env, attributes)
+	d.RoutingKey = attributes[routing]
+	d.Header = headers(env, attributes, routing)
 	d.OrderKey, d.Tenant = keys(from, m.Attributes["MessageGroupId"], env.OrderKey)
 	if from.DeadLetter {
 		d.Origin = origin(from, env, d)
@@ -96,7 +100,7 @@ func readEnvelope(attributes map[string]string) (envelope.Envelope, error) {
 }
 
 // headers are those of the envelope, and for foreign messages their attributes.
-func headers(env envelope.Envelope, attributes map[string]string) []driver.Header {
+func headers(env envelope.Envelope, attributes map[string]string, routing string) []driver.Header {
 	n := len(env.Headers) + len(attributes)
 	if n == 0 {
 		return nil
@@ -107,7 +111,7 @@ func headers(env envelope.Envelope, attributes map[string]string) []driver.Heade
 	}
 	for name, value := range attributes {
 		_, ours := env.Headers[name]
-		if ours || name == envelopeAttribute || name == routingAttribute {
+		if ours || name == envelopeAttribute || name == routing {
 			continue
 		}
 		hs = append(hs, driver.Header{Name: name, Value: value})

@@ -158,3 +158,58 @@ func TestEnvelopedNotifications(t *testing.T) {
 		})
 	}
 }
+
+// A pointer of Amazon's extended clients is not taken for a body: it is rejected, alone and with the place of its object, however
+// it came. Only the attribute tells a pointer, as for those clients; a body that looks like one is a body.
+func TestPointersOfTheExtendedClientAreRejected(t *testing.T) {
+	pointer := `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"large","s3Key":"a/b"}]`
+	for _, raw := range []bool{true, false} {
+		for _, attribute := range []string{"ExtendedPayloadSize", "SQSLargePayloadSize"} {
+			inWorld(t, localaws.Options{}, func(w *world) {
+				ch := driver.Channel{Exchange: "news", Queue: "a"}
+				w.ensure(owner(ch))
+				topic := w.server.SNS().Topics()[0]
+				if _, err := w.sns.SetSubscriptionAttributes(w.Context(), &sns.SetSubscriptionAttributesInput{SubscriptionArn: &topic.Subscriptions[0].ARN,
+					AttributeName: aws.String("RawMessageDelivery"), AttributeValue: aws.String(fmt.Sprint(raw))}); err != nil {
+					t.Fatal(err)
+				}
+				publish := func(body string, size map[string]snstypes.MessageAttributeValue) {
+					if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{TopicArn: &topic.ARN, Message: &body, MessageAttributes: size}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				size := map[string]snstypes.MessageAttributeValue{attribute: {DataType: aws.String("Number"), StringValue: aws.String("300000")}}
+				publish(pointer, size)
+				publish("other", size)
+				publish(pointer, nil)
+				r := w.receiver(ch, driver.Filter{})
+				check := func(ds []driver.Delivery) (bad []driver.Delivery) {
+					t.Helper()
+					for _, d := range ds {
+						_, marked := headers(d)[attribute]
+						if (d.Err != nil) != marked {
+							t.Errorf("raw %v, %s: %q is %v", raw, attribute, d.Body, d.Err)
+						}
+						if !marked {
+							continue
+						}
+						bad = append(bad, d)
+						want := []string{attribute, "extended client"}
+						if string(d.Body) == pointer {
+							want = append(want, "s3://large/a/b")
+						}
+						for _, part := range want {
+							if !strings.Contains(fmt.Sprint(d.Err), part) {
+								t.Errorf("the reason is %v, and lacks %q", d.Err, part)
+							}
+						}
+					}
+					return bad
+				}
+				bad := check(w.receive(r, 3))
+				w.reject(r, "undecodable", bad...)
+				check(w.receive(w.receiver(dead(ch), driver.Filter{}), 2))
+			})
+		}
+	}
+}

@@ -15,8 +15,8 @@ const maxFilterValues = 150
 // everything is the filter policy that lets all messages pass.
 const everything = "{}"
 
-// filterPolicy says a filter in SNS's words, or why SNS cannot keep it.
-func filterPolicy(f driver.Filter) (string, error) {
+// filterPolicy says a filter on an attribute in SNS's words, or why SNS cannot keep it.
+func filterPolicy(f driver.Filter, attribute string) (string, error) {
 	n := len(f.Exact) + len(f.Prefix) + len(f.Exclude)
 	switch {
 	case n == 0:
@@ -40,7 +40,7 @@ func filterPolicy(f driver.Filter) (string, error) {
 	if n > maxFilterValues {
 		return "", fmt.Errorf("the filter has %d values; SNS takes %d in one subscription: use prefixes, or several consumers", n, maxFilterValues)
 	}
-	policy, err := json.Marshal(map[string]any{routingAttribute: values})
+	policy, err := json.Marshal(map[string]any{attribute: values})
 	return string(policy), err
 }
 

@@ -30,7 +30,9 @@ type Options struct {
 	// CancelPolls ends an open long poll when the consumer stops, instead of waiting for it. That loses messages for
 	// the time of a lease unless the Transport never drops an answer, as an in-process server's does not.
 	CancelPolls bool
-	Logger      *slog.Logger // nil: nothing is logged
+	// Logger gets the warnings of the backend: a subscription that could not be checked, a queue that gives messages up too
+	// soon. Set it to send them elsewhere, or slog.DiscardHandler's to silence them. nil: slog.Default().
+	Logger *slog.Logger
 }
 
 func (o *Options) check() error {

@@ -35,7 +35,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return nil
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
-		return b.present(ctx, s.Channel)
+		return b.present(ctx, s)
 	}
 	if err := b.clash(ctx, s.Channel); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
@@ -52,7 +52,7 @@ func (b *Backend) legal(s driver.ChannelSpec) error {
 	if err := filterable(s.Channel, s.Filter); err != nil {
 		return err
 	}
-	if _, err := filterPolicy(s.Filter); err != nil {
+	if _, err := filterPolicy(s.Filter, b.routing(s.Channel)); err != nil {
 		return fmt.Errorf("channel %s: %w", s.Channel, err)
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
@@ -73,12 +73,15 @@ func (b *Backend) legal(s driver.ChannelSpec) error {
 }
 
 // present looks for what a channel is mapped to.
-func (b *Backend) present(ctx context.Context, ch driver.Channel) error {
-	if ch.Queue == "" {
-		_, err := b.topicOf(ctx, ch)
+func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
+	if s.Channel.Queue == "" {
+		_, err := b.topicOf(ctx, s.Channel)
 		return err
 	}
-	_, err := b.queueOf(ctx, ch)
+	q, err := b.queueOf(ctx, s.Channel)
+	if err == nil && s.Owner {
+		b.warnScarce(s.Channel, q)
+	}
 	return err
 }
 
@@ -195,7 +198,7 @@ func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, de
 }
 
 func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *topic, q, dead *queue) error {
-	filter, err := filterPolicy(s.Filter)
+	filter, err := filterPolicy(s.Filter, b.routing(s.Channel))
 	if err != nil {
 		return err
 	}

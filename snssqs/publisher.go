@@ -44,7 +44,7 @@ func (w *wire) publication(i int) types.PublishBatchRequestEntry {
 	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body,
 		MessageAttributes: map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}}
 	if w.routingKey != "" {
-		e.MessageAttributes[routingAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
+		e.MessageAttributes[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
 	}
 	if w.group != "" {
 		e.MessageGroupId = &w.group

@@ -2,6 +2,7 @@ package snssqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,9 @@ import (
 const (
 	// ahead is how many places there are beyond the running handlers: one receive.
 	ahead = maxBatch
+	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at most;
+	// the others need not wait until it is worth it.
+	workersAPoll = 10
 	// orderedRetryMin: on a FIFO queue a visibility timeout holds up the whole message group, so shorter waits are held
 	// by the core, which keeps the lane in hand.
 	orderedRetryMin = 5 * time.Minute
@@ -35,6 +39,9 @@ type receiver struct {
 	queue  *queue
 	source driver.Source
 	lease  time.Duration
+
+	routing string // the attribute with the routing key
+	lenient bool   // a message without a routing key passes any filter
 
 	finished ledger
 	attempts attempts
@@ -66,7 +73,13 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease}
+	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease, routing: b.routing(from)}
+	if as, mapped := b.mapped(from); mapped {
+		r.lenient = !as.RequireRoutingKey
+	}
+	if spec, known := b.wish(from); known && spec.Mode == driver.Never {
+		b.warnScarce(from, q) // else Ensure has looked
+	}
 	r.watch()
 	return r, nil
 }
@@ -76,8 +89,16 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	if window == 0 {
 		window = max(r.o.Concurrency, 1) + ahead
 	}
+	batch := maxBatch
+	if r.queue.scarce() {
+		window = max(r.o.Concurrency, 1)
+		batch = max(1, min(window/workersAPoll, maxBatch))
+		if r.from.Ordered {
+			batch = 1 // what is behind a message in its group cannot be started beside it
+		}
+	}
 	lim := driver.ReceiveLimits{
-		Batch: maxBatch, SettleBatch: maxBatch, Window: window, Polls: (window + maxBatch - 1) / maxBatch,
+		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
 		RetryMax: leaseTotal, Lease: r.lease, LeaseTotal: leaseTotal,
 	}
 	if r.from.Ordered {
@@ -111,19 +132,30 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		}
 		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
-	var refused []*message
+	var unwanted discards
+	var unread error
 	for i := range out.Messages {
 		m := &message{Message: out.Messages[i], asked: asked}
-		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
-		decode(&m.Message, r.from, &d)
-		m.key = d.OrderKey + d.Tenant // one of them at most is there
-		if r.finished.has(d.ID) || !passes(r.o.Filter, d.RoutingKey) {
-			refused = append(refused, m)
+		if !sameMD5(m.Body, m.MD5OfBody) {
+			unread = altered(deref(m.MessageId)) // it comes again when its lease ends
+			if r.from.Ordered {
+				break // and what may be behind it in its key with it
+			}
 			continue
 		}
-		into = append(into, d)
+		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
+		decode(&m.Message, r.from, r.routing, &d)
+		m.key = d.OrderKey + d.Tenant // one of them at most is there
+		switch {
+		case r.finished.has(m):
+			unwanted.add(m, driver.DiscardFinished)
+		case !passes(r.o.Filter, d.RoutingKey) && !(r.lenient && d.RoutingKey == ""):
+			unwanted.add(m, driver.DiscardFiltered)
+		default:
+			into = append(into, d)
+		}
 	}
-	return into, r.finish(refused)
+	return into, errors.Join(unread, r.discard(&unwanted))
 }
 
 // poll makes one request; on a FIFO queue, where the answer to an earlier one was lost, it asks for that answer first.
@@ -142,20 +174,6 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 		r.attempts.failed(at)
 	}
 	return out, err
-}
-
-// finish deletes what is finished already and what the filter refuses. What cannot be deleted comes again, and is
-// refused again.
-func (r *receiver) finish(refused []*message) error {
-	if len(refused) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), pollSlack)
-	defer cancel()
-	if err := r.delete(ctx, refused); err != nil {
-		return fmt.Errorf("delete what is finished, or refused by the filter: %w", err)
-	}
-	return nil
 }
 
 // pollContext is the context of one long poll. Where cancelling a poll could lose what it brings, the poll outlives

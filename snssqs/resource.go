@@ -18,6 +18,13 @@ type Resource struct {
 	Queue       string // URL or ARN
 	DeadLetters string // URL or ARN
 	Topic       string // ARN
+
+	// RoutingKey is the message attribute that holds the routing key, which filters look at. Set it where other producers have an
+	// attribute of their own for that; what is sent to the resource carries it as well. "": routing_key.
+	RoutingKey string
+	// RequireRoutingKey deletes messages of Queue that have no routing key, where the consumer's Filter selects by Exact or Prefix,
+	// as Godwit's own queues do. Set it when all that is meant for the consumer carries the attribute. false: they are handled.
+	RequireRoutingKey bool
 }
 
 // checkNames refuses mappings that cannot be meant.
@@ -26,7 +33,7 @@ func checkNames(names map[string]Resource) error {
 		if strings.Contains(channel, "@") {
 			return fmt.Errorf("snssqs: Options.Names[%q]: name the channel itself; its dead letters are the field DeadLetters", channel)
 		}
-		if r == (Resource{}) {
+		if r.Queue == "" && r.DeadLetters == "" && r.Topic == "" {
 			return fmt.Errorf("snssqs: Options.Names[%q] names nothing", channel)
 		}
 		for field, v := range map[string]string{"Queue": r.Queue, "DeadLetters": r.DeadLetters} {
@@ -37,8 +44,28 @@ func checkNames(names map[string]Resource) error {
 		if a, ok := parseARN(r.Topic); r.Topic != "" && (!ok || a.service != "sns") {
 			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel, r.Topic)
 		}
+		if r.RoutingKey != "" && !legalAttribute(r.RoutingKey) {
+			return fmt.Errorf("snssqs: Options.Names[%q].RoutingKey is %q: it must be the name of a message attribute (letters, digits, '_', '-' and '.', not AWS's or %q)", channel, r.RoutingKey, envelopeAttribute)
+		}
 	}
 	return nil
+}
+
+// legalAttribute says whether SQS and SNS take a name for an attribute, and it is not the envelope's.
+func legalAttribute(name string) bool {
+	lower := strings.ToLower(name)
+	return len(name) <= 256 && name != envelopeAttribute && !strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.") &&
+		strings.Trim(lower, "abcdefghijklmnopqrstuvwxyz0123456789_-.") == ""
+}
+
+// routing is the attribute that holds the routing keys of a channel's messages.
+func (b *Backend) routing(ch driver.Channel) string {
+	for _, name := range []driver.Channel{ch, exchange(ch)} {
+		if r, ok := b.mapped(name); ok && r.RoutingKey != "" {
+			return r.RoutingKey
+		}
+	}
+	return routingAttribute
 }
 
 // mapped is the resource that stands for a channel, and whether one does.

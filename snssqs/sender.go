@@ -2,6 +2,8 @@ package snssqs
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
@@ -61,6 +63,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
 	}
+	w.routing = s.b.routing(s.to)
 	if size := w.size(); size > s.maxBytes {
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}
@@ -124,11 +127,29 @@ func (b *Backend) sendBatch(ctx context.Context, q *queue, entries []types.SendM
 		return permission(classify(err), "sqs:SendMessage")
 	}
 	a := newAnswers("send", len(entries))
-	for i := range out.Successful {
-		a.successful(out.Successful[i].Id)
+	for _, s := range out.Successful {
+		a.successful(s.Id)
+		if i, ok := a.index(s.Id); ok && !sameMD5(entries[i].MessageBody, s.MD5OfMessageBody) {
+			a.failed(s.Id, altered(deref(s.MessageId)))
+		}
 	}
 	a.failedAll(out.Failed)
 	return a.err()
+}
+
+// sameMD5 says whether a body is the one whose MD5 the service tells; one that it does not tell is taken as the same.
+func sameMD5(body, told *string) bool {
+	if body == nil || told == nil {
+		return true
+	}
+	sum := md5.Sum([]byte(*body))
+	return hex.EncodeToString(sum[:]) == *told
+}
+
+// altered is the error of one message whose body is not what was sent. The SDK's own check fails the whole batch, and
+// panics where an answer has no id.
+func altered(id string) error {
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("message %s: the service's MD5 of the body is not that of the body here: it was altered on its way", id)}
 }
 
 func entryID(i int) *string {

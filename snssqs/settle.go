@@ -32,7 +32,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		finish = append(finish, r.bury(ctx, batch, reject, errs)...)
 	}
 	for _, i := range finish { // before the delete: whatever becomes of that, the work is done
-		r.finished.note(deref(batch[i].Handle.Ref.(*message).MessageId))
+		r.finished.note(batch[i].Handle.Ref.(*message))
 	}
 	handles := func(which []int) []*message {
 		ms := make([]*message, len(which))
@@ -75,15 +75,20 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	if len(ms) == 0 {
 		return nil
 	}
-	entries := make([]types.DeleteMessageBatchRequestEntry, len(ms))
+	a := newAnswers("delete", len(ms))
+	entries := make([]types.DeleteMessageBatchRequestEntry, 0, len(ms))
 	for i, m := range ms {
-		entries[i] = types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle}
+		if a.addressed(i, m) {
+			entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle})
+		}
+	}
+	if len(entries) == 0 {
+		return a.err()
 	}
 	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
 		return permission(classify(err), "sqs:DeleteMessage")
 	}
-	a := newAnswers("delete", len(ms))
 	for i := range out.Successful {
 		a.successful(out.Successful[i].Id)
 	}
@@ -98,19 +103,25 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 	if len(ms) == 0 {
 		return nil
 	}
-	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(ms))
+	a := newAnswers("change visibility", len(ms))
+	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, 0, len(ms))
 	now := time.Now()
 	for i, m := range ms {
+		if !a.addressed(i, m) {
+			continue
+		}
 		left := m.asked.Add(leaseTotal).Sub(now)
 		d := max(0, min(after(i), left))
-		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle,
-			VisibilityTimeout: int32((d + time.Second - 1) / time.Second)}
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle,
+			VisibilityTimeout: int32((d + time.Second - 1) / time.Second)})
+	}
+	if len(entries) == 0 {
+		return a.err()
 	}
 	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
 		return permission(classify(err), "sqs:ChangeMessageVisibility")
 	}
-	a := newAnswers("change visibility", len(ms))
 	for i := range out.Successful {
 		a.successful(out.Successful[i].Id)
 	}

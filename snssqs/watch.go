@@ -37,9 +37,7 @@ func (r *receiver) watch() {
 
 // provisions is what a consumer of this process wishes of the channel, if it may provision it.
 func (r *receiver) provisions() (driver.ChannelSpec, bool) {
-	r.b.mu.Lock()
-	spec, known := r.b.specs[r.from]
-	r.b.mu.Unlock()
+	spec, known := r.b.wish(r.from)
 	_, foreign := r.b.mapped(r.from)
 	return spec, known && !foreign && spec.Mode == driver.Auto
 }

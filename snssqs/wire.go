@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// envelopeAttribute and routingAttribute are the attributes of ours. SNS's filters look at the second; a third is
-	// the extended client's. So seven of SQS's ten are left to others.
+	// envelopeAttribute and routingAttribute are the attributes of ours. SNS's filters look at the second, for which a mapped
+	// resource may have another name; a third is the extended client's. So seven of SQS's ten are left to others.
 	envelopeAttribute = "godwit"
 	routingAttribute  = "routing_key"
 
@@ -35,6 +35,7 @@ type wire struct {
 	body         string
 	envelope     string
 	routingKey   string
+	routing      string // the attribute that holds it
 	group, dedup string
 	delay        int32 // seconds
 }
@@ -43,7 +44,7 @@ type wire struct {
 func (w *wire) size() int {
 	n := len(w.body) + len(envelopeAttribute) + len(stringType) + len(w.envelope)
 	if w.routingKey != "" {
-		n += len(routingAttribute) + len(stringType) + len(w.routingKey)
+		n += len(w.routing) + len(stringType) + len(w.routingKey)
 	}
 	return n
 }
@@ -52,7 +53,7 @@ func (w *wire) attributes() map[string]types.MessageAttributeValue {
 	kind := stringType
 	m := map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}
 	if w.routingKey != "" {
-		m[routingAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
+		m[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
 	}
 	return m
 }
@@ -62,7 +63,7 @@ func encode(ch driver.Channel, m *driver.Message) (*wire, error) {
 	if err := checkText(m); err != nil {
 		return nil, err
 	}
-	w := &wire{routingKey: m.RoutingKey}
+	w := &wire{routingKey: m.RoutingKey, routing: routingAttribute}
 	env := envelope.New(m)
 	w.body, env.Encoding = envelope.Encode(m.Body)
 	w.group = m.OrderKey

@@ -85,6 +85,7 @@ func breakages() map[string]breakage {
 			return p.Ensure(ctx, spec)
 		}},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
+		"discards are secret": {seen: "exchange/discarded", receive: nil},
 	}
 }
 
@@ -176,6 +177,9 @@ func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.S
 func (k *brokenBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
 	if k.b.seen == "exchange/filter" {
 		o.Filter = driver.Filter{}
+	}
+	if k.b.seen == "exchange/discarded" {
+		o.Events = driver.Events{}
 	}
 	r, err := k.Backend.Receiver(ctx, from, o)
 	if err != nil {

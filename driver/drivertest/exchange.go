@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -14,6 +15,7 @@ func exchangeCases() []testCase {
 		{name: "exchange/filter", shows: "a filter lets exact and prefix pass, and what it refuses is finished unseen", run: exchangeFilter, needs: exchanges},
 		{name: "exchange/exclude", shows: "Exclude lets all else pass, messages without a routing key too", run: exchangeExclude, needs: exchanges},
 		{name: "exchange/refilter", shows: "a changed filter is applied to the existing queue", run: exchangeRefilter, needs: exchanges},
+		{name: "exchange/discarded", shows: "what the receiver itself refuses by its filter is told, counted and with the reason", run: exchangeDiscarded, needs: exchanges},
 		{name: "exchange/ordered", shows: "an ordered exchange keeps the order of each key in each queue", run: exchangeOrdered, needs: ordered},
 		{name: "exchange/recreated", shows: "provisioning by a producer reunites a lost exchange with its queues", run: exchangeRecreated,
 			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
@@ -75,6 +77,36 @@ func exchangeRefilter(k *kit) {
 	}
 	e.put(routed("A", "B", "C")...)
 	e.sameSet(e.upTo(3, 2*wait), "-A", "-B", "-C")
+}
+
+func exchangeDiscarded(k *kit) {
+	e := &end{k: k, ch: driver.Channel{Exchange: "discarded", Queue: "q"}}
+	k.ensure(k.spec(e.ch)) // without the filter, so that a service that selects by itself lets all pass
+	e.send = k.sender(driver.Channel{Exchange: "discarded"})
+	var mu sync.Mutex
+	var told []driver.Discarded
+	events := driver.Events{Discarded: func(d driver.Discarded) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, d)
+	}}
+	e.recv = k.receiverFor(e.ch, driver.ReceiverOptions{Filter: driver.Filter{Exact: []string{"A"}}, Events: events})
+	e.put(routed("B", "A", "C", "B")...)
+	ds := e.upTo(4, 2*wait)
+	e.sameSet(ds, "-A")
+	e.settle(driver.Done, ds...)
+	e.nothing(wait)
+	mu.Lock()
+	defer mu.Unlock()
+	n := 0
+	for _, d := range told {
+		if n += d.Count; d.Reason != driver.DiscardFiltered || d.Count == 0 || d.IDs != nil && len(d.IDs) != d.Count {
+			k.Errorf("told %+v", d)
+		}
+	}
+	if n != 3 {
+		k.Errorf("told of %d discarded messages, want 3: %+v", n, told)
+	}
 }
 
 func exchangeOrdered(k *kit) {

@@ -95,7 +95,14 @@ func (k *kit) sender(to driver.Channel) driver.Sender {
 
 func (k *kit) receiver(from driver.Channel, f driver.Filter) driver.Receiver {
 	k.Helper()
-	r, err := k.backend.Receiver(k.ctx, from, driver.ReceiverOptions{Concurrency: 10, Wait: wait, Lease: k.h.lease(), Filter: f})
+	return k.receiverFor(from, driver.ReceiverOptions{Filter: f})
+}
+
+// receiverFor is receiver with more options.
+func (k *kit) receiverFor(from driver.Channel, o driver.ReceiverOptions) driver.Receiver {
+	k.Helper()
+	o.Concurrency, o.Wait, o.Lease = 10, wait, k.h.lease()
+	r, err := k.backend.Receiver(k.ctx, from, o)
 	if err != nil {
 		k.Fatalf("open the receiver of %s: %v", from, err)
 	}

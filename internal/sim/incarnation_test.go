@@ -56,14 +56,13 @@ func (p *plan) incarnation(slot, n int) incarnation {
 		inc.end = endLeave
 	}
 	o := &inc.options
-	o.Ordered, o.MaxAttempts, o.Name, o.HighThroughput = p.ordered, p.attempts, inc.name, p.throughput
+	o.Ordered, o.Name, o.HighThroughput = p.ordered, inc.name, p.throughput
 	o.Concurrency = pick(r, 1, 2, 5, 12)
 	o.WaitTime = pick(r, 0, -1*time.Nanosecond, 5*time.Second)
 	o.Lease = pick(r, 0, 6*time.Second, 15*time.Second)
 	o.ProcessingTimeout = pick(r, 2*time.Second, 10*time.Second, 90*time.Second)
 	o.ShutdownTimeout = pick(r, time.Second, 4*time.Second, 12*time.Second, 0)
 	o.MaxBytes = pick[int64](r, 0, 0, 2000)
-	o.Backoff = godwit.Constant(p.backoff)
 	if o.ShutdownTimeout == 0 && r.chance(0.5) { // the default is long enough for a poll of 20 s
 		inc.waitPolls = true
 	}

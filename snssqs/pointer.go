@@ -1,0 +1,31 @@
+package snssqs
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// pointed is the reason to reject a message of Amazon's extended clients: its body lies in S3, and what came is a pointer to
+// it, which a handler must not take for the body. Only the attribute tells, as for those clients. nil: it is none.
+func pointed(body string, attributes map[string]string) error {
+	for _, name := range []string{payloadSizeAttribute, oldPayloadSizeAttribute} {
+		if size, marked := attributes[name]; marked {
+			return fmt.Errorf("the body (%s bytes) lies at %s: attribute %s says that Amazon's extended client sent a pointer, "+
+				"which Godwit does not open: receive this queue with an extended client, or send without one", size, pointsTo(body), name)
+		}
+	}
+	return nil
+}
+
+// pointsTo is where the object of a pointer lies, for people.
+func pointsTo(body string) string {
+	var class string
+	var at struct {
+		Bucket string `json:"s3BucketName"`
+		Key    string `json:"s3Key"`
+	}
+	if json.Unmarshal([]byte(body), &[]any{&class, &at}) != nil || at.Bucket == "" {
+		return "a place that the message does not tell"
+	}
+	return "s3://" + at.Bucket + "/" + at.Key
+}
