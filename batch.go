@@ -212,7 +212,7 @@ func (s *session) gather(first *Delivery) []*Delivery {
 		if d == nil {
 			break
 		}
-		if s.start(d) {
+		if s.start(d, s.clock.now()) {
 			ds = s.withLane(ds, d)
 		}
 	}

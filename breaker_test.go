@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,25 +59,134 @@ func TestABreakerSavesAttempts(t *testing.T) {
 	}
 }
 
-// While it is open nothing is held that others could have.
-func TestAnOpenBreakerHoldsNothing(t *testing.T) {
+// While it is open a consumer holds what it probes with, and nothing else that others could have.
+func TestAnOpenBreakerHoldsItsProbes(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, BreakAfter: 1})
-		w.send(w.producer("orders", nil), many(9, "")...)
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 30, BreakAfter: 1})
+		w.send(w.producer("orders", nil), many(40, "")...)
 		r := w.run(c, func(context.Context, *godwit.Delivery) error { return errors.New("down") })
-		time.Sleep(2 * time.Second)
+		time.Sleep(10 * time.Minute)
 		held := 0
 		for _, m := range w.messages("orders") {
 			if m.State.String() != "visible" {
 				held++
 			}
 		}
-		if held > 1 { // the one that failed comes back when the next probe goes
-			t.Errorf("%d of 9 messages are held while the breaker is open", held)
+		if held == 0 || held > 12 { // one may be exchanged just now
+			t.Errorf("%d of 40 messages are held while the breaker is open", held)
 		}
 		r.stop()
-		time.Sleep(10 * time.Second)
-		w.visible("orders", 9)
+		time.Sleep(3 * time.Minute)
+		w.visible("orders", 40)
+	})
+}
+
+// However long an outage lasts, and however often processes are replaced in it, no message is dead-lettered by the service
+// for the receives that cost, and a key keeps its order.
+func TestALongOutageWithRestarts(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			var up atomic.Bool
+			var seen []string
+			o := &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 4, BreakAfter: 3}
+			w.consumer("orders", o)
+			p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
+			for i := range 12 {
+				w.send(p, godwit.Message{OrderKey: fmt.Sprint("key ", i%3), Body: fmt.Append(nil, i)})
+			}
+			var sum godwit.Report
+			for i := range 25 {
+				up.Store(i == 24)
+				r := w.run(w.consumer("orders", o), func(_ context.Context, d *godwit.Delivery) error {
+					if !up.Load() {
+						return errors.New("the database is down")
+					}
+					seen = append(seen, string(d.Body))
+					return nil
+				})
+				time.Sleep(30 * time.Minute)
+				got := r.stop()
+				sum.Handled, sum.Rejected, sum.Polls = sum.Handled+got.Handled, sum.Rejected+got.Rejected, sum.Polls+got.Polls
+			}
+			name := "orders--dlq"
+			if ordered {
+				name += ".fifo"
+			}
+			if dead := len(w.messages(name)); sum.Handled != 12 || sum.Rejected != 0 || dead != 0 {
+				t.Errorf("ordered %v: %d handled, %d rejected, %d dead", ordered, sum.Handled, sum.Rejected, dead)
+			}
+			for key := range 3 {
+				at := -1
+				for n := key; n < 12; n += 3 {
+					next := slices.Index(seen, fmt.Sprint(n))
+					if ordered && next < at {
+						t.Errorf("key %d was handled in the order of %v", key, seen)
+					}
+					at = next
+				}
+			}
+		})
+	}
+}
+
+// A message that fails whatever is up does not keep the breaker open: probes go in turn.
+func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var up atomic.Bool
+		var closed atomic.Pointer[time.Time]
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4, BreakAfter: 3, Hooks: godwit.Hooks{
+			Breaker: func(open bool, _ error) {
+				if now := time.Now(); !open {
+					closed.CompareAndSwap(nil, &now)
+				}
+			}}})
+		w.send(w.producer("orders", nil), append(many(11, ""), body("bad"))...)
+		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			if !up.Load() || string(d.Body) == "bad" {
+				return errors.New("no")
+			}
+			return nil
+		})
+		time.Sleep(3 * time.Hour)
+		up.Store(true)
+		again := time.Now()
+		time.Sleep(time.Hour)
+		if at := closed.Load(); at == nil {
+			t.Error("the breaker has not closed")
+		} else if took := at.Sub(again); took < 0 || took > 4*time.Minute {
+			t.Errorf("the breaker closed %v after the outage, want twice the longest pause at most", took)
+		}
+		if report := r.stop(); report.Handled != 11 || report.Rejected != 1 {
+			t.Errorf("%+v", report)
+		}
+	})
+}
+
+// A hook may ask the consumer what it likes, also the one that is told of the breaker.
+func TestTheBreakersHookHoldsNoLock(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var c *godwit.Consumer
+		told := 0
+		c = w.consumer("orders", &godwit.ConsumerOptions{BreakAfter: 1, Hooks: godwit.Hooks{Breaker: func(bool, error) {
+			told++
+			c.Pause()
+			_ = c.Health()
+			c.Resume()
+		}}})
+		w.send(w.producer("orders", nil), many(3, "")...)
+		var up atomic.Bool
+		r := w.run(c, func(context.Context, *godwit.Delivery) error {
+			if !up.Load() {
+				return errors.New("down")
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
+		up.Store(true)
+		time.Sleep(time.Hour)
+		if got := r.stop(); told != 2 || got.Handled != 3 {
+			t.Errorf("told %d times, %+v", told, got)
+		}
 	})
 }
 

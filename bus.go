@@ -56,13 +56,7 @@ func (b *bus) push(s *session, first, last *Delivery, n int) bool {
 		b.mu.Unlock()
 		return false
 	}
-	if s.queue.tail == nil {
-		s.queue.head = first
-	} else {
-		s.queue.tail.busNext = first
-	}
-	s.queue.tail = last
-	b.n += n
+	b.append(s, first, last, n)
 	wake, gathering := min(n, b.idle), s.queue.gathering
 	b.mu.Unlock()
 	if gathering { // the one who gathers is among those who wait
@@ -73,6 +67,17 @@ func (b *bus) push(s *session, first, last *Delivery, n int) bool {
 		b.some.Signal()
 	}
 	return true
+}
+
+// append puts a chain at the end of a session's queue. The caller holds b.mu.
+func (b *bus) append(s *session, first, last *Delivery, n int) {
+	if s.queue.tail == nil {
+		s.queue.head = first
+	} else {
+		s.queue.tail.busNext = first
+	}
+	s.queue.tail = last
+	b.n += n
 }
 
 // pop waits for a delivery whose turn it is; nil once the bus is closed, or stop says so. stop may be nil; it is called
@@ -224,6 +229,35 @@ func (b *bus) freeze(s *session) {
 	defer b.mu.Unlock()
 	s.queue.frozen, s.queue.granted = true, false
 	b.some.Broadcast()
+}
+
+// surplus takes the newest of what waits, beyond so many.
+func (b *bus) surplus(s *session, keep int) (heads []*Delivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var kept []*Delivery
+	for s.queue.head != nil {
+		if d := b.remove(s); len(kept) < keep {
+			kept = append(kept, d)
+		} else {
+			heads = append(heads, d)
+		}
+	}
+	for _, d := range kept {
+		b.append(s, d, d, 1)
+	}
+	return heads
+}
+
+// waitingUpTo says whether fewer than so many wait.
+func (b *bus) waitingUpTo(s *session, most int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for d := s.queue.head; d != nil && n < most; d = d.busNext {
+		n++
+	}
+	return n < most
 }
 
 // grant lets one delivery of a session that is held back run, and says whether it is here already.

@@ -238,11 +238,15 @@ func maxReceives(o *ConsumerOptions) int {
 	if o.Ordered {
 		n = max(n, 100)
 	}
-	if o.MaxPerTenant > 0 { // a flood of one tenant goes back and forth
+	if o.releasesOften() {
 		n = most
 	}
 	return min(n, most)
 }
+
+// releasesOften says whether messages go back and forth on purpose: those of a tenant that floods its channel, and those that
+// an open breaker exchanges.
+func (o *ConsumerOptions) releasesOften() bool { return o.MaxPerTenant > 0 || o.BreakAfter > 0 }
 
 // check refuses what has no effect, or no meaning, beside something else. It looks at what the caller gave, before the
 // defaults are filled in.

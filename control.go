@@ -9,7 +9,7 @@ func (c *Consumer) Pause() {
 	s := c.session
 	c.mu.Unlock()
 	if s != nil {
-		s.holdBack(holdPaused)
+		s.holdBack()
 	}
 }
 
@@ -48,16 +48,34 @@ func (c *Consumer) concurrency() int {
 	return c.o.Concurrency
 }
 
-// holdBack stops polling for a reason, and gives back what has not started.
-func (s *session) holdBack(h hold) {
+// holdBack stops polling, and gives back what has not started, because the consumer is paused.
+func (s *session) holdBack() {
 	var heads []*Delivery
-	s.gate.shut(h, func() {
+	s.gate.shut(holdPaused, func() {
 		if s.lim.Keeps { // what is here cannot go back, and nobody else could have it
 			s.bus.freeze(s)
 		} else {
 			heads = s.bus.park(s)
 		}
 	})
+	if !s.lim.Keeps {
+		s.giveBackAll(heads)
+	}
+}
+
+// holdProbes stops polling because the breaker is open, and returns what is more than it keeps for its probes.
+func (s *session) holdProbes() (surplus []*Delivery) {
+	s.gate.shut(holdBroken, func() {
+		s.bus.freeze(s)
+		if !s.lim.Keeps {
+			surplus = s.bus.surplus(s, probeCandidates)
+		}
+	})
+	return surplus
+}
+
+// giveBackAll gives back heads of lanes that have not started, and all that waits elsewhere.
+func (s *session) giveBackAll(heads []*Delivery) {
 	if s.lim.Keeps {
 		return
 	}
@@ -73,12 +91,12 @@ func (s *session) letIn(h hold) {
 	s.gate.lift(h, func() { s.bus.unpark(s) })
 }
 
-// probe lets one delivery through, and asks for it if there is none here.
-func (s *session) probe() {
+// probe lets one delivery through, and asks for one if there is none here, or a fresh one is wanted.
+func (s *session) probe(fresh bool) {
 	if s.gate.held(holdPaused) {
 		return
 	}
-	if !s.bus.grant(s) {
+	if !s.bus.grant(s) || fresh && !s.lim.Keeps {
 		s.gate.lift(holdBroken, func() {})
 	}
 }

@@ -25,6 +25,9 @@ type Delivery struct {
 	// Attempt counts the starts of a handler for this message, this one included, as far as they are known: at
 	// least 1. What was given back without being started does not count.
 	Attempt int
+	// Failures counts the failures of this message that this consumer knows of: at most Attempt, and fewer where other
+	// processes had the message. Only failures that are known use up MaxAttempts.
+	Failures int
 	// Death is why and where a dead letter died; nil for other messages.
 	Death  *Death
 	SentAt time.Time // zero: unknown
@@ -45,6 +48,8 @@ type Delivery struct {
 	counted  bool // against its session's cap; guarded by bus.mu
 	tenanted bool // it has one of its tenant's share; guarded by tenants.mu
 	returned bool // after its timeout; guarded by healthLog.mu
+	shelved  bool // it holds a place on the shelf instead of one of its own; guarded by source.mu
+	probes   int8 // of an open breaker that it failed; whoever has it in hand may look
 
 	choice   atomic.Pointer[choice] // of the handler, before it returned
 	lane     uint64                 // hash of its lane's key; 0: no lane
@@ -105,11 +110,11 @@ func (d *Delivery) settle(c *choice) error {
 	claimed := d.claim()
 	if claimed { // also what is lost: it has a place, and what is behind it waits
 		d.in.keeper.ended(d, d.in.clock.now())
+		e := ending{d: d, v: c.verdict, reason: c.reason}
 		if c.release {
-			d.in.giveBack(d)
-		} else {
-			d.in.conclude(d, c.verdict, c.reason)
+			e.v, e.reason, e.fate = d.in.released(d)
 		}
+		d.in.carryOut(&e)
 	}
 	switch {
 	case lost:

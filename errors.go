@@ -71,6 +71,23 @@ func (e *heldTooLong) Error() string {
 
 func (e *heldTooLong) Unwrap() error { return e.err }
 
+// tooManyReceives says why a delivery is rejected that would go back to a service that is about to give it up.
+type tooManyReceives struct {
+	received, limit int
+	what            string // would have been done with it
+	err             error  // of the last attempt; nil: it had none
+}
+
+func (e *tooManyReceives) Error() string {
+	s := fmt.Sprintf("it was received %d times, and the queue gives it up after %d (maxReceiveCount), so it is not %s again", e.received, e.limit, e.what)
+	if e.err != nil {
+		s += ": " + e.err.Error()
+	}
+	return s
+}
+
+func (e *tooManyReceives) Unwrap() error { return e.err }
+
 // retriedError says how often and for how long something was tried.
 type retriedError struct {
 	tries int

@@ -133,8 +133,8 @@ func ExampleRetryPolicy() {
 	policy := godwit.RetryPolicy(3, godwit.Schedule(10*time.Second, time.Minute))
 	busy := errors.New("the warehouse is busy")
 	for _, c := range []struct {
-		attempt int
-		err     error
+		failures int // that this consumer knows of, this one included
+		err      error
 	}{
 		{1, busy},
 		{2, busy},
@@ -143,8 +143,8 @@ func ExampleRetryPolicy() {
 		{1, godwit.Permanent(errors.New("no such customer"))},
 		{1, godwit.Fatal(errors.New("the database is of another version"))},
 	} {
-		v := policy(&godwit.Delivery{Attempt: c.attempt}, c.err)
-		fmt.Println(c.attempt, v.Action, v.After)
+		v := policy(&godwit.Delivery{Attempt: c.failures, Failures: c.failures}, c.err)
+		fmt.Println(c.failures, v.Action, v.After)
 	}
 	// Output:
 	// 1 retry 10s

@@ -10,28 +10,72 @@ import (
 // handed out): long enough that a handler that gives back again and again does not spin.
 const keptPause = time.Second
 
-// giveBack returns a running delivery untouched, and behind it its lane, in order.
-func (s *session) giveBack(d *Delivery) {
-	if d.lost.Load() { // it is not ours to give
-		s.disown(d)
-		return
-	}
-	if s.lim.Keeps && s.polls.Err() == nil && !d.src.gone() {
-		s.gaveBack(d)
-		s.shelve(d, max(keptPause, s.breaker.pause()), d.Attempt-1)
-		return
-	}
-	if pause := s.breaker.pause(); pause > 0 && d.lane == 0 && s.polls.Err() == nil && s.lim.RetryMax > 0 {
-		s.tellAway(d, pause)
-		s.stopped(d)
-		return
-	}
-	s.starts.note(d, d.Attempt-1)
-	s.gaveBack(d)
-	s.settle(d, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
+// nearLimit says whether the service itself is about to dead-letter a message, without a reason. Then a delivery is kept rather
+// than released, and only a stop gives it back.
+func (s *session) nearLimit(d *Delivery) bool {
+	most := s.lim.MaxReceives
+	return most > 0 && int(d.received) >= most-most/10
 }
 
-// tellAway sends a delivery without a lane back untouched, for a while.
+// laneNearLimit says whether a delivery that waits in d's lane, behind it, is near the limit.
+func (s *session) laneNearLimit(d *Delivery) bool {
+	return s.lim.MaxReceives > 0 && d.lane != 0 && d.src.some(d.src.behind(d), s.nearLimit)
+}
+
+func (s *session) tooManyReceives(d *Delivery, what string, err error) error {
+	return &tooManyReceives{int(d.received), s.lim.MaxReceives, what, err}
+}
+
+// released is what becomes of a delivery that its handler releases.
+func (s *session) released(d *Delivery) (Verdict, error, fate) {
+	if s.nearLimit(d) && s.polls.Err() == nil {
+		return Verdict{Action: Reject}, s.tooManyReceives(d, "released", nil), fateVerdict
+	}
+	return Verdict{}, nil, fateReleased
+}
+
+// giveBack returns a running delivery untouched, and behind it its lane, in order.
+func (s *session) giveBack(d *Delivery) {
+	stops := s.polls.Err() != nil || d.src.gone()
+	if !stops && !s.lim.Keeps && !d.lost.Load() {
+		if keep, away := s.breaker.keeps(d); keep {
+			s.wait(d, d.Attempt-1)
+			s.resume(d)
+			s.oneLess()
+			return
+		} else if away > 0 && s.lim.RetryMax > 0 {
+			s.sendBack(d, away)
+			return
+		}
+	}
+	switch {
+	case d.lost.Load(): // it is not ours to give
+		s.disown(d)
+	case !stops && s.lim.Keeps:
+		s.gaveBack(d)
+		s.shelve(d, max(keptPause, s.breaker.pause()), d.Attempt-1)
+	case !stops && (s.nearLimit(d) || s.laneNearLimit(d)):
+		s.toShelf(d)
+		s.shelve(d, keptPause, d.Attempt-1)
+	default:
+		s.starts.note(d, d.Attempt-1)
+		s.gaveBack(d)
+		s.settle(d, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
+	}
+}
+
+// sendBack gives a running delivery back untouched, for a while, and behind it its lane.
+func (s *session) sendBack(d *Delivery, pause time.Duration) {
+	s.starts.note(d, d.Attempt-1)
+	s.gaveBack(d)
+	v := verdict{d: d, action: driver.Retry, after: s.keepable(pause), attempt: int32(d.Attempt - 1), untouched: true}
+	next := d.src.leave(d)
+	s.places.settle()
+	s.tell(append([]verdict{v}, s.unlane(next, behindIt(v.settlement(), s.lim.Behind))...)...)
+	s.stopped(d)
+}
+
+// tellAway sends a delivery without a lane back that never started, for a while.
 func (s *session) tellAway(d *Delivery, pause time.Duration) {
 	s.starts.note(d, d.Attempt-1)
 	s.gaveBack(d)
@@ -39,8 +83,22 @@ func (s *session) tellAway(d *Delivery, pause time.Duration) {
 	s.tell(verdict{d: d, action: driver.Retry, after: s.keepable(pause), attempt: int32(d.Attempt - 1), untouched: true})
 }
 
-// giveBackWaiting returns the head of a lane that never started, and behind it its lane, in order.
+// giveBackWaiting returns the head of a lane that never started, and behind it its lane, in order. While the session goes on,
+// a lane near the service's limit is kept and tried again.
 func (s *session) giveBackWaiting(d *Delivery) {
+	if d != nil && s.polls.Err() == nil && !d.src.gone() && !d.lost.Load() && (s.nearLimit(d) || s.laneNearLimit(d)) {
+		s.toShelf(d)
+		s.keeper.hold(d, s.clock.now().plus(keptPause))
+		if s.polls.Err() != nil { // what empties the keeper may have done so just before
+			s.giveBackHeld()
+		}
+		return
+	}
+	s.releaseWaiting(d)
+}
+
+// releaseWaiting is giveBackWaiting whatever the service's limit.
+func (s *session) releaseWaiting(d *Delivery) {
 	s.tell(s.unlane(d, driver.Settlement{Action: driver.Release})...)
 }
 
@@ -74,7 +132,7 @@ func (s *session) gaveBack(d *Delivery) {
 func (s *session) drop(d *Delivery) {
 	next := d.src.leave(d)
 	s.forget(d)
-	s.giveBackWaiting(next)
+	s.releaseWaiting(next)
 }
 
 // disown disposes of a delivery that lost its lease while it ran. Its lane goes back: the lost one may be handled

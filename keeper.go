@@ -63,14 +63,14 @@ func (k *keeper) unholdOne(d *Delivery) bool {
 }
 
 // unhold takes the held retries of a source; nil: of all.
-func (k *keeper) unhold(of *source) (out []*Delivery) {
+func (k *keeper) unhold(of *source) (out []held) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var rest holdHeap
 	for len(k.holds) > 0 {
 		h := heap.Pop(&k.holds).(held)
 		if of == nil || h.d.src == of {
-			out = append(out, h.d)
+			out = append(out, h)
 		} else {
 			rest = append(rest, h) // in order, and so a heap
 		}
@@ -150,6 +150,7 @@ func (k *keeper) fire(now moment) moment {
 		k.s.stuck(st)
 	}
 	for _, d := range ready {
+		k.s.offShelf(d)
 		k.s.resume(d)
 	}
 	return next

@@ -3,11 +3,14 @@ package godwit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -104,5 +107,72 @@ func TestAHeldRetryThatIsLostFreesItsLane(t *testing.T) {
 			t.Errorf("%d of 3 are handled a minute after the lease of the first has ended", n)
 		}
 		run.stop()
+	})
+}
+
+// leasedLog is a log whose deliveries have leases.
+type leasedLog struct{ *logOf }
+
+func (l leasedLog) Receiver(ctx context.Context, c driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	_, err := l.logOf.Receiver(ctx, c, o)
+	return l, err
+}
+
+func (leasedLog) Extend(_ context.Context, _ []driver.Handle, by time.Duration) (time.Time, error) {
+	return time.Now().Add(by), nil
+}
+
+// A delivery whose lease ended while the process was frozen is not started: others may have it.
+func TestNothingStartsWithoutItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leasedLog{newLog(driver.ReceiveLimits{Lease: 30 * time.Second, SettleBatch: 10, RetryMax: time.Hour})}
+		l.lim.Keeps = false
+		c, err := godwit.NewConsumer(t.Context(), l, "orders", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var late []driver.Delivery
+		for i := range 50 {
+			late = append(late, driver.Delivery{ID: fmt.Sprint(i), Source: l.source, Handle: driver.Handle{Seq: uint64(i)}, LeaseEnds: time.Now().Add(-time.Second)})
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		l.feed <- late
+		started := 0
+		r, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error {
+			started++
+			return nil
+		})
+		if err != nil || started != 0 || r.LeaseLost != 50 {
+			t.Errorf("%d started, %+v, %v", started, r, err)
+		}
+	})
+}
+
+// Renewals near the end of what the service allows are as seldom as elsewhere. It counts from the receive, which an open poll
+// began up to 20 s before its message came, and so it grants less than it is asked for.
+func TestRenewalsNearTheTotal(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", nil)
+		p := w.producer("orders", nil)
+		time.AfterFunc(17*time.Second, func() { w.send(p, body("x")) })
+		ctx, stop := context.WithTimeout(w.Context(), 13*time.Hour)
+		defer stop()
+		for d, err := range c.Deliveries(ctx) {
+			if err != nil {
+				t.Error(err)
+				break
+			}
+			time.Sleep(12*time.Hour + time.Minute)
+			if err := d.Done(); !errors.Is(err, godwit.ErrLeaseLost) {
+				t.Errorf("after twelve hours: %v", err)
+			}
+			break
+		}
+		if n := w.calls("sqs.ChangeMessageVisibilityBatch"); n > 12*60*60/20+10 {
+			t.Errorf("%d renewals in twelve hours, want one every 20 s", n)
+		}
+		stop()
+		_, _ = c.Close(context.Background())
 	})
 }

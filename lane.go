@@ -70,6 +70,47 @@ func (s *source) behind(d *Delivery) *Delivery {
 	return d.laneNext
 }
 
+// waiting is how many deliveries wait in a lane from d on, and their bytes.
+func (s *source) waiting(d *Delivery) (n int, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; d != nil; d = d.laneNext {
+		n, size = n+1, size+d.size
+	}
+	return n, size
+}
+
+// shelve marks the first n deliveries of a lane, from d on.
+func (s *source) shelve(d *Delivery, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; n > 0; n, d = n-1, d.laneNext {
+		d.shelved = true
+	}
+}
+
+// unshelve takes the marks of a lane off again, from d on, and says how many there were.
+func (s *source) unshelve(d *Delivery) (n int, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; d != nil && d.shelved; d = d.laneNext {
+		n, size, d.shelved = n+1, size+d.size, false
+	}
+	return n, size
+}
+
+// some says whether a delivery of a lane, from d on, is of a kind.
+func (s *source) some(d *Delivery, kind func(*Delivery) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; d != nil; d = d.laneNext {
+		if kind(d) {
+			return true
+		}
+	}
+	return false
+}
+
 // begin counts a start, unless the source is gone.
 func (s *source) begin() bool {
 	if s.run.Add(1) < deadSource {

@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -19,12 +20,13 @@ const (
 
 // lease is what the keeper knows of a delivery's lease. Guarded by keeper.mu.
 type lease struct {
-	d           *Delivery
-	since, ends moment
-	renewing    chan struct{} // of a call under way, closed with its answer; the tick is now when the lease ends without
-	going       bool          // a verdict that lets go of it is on the wire: a renewal that came later would hide the message again
-	over        bool          // settled or dropped: do not watch it again
-	place                     // on the timeline
+	d        *Delivery
+	since    moment
+	ends     atomic.Int64  // a moment; written under keeper.mu, read at a start
+	renewing chan struct{} // of a call under way, closed with its answer; the tick is now when the lease ends without
+	going    bool          // a verdict that lets go of it is on the wire: a renewal that came later would hide the message again
+	over     bool          // settled or dropped: do not watch it again
+	place                  // on the timeline
 }
 
 // keepAll begins to hold the leases of what a poll brought.
@@ -40,8 +42,9 @@ func (k *keeper) keepAll(ds []*Delivery, in []driver.Delivery) {
 		l := &leases[i]
 		l.d, ds[i].lease = ds[i], l
 		if ends := in[i].LeaseEnds; !ends.IsZero() {
-			l.since, l.ends = now, k.s.clock.of(ends)
-			k.watch(l, l.ends.plus(-k.length/renewBefore))
+			l.since = now
+			l.set(k.s.clock.of(ends))
+			k.watch(l, l.end().plus(-k.length/renewBefore))
 		}
 	}
 }
@@ -86,7 +89,7 @@ func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 	var rest []*Delivery // to be watched until their lease ends: it is being renewed, or lasts as long as it may
 	var later []*Delivery
 	for {
-		var batch []*Delivery
+		var batch, others []*Delivery
 		full := k.renewing >= renewalsAtOnce
 		answered := make(chan struct{})
 		by, soon := k.length, now
@@ -97,19 +100,24 @@ func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 			}
 			d := l.d
 			left := k.renewable(d, now)
-			switch {
-			case d.lease.ends <= now:
+			switch { // a lease near its total has a call of its own: it would shorten those of the others
+			case d.lease.end() <= now:
 				lost = append(lost, d)
 			case left == 0, d.lease.going, d.lease.renewing != nil:
 				rest = append(rest, d)
 			case full:
 				later = append(later, d)
+			case len(batch) > 0 && left != by:
+				others = append(others, d)
 			default:
 				d.lease.renewing = answered
-				by = min(by, left)
+				by = left
 				batch, rest = append(batch, d), append(rest, d)
 				soon = now.plus(k.length / renewBefore)
 			}
+		}
+		for _, d := range others {
+			k.leases.insert(d.lease, now)
 		}
 		if len(batch) == 0 {
 			break
@@ -121,7 +129,7 @@ func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 		})
 	}
 	for _, d := range rest {
-		k.leases.insert(d.lease, d.lease.ends)
+		k.leases.insert(d.lease, d.lease.end())
 	}
 	for _, d := range later {
 		k.leases.insert(d.lease, d.lease.again(now))
@@ -129,8 +137,27 @@ func (k *keeper) renewDue(now moment) (lost []*Delivery) {
 	return lost
 }
 
+func (l *lease) set(ends moment) { l.ends.Store(int64(ends)) }
+func (l *lease) end() moment     { return moment(l.ends.Load()) }
+
+// renewAt is when a lease is renewed next, by what was granted and not by what was asked; not sooner than a renewal is tried
+// again after a failure, however short the lease is.
+func (l *lease) renewAt(now moment) moment {
+	granted := l.end().since(now)
+	return min(max(l.end().plus(-granted/renewBefore), now.plus(renewRetry)), l.end())
+}
+
+// leaseOver says whether a delivery's lease has ended by now. Only who has the delivery in hand may ask.
+func (d *Delivery) leaseOver(now moment) bool {
+	if d.lease == nil {
+		return false
+	}
+	ends := d.lease.end()
+	return ends != noMoment && ends <= now
+}
+
 // again is when a renewal is tried once more: in a while, and at the latest when the lease ends.
-func (l *lease) again(now moment) moment { return min(now.plus(renewRetry), l.ends) }
+func (l *lease) again(now moment) moment { return min(now.plus(renewRetry), l.end()) }
 
 // renewable is how long a lease may still be made to last from now; 0: not longer than it lasts anyway. The caller
 // holds k.mu.
@@ -139,7 +166,7 @@ func (k *keeper) renewable(d *Delivery, now moment) time.Duration {
 	if k.total > 0 {
 		left = min(left, d.lease.since.plus(k.total).since(now).Truncate(time.Second))
 	}
-	if now.plus(left) <= d.lease.ends {
+	if now.plus(left) <= d.lease.end() {
 		return 0
 	}
 	return left
@@ -191,7 +218,7 @@ func (k *keeper) goOn(d *Delivery) {
 	d.lease.going = false
 	if d.lease.linked {
 		k.leases.remove(d.lease)
-		k.watch(d.lease, d.lease.ends.plus(-k.length/renewBefore))
+		k.watch(d.lease, d.lease.renewAt(k.s.clock.now()))
 	}
 }
 
@@ -215,8 +242,8 @@ func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, er
 		k.leases.remove(d.lease)
 		switch {
 		case failed == nil:
-			d.lease.ends = k.s.clock.of(ends)
-			k.watch(d.lease, d.lease.ends.plus(-by/renewBefore))
+			d.lease.set(k.s.clock.of(ends))
+			k.watch(d.lease, d.lease.renewAt(now))
 		case errors.Is(failed, driver.ErrLost) && d.told.Load():
 			// The verdict was faster than the renewal, which then found nothing: its own answer counts.
 		case errors.Is(failed, driver.ErrLost):

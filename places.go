@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // budget bounds the bytes that the deliveries of one or more sessions hold together.
@@ -15,16 +16,26 @@ type budget struct {
 	wait   []*places // whom to wake when it is under the limit again
 }
 
-// places bounds the deliveries a session holds: a poll takes its permit before it asks the service for anything.
+const (
+	// shelfSize and shelfPart bound the shelf: deliveries, and the part of the bytes that all deliveries may have.
+	shelfSize = 1000
+	shelfPart = 4
+)
+
+// places bounds the deliveries a session holds: a poll takes its permit before it asks the service for anything. Lanes that
+// wait for a retry stand on a shelf, which has a bound of its own: else a few of them would keep everything else out.
 type places struct {
 	bytes *budget
 	wake  chan struct{} // holds one: something was given back
 
 	mu       sync.Mutex
-	size     int // places in all
-	wanted   int // by who waits in take; 0: nobody does
-	taken    int // by deliveries and by polls under way
-	settling int // verdicts on their way to the service, bounded by size too
+	size     int       // places in all
+	wanted   int       // by who waits in take; 0: nobody does
+	taken    int       // by deliveries and by polls under way
+	settling int       // verdicts on their way to the service, bounded by size too
+	shelved  int       // deliveries on the shelf
+	shelf    int64     // bytes on the shelf
+	lacking  time.Time // since when a poll waits for places; zero: none does
 }
 
 func newPlaces(size int, bytes *budget) *places {
@@ -39,16 +50,53 @@ func newPlaces(size int, bytes *budget) *places {
 func (p *places) take(ctx context.Context, n int) error {
 	for {
 		if err := ctx.Err(); err != nil {
+			p.waits(false)
 			return err
 		}
 		if p.tryTake(n, true) {
+			p.waits(false)
 			return nil
 		}
+		p.waits(true)
 		select {
 		case <-p.wake:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// waits notes whether a poll waits for places.
+func (p *places) waits(yes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !yes:
+		p.lacking = time.Time{}
+	case p.lacking.IsZero():
+		p.lacking = time.Now()
+	}
+}
+
+// lackingSince is since when a poll waits for places; zero: none does.
+func (p *places) lackingSince() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lacking
+}
+
+// shelve moves n deliveries of so many bytes to the shelf, if it has room for them.
+func (p *places) shelve(n int, size int64) (ok bool) {
+	p.change(func() {
+		if ok = p.shelved+n <= shelfSize && p.shelf+size <= p.bytes.limit/shelfPart; ok {
+			p.shelved, p.shelf, p.taken = p.shelved+n, p.shelf+size, p.taken-n
+		}
+	})
+	return ok
+}
+
+// unshelve takes deliveries off the shelf. There may be more of them than places are free: then polls wait.
+func (p *places) unshelve(n int, size int64) {
+	p.change(func() { p.shelved, p.shelf, p.taken = p.shelved-n, p.shelf-size, p.taken+n })
 }
 
 // tryTake takes n places for a poll, which ends with polled of the budget. Who waits is nudged when it is worth it.

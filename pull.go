@@ -146,7 +146,7 @@ func (p *puller) next(most int) (ds []*Delivery) {
 		if d == nil {
 			return ds
 		}
-		if p.start(d) {
+		if p.start(d, p.clock.now()) {
 			st := new(stint)
 			p.keeper.started(st, st.with(d), nil, p.clock.now(), never)
 			ds = append(ds, d)

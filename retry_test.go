@@ -1,8 +1,15 @@
 package godwit_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,4 +70,171 @@ func TestGiveBacksAfterHeldRetriesAreNoAttempts(t *testing.T) {
 			t.Errorf("the attempts were %v, want %v", attempts, want)
 		}
 	})
+}
+
+// Releases of other processes count as receives; they are no failures, and no message is dead-lettered for them.
+func TestDeploysUseUpNoAttempts(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			o := &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 4, Backoff: godwit.Constant(time.Second)}
+			w.consumer("orders", o)
+			p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
+			for i := range 12 {
+				w.send(p, godwit.Message{OrderKey: fmt.Sprint(i), Body: fmt.Append(nil, i)})
+			}
+			for range 2 {
+				deployed := w.run(w.consumer("orders", o), func(ctx context.Context, _ *godwit.Delivery) error {
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				time.Sleep(time.Second)
+				deployed.cancel()
+				<-deployed.done
+			}
+			r := w.run(w.consumer("orders", o), func(_ context.Context, d *godwit.Delivery) error {
+				if d.Attempt < 2 || d.Failures > 1 {
+					t.Errorf("attempt %d with %d failures known", d.Attempt, d.Failures)
+				}
+				if d.Failures == 0 {
+					return errors.New("a passing fault")
+				}
+				return nil
+			})
+			time.Sleep(time.Minute)
+			if got := r.stop(); got.Handled != 12 || got.Rejected != 0 {
+				t.Errorf("ordered %v: %+v", ordered, got)
+			}
+		})
+	}
+}
+
+// A message that fails everywhere is started at most three times as often as one process would, however many there are.
+func TestAPoisonMessageAmongTenProcesses(t *testing.T) {
+	for _, wait := range []time.Duration{time.Second, 6 * time.Minute} { // held here, and kept by the service
+		inWorld(t, func(w *world) {
+			var starts atomic.Int64
+			o := &godwit.ConsumerOptions{Backoff: godwit.Constant(wait)}
+			var runs []*running
+			for range 10 {
+				runs = append(runs, w.run(w.consumer("orders", o), func(context.Context, *godwit.Delivery) error {
+					starts.Add(1)
+					return errors.New("poison")
+				}))
+			}
+			w.send(w.producer("orders", nil), body("x"))
+			time.Sleep(3 * time.Hour)
+			var dead int64
+			for _, r := range runs {
+				dead += r.stop().Rejected
+			}
+			if n := starts.Load(); n < 3 || n > 9 || dead != 1 {
+				t.Errorf("with a wait of %v: %d starts, dead-lettered %d times", wait, n, dead)
+			}
+		})
+	}
+}
+
+// A stop gives a held retry back with what is left of its delay.
+func TestAStopGivesBackTheRestOfADelay(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			o := &godwit.ConsumerOptions{Ordered: ordered, Backoff: godwit.Constant(4 * time.Minute)}
+			r := w.run(w.consumer("orders", o), func(context.Context, *godwit.Delivery) error { return errors.New("no") })
+			w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: ordered}), body("x"))
+			time.Sleep(time.Minute)
+			if got := r.stop(); got.GivenBack != 1 {
+				t.Errorf("%+v", got)
+			}
+			stopped := time.Now()
+			var came time.Duration
+			next := w.run(w.consumer("orders", o), func(context.Context, *godwit.Delivery) error {
+				came = time.Since(stopped)
+				return nil
+			})
+			time.Sleep(10 * time.Minute)
+			next.stop()
+			if came < 2*time.Minute || came > 3*time.Minute+time.Second {
+				t.Errorf("ordered %v: it came again %v after the stop, want what was left of 4 minutes", ordered, came)
+			}
+		})
+	}
+}
+
+// Keys that wait for a retry hold up no other key: those that do not fail are done as if nothing failed, and the whole takes
+// the longest sum of one key's waits more.
+func TestWaitingKeysHoldUpNoOthers(t *testing.T) {
+	const keys, each, wait = 200, 4, 30 * time.Second
+	for _, concurrency := range []int{1, 10} {
+		work := func(fails func(key int) bool) (good, all time.Duration) {
+			inWorld(t, func(w *world) {
+				o := &godwit.ConsumerOptions{Ordered: true, Concurrency: concurrency, Backoff: godwit.Constant(wait)}
+				c := w.consumer("orders", o)
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+				var ms []godwit.Message
+				for i := range keys * each {
+					ms = append(ms, godwit.Message{OrderKey: fmt.Sprint(i % keys), Body: fmt.Append(nil, i)})
+				}
+				if err := p.SendBatch(w.Context(), ms); err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				var mu sync.Mutex
+				r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+					time.Sleep(10 * time.Millisecond)
+					key, _ := strconv.Atoi(d.OrderKey)
+					if fails(key) && d.Failures == 0 && bytes.Equal(d.Body, []byte(d.OrderKey)) {
+						return errors.New("once")
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					all = time.Since(begun)
+					if !fails(key) {
+						good = all
+					}
+					return nil
+				})
+				time.Sleep(10 * time.Minute)
+				if got := r.stop(); got.Handled != keys*each || got.Rejected != 0 {
+					t.Errorf("%+v", got)
+				}
+			})
+			return good, all
+		}
+		without, _ := work(func(int) bool { return false })
+		good, all := work(func(key int) bool { return key%5 == 0 })
+		if limit := without + without/5; good > limit || all > limit+wait {
+			t.Errorf("%d workers: keys without a failure took %v, all of them %v; without failures it is %v", concurrency, good, all, without)
+		}
+	}
+}
+
+// What would go back to a queue that is about to give it up is dead-lettered with a reason instead.
+func TestReleasesNearTheServicesLimit(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(d *godwit.Delivery) error
+	}{
+		{"release", (*godwit.Delivery).Release},
+		{"retry", func(d *godwit.Delivery) error { return d.Retry(6 * time.Minute) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var reason error
+				con := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Rejected: func(_ *godwit.Delivery, err error) { reason = err }}})
+				w.send(w.producer("orders", nil), body("x"))
+				starts := 0
+				r := w.run(con, func(_ context.Context, d *godwit.Delivery) error {
+					starts++
+					return c.do(d)
+				})
+				time.Sleep(12 * time.Hour)
+				if got := r.stop(); got.Rejected != 1 || starts < 25 || starts > 30 {
+					t.Errorf("%d starts, %+v", starts, got)
+				}
+				if reason == nil || !strings.Contains(reason.Error(), "maxReceiveCount") {
+					t.Errorf("the reason is %v", reason)
+				}
+			})
+		})
+	}
 }

@@ -98,7 +98,10 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 }
 
 // start moves a runnable delivery to running, and says whether it is there. What cannot run is disposed of.
-func (s *session) start(d *Delivery) bool {
+func (s *session) start(d *Delivery, now moment) bool {
+	if d.leaseOver(now) { // the keeper has not looked yet: the process may have been frozen
+		s.leaseLost(d)
+	}
 	if d.lost.Load() || !d.src.begin() {
 		s.bus.vacate(d)
 		s.drop(d)
@@ -157,12 +160,15 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 	switch {
 	case d.lost.Load():
 		s.disown(d)
-	case v.Action == Retry && s.holds(v.After):
+	case v.Action == Retry && s.holds(d, v.After):
 		if s.heldTooLong(d, v.After) {
+			s.offShelf(d)
 			s.conclude(d, Verdict{Action: Reject}, &heldTooLong{s.lim.HoldMax, reason})
 			return
 		}
 		s.hold(d, v.After)
+	case v.Action == Retry && s.nearLimit(d):
+		s.conclude(d, Verdict{Action: Reject}, s.tooManyReceives(d, "retried", reason))
 	case v.Action == Retry:
 		s.starts.note(d, d.Attempt)
 		s.settle(d, driver.Settlement{Action: driver.Retry, After: s.keepable(v.After), Attempt: int32(d.Attempt)}, s.lim.Behind)
@@ -285,7 +291,7 @@ func (s *session) death(d *Delivery, reason error) *driver.Death {
 	}
 	now := time.Now()
 	death := &driver.Death{
-		Error: reason.Error(), Kind: kindOf(reason, d.Attempt, s.c.o.MaxAttempts),
+		Error: reason.Error(), Kind: kindOf(reason, d, s.c.o.MaxAttempts),
 		Consumer: s.c.o.Name, Channel: s.c.name, Attempts: int32(d.Attempt), First: now, Last: now,
 	}
 	if d.first != noMoment {

@@ -42,7 +42,7 @@ func TestSeverityPolicy(t *testing.T) {
 			t.Errorf("%v: %+v, want %+v", tc.err, got, tc.want)
 		}
 	}
-	if got := policy(&godwit.Delivery{Attempt: 3}, io.EOF); got != reject {
+	if got := policy(&godwit.Delivery{Attempt: 3, Failures: 3}, io.EOF); got != reject {
 		t.Errorf("the third failure: %+v, want %+v", got, reject)
 	}
 }

@@ -61,7 +61,24 @@ func Schedule(waits ...time.Duration) Backoff {
 	}
 }
 
-// RetryPolicy tries maxAttempts times, waiting by the backoff in between, then rejects. It follows the marks of
+// attemptsAFailure is how many attempts count as one failure where nothing else is known of them: some were releases.
+const attemptsAFailure = 3
+
+// exhausted says whether a delivery has failed as often as it may. Failures that are known decide; where other processes had
+// the message, so many attempts that some of them must have failed do as well. A consumer that releases often, on purpose,
+// makes receives mean nothing.
+func (d *Delivery) exhausted(maxAttempts int) bool {
+	if d.Failures >= maxAttempts {
+		return true
+	}
+	if d.in != nil && d.in.c.o.releasesOften() {
+		return d.in.nearLimit(d)
+	}
+	return d.Attempt >= attemptsAFailure*maxAttempts
+}
+
+// RetryPolicy tries maxAttempts times, waiting by the backoff in between, then rejects: after so many failures that the
+// consumer knows of, or three times as many attempts. It follows the marks of
 // [Permanent], [RetryAfter] and [Fatal]. It is the policy of a consumer that names none of its own. maxAttempts 0 and
 // wait nil mean what they mean in [ConsumerOptions]: 3 times, and 5 s doubling up to 10 min.
 func RetryPolicy(maxAttempts int, wait Backoff) Policy {
@@ -74,7 +91,7 @@ func RetryPolicy(maxAttempts int, wait Backoff) Policy {
 		switch {
 		case m.kind == markFatal:
 			return Verdict{Action: Stop}
-		case m.kind == markPermanent, d.Attempt >= maxAttempts:
+		case m.kind == markPermanent, d.exhausted(maxAttempts):
 			return Verdict{Action: Reject}
 		case m.kind == markRetry:
 			return Verdict{Action: Retry, After: m.after}
@@ -94,22 +111,26 @@ const (
 	kindBlocked     = "blocked"
 )
 
-func kindOf(err error, attempt, maxAttempts int) string {
+func kindOf(err error, d *Delivery, maxAttempts int) string {
 	var p *PanicError
 	var u *undecodable
 	var held *heldTooLong
+	var received *tooManyReceives
+	exhausted := d.exhausted(maxAttempts)
 	switch {
 	case errors.As(err, &held):
 		return kindBlocked
+	case errors.As(err, &received):
+		return kindExhausted
 	case errors.As(err, &u):
 		return kindUndecodable
 	case errors.Is(err, ErrProcessingTimeout):
 		return kindTimeout
 	case markOf(err).kind == markPermanent:
 		return kindPermanent
-	case attempt >= maxAttempts && errors.As(err, &p):
+	case exhausted && errors.As(err, &p):
 		return kindPanic
-	case attempt >= maxAttempts:
+	case exhausted:
 		return kindExhausted
 	}
 	return kindRejected

@@ -103,19 +103,19 @@ func (w *worker) loop() {
 // take handles a delivery, and what else belongs into a batch with it.
 func (w *worker) take(d *Delivery) {
 	s := d.in
-	switch started := s.start(d); {
+	now := s.clock.now()
+	switch started := s.start(d, now); {
 	case started && s.batching != nil:
 		s.workBatch(w, d)
 	case started:
-		s.work(w, d)
+		s.work(w, d, now)
 	case s.batching != nil:
 		s.bus.gathered(s)
 	}
 }
 
 // work runs the handler of a started delivery and concludes it.
-func (s *session) work(w *worker, d *Delivery) {
-	begun := s.clock.now()
+func (s *session) work(w *worker, d *Delivery, begun moment) {
 	ctx := &d.ctx
 	if ctx.used() {
 		ctx = new(handlerContext)
@@ -172,6 +172,11 @@ func (s *session) end(e *ending, took time.Duration) {
 	if f := s.c.o.Hooks.Ended; f != nil {
 		s.guard(func() { f(e.d, e.v, e.err, took) })
 	}
+	s.carryOut(e)
+}
+
+// carryOut does what an ending says.
+func (s *session) carryOut(e *ending) {
 	switch e.fate {
 	case fateReleased:
 		s.giveBack(e.d)
@@ -190,7 +195,7 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	case chosen != nil:
 		e.v, e.reason = chosen.verdict, chosen.reason
 		if chosen.release {
-			e.fate = fateReleased
+			e.v, e.reason, e.fate = s.released(d)
 		}
 		return e
 	case err == nil:
@@ -213,6 +218,7 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	if d.first == noMoment {
 		d.first = s.clock.now()
 	}
+	d.Failures++
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
 		s.c.log.panicked(d, panicked)

@@ -118,6 +118,11 @@ type ReceiveLimits struct {
 	// RetryMin and RetryMax bound the Retry.After that the service can keep. On channels with lanes the core holds
 	// shorter ones in their lane. Both 0: the service keeps none, the core holds them all.
 	RetryMin, RetryMax time.Duration
+	// HoldBelow: shorter retries are better held by the core, under a renewed lease, although the service could keep them: so
+	// it knows their failures, and their lane stays in hand. It does so while it has room for what waits. 0: none.
+	HoldBelow time.Duration
+	// MaxReceives is the number of receives after which the service itself dead-letters, without a reason. 0: it never does.
+	MaxReceives int
 	// HoldMax is how long retries may hold a delivery in its lane, counted from its first failure; the next one
 	// rejects it. 0: no bound.
 	HoldMax time.Duration

@@ -18,9 +18,9 @@ const (
 	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at most;
 	// the others need not wait until it is worth it.
 	workersAPoll = 10
-	// orderedRetryMin: on a FIFO queue a visibility timeout holds up the whole message group, so shorter waits are held
-	// by the core, which keeps the lane in hand.
-	orderedRetryMin = 5 * time.Minute
+	// holdBelow: shorter retries are held by the core. A receive count tells nobody what failed, and on a FIFO queue a
+	// visibility timeout holds up the whole message group, which the core keeps in hand.
+	holdBelow = 5 * time.Minute
 	// maxVisibility is SQS's limit for one timeout and for all of them together, counted from the receive. The
 	// difference keeps a clock that is not AWS's from asking for more.
 	maxVisibility = 12 * time.Hour
@@ -99,10 +99,7 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	}
 	lim := driver.ReceiveLimits{
 		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
-		RetryMax: leaseTotal, Lease: r.lease, LeaseTotal: leaseTotal,
-	}
-	if r.from.Ordered {
-		lim.RetryMin = orderedRetryMin
+		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal, MaxReceives: r.queue.maxReceives(),
 	}
 	return lim
 }

@@ -60,7 +60,7 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 	var ms []*message
 	for i := range hs {
 		m := hs[i].Ref.(*message)
-		left := m.asked.Add(leaseTotal).Sub(asked)
+		left := m.asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in seconds
 		if left < time.Second {
 			errs[i] = &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: SQS leaves a message to one receiver for %v in all", driver.ErrLost, maxVisibility)}
 			continue

@@ -82,7 +82,8 @@ type member struct {
 	wasted           int // turns that may yet go to what lost its lease while it waited for one
 
 	untouched map[string]int       // by the service's id: receives that it gave back as no attempt
-	retried   map[string]int       // by the service's id: retries that it held
+	retried   map[string]int       // by the service's id: retries that it holds, or did
+	shelved   map[string]time.Time // by order key: until when its deliveries may stand on the shelf, or come off it
 	twice     map[string]bool      // by the service's id: it had two receives of it at once
 	moved     map[string]time.Time // by order key: when something last happened to a delivery of it here
 
@@ -104,8 +105,9 @@ type holding struct {
 	stint   *stint        // in which it runs, or ran last
 	begun   int           // handlers of it
 	ended   time.Time     // when its verdict was reached
-	retry   time.Duration // that verdict's, where the service keeps it
+	retry   time.Duration // that verdict's, until it starts again
 	letGo   bool          // given back, or left to the service for a while
+	unclear bool          // whether its lease was renewed, or its retry left to the service
 	back    bool          // given back
 	lost    bool          // its lease, and the process knows it
 	failed  bool          // the service has not taken its verdict
@@ -126,7 +128,7 @@ func (b *books) join(inc incarnation) *member {
 	defer b.mu.Unlock()
 	p := &member{name: inc.name, books: b, inc: inc, handles: map[string]*holding{},
 		waiting: map[string][]*holding{}, by: map[*godwit.Delivery]*holding{}, open: map[*holding]bool{},
-		stints: map[*stint]bool{}, untouched: map[string]int{}, retried: map[string]int{}, twice: map[string]bool{}, moved: map[string]time.Time{}}
+		stints: map[*stint]bool{}, untouched: map[string]int{}, retried: map[string]int{}, shelved: map[string]time.Time{}, twice: map[string]bool{}, moved: map[string]time.Time{}}
 	p.floor = inc.options.Concurrency
 	p.sizedTo(p.floor)
 	b.members[p.name] = p
@@ -162,7 +164,7 @@ func (h *holding) away(until time.Time) bool {
 	if h.of.trouble.After(h.ended) {
 		late += time.Minute
 	}
-	return h.letGo && h.retry > 0 && !until.After(h.ended.Add(h.retry+late))
+	return (h.letGo || h.unclear) && h.retry > 0 && !until.After(h.ended.Add(h.retry+late))
 }
 
 // send enters a message that is about to be sent.

@@ -30,11 +30,15 @@ func (b *books) asked(caller, action string, r *request) {
 
 // changes enters a change of visibility on its way. A second one that lets go of a message may reach it in other hands.
 func (b *books) changes(h *holding, away time.Duration) {
-	if h == nil || b.plan.ordered {
+	if h == nil {
 		return
 	}
 	if h.back && away > 0 {
 		b.sendsAway(h, away)
+	}
+	b.keeps(h, away)
+	if b.plan.ordered {
+		return
 	}
 	if b.last[h.id] != h || h.changed {
 		b.meddled[h.id] = time.Now()
@@ -43,9 +47,25 @@ func (b *books) changes(h *holding, away time.Duration) {
 	h.changed = h.letGo
 }
 
+// keeps enters that a change of visibility leaves a retry to the service. One as long as a lease may be a renewal.
+func (b *books) keeps(h *holding, away time.Duration) {
+	lease := h.of.inc.lease()
+	switch {
+	case h.letGo, h.running, h.retry == 0:
+	case away != lease:
+		h.letGo = true
+		h.of.retried[h.id]--
+	case (h.retry - lease).Abs() <= time.Second:
+		h.unclear = true
+	}
+}
+
 // sendsAway checks a message that is given back for a while: one beyond its tenant's share, or while a dependency is
 // down.
 func (b *books) sendsAway(h *holding, away time.Duration) {
+	if h.away(time.Now().Add(away)) {
+		return // the rest of a retry's delay
+	}
 	h.retry, h.ended = away, time.Now()
 	switch {
 	case b.chaos(): // of two receives of one message, the books cannot tell which is which
@@ -132,7 +152,7 @@ func (b *books) receives(p *member, label, id, handle string, count int) {
 	if last != nil && last.handle == handle {
 		return // the same receive, asked for again
 	}
-	if last != nil && !last.letGo && !last.lost && !last.deleted && !last.of.crashed && !last.of.over {
+	if last != nil && !last.letGo && !last.unclear && !last.lost && !last.deleted && !last.of.crashed && !last.of.over {
 		switch {
 		case b.chaos():
 			b.w.tally.add(struckDuplicate, 1)

@@ -13,7 +13,7 @@ const ahead = 10
 // pollGrace is how much longer than it should a poll may take.
 const pollGrace = 15 * time.Second
 
-// heldBelow: on an ordered channel a shorter retry waits in the process, under its lease.
+// heldBelow: a shorter retry waits in the process, under its lease, as long as that has room for what waits.
 const heldBelow = 5 * time.Minute
 
 // hooks enter what a consumer says about itself.
@@ -97,8 +97,14 @@ func (b *books) came(p *member, d *godwit.Delivery) {
 	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h)
 	p.open[h] = true
 	p.moved[h.m.key] = time.Now()
-	if most := p.most(maxPoll+pollGrace)*p.inc.batchSize() + ahead; len(p.open) > most && !p.crashed {
-		b.complain([]string{p.name}, "%s holds %d deliveries, more than %d", p.name, len(p.open), most)
+	n := 0
+	for h := range p.open {
+		if p.shelved[h.m.key].Before(time.Now()) { // what waits behind a retry stands on a shelf, and may come off it during a poll
+			n++
+		}
+	}
+	if most := p.most(maxPoll+pollGrace)*p.inc.batchSize() + ahead; n > most && !p.crashed {
+		b.complain([]string{p.name}, "%s holds %d deliveries, more than %d", p.name, n, most)
 	}
 }
 
@@ -149,6 +155,7 @@ func (b *books) start(p *member, h *holding, d *godwit.Delivery, s *stint) (nth 
 	b.aged(p, m, d)
 	h.stint = s
 	h.begun++
+	h.retry, h.unclear = 0, false
 	m.starts++
 	b.w.tally.add(countStarts, 1)
 	b.w.trace.note("%s starts %s (%d)", p.name, m.label, m.starts)
@@ -248,9 +255,6 @@ func (b *books) returned(h *holding, what outcome, after time.Duration) {
 	if h.of.inc.pull != pullNot {
 		h.ended = time.Now()
 		h.of.leaves(h)
-		if what == outRetried && b.holdsRetry(after) {
-			h.of.retried[h.id]++
-		}
 	}
 }
 
@@ -269,9 +273,6 @@ func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error
 		case godwit.Drop:
 			h.m.dropped = true
 		case godwit.Retry:
-			if b.holdsRetry(v.After) {
-				p.retried[h.id]++
-			}
 			b.retries(h, v.After)
 		case godwit.Done, godwit.Stop:
 		}
@@ -281,16 +282,18 @@ func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error
 	}
 }
 
-// retries enters that the service keeps a message for a while, unless it waits in the process.
+// retries enters that a message comes again in a while: from the process, which renews its lease meanwhile, or from the service, as
+// the next change of its visibility tells.
 func (b *books) retries(h *holding, after time.Duration) {
-	if b.holdsRetry(after) {
-		return
+	if h.retry > 0 && h.ended.Equal(time.Now()) {
+		return // the handler's own word, which its verdict repeats
 	}
-	h.letGo, h.retry, h.ended = true, after, time.Now()
+	h.retry, h.ended, h.letGo = max(after, 1), time.Now(), after >= heldBelow
+	if !h.letGo {
+		h.of.retried[h.id]++
+		h.of.shelved[h.m.key] = time.Now().Add(after + maxPoll + pollGrace)
+	}
 }
-
-// holdsRetry says that a retry waits in the process.
-func (b *books) holdsRetry(after time.Duration) bool { return b.plan.ordered && after < heldBelow }
 
 func (b *books) leaseLost(p *member, h *holding) {
 	b.w.trace.note("%s loses its lease of %s", p.name, h.m.label)

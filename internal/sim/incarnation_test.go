@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -57,6 +58,7 @@ func (p *plan) incarnation(slot, n int) incarnation {
 	}
 	o := &inc.options
 	o.Ordered, o.Name, o.HighThroughput = p.ordered, inc.name, p.throughput
+	o.Logger = slog.New(slog.DiscardHandler)
 	o.Concurrency = pick(r, 1, 2, 5, 12)
 	o.WaitTime = pick(r, 0, -1*time.Nanosecond, 5*time.Second)
 	o.Lease = pick(r, 0, 6*time.Second, 15*time.Second)
