@@ -23,14 +23,12 @@ func (r *receiver) discard(d *discards) error {
 	if len(d.ms) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), pollSlack)
-	defer cancel()
 	which := make([]int, len(d.ms))
 	for i := range which {
 		which[i] = i
 	}
 	errs := map[int]error{}
-	collect(errs, which, r.delete(ctx, d.ms))
+	collect(errs, which, r.delete(context.Background(), d.ms)) // they are received, whatever has ended meanwhile
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		var ids []string
 		for i, m := range d.ms {

@@ -27,8 +27,6 @@ const (
 	leaseTotal    = maxVisibility - time.Minute
 	// maxWait is SQS's longest poll.
 	maxWait = 20 * time.Second
-	// pollSlack is how much longer than its wait an answer to a poll may take.
-	pollSlack = 10 * time.Second
 )
 
 // receiver receives from one queue.
@@ -114,8 +112,6 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	if over(ctx) {
 		return into, nil
 	}
-	poll, cancel := r.pollContext(ctx)
-	defer cancel()
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &r.queue.url,
 		MaxNumberOfMessages:         int32(min(most, maxBatch)),
@@ -125,7 +121,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	}
 	asked := time.Now()
-	out, err := r.poll(poll, in)
+	out, err := r.poll(r.pollContext(ctx), in)
 	if err != nil {
 		if over(ctx) {
 			return into, nil // the caller ended it, and nothing came
@@ -178,11 +174,11 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 
 // pollContext is the context of one long poll. Where cancelling a poll could lose what it brings, the poll outlives
 // the caller's context by its wait at most.
-func (r *receiver) pollContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !r.b.cancelPolls {
-		ctx = context.WithoutCancel(ctx)
+func (r *receiver) pollContext(ctx context.Context) context.Context {
+	if r.b.cancelPolls {
+		return ctx
 	}
-	return context.WithTimeout(ctx, r.o.Wait+pollSlack)
+	return context.WithoutCancel(ctx)
 }
 
 func (r *receiver) Close(context.Context) error {
