@@ -157,7 +157,8 @@ type Receiver interface {
 	// forgotten Source are ignored. Safe for concurrent use, also from within Events.Revoked.
 	Settle(ctx context.Context, batch []Settlement) error
 
-	// Close ends the receiver; no Receive is running. What is unsettled comes again.
+	// Close ends the receiver, and a Receive that is still running: the core had no more time for it. What is unsettled
+	// comes again.
 	Close(ctx context.Context) error
 }
 
