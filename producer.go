@@ -24,11 +24,11 @@ const (
 	sendLongest = 10 * time.Millisecond
 	// sendsAtOnce bounds the batches under way.
 	sendsAtOnce = 32
-	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made, or to a call
-	// that begins when its time is over.
+	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made, or to
+	// a call that begins when its time is over.
 	lastProbe = time.Second
-	// callAtLeast is how long a message's first call may take where RetryFor is shorter: that bounds repetitions, and a service that
-	// is slow may still have accepted the message.
+	// callAtLeast is how long a message's first call may take where RetryFor is shorter: that bounds repetitions, and a
+	// service that is slow may still have accepted the message.
 	callAtLeast = 5 * time.Second
 	// deadAfter failed calls in a row the endpoint counts as dead.
 	deadAfter = 10
@@ -43,8 +43,8 @@ var (
 // ProducerOptions say how a producer works. The zero value is good for most.
 type ProducerOptions struct {
 	Ordered bool // must be what the channel is
-	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last call may take
-	// a second more. A call that hangs is given up then, but not before 5 s. 0: 20 s.
+	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last call
+	// may take a second more. A call that hangs is given up then, but not before 5 s. 0: 20 s.
 	RetryFor time.Duration
 	// Buffer is how many results of SendAsync may be open. 0: 1,000.
 	Buffer     int

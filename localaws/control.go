@@ -42,7 +42,8 @@ type Outcome struct {
 }
 
 func (o *Outcome) zero() bool {
-	return o.Delay == 0 && o.Err == nil && !o.Drop && o.DelayAfter == 0 && o.ErrAfter == nil && !o.DropAfter && !o.Strand && o.FailEntries == nil
+	return o.Delay == 0 && o.Err == nil && !o.Drop && o.DelayAfter == 0 && o.ErrAfter == nil && !o.DropAfter &&
+		!o.Strand && o.FailEntries == nil
 }
 
 // control is one function that watches calls.

@@ -179,8 +179,8 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 	})
 }
 
-// A poll whose client has gone away takes messages where Strand says so, as AWS does at times. One whose client waits answers, and
-// on a FIFO queue the same attempt gets what was stranded.
+// A poll whose client has gone away takes messages where Strand says so, as AWS does at times. One whose client waits
+// answers, and on a FIFO queue the same attempt gets what was stranded.
 func TestAStrandedPollTakesMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)

@@ -9,17 +9,17 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// answerWithin is how long one call may take, from its first byte to the last of its answer, the SDK's retries of provisioning
-// calls among it. A connection that broke silently, or a service that stops in the middle of an answer, holds nobody up for
-// longer; a batch of 1 MiB comes through at 100 KiB a second.
+// answerWithin is how long one call may take, from its first byte to the last of its answer, the SDK's retries of
+// provisioning calls among it. A connection that broke silently, or a service that stops in the middle of an answer,
+// holds nobody up for longer; a batch of 1 MiB comes through at 100 KiB a second.
 const answerWithin = 10 * time.Second
 
-// deadlines gives each call of a client a deadline; a poll has its wait besides. A client's timeouts know nothing of waits, and
-// net/http's own bounds end with the header.
+// deadlines gives each call of a client a deadline; a poll has its wait besides. A client's timeouts know nothing of
+// waits, and net/http's own bounds end with the header.
 func deadlines(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("godwitDeadline", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
-		out middleware.InitializeOutput, meta middleware.Metadata, err error,
-	) {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("godwitDeadline", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		limit := answerWithin
 		if poll, ok := in.Parameters.(*sqs.ReceiveMessageInput); ok {
 			limit += pollWait(poll)

@@ -17,8 +17,8 @@ func (d *discards) add(m *message, why driver.DiscardReason) {
 	d.ms, d.reasons = append(d.ms, m), append(d.reasons, why)
 }
 
-// discard deletes what is finished already and what the filter does not want, and tells the core. What cannot be deleted comes
-// again, and is told when it is gone.
+// discard deletes messages that are finished already or that the filter does not want, and tells the core. One that
+// cannot be deleted comes again, and is told when it is gone.
 func (r *receiver) discard(d *discards) error {
 	if len(d.ms) == 0 {
 		return nil

@@ -24,7 +24,10 @@ func newClients(given http.RoundTripper) (polls, work *http.Client) {
 		c := &http.Client{Transport: inMemory{given}}
 		return c, c
 	}
-	return &http.Client{Transport: inMemory{newTransport(pollConnections)}}, &http.Client{Transport: inMemory{newTransport(workConnections)}}
+	own := func(connections int) *http.Client {
+		return &http.Client{Transport: inMemory{newTransport(connections)}}
+	}
+	return own(pollConnections), own(workConnections)
 }
 
 func newTransport(connections int) *http.Transport {

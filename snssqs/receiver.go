@@ -16,8 +16,8 @@ import (
 const (
 	// ahead is how many places there are beyond the running handlers: one receive.
 	ahead = maxBatch
-	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at most;
-	// the others need not wait until it is worth it.
+	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at
+	// most; the others need not wait until it is worth it.
 	workersAPoll = 10
 	// orderedRetryMin: on a FIFO queue a visibility timeout holds up the whole message group, so shorter waits are held
 	// by the core, which keeps the lane in hand.
@@ -74,7 +74,8 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease, routing: b.routing(from)}
+	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
+		routing: b.routing(from)}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
@@ -158,17 +159,19 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, errors.Join(unread, r.discard(&unwanted))
 }
 
-// wait is what a poll says of its wait. SDKs leave a zero out, and then the queue's own wait counts: a second is the least that can
-// be said to a queue that has one.
+// wait is what a poll says of its wait. SDKs leave a zero out, and then the queue's own wait counts: a second is the
+// least that can be said to a queue that has one.
 func (r *receiver) wait(d time.Duration) int32 {
-	if own := r.queue.attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]; d < time.Second && number(own) > 0 {
+	own := r.queue.attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
+	if d < time.Second && number(own) > 0 {
 		return 1
 	}
 	return int32(d / time.Second)
 }
 
-// poll makes one request, and ends with ctx where nothing is lost by that. SQS may hand messages to a poll whose client has gone
-// away, and a standard queue then hides them until their lease ends: there the poll outlives ctx, by its wait at most.
+// poll makes one request, and ends with ctx where nothing is lost by that. SQS may hand messages to a poll whose client
+// has gone away, and a standard queue then hides them until their lease ends: there the poll outlives ctx, by its wait
+// at most.
 func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	switch {
 	case r.from.Ordered:
@@ -179,8 +182,9 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 	return r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
 }
 
-// attempt polls a FIFO queue, which hands out the same messages again to the same attempt. Where the answer to an earlier one was
-// lost, it asks for that answer first; where ctx ends, it asks once more, without a wait, for what was handed out meanwhile.
+// attempt polls a FIFO queue, which hands out the same messages again to the same attempt. Where the answer to an
+// earlier one was lost, it asks for that answer first; where ctx ends, it asks once more, without a wait, for what was
+// handed out meanwhile.
 func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	at, again := r.attempts.begin(time.Now(), r.lease)
 	in.ReceiveRequestAttemptId = &at.id

@@ -81,7 +81,7 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 			if len(p.all) != 2 || p.all[0].ReceiveRequestAttemptID != p.all[1].ReceiveRequestAttemptID || p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
 				t.Errorf("polls %+v", p.all)
 			}
-			time.Sleep(20 * time.Second) // the stranded poll is over
+			time.Sleep(21 * time.Second) // the stranded poll is over
 			p.late = time.Second
 			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"}, driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
 			ctx, cancel = context.WithCancel(w.Context())
