@@ -14,8 +14,8 @@ type Discarded struct {
 	Reason DiscardReason
 	Count  int
 	IDs    []string // the service's; nil where they are not known
-	// Expected: the service works so, and there is nothing to mend. Kafka selects nothing by itself, for example, so that its
-	// consumers pass over what their filter does not want.
+	// Expected: the service works so, and there is nothing to mend. Kafka selects nothing by itself, for example, so
+	// that its consumers pass over what their filter does not want.
 	Expected bool
 }
 
@@ -72,12 +72,13 @@ func (s *session) discarded(in driver.Discarded) {
 
 // logDiscarded logs what was discarded: the first at once, then the sum once a minute.
 func (s *session) logDiscarded(now time.Time) {
-	if sum := s.unseen.take(DiscardFiltered, now); sum.count > 0 {
-		s.c.log.Log(context.Background(), sum.level, "messages were finished unseen: the consumer's filter does not want them", "count", sum.count, "one", sum.id)
+	say := func(why DiscardReason, text string) {
+		if sum := s.unseen.take(why, now); sum.count > 0 {
+			s.c.log.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
+		}
 	}
-	if sum := s.unseen.take(DiscardFinished, now); sum.count > 0 {
-		s.c.log.Log(context.Background(), sum.level, "messages were finished unseen: they had been handled, and came again", "count", sum.count, "one", sum.id)
-	}
+	say(DiscardFiltered, "messages were finished unseen: the consumer's filter does not want them")
+	say(DiscardFinished, "messages were finished unseen: they had been handled, and came again")
 }
 
 func (l *discardLog) add(d Discarded) {

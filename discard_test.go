@@ -41,8 +41,8 @@ func (s *syncBuffer) lines(text string) (found []string) {
 	return found
 }
 
-// What a backend finishes unseen is in the report, told to the hook, and logged: the first at once, then the sum once a minute,
-// and at the end what has not been said. Where it is expected, only whoever debugs reads of it.
+// A message that a backend finishes unseen is in the report, told to the hook, and logged: the first at once, then the
+// sum once a minute, and at the end what has not been said. Where it is expected, only whoever debugs reads of it.
 func TestWhatIsDiscardedIsCountedToldAndLogged(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		level := map[bool]string{false: "level=WARN", true: "level=DEBUG"}[expected]

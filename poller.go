@@ -14,8 +14,8 @@ import (
 // pollGrace is how much longer than its own wait a poll may take before the watchdog ends it.
 const pollGrace = 15 * time.Second
 
-// emptyPollEvery spaces polls that bring nothing: an endpoint that ignores how long a poll may wait, or a consumer that asks for
-// no wait, would otherwise be asked thousands of times a second.
+// emptyPollEvery spaces polls that bring nothing: an endpoint that ignores how long a poll may wait, or a consumer that
+// asks for no wait, would otherwise be asked thousands of times a second.
 const emptyPollEvery = 100 * time.Millisecond
 
 // pollAgain spaces the polls of a service that answers errors.

@@ -12,8 +12,8 @@ import (
 
 const receives = "sqs.ReceiveMessage"
 
-// Empty polls have a floor, whether the endpoint ignores how long a poll may wait or the consumer asks it not to wait; polls
-// that bring something have none.
+// Empty polls have a floor, whether the endpoint ignores how long a poll may wait or the consumer asks it not to wait;
+// polls that bring something have none.
 func TestAtMostTenEmptyPollsASecond(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"the endpoint ignores the wait": 0, "no wait is asked for": -1} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,12 @@ const (
 	sendLongest = 10 * time.Millisecond
 	// sendsAtOnce bounds the batches under way.
 	sendsAtOnce = 32
-	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made.
+	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made, or to
+	// a call that begins when its time is over.
 	lastProbe = time.Second
+	// callAtLeast is how long a message's first call may take where RetryFor is shorter: that bounds repetitions, and a
+	// service that is slow may still have accepted the message.
+	callAtLeast = 5 * time.Second
 	// deadAfter failed calls in a row the endpoint counts as dead.
 	deadAfter = 10
 )
@@ -40,8 +44,8 @@ var (
 // ProducerOptions say how a producer works. The zero value is good for most.
 type ProducerOptions struct {
 	Ordered bool // must be what the channel is
-	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last probe
-	// of a service that seems to be down may take a second more. 0: 20 s.
+	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last call
+	// may take a second more. A call that hangs is given up then, but not before 5 s. 0: 20 s.
 	RetryFor time.Duration
 	// Buffer is how many results of SendAsync may be open. 0: 1,000.
 	Buffer     int
@@ -253,6 +257,8 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	for i, m := range ms {
 		wire[i] = m.Prepared
 	}
+	ctx, cancel := context.WithDeadline(ctx, p.callEnds(ms, now))
+	defer cancel()
 	err := p.sender.Send(ctx, wire)
 	if driver.ClassOf(err) == driver.NotFound {
 		if err = p.mend(ctx, err); err == nil {
@@ -262,6 +268,17 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	var entries *driver.BatchError
 	p.circuit.Result(errors.As(err, &entries) || !driver.ClassOf(err).Passing(), time.Now())
 	return err
+}
+
+// callEnds is when a call with these messages is given up: when the last of them is no longer worth it.
+func (p *Producer) callEnds(ms []*outgoing, now time.Time) time.Time {
+	end := now.Add(lastProbe)
+	for _, m := range ms {
+		if until := m.until.Add(max(0, callAtLeast-p.o.RetryFor)); until.After(end) {
+			end = until
+		}
+	}
+	return end
 }
 
 // last says whether some of the messages will not be sent again.

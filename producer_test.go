@@ -379,7 +379,8 @@ func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
 	})
 }
 
-// What is too large for the service stays too large: it is one call and one error, for a single entry and a whole batch.
+// A message that is too large for the service stays too large: it is one call and one error, for a single entry and a
+// whole batch.
 func TestWhatIsTooLargeIsNotSentAgain(t *testing.T) {
 	for name, o := range map[string]localaws.Outcome{
 		"batch": {Err: &wire.Error{Code: "BatchRequestTooLong", Message: "too long"}},

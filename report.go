@@ -20,8 +20,8 @@ type Report struct {
 	LeaseLost int64
 	Unsettled int64 // verdicts the service did not take: the messages come again
 	Polls     int64
-	// Filtered and Redelivered were finished unseen, and are not among Received: the filter did not want them, or they had been
-	// handled before and came again.
+	// Filtered and Redelivered were finished unseen, and are not among Received: the filter did not want them, or they
+	// had been handled before and came again.
 	Filtered, Redelivered int64
 	Took                  time.Duration
 	StillRunning          int // deliveries whose handlers had not returned

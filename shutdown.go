@@ -42,7 +42,8 @@ func (s *session) shutdown(p *pollers) error {
 	s.logDiscarded(time.Now().Add(discardEvery)) // what it has not said yet
 	s.keeper.close()
 	if !polled {
-		return &Error{Op: "shutdown", Channel: s.c.name, Err: errStalled}
+		s.c.log.Warn("a poll was still open when the time for the stop was over: messages that it brings come again when "+
+			"their lease ends; a shorter WaitTime prevents that", "ShutdownTimeout", budget, "WaitTime", s.c.o.WaitTime)
 	}
 	return s.recv.Close(ctx)
 }

@@ -68,9 +68,9 @@ type ReceiverOptions struct {
 	Events      Events
 }
 
-// Events are how lost ownership, and what is finished unseen, reach the core. The backend calls them from its own goroutine or
-// from within Receive, holding no lock that Receive or Settle needs. Backends whose sources are for ever call neither Revoked
-// nor Lost. A nil func is not called.
+// Events are how lost ownership, and what is finished unseen, reach the core. The backend calls them from its own
+// goroutine or from within Receive, holding no lock that Receive or Settle needs. Backends whose sources are for ever
+// call neither Revoked nor Lost. A nil func is not called.
 type Events struct {
 	// Revoked: dispatch nothing more of these. It returns when every started delivery has been settled through
 	// Settle, or when ctx ends (the core cancels their handlers shortly before). The backend then commits and
@@ -162,7 +162,8 @@ type Receiver interface {
 	// forgotten Source are ignored. Safe for concurrent use, also from within Events.Revoked.
 	Settle(ctx context.Context, batch []Settlement) error
 
-	// Close ends the receiver; no Receive is running. What is unsettled comes again.
+	// Close ends the receiver, and a Receive that is still running: the core had no more time for it. Unsettled
+	// messages come again.
 	Close(ctx context.Context) error
 }
 

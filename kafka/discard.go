@@ -2,8 +2,8 @@ package kafka
 
 import "github.com/godwitmq/godwit/driver"
 
-// passedOver counts the records of one poll that are finished unseen, by the reason. All of it is expected: brokers do not
-// select, so the filter's work is done here; and a log is read again from its last commit on.
+// passedOver counts the records of one poll that are finished unseen, by the reason. All of it is expected: brokers do
+// not select, so the filter's work is done here; and a log is read again from its last commit on.
 type passedOver struct {
 	filtered int
 	finished int // they were handled before, or their copy stands in the dead letters

@@ -30,13 +30,20 @@ type Outcome struct {
 	ErrAfter   *wire.Error // answered although it took effect
 	DropAfter  bool        // the connection breaks although it took effect
 
+	// Strand keeps from the call that its client goes away, as AWS does at times:
+	// what it does happens all the same, and the answer goes nowhere. A poll whose
+	// client is gone still takes messages, which stay invisible for their timeout.
+	// A client that waits gets its answer.
+	Strand bool
+
 	// FailEntries decides over single entries of a batch call, by their ids,
 	// before they take effect; nil leaves an entry alone.
 	FailEntries func(id string) *wire.Error
 }
 
 func (o *Outcome) zero() bool {
-	return o.Delay == 0 && o.Err == nil && !o.Drop && o.DelayAfter == 0 && o.ErrAfter == nil && !o.DropAfter && o.FailEntries == nil
+	return o.Delay == 0 && o.Err == nil && !o.Drop && o.DelayAfter == 0 && o.ErrAfter == nil && !o.DropAfter &&
+		!o.Strand && o.FailEntries == nil
 }
 
 // control is one function that watches calls.
@@ -117,13 +124,13 @@ func (c *control) matches(r *Request) bool {
 }
 
 // around stands around every call: it counts, and does what a control wants.
-func (s *Server) around(ctx context.Context, c *wire.Call, in any, run func() (any, error)) (any, error) {
+func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error) {
 	s.calls.add(c)
 	s.controls.mu.RLock()
 	watched := len(s.controls.all) > 0
 	s.controls.mu.RUnlock()
 	if !watched {
-		return run()
+		return run(ctx)
 	}
 	o := s.controls.decide(ctx, &Request{Call: *c, Input: in})
 	if err := s.pause(ctx, o.Delay); err != nil {
@@ -136,7 +143,10 @@ func (s *Server) around(ctx context.Context, c *wire.Call, in any, run func() (a
 		return nil, o.Err
 	}
 	c.FailEntry = o.FailEntries
-	out, err := run()
+	if o.Strand {
+		run = s.stranding(run)
+	}
+	out, err := run(ctx)
 	if late := s.pause(ctx, o.DelayAfter); late != nil {
 		return nil, late
 	}
@@ -147,6 +157,41 @@ func (s *Server) around(ctx context.Context, c *wire.Call, in any, run func() (a
 		return nil, o.ErrAfter
 	}
 	return out, err
+}
+
+// stranding is a run that goes on without its client. Close waits for it.
+func (s *Server) stranding(run wire.Run) wire.Run {
+	type answer struct {
+		out any
+		err error
+	}
+	return func(ctx context.Context) (any, error) {
+		done := make(chan answer, 1)
+		if !s.strand(func() {
+			out, err := run(context.WithoutCancel(ctx))
+			done <- answer{out, err}
+		}) {
+			return nil, wire.ErrDrop
+		}
+		select {
+		case a := <-done:
+			if ctx.Err() == nil {
+				return a.out, a.err
+			}
+		case <-ctx.Done():
+		}
+		return nil, errors.Join(wire.ErrDrop, ctx.Err())
+	}
+}
+
+// strand runs f in a goroutine that Close waits for; not after Close.
+func (s *Server) strand(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.stranded.Go(f)
+	}
+	return !s.closed
 }
 
 // pause waits on the server's clock.

@@ -48,6 +48,7 @@ type Server struct {
 	closed    bool
 	ended     chan struct{} // closed by Close
 	listeners []*listener
+	stranded  sync.WaitGroup // calls whose client may be gone
 }
 
 // New returns a server, ready. nil options are the defaults.
@@ -144,6 +145,7 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	s.sns.Close()
 	s.sqs.Close()
+	s.stranded.Wait()
 	var first error
 	for _, l := range listeners {
 		first = cmp.Or(first, l.close())

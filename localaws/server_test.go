@@ -179,6 +179,53 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 	})
 }
 
+// A poll whose client has gone away takes messages where Strand says so, as AWS does at times. One whose client waits
+// answers, and on a FIFO queue the same attempt gets what was stranded.
+func TestAStrandedPollTakesMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		for name, attributes := range map[string]map[string]string{"orders": nil, "orders.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"}} {
+			url := f.create(name, attributes)
+			remove := f.server.Control("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Strand: true} })
+			in := &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 20}
+			send := &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("one")}
+			if attributes != nil {
+				in.ReceiveRequestAttemptId, send.MessageGroupId = aws.String("first"), aws.String("g")
+			}
+			ctx, cancel := context.WithCancel(f.ctx)
+			done := make(chan error)
+			go func() {
+				_, err := f.client.ReceiveMessage(ctx, in)
+				done <- err
+			}()
+			synctest.Wait()
+			began := time.Now()
+			cancel()
+			if err := <-done; err == nil || time.Since(began) != 0 {
+				t.Errorf("%s: the client that went away had to wait %v: %v", name, time.Since(began), err)
+			}
+			time.Sleep(time.Second)
+			if _, err := f.client.SendMessage(f.ctx, send); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if s := f.server.SQS().Queue(name).Model().Stats(); s.InFlight != 1 || s.Visible != 0 {
+				t.Errorf("%s: %+v, want the message to be in flight", name, s)
+			}
+			if attributes != nil {
+				if out, err := f.client.ReceiveMessage(f.ctx, in); err != nil || len(out.Messages) != 1 {
+					t.Errorf("%s: the same attempt: %v, %v", name, out, err)
+				}
+			}
+			time.Sleep(31 * time.Second)
+			if got := f.receive(url, 20); len(got) != 1 {
+				t.Errorf("%s: %d messages after their timeout, want one", name, len(got))
+			}
+			remove()
+		}
+	})
+}
+
 func TestCloseEndsACallThatAControlDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)

@@ -16,13 +16,14 @@ type answers struct {
 
 func newAnswers(op string, n int) *answers { return &answers{op: op, seen: make([]bool, n)} }
 
-// addressed says whether a message can be named to SQS. One that came without a receipt handle fails here and alone: in a
-// request it would fail all the others.
+// addressed says whether a message can be named to SQS. One that came without a receipt handle fails here and alone: in
+// a request it would fail all the others.
 func (a *answers) addressed(i int, m *message) bool {
 	if deref(m.ReceiptHandle) != "" {
 		return true
 	}
-	a.failed(entryID(i), permanent("%s message %s: the service gave no receipt handle for it, so it comes again when its lease ends", a.op, deref(m.MessageId)))
+	a.failed(entryID(i), permanent("%s message %s: the service gave no receipt handle for it, so it comes again when its "+
+		"lease ends", a.op, deref(m.MessageId)))
 	return false
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,16 +60,21 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// connect makes the clients that the caller has not brought.
+// connect makes the clients that the caller has not brought, and gives all of them deadlines.
 func (b *Backend) connect(conf aws.Config, o *Options) {
 	polls, work := newClients(o.Transport)
 	b.clients = []*http.Client{polls, work}
-	b.sqs, b.sns, b.polls = o.SQS, o.SNS, o.SQS
-	if b.sqs == nil {
+	conf.APIOptions = append(slices.Clip(conf.APIOptions), deadlines)
+	if o.SQS != nil {
+		b.sqs = sqs.New(o.SQS.Options(), func(so *sqs.Options) { so.APIOptions = append(so.APIOptions, deadlines) })
+		b.polls = b.sqs
+	} else {
 		b.sqs = sqs.NewFromConfig(conf, func(so *sqs.Options) { so.HTTPClient = work })
 		b.polls = sqs.NewFromConfig(conf, func(so *sqs.Options) { so.HTTPClient = polls })
 	}
-	if b.sns == nil {
+	if o.SNS != nil {
+		b.sns = sns.New(o.SNS.Options(), func(so *sns.Options) { so.APIOptions = append(so.APIOptions, deadlines) })
+	} else {
 		b.sns = sns.NewFromConfig(conf, func(so *sns.Options) { so.HTTPClient = work })
 	}
 	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })

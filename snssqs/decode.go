@@ -13,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
-// decode fills a delivery from a message as received, whose routing key is in the attribute routing. What cannot be decoded
-// keeps its raw bytes and the reason.
+// decode fills a delivery from a message as received, whose routing key is in the attribute routing. A message that
+// cannot be decoded keeps its raw bytes and the reason.
 func decode(m *types.Message, from driver.Channel, routing string, d *driver.Delivery) {
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))

@@ -159,8 +159,9 @@ func TestEnvelopedNotifications(t *testing.T) {
 	}
 }
 
-// A pointer of Amazon's extended clients is not taken for a body: it is rejected, alone and with the place of its object, however
-// it came. Only the attribute tells a pointer, as for those clients; a body that looks like one is a body.
+// A pointer of Amazon's extended clients is not taken for a body: it is rejected, alone and with the place of its
+// object, however it came. Only the attribute tells a pointer, as for those clients; a body that looks like one is a
+// body.
 func TestPointersOfTheExtendedClientAreRejected(t *testing.T) {
 	pointer := `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"large","s3Key":"a/b"}]`
 	for _, raw := range []bool{true, false} {

@@ -17,20 +17,18 @@ func (d *discards) add(m *message, why driver.DiscardReason) {
 	d.ms, d.reasons = append(d.ms, m), append(d.reasons, why)
 }
 
-// discard deletes what is finished already and what the filter does not want, and tells the core. What cannot be deleted comes
-// again, and is told when it is gone.
+// discard deletes messages that are finished already or that the filter does not want, and tells the core. One that
+// cannot be deleted comes again, and is told when it is gone.
 func (r *receiver) discard(d *discards) error {
 	if len(d.ms) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), pollSlack)
-	defer cancel()
 	which := make([]int, len(d.ms))
 	for i := range which {
 		which[i] = i
 	}
 	errs := map[int]error{}
-	collect(errs, which, r.delete(ctx, d.ms))
+	collect(errs, which, r.delete(context.Background(), d.ms)) // they are received, whatever has ended meanwhile
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		var ids []string
 		for i, m := range d.ms {

@@ -69,8 +69,8 @@ func keyed(name, value string) map[string]types.MessageAttributeValue {
 	return map[string]types.MessageAttributeValue{name: text(value)}
 }
 
-// What the filter deletes is told with its ids. On a mapped queue, which others fill, a message without a routing key is handed
-// over unless that is not wished, and the attribute that holds the key can be chosen.
+// A message that the filter deletes is told with its id. On a mapped queue, which others fill, a message without a
+// routing key is handed over unless that is not wished, and the attribute that holds the key can be chosen.
 func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 	all := map[string]map[string]types.MessageAttributeValue{
 		"wanted": keyed("routing_key", "MOBILE.X"), "unwanted": keyed("routing_key", "BOOK"), "bare": nil,
@@ -164,8 +164,8 @@ func TestRoutingAttributesThatCannotBe(t *testing.T) {
 	}
 }
 
-// What is finished and comes again is deleted and told; another message is neither, even if the server gives it the same id,
-// or none.
+// A message that is finished and comes again is deleted and told; another message is neither, even if the server gives
+// it the same id, or none.
 func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	for name, id := range map[string]any{"their own ids": nil, "one id for all": "7", "empty ids": "", "no ids": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	}
 }
 
-// What could not be deleted was not discarded: it comes again, and is told once it is gone.
+// A message that could not be deleted was not discarded: it comes again, and is told once it is gone.
 func TestWhatIsNotDeletedIsNotTold(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(audit))

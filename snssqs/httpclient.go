@@ -15,9 +15,6 @@ const (
 	pollConnections = 1024
 	// workConnections is how many connections for sends and settles are kept open between requests.
 	workConnections = 128
-	// answerWithin bounds the wait for the answer to a request that was sent, for a connection that broke silently. Polls
-	// have a bound of their own, which knows how long they wait.
-	answerWithin = 30 * time.Second
 )
 
 // newClients makes one HTTP client for long polls and one for all else, so that open polls never keep a delete
@@ -27,9 +24,10 @@ func newClients(given http.RoundTripper) (polls, work *http.Client) {
 		c := &http.Client{Transport: inMemory{given}}
 		return c, c
 	}
-	working := newTransport(workConnections)
-	working.ResponseHeaderTimeout = answerWithin
-	return &http.Client{Transport: inMemory{newTransport(pollConnections)}}, &http.Client{Transport: inMemory{working}}
+	own := func(connections int) *http.Client {
+		return &http.Client{Transport: inMemory{newTransport(connections)}}
+	}
+	return own(pollConnections), own(workConnections)
 }
 
 func newTransport(connections int) *http.Transport {

@@ -117,7 +117,4 @@ func TestPollsHaveConnectionsOfTheirOwn(t *testing.T) {
 	if p.MaxIdleConnsPerHost < pollConnections || w.MaxIdleConnsPerHost < workConnections || p.MaxConnsPerHost+w.MaxConnsPerHost > 0 {
 		t.Errorf("pools of %d and %d connections, at most %d and %d at once", p.MaxIdleConnsPerHost, w.MaxIdleConnsPerHost, p.MaxConnsPerHost, w.MaxConnsPerHost)
 	}
-	if p.ResponseHeaderTimeout != 0 || w.ResponseHeaderTimeout == 0 {
-		t.Errorf("answers are waited for %v and %v; only a poll knows how long its answer takes", p.ResponseHeaderTimeout, w.ResponseHeaderTimeout)
-	}
 }

@@ -51,8 +51,8 @@ func without(list, field string, which ...int) func(map[string]any) {
 	}
 }
 
-// A message without a receipt handle cannot be settled, and keeps nobody else from it. It comes again, and its work, which is
-// done, is not repeated.
+// A message without a receipt handle cannot be settled, and keeps nobody else from it. It comes again, and its work,
+// which is done, is not repeated.
 func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){"ReceiveMessage": without("Messages", "ReceiptHandle", 1)}}

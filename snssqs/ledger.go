@@ -5,17 +5,17 @@ import "sync"
 // ledgerSize bounds what a receiver remembers as finished: several minutes of a busy one.
 const ledgerSize = 10_000
 
-// fingerprint is what a message is known again by. Its id alone is not enough: a server whose ids repeat would have new messages
-// taken for finished ones, and deleted.
+// fingerprint is what a message is known again by. Its id alone is not enough: a server whose ids repeat would have new
+// messages taken for finished ones, and deleted.
 type fingerprint struct{ id, sent, md5 string }
 
 func (m *message) fingerprint() fingerprint {
 	return fingerprint{deref(m.MessageId), m.Attributes["SentTimestamp"], deref(m.MD5OfBody)}
 }
 
-// ledger remembers the messages whose work is finished. A standard queue answers success to a delete with a handle that a
-// later receive has superseded, and deletes nothing: the message comes again, and is deleted then instead of being handled
-// a second time. The same goes for a FIFO queue, which refuses such a delete.
+// ledger remembers the messages whose work is finished. A standard queue answers success to a delete with a handle that
+// a later receive has superseded, and deletes nothing: the message comes again, and is deleted then instead of being
+// handled a second time. The same goes for a FIFO queue, which refuses such a delete.
 type ledger struct {
 	mu    sync.Mutex
 	known map[fingerprint]struct{}

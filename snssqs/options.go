@@ -27,11 +27,12 @@ type Options struct {
 	Names map[string]Resource
 	// Transport carries the requests; nil: connection pools of our own, one for long polls and one for all else.
 	Transport http.RoundTripper
-	// CancelPolls ends an open long poll when the consumer stops, instead of waiting for it. That loses messages for
-	// the time of a lease unless the Transport never drops an answer, as an in-process server's does not.
+	// CancelPolls ends an open long poll when the consumer stops, instead of waiting for it (of a FIFO queue: of asking
+	// once more for what it was handed). That loses messages for the time of a lease unless the Transport never drops
+	// an answer, as an in-process server's does not. false: nothing is lost.
 	CancelPolls bool
-	// Logger gets the warnings of the backend: a subscription that could not be checked, a queue that gives messages up too
-	// soon. Set it to send them elsewhere, or slog.DiscardHandler's to silence them. nil: slog.Default().
+	// Logger gets the warnings of the backend: a subscription that could not be checked, a queue that gives messages up
+	// too soon. Set it to send them elsewhere, or slog.DiscardHandler's to silence them. nil: slog.Default().
 	Logger *slog.Logger
 }
 

@@ -5,13 +5,15 @@ import (
 	"fmt"
 )
 
-// pointed is the reason to reject a message of Amazon's extended clients: its body lies in S3, and what came is a pointer to
-// it, which a handler must not take for the body. Only the attribute tells, as for those clients. nil: it is none.
+// pointed is the reason to reject a message of Amazon's extended clients: its body lies in S3, and what came is a
+// pointer to it, which a handler must not take for the body. Only the attribute tells, as for those clients. nil: it is
+// none.
 func pointed(body string, attributes map[string]string) error {
 	for _, name := range []string{payloadSizeAttribute, oldPayloadSizeAttribute} {
 		if size, marked := attributes[name]; marked {
-			return fmt.Errorf("the body (%s bytes) lies at %s: attribute %s says that Amazon's extended client sent a pointer, "+
-				"which Godwit does not open: receive this queue with an extended client, or send without one", size, pointsTo(body), name)
+			return fmt.Errorf("the body (%s bytes) lies at %s: attribute %s says that Amazon's extended client sent a "+
+				"pointer, which Godwit does not open: receive this queue with an extended client, or send without one",
+				size, pointsTo(body), name)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 const (
 	// ahead is how many places there are beyond the running handlers: one receive.
 	ahead = maxBatch
-	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at most;
-	// the others need not wait until it is worth it.
+	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at
+	// most; the others need not wait until it is worth it.
 	workersAPoll = 10
 	// holdBelow: shorter retries are held by the core. A receive count tells nobody what failed, and on a FIFO queue a
 	// visibility timeout holds up the whole message group, which the core keeps in hand.
@@ -27,8 +28,6 @@ const (
 	leaseTotal    = maxVisibility - time.Minute
 	// maxWait is SQS's longest poll.
 	maxWait = 20 * time.Second
-	// pollSlack is how much longer than its wait an answer to a poll may take.
-	pollSlack = 10 * time.Second
 )
 
 // receiver receives from one queue.
@@ -47,7 +46,9 @@ type receiver struct {
 	attempts attempts
 	closed   atomic.Bool
 
-	unwatch func() // ends the subscription's checks; nil: there are none
+	life     context.Context // until Close: of the subscription's checks, and of polls that outlive their caller
+	end      context.CancelFunc
+	watching sync.WaitGroup // the checks
 }
 
 // message is what a driver.Handle refers to.
@@ -73,13 +74,15 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease, routing: b.routing(from)}
+	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
+		routing: b.routing(from)}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
 	if spec, known := b.wish(from); known && spec.Mode == driver.Never {
 		b.warnScarce(from, q) // else Ensure has looked
 	}
+	r.life, r.end = context.WithCancel(context.Background())
 	r.watch()
 	return r, nil
 }
@@ -111,21 +114,19 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	if over(ctx) {
 		return into, nil
 	}
-	poll, cancel := r.pollContext(ctx)
-	defer cancel()
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &r.queue.url,
 		MaxNumberOfMessages:         int32(min(most, maxBatch)),
-		WaitTimeSeconds:             int32(r.o.Wait / time.Second),
+		WaitTimeSeconds:             r.wait(r.o.Wait),
 		VisibilityTimeout:           int32(r.lease / time.Second),
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	}
 	asked := time.Now()
-	out, err := r.poll(poll, in)
+	out, err := r.poll(ctx, in)
 	if err != nil {
-		if over(ctx) {
-			return into, nil // the caller ended it, and nothing came
+		if over(ctx) || r.closed.Load() {
+			return into, nil // it was ended, and nothing came
 		}
 		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
@@ -155,36 +156,56 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, errors.Join(unread, r.discard(&unwanted))
 }
 
-// poll makes one request; on a FIFO queue, where the answer to an earlier one was lost, it asks for that answer first.
-func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
-	if !r.from.Ordered {
-		return r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
+// wait is what a poll says of its wait. SDKs leave a zero out, and then the queue's own wait counts: a second is the
+// least that can be said to a queue that has one.
+func (r *receiver) wait(d time.Duration) int32 {
+	own := r.queue.attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
+	if d < time.Second && number(own) > 0 {
+		return 1
 	}
+	return int32(d / time.Second)
+}
+
+// poll makes one request, and ends with ctx where nothing is lost by that. SQS may hand messages to a poll whose client
+// has gone away, and a standard queue then hides them until their lease ends: there the poll outlives ctx, by its wait
+// at most.
+func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	switch {
+	case r.from.Ordered:
+		return r.attempt(ctx, in)
+	case !r.b.cancelPolls:
+		ctx = r.life
+	}
+	return r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
+}
+
+// attempt polls a FIFO queue, which hands out the same messages again to the same attempt. Where the answer to an
+// earlier one was lost, it asks for that answer first; where ctx ends, it asks once more, without a wait, for what was
+// handed out meanwhile.
+func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	at, again := r.attempts.begin(time.Now(), r.lease)
 	in.ReceiveRequestAttemptId = &at.id
 	out, err := r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
 	switch {
 	case err == nil:
+	case over(ctx) && !r.b.cancelPolls:
+		in.WaitTimeSeconds = r.wait(0)
+		recall, cancel := context.WithTimeout(r.life, answerWithin)
+		defer cancel()
+		return r.b.polls.ReceiveMessage(recall, in, once, r.queue.at())
 	case again && !driver.ClassOf(classify(err)).Passing(): // it is good no more: something of it was settled
-		return r.poll(ctx, in)
+		return r.attempt(ctx, in)
 	case driver.ClassOf(classify(err)) == driver.Transient:
 		r.attempts.failed(at)
 	}
 	return out, err
 }
 
-// pollContext is the context of one long poll. Where cancelling a poll could lose what it brings, the poll outlives
-// the caller's context by its wait at most.
-func (r *receiver) pollContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !r.b.cancelPolls {
-		ctx = context.WithoutCancel(ctx)
-	}
-	return context.WithTimeout(ctx, r.o.Wait+pollSlack)
-}
-
+// Close ends the subscription's checks, and a poll that is still open.
 func (r *receiver) Close(context.Context) error {
-	if !r.closed.Swap(true) && r.unwatch != nil {
-		r.unwatch()
+	if !r.closed.Swap(true) {
+		r.end()
+		r.watching.Wait()
 	}
 	return nil
 }

@@ -19,11 +19,13 @@ type Resource struct {
 	DeadLetters string // URL or ARN
 	Topic       string // ARN
 
-	// RoutingKey is the message attribute that holds the routing key, which filters look at. Set it where other producers have an
-	// attribute of their own for that; what is sent to the resource carries it as well. "": routing_key.
+	// RoutingKey is the message attribute that holds the routing key, which filters look at. Set it where other
+	// producers have an attribute of their own for that; what is sent to the resource carries it as well. "":
+	// routing_key.
 	RoutingKey string
-	// RequireRoutingKey deletes messages of Queue that have no routing key, where the consumer's Filter selects by Exact or Prefix,
-	// as Godwit's own queues do. Set it when all that is meant for the consumer carries the attribute. false: they are handled.
+	// RequireRoutingKey deletes messages of Queue that have no routing key, where the consumer's Filter selects by
+	// Exact or Prefix, as Godwit's own queues do. Set it when all that is meant for the consumer carries the attribute.
+	// false: they are handled.
 	RequireRoutingKey bool
 }
 
@@ -45,7 +47,8 @@ func checkNames(names map[string]Resource) error {
 			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel, r.Topic)
 		}
 		if r.RoutingKey != "" && !legalAttribute(r.RoutingKey) {
-			return fmt.Errorf("snssqs: Options.Names[%q].RoutingKey is %q: it must be the name of a message attribute (letters, digits, '_', '-' and '.', not AWS's or %q)", channel, r.RoutingKey, envelopeAttribute)
+			return fmt.Errorf("snssqs: Options.Names[%q].RoutingKey is %q: it must be the name of a message attribute "+
+				"(letters, digits, '_', '-' and '.', not AWS's or %q)", channel, r.RoutingKey, envelopeAttribute)
 		}
 	}
 	return nil
@@ -54,7 +57,8 @@ func checkNames(names map[string]Resource) error {
 // legalAttribute says whether SQS and SNS take a name for an attribute, and it is not the envelope's.
 func legalAttribute(name string) bool {
 	lower := strings.ToLower(name)
-	return len(name) <= 256 && name != envelopeAttribute && !strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.") &&
+	return len(name) <= 256 && name != envelopeAttribute &&
+		!strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.") &&
 		strings.Trim(lower, "abcdefghijklmnopqrstuvwxyz0123456789_-.") == ""
 }
 

@@ -5,11 +5,12 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// enoughReceives is how many receives a queue should give a message before SQS dead-letters it. Each release counts as one: with
-// fewer, some deploys and crashes are enough to dead-letter a message that no handler saw.
+// enoughReceives is how many receives a queue should give a message before SQS dead-letters it. Each release counts as
+// one: with fewer, some deploys and crashes are enough to dead-letter a message that no handler saw.
 const enoughReceives = 10
 
-// scarce says that the queue's own redrive policy gives messages up after a few receives. Queues of ours have a policy of ours.
+// scarce says that the queue's own redrive policy gives messages up after a few receives. Queues of ours have a policy
+// of ours.
 func (q *queue) scarce() bool {
 	n := q.maxReceives()
 	return n > 0 && n < enoughReceives
@@ -26,8 +27,9 @@ func (q *queue) maxReceives() int {
 
 func (b *Backend) warnScarce(ch driver.Channel, q *queue) {
 	if q.scarce() {
-		b.log.Warn("the queue's redrive policy gives messages up after a few receives, and each release counts as one: only what can be "+
-			"started at once is received, which costs requests; raise maxReceiveCount, or let Godwit provision the queue",
+		b.log.Warn("the queue's redrive policy gives messages up after a few receives, and each release counts as one: only "+
+			"messages that can be started at once are received, which costs requests; raise maxReceiveCount, or let Godwit "+
+			"provision the queue",
 			"channel", ch.String(), "queue", q.name, "maxReceiveCount", q.maxReceives(), "atLeast", enoughReceives)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// mapped makes a queue that is not ours, which gives messages up after so many receives, and a backend that maps orders to it.
+// mapped makes a queue that is not ours, which gives messages up after so many receives, and a backend that maps orders
+// to it.
 func (w *world) mapped(ordered bool, receives int, o snssqs.Options) (queue string) {
 	w.Helper()
 	attributes, queue, dead := map[string]string{}, "theirs", "theirs_dead"
@@ -36,8 +37,8 @@ func (w *world) mapped(ordered bool, receives int, o snssqs.Options) (queue stri
 	return queue
 }
 
-// A queue whose own redrive policy gives messages up after a few receives is told about in numbers, once, and received from
-// only as fast as handlers can start.
+// A queue whose own redrive policy gives messages up after a few receives is told about in numbers, once, and received
+// from only as fast as handlers can start.
 func TestScarceReceives(t *testing.T) {
 	for _, c := range []struct {
 		ordered               bool
@@ -76,7 +77,8 @@ func TestScarceReceives(t *testing.T) {
 	}
 }
 
-// What no handler saw is not dead-lettered by such a queue, however often the consumer is stopped with a handler in hand.
+// A message that no handler saw is not dead-lettered by such a queue, however often the consumer is stopped with a
+// handler in hand.
 func TestStopsUseUpNoScarceReceives(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {

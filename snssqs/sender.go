@@ -149,7 +149,8 @@ func sameMD5(body, told *string) bool {
 // altered is the error of one message whose body is not what was sent. The SDK's own check fails the whole batch, and
 // panics where an answer has no id.
 func altered(id string) error {
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("message %s: the service's MD5 of the body is not that of the body here: it was altered on its way", id)}
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("message %s: the service's MD5 of the body is not that of "+
+		"the body here: it was altered on its way", id)}
 }
 
 func entryID(i int) *string {

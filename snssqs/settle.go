@@ -79,7 +79,8 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	entries := make([]types.DeleteMessageBatchRequestEntry, 0, len(ms))
 	for i, m := range ms {
 		if a.addressed(i, m) {
-			entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle})
+			e := types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle}
+			entries = append(entries, e)
 		}
 	}
 	if len(entries) == 0 {
@@ -112,8 +113,8 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		}
 		left := m.asked.Add(leaseTotal).Sub(now)
 		d := max(0, min(after(i), left))
-		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle,
-			VisibilityTimeout: int32((d + time.Second - 1) / time.Second)})
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i),
+			ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32((d + time.Second - 1) / time.Second)})
 	}
 	if len(entries) == 0 {
 		return a.err()

@@ -2,7 +2,6 @@ package snssqs
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -20,19 +19,13 @@ func (r *receiver) watch() {
 	if !ours || r.from.Exchange == "" || r.from.DeadLetter {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for backoff.Sleep(ctx, checkEvery) == nil {
-			if err := r.check(ctx, spec); err != nil && ctx.Err() == nil {
+	r.watching.Go(func() {
+		for backoff.Sleep(r.life, checkEvery) == nil {
+			if err := r.check(r.life, spec); err != nil && !over(r.life) {
 				r.b.log.Warn("checking the subscription failed; it is tried again", "channel", r.from.String(), "error", err, "in", checkEvery)
 			}
 		}
 	})
-	r.unwatch = func() {
-		cancel()
-		wg.Wait()
-	}
 }
 
 // provisions is what a consumer of this process wishes of the channel, if it may provision it.

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// envelopeAttribute and routingAttribute are the attributes of ours. SNS's filters look at the second, for which a mapped
-	// resource may have another name; a third is the extended client's. So seven of SQS's ten are left to others.
+	// envelopeAttribute and routingAttribute are the attributes of ours. SNS's filters look at the second, for which a
+	// mapped resource may have another name; a third is the extended client's. So seven of SQS's ten are left to
+	// others.
 	envelopeAttribute = "godwit"
 	routingAttribute  = "routing_key"
 

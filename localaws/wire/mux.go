@@ -30,8 +30,11 @@ type Options struct {
 	// Around, where it is not nil, stands around every decoded call. It calls
 	// run at most once, and what it returns is answered. Returning ErrDrop breaks
 	// the connection.
-	Around func(ctx context.Context, c *Call, in any, run func() (any, error)) (any, error)
+	Around func(ctx context.Context, c *Call, in any, run Run) (any, error)
 }
+
+// Run carries a call out. Its context ends a poll that waits.
+type Run func(ctx context.Context) (any, error)
 
 // NewMux returns the handler over services.
 func NewMux(o Options, services ...*Service) *Mux {
@@ -194,13 +197,13 @@ func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
 		Caller: accessKey(r), Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
-	run := func() (any, error) { return action.call(ctx, c, in) }
+	run := func(ctx context.Context) (any, error) { return action.call(ctx, c, in) }
 	var out any
 	var err error
 	if m.opts.Around != nil {
 		out, err = m.opts.Around(ctx, c, in, run)
 	} else {
-		out, err = run()
+		out, err = run(ctx)
 	}
 	switch {
 	case errors.Is(err, ErrDrop):

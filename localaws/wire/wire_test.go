@@ -202,9 +202,9 @@ func TestRefusals(t *testing.T) {
 
 func TestBaseURLTakesThePortFromTheListener(t *testing.T) {
 	var base string
-	h := mux(wire.Options{Around: func(_ context.Context, c *wire.Call, _ any, run func() (any, error)) (any, error) {
+	h := mux(wire.Options{Around: func(ctx context.Context, c *wire.Call, _ any, run wire.Run) (any, error) {
 		base = c.BaseURL
-		return run()
+		return run(ctx)
 	}})
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -224,7 +224,7 @@ func TestBaseURLTakesThePortFromTheListener(t *testing.T) {
 }
 
 func TestDropBreaksTheConnection(t *testing.T) {
-	h := mux(wire.Options{Around: func(context.Context, *wire.Call, any, func() (any, error)) (any, error) {
+	h := mux(wire.Options{Around: func(context.Context, *wire.Call, any, wire.Run) (any, error) {
 		return nil, wire.ErrDrop
 	}})
 	server := httptest.NewServer(h)

@@ -1,0 +1,167 @@
+package snssqs_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/snssqs"
+)
+
+// onAWS opens a backend as on AWS, where a poll whose client goes away may strand messages, and notes the polls.
+func (w *world) onAWS() *polls {
+	w.Helper()
+	b, err := snssqs.Open(w.Context(), &snssqs.Options{AWS: &w.conf, Transport: w.server.Transport()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.b = b
+	p := &polls{}
+	w.server.Control("sqs.ReceiveMessage", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.all = append(p.all, *r.Input.(*sqs.ReceiveMessageInput))
+		return localaws.Outcome{Strand: true, DelayAfter: p.late}
+	})
+	return p
+}
+
+// polls are the receives that a server saw.
+type polls struct {
+	mu   sync.Mutex
+	all  []sqs.ReceiveMessageInput
+	late time.Duration // how long answers are on their way
+}
+
+// receiving is a Receive under way, with a wait of 20 s.
+func (w *world) receiving(ctx context.Context, r driver.Receiver) <-chan []driver.Delivery {
+	got := make(chan []driver.Delivery, 1)
+	go func() {
+		ds, err := r.Receive(ctx, 10, nil)
+		if err != nil {
+			w.Errorf("receive: %v", err)
+		}
+		got <- ds
+	}()
+	synctest.Wait()
+	return got
+}
+
+func (w *world) waiting(ch driver.Channel) driver.Receiver {
+	w.Helper()
+	r, err := w.b.Receiver(w.Context(), ch, driver.ReceiverOptions{Concurrency: 10, Wait: 20 * time.Second})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.receivers = append(w.receivers, r)
+	return r
+}
+
+// On a FIFO queue an ended poll ends at once, and what the service had handed out to it is asked for by its attempt.
+func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
+	for _, ownWait := range []string{"0", "20"} {
+		inWorld(t, localaws.Options{}, func(w *world) {
+			ch := driver.Channel{Queue: "orders", Ordered: true}
+			w.ensure(owner(ch))
+			w.set("orders.fifo", map[string]string{"ReceiveMessageWaitTimeSeconds": ownWait})
+			p := w.onAWS()
+			r := w.waiting(ch)
+			ctx, cancel := context.WithCancel(w.Context())
+			got, begun := w.receiving(ctx, r), time.Now()
+			cancel()
+			if ds := <-got; len(ds) > 0 || time.Since(begun) > time.Second {
+				t.Errorf("an idle poll brought %d after %v", len(ds), time.Since(begun))
+			}
+			if len(p.all) != 2 || p.all[0].ReceiveRequestAttemptID != p.all[1].ReceiveRequestAttemptID || p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
+				t.Errorf("polls %+v", p.all)
+			}
+			time.Sleep(21 * time.Second) // the stranded poll is over
+			p.late = time.Second
+			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"}, driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
+			ctx, cancel = context.WithCancel(w.Context())
+			got = w.receiving(ctx, r)
+			cancel()
+			ds := <-got
+			if len(ds) != 3 {
+				t.Fatalf("%d of 3 messages were asked for again", len(ds))
+			}
+			release := make([]driver.Settlement, len(ds))
+			for i := range ds {
+				release[i] = driver.Settlement{Handle: ds[i].Handle, Action: driver.Release}
+			}
+			if err := r.Settle(context.Background(), release); err != nil {
+				t.Error(err)
+			}
+			if a := w.attributes("orders.fifo"); a["ApproximateNumberOfMessages"] != "3" {
+				t.Errorf("the queue is %v", a)
+			}
+		})
+	}
+}
+
+// On a standard queue an ended poll is awaited, and brings what comes meanwhile; Close ends it.
+func TestAnEndedPollOfAStandardQueue(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.onAWS()
+		r := w.waiting(orders)
+		ctx, cancel := context.WithCancel(w.Context())
+		got := w.receiving(ctx, r)
+		cancel()
+		time.Sleep(time.Second)
+		w.foreign("orders", "x", nil)
+		ds := <-got
+		if len(ds) != 1 {
+			t.Fatalf("received %d; the message is stranded", len(ds))
+		}
+		if err := r.Settle(context.Background(), []driver.Settlement{{Handle: ds[0].Handle}}); err != nil {
+			t.Error(err)
+		}
+		got, begun := w.receiving(w.Context(), r), time.Now()
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if ds := <-got; len(ds) > 0 || time.Since(begun) > 0 {
+			t.Errorf("a closed receiver's poll brought %d after %v", len(ds), time.Since(begun))
+		}
+	})
+}
+
+// A stop is never an error because of an open poll. Where the poll is longer than the stop, its end is the stop's.
+func TestAStopWithAnOpenPoll(t *testing.T) {
+	for name, c := range map[string]struct {
+		ordered     bool
+		wait, stop  time.Duration
+		least, most time.Duration
+	}{
+		"FIFO":                 {ordered: true, stop: 10 * time.Second},
+		"standard, short poll": {wait: 5 * time.Second, stop: 10 * time.Second, least: time.Second, most: 5 * time.Second},
+		"standard, defaults":   {stop: 30 * time.Second, least: time.Second, most: 20 * time.Second},
+		"standard, short stop": {wait: 20 * time.Second, stop: 2 * time.Second, least: time.Second, most: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, localaws.Options{}, func(w *world) {
+				w.onAWS()
+				consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders", &godwit.ConsumerOptions{Ordered: c.ordered, WaitTime: c.wait, ShutdownTimeout: c.stop})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop := time.Now().Add(61 * time.Second)
+				ctx, cancel := context.WithDeadline(w.Context(), stop)
+				defer cancel()
+				if _, err := consumer.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
+					t.Errorf("stopping an idle consumer: %v", err)
+				}
+				if took := time.Since(stop); took < c.least || took > c.most {
+					t.Errorf("the stop took %v", took)
+				}
+			})
+		})
+	}
+}
