@@ -607,6 +607,7 @@ func TestInvalidOptions(t *testing.T) {
 			{"orders", godwit.ConsumerOptions{ShutdownTimeout: -time.Second}, "ShutdownTimeout is -1s"},
 			{"orders", godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}}}, "Filter"},
 			{"events.q", godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}, Exclude: []string{"B"}}}, "Exclude stands alone"},
+			{"orders.fifo", godwit.ConsumerOptions{}, "orderedness is an option"},
 			{strings.Repeat("x", 81), godwit.ConsumerOptions{}, "86 characters"},
 		} {
 			_, err := godwit.NewConsumer(w.Context(), w.backend, c.channel, &c.o)

@@ -35,7 +35,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return nil
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
-		return b.present(ctx, s.Channel)
+		return b.present(ctx, s)
 	}
 	if err := b.clash(ctx, s.Channel); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
@@ -72,13 +72,19 @@ func (b *Backend) legal(s driver.ChannelSpec) error {
 	return err
 }
 
-// present looks for what a channel is mapped to.
-func (b *Backend) present(ctx context.Context, ch driver.Channel) error {
-	if ch.Queue == "" {
-		_, err := b.topicOf(ctx, ch)
+// present looks for what a channel is mapped to, and for a consumer's dead letters as well.
+func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
+	if s.Channel.Queue == "" {
+		_, err := b.topicOf(ctx, s.Channel)
 		return err
 	}
-	_, err := b.queueOf(ctx, ch)
+	_, err := b.queueOf(ctx, s.Channel)
+	if err != nil || !s.Owner || s.NoDeadLetters {
+		return err
+	}
+	dead := s.Channel
+	dead.DeadLetter = true
+	_, err = b.queueOf(ctx, dead)
 	return err
 }
 
@@ -98,6 +104,9 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (*topic
 	}
 	if s.Mode == driver.Verify {
 		return nil, missing(s, "topic", name, err)
+	}
+	if err := b.mistyped(exchange(s.Channel)); err != nil {
+		return nil, err
 	}
 	if t, err = b.createTopic(ctx, name, s); err != nil {
 		return nil, err
@@ -147,6 +156,9 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 	if driver.ClassOf(err) == driver.NotFound {
 		if s.Mode == driver.Verify {
 			return nil, missing(s, "queue", name, err)
+		}
+		if err := b.mistyped(s.Channel); err != nil {
+			return nil, err
 		}
 		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
 	}
