@@ -35,8 +35,9 @@ const (
 type ConsumerOptions struct {
 	Name string // who we are, in dead letters and logs; "": the channel's name
 
-	Ordered     bool // messages of one order key one after another; must be what the channel is
-	Concurrency int  // handlers at once; 0: 10
+	// Ordered: messages of one order key one after another; must be what the channel is. Of dead letters it is looked up.
+	Ordered     bool
+	Concurrency int // handlers at once; 0: 10
 	// MaxConcurrency is how many handlers at once there may be while deliveries start later than they should:
 	// when their age nears DelayTolerance the pool grows, and shrinks again afterwards. 0: Concurrency, so that it stays.
 	MaxConcurrency int
@@ -122,6 +123,12 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	}
 	if c.channel.Queue == "" {
 		return nil, invalid("channel", channel, "a consumer has a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
+	}
+	if c.channel.DeadLetter {
+		if c.channel, err = deadLetters(ctx, backend, channel, "ConsumerOptions.Ordered", c.channel); err != nil {
+			return nil, err
+		}
+		c.o.Ordered = c.channel.Ordered
 	}
 	if err := c.o.complete(c.channel); err != nil {
 		return nil, err

@@ -26,8 +26,11 @@ type Delivery struct {
 	// least 1. What was given back without being started does not count.
 	Attempt int
 	// Death is why and where a dead letter died; nil for other messages.
-	Death  *Death
-	SentAt time.Time // zero: unknown
+	Death *Death
+	// Undecodable says why a dead letter could not be decoded; Body then holds the raw bytes. Elsewhere it is nil, because such
+	// a message is rejected before a handler sees it.
+	Undecodable error
+	SentAt      time.Time // zero: unknown
 
 	in       *session
 	src      *source

@@ -38,7 +38,7 @@ var (
 
 // ProducerOptions say how a producer works. The zero value is good for most.
 type ProducerOptions struct {
-	Ordered bool // must be what the channel is
+	Ordered bool // must be what the channel is; of dead letters it is looked up
 	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last probe
 	// of a service that seems to be down may take a second more. 0: 20 s.
 	RetryFor time.Duration
@@ -89,6 +89,11 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 	}
 	if err := p.o.complete(); err != nil {
 		return nil, err
+	}
+	if ch.DeadLetter {
+		if ch, err = deadLetters(ctx, backend, channel, "ProducerOptions.Ordered", ch); err != nil {
+			return nil, err
+		}
 	}
 	p.spec = driver.ChannelSpec{Channel: ch, Mode: driver.Mode(p.o.Provision),
 		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags()}

@@ -2,7 +2,7 @@
 //
 // Its nouns: a [Backend] opens both ends of a [Channel]; a [Sender] takes prepared messages in batches; a
 // [Receiver] returns a [Delivery] per message, each from a [Source] and under a lease; a [Settlement] says what
-// becomes of it. A [Provisioner] makes what a [ChannelSpec] wishes, an [Inspector] tells the [Depth], an [Extender]
+// becomes of it. A [Provisioner] makes what a [ChannelSpec] wishes, a [Finder] finds dead letters, an [Inspector] tells the [Depth], an [Extender]
 // renews leases, an [Opener] fetches bodies that travel apart from their message.
 //
 // Everything is batch in, batch out. Below the seam lie wire formats, names, filters, provisioning, offsets and

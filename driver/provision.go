@@ -5,9 +5,18 @@ import (
 	"time"
 )
 
-// Provisioner makes what a channel needs, idempotently, or says what is missing.
+// Provisioner makes what a channel needs, idempotently, or says what is missing. Of a channel of dead letters it makes nothing:
+// the consumer of the channel itself does.
 type Provisioner interface {
 	Ensure(ctx context.Context, s ChannelSpec) error
+}
+
+// Finder is a Backend that finds dead letters as they are. The core asks it instead of a Provisioner when dead letters are
+// opened: only the consumer of the channel itself makes them.
+type Finder interface {
+	// Find returns dead, which is the dead letters of a channel, as Ordered as they are, whatever dead says; a service that
+	// does not tell leaves that as it is. It makes and changes nothing; what does not exist is of class NotFound.
+	Find(ctx context.Context, dead Channel) (Channel, error)
 }
 
 // Mode says how far a Provisioner may go.

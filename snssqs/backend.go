@@ -17,7 +17,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner and driver.Inspector on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector on Amazon SNS and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource

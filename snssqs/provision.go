@@ -1,6 +1,7 @@
 package snssqs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -20,7 +22,7 @@ const (
 )
 
 // Ensure makes what a channel needs, or says what is missing. It changes attributes and tags only for an owner. What is
-// mapped by Options.Names is only looked for.
+// mapped by Options.Names is only looked for, and so are dead letters.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -28,11 +30,15 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.legal(s); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	if s.Owner {
+	if s.Owner && !s.Channel.DeadLetter {
 		b.remember(s)
 	}
 	if s.Mode == driver.Never {
 		return nil
+	}
+	if s.Channel.DeadLetter {
+		_, err := b.queueOf(ctx, s.Channel)
+		return err
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
 		return b.present(ctx, s)
@@ -45,6 +51,33 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	return b.ensureQueues(ctx, s)
+}
+
+// Find looks for dead letters, of either kind. Where both exist, one of them was made by mistake and would be read for nothing.
+func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+	if err := b.open(); err != nil {
+		return dead, err
+	}
+	if r, foreign := b.mapped(dead); foreign {
+		dead.Ordered = strings.HasSuffix(cmp.Or(r.DeadLetters, r.Queue), fifoSuffix) // a FIFO queue has FIFO dead letters
+		_, err := b.queueOf(ctx, dead)
+		return dead, err
+	}
+	other := dead
+	other.Ordered = !dead.Ordered
+	_, err := b.queueOf(ctx, dead)
+	_, otherErr := b.queueOf(ctx, other)
+	switch {
+	case err == nil && otherErr == nil && !dead.Ordered:
+		return dead, permanent("channel %s: there are two queues for it, ordered (%s) and not: say Ordered for the first, or delete the one that nobody fills", dead, fifoSuffix)
+	case err == nil:
+		return dead, nil
+	case otherErr == nil:
+		return other, nil
+	case driver.ClassOf(err) == driver.NotFound:
+		return dead, otherErr // it says more, or the same
+	}
+	return dead, err
 }
 
 // legal refuses, without a call, what could not be made.
@@ -121,10 +154,6 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 		if t, err = b.ensureTopic(ctx, s); err != nil {
 			return err
 		}
-	}
-	if s.Channel.DeadLetter {
-		_, err = b.ensureQueue(ctx, s, roleDeadLetters, t)
-		return err
 	}
 	wanted := s
 	var dead *queue
