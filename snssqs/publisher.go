@@ -14,12 +14,18 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	if err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes(),
-		send: func(ctx context.Context, batch []driver.Prepared) error { return b.publish(ctx, t, batch) }}, nil
+	s := &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes()}
+	s.send = func(ctx context.Context, batch []driver.Prepared) error {
+		var ids batchIDs
+		err := b.publish(ctx, t, batch, &ids)
+		s.accepted(batch, &ids)
+		return err
+	}
+	return s, nil
 }
 
-// publish makes one request and answers for each entry.
-func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared) error {
+// publish makes one request and answers for each entry. ids gets the service's ids of those that it accepted.
+func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
 	entries := make([]types.PublishBatchRequestEntry, len(batch))
 	for i := range batch {
 		entries[i] = batch[i].Wire.(*wire).publication(i)
@@ -31,6 +37,9 @@ func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared
 	a := newAnswers("publish", len(batch))
 	for i := range out.Successful {
 		a.successful(out.Successful[i].Id)
+		if n, ok := a.index(out.Successful[i].Id); ok {
+			ids[n] = deref(out.Successful[i].MessageId)
+		}
 	}
 	for _, f := range out.Failed {
 		a.failed(f.Id, entryError(deref(f.Code), deref(f.Message), f.SenderFault))

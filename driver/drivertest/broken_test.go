@@ -81,6 +81,18 @@ func breakages() map[string]breakage {
 			_ = s.Send(ctx, batch)
 			return nil
 		}},
+		"receipts are made up": {seen: "send/receipt", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+			batch[0].Receipt.ID = "accepted"
+			batch[0].Receipt = nil
+			return s.Send(ctx, batch)
+		}},
+		"duplicates are told as new": {seen: "order/duplicate", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+			err := s.Send(ctx, batch)
+			for i := range batch {
+				batch[i].Receipt.Duplicate = false
+			}
+			return err
+		}},
 		"Verify creates": {seen: "provision/verify", ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
 			spec.Mode = driver.Auto
 			return p.Ensure(ctx, spec)
