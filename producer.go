@@ -268,7 +268,9 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 		return found
 	}
 	defer func() { <-p.mending }()
-	return provision(ctx, p.backend, p.name, p.spec)
+	spec := p.spec
+	spec.Again = true
+	return provision(ctx, p.backend, p.name, spec)
 }
 
 // again says how long a message that was not accepted waits before it is sent again.

@@ -34,6 +34,10 @@ type ChannelSpec struct {
 	// Owner is a consumer, who may change attributes; a producer only creates what is missing.
 	Owner bool
 	Mode  Mode
+	// Again: it was there when its end was opened, and something of it was found gone since. An owner may then leave the exchange
+	// to its producers, so that none of them sends before everybody whose queue is gone is back; a producer may be refused as
+	// [Transient] meanwhile.
+	Again bool
 
 	Filter         Filter
 	Delay          time.Duration // every message waits that long; 0: none

@@ -191,6 +191,7 @@ func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
 	if driver.ClassOf(err) != driver.NotFound || !ours || spec.NoDeadLetters {
 		return q, err
 	}
+	spec.Again = true
 	if err := r.b.Ensure(ctx, spec); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
 	if s.Channel.Queue == "" {
-		_, err := b.ensureTopic(ctx, s)
+		_, _, err := b.ensureTopic(ctx, s)
 		return err
 	}
 	return b.ensureQueues(ctx, s)
@@ -121,37 +121,12 @@ func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
 	return err
 }
 
-// ensureTopic makes an exchange's topic. One that was just made has all queues of the exchange subscribed again.
-func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (*topic, error) {
-	t, err := b.topicOf(ctx, s.Channel)
-	_, foreign := b.mapped(exchange(s.Channel))
-	if err == nil && !foreign && s.Owner && s.Mode == driver.Auto {
-		return t, b.secure(ctx, t) // whoever made it may have ended before it was done
-	}
-	if foreign || driver.ClassOf(err) != driver.NotFound {
-		return t, err
-	}
-	name, nameErr := b.namespace.topic(s.Channel)
-	if nameErr != nil {
-		return nil, nameErr
-	}
-	if s.Mode == driver.Verify {
-		return nil, missing(s, "topic", name, err)
-	}
-	if err := b.mistyped(exchange(s.Channel)); err != nil {
-		return nil, err
-	}
-	if t, err = b.createTopic(ctx, name, s); err != nil {
-		return nil, err
-	}
-	return t, b.reunite(ctx, t, exchange(s.Channel))
-}
-
 // ensureQueues makes a channel's queue and dead-letter queue, and for an exchange its topic and the subscription.
 func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err error) {
 	var t *topic
+	there := false
 	if s.Channel.Exchange != "" && s.Owner {
-		if t, err = b.ensureTopic(ctx, s); err != nil {
+		if t, there, err = b.ensureTopic(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -167,7 +142,7 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 	if err != nil || !s.Owner {
 		return err
 	}
-	if err := b.ensureRedrive(ctx, s, q, dead); err != nil || t == nil {
+	if err := b.ensureRedrive(ctx, s, q, dead); err != nil || !there {
 		return err
 	}
 	return b.ensureSubscription(ctx, s, t, q, dead)

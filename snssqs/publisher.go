@@ -2,11 +2,15 @@ package snssqs
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/godwitmq/godwit/driver"
 )
+
+// lookFor bounds a look at the subscriptions, for which closing waits.
+const lookFor = 5 * time.Second
 
 // publisher opens the sending end of an exchange.
 func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
@@ -16,12 +20,34 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	}
 	s := &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes()}
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
+		a := b.audienceOf(to)
+		if a != nil {
+			if err := b.ready(ctx, a, t); err != nil {
+				return err
+			}
+			if err := a.publishing(); err != nil {
+				return err
+			}
+			defer a.published()
+		}
 		var ids batchIDs
 		err := b.publish(ctx, t, batch, &ids)
 		s.accepted(batch, &ids)
+		if err == nil && a != nil && a.due(time.Now()) {
+			s.looks.Go(func() { s.look(a, t) })
+		}
 		return err
 	}
 	return s, nil
+}
+
+// look learns beside the sends who is subscribed. One that fails leaves what was known, and the next comes later.
+func (s *sender) look(a *audience, t *topic) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
+	defer cancel()
+	if err := s.b.look(ctx, a, t); err != nil {
+		s.b.log.Debug("looking who is subscribed failed", "channel", s.to.String(), "error", err)
+	}
 }
 
 // publish makes one request and answers for each entry. ids gets the service's ids of those that it accepted.

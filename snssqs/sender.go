@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,8 @@ type sender struct {
 	maxBytes int    // of a message
 	total    int    // of a batch
 	send     func(ctx context.Context, batch []driver.Prepared) error
-	answered recent // ids of what was accepted, where the service de-duplicates
+	answered recent         // ids of what was accepted, where the service de-duplicates
+	looks    sync.WaitGroup // at the subscriptions of an exchange
 	closed   atomic.Bool
 }
 
@@ -123,6 +125,7 @@ func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
 
 func (s *sender) Close(context.Context) error {
 	s.closed.Store(true)
+	s.looks.Wait()
 	return nil
 }
 
