@@ -35,7 +35,8 @@ const (
 type ConsumerOptions struct {
 	Name string // who we are, in dead letters and logs; "": the channel's name
 
-	// Ordered: messages of one order key one after another; must be what the channel is. Of dead letters it is looked up.
+	// Ordered: messages of one order key one after another; must be what the channel is. Of dead letters it is looked
+	// up.
 	Ordered     bool
 	Concurrency int // handlers at once; 0: 10
 	// MaxConcurrency is how many handlers at once there may be while deliveries start later than they should:

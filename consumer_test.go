@@ -193,7 +193,8 @@ func TestAnExhaustedMessageIsDeadLettered(t *testing.T) {
 	})
 }
 
-// Opening dead letters makes nothing and changes nothing, whatever the options: they are as their channel's consumer made them.
+// Opening dead letters makes nothing and changes nothing, whatever the options: they are as their channel's consumer
+// made them.
 func TestDeadLettersAreFoundAsTheyAre(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.consumer("orders", nil)

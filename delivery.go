@@ -29,8 +29,8 @@ type Delivery struct {
 	Attempt int
 	// Death is why and where a dead letter died; nil for other messages.
 	Death *Death
-	// Undecodable says why a dead letter could not be decoded; Body then holds the raw bytes. Elsewhere it is nil, because such
-	// a message is rejected before a handler sees it.
+	// Undecodable says why a dead letter could not be decoded; Body then holds the raw bytes. Elsewhere it is nil,
+	// because such a message is rejected before a handler sees it.
 	Undecodable error
 	SentAt      time.Time // zero: unknown
 
@@ -68,9 +68,10 @@ const (
 	phaseSettled               // a verdict is on its way to the service, or there
 )
 
-// Forward is a message to send on, say a dead letter back to its channel: body, keys, type, headers. On an ordered channel its
-// DedupID derives from this delivery, so that forwarding it twice, after a crash, is one message, and the message that it was
-// is another one. Settle the delivery when the send has answered. What was Undecodable goes on as raw bytes.
+// Forward is a message to send on, say a dead letter back to its channel: body, keys, type, headers. On an ordered
+// channel its DedupID derives from this delivery, so that forwarding it twice, after a crash, is one message, and the
+// message that it was is another one. Settle the delivery when the send has answered. What was Undecodable goes on as
+// raw bytes.
 func (d *Delivery) Forward() Message {
 	return Message{
 		Body: d.Body, OrderKey: cmp.Or(d.OrderKey, d.Tenant), RoutingKey: d.RoutingKey,

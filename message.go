@@ -28,22 +28,23 @@ type Message struct {
 	// Delay is how long the message waits before it can be received, where the channel can keep that.
 	Delay time.Duration
 
-	// Receipt is filled in when the service has accepted the message, by Send, by SendBatch, or by Wait of SendAsync's Result. A
-	// middleware finds it filled in after the next SendFunc of a Send, and empty then of the others, which return to it before the
-	// message is sent. Each message needs one of its own. nil: nobody asks.
+	// Receipt is filled in when the service has accepted the message, by Send, by SendBatch, or by Wait of
+	// SendAsync's Result. A middleware finds it filled in after the next SendFunc of a Send, and empty then of the
+	// others, which return to it before the message is sent. Each message needs one of its own. nil: nobody asks.
 	Receipt *Receipt
 
 	forwarded string // of Delivery.Forward: the DedupID, where messages are de-duplicated
 }
 
-// Receipt is what the service says of a message that it accepted. One of a message that was not accepted stays as it was.
+// Receipt is what the service says of a message that it accepted. One of a message that was not accepted stays as it
+// was.
 type Receipt struct {
 	// MessageID is the service's: that of the Delivery. On an exchange of SNS it is the publication's, and each queue's
 	// deliveries have ids of their own.
 	MessageID string
-	// Duplicate: an equal message (see Message.DedupID) was accepted by this producer in the last 5 minutes, and this one is not
-	// delivered. Only ordered channels of SQS and SNS tell, of the last 65,536 messages; a duplicate of another producer's message, in
-	// this process or elsewhere, cannot be told and says false.
+	// Duplicate: an equal message (see Message.DedupID) was accepted by this producer in the last 5 minutes, and this
+	// one is not delivered. Only ordered channels of SQS and SNS tell, of the last 65,536 messages; a duplicate of
+	// another producer's message, in this process or elsewhere, cannot be told and says false.
 	Duplicate bool
 }
 

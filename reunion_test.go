@@ -27,8 +27,8 @@ func (w *world) process() driver.Backend {
 	return b
 }
 
-// A server that forgets everything under running programs loses nothing that is sent afterwards: the producer waits until every
-// consumer whose queue it knew has made that again.
+// A server that forgets everything under running programs loses nothing that is sent afterwards: the producer waits
+// until every consumer whose queue it knew has made that again.
 func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		for _, alone := range []bool{false, true} {
@@ -109,7 +109,8 @@ func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
 	}
 }
 
-// Consumers that do not come back are waited for within RetryFor, and five minutes in all; then the exchange is as it is.
+// Consumers that do not come back are waited for within RetryFor, and five minutes in all; then the exchange is as it
+// is.
 func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.consumer("events.audit", nil)
@@ -146,8 +147,8 @@ func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
 	})
 }
 
-// While a topic is made again, with its subscriptions still to come, nothing else is sent to it, also by a producer that may not
-// see who is subscribed.
+// While a topic is made again, with its subscriptions still to come, nothing else is sent to it, also by a producer
+// that may not see who is subscribed.
 func TestNothingIsSentToATopicThatIsBeingMade(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		inWorld(t, func(w *world) {

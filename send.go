@@ -104,8 +104,8 @@ type Result struct {
 // Done is closed when the outcome is known.
 func (r *Result) Done() <-chan struct{} { return r.done }
 
-// Wait returns the outcome: nil when the service has accepted the message, whose Receipt is filled in then. If ctx ends first
-// it returns its cause, and the message goes on.
+// Wait returns the outcome: nil when the service has accepted the message, whose Receipt is filled in then. If ctx
+// ends first it returns its cause, and the message goes on.
 func (r *Result) Wait(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -142,7 +142,8 @@ func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
 	if m.Receipt != nil {
 		prepared.Receipt = new(driver.Receipt) // not the sender's own, who may be gone when the answer comes
 	}
-	out := &outgoing{Prepared: prepared, receipt: m.Receipt, until: time.Now().Add(p.o.RetryFor), answer: make(chan error, 1)}
+	out := &outgoing{Prepared: prepared, receipt: m.Receipt,
+		until: time.Now().Add(p.o.RetryFor), answer: make(chan error, 1)}
 	out.done = func(err error) { out.answer <- err }
 	return out, nil
 }

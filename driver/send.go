@@ -37,8 +37,8 @@ type Prepared struct {
 // Receipt is what the service says of a message that it accepted.
 type Receipt struct {
 	ID string // the service's: that of the message's deliveries, where there is one queue or log
-	// Duplicate: the service has accepted and not delivered it, because an equal one was accepted by the same Sender before.
-	// A duplicate of another Sender's message cannot be told.
+	// Duplicate: the service has accepted and not delivered it, because an equal one was accepted by the same Sender
+	// before. A duplicate of another Sender's message cannot be told.
 	Duplicate bool
 }
 

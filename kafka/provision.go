@@ -27,9 +27,9 @@ const (
 // spreadAgain spaces the questions whether all brokers know of a topic.
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
-// Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists only
-// for an owner, and the number of partitions never: another number would give keys other partitions. Dead letters are only looked
-// for.
+// Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists
+// only for an owner, and the number of partitions never: another number would give keys other partitions. Dead
+// letters are only looked for.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err

@@ -13,16 +13,16 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-// reunion is how long an exchange that was gone waits for the queues that were subscribed to it. Their consumers check them as
-// often; what has not come back by then may never come.
+// reunion is how long an exchange that was gone waits for the queues that were subscribed to it. Their consumers
+// check them as often; what has not come back by then may never come.
 const reunion = checkEvery
 
 // lookAgain spaces the looks at who is subscribed: often while a system starts, then once a minute.
 var lookAgain = backoff.Curve{First: time.Second, Max: time.Minute}
 
-// audience is what producers of this process know of the queues that are subscribed to an exchange. When topic and queues vanish
-// together, a topic that was made again takes messages before its consumers have made their queues again: SNS accepts what
-// nobody gets. So a producer that knew of queues waits for them.
+// audience is what producers of this process know of the queues that are subscribed to an exchange. When topic and
+// queues vanish together, a topic that was made again takes messages before its consumers have made their queues
+// again: SNS accepts what nobody gets. So a producer that knew of queues waits for them.
 type audience struct {
 	of   driver.Channel // the exchange
 	turn chan struct{}  // holds one: the right to make the topic
@@ -87,7 +87,8 @@ func (b *Backend) subscribed(ctx context.Context, ch driver.Channel, t *topic) (
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
-			return nil, fmt.Errorf("topic %s: list its subscriptions: %w", t.name, permission(classify(err), "sns:ListSubscriptionsByTopic"))
+			return nil, fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
+				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
 			at, _ := parseARN(deref(s.Endpoint))
@@ -122,7 +123,8 @@ func (a *audience) whole(there []string) {
 	a.queues = slices.DeleteFunc(a.queues, func(q string) bool { return !slices.Contains(there, q) })
 }
 
-// missing is the error of an exchange whose queues have not all come back; nil: they have, or were waited for long enough.
+// missing is the error of an exchange whose queues have not all come back; nil: they have, or were waited for long
+// enough.
 func (a *audience) missing(there []string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,7 +133,9 @@ func (a *audience) missing(there []string) error {
 	if a.gone.IsZero() || len(away) == 0 || left <= 0 {
 		return nil
 	}
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("exchange %s: its topic was gone, and %d of its %d subscriptions are missing (%s): nothing is sent until their consumers have made them again, for another %v at most",
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
+		"exchange %s: its topic was gone, and %d of its %d subscriptions are missing (%s): "+
+			"nothing is sent until their consumers have made them again, for another %v at most",
 		a.of, len(away), len(a.queues), strings.Join(away, ", "), left.Round(time.Second))}
 }
 
@@ -173,7 +177,8 @@ func (a *audience) published() {
 	}
 }
 
-// alone runs f while nothing is published: a publish between the making of a topic and its subscriptions would reach nobody.
+// alone runs f while nothing is published: a publish between the making of a topic and its subscriptions would reach
+// nobody.
 func (a *audience) alone(ctx context.Context, f func() error) error {
 	select {
 	case a.turn <- struct{}{}:

@@ -148,8 +148,8 @@ func TestNothingIsMadeBesideAMistypedName(t *testing.T) {
 	})
 }
 
-// A mapped queue's dead letters are those that it is mapped to, else those of its own redrive policy; a consumer that has neither
-// is told so before it starts.
+// A mapped queue's dead letters are those that it is mapped to, else those of its own redrive policy; a consumer that
+// has neither is told so before it starts.
 func TestDeadLettersOfAMappedQueue(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		for _, q := range []string{"old", "old_dead", "bare"} {

@@ -11,8 +11,8 @@ import (
 // longName is the length from which two typing errors in a channel's name are likelier than another name.
 const longName = 8
 
-// mistyped is asked before something is made for a channel: where Options.Names has an entry that is spelled nearly like it, the
-// entry is probably meant, and what would be made is a second queue or topic that nobody else uses.
+// mistyped is asked before something is made for a channel: where Options.Names has an entry that is spelled nearly
+// like it, the entry is probably meant, and what would be made is a second queue or topic that nobody else uses.
 func (b *Backend) mistyped(ch driver.Channel) error {
 	ch.DeadLetter = false
 	var entries []string
@@ -24,12 +24,13 @@ func (b *Backend) mistyped(ch driver.Channel) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return permanent("channel %s: it does not exist, and Options.Names does not map it but %s: spell both the same, or create what %s stands for yourself if it is another channel",
+	return permanent("channel %s: it does not exist, and Options.Names does not map it but %s: "+
+		"spell both the same, or create what %s stands for yourself if it is another channel",
 		ch, strings.Join(entries, " and "), ch)
 }
 
-// near says that of two different names one may be the other, mistyped: orders and order, events and events.*. Names that differ
-// by their digits only are different on purpose.
+// near says that of two different names one may be the other, mistyped: orders and order, events and events.*. Names
+// that differ by their digits only are different on purpose.
 func near(a, b string) bool {
 	x, y := strings.TrimSuffix(a, ".*"), strings.TrimSuffix(b, ".*")
 	switch {

@@ -53,7 +53,8 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	return b.ensureQueues(ctx, s)
 }
 
-// Find looks for dead letters, of either kind. Where both exist, one of them was made by mistake and would be read for nothing.
+// Find looks for dead letters, of either kind. Where both exist, one of them was made by mistake and would be read
+// for nothing.
 func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
 	if err := b.open(); err != nil {
 		return dead, err
@@ -69,7 +70,8 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	_, otherErr := b.queueOf(ctx, other)
 	switch {
 	case err == nil && otherErr == nil && !dead.Ordered:
-		return dead, permanent("channel %s: there are two queues for it, ordered (%s) and not: say Ordered for the first, or delete the one that nobody fills", dead, fifoSuffix)
+		return dead, permanent("channel %s: there are two queues for it, ordered (%s) and not: "+
+			"say Ordered for the first, or delete the one that nobody fills", dead, fifoSuffix)
 	case err == nil:
 		return dead, nil
 	case otherErr == nil:

@@ -13,8 +13,8 @@ const (
 	recentSize = 1 << 16
 )
 
-// recent remembers the ids with which the service accepted messages, as hashes. A service that de-duplicates answers a duplicate
-// with the id of the first message. The zero value is ready.
+// recent remembers the ids with which the service accepted messages, as hashes. A service that de-duplicates answers
+// a duplicate with the id of the first message. The zero value is ready.
 type recent struct {
 	mu   sync.Mutex
 	seed maphash.Seed

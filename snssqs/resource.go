@@ -17,8 +17,8 @@ import (
 // changed, tagged or swept. A field left empty has no such thing.
 type Resource struct {
 	Queue string // URL or ARN
-	// DeadLetters is the URL or ARN of the queue that takes what is rejected. "": the one that Queue's own redrive policy
-	// names; if it names none, a consumer must have NoDeadLetters.
+	// DeadLetters is the URL or ARN of the queue that takes what is rejected. "": the one that Queue's own redrive
+	// policy names; if it names none, a consumer must have NoDeadLetters.
 	DeadLetters string
 	Topic       string // ARN; of an exchange (wishlist_events.*), or of one of its queues alone
 }
@@ -47,19 +47,23 @@ func checkNames(names map[string]Resource) error {
 	return nil
 }
 
-// fits says why no channel could be mapped by an entry of Options.Names: such an entry would be ignored, and another queue or
-// topic be made beside the one that is meant.
+// fits says why no channel could be mapped by an entry of Options.Names: such an entry would be ignored, and another
+// queue or topic be made beside the one that is meant.
 func fits(channel string, r Resource) error {
 	first, second, oneToMany := strings.Cut(channel, ".")
 	switch {
 	case second == fifoSuffix[1:]:
-		return fmt.Errorf("orderedness is an option of producers and consumers, not a part of the channel's name: it is %s", first)
+		return fmt.Errorf("orderedness is an option of producers and consumers, "+
+			"not a part of the channel's name: it is %s", first)
 	case !legalPart(first), oneToMany && second != "*" && !legalPart(second):
-		return fmt.Errorf("it is no channel's name: those are spelled orders, wishlist_events.* and wishlist_events.audit_log")
+		return fmt.Errorf("it is no channel's name: " +
+			"those are spelled orders, wishlist_events.* and wishlist_events.audit_log")
 	case !oneToMany && r.Topic != "":
-		return fmt.Errorf("%s is a one-to-one channel and has no topic; the topic of an exchange is that of %s.*", first, first)
+		return fmt.Errorf("%s is a one-to-one channel and has no topic; "+
+			"the topic of an exchange is that of %s.*", first, first)
 	case second == "*" && r.Queue+r.DeadLetters != "":
-		return fmt.Errorf("it stands for all queues of the exchange, so it has a Topic only: name each queue by its channel, as in %s.audit_log", first)
+		return fmt.Errorf("it stands for all queues of the exchange, so it has a Topic only: "+
+			"name each queue by its channel, as in %s.audit_log", first)
 	}
 	return nil
 }
@@ -101,8 +105,8 @@ func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resourc
 	return q, b.load(ctx, q)
 }
 
-// foreignDeadLetters is where the dead letters of a mapped channel lie: as Options.Names says, else as the queue's own redrive
-// policy does.
+// foreignDeadLetters is where the dead letters of a mapped channel lie: as Options.Names says, else as the queue's
+// own redrive policy does.
 func (b *Backend) foreignDeadLetters(ctx context.Context, ch driver.Channel, r Resource) (string, error) {
 	if r.DeadLetters != "" {
 		return r.DeadLetters, nil
@@ -115,7 +119,9 @@ func (b *Backend) foreignDeadLetters(ctx context.Context, ch driver.Channel, r R
 	}
 	redrive, _ := parseRedrive(q.attributes[string(types.QueueAttributeNameRedrivePolicy)])
 	if redrive.DeadLetterTargetArn == "" {
-		return "", &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: Options.Names[%q] names no DeadLetters, and queue %s has no redrive policy that does: name a queue for them, or consume %s without dead letters (NoDeadLetters)",
+		return "", &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(
+			"channel %s: Options.Names[%q] names no DeadLetters, and queue %s has no redrive policy that does: "+
+				"name a queue for them, or consume %s without dead letters (NoDeadLetters)",
 			ch, of, q.name, of)}
 	}
 	return redrive.DeadLetterTargetArn, nil

@@ -144,7 +144,9 @@ func (w *wire) entry(i int) types.SendMessageBatchRequestEntry {
 }
 
 // sendBatch makes one request and answers for each entry. ids gets the service's ids of those that it accepted.
-func (b *Backend) sendBatch(ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs) error {
+func (b *Backend) sendBatch(
+	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
+) error {
 	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, once, q.at())
 	if err != nil {
 		return permission(classify(err), "sqs:SendMessage")

@@ -149,8 +149,8 @@ func TestKeysOfAnyKind(t *testing.T) {
 	}
 }
 
-// Without an id of its own a message is known by keys, type and body, before that was encoded, for five minutes and not longer. Two
-// that differ in one of them are two, however their texts run together; headers make no difference.
+// Without an id of its own a message is known by keys, type and body, before that was encoded, for five minutes and
+// not longer. Two that differ in one of them are two, however their texts run together; headers make no difference.
 func TestContentIsDeduplicated(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		ch := driver.Channel{Queue: "q", Ordered: true}

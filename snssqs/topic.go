@@ -71,9 +71,9 @@ func (b *Backend) loadTopic(ctx context.Context, t *topic) (*topic, error) {
 	return t, nil
 }
 
-// ensureTopic makes an exchange's topic, and says whether it is there. One that was just made has all queues of the exchange
-// subscribed again, and one that is gone under a running consumer is left to the producers: they know for whom they have to
-// wait, and nobody misses it before they send. The consumer's next check makes it, if nobody has.
+// ensureTopic makes an exchange's topic, and says whether it is there. One that was just made has all queues of the
+// exchange subscribed again, and one that is gone under a running consumer is left to the producers: they know for
+// whom they have to wait, and nobody misses it before they send. The consumer's next check makes it, if nobody has.
 func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *topic, there bool, err error) {
 	t, err = b.topicOf(ctx, s.Channel)
 	if _, foreign := b.mapped(exchange(s.Channel)); foreign || err != nil && driver.ClassOf(err) != driver.NotFound {
@@ -102,8 +102,8 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *top
 	return t, true, nil
 }
 
-// tend sees to a topic that is there: a consumer to its policy, since whoever made it may have ended before it was done, and a
-// producer to who is subscribed.
+// tend sees to a topic that is there: a consumer to its policy, since whoever made it may have ended before it was
+// done, and a producer to who is subscribed.
 func (b *Backend) tend(ctx context.Context, s driver.ChannelSpec, t *topic) error {
 	switch {
 	case s.Mode != driver.Auto:
@@ -113,13 +113,14 @@ func (b *Backend) tend(ctx context.Context, s driver.ChannelSpec, t *topic) erro
 	}
 	a := b.attend(s.Channel)
 	if err := b.look(ctx, a, t); err != nil {
-		b.log.Warn("a producer cannot see who is subscribed: it will not wait for lost queues to come back", "channel", s.Channel.String(), "error", err)
+		b.log.Warn("a producer cannot see who is subscribed: it will not wait for lost queues to come back",
+			"channel", s.Channel.String(), "error", err)
 	}
 	return b.ready(ctx, a, t)
 }
 
-// makeTopic makes a topic that does not exist, with the subscriptions of the queues that do. A producer makes none before the
-// queues are there that it knew.
+// makeTopic makes a topic that does not exist, with the subscriptions of the queues that do. A producer makes none
+// before the queues are there that it knew.
 func (b *Backend) makeTopic(ctx context.Context, s driver.ChannelSpec, name string) (t *topic, err error) {
 	a := b.audienceOf(s.Channel)
 	if !s.Owner {

@@ -128,8 +128,8 @@ func checkText(m *driver.Message) error {
 	return nil
 }
 
-// dedupID is what a FIFO queue knows duplicates by: the caller's, or the hash of what makes the message another one. Headers
-// do not, because those of traces differ with every try.
+// dedupID is what a FIFO queue knows duplicates by: the caller's, or the hash of what makes the message another one.
+// Headers do not, because those of traces differ with every try.
 func dedupID(m *driver.Message) string {
 	switch {
 	case m.DedupID == "":

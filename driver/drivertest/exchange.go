@@ -17,8 +17,8 @@ func exchangeCases() []testCase {
 		{name: "exchange/ordered", shows: "an ordered exchange keeps the order of each key in each queue", run: exchangeOrdered, needs: ordered},
 		{name: "exchange/recreated", shows: "provisioning by a producer reunites a lost exchange with its queues", run: exchangeRecreated,
 			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
-		{name: "exchange/again", shows: "an exchange lost under running ends is whole again when all of them have provisioned again", run: exchangeAgain,
-			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
+		{name: "exchange/again", shows: "an exchange lost under running ends is whole again when all of them have provisioned again",
+			run: exchangeAgain, needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
 		{name: "exchange/delay", shows: "a delay that an exchange cannot keep is an error of Prepare", run: exchangeDelay, needs: exchanges},
 		{name: "exchange/kind", shows: "a name that exists as the other kind, or with the other ordering, is an error", run: exchangeKind, needs: ordered},
 	}

@@ -33,8 +33,8 @@ func fail(ctx context.Context, backend *local.Backend) {
 	check(err)
 }
 
-// again prints why each dead letter died, and sends it back to its channel. Only when that is accepted is the letter deleted; to
-// look at one and leave it there, Release it.
+// again prints why each dead letter died, and sends it back to its channel. Only when that is accepted is the letter
+// deleted; to look at one and leave it there, Release it.
 func again(ctx context.Context, backend *local.Backend, orders *godwit.Producer) {
 	consumer, err := godwit.NewConsumer(ctx, backend, "orders@dlq", nil)
 	check(err)
