@@ -106,6 +106,9 @@ func (s *session) fill(d *Delivery, in *driver.Delivery) {
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.in, d.handle = s, in.Handle
 	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, in.Size, in.Received
+	if s.c.channel.DeadLetter {
+		d.Undecodable, d.err = d.err, nil // there is nowhere to reject it to
+	}
 	d.Attempt, d.Failures = s.starts.attempt(in)
 	if s.c.channel.Ordered || in.OrderKey != "" {
 		d.lane = laneOf(s.seed, in.OrderKey)

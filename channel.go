@@ -32,6 +32,10 @@ func parseChannel(name string, ordered bool) (driver.Channel, error) {
 		}
 		return ch, nil
 	}
+	if second == "fifo" {
+		return ch, nameError(name, "orderedness is an option (ProducerOptions.Ordered, ConsumerOptions.Ordered), "+
+			"not a part of the name: leave .fifo out")
+	}
 	ch.Queue = second
 	return ch, checkPart(name, second)
 }

@@ -93,6 +93,9 @@ func Decode[T any](c Codec, ds iter.Seq2[*Delivery, error]) iter.Seq2[Typed[T], 
 
 func decode[T any](c Codec, d *Delivery) (Typed[T], error) {
 	t := Typed[T]{Delivery: d}
+	if d.Undecodable != nil {
+		return t, &undecodable{d.Undecodable}
+	}
 	if err := c.Decode(d.Body, &t.Value); err != nil {
 		return t, &undecodable{fmt.Errorf("decode %T: %w", t.Value, err)}
 	}

@@ -37,8 +37,10 @@ const (
 type ConsumerOptions struct {
 	Name string // who we are, in dead letters and logs; "": the channel's name
 
-	Ordered     bool // messages of one order key one after another; must be what the channel is
-	Concurrency int  // handlers at once; 0: 10
+	// Ordered: messages of one order key one after another; must be what the channel is. Of dead letters it is looked
+	// up.
+	Ordered     bool
+	Concurrency int // handlers at once; 0: 10
 	// MaxConcurrency is how many handlers at once there may be while deliveries start later than they should:
 	// when their age nears DelayTolerance the pool grows, and shrinks again afterwards. 0: Concurrency, so that it stays.
 	MaxConcurrency int
@@ -126,6 +128,12 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	}
 	if c.channel.Queue == "" {
 		return nil, invalid("channel", channel, "a consumer has a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
+	}
+	if c.channel.DeadLetter {
+		if c.channel, err = deadLetters(ctx, backend, channel, "ConsumerOptions.Ordered", c.channel); err != nil {
+			return nil, err
+		}
+		c.o.Ordered = c.channel.Ordered
 	}
 	if err := c.o.complete(c.channel); err != nil {
 		return nil, err
@@ -256,7 +264,7 @@ func (o *ConsumerOptions) check(ch driver.Channel) error {
 		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts, "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
 	case o.Policy != nil && o.Backoff != nil:
 		return invalid("ConsumerOptions.Backoff", "set", "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
-	case o.HighThroughput && !o.Ordered:
+	case o.HighThroughput && !o.Ordered && !ch.DeadLetter: // the order of dead letters is looked up
 		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
 	case o.MaxPerTenant > 0 && o.Ordered:
 		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")

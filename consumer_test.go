@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -189,6 +190,55 @@ func TestAnExhaustedMessageIsDeadLettered(t *testing.T) {
 		run.stop()
 		if !slices.Equal(letters.all(), []string{"bad"}) {
 			t.Errorf("dead letters %q", letters.all())
+		}
+	})
+}
+
+// Opening dead letters makes nothing and changes nothing, whatever the options: they are as their channel's consumer
+// made them.
+func TestDeadLettersAreFoundAsTheyAre(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.consumer("orders", nil)
+		w.consumer("events.mail", &godwit.ConsumerOptions{Ordered: true})
+		w.consumer("bare", &godwit.ConsumerOptions{NoDeadLetters: true})
+		made := []string{"sqs.CreateQueue", "sqs.SetQueueAttributes", "sqs.TagQueue", "sns.CreateTopic", "sns.SetTopicAttributes", "sns.Subscribe"}
+		before := w.calls(made...)
+		for _, mode := range []godwit.ProvisionMode{godwit.ProvisionAuto, godwit.ProvisionVerify, godwit.ProvisionNever} {
+			w.consumer("orders@dlq", &godwit.ConsumerOptions{Provision: mode, HighThroughput: true, Lease: time.Hour, Encryption: "alias/x"})
+			w.consumer("events.mail@dlq", &godwit.ConsumerOptions{Provision: mode})
+			w.consumer("events.mail@dlq", &godwit.ConsumerOptions{Provision: mode, Ordered: true})
+			for channel, part := range map[string]string{"orders@dlq": "orders is not ordered", "bare@dlq": "a consumer of bare makes them", "gone.x@dlq": "a consumer of gone.x makes them"} {
+				_, err := godwit.NewConsumer(w.Context(), w.backend, channel, &godwit.ConsumerOptions{Provision: mode, Ordered: true})
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%s: %v, want an error that says that %s", channel, err, part)
+				}
+				_, err = godwit.NewProducer(w.Context(), w.backend, channel, &godwit.ProducerOptions{Provision: mode, Ordered: true})
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("a producer to %s: %v, want an error that says that %s", channel, err, part)
+				}
+			}
+		}
+		if n := w.calls(made...) - before; n > 0 {
+			t.Errorf("opening dead letters made or changed something %d times", n)
+		}
+		p := w.producer("events.mail@dlq", nil)
+		for i := range 20 {
+			w.send(p, godwit.Message{Body: []byte(strconv.Itoa(i)), OrderKey: "ada"})
+		}
+		var letters diary
+		run := w.run(w.consumer("events.mail@dlq", nil), func(_ context.Context, d *godwit.Delivery) error {
+			letters.note(d)
+			return nil
+		})
+		time.Sleep(time.Minute)
+		run.stop()
+		for i, got := range letters.all() {
+			if got != strconv.Itoa(i) {
+				t.Fatalf("dead letters came as %q", letters.all())
+			}
+		}
+		if _, err := godwit.NewConsumer(w.Context(), w.backend, "events.mail@dlq", &godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}}}); !errors.Is(err, godwit.ErrInvalid) {
+			t.Errorf("dead letters with a filter, which deletes: %v", err)
 		}
 	})
 }
@@ -614,6 +664,7 @@ func TestInvalidOptions(t *testing.T) {
 			{"orders", godwit.ConsumerOptions{ShutdownTimeout: -time.Second}, "ShutdownTimeout is -1s"},
 			{"orders", godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}}}, "Filter"},
 			{"events.q", godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}, Exclude: []string{"B"}}}, "Exclude stands alone"},
+			{"orders.fifo", godwit.ConsumerOptions{}, "orderedness is an option"},
 			{strings.Repeat("x", 81), godwit.ConsumerOptions{}, "86 characters"},
 		} {
 			_, err := godwit.NewConsumer(w.Context(), w.backend, c.channel, &c.o)

@@ -1,6 +1,8 @@
 package godwit
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +31,11 @@ type Delivery struct {
 	// processes had the message. Only failures that are known use up MaxAttempts.
 	Failures int
 	// Death is why and where a dead letter died; nil for other messages.
-	Death  *Death
-	SentAt time.Time // zero: unknown
+	Death *Death
+	// Undecodable says why a dead letter could not be decoded; Body then holds the raw bytes. Elsewhere it is nil,
+	// because such a message is rejected before a handler sees it.
+	Undecodable error
+	SentAt      time.Time // zero: unknown
 
 	in       *session
 	src      *source
@@ -67,6 +72,18 @@ const (
 	phaseRunning               // with a handler, or with the caller of an iterator
 	phaseSettled               // a verdict is on its way to the service, or there
 )
+
+// Forward is a message to send on, say a dead letter back to its channel: body, keys, type, headers. On an ordered
+// channel its DedupID derives from this delivery, so that forwarding it twice, after a crash, is one message, and the
+// message that it was is another one. Settle the delivery when the send has answered. What was Undecodable goes on as
+// raw bytes.
+func (d *Delivery) Forward() Message {
+	return Message{
+		Body: d.Body, OrderKey: cmp.Or(d.OrderKey, d.Tenant), RoutingKey: d.RoutingKey,
+		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: slices.Clone(d.Headers),
+		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name holds no slash
+	}
+}
 
 // Done says that the message was handled. The verdict is queued and batched.
 func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: Done}}) }

@@ -17,6 +17,9 @@ func (f Filter) check(ch driver.Channel) error {
 	switch {
 	case d.IsZero():
 		return nil
+	case ch.DeadLetter:
+		return invalid("ConsumerOptions.Filter", f,
+			"what a filter refuses is deleted, and dead letters must not be: look at RoutingKey in the handler")
 	case ch.Exchange == "":
 		return invalid("ConsumerOptions.Filter", f, "only the queues of an exchange have routing keys to filter by; "+ch.String()+" is one-to-one")
 	case len(f.Exclude) > 0 && len(f.Exact)+len(f.Prefix) > 0:

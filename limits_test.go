@@ -124,7 +124,9 @@ func TestDuplicatesOfAnOrderedChannel(t *testing.T) {
 			inWorld(t, func(w *world) {
 				c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, HighThroughput: high})
 				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
-				same := func(key string) godwit.Message { return godwit.Message{Body: []byte("pay"), OrderKey: key} }
+				same := func(key string) godwit.Message {
+					return godwit.Message{Body: []byte("pay"), OrderKey: key, DedupID: "invoice 17"}
+				}
 				w.send(p, same("ada"), same("ada"), same("bob"))
 				time.Sleep(6 * time.Minute)
 				w.send(p, same("ada"))

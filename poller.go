@@ -182,7 +182,9 @@ func (p *pollers) backOff(period context.Context, err error) {
 	s.c.log.Warn("receiving failed, trying again", "error", err, "in", wait)
 	observe(s, s.c.o.Hooks.ReceiveFailed, err)
 	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
-		if err := provision(period, s.c.backend, s.c.name, s.c.spec()); err != nil && period.Err() == nil {
+		spec := s.c.spec()
+		spec.Again = true
+		if err := provision(period, s.c.backend, s.c.name, spec); err != nil && period.Err() == nil {
 			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
 		}
 	}

@@ -43,7 +43,7 @@ var (
 
 // ProducerOptions say how a producer works. The zero value is good for most.
 type ProducerOptions struct {
-	Ordered bool // must be what the channel is
+	Ordered bool // must be what the channel is; of dead letters it is looked up
 	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last call
 	// may take a second more. A call that hangs is given up then, but not before 5 s. 0: 20 s.
 	RetryFor time.Duration
@@ -94,8 +94,13 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 	if ch.Exchange != "" && ch.Queue != "" && !ch.DeadLetter {
 		return nil, invalid("channel", channel, "a producer sends to all queues of an exchange: "+ch.Exchange+".*")
 	}
-	if err := p.o.complete(); err != nil {
+	if err := p.o.complete(ch); err != nil {
 		return nil, err
+	}
+	if ch.DeadLetter {
+		if ch, err = deadLetters(ctx, backend, channel, "ProducerOptions.Ordered", ch); err != nil {
+			return nil, err
+		}
 	}
 	p.spec = driver.ChannelSpec{Channel: ch, Mode: driver.Mode(p.o.Provision),
 		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags()}
@@ -109,8 +114,8 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 	return p, nil
 }
 
-func (o *ProducerOptions) complete() error {
-	if o.HighThroughput && !o.Ordered {
+func (o *ProducerOptions) complete(ch driver.Channel) error {
+	if o.HighThroughput && !o.Ordered && !ch.DeadLetter { // the order of dead letters is looked up
 		return invalid("ProducerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
 	}
 	setDefault(&o.RetryFor, defaultRetryFor)
@@ -297,7 +302,9 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 		return found
 	}
 	defer func() { <-p.mending }()
-	return provision(ctx, p.backend, p.name, p.spec)
+	spec := p.spec
+	spec.Again = true
+	return provision(ctx, p.backend, p.name, spec)
 }
 
 // again says how long a message that was not accepted waits before it is sent again.

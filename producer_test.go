@@ -285,6 +285,123 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 	})
 }
 
+// Whoever asks is told the service's id, and that an equal message was accepted before.
+func TestReceipts(t *testing.T) {
+	for _, channel := range []string{"orders", "events.*"} {
+		inWorld(t, func(w *world) {
+			queue := strings.Replace(channel, "*", "audit", 1)
+			c := w.consumer(queue, &godwit.ConsumerOptions{Ordered: true})
+			var seen []string // by the middleware
+			p := w.producer(channel, &godwit.ProducerOptions{Ordered: true, Middleware: []godwit.SendMiddleware{func(next godwit.SendFunc) godwit.SendFunc {
+				return func(ctx context.Context, m *godwit.Message) error {
+					if m.Receipt == nil {
+						m.Receipt = new(godwit.Receipt)
+					}
+					err := next(ctx, m)
+					if err == nil {
+						seen = append(seen, m.Receipt.MessageID)
+					}
+					return err
+				}
+			}}})
+			asking := func(s string) (godwit.Message, *godwit.Receipt) {
+				m := body(s)
+				m.Receipt = new(godwit.Receipt)
+				return m, m.Receipt
+			}
+			if err := p.Send(w.Context(), body("a")); err != nil {
+				t.Fatal(err)
+			}
+			a, again := asking("a")
+			b, first := asking("b")
+			if err := errors.Join(p.Send(w.Context(), a), p.Send(w.Context(), b)); err != nil {
+				t.Fatal(err)
+			}
+			if !again.Duplicate || first.Duplicate || len(seen) != 3 || seen[0] == "" || again.MessageID != seen[0] || first.MessageID != seen[2] {
+				t.Errorf("%s: receipts %+v and %+v, the middleware saw %q", channel, *again, *first, seen)
+			}
+			b2, second := asking("b")
+			big, none := asking(string(make([]byte, 2<<20)))
+			c3, third := asking("c")
+			var batch *godwit.SendBatchError
+			if err := p.SendBatch(w.Context(), []godwit.Message{b2, big, c3}); !errors.As(err, &batch) || len(batch.Errs) != 1 {
+				t.Fatal(err)
+			}
+			if !second.Duplicate || second.MessageID != first.MessageID || *none != (godwit.Receipt{}) || third.Duplicate || third.MessageID == "" {
+				t.Errorf("%s: receipts of a batch %+v, %+v, %+v", channel, *second, *none, *third)
+			}
+			time.Sleep(5*time.Minute + time.Second)
+			d, late := asking("b")
+			r, err := p.SendAsync(w.Context(), d)
+			if err == nil {
+				err = r.Wait(w.Context())
+			}
+			if err != nil || late.Duplicate || late.MessageID == "" || late.MessageID == first.MessageID {
+				t.Errorf("%s: after the window: %+v, %v", channel, *late, err)
+			}
+			ids := map[string]bool{}
+			run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { ids[d.ID] = true; return nil })
+			time.Sleep(time.Minute)
+			run.stop()
+			if len(ids) != 4 || channel == "orders" && (!ids[first.MessageID] || !ids[third.MessageID] || !ids[late.MessageID]) {
+				t.Errorf("%s: delivered %v", channel, ids)
+			}
+		})
+	}
+}
+
+// A dead letter that is sent back is no duplicate of the message it was; sent back twice it is one message.
+func TestForwardedMessages(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := &godwit.ConsumerOptions{Ordered: ordered}
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
+				sent := godwit.Message{Body: []byte("kite"), OrderKey: "ada", RoutingKey: "TOYS", Type: "order", Version: 2, ContentType: "text/plain",
+					Headers: godwit.Headers{{Name: "locale", Value: "de"}}}
+				fail := func() (n int) {
+					run := w.run(w.consumer("orders", o), func(_ context.Context, d *godwit.Delivery) error {
+						n++
+						got := d.Forward()
+						if string(got.Body) != "kite" || got.OrderKey != "ada" || got.RoutingKey != "TOYS" || got.Type != "order" || got.Version != 2 ||
+							got.ContentType != "text/plain" || got.Headers.Value("locale") != "de" || got.DedupID != "" {
+							t.Errorf("forwarding gives %+v", got)
+						}
+						return godwit.Permanent(errors.New("no"))
+					})
+					time.Sleep(10 * time.Second)
+					run.stop()
+					return n
+				}
+				forward := func(times int) {
+					run := w.run(w.consumer("orders@dlq", nil), func(ctx context.Context, d *godwit.Delivery) (err error) {
+						for range times {
+							err = errors.Join(err, p.Send(ctx, d.Forward()))
+						}
+						return err
+					})
+					time.Sleep(10 * time.Second)
+					if r := run.stop(); r.Handled == 0 {
+						t.Errorf("no dead letter was sent back: %+v", r)
+					}
+				}
+				fail()
+				w.send(p, sent)
+				for round := range 3 { // all within five minutes
+					if n := fail(); n != 1 {
+						t.Fatalf("round %d: handled %d times", round, n)
+					}
+					times := 1
+					if ordered {
+						times = 2
+					}
+					forward(times)
+				}
+			})
+		})
+	}
+}
+
 func TestSendAsyncIsBounded(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", &godwit.ProducerOptions{Buffer: 3})

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -309,6 +313,38 @@ func TestTypedBothWays(t *testing.T) {
 		}
 		if letter[0].Body != "no JSON" {
 			t.Errorf("the dead letter is %q", letter[0].Body)
+		}
+	})
+}
+
+// An undecodable dead letter has nowhere to go: it is handed over with its raw bytes and the reason, and ends nothing.
+func TestUndecodableDeadLettersAreHandedOver(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("wishes", nil)
+		bad := map[string]types.MessageAttributeValue{"godwit": {DataType: aws.String("String"), StringValue: aws.String(`{"v":1,"e":"base64"}`)}}
+		for _, body := range []string{"bad!", "worse!"} {
+			if _, err := sqs.NewFromConfig(w.sdk()).SendMessage(w.Context(), &sqs.SendMessageInput{
+				QueueUrl: aws.String("http://localaws.internal/000000000000/wishes"), MessageBody: &body, MessageAttributes: bad}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := w.run(c, func(context.Context, *godwit.Delivery) error { t.Error("handled"); return nil })
+		time.Sleep(time.Minute)
+		if r := run.stop(); r.Rejected != 2 {
+			t.Fatalf("report %+v", r)
+		}
+		typed := godwit.Handle(godwit.Raw, func(context.Context, godwit.Typed[string]) error { t.Error("decoded"); return nil })
+		var got []string
+		run = w.run(w.consumer("wishes@dlq", nil), func(ctx context.Context, d *godwit.Delivery) error {
+			if err := typed(ctx, d); d.Undecodable == nil || !errors.Is(err, d.Undecodable) {
+				t.Errorf("it is undecodable for %v, and the codec says %v", d.Undecodable, err)
+			}
+			got = append(got, string(d.Body))
+			return nil
+		})
+		time.Sleep(time.Minute)
+		if r := run.stop(); r.Handled != 2 || len(got) != 2 || !strings.Contains(strings.Join(got, " "), "worse") {
+			t.Errorf("handled %q, report %+v", got, r)
 		}
 	})
 }

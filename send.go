@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,6 +79,7 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 		if err != nil {
 			return err
 		}
+		r.tell = sync.OnceFunc(func() { out.tell(r.err) })
 		out.done = func(err error) {
 			r.err = err
 			close(r.done)
@@ -96,16 +98,18 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 type Result struct {
 	done chan struct{}
 	err  error
+	tell func() // fills in the receipt
 }
 
 // Done is closed when the outcome is known.
 func (r *Result) Done() <-chan struct{} { return r.done }
 
-// Wait returns the outcome: nil when the service has accepted the message. If ctx ends first it returns its cause, and
-// the message goes on.
+// Wait returns the outcome: nil when the service has accepted the message, whose Receipt is filled in then. If ctx
+// ends first it returns its cause, and the message goes on.
 func (r *Result) Wait(ctx context.Context) error {
 	select {
 	case <-r.done:
+		r.tell()
 		return r.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -130,12 +134,16 @@ func (p *Producer) queue(ctx context.Context, m *Message) (*outgoing, error) {
 
 // prepare brings a message into wire form, in its sender's goroutine.
 func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
-	wire := m.driver()
+	wire := m.driver(p.spec.Channel.Ordered)
 	prepared, err := p.sender.Prepare(ctx, &wire)
 	if err != nil {
 		return nil, p.error("send", err)
 	}
-	out := &outgoing{Prepared: prepared, until: time.Now().Add(p.o.RetryFor), answer: make(chan error, 1)}
+	if m.Receipt != nil {
+		prepared.Receipt = new(driver.Receipt) // not the sender's own, who may be gone when the answer comes
+	}
+	out := &outgoing{Prepared: prepared, receipt: m.Receipt,
+		until: time.Now().Add(p.o.RetryFor), answer: make(chan error, 1)}
 	out.done = func(err error) { out.answer <- err }
 	return out, nil
 }
@@ -143,12 +151,13 @@ func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
 // outgoing is a message on its way.
 type outgoing struct {
 	driver.Prepared
-	until  time.Time   // when it is no longer worth repeating
-	tries  int         // calls it was in
-	last   error       // of the last of them that failed
-	done   func(error) // gets the outcome, once
-	answer chan error  // where done puts it, unless someone else wants it
-	phase  atomic.Uint32
+	receipt *Receipt    // nil: nobody asks
+	until   time.Time   // when it is no longer worth repeating
+	tries   int         // calls it was in
+	last    error       // of the last of them that failed
+	done    func(error) // gets the outcome, once
+	answer  chan error  // where done puts it, unless someone else wants it
+	phase   atomic.Uint32
 }
 
 const (
@@ -164,10 +173,18 @@ func (m *outgoing) leave() bool {
 
 func (m *outgoing) withdraw() bool { return m.phase.CompareAndSwap(outQueued, outWithdrawn) }
 
+// tell fills in the receipt of a message that was accepted.
+func (m *outgoing) tell(err error) {
+	if err == nil && m.receipt != nil {
+		*m.receipt = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
+	}
+}
+
 // wait waits for the outcome, or for ctx, and then says whether the message may have been accepted.
 func (m *outgoing) wait(ctx context.Context, p *Producer) error {
 	select {
 	case err := <-m.answer:
+		m.tell(err)
 		return err
 	case <-ctx.Done():
 	}
@@ -176,6 +193,7 @@ func (m *outgoing) wait(ctx context.Context, p *Producer) error {
 	}
 	select { // it left, so an answer that is there already says more than the context
 	case err := <-m.answer:
+		m.tell(err)
 		return err
 	default:
 		return p.error("send", errors.Join(ErrUnanswered, context.Cause(ctx)))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Backend opens both ends of channels. It is safe for concurrent use. A Backend may also be a [Provisioner] and an
-// [Inspector]; the core asserts them once, at construction.
+// Backend opens both ends of channels. It is safe for concurrent use. A Backend may also be a [Provisioner], a
+// [Finder] and an [Inspector]; the core asserts them once, at construction.
 type Backend interface {
 	Sender(ctx context.Context, to Channel) (Sender, error)
 	Receiver(ctx context.Context, from Channel, o ReceiverOptions) (Receiver, error)

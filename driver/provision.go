@@ -5,9 +5,19 @@ import (
 	"time"
 )
 
-// Provisioner makes what a channel needs, idempotently, or says what is missing.
+// Provisioner makes what a channel needs, idempotently, or says what is missing. Of a channel of dead letters it
+// makes nothing: the consumer of the channel itself does.
 type Provisioner interface {
 	Ensure(ctx context.Context, s ChannelSpec) error
+}
+
+// Finder is a Backend that finds dead letters as they are. The core asks it instead of a Provisioner when dead
+// letters are opened: only the consumer of the channel itself makes them.
+type Finder interface {
+	// Find returns dead, which is the dead letters of a channel, as Ordered as they are, whatever dead says; a
+	// service that does not tell leaves that as it is. It makes and changes nothing; what does not exist is of class
+	// NotFound.
+	Find(ctx context.Context, dead Channel) (Channel, error)
 }
 
 // Mode says how far a Provisioner may go.
@@ -25,6 +35,10 @@ type ChannelSpec struct {
 	// Owner is a consumer, who may change attributes; a producer only creates what is missing.
 	Owner bool
 	Mode  Mode
+	// Again: it was there when its end was opened, and something of it was found gone since. An owner may then leave
+	// the exchange to its producers, so that none of them sends before everybody whose queue is gone is back; a
+	// producer may be refused as [Transient] meanwhile.
+	Again bool
 
 	Filter         Filter
 	Delay          time.Duration // every message waits that long; 0: none

@@ -45,7 +45,7 @@ type Delivery struct {
 	Handle Handle
 
 	// Err is set when the message could be received but not decoded. Body then holds the raw bytes, and the core
-	// rejects it.
+	// rejects it; of dead letters, which have nowhere to go, it hands it over with the reason.
 	Err error
 }
 

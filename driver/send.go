@@ -8,9 +8,10 @@ import (
 
 // Message is what goes out. Its body is Body, or, where that is nil, Size bytes of Reader.
 type Message struct {
-	OrderKey    string
-	RoutingKey  string
-	DedupID     string // "": derived from the body where the channel is ordered
+	OrderKey   string
+	RoutingKey string
+	// DedupID "": derived from order key, routing key, type, version and body where the service de-duplicates.
+	DedupID     string
 	ContentType string
 	Type        string // what the body is, for dispatch by type
 	Version     int    // of Type's schema; 0: not versioned
@@ -29,6 +30,16 @@ type Prepared struct {
 	Wire     any    // the backend's own
 	OrderKey string // what the core keeps in order: one batch in flight for each
 	Size     int    // what counts against SendLimits.Bytes
+	// Receipt is filled in by Send and Post for an entry that was accepted, before they answer. nil: nobody asks.
+	Receipt *Receipt
+}
+
+// Receipt is what the service says of a message that it accepted.
+type Receipt struct {
+	ID string // the service's: that of the message's deliveries, where there is one queue or log
+	// Duplicate: the service has accepted and not delivered it, because an equal one was accepted by the same Sender
+	// before. A duplicate of another Sender's message cannot be told.
+	Duplicate bool
 }
 
 // SendLimits bound one call of Send.

@@ -55,7 +55,7 @@ func harness(mode string, o kafka.Options, open func(t *testing.T, o kafka.Optio
 	unordered := o.Ordering == kafka.Unordered
 	return drivertest.Harness{
 		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.ByPartition, Delays: unordered, Retries: unordered || o.Retries == kafka.Park,
-			Leases: o.Groups == kafka.Share, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true},
+			Leases: o.Groups == kafka.Share, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true, Finds: true},
 		Open: func(t *testing.T) driver.Backend { return open(t, o) },
 		Skip: skips(mode),
 	}

@@ -23,7 +23,9 @@ func (b *Backend) produce(ctx context.Context, rs []*kgo.Record) []error {
 	}
 	if b.forget(rs, errs); len(again) > 0 {
 		for k, err := range b.produceOnce(ctx, again) {
-			errs[which[k]] = err
+			if errs[which[k]] = err; err == nil {
+				*rs[which[k]] = *again[k] // where it lies
+			}
 		}
 	}
 	for i, err := range errs {

@@ -27,8 +27,9 @@ const (
 // spreadAgain spaces the questions whether all brokers know of a topic.
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
-// Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists only
-// for an owner, and the number of partitions never: another number would give keys other partitions.
+// Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists
+// only for an owner, and the number of partitions never: another number would give keys other partitions. Dead
+// letters are only looked for.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -45,11 +46,15 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Mode == driver.Never {
 		return nil
 	}
+	if s.Channel.DeadLetter {
+		_, err := b.find(ctx, b.names.deadLetters(s.Channel))
+		return err
+	}
 	own, err := b.ensureTopic(ctx, s, b.ownTopic(s))
 	if err != nil {
 		return err
 	}
-	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto && !s.Channel.DeadLetter {
+	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto {
 		if err := b.startShare(ctx, b.names.group(s.Channel)); err != nil {
 			return err
 		}
@@ -60,6 +65,18 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		}
 	}
 	return nil
+}
+
+// Find looks for dead letters. A topic does not tell whether its records are in order.
+func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+	if err := b.open(); err != nil {
+		return dead, err
+	}
+	if err := b.legal(dead); err != nil {
+		return dead, err
+	}
+	_, err := b.find(ctx, b.names.deadLetters(dead))
+	return dead, err
 }
 
 // possible refuses what Kafka has no way to do.
@@ -84,15 +101,12 @@ type wish struct {
 // ownTopic is what an end of the channel speaks to.
 func (b *Backend) ownTopic(s driver.ChannelSpec) wish {
 	o := b.o.channel(s.Channel)
-	if s.Channel.DeadLetter {
-		return wish{name: b.names.deadLetters(s.Channel), partitions: o.Partitions, config: besideConfig(o, s)}
-	}
 	return wish{name: b.names.topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
 }
 
 // besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as that.
 func (b *Backend) besides(s driver.ChannelSpec, partitions int) (all []wish) {
-	if !s.Owner || s.Channel.DeadLetter || s.Channel.Queue == "" {
+	if !s.Owner || s.Channel.Queue == "" {
 		return nil
 	}
 	o := b.o.channel(s.Channel)

@@ -120,9 +120,18 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	for i, err := range s.b.produce(ctx, rs) {
 		if err != nil {
 			errs[i] = fmt.Errorf("send to topic %s: %w", s.topic, err)
+			continue
 		}
+		fill(batch[i].Receipt, rs[i])
 	}
 	return batchError(errs)
+}
+
+// fill tells who asks where a record lies, which is the id of its deliveries.
+func fill(receipt *driver.Receipt, r *kgo.Record) {
+	if receipt != nil {
+		*receipt = driver.Receipt{ID: string(appendPosition(nil, r.Topic, r.Partition, r.Offset))}
+	}
 }
 
 // Post puts records in line. Nobody waits for them: records of one partition stay in the order of the calls.
@@ -132,6 +141,8 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 		p := posted{&r, func(err error) {
 			if err != nil {
 				err = fmt.Errorf("send to topic %s: %w", s.topic, err)
+			} else {
+				fill(batch[i].Receipt, &r)
 			}
 			answered(i, err)
 		}}
@@ -172,6 +183,9 @@ func (s *sender) repeat() {
 		}
 		s.b.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
 		for i, err := range s.b.produce(context.Background(), rs) {
+			if err == nil {
+				*line[i].record = *rs[i] // where it lies
+			}
 			line[i].answered(err)
 		}
 		s.again.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner and driver.Inspector on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector on Amazon SNS and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource
@@ -36,6 +36,8 @@ type Backend struct {
 	identity identity                              // once asked
 	queues   map[driver.Channel]*queue             // found before
 	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+
+	audiences map[driver.Channel]*audience // of the exchanges that producers of this process may make
 }
 
 // Open prepares the clients; it makes no request.
@@ -52,7 +54,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger, cancelPolls: opts.CancelPolls,
-		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{}}
+		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
+		audiences: map[driver.Channel]*audience{}}
 	if b.log == nil {
 		b.log = slog.Default()
 	}
@@ -124,6 +127,7 @@ func (b *Backend) open() error {
 
 // remember keeps what a consumer wishes of its channel, for the checks of its receiver.
 func (b *Backend) remember(s driver.ChannelSpec) {
+	s.Again = false
 	b.mu.Lock()
 	b.specs[s.Channel] = s
 	b.mu.Unlock()

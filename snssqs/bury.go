@@ -76,13 +76,13 @@ func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMe
 	for i := range entries {
 		entries[i].Id = entryID(i)
 	}
-	err := r.b.sendBatch(ctx, q, entries)
+	err := r.b.sendBatch(ctx, q, entries, new(batchIDs))
 	if driver.ClassOf(err) != driver.NotFound {
 		return err
 	}
 	r.b.forget(r.dead())
 	if q, again := r.deadLetters(ctx); again == nil {
-		return r.b.sendBatch(ctx, q, entries)
+		return r.b.sendBatch(ctx, q, entries, new(batchIDs))
 	}
 	return err
 }
@@ -191,6 +191,7 @@ func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
 	if driver.ClassOf(err) != driver.NotFound || !ours || spec.NoDeadLetters {
 		return q, err
 	}
+	spec.Again = true
 	if err := r.b.Ensure(ctx, spec); err != nil {
 		return nil, err
 	}

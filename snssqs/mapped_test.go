@@ -31,13 +31,14 @@ func TestMappedResourcesAreNeverChanged(t *testing.T) {
 			"orders":    {Queue: w.url("Legacy_Queue"), DeadLetters: queueARN + "Legacy_Dead"},
 			"invoices":  {Queue: queueARN + "_odd--name--of--old_"},
 			"news.*":    {Topic: topicARN + "Legacy_Topic"},
-			"news.mine": {Queue: w.url("Legacy_Queue")},
+			"news.mine": {Queue: w.url("Legacy_Queue"), DeadLetters: w.url("Legacy_Dead")},
 		}})
 		invoices, news, mine := driver.Channel{Queue: "invoices"}, driver.Channel{Exchange: "news"}, driver.Channel{Exchange: "news", Queue: "mine"}
 		made := w.calls(func() {
 			for _, ch := range []driver.Channel{orders, invoices, mine, dead(orders)} {
 				s := owner(ch)
 				s.Delay, s.Lease, s.Tags, s.Encryption = time.Minute, time.Hour, map[string]string{"owner": "me"}, "alias/mine"
+				s.NoDeadLetters = ch == invoices
 				if ch.Exchange != "" {
 					s.Filter = mobile
 				}
@@ -87,7 +88,8 @@ func TestAForeignTopic(t *testing.T) {
 func TestMappedResourcesThatDoNotFit(t *testing.T) {
 	for name, r := range map[string]snssqs.Resource{
 		"orders": {}, "a": {Queue: "orders"}, "b": {Queue: topicARN + "x"}, "c": {Topic: queueARN + "x"}, "d": {DeadLetters: "x"},
-		"orders@dlq": {Queue: queueARN + "x"},
+		"orders@dlq": {Queue: queueARN + "x"}, "orders.fifo": {Queue: queueARN + "x"}, "a.b.c": {Queue: queueARN + "x"}, "events.": {Topic: topicARN + "x"},
+		"events": {Topic: topicARN + "x"}, "events.*": {Queue: queueARN + "x"}, "news.*": {DeadLetters: queueARN + "x"},
 	} {
 		if _, err := snssqs.Open(t.Context(), &snssqs.Options{AWS: &aws.Config{Region: "eu-west-1"}, Names: map[string]snssqs.Resource{name: r}}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s as %+v: %v, want an error that names it", name, r, err)
@@ -111,6 +113,70 @@ func TestMappedResourcesThatDoNotFit(t *testing.T) {
 		err := r.Settle(w.Context(), []driver.Settlement{{Handle: w.receive(r, 1)[0].Handle, Action: driver.Reject}})
 		if err == nil || !strings.Contains(err.Error(), "orders@dlq") {
 			t.Errorf("rejecting without mapped dead letters: %v", err)
+		}
+	})
+}
+
+// An entry of Options.Names that fits no channel is mostly a typing error: nothing is made beside what it names.
+func TestNothingIsMadeBesideAMistypedName(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{
+			"ordres": {Queue: queueARN + "x"}, "event.*": {Topic: topicARN + "x"}, "wishes": {Queue: queueARN + "x"}, "audit1": {Queue: queueARN + "x"},
+			"news.mobile": {Queue: queueARN + "x"},
+		}})
+		w.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "new"}}) // whose queue is spelled nearly like news.mobile
+		for near, specs := range map[string][]driver.ChannelSpec{
+			"ordres":      {owner(orders), {Channel: orders}},
+			"event.*":     {{Channel: driver.Channel{Exchange: "events"}}, owner(driver.Channel{Exchange: "events", Queue: "audit"})},
+			"wishes":      {{Channel: driver.Channel{Exchange: "wishes"}}},
+			"news.mobile": {owner(driver.Channel{Exchange: "new", Queue: "mobil"})},
+		} {
+			for _, s := range specs {
+				var err error
+				made := changing(w.calls(func() { err = w.b.Ensure(w.Context(), s) }))
+				if err == nil || !strings.Contains(err.Error(), near) || driver.ClassOf(err) != driver.Permanent || len(made) > 0 {
+					t.Errorf("%s, owner %v: %v, made %v; want an error that names %s", s.Channel, s.Owner, err, made, near)
+				}
+			}
+		}
+		w.ensure(owner(driver.Channel{Queue: "audit2"})) // digits differ on purpose
+		w.ensure(owner(driver.Channel{Queue: "invoices"}))
+		if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{QueueName: aws.String("orders")}); err != nil {
+			t.Fatal(err)
+		}
+		w.ensure(driver.ChannelSpec{Channel: orders}) // it is there, so it is meant
+	})
+}
+
+// A mapped queue's dead letters are those that it is mapped to, else those of its own redrive policy; a consumer that
+// has neither is told so before it starts.
+func TestDeadLettersOfAMappedQueue(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		for _, q := range []string{"old", "old_dead", "bare"} {
+			if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{QueueName: &q}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.set("old", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"` + queueARN + `old_dead","maxReceiveCount":"5"}`})
+		bare, gone := driver.Channel{Queue: "bare"}, driver.Channel{Queue: "gone"}
+		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{
+			"orders": {Queue: w.url("old")}, "bare": {Queue: queueARN + "bare"}, "gone": {Queue: queueARN + "bare", DeadLetters: queueARN + "nowhere"},
+		}})
+		for ch, part := range map[driver.Channel]string{bare: "NoDeadLetters", gone: "nowhere"} {
+			if err := w.b.Ensure(w.Context(), owner(ch)); driver.ClassOf(err) != driver.NotFound || err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s without dead letters: %v, want an error with %q", ch, err, part)
+			}
+			s := owner(ch)
+			s.NoDeadLetters = true
+			w.ensure(s)
+			w.ensure(driver.ChannelSpec{Channel: ch})
+		}
+		w.ensure(owner(orders))
+		r := w.receiver(orders, driver.Filter{})
+		w.foreign("old", "x", nil)
+		w.reject(r, "no", w.receive(r, 1)...)
+		if d := w.receive(w.receiver(dead(orders), driver.Filter{}), 1)[0]; string(d.Body) != "x" || w.attributes("old_dead")["ApproximateNumberOfMessagesNotVisible"] != "1" {
+			t.Errorf("the dead letter is %q, and not in the queue that the redrive policy names", d.Body)
 		}
 	})
 }

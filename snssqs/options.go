@@ -23,7 +23,9 @@ type Options struct {
 	// and no AWS, the environment is not looked at; SNS's account is asked for with the region and credentials of SNS.
 	SQS *sqs.Client
 	SNS *sns.Client
-	// Names maps channels, as users spell them, to existing resources.
+	// Names maps channels, as users spell them (orders, wishlist_events.*, wishlist_events.audit_log), to existing
+	// resources. What no channel could be called is refused by Open; where something would be made for a channel that
+	// is spelled nearly like an entry, that is an error.
 	Names map[string]Resource
 	// Transport carries the requests; nil: connection pools of our own, one for long polls and one for all else.
 	Transport http.RoundTripper

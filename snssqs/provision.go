@@ -1,6 +1,7 @@
 package snssqs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -20,7 +22,7 @@ const (
 )
 
 // Ensure makes what a channel needs, or says what is missing. It changes attributes and tags only for an owner. What is
-// mapped by Options.Names is only looked for.
+// mapped by Options.Names is only looked for, and so are dead letters.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -28,11 +30,15 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.legal(s); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	if s.Owner {
+	if s.Owner && !s.Channel.DeadLetter {
 		b.remember(s)
 	}
 	if s.Mode == driver.Never {
 		return nil
+	}
+	if s.Channel.DeadLetter {
+		_, err := b.queueOf(ctx, s.Channel)
+		return err
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
 		return b.present(ctx, s)
@@ -41,10 +47,39 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
 	if s.Channel.Queue == "" {
-		_, err := b.ensureTopic(ctx, s)
+		_, _, err := b.ensureTopic(ctx, s)
 		return err
 	}
 	return b.ensureQueues(ctx, s)
+}
+
+// Find looks for dead letters, of either kind. Where both exist, one of them was made by mistake and would be read
+// for nothing.
+func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+	if err := b.open(); err != nil {
+		return dead, err
+	}
+	if r, foreign := b.mapped(dead); foreign {
+		dead.Ordered = strings.HasSuffix(cmp.Or(r.DeadLetters, r.Queue), fifoSuffix) // a FIFO queue has FIFO dead letters
+		_, err := b.queueOf(ctx, dead)
+		return dead, err
+	}
+	other := dead
+	other.Ordered = !dead.Ordered
+	_, err := b.queueOf(ctx, dead)
+	_, otherErr := b.queueOf(ctx, other)
+	switch {
+	case err == nil && otherErr == nil && !dead.Ordered:
+		return dead, permanent("channel %s: there are two queues for it, ordered (%s) and not: "+
+			"say Ordered for the first, or delete the one that nobody fills", dead, fifoSuffix)
+	case err == nil:
+		return dead, nil
+	case otherErr == nil:
+		return other, nil
+	case driver.ClassOf(err) == driver.NotFound:
+		return dead, otherErr // it says more, or the same
+	}
+	return dead, err
 }
 
 // legal refuses, without a call, what could not be made.
@@ -72,53 +107,34 @@ func (b *Backend) legal(s driver.ChannelSpec) error {
 	return err
 }
 
-// present looks for what a channel is mapped to.
+// present looks for what a channel is mapped to, and for a consumer's dead letters as well.
 func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Channel.Queue == "" {
 		_, err := b.topicOf(ctx, s.Channel)
 		return err
 	}
 	q, err := b.queueOf(ctx, s.Channel)
-	if err == nil && s.Owner {
-		b.warnScarce(s.Channel, q)
+	if err != nil || !s.Owner {
+		return err
 	}
+	b.warnScarce(s.Channel, q)
+	if s.NoDeadLetters {
+		return nil
+	}
+	dead := s.Channel
+	dead.DeadLetter = true
+	_, err = b.queueOf(ctx, dead)
 	return err
-}
-
-// ensureTopic makes an exchange's topic. One that was just made has all queues of the exchange subscribed again.
-func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (*topic, error) {
-	t, err := b.topicOf(ctx, s.Channel)
-	_, foreign := b.mapped(exchange(s.Channel))
-	if err == nil && !foreign && s.Owner && s.Mode == driver.Auto {
-		return t, b.secure(ctx, t) // whoever made it may have ended before it was done
-	}
-	if foreign || driver.ClassOf(err) != driver.NotFound {
-		return t, err
-	}
-	name, nameErr := b.namespace.topic(s.Channel)
-	if nameErr != nil {
-		return nil, nameErr
-	}
-	if s.Mode == driver.Verify {
-		return nil, missing(s, "topic", name, err)
-	}
-	if t, err = b.createTopic(ctx, name, s); err != nil {
-		return nil, err
-	}
-	return t, b.reunite(ctx, t, exchange(s.Channel))
 }
 
 // ensureQueues makes a channel's queue and dead-letter queue, and for an exchange its topic and the subscription.
 func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err error) {
 	var t *topic
+	there := false
 	if s.Channel.Exchange != "" && s.Owner {
-		if t, err = b.ensureTopic(ctx, s); err != nil {
+		if t, there, err = b.ensureTopic(ctx, s); err != nil {
 			return err
 		}
-	}
-	if s.Channel.DeadLetter {
-		_, err = b.ensureQueue(ctx, s, roleDeadLetters, t)
-		return err
 	}
 	wanted := s
 	var dead *queue
@@ -132,7 +148,7 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 	if err != nil || !s.Owner {
 		return err
 	}
-	if err := b.ensureRedrive(ctx, s, q, dead); err != nil || t == nil {
+	if err := b.ensureRedrive(ctx, s, q, dead); err != nil || !there {
 		return err
 	}
 	return b.ensureSubscription(ctx, s, t, q, dead)
@@ -150,6 +166,9 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 	if driver.ClassOf(err) == driver.NotFound {
 		if s.Mode == driver.Verify {
 			return nil, missing(s, "queue", name, err)
+		}
+		if err := b.mistyped(s.Channel); err != nil {
+			return nil, err
 		}
 		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
 	}

@@ -2,11 +2,15 @@ package snssqs
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/godwitmq/godwit/driver"
 )
+
+// lookFor bounds a look at the subscriptions, for which closing waits.
+const lookFor = 5 * time.Second
 
 // publisher opens the sending end of an exchange.
 func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
@@ -14,12 +18,40 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	if err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes(),
-		send: func(ctx context.Context, batch []driver.Prepared) error { return b.publish(ctx, t, batch) }}, nil
+	s := &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes()}
+	s.send = func(ctx context.Context, batch []driver.Prepared) error {
+		a := b.audienceOf(to)
+		if a != nil {
+			if err := b.ready(ctx, a, t); err != nil {
+				return err
+			}
+			if err := a.publishing(); err != nil {
+				return err
+			}
+			defer a.published()
+		}
+		var ids batchIDs
+		err := b.publish(ctx, t, batch, &ids)
+		s.accepted(batch, &ids)
+		if err == nil && a != nil && a.due(time.Now()) {
+			s.looks.Go(func() { s.look(a, t) })
+		}
+		return err
+	}
+	return s, nil
 }
 
-// publish makes one request and answers for each entry.
-func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared) error {
+// look learns beside the sends who is subscribed. One that fails leaves what was known, and the next comes later.
+func (s *sender) look(a *audience, t *topic) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
+	defer cancel()
+	if err := s.b.look(ctx, a, t); err != nil {
+		s.b.log.Debug("looking who is subscribed failed", "channel", s.to.String(), "error", err)
+	}
+}
+
+// publish makes one request and answers for each entry. ids gets the service's ids of those that it accepted.
+func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
 	entries := make([]types.PublishBatchRequestEntry, len(batch))
 	for i := range batch {
 		entries[i] = batch[i].Wire.(*wire).publication(i)
@@ -31,6 +63,9 @@ func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared
 	a := newAnswers("publish", len(batch))
 	for i := range out.Successful {
 		a.successful(out.Successful[i].Id)
+		if n, ok := a.index(out.Successful[i].Id); ok {
+			ids[n] = deref(out.Successful[i].MessageId)
+		}
 	}
 	for _, f := range out.Failed {
 		a.failed(f.Id, entryError(deref(f.Code), deref(f.Message), f.SenderFault))

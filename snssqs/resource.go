@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -15,9 +16,11 @@ import (
 // topic, each by URL or ARN, with any legal name, also of another account or region. It is foreign: used, and never
 // changed, tagged or swept. A field left empty has no such thing.
 type Resource struct {
-	Queue       string // URL or ARN
-	DeadLetters string // URL or ARN
-	Topic       string // ARN
+	Queue string // URL or ARN
+	// DeadLetters is the URL or ARN of the queue that takes what is rejected. "": the one that Queue's own redrive
+	// policy names; if it names none, a consumer must have NoDeadLetters.
+	DeadLetters string
+	Topic       string // ARN; of an exchange (wishlist_events.*), or of one of its queues alone
 
 	// RoutingKey is the message attribute that holds the routing key, which filters look at. Set it where other
 	// producers have an attribute of their own for that; what is sent to the resource carries it as well. "":
@@ -37,6 +40,9 @@ func checkNames(names map[string]Resource) error {
 		}
 		if r.Queue == "" && r.DeadLetters == "" && r.Topic == "" {
 			return fmt.Errorf("snssqs: Options.Names[%q] names nothing", channel)
+		}
+		if err := fits(channel, r); err != nil {
+			return fmt.Errorf("snssqs: Options.Names[%q]: %w", channel, err)
 		}
 		for field, v := range map[string]string{"Queue": r.Queue, "DeadLetters": r.DeadLetters} {
 			if a, ok := parseARN(v); v != "" && !strings.Contains(v, "://") && (!ok || a.service != "sqs") {
@@ -72,6 +78,27 @@ func (b *Backend) routing(ch driver.Channel) string {
 	return routingAttribute
 }
 
+// fits says why no channel could be mapped by an entry of Options.Names: such an entry would be ignored, and another
+// queue or topic be made beside the one that is meant.
+func fits(channel string, r Resource) error {
+	first, second, oneToMany := strings.Cut(channel, ".")
+	switch {
+	case second == fifoSuffix[1:]:
+		return fmt.Errorf("orderedness is an option of producers and consumers, "+
+			"not a part of the channel's name: it is %s", first)
+	case !legalPart(first), oneToMany && second != "*" && !legalPart(second):
+		return fmt.Errorf("it is no channel's name: " +
+			"those are spelled orders, wishlist_events.* and wishlist_events.audit_log")
+	case !oneToMany && r.Topic != "":
+		return fmt.Errorf("%s is a one-to-one channel and has no topic; "+
+			"the topic of an exchange is that of %s.*", first, first)
+	case second == "*" && r.Queue+r.DeadLetters != "":
+		return fmt.Errorf("it stands for all queues of the exchange, so it has a Topic only: "+
+			"name each queue by its channel, as in %s.audit_log", first)
+	}
+	return nil
+}
+
 // mapped is the resource that stands for a channel, and whether one does.
 func (b *Backend) mapped(ch driver.Channel) (Resource, bool) {
 	ch.DeadLetter = false
@@ -83,7 +110,10 @@ func (b *Backend) mapped(ch driver.Channel) (Resource, bool) {
 func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resource) (*queue, error) {
 	at := r.Queue
 	if ch.DeadLetter {
-		at = r.DeadLetters
+		var err error
+		if at, err = b.foreignDeadLetters(ctx, ch, r); err != nil {
+			return nil, err
+		}
 	}
 	if at == "" {
 		return nil, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: Options.Names maps it to no such queue", ch)}
@@ -104,6 +134,28 @@ func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resourc
 		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: queue %s is %s, and Ordered is %v", ch, at, kindOfQueue(ordered), ch.Ordered)}
 	}
 	return q, b.load(ctx, q)
+}
+
+// foreignDeadLetters is where the dead letters of a mapped channel lie: as Options.Names says, else as the queue's
+// own redrive policy does.
+func (b *Backend) foreignDeadLetters(ctx context.Context, ch driver.Channel, r Resource) (string, error) {
+	if r.DeadLetters != "" {
+		return r.DeadLetters, nil
+	}
+	of := ch
+	of.DeadLetter = false
+	q, err := b.foreignQueue(ctx, of, r)
+	if err != nil {
+		return "", err
+	}
+	redrive, _ := parseRedrive(q.attributes[string(types.QueueAttributeNameRedrivePolicy)])
+	if redrive.DeadLetterTargetArn == "" {
+		return "", &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(
+			"channel %s: Options.Names[%q] names no DeadLetters, and queue %s has no redrive policy that does: "+
+				"name a queue for them, or consume %s without dead letters (NoDeadLetters)",
+			ch, of, q.name, of)}
+	}
+	return redrive.DeadLetterTargetArn, nil
 }
 
 func kindOfQueue(ordered bool) string {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -25,6 +27,8 @@ type sender struct {
 	maxBytes int    // of a message
 	total    int    // of a batch
 	send     func(ctx context.Context, batch []driver.Prepared) error
+	answered recent         // ids of what was accepted, where the service de-duplicates
+	looks    sync.WaitGroup // at the subscriptions of an exchange
 	closed   atomic.Bool
 }
 
@@ -40,14 +44,18 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes,
-		send: func(ctx context.Context, batch []driver.Prepared) error {
-			entries := make([]types.SendMessageBatchRequestEntry, len(batch))
-			for i := range batch {
-				entries[i] = batch[i].Wire.(*wire).entry(i)
-			}
-			return b.sendBatch(ctx, q, entries)
-		}}, nil
+	s := &sender{b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes}
+	s.send = func(ctx context.Context, batch []driver.Prepared) error {
+		entries := make([]types.SendMessageBatchRequestEntry, len(batch))
+		for i := range batch {
+			entries[i] = batch[i].Wire.(*wire).entry(i)
+		}
+		var ids batchIDs
+		err := b.sendBatch(ctx, q, entries, &ids)
+		s.accepted(batch, &ids)
+		return err
+	}
+	return s, nil
 }
 
 func (s *sender) Limits() driver.SendLimits {
@@ -101,8 +109,26 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	return s.send(ctx, batch)
 }
 
+// batchIDs are the service's ids of the entries of one batch that it accepted; "": it did not.
+type batchIDs [maxBatch]string
+
+// accepted notes what the service has accepted, in the order of the batch, and tells those who ask.
+func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
+	now := time.Now()
+	for i := range batch {
+		if ids[i] == "" {
+			continue
+		}
+		again := s.to.Ordered && s.answered.again(ids[i], now)
+		if r := batch[i].Receipt; r != nil {
+			*r = driver.Receipt{ID: ids[i], Duplicate: again}
+		}
+	}
+}
+
 func (s *sender) Close(context.Context) error {
 	s.closed.Store(true)
+	s.looks.Wait()
 	return nil
 }
 
@@ -120,8 +146,10 @@ func (w *wire) entry(i int) types.SendMessageBatchRequestEntry {
 	return e
 }
 
-// sendBatch makes one request and answers for each entry.
-func (b *Backend) sendBatch(ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry) error {
+// sendBatch makes one request and answers for each entry. ids gets the service's ids of those that it accepted.
+func (b *Backend) sendBatch(
+	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
+) error {
 	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, once, q.at())
 	if err != nil {
 		return permission(classify(err), "sqs:SendMessage")
@@ -129,7 +157,12 @@ func (b *Backend) sendBatch(ctx context.Context, q *queue, entries []types.SendM
 	a := newAnswers("send", len(entries))
 	for _, s := range out.Successful {
 		a.successful(s.Id)
-		if i, ok := a.index(s.Id); ok && !sameMD5(entries[i].MessageBody, s.MD5OfMessageBody) {
+		n, ok := a.index(s.Id)
+		switch {
+		case !ok:
+		case sameMD5(entries[n].MessageBody, s.MD5OfMessageBody):
+			ids[n] = deref(s.MessageId)
+		default:
 			a.failed(s.Id, altered(deref(s.MessageId)))
 		}
 	}

@@ -149,7 +149,8 @@ func TestKeysOfAnyKind(t *testing.T) {
 	}
 }
 
-// Without an id of its own a message is known by its body, before it was encoded, for five minutes and not longer.
+// Without an id of its own a message is known by keys, type and body, before that was encoded, for five minutes and
+// not longer. Two that differ in one of them are two, however their texts run together; headers make no difference.
 func TestContentIsDeduplicated(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		ch := driver.Channel{Queue: "q", Ordered: true}
@@ -168,8 +169,15 @@ func TestContentIsDeduplicated(t *testing.T) {
 			}
 		}
 		m := driver.Message{Body: []byte{0, 1}, OrderKey: "a"}
-		w.send(s, m, driver.Message{Body: []byte{0, 1}, OrderKey: "b", Header: []driver.Header{{Name: "n", Value: "1"}}})
-		count(1, "the same body at once, under another key")
+		w.send(s, m, driver.Message{Body: []byte{0, 1}, OrderKey: "a", Header: []driver.Header{{Name: "n", Value: "1"}}})
+		count(1, "the same at once, with another header")
+		all := []driver.Message{
+			{OrderKey: "b", Body: []byte{0, 1}}, {OrderKey: "ab", RoutingKey: "c"}, {OrderKey: "a", RoutingKey: "bc"}, {RoutingKey: "abc"}, {Type: "abc"},
+			{Type: "ab", Version: 1}, {Type: "ab", Version: 11}, {Type: "ab", Version: 1, Body: []byte("1")}, {Body: []byte("abc")}, {},
+		}
+		w.send(s, all...)
+		w.send(s, all...)
+		count(len(all), "others, each twice")
 		time.Sleep(4 * time.Minute)
 		w.send(s, m)
 		count(0, "after four minutes")

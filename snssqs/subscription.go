@@ -132,28 +132,49 @@ func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (
 // silently. Filters are known to the consumers only: they finish unseen what theirs refuse, and set them at their next
 // check.
 func (b *Backend) reunite(ctx context.Context, t *topic, ch driver.Channel) error {
-	prefix := b.namespace.join([]string{ch.Exchange, ""}, false)
-	pages := sqs.NewListQueuesPaginator(b.sqs, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return fmt.Errorf("list the queues of %s: %w", ch, permission(classify(err), "sqs:ListQueues"))
-		}
-		for _, url := range page.QueueUrls {
-			if err := b.reuniteOne(ctx, t, ch, url); err != nil {
-				return err
-			}
+	urls, err := b.family(ctx, ch)
+	if err != nil {
+		return err
+	}
+	for _, url := range urls {
+		if err := b.reuniteOne(ctx, t, url); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (b *Backend) reuniteOne(ctx context.Context, t *topic, ch driver.Channel, url string) error {
-	name := url[strings.LastIndexByte(url, '/')+1:]
-	of, ours := b.namespace.channel(name)
-	if !ours || of.DeadLetter || of.Exchange != ch.Exchange || of.Ordered != ch.Ordered {
-		return nil
+// family are the URLs of the queues that are called as those of an exchange are.
+func (b *Backend) family(ctx context.Context, ch driver.Channel) (urls []string, err error) {
+	prefix := b.namespace.join([]string{ch.Exchange, ""}, false)
+	pages := sqs.NewListQueuesPaginator(b.sqs, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the queues of %s: %w", ch, permission(classify(err), "sqs:ListQueues"))
+		}
+		for _, url := range page.QueueUrls {
+			if b.ours(nameIn(url), ch) {
+				urls = append(urls, url)
+			}
+		}
 	}
+	return urls, nil
+}
+
+// nameIn is the queue's name in its URL.
+func nameIn(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
+
+func names(urls []string) []string {
+	all := make([]string, len(urls))
+	for i, url := range urls {
+		all[i] = nameIn(url)
+	}
+	return all
+}
+
+func (b *Backend) reuniteOne(ctx context.Context, t *topic, url string) error {
+	name := nameIn(url)
 	tags, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
 		return fmt.Errorf("queue %s: %w", name, permission(classify(err), "sqs:ListQueueTags"))

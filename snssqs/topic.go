@@ -71,6 +71,91 @@ func (b *Backend) loadTopic(ctx context.Context, t *topic) (*topic, error) {
 	return t, nil
 }
 
+// ensureTopic makes an exchange's topic, and says whether it is there. One that was just made has all queues of the
+// exchange subscribed again, and one that is gone under a running consumer is left to the producers: they know for
+// whom they have to wait, and nobody misses it before they send. The consumer's next check makes it, if nobody has.
+func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *topic, there bool, err error) {
+	t, err = b.topicOf(ctx, s.Channel)
+	if _, foreign := b.mapped(exchange(s.Channel)); foreign || err != nil && driver.ClassOf(err) != driver.NotFound {
+		return t, err == nil, err
+	}
+	if err == nil {
+		return t, true, b.tend(ctx, s, t)
+	}
+	name, nameErr := b.namespace.topic(s.Channel)
+	if nameErr != nil {
+		return nil, false, nameErr
+	}
+	if s.Mode == driver.Verify {
+		return nil, false, missing(s, "topic", name, err)
+	}
+	if err := b.mistyped(exchange(s.Channel)); err != nil {
+		return nil, false, err
+	}
+	if s.Owner && s.Again {
+		id, err := b.whoami(ctx)
+		return &topic{name: name, arn: id.arn("sns", name)}, false, err
+	}
+	if t, err = b.makeTopic(ctx, s, name); err != nil {
+		return nil, false, err
+	}
+	return t, true, nil
+}
+
+// tend sees to a topic that is there: a consumer to its policy, since whoever made it may have ended before it was
+// done, and a producer to who is subscribed.
+func (b *Backend) tend(ctx context.Context, s driver.ChannelSpec, t *topic) error {
+	switch {
+	case s.Mode != driver.Auto:
+		return nil
+	case s.Owner:
+		return b.secure(ctx, t)
+	}
+	a := b.attend(s.Channel)
+	if err := b.look(ctx, a, t); err != nil {
+		b.log.Warn("a producer cannot see who is subscribed: it will not wait for lost queues to come back",
+			"channel", s.Channel.String(), "error", err)
+	}
+	return b.ready(ctx, a, t)
+}
+
+// makeTopic makes a topic that does not exist, with the subscriptions of the queues that do. A producer makes none
+// before the queues are there that it knew.
+func (b *Backend) makeTopic(ctx context.Context, s driver.ChannelSpec, name string) (t *topic, err error) {
+	a := b.audienceOf(s.Channel)
+	if !s.Owner {
+		a = b.attend(s.Channel)
+	}
+	create := func() (err error) {
+		if t, err = b.createTopic(ctx, name, s); err != nil {
+			return err
+		}
+		return b.reunite(ctx, t, exchange(s.Channel))
+	}
+	if a == nil {
+		err = create()
+		return t, err
+	}
+	a.lost()
+	if s.Owner { // what is published then waits for the other queues
+		err = a.alone(ctx, create)
+		return t, err
+	}
+	urls, err := b.family(ctx, s.Channel)
+	if err != nil {
+		return nil, err
+	}
+	there := names(urls)
+	if err := a.missing(there); err != nil {
+		return nil, err
+	}
+	if err := a.alone(ctx, create); err != nil {
+		return nil, err
+	}
+	a.whole(there)
+	return t, nil
+}
+
 // createTopic makes a topic that takes messages only over TLS.
 func (b *Backend) createTopic(ctx context.Context, name string, s driver.ChannelSpec) (*topic, error) {
 	attributes := map[string]string{}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -129,13 +130,17 @@ func checkText(m *driver.Message) error {
 	return nil
 }
 
-// dedupID is what a FIFO queue knows duplicates by: the caller's, or the hash of the body before anything was done to
-// it.
+// dedupID is what a FIFO queue knows duplicates by: the caller's, or the hash of what makes the message another one.
+// Headers do not, because those of traces differ with every try.
 func dedupID(m *driver.Message) string {
 	switch {
 	case m.DedupID == "":
-		sum := sha256.Sum256(m.Body)
-		return hex.EncodeToString(sum[:])
+		h := sha256.New()
+		for _, field := range []string{m.OrderKey, m.RoutingKey, m.Type, strconv.Itoa(m.Version)} {
+			_, _ = fmt.Fprintf(h, "%d:%s", len(field), field) // no two lists of fields read the same; a hash cannot fail
+		}
+		_, _ = h.Write(m.Body)
+		return hex.EncodeToString(h.Sum(nil))
 	case legalToken(m.DedupID):
 		return m.DedupID
 	}

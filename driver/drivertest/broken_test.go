@@ -25,6 +25,7 @@ type breakage struct {
 	settle  func(r driver.Receiver, ctx context.Context, batch []driver.Settlement) error
 	extend  func(x driver.Extender, ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error)
 	send    func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error
+	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 }
 
@@ -80,9 +81,26 @@ func breakages() map[string]breakage {
 			_ = s.Send(ctx, batch)
 			return nil
 		}},
+		"receipts are made up": {seen: "send/receipt", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+			batch[0].Receipt.ID = "accepted"
+			batch[0].Receipt = nil
+			return s.Send(ctx, batch)
+		}},
+		"duplicates are told as new": {seen: "order/duplicate", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+			err := s.Send(ctx, batch)
+			for i := range batch {
+				batch[i].Receipt.Duplicate = false
+			}
+			return err
+		}},
 		"Verify creates": {seen: "provision/verify", ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
 			spec.Mode = driver.Auto
 			return p.Ensure(ctx, spec)
+		}},
+		"dead letters are found as they were asked for": {seen: "reject/found", find: func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+			found, err := f.Find(ctx, dead)
+			found.Ordered = found.Ordered && dead.Ordered
+			return found, err
 		}},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
@@ -98,7 +116,7 @@ func TestKit(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
-			Inspects: true, LongPolls: true, Exchanges: true},
+			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true},
 		Open: func(t *testing.T) driver.Backend {
 			whole, err := local.Open(t.Context(), nil)
 			if err != nil {
@@ -160,6 +178,14 @@ func (k *brokenBackend) Ensure(ctx context.Context, spec driver.ChannelSpec) err
 		return k.b.ensure(p, ctx, spec)
 	}
 	return p.Ensure(ctx, spec)
+}
+
+func (k *brokenBackend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+	f := k.Backend.(driver.Finder)
+	if k.b.find != nil {
+		return k.b.find(f, ctx, dead)
+	}
+	return f.Find(ctx, dead)
 }
 
 func (k *brokenBackend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {

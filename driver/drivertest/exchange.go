@@ -20,6 +20,8 @@ func exchangeCases() []testCase {
 		{name: "exchange/ordered", shows: "an ordered exchange keeps the order of each key in each queue", run: exchangeOrdered, needs: ordered},
 		{name: "exchange/recreated", shows: "provisioning by a producer reunites a lost exchange with its queues", run: exchangeRecreated,
 			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
+		{name: "exchange/again", shows: "an exchange lost under running ends is whole again when all of them have provisioned again",
+			run: exchangeAgain, needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
 		{name: "exchange/delay", shows: "a delay that an exchange cannot keep is an error of Prepare", run: exchangeDelay, needs: exchanges},
 		{name: "exchange/kind", shows: "a name that exists as the other kind, or with the other ordering, is an error", run: exchangeKind, needs: ordered},
 	}
@@ -137,6 +139,24 @@ func exchangeRecreated(k *kit) {
 	}
 	a.sameSet(a.get(1), "-A")
 	b.nothing(wait) // its filter, which only its consumer knows, still holds
+}
+
+func exchangeAgain(k *kit) {
+	ends := []*end{k.queueOf("again", "a", false, driver.Filter{}), k.queueOf("again", "b", false, driver.Filter{})}
+	producer := driver.ChannelSpec{Channel: driver.Channel{Exchange: "again"}}
+	k.ensure(producer)
+	k.h.DropExchange(k.T, producer.Channel)
+	for _, e := range ends {
+		s := k.spec(e.ch)
+		s.Again = true
+		k.ensure(s)
+	}
+	producer.Again = true
+	k.ensure(producer)
+	ends[0].put(bodies("news")...)
+	for _, e := range ends {
+		e.sameSet(e.get(1), "news")
+	}
 }
 
 func exchangeDelay(k *kit) {

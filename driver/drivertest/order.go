@@ -17,7 +17,7 @@ func orderCases() []testCase {
 		{name: "order/keys", shows: "any text may be an order key, and arrives", run: orderKeys, needs: ordered},
 		{name: "order/release", shows: "a lane given back in one batch comes again in order", run: orderRelease, needs: both},
 		{name: "order/blocked", shows: "while a message is held, later ones of its key do not overtake it", run: orderBlocked, needs: both},
-		{name: "order/duplicate", shows: "a message sent again with its dedup id is accepted and not delivered", run: orderDuplicate, needs: ordered},
+		{name: "order/duplicate", shows: "a message sent again with its dedup id is accepted and not delivered, and its receipt says so", run: orderDuplicate, needs: ordered},
 	}
 }
 
@@ -79,10 +79,31 @@ func orderBlocked(k *kit) {
 func orderDuplicate(k *kit) {
 	e := k.queue("orderduplicate", true)
 	m := driver.Message{Body: []byte("once"), OrderKey: "ada", DedupID: "payment 17"}
-	e.put(m, m)
+	var ids []string
+	send := func(again ...bool) {
+		k.Helper()
+		batch := make([]driver.Prepared, len(again))
+		for i := range batch {
+			batch[i] = e.prepare(m)
+			batch[i].Receipt = new(driver.Receipt)
+		}
+		if err := e.send.Send(k.ctx, batch); err != nil {
+			k.Fatalf("send: %v", err)
+		}
+		for i := range batch {
+			if ids = append(ids, batch[i].Receipt.ID); batch[i].Receipt.Duplicate != again[i] || ids[len(ids)-1] != ids[0] {
+				k.Errorf("message %d of a batch has the receipt %+v, the first id is %q; want duplicate %v", i, *batch[i].Receipt, ids[0], again[i])
+			}
+		}
+	}
+	send(false, true)
+	send(true)
 	d := e.get(1)
+	if d[0].ID != ids[0] {
+		k.Errorf("the receipt names %q, the delivery is %q", ids[0], d[0].ID)
+	}
 	e.settle(driver.Done, d...)
-	e.put(m)
+	send(true)
 	e.nothing(wait)
 }
 

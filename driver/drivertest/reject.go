@@ -10,6 +10,8 @@ func rejectCases() []testCase {
 	dead := need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters })
 	return []testCase{
 		{name: "reject/copied", shows: "a rejected message waits in the dead letters with its reasons, as it was", run: rejectCopied, needs: dead},
+		{name: "reject/found", shows: "opening dead letters finds them as they are, and makes nothing", run: rejectFound,
+			needs: need("dead letters and a driver.Finder", func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Finds })},
 		{name: "reject/ordered", shows: "rejecting twice on an ordered channel leaves one dead letter", run: rejectOrdered,
 			needs: need("dead letters, ordered channels and leases", func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Ordered && h.Can.Leases })},
 	}
@@ -49,6 +51,45 @@ func (e *end) letters() *end {
 	ch := e.ch
 	ch.DeadLetter = true
 	return &end{k: e.k, ch: ch, recv: e.k.receiver(ch, driver.Filter{})}
+}
+
+func rejectFound(k *kit) {
+	f := k.backend.(driver.Finder)
+	kinds := []bool{false}
+	if k.h.Can.Ordered {
+		kinds = append(kinds, true)
+	}
+	for _, ordered := range kinds {
+		ch := driver.Channel{Queue: "none", Ordered: ordered, DeadLetter: true}
+		k.ensure(driver.ChannelSpec{Channel: ch, Owner: true, Mode: driver.Never})
+		for _, owner := range []bool{false, true} {
+			err := k.backend.(driver.Provisioner).Ensure(k.ctx, driver.ChannelSpec{Channel: ch, Owner: owner})
+			if driver.ClassOf(err) != driver.NotFound || err == nil {
+				k.Errorf("provision dead letters that no consumer has made: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+			}
+		}
+		if _, err := f.Find(k.ctx, ch); driver.ClassOf(err) != driver.NotFound || err == nil {
+			k.Errorf("find what does not exist: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		}
+	}
+	for i, ordered := range kinds {
+		e := k.queue([]string{"found", "foundordered"}[i], ordered)
+		dead := e.ch
+		dead.DeadLetter = true
+		for _, asked := range kinds {
+			dead.Ordered = asked
+			found, err := f.Find(k.ctx, dead)
+			if err != nil {
+				k.Fatalf("find %s as ordered %v: %v", dead, asked, err)
+			}
+			if found.Queue != dead.Queue || !found.DeadLetter {
+				k.Errorf("found %s, asked for %s", found, dead)
+			}
+			if want := k.h.Can.TellsOrder && ordered || !k.h.Can.TellsOrder && asked; found.Ordered != want {
+				k.Errorf("dead letters of a channel that is ordered (%v) were asked for as %v and found as %v", ordered, asked, found.Ordered)
+			}
+		}
+	}
 }
 
 func rejectOrdered(k *kit) {

@@ -11,6 +11,7 @@ import (
 func sendCases() []testCase {
 	return []testCase{
 		{name: "send/arrives", shows: "everything a message says of itself arrives", run: sendArrives},
+		{name: "send/receipt", shows: "a receipt tells the id of the delivery, to those who ask", run: sendReceipt},
 		{name: "send/anybytes", shows: "a body may be any bytes, and none", run: sendAnyBytes},
 		{name: "send/batch", shows: "a batch within the limits arrives whole", run: sendBatch},
 		{name: "send/toolarge", shows: "a message that is too large is refused by Prepare", run: sendTooLarge},
@@ -57,6 +58,33 @@ func sendArrives(k *kit) {
 	}
 	if !d.SentAt.IsZero() && (d.SentAt.Before(before) || d.SentAt.After(time.Now().Add(time.Second))) {
 		k.Errorf("sent at %v, now is %v", d.SentAt, time.Now())
+	}
+}
+
+func sendReceipt(k *kit) {
+	e := k.queue("receipt", false)
+	post, posts := e.send.(driver.Poster)
+	for _, posted := range []bool{false, true} {
+		if posted && !posts {
+			continue
+		}
+		p := e.prepare(bodies("asked")[0])
+		p.Receipt = &driver.Receipt{ID: "of before", Duplicate: true}
+		batch := []driver.Prepared{p}
+		answer := make(chan error, 1)
+		if posted {
+			post.Post(k.ctx, batch, func(_ int, err error) { answer <- err })
+		} else {
+			answer <- e.send.Send(k.ctx, batch)
+		}
+		if err := <-answer; err != nil {
+			k.Fatalf("send, posted %v: %v", posted, err)
+		}
+		d := e.get(1)[0]
+		if p.Receipt.ID != d.ID || p.Receipt.Duplicate {
+			k.Errorf("posted %v: the receipt is %+v, the delivery's id %q", posted, *p.Receipt, d.ID)
+		}
+		e.settle(driver.Done, d)
 	}
 }
 

@@ -18,7 +18,7 @@ func main() {
 	check(err)
 	check(orders.Send(ctx, godwit.Message{Body: []byte("a kite"), Headers: godwit.Headers{{Name: "customer", Value: "4711"}}}))
 	fail(ctx, backend)
-	look(ctx, backend)
+	again(ctx, backend, orders)
 }
 
 // fail is a consumer for which the order is hopeless: repeating it would not help, and it says so.
@@ -33,8 +33,9 @@ func fail(ctx context.Context, backend *local.Backend) {
 	check(err)
 }
 
-// look prints why each dead letter died. Done would delete it; what is only looked at goes back.
-func look(ctx context.Context, backend *local.Backend) {
+// again prints why each dead letter died, and sends it back to its channel. Only when that is accepted is the letter
+// deleted; to look at one and leave it there, Release it.
+func again(ctx context.Context, backend *local.Backend, orders *godwit.Producer) {
 	consumer, err := godwit.NewConsumer(ctx, backend, "orders@dlq", nil)
 	check(err)
 	for d, err := range consumer.Deliveries(ctx) {
@@ -42,7 +43,8 @@ func look(ctx context.Context, backend *local.Backend) {
 		why := d.Death
 		fmt.Printf("%s for customer %s died on %s\n", d.Body, d.Headers.Value("customer"), why.Channel)
 		fmt.Printf("%s: %s, said %s at attempt %d\n", why.Kind, why.Error, why.Consumer, why.Attempts)
-		check(d.Release())
+		check(orders.Send(ctx, d.Forward()))
+		check(d.Done())
 		break
 	}
 	_, err = consumer.Close(ctx)
