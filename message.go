@@ -15,8 +15,9 @@ type Message struct {
 	OrderKey string
 	// RoutingKey is what the filters of an exchange's consumers look at.
 	RoutingKey string
-	// DedupID makes a second message with the same one within 5 minutes be accepted and not delivered, on ordered
-	// channels. "": derived from order key, routing key, type, version and body; headers make no difference.
+	// DedupID is for ordered channels; elsewhere it is an error. A second message with the same one within 5 minutes is
+	// accepted and not delivered. "": derived from order key, routing key, type, version and body; headers make no
+	// difference.
 	DedupID string
 
 	ContentType string

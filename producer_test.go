@@ -514,3 +514,14 @@ func TestWhatIsTooLargeIsNotSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// A DedupID where nothing is de-duplicated is an error, before anything is sent.
+func TestADedupIDNeedsOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", nil)
+		err := p.Send(w.Context(), godwit.Message{DedupID: "17"})
+		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), `Message.DedupID is "17"`) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,6 +135,10 @@ func (p *Producer) queue(ctx context.Context, m *Message) (*outgoing, error) {
 
 // prepare brings a message into wire form, in its sender's goroutine.
 func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
+	if m.DedupID != "" && !p.spec.Channel.Ordered {
+		return nil, p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
+			"only ordered channels de-duplicate: make the channel ordered, or leave it out and let handlers be idempotent (Idempotent)"))
+	}
 	wire := m.driver(p.spec.Channel.Ordered)
 	prepared, err := p.sender.Prepare(ctx, &wire)
 	if err != nil {

@@ -104,7 +104,20 @@ func awsConfig(ctx context.Context, o *Options) (aws.Config, error) {
 	if conf.Region == "" {
 		return aws.Config{}, fmt.Errorf("snssqs: no AWS region: set AWS_REGION or Options.AWS")
 	}
+	conf.Credentials = hinted{conf.Credentials}
 	return conf, nil
+}
+
+// hinted are credentials whose absence says what to do about it.
+type hinted struct{ aws.CredentialsProvider }
+
+func (h hinted) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := h.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		err = fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile (AWS_PROFILE) or a role, "+
+			"or Options.AWS; for the embedded server use local.Open, or what `godwit local` prints: %w", err)
+	}
+	return c, err
 }
 
 // Close lets go of idle connections. It does not end what senders and receivers do.

@@ -135,3 +135,24 @@ func TestEndpointsFromTheEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// Without credentials the error says where they may come from.
+func TestMissingCredentialsAreExplained(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_REGION", "eu-west-1")
+	b, err := snssqs.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true})
+	if err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") || !strings.Contains(err.Error(), "local.Open") {
+		t.Errorf("without credentials: %v", err)
+	}
+}

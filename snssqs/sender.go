@@ -73,7 +73,12 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	}
 	w.routing = s.b.routing(s.to)
 	if size := w.size(); size > s.maxBytes {
-		return driver.Prepared{}, s.tooLarge(int64(size))
+		err := s.tooLarge(int64(size))
+		if len(w.body) > len(m.Body) {
+			err = fmt.Errorf("%w; its body of %d bytes travels in base64, which makes it %d, because it holds bytes that SQS's character set does not",
+				err, len(m.Body), len(w.body))
+		}
+		return driver.Prepared{}, err
 	}
 	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: w.size()}, nil
 }

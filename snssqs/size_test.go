@@ -186,3 +186,14 @@ func TestContentIsDeduplicated(t *testing.T) {
 		count(1, "after five minutes")
 	})
 }
+
+// A body that travels in base64 is larger than its sender knows: the error tells.
+func TestTooLargeTellsOfBase64(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		_, err := w.sender(orders).Prepare(w.Context(), &driver.Message{Body: make([]byte, 900_000)})
+		if driver.ClassOf(err) != driver.TooLarge || !strings.Contains(err.Error(), "body of 900000 bytes travels in base64, which makes it 1200000") {
+			t.Errorf("%v, of class %s", err, driver.ClassOf(err))
+		}
+	})
+}
