@@ -1,6 +1,7 @@
 package godwittest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -17,11 +18,15 @@ const (
 	// virtualPatience is longer than any service keeps a message: what has not come by then never will.
 	virtualPatience = 15 * 24 * time.Hour
 	realPatience    = 10 * time.Second
+	// defaultSeed makes a test see the same ids and chaos in every run.
+	defaultSeed = 1
 )
 
 // Options of a harness. The zero value is good.
 type Options struct {
-	Local *local.Options // the backend's, its server's seed among them
+	// Local is of the backend and its server. nil: their defaults, but for the server's seed: that is the same in every
+	// run, unless Local.Server gives one. A test that fails prints it.
+	Local *local.Options
 	// Patience is how long to wait for what should come. 0: 15 days in a bubble, 10 s outside.
 	Patience time.Duration
 }
@@ -61,10 +66,11 @@ func New(t testing.TB, o *Options) *Harness {
 	case h.patience == 0:
 		h.patience = realPatience
 	}
-	if opts.Local != nil && opts.Local.Namespace != "" {
-		h.space = opts.Local.Namespace + "---"
+	of := seeded(opts.Local)
+	if of.Namespace != "" {
+		h.space = of.Namespace + "---"
 	}
-	b, err := local.Open(t.Context(), opts.Local)
+	b, err := local.Open(t.Context(), &of)
 	if err != nil {
 		t.Fatalf("godwittest: open the backend: %v", err)
 	}
@@ -72,6 +78,20 @@ func New(t testing.TB, o *Options) *Harness {
 	h.journal = newJournal(b.Server().Now)
 	t.Cleanup(h.end)
 	return h
+}
+
+// seeded are the options of the backend, with a seed for its server.
+func seeded(o *local.Options) (of local.Options) {
+	if o != nil {
+		of = *o
+	}
+	var server localaws.Options
+	if of.Server != nil {
+		server = *of.Server
+	}
+	server.Seed = cmp.Or(server.Seed, defaultSeed)
+	of.Server = &server
+	return of
 }
 
 // inBubble asks synctest where we are: Wait panics outside of a bubble.
@@ -172,6 +192,7 @@ func (h *Harness) end() {
 		h.t.Errorf("close the backend: %v", err)
 	}
 	if h.t.Failed() {
+		h.t.Logf("the server's seed was %d; Options.Local.Server.Seed repeats it", h.Server().Seed())
 		return
 	}
 	for _, f := range h.faults {

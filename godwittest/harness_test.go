@@ -55,6 +55,24 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 	}
 }
 
+// Every run of a test sees the same ids, unless it gives a seed; a failure prints the seed.
+func TestTheSeedIsGivenAndPrinted(t *testing.T) {
+	id := func(o *godwittest.Options) (id string) {
+		synctest.Test(t, func(t *testing.T) {
+			h := godwittest.New(t, o)
+			h.Send(h.Producer("orders", nil), godwittest.Bodies("a kite")...)
+			id = h.Left("orders")[0].ID
+		})
+		return id
+	}
+	seven := &godwittest.Options{Local: &local.Options{Server: &localaws.Options{Seed: 7}}}
+	if a, b, c := id(nil), id(nil), id(seven); a != b || a == c {
+		t.Errorf("ids %s and %s without a seed, want one; %s with seed 7, want another", a, b, c)
+	}
+	failure := record(t, func(r *recorder) { godwittest.New(r, seven).AssertHandled("orders", "a kite") })
+	says(t, failure, "the server's seed was 7")
+}
+
 // Outside of a bubble, what becomes due on the way is handled on the way, by whoever waits for it.
 func TestAdvanceHandlesWhatIsDue(t *testing.T) {
 	h := godwittest.New(t, nil)
