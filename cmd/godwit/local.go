@@ -62,7 +62,7 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0, "the `number` that ids and receipt handles are drawn from; 0 draws one and prints it")
 	f.StringVar(&o.kafka, "kafka", "", "`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
-	f.StringVar(&o.kafkaData, "kafka-data", "", "the `folder` in which Kafka keeps everything")
+	f.StringVar(&o.kafkaData, "kafka-data", "", "the `folder` in which Kafka keeps everything, for its owner's eyes alone")
 	return cmd
 }
 
