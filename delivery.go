@@ -20,7 +20,7 @@ type Delivery struct {
 	Type        string
 	Version     int
 	Headers     Headers
-	Body        []byte
+	Body        []byte // not to be changed: it is in memory once, and a dead letter is made of it
 
 	// Attempt counts the starts of a handler for this message, this one included, as far as they are known: at
 	// least 1. What was given back without being started does not count.
