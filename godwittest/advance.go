@@ -158,7 +158,7 @@ func (j *journal) holds(inFlight func(channel, id string) bool) []string {
 			why = "a handler has it"
 		case h.told:
 			why = "the service has not taken its verdict"
-		case h.m.open() != nil:
+		case h.retry:
 			why = "its consumer holds it for a retry"
 		}
 		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body), j.now().Sub(h.since).Round(time.Millisecond), why)

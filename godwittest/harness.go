@@ -188,6 +188,9 @@ func (h *Harness) end() {
 	h.closed("producer", len(h.producers), func(i int) (string, error) {
 		return h.producers[i].Channel(), h.producers[i].Close(ctx)
 	})
+	for _, left := range h.journal.open() {
+		h.t.Errorf("%s was left open: close what the application makes (Producer.Close), or what it has queued is lost when its process ends", left)
+	}
 	if err := h.backend.Close(ctx); err != nil {
 		h.t.Errorf("close the backend: %v", err)
 	}

@@ -15,6 +15,29 @@ type backend struct {
 	journal *journal
 }
 
+// Sender opens a sender whose closing is watched.
+func (b *backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	inner, err := b.Backend.Sender(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	s := &sender{Sender: inner, channel: to.String(), journal: b.journal}
+	s.journal.sends(s.channel, 1)
+	return s, nil
+}
+
+// sender notes its end.
+type sender struct {
+	driver.Sender
+	channel string
+	journal *journal
+}
+
+func (s *sender) Close(ctx context.Context) error {
+	s.journal.sends(s.channel, -1)
+	return s.Sender.Close(ctx)
+}
+
 // Receiver opens a receiver that is watched.
 func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
 	inner, err := b.Backend.Receiver(ctx, from, o)
@@ -53,6 +76,11 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	into, err := r.Receiver.Receive(ctx, most, into)
 	r.journal.received(r, into[before:])
 	return into, err
+}
+
+// Started makes it a driver.AttemptLog: attempts whose retries are held in the consumer are seen by nothing else at the seam.
+func (r *receiver) Started(h driver.Handle, attempt int32) {
+	r.journal.holding(h, int(attempt))
 }
 
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
