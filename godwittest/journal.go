@@ -3,6 +3,7 @@ package godwittest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type channelLog struct {
 	messages []*Message // in the order in which they first came
 	byID     map[string]*Message
 	handled  int
+	dead     []DeadLetter // what consumers rejected
 
 	receivers int // that are open
 	polls     int // Receive calls of theirs that run
@@ -203,11 +205,39 @@ func (j *journal) verdict(m *Message, s *driver.Settlement) {
 		a.Outcome = retryAfter(s.After)
 	case driver.Reject:
 		a.Outcome = deadLettered
+		j.bury(m, s.Death)
 	case driver.Release:
 		if a.Outcome != stopped {
 			a.Outcome = givenBack
 		}
 	}
+}
+
+// bury notes a dead letter. It needs the lock.
+func (j *journal) bury(m *Message, d *driver.Death) {
+	if d == nil {
+		d = &driver.Death{}
+	}
+	c := j.channel(m.Channel)
+	c.dead = append(c.dead, DeadLetter{Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts), Consumer: d.Consumer, ID: m.ID})
+}
+
+// rejected are the dead letters of a channel that consumers made.
+func (j *journal) rejected(channel string) []DeadLetter {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.channel(channel).dead)
+}
+
+// unfinished are copies of the messages of a channel that have no verdict that ends them.
+func (j *journal) unfinished(channel string) []Message {
+	return slices.DeleteFunc(j.messages(channel), func(m Message) bool {
+		if len(m.Attempts) == 0 {
+			return false
+		}
+		last := m.Attempts[len(m.Attempts)-1].Outcome
+		return m.Handled || last == deadLettered || last == dropped
+	})
 }
 
 // attempt is a new one of a message. It needs the lock.
@@ -353,6 +383,13 @@ func (j *journal) channels() []string {
 		}
 	}
 	return names
+}
+
+// watched are the channels whose receivers were opened.
+func (j *journal) watched() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Collect(maps.Keys(j.log))
 }
 
 // handling lists what handlers have in hand.

@@ -147,3 +147,15 @@ func TestAHandlerAlone(t *testing.T) {
 		t.Errorf("settled a second time: %v", err)
 	}
 }
+
+func TestAChargeOnKafka(t *testing.T) {
+	h := godwittest.NewKafka(t, nil)
+	ordered := &godwit.ConsumerOptions{Ordered: true, Backoff: godwit.Constant(time.Millisecond)}
+	h.Run(h.Consumer("payments", ordered), charge(func() error { return errors.New("the bank is closed") }))
+
+	h.Send(h.Producer("payments", &godwit.ProducerOptions{Ordered: true}), godwittest.Keyed("ada", "5 euros")...)
+
+	h.AwaitNothingLeft()
+	h.AssertAttempts("payments", "5 euros", 3)
+	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+}
