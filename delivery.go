@@ -90,8 +90,8 @@ type Settlement struct {
 	Reason   error // of Reject
 }
 
-// Settled tells what one of its methods has settled the delivery as, and false while none has. It is for middleware, before it
-// returns, and for tests of handlers that settle by themselves.
+// Settled tells what one of its methods has settled the delivery as, and false while none has. It is for middleware,
+// before it returns, and for tests of handlers that settle by themselves.
 func (d *Delivery) Settled() (how Settlement, ok bool) {
 	c := d.choice.Load()
 	if c == nil || d.in != nil && c == d.in.sealed {

@@ -14,6 +14,7 @@
 //	orders@dlq                  the dead letters of orders
 //
 // A backend carries the messages: package snssqs (AWS) or kafka; local and local/kafkalocal are the same on an embedded
-// server. Bodies travel in the message: claim checks in S3 are not there yet. The options of every constructor may be nil,
-// and their zero values are the documented defaults. Everything exported is safe for concurrent use unless it says otherwise.
+// server. Bodies travel in the message: claim checks in S3 are not there yet. The options of every constructor may be
+// nil, and their zero values are the documented defaults. Everything exported is safe for concurrent use unless it says
+// otherwise.
 package godwit

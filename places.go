@@ -128,8 +128,9 @@ func (p *places) nudge() {
 // answerCost is what an answer under way takes while it is read and decoded, in sizes of what it brings.
 const answerCost = 3
 
-// poll begins a poll, if the budget has room for it. The first poller of a session asks for no room beside other polls, which
-// may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it do.
+// poll begins a poll, if the budget has room for it. The first poller of a session asks for no room beside other polls,
+// which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it
+// do.
 func (p *places) poll(first bool) bool {
 	b := p.bytes
 	b.mu.Lock()

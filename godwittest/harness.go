@@ -120,8 +120,8 @@ func inBubble() (yes bool) {
 // Backend is what producers and consumers of the application are made with. What they do is seen by the harness.
 func (h *Harness) Backend() driver.Backend { return h.watched }
 
-// Server is the embedded AWS: for looking into, and for faults that the harness has no word for. A harness of [NewKafka] has a
-// [Harness.Broker] instead.
+// Server is the embedded AWS: for looking into, and for faults that the harness has no word for. A harness of
+// [NewKafka] has a [Harness.Broker] instead.
 func (h *Harness) Server() *localaws.Server { return h.aws("to look into its Server").server }
 
 // aws is the service of what only the embedded AWS can do.
@@ -212,7 +212,8 @@ func (h *Harness) end() {
 		return h.producers[i].Channel(), h.producers[i].Close(ctx)
 	})
 	for _, left := range h.journal.open() {
-		h.t.Errorf("%s was left open: close what the application makes (Producer.Close), or what it has queued is lost when its process ends", left)
+		h.t.Errorf("%s was left open: close what the application makes (Producer.Close), or what it has queued "+
+			"is lost when its process ends", left)
 	}
 	if err := h.watched.Close(ctx); err != nil {
 		h.t.Errorf("close the backend: %v", err)

@@ -61,8 +61,8 @@ type start struct {
 }
 
 func newJournal(now func() time.Time) *journal {
-	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{}, held: map[driver.Handle]*hold{},
-		starts: map[*godwit.Delivery]start{}}
+	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
+		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{}}
 }
 
 // change wakes whoever waits for one. It needs the lock.
@@ -219,7 +219,8 @@ func (j *journal) bury(m *Message, d *driver.Death) {
 		d = &driver.Death{}
 	}
 	c := j.channel(m.Channel)
-	c.dead = append(c.dead, DeadLetter{Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts), Consumer: d.Consumer, ID: m.ID})
+	c.dead = append(c.dead, DeadLetter{Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
+		Consumer: d.Consumer, ID: m.ID})
 }
 
 // rejected are the dead letters of a channel that consumers made.
@@ -247,8 +248,8 @@ func (j *journal) attempt(m *Message, number int) *Attempt {
 	return &m.Attempts[len(m.Attempts)-1]
 }
 
-// holding notes that a consumer holds a delivery for a retry, after so many starts. Of a consumer without our hooks it is all
-// that is known of them.
+// holding notes that a consumer holds a delivery for a retry, after so many starts. Of a consumer without our hooks it
+// is all that is known of them.
 func (j *journal) holding(handle driver.Handle, starts int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -17,9 +17,10 @@ type KafkaOptions struct {
 	Patience time.Duration
 }
 
-// NewKafka is [New] with Kafka instead of AWS: the embedded broker, in this process. In a bubble the tests have to be built
-// with -tags synctests, which the client of Kafka needs there; outside of one, time is real, and [Harness.Advance] cannot move
-// it. Faults are the broker's own: [Harness.Broker] has them. [Harness.AwaitHandled] waits until the next commit will tell.
+// NewKafka is [New] with Kafka instead of AWS: the embedded broker, in this process. In a bubble the tests have to be
+// built with -tags synctests, which the client of Kafka needs there; outside of one, time is real, and
+// [Harness.Advance] cannot move it. Faults are the broker's own: [Harness.Broker] has them. [Harness.AwaitHandled]
+// waits until the next commit will tell.
 func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	t.Helper()
 	var opts KafkaOptions
@@ -28,7 +29,8 @@ func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	}
 	h := newHarness(t, opts.Patience)
 	if h.bubble && !clientIsVirtual {
-		t.Fatalf("godwittest: in a testing/synctest bubble the client of Kafka has to be built for it: go test -tags synctests; or leave the bubble")
+		t.Fatalf("godwittest: in a testing/synctest bubble the client of Kafka has to be built for it: " +
+			"go test -tags synctests; or leave the bubble")
 	}
 	b, err := kafkalocal.Open(t.Context(), opts.Kafka)
 	if err != nil {
@@ -101,7 +103,8 @@ func (s *kafka) left(channel string) []Left {
 		if i == len(left) {
 			break // the others are committed by now
 		}
-		left[i] = Left{Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight", Received: m.Received}
+		left[i] = Left{Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight",
+			Received: m.Received}
 	}
 	return left
 }

@@ -41,12 +41,13 @@ type DeadLetter struct {
 // Messages are what was received from a channel, in the order in which it first came.
 func (h *Harness) Messages(channel string) []Message { return h.journal.messages(channel) }
 
-// Left are the messages that lie in a channel, in order of arrival. A channel without a queue has none. On Kafka they are what
-// its group has not committed yet; of those that no consumer of the harness has received, only the number is known.
+// Left are the messages that lie in a channel, in order of arrival. A channel without a queue has none. On Kafka they
+// are what its group has not committed yet; of those that no consumer of the harness has received, only the number is
+// known.
 func (h *Harness) Left(channel string) []Left { return h.service.left(channel) }
 
-// DeadLetters are the dead letters of a channel that nobody has handled yet, in order of arrival. On Kafka they are those that
-// consumers of the harness have rejected.
+// DeadLetters are the dead letters of a channel that nobody has handled yet, in order of arrival. On Kafka they are
+// those that consumers of the harness have rejected.
 func (h *Harness) DeadLetters(channel string) []DeadLetter { return h.service.dead(channel) }
 
 // service is the server under a harness, looked into without receiving anything.

@@ -27,9 +27,9 @@ type Attempt struct {
 	At     time.Time
 	Took   time.Duration
 	Err    error // what the handler returned, if its consumer was made by the harness
-	// Outcome is what became of the delivery: handled, retry after 5s, dead-lettered, dropped, given back, stopped; "" while
-	// the handler runs. Of a consumer that the application has made, a retry that it holds itself has no known wait: retry held
-	// by the consumer.
+	// Outcome is what became of the delivery: handled, retry after 5s, dead-lettered, dropped, given back, stopped; ""
+	// while the handler runs. Of a consumer that the application has made, a retry that it holds itself has no known
+	// wait: retry held by the consumer.
 	Outcome string
 
 	order   int  // of its start, among all attempts

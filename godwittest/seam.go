@@ -9,7 +9,8 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// backend is the local backend with both ends watched. It embeds the whole backend, so that it can all that the backend can.
+// backend is the local backend with both ends watched. It embeds the whole backend, so that it can all that the backend
+// can.
 type backend struct {
 	*local.Backend
 	journal *journal
@@ -99,7 +100,8 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, err
 }
 
-// Started makes it a driver.AttemptLog: attempts whose retries are held in the consumer are seen by nothing else at the seam.
+// Started makes it a driver.AttemptLog: attempts whose retries are held in the consumer are seen by nothing else at the
+// seam.
 func (r *receiver) Started(h driver.Handle, attempt int32) {
 	r.journal.holding(h, int(attempt))
 	if r.log != nil {

@@ -126,8 +126,8 @@ func (o *Options) brokers() ([]string, error) {
 	return brokers, nil
 }
 
-// refuseGroups refuses a group among the caller's own options: commits would go to it, while dead letters, tiers and lag go by
-// the channel's name.
+// refuseGroups refuses a group among the caller's own options: commits would go to it, while dead letters, tiers and
+// lag go by the channel's name.
 func refuseGroups(c *kgo.Client) error {
 	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
 		if group, _ := c.OptValue(opt).(string); group != "" {

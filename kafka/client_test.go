@@ -12,7 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Without brokers in its options the backend goes where KAFKA_BOOTSTRAP_SERVERS points, as `godwit local --kafka` prints it.
+// Without brokers in its options the backend goes where KAFKA_BOOTSTRAP_SERVERS points, as `godwit local --kafka`
+// prints it.
 func TestBrokersFromTheEnvironment(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
 	if err != nil {
@@ -52,7 +53,8 @@ func TestBrokersFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// A group among the client's own options would get the commits, while dead letters, tiers and lag go by the channel's name.
+// A group among the client's own options would get the commits, while dead letters, tiers and lag go by the channel's
+// name.
 func TestAGroupOfTheCallersIsRefused(t *testing.T) {
 	for name, opt := range map[string]kgo.Opt{"kgo.ConsumerGroup": kgo.ConsumerGroup("billing"), "kgo.ShareGroup": kgo.ShareGroup("billing")} {
 		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: []string{"127.0.0.1:1"}, Client: []kgo.Opt{opt}})

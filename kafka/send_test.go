@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A send that is alone takes one round trip. Senders that have company share requests all the same: their records gather
-// while others are on their way.
+// A send that is alone takes one round trip. Senders that have company share requests all the same: their records
+// gather while others are on their way.
 func TestALoneSendDoesNotLinger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const roundTrip = 5 * time.Millisecond

@@ -108,7 +108,8 @@ func (s *Server) SQS() *sqs.Service { return s.sqs }
 // SNS is the model of SNS: topics, subscriptions, and deliveries that failed.
 func (s *Server) SNS() *sns.Service { return s.sns }
 
-// Seed is what everything random is drawn from: Options.Seed, or the number that New drew. Options with it repeat a run.
+// Seed is what everything random is drawn from: Options.Seed, or the number that New drew. Options with it repeat a
+// run.
 func (s *Server) Seed() uint64 { return s.opts.Seed }
 
 // Now is the server's time.

@@ -18,8 +18,8 @@ const (
 	// answerWithin bounds the wait for the answer to a request that was sent, for a connection that broke silently. Polls
 	// have a bound of their own, which knows how long they wait.
 	answerWithin = 30 * time.Second
-	// maxAnswer is what ten messages of the largest size take as JSON that spells each character as \u0000, and a mebibyte for
-	// their receipt handles and attributes.
+	// maxAnswer is what ten messages of the largest size take as JSON that spells each character as \u0000, and a
+	// mebibyte for their receipt handles and attributes.
 	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20
 )
 
@@ -124,7 +124,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errTooMuch = permanent("the answer is larger than %d MiB, which ten messages of SQS never are: see to it that the endpoint is SQS, or a server like it", maxAnswer>>20)
+var errTooMuch = permanent("the answer is larger than %d MiB, which ten messages of SQS never are: "+
+	"see to it that the endpoint is SQS, or a server like it", maxAnswer>>20)
 
 // withBodies wraps a client that is not ours.
 func withBodies(c httpClient) httpClient {

@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// A large message is in memory once while it is held, whether it travels as text or encoded, and its dead letter is the whole
-// of it all the same.
+// A large message is in memory once while it is held, whether it travels as text or encoded, and its dead letter is the
+// whole of it all the same.
 func TestAHeldMessageIsInMemoryOnce(t *testing.T) {
 	const n, size = 10, 700 << 10
 	random := rand.NewChaCha8([32]byte{testSeed})

@@ -60,9 +60,11 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
-	f.Uint64Var(&o.random, "random-seed", 0, "the `number` that ids and receipt handles are drawn from; 0 draws one and prints it")
+	f.Uint64Var(&o.random, "random-seed", 0,
+		"the `number` that ids and receipt handles are drawn from; 0 draws one and prints it")
 	f.StringVar(&o.kafka, "kafka", "", "`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
-	f.StringVar(&o.kafkaData, "kafka-data", "", "the `folder` in which Kafka keeps everything, for its owner's eyes alone")
+	f.StringVar(&o.kafkaData, "kafka-data", "",
+		"the `folder` in which Kafka keeps everything, for its owner's eyes alone")
 	return cmd
 }
 

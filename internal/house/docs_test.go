@@ -72,8 +72,8 @@ func TestFileMapIsTheTree(t *testing.T) {
 	}
 }
 
-// A page that nobody finds is not read: README leads to every page of docs/, and to nothing that is not there. Decisions are
-// found by their folder.
+// A page that nobody finds is not read: README leads to every page of docs/, and to nothing that is not there.
+// Decisions are found by their folder.
 func TestReadmeLeadsToEveryPage(t *testing.T) {
 	house := os.DirFS("../..")
 	linked := map[string]bool{}

@@ -33,8 +33,8 @@ func TestTheArchitectureNamesWhatExists(t *testing.T) {
 	}
 }
 
-// declared are all names of the code but the tests', as the page spells them: F of a function, a method or a field, T.M and
-// T.f of a type's methods and fields, each also with its package in front.
+// declared are all names of the code but the tests', as the page spells them: F of a function, a method or a field, T.M
+// and T.f of a type's methods and fields, each also with its package in front.
 func declared(t *testing.T, house fs.FS) map[string]bool {
 	there := map[string]bool{}
 	err := fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {

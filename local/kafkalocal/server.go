@@ -18,8 +18,8 @@ type ServerOptions struct {
 	// connect to, so it cannot stand for all interfaces. "": no socket; clients use [Server.Reach]. That is also what
 	// runs in virtual time, in a bubble of testing/synctest.
 	Addr string
-	// Dir keeps everything, and is created if needed; a kill -9 then loses nothing that was acknowledged. Others than its owner
-	// can enter it no more, since all messages are in it. "": memory.
+	// Dir keeps everything, and is created if needed; a kill -9 then loses nothing that was acknowledged. Others than
+	// its owner can enter it no more, since all messages are in it. "": memory.
 	Dir string
 	// Config is of the broker (group.consumer.heartbeat.interval.ms, say); kfake.BrokerConfigs lists what has an effect.
 	Config map[string]string

@@ -133,8 +133,8 @@ func killLosesNothing(t *testing.T) {
 	}
 }
 
-// What is in the folder is for its owner's eyes alone, also where the folder was there before. One that all users of the machine
-// share is refused.
+// What is in the folder is for its owner's eyes alone, also where the folder was there before. One that all users of
+// the machine share is refused.
 func TestTheFolderIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has no such permissions")
