@@ -29,7 +29,7 @@ check: ## before every commit: format, vet, tests (no race detector)
 .PHONY: test
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
-	go test -race -tags synctests ./kafka ./local/kafkalocal
+	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest
 	go test -tags synctests ./kafka/acceptance
 
 .PHONY: lint

@@ -10,7 +10,8 @@ import (
 )
 
 // Delivery is a message in a consumer's hands. Its fields are for reading. It is settled at most once: by the verdict
-// on its handler, or by one of its methods; a second time is [ErrSettled].
+// on its handler, or by one of its methods; a second time is [ErrSettled]. A test of a handler makes one by hand,
+// &Delivery{Body: …}, and looks at [Delivery.Settled].
 type Delivery struct {
 	ID         string // the service's; the same when the message is delivered again
 	Channel    string // as users spell it
@@ -22,7 +23,7 @@ type Delivery struct {
 	Type        string
 	Version     int
 	Headers     Headers
-	Body        []byte
+	Body        []byte // not to be changed: it is in memory once, and a dead letter is made of it
 
 	// Attempt counts the starts of a handler for this message, this one included, as far as they are known: at
 	// least 1. What was given back without being started does not count.
@@ -95,7 +96,7 @@ func (d *Delivery) Retry(after time.Duration) error {
 
 // Reject moves the message to the channel's dead letters, with reason as its cause of death.
 func (d *Delivery) Reject(reason error) error {
-	if d.in.noDeadLetters() {
+	if d.in != nil && d.in.noDeadLetters() {
 		return ErrNoDeadLetters
 	}
 	return d.settle(&choice{verdict: Verdict{Action: Reject}, reason: readable(reason)})
@@ -103,6 +104,23 @@ func (d *Delivery) Reject(reason error) error {
 
 // Release gives the message back untouched: it can be received again at once and no attempt is counted.
 func (d *Delivery) Release() error { return d.settle(&choice{release: true}) }
+
+// Settlement is what one of a delivery's methods settled it as.
+type Settlement struct {
+	Verdict        // Done, Retry or Reject
+	Released bool  // given back untouched instead; Verdict says nothing then
+	Reason   error // of Reject
+}
+
+// Settled tells what one of its methods has settled the delivery as, and false while none has. It is for middleware,
+// before it returns, and for tests of handlers that settle by themselves.
+func (d *Delivery) Settled() (how Settlement, ok bool) {
+	c := d.choice.Load()
+	if c == nil || d.in != nil && c == d.in.sealed {
+		return Settlement{}, false
+	}
+	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
+}
 
 // choice is a verdict that was reached by one of a delivery's methods.
 type choice struct {
@@ -115,7 +133,13 @@ type choice struct {
 // start before the handler has returned.
 func (d *Delivery) settle(c *choice) error {
 	lost := d.lost.Load()
-	if d.in.pool != nil {
+	switch {
+	case d.in == nil: // made by hand
+		if !d.choice.CompareAndSwap(nil, c) {
+			return ErrSettled
+		}
+		return nil
+	case d.in.pool != nil:
 		switch {
 		case lost:
 			return ErrLeaseLost
@@ -126,6 +150,7 @@ func (d *Delivery) settle(c *choice) error {
 	}
 	claimed := d.claim()
 	if claimed { // also what is lost: it has a place, and what is behind it waits
+		d.choice.Store(c)
 		d.in.keeper.ended(d, d.in.clock.now())
 		e := ending{d: d, v: c.verdict, reason: c.reason}
 		if c.release {

@@ -1,5 +1,5 @@
-// Package godwit is reliable asynchronous messaging: jobs and events over Amazon SNS, SQS and S3 or Apache Kafka, and
-// over an embedded server that needs nothing installed.
+// Package godwit is reliable asynchronous messaging: jobs and events over Amazon SNS and SQS or Apache Kafka, and over
+// embedded servers of both that need nothing installed.
 //
 // Its nouns: a [Producer] sends a [Message] to a channel; a [Consumer] runs a [Handler] for each [Delivery] that
 // comes. What the handler returns goes through a [Policy], whose [Verdict] says what becomes of the delivery: done,
@@ -13,7 +13,8 @@
 //	wishlist_events.*           all queues of the exchange; what a producer sends to
 //	orders@dlq                  the dead letters of orders
 //
-// A backend carries the messages: package local (embedded), snssqs (AWS). The options of every constructor may be
-// nil, and their zero values are the documented defaults. Everything exported is safe for concurrent use unless it
-// says otherwise.
+// A backend carries the messages: package snssqs (AWS) or kafka; local and local/kafkalocal are the same on an embedded
+// server. Bodies travel in the message: claim checks in S3 are not there yet. The options of every constructor may be
+// nil, and their zero values are the documented defaults. Everything exported is safe for concurrent use unless it says
+// otherwise.
 package godwit

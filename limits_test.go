@@ -44,6 +44,41 @@ func TestHeldBytesAreBounded(t *testing.T) {
 	})
 }
 
+// The open polls of a fleet's idle consumers keep nobody from polling, whatever they brought before.
+func TestIdlePollsTakeNoBytes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		large := godwit.Message{Body: make([]byte, 600<<10)} // more than half of what the fleet may hold
+		var late []time.Duration
+		var as []godwit.Assignment
+		var producers []*godwit.Producer
+		for i := range 4 {
+			name := fmt.Sprint("orders", i)
+			producers = append(producers, w.producer(name, nil))
+			as = append(as, w.consumer(name, nil).With(func(_ context.Context, d *godwit.Delivery) error {
+				late = append(late, time.Since(d.SentAt))
+				return nil
+			}))
+		}
+		ctx, stop := context.WithCancel(w.Context())
+		ended := make(chan error)
+		go func() { ended <- godwit.RunAll(ctx, &godwit.FleetOptions{Concurrency: 1, MaxBytes: 1 << 20}, as...) }()
+		for range 3 {
+			for _, p := range producers {
+				time.Sleep(time.Second)
+				w.send(p, large)
+			}
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(late) != 12 || slices.Max(late) > time.Second {
+			t.Errorf("messages were handled %v after they had been sent, want 12 within a second", late)
+		}
+	})
+}
+
 func TestGiveBacksAreNoAttempts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 2})

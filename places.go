@@ -11,8 +11,7 @@ type budget struct {
 	mu     sync.Mutex
 	limit  int64
 	held   int64
-	polls  int64     // under way
-	brings int64     // what a poll has brought of late, and so what one under way may bring
+	coming int64     // what the polls under way may bring
 	wait   []*places // whom to wake when it is under the limit again
 }
 
@@ -36,6 +35,10 @@ type places struct {
 	shelved  int       // deliveries on the shelf
 	shelf    int64     // bytes on the shelf
 	lacking  time.Time // since when a poll waits for places; zero: none does
+
+	// Guarded by bytes.mu.
+	polls  int64 // under way
+	brings int64 // what a poll has brought recently, and so what one under way may bring
 }
 
 func newPlaces(size int, bytes *budget) *places {
@@ -99,11 +102,11 @@ func (p *places) unshelve(n int, size int64) {
 	p.change(func() { p.shelved, p.shelf, p.taken = p.shelved-n, p.shelf-size, p.taken+n })
 }
 
-// tryTake takes n places for a poll, which ends with polled of the budget. Who waits is nudged when it is worth it.
+// tryTake takes n places for a poll, which ends with polled. The poller that waits is nudged when it is worth it.
 func (p *places) tryTake(n int, waits bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	free := p.free(n) && p.bytes.poll()
+	free := p.free(n) && p.poll(waits)
 	if free {
 		p.taken += n
 	}
@@ -170,29 +173,37 @@ func (p *places) nudge() {
 	}
 }
 
-// poll begins a poll, if what is held and what is on its way leave room for it. One is always possible while less is
-// held than the limit, so one receive may overshoot.
-func (b *budget) poll() bool {
+// answerCost is what an answer under way takes while it is read and decoded, in sizes of what it brings.
+const answerCost = 3
+
+// poll begins a poll, if the budget has room for it. The first poller of a session asks for no room beside other polls,
+// which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it
+// do.
+func (p *places) poll(first bool) bool {
+	b := p.bytes
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.room() {
+	if !b.room() || !first && b.held+b.coming*answerCost >= b.limit {
 		return false
 	}
-	b.polls++
+	p.polls++
+	b.coming += p.brings
 	return true
 }
 
-// room says whether one more poll may begin. The caller holds b.mu.
-func (b *budget) room() bool { return b.held+b.polls*b.brings < b.limit }
-
 // polled ends a poll that brought so many bytes, which are held already.
-func (b *budget) polled(size int64) {
-	const weight = 8 // the largest of late counts, and is forgotten slowly
-	b.change(func() {
-		b.polls--
-		b.brings = max(size, b.brings-b.brings/weight)
+func (p *places) polled(size int64) {
+	const weight = 8 // the largest of the recent ones counts, and is forgotten slowly
+	p.bytes.change(func() {
+		p.bytes.coming -= p.polls * p.brings
+		p.polls--
+		p.brings = max(size, p.brings-p.brings/weight)
+		p.bytes.coming += p.polls * p.brings
 	})
 }
+
+// room says whether less is held than the limit. The caller holds b.mu.
+func (b *budget) room() bool { return b.held < b.limit }
 
 func (b *budget) release(size int64) { b.change(func() { b.held -= size }) }
 

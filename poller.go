@@ -87,7 +87,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	defer func() {
 		s.places.giveBack(free)
 		if brought < 0 { // it panicked
-			s.places.bytes.polled(0)
+			s.places.polled(0)
 		}
 	}()
 	mark, began, unseen := s.sources.mark(), time.Now(), s.count.unseen()
@@ -96,7 +96,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	full = len(got) >= want
 	brought = s.accept(got, hand)
 	s.sources.sweep(mark)
-	s.places.bytes.polled(brought)
+	s.places.polled(brought)
 	if full {
 		p.join(period)
 	}

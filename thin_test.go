@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
 )
 
 // A message goes all the way, with the unmodified SDK in between: a handler fails, the retry comes after its backoff,
@@ -16,7 +17,7 @@ import (
 func TestOneMessageAllTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		backend, err := local.Open(ctx, nil)
+		backend, err := local.Open(ctx, &local.Options{Server: &localaws.Options{Seed: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

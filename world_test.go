@@ -30,7 +30,7 @@ type world struct {
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := local.Open(t.Context(), nil)
+		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,9 +30,9 @@ type Delivery struct {
 	Version     int
 	Header      []Header
 
-	Body  []byte
-	Claim bool  // Body travels apart: fetch it with the Receiver's Opener
-	Size  int64 // of the body, in bytes, wherever it is
+	Body  []byte // nobody changes it: a dead letter may be made of it
+	Claim bool   // Body travels apart: fetch it with the Receiver's Opener
+	Size  int64  // of the body, in bytes, wherever it is
 
 	Attempt  int32 // earlier starts known for certain; 0: none or unknown
 	Received int32 // how often it was received, this time included: an upper bound on starts; 0: unknown

@@ -22,6 +22,7 @@ func (h *Harness) Advance(d time.Duration) {
 		synctest.Wait()
 		return
 	}
+	h.aws("to advance outside of a bubble")
 	if held := h.move(d); len(held) > 0 {
 		h.t.Fatalf("advance by %v: the server's clock cannot move while deliveries are held, since their leases would end: let their handlers return, "+
 			"or run the test in a testing/synctest bubble\n%s", d, strings.Join(held, "\n"))
@@ -92,7 +93,7 @@ func (h *Harness) onTheWay() bool {
 // wanted says whether something is there that a consumer may receive.
 func (h *Harness) wanted() bool {
 	for _, q := range h.Server().SQS().Queues() {
-		if q.Model().Stats().Visible > 0 && h.journal.receives(h.channelOf(q.Name())) {
+		if q.Model().Stats().Visible > 0 && h.journal.receives(h.aws("to advance").channelOf(q.Name())) {
 			return true
 		}
 	}
@@ -158,7 +159,7 @@ func (j *journal) holds(inFlight func(channel, id string) bool) []string {
 			why = "a handler has it"
 		case h.told:
 			why = "the service has not taken its verdict"
-		case h.m.open() != nil:
+		case h.retry:
 			why = "its consumer holds it for a retry"
 		}
 		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body), j.now().Sub(h.since).Round(time.Millisecond), why)

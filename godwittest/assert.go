@@ -105,7 +105,7 @@ func (h *Harness) AssertNothingLeft(channels ...string) {
 // counts where it was handled first.
 func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
 	h.t.Helper()
-	if q := h.queue(channel); q != nil && !q.FIFO() {
+	if made, ordered := h.service.made(channel); made && !ordered {
 		h.t.Fatalf("%s keeps no order: set Ordered in the options of its producer and its consumer", channel)
 	}
 	h.assert(func() string {

@@ -56,7 +56,7 @@ func (h *Harness) settled(channel string) bool {
 	for _, m := range h.Messages(channel) {
 		done[m.ID] = m.Handled
 	}
-	return !h.lies(channel, func(id string) bool { return done[id] })
+	return !h.service.lies(channel, func(id string) bool { return done[id] })
 }
 
 // await waits at most so long, and says whether the condition held.

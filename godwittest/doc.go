@@ -21,6 +21,8 @@
 // The harness watches at the seam between godwit and its backend, so it sees whatever uses [Harness.Backend]: also the
 // producers and consumers that the application makes itself. It looks into the server without receiving anything.
 //
+// [NewKafka] makes a harness on the embedded Kafka instead of the embedded AWS.
+//
 // An assertion that does not hold is looked at again for a second, because a verdict leaves a moment after its handler has
 // returned; then it fails the test, and says what was there instead.
 package godwittest

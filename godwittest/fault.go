@@ -101,7 +101,7 @@ func (h *Harness) Deny(c Calls, channel string) *Fault {
 func (h *Harness) Outage(d time.Duration) *Fault {
 	f := &Fault{text: fmt.Sprintf("an outage of %v", d)}
 	over := h.Now().Add(d)
-	f.remove = append(f.remove, h.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+	f.remove = append(f.remove, h.aws("an outage").server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
 		if !h.Now().Before(over) {
 			return localaws.Outcome{}
 		}
@@ -115,7 +115,7 @@ func (h *Harness) Outage(d time.Duration) *Fault {
 // may. Which ones, the seed of the server decides. The channel must have been made, by its consumer or a producer.
 func (h *Harness) Duplicates(channel string, share float64) *Fault {
 	h.t.Helper()
-	q := h.queue(channel)
+	q := h.aws("duplicates").queue(channel)
 	switch {
 	case q == nil:
 		h.t.Fatalf("duplicates of %s: it has no queue yet: make its consumer first", channel)
@@ -136,10 +136,11 @@ func (h *Harness) fault(text string, c Calls, channel string, n int, what locala
 	if c.actions() == nil {
 		h.t.Fatalf("%s: there are Sends, Receives and Verdicts", text)
 	}
+	server := h.aws(text).server
 	f := &Fault{text: text}
 	f.left.Store(int64(n))
 	for _, action := range c.actions() {
-		f.remove = append(f.remove, h.Server().Control(action, func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		f.remove = append(f.remove, server.Control(action, func(_ context.Context, r *localaws.Request) localaws.Outcome {
 			if !h.concerns(r, channel) || !f.take() {
 				return localaws.Outcome{}
 			}
@@ -159,7 +160,7 @@ func (h *Harness) inject(f *Fault) *Fault {
 // concerns says whether a call is about a channel: its queue or, for wishlist_events.*, its exchange.
 func (h *Harness) concerns(r *localaws.Request, channel string) bool {
 	target := target(r.Input)
-	name := h.channelOf(target[strings.LastIndexAny(target, "/:")+1:])
+	name := h.aws("a fault").channelOf(target[strings.LastIndexAny(target, "/:")+1:])
 	if r.Service == "sns" {
 		name += ".*"
 	}

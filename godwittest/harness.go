@@ -1,6 +1,7 @@
 package godwittest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -17,11 +18,15 @@ const (
 	// virtualPatience is longer than any service keeps a message: what has not come by then never will.
 	virtualPatience = 15 * 24 * time.Hour
 	realPatience    = 10 * time.Second
+	// defaultSeed makes a test see the same ids and chaos in every run.
+	defaultSeed = 1
 )
 
 // Options of a harness. The zero value is good.
 type Options struct {
-	Local *local.Options // the backend's, its server's seed among them
+	// Local is of the backend and its server. nil: their defaults, but for the server's seed: that is the same in every
+	// run, unless Local.Server gives one. A test that fails prints it.
+	Local *local.Options
 	// Patience is how long to wait for what should come. 0: 15 days in a bubble, 10 s outside.
 	Patience time.Duration
 }
@@ -30,10 +35,10 @@ type Options struct {
 // call those that only look.
 type Harness struct {
 	t        testing.TB
-	backend  *local.Backend
+	watched  driver.Backend // whose receivers and senders write the journal
+	service  service
 	journal  *journal
-	space    string // in front of every name on the server
-	bubble   bool   // time is virtual
+	bubble   bool // time is virtual
 	patience time.Duration
 	begun    time.Time // on the server's clock
 
@@ -52,7 +57,24 @@ func New(t testing.TB, o *Options) *Harness {
 	if o != nil {
 		opts = *o
 	}
-	h := &Harness{t: t, bubble: inBubble(), patience: opts.Patience}
+	h := newHarness(t, opts.Patience)
+	of := seeded(opts.Local)
+	b, err := local.Open(t.Context(), &of)
+	if err != nil {
+		t.Fatalf("godwittest: open the backend: %v", err)
+	}
+	s := &aws{server: b.Server()}
+	if of.Namespace != "" {
+		s.space = of.Namespace + "---"
+	}
+	h.begin(s)
+	h.watched = &backend{b, h.journal}
+	return h
+}
+
+func newHarness(t testing.TB, patience time.Duration) *Harness {
+	t.Helper()
+	h := &Harness{t: t, bubble: inBubble(), patience: patience}
 	switch {
 	case h.patience < 0:
 		t.Fatalf("godwittest: Options.Patience is %v: it must not be negative", h.patience)
@@ -61,17 +83,27 @@ func New(t testing.TB, o *Options) *Harness {
 	case h.patience == 0:
 		h.patience = realPatience
 	}
-	if opts.Local != nil && opts.Local.Namespace != "" {
-		h.space = opts.Local.Namespace + "---"
-	}
-	b, err := local.Open(t.Context(), opts.Local)
-	if err != nil {
-		t.Fatalf("godwittest: open the backend: %v", err)
-	}
-	h.backend, h.begun = b, b.Server().Now()
-	h.journal = newJournal(b.Server().Now)
-	t.Cleanup(h.end)
 	return h
+}
+
+// begin begins to write the journal, until the test ends.
+func (h *Harness) begin(s service) {
+	h.service, h.begun, h.journal = s, s.now(), newJournal(s.now)
+	h.t.Cleanup(h.end)
+}
+
+// seeded are the options of the backend, with a seed for its server.
+func seeded(o *local.Options) (of local.Options) {
+	if o != nil {
+		of = *o
+	}
+	var server localaws.Options
+	if of.Server != nil {
+		server = *of.Server
+	}
+	server.Seed = cmp.Or(server.Seed, defaultSeed)
+	of.Server = &server
+	return of
 }
 
 // inBubble asks synctest where we are: Wait panics outside of a bubble.
@@ -86,13 +118,24 @@ func inBubble() (yes bool) {
 }
 
 // Backend is what producers and consumers of the application are made with. What they do is seen by the harness.
-func (h *Harness) Backend() driver.Backend { return &backend{h.backend, h.journal} }
+func (h *Harness) Backend() driver.Backend { return h.watched }
 
-// Server is the embedded server: for looking into, and for faults that the harness has no word for.
-func (h *Harness) Server() *localaws.Server { return h.backend.Server() }
+// Server is the embedded AWS: for looking into, and for faults that the harness has no word for. A harness of
+// [NewKafka] has a [Harness.Broker] instead.
+func (h *Harness) Server() *localaws.Server { return h.aws("to look into its Server").server }
+
+// aws is the service of what only the embedded AWS can do.
+func (h *Harness) aws(what string) *aws {
+	h.t.Helper()
+	s, ok := h.service.(*aws)
+	if !ok {
+		h.t.Fatalf("%s: this harness is on Kafka, which has no such thing: use Harness.Broker", what)
+	}
+	return s
+}
 
 // Now is the time by the server's clock. In a bubble that is time.Now.
-func (h *Harness) Now() time.Time { return h.Server().Now() }
+func (h *Harness) Now() time.Time { return h.service.now() }
 
 // Producer makes a producer that is closed at the end of the test.
 func (h *Harness) Producer(channel string, o *godwit.ProducerOptions) *godwit.Producer {
@@ -168,10 +211,17 @@ func (h *Harness) end() {
 	h.closed("producer", len(h.producers), func(i int) (string, error) {
 		return h.producers[i].Channel(), h.producers[i].Close(ctx)
 	})
-	if err := h.backend.Close(ctx); err != nil {
+	for _, left := range h.journal.open() {
+		h.t.Errorf("%s was left open: close what the application makes (Producer.Close), or what it has queued "+
+			"is lost when its process ends", left)
+	}
+	if err := h.watched.Close(ctx); err != nil {
 		h.t.Errorf("close the backend: %v", err)
 	}
 	if h.t.Failed() {
+		if s, ok := h.service.(*aws); ok {
+			h.t.Logf("the server's seed was %d; Options.Local.Server.Seed repeats it", s.server.Seed())
+		}
 		return
 	}
 	for _, f := range h.faults {

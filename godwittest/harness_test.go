@@ -55,6 +55,24 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 	}
 }
 
+// Every run of a test sees the same ids, unless it gives a seed; a failure prints the seed.
+func TestTheSeedIsGivenAndPrinted(t *testing.T) {
+	id := func(o *godwittest.Options) (id string) {
+		synctest.Test(t, func(t *testing.T) {
+			h := godwittest.New(t, o)
+			h.Send(h.Producer("orders", nil), godwittest.Bodies("a kite")...)
+			id = h.Left("orders")[0].ID
+		})
+		return id
+	}
+	seven := &godwittest.Options{Local: &local.Options{Server: &localaws.Options{Seed: 7}}}
+	if a, b, c := id(nil), id(nil), id(seven); a != b || a == c {
+		t.Errorf("ids %s and %s without a seed, want one; %s with seed 7, want another", a, b, c)
+	}
+	failure := record(t, func(r *recorder) { godwittest.New(r, seven).AssertHandled("orders", "a kite") })
+	says(t, failure, "the server's seed was 7")
+}
+
 // Outside of a bubble, what becomes due on the way is handled on the way, by whoever waits for it.
 func TestAdvanceHandlesWhatIsDue(t *testing.T) {
 	h := godwittest.New(t, nil)
@@ -127,6 +145,66 @@ func TestConsumersOfTheApplication(t *testing.T) {
 		h.AssertDeadLettered("wishes.audit", godwittest.DeadLetter{Body: "bad", Cause: "no such kite", Consumer: "wishes.audit"})
 		h.AssertNothingLeft()
 	})
+}
+
+// Attempts whose retries the consumer holds itself are seen, also of a consumer that the application has made.
+func TestHeldRetriesOfTheApplication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		ordered := &godwit.ConsumerOptions{Ordered: true, Backoff: godwit.Constant(time.Minute)}
+		c, err := godwit.NewConsumer(t.Context(), h.Backend(), "orders", ordered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Go("the application", func(ctx context.Context) error {
+			_, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+				if d.Attempt < 3 || string(d.Body) == "bad" {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			return err
+		})
+		h.Send(h.Producer("orders", &godwit.ProducerOptions{Ordered: true}), godwittest.Bodies("a kite", "bad")...)
+		h.AwaitNothingLeft()
+		h.AssertAttempts("orders", "a kite", 3)
+		h.AssertAttempts("orders", "bad", 3)
+		for _, m := range h.Messages("orders") {
+			for i, a := range m.Attempts {
+				if a.Number != i+1 {
+					t.Errorf("attempts of %s: %+v", m.Body, m.Attempts)
+					break
+				}
+			}
+		}
+		if first := h.Messages("orders")[0].Attempts[0]; first.Outcome != "retry held by the consumer" {
+			t.Errorf("the first attempt is %+v", first)
+		}
+	})
+}
+
+// A producer that the application has left open is named.
+func TestAProducerLeftOpen(t *testing.T) {
+	failure := record(t, func(r *recorder) {
+		h := godwittest.New(r, nil)
+		closed, err := godwit.NewProducer(t.Context(), h.Backend(), "orders", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := closed.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		open, err := godwit.NewProducer(t.Context(), h.Backend(), "wishes.*", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = open.Close(context.Background()) })
+		h.Producer("orders", nil)
+	})
+	says(t, failure, "1 producer of wishes.* was left open")
+	if strings.Contains(failure, "orders") {
+		t.Errorf("it names one that was closed:\n%s", failure)
+	}
 }
 
 // What a consumer gives back, and what it drops, is not handled.

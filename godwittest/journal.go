@@ -3,6 +3,7 @@ package godwittest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type journal struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
 	log     map[string]*channelLog
+	senders map[string]int // that are open, by channel
 	held    map[driver.Handle]*hold
 	starts  map[*godwit.Delivery]start
 	order   int  // of the latest attempt
@@ -29,6 +31,7 @@ type channelLog struct {
 	messages []*Message // in the order in which they first came
 	byID     map[string]*Message
 	handled  int
+	dead     []DeadLetter // what consumers rejected
 
 	receivers int // that are open
 	polls     int // Receive calls of theirs that run
@@ -40,6 +43,7 @@ type hold struct {
 	by    *receiver
 	since time.Time
 	told  bool // its verdict
+	retry bool // it was started before, and its consumer holds it until the next attempt
 }
 
 // tell says that there is a verdict, or that there will be none.
@@ -57,8 +61,8 @@ type start struct {
 }
 
 func newJournal(now func() time.Time) *journal {
-	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, held: map[driver.Handle]*hold{},
-		starts: map[*godwit.Delivery]start{}}
+	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
+		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{}}
 }
 
 // change wakes whoever waits for one. It needs the lock.
@@ -90,6 +94,26 @@ func (j *journal) opened(r *receiver) {
 	defer j.mu.Unlock()
 	j.channel(r.channel).receivers++
 	j.change()
+}
+
+// sends counts the senders of a channel that are open.
+func (j *journal) sends(channel string, more int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.senders[channel] += more
+}
+
+// open lists the channels whose senders were left open.
+func (j *journal) open() (lines []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for channel, n := range j.senders {
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf("%s of %s", count(n, "producer"), channel))
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // enter lets a Receive begin, not while the server's clock moves. It says false when ctx ends first.
@@ -164,9 +188,7 @@ func (j *journal) verdict(m *Message, s *driver.Settlement) {
 		return // it was never started
 	}
 	if a == nil { // of a consumer without our hooks
-		j.order++
-		m.Attempts = append(m.Attempts, Attempt{Number: int(s.Attempt), At: j.now(), order: j.order})
-		a = &m.Attempts[len(m.Attempts)-1]
+		a = j.attempt(m, max(int(s.Attempt), m.attempts()+1))
 	}
 	a.settled = true
 	switch s.Action {
@@ -183,11 +205,71 @@ func (j *journal) verdict(m *Message, s *driver.Settlement) {
 		a.Outcome = retryAfter(s.After)
 	case driver.Reject:
 		a.Outcome = deadLettered
+		j.bury(m, s.Death)
 	case driver.Release:
 		if a.Outcome != stopped {
 			a.Outcome = givenBack
 		}
 	}
+}
+
+// bury notes a dead letter. It needs the lock.
+func (j *journal) bury(m *Message, d *driver.Death) {
+	if d == nil {
+		d = &driver.Death{}
+	}
+	c := j.channel(m.Channel)
+	c.dead = append(c.dead, DeadLetter{Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
+		Consumer: d.Consumer, ID: m.ID})
+}
+
+// rejected are the dead letters of a channel that consumers made.
+func (j *journal) rejected(channel string) []DeadLetter {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.channel(channel).dead)
+}
+
+// unfinished are copies of the messages of a channel that have no verdict that ends them.
+func (j *journal) unfinished(channel string) []Message {
+	return slices.DeleteFunc(j.messages(channel), func(m Message) bool {
+		if len(m.Attempts) == 0 {
+			return false
+		}
+		last := m.Attempts[len(m.Attempts)-1].Outcome
+		return m.Handled || last == deadLettered || last == dropped
+	})
+}
+
+// attempt is a new one of a message. It needs the lock.
+func (j *journal) attempt(m *Message, number int) *Attempt {
+	j.order++
+	m.Attempts = append(m.Attempts, Attempt{Number: number, At: j.now(), order: j.order})
+	return &m.Attempts[len(m.Attempts)-1]
+}
+
+// holding notes that a consumer holds a delivery for a retry, after so many starts. Of a consumer without our hooks it
+// is all that is known of them.
+func (j *journal) holding(handle driver.Handle, starts int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h := j.held[handle]
+	if h == nil {
+		return
+	}
+	h.retry = true
+	a := h.m.open()
+	if a == nil && starts > h.m.attempts() {
+		a = j.attempt(h.m, starts)
+		a.Outcome = retryHeld
+	}
+	if a != nil {
+		a.settled = true
+		if a.Number > starts { // it could not begin its work, which is no attempt
+			a.Outcome = givenBack
+		}
+	}
+	j.change()
 }
 
 // letGo: the service has taken the verdicts on these, or they are somebody else's.
@@ -243,10 +325,9 @@ func (j *journal) started(d *godwit.Delivery) {
 		return // of a backend that is not ours
 	}
 	if last := m.open(); last != nil && m.untold == 1 {
-		last.settled = true // its retry was held in the consumer, for this attempt
+		last.settled = true // it was held in the consumer, for this attempt
 	}
-	j.order++
-	m.Attempts = append(m.Attempts, Attempt{Number: d.Attempt, At: j.now(), order: j.order})
+	j.attempt(m, d.Attempt)
 	j.starts[d] = start{m, len(m.Attempts) - 1}
 	j.change()
 }
@@ -306,6 +387,13 @@ func (j *journal) channels() []string {
 		}
 	}
 	return names
+}
+
+// watched are the channels whose receivers were opened.
+func (j *journal) watched() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Collect(maps.Keys(j.log))
 }
 
 // handling lists what handlers have in hand.

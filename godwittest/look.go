@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
@@ -40,9 +41,38 @@ type DeadLetter struct {
 // Messages are what was received from a channel, in the order in which it first came.
 func (h *Harness) Messages(channel string) []Message { return h.journal.messages(channel) }
 
-// Left are the messages that lie in a channel, in order of arrival. A channel without a queue has none.
-func (h *Harness) Left(channel string) []Left {
-	q := h.queue(channel)
+// Left are the messages that lie in a channel, in order of arrival. A channel without a queue has none. On Kafka they
+// are what its group has not committed yet; of those that no consumer of the harness has received, only the number is
+// known.
+func (h *Harness) Left(channel string) []Left { return h.service.left(channel) }
+
+// DeadLetters are the dead letters of a channel that nobody has handled yet, in order of arrival. On Kafka they are
+// those that consumers of the harness have rejected.
+func (h *Harness) DeadLetters(channel string) []DeadLetter { return h.service.dead(channel) }
+
+// service is the server under a harness, looked into without receiving anything.
+type service interface {
+	now() time.Time
+	left(channel string) []Left
+	dead(channel string) []DeadLetter
+	// lies says whether one of the messages lies in their channel still.
+	lies(channel string, is func(id string) bool) bool
+	// channels are all that there are, in any order; those of dead letters among them.
+	channels() []string
+	// made says whether there is such a channel, and ordered whether it keeps order.
+	made(channel string) (made, ordered bool)
+}
+
+// aws is the embedded AWS.
+type aws struct {
+	server *localaws.Server
+	space  string // in front of every name on it
+}
+
+func (s *aws) now() time.Time { return s.server.Now() }
+
+func (s *aws) left(channel string) []Left {
+	q := s.queue(channel)
 	if q == nil {
 		return nil
 	}
@@ -59,9 +89,8 @@ func (h *Harness) Left(channel string) []Left {
 	return left
 }
 
-// DeadLetters are the dead letters of a channel that nobody has handled yet, in order of arrival.
-func (h *Harness) DeadLetters(channel string) []DeadLetter {
-	q := h.queue(channel + deadSuffix)
+func (s *aws) dead(channel string) []DeadLetter {
+	q := s.queue(channel + deadSuffix)
 	if q == nil {
 		return nil
 	}
@@ -76,6 +105,13 @@ func (h *Harness) DeadLetters(channel string) []DeadLetter {
 		}
 	}
 	return dead
+}
+
+// channels are all that there are or were, by name; those of dead letters among them.
+func (h *Harness) channels() []string {
+	names := append(h.journal.channels(), h.service.channels()...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // open reads a message as it lies on the server. What cannot be read keeps its raw bytes.
@@ -93,21 +129,21 @@ func open(v *queue.View) ([]byte, envelope.Envelope) {
 }
 
 // queue is the queue of a channel, ordered or not; nil if there is none.
-func (h *Harness) queue(channel string) *sqs.Queue {
+func (s *aws) queue(channel string) *sqs.Queue {
 	name, dead := strings.CutSuffix(channel, deadSuffix)
-	name = h.space + strings.Replace(name, ".", "--", 1)
+	name = s.space + strings.Replace(name, ".", "--", 1)
 	if dead {
 		name += "--dlq"
 	}
-	if q := h.Server().SQS().Queue(name + fifoSuffix); q != nil {
+	if q := s.server.SQS().Queue(name + fifoSuffix); q != nil {
 		return q
 	}
-	return h.Server().SQS().Queue(name)
+	return s.server.SQS().Queue(name)
 }
 
 // channelOf is the channel that a queue belongs to, as users spell it; "" for queues of others.
-func (h *Harness) channelOf(queue string) string {
-	name, ours := strings.CutPrefix(strings.TrimSuffix(queue, fifoSuffix), h.space)
+func (s *aws) channelOf(queue string) string {
+	name, ours := strings.CutPrefix(strings.TrimSuffix(queue, fifoSuffix), s.space)
 	if !ours {
 		return ""
 	}
@@ -119,20 +155,21 @@ func (h *Harness) channelOf(queue string) string {
 	return name
 }
 
-// channels are all that have a queue, by name; those of dead letters among them.
-func (h *Harness) channels() []string {
-	names := h.journal.channels()
-	for _, q := range h.Server().SQS().Queues() {
-		if name := h.channelOf(q.Name()); name != "" {
+func (s *aws) channels() (names []string) {
+	for _, q := range s.server.SQS().Queues() {
+		if name := s.channelOf(q.Name()); name != "" {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
-// lies says whether one of the messages lies in their channel still.
-func (h *Harness) lies(channel string, is func(id string) bool) bool {
-	q := h.queue(channel)
+func (s *aws) made(channel string) (made, ordered bool) {
+	q := s.queue(channel)
+	return q != nil, q != nil && q.FIFO()
+}
+
+func (s *aws) lies(channel string, is func(id string) bool) bool {
+	q := s.queue(channel)
 	return q != nil && slices.ContainsFunc(q.Model().Messages(), func(v queue.View) bool { return is(v.ID) })
 }

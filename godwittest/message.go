@@ -27,8 +27,9 @@ type Attempt struct {
 	At     time.Time
 	Took   time.Duration
 	Err    error // what the handler returned, if its consumer was made by the harness
-	// Outcome is what became of the delivery: handled, retry after 5s, dead-lettered, dropped, given back, stopped; "" while
-	// the handler runs.
+	// Outcome is what became of the delivery: handled, retry after 5s, dead-lettered, dropped, given back, stopped; ""
+	// while the handler runs. Of a consumer that the application has made, a retry that it holds itself has no known
+	// wait: retry held by the consumer.
 	Outcome string
 
 	order   int  // of its start, among all attempts
@@ -50,6 +51,14 @@ func (m *Message) open() *Attempt {
 		}
 	}
 	return nil
+}
+
+// attempts is how often it was tried, as far as the latest attempt knows.
+func (m *Message) attempts() int {
+	if n := len(m.Attempts); n > 0 {
+		return m.Attempts[n-1].Number
+	}
+	return 0
 }
 
 // runs says whether a handler has the message.
@@ -74,6 +83,7 @@ const (
 	dropped      = "dropped"
 	givenBack    = "given back"
 	stopped      = "stopped the consumer"
+	retryHeld    = "retry held by the consumer"
 )
 
 func retryAfter(d time.Duration) string { return fmt.Sprintf("retry after %v", d) }

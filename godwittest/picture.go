@@ -36,8 +36,8 @@ func (h *Harness) draw(b *strings.Builder, channel string) {
 		lying[l.ID] = l
 	}
 	fmt.Fprintf(b, "  %s: %d received, %d left", channel, len(ms), len(left))
-	if h.queue(channel) == nil {
-		b.WriteString(" (it has no queue: nothing of this name was made)")
+	if made, _ := h.service.made(channel); !made {
+		b.WriteString(" (nothing of this name was made)")
 	}
 	b.WriteString("\n")
 	for i := range ms {

@@ -14,6 +14,7 @@ type recorder struct {
 	testing.TB
 	mu       sync.Mutex
 	failures []string
+	logged   []string
 	cleanups []func()
 }
 
@@ -25,6 +26,12 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Logf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.logged = append(r.logged, fmt.Sprintf(format, args...))
 }
 
 func (r *recorder) Fatalf(format string, args ...any) {
@@ -54,7 +61,11 @@ func record(t *testing.T, test func(r *recorder)) string {
 	for _, f := range slices.Backward(r.cleanups) {
 		run(f)
 	}
-	return r.text()
+	text := r.text()
+	if text != "" {
+		text += "\n" + strings.Join(r.logged, "\n")
+	}
+	return text
 }
 
 // says fails the test unless a failure holds every part.

@@ -9,33 +9,77 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// backend is the local backend with a watched receiving end.
+// backend is the local backend with both ends watched. It embeds the whole backend, so that it can all that the backend
+// can.
 type backend struct {
 	*local.Backend
 	journal *journal
 }
 
+// Sender opens a sender that is watched.
+func (b *backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	return b.journal.sender(ctx, b.Backend, to)
+}
+
 // Receiver opens a receiver that is watched.
 func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
-	inner, err := b.Backend.Receiver(ctx, from, o)
+	return b.journal.receiver(ctx, b.Backend, from, o)
+}
+
+// sender opens a sender whose closing is watched.
+func (j *journal) sender(ctx context.Context, b driver.Backend, to driver.Channel) (driver.Sender, error) {
+	inner, err := b.Sender(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{Receiver: inner, channel: from.String(), journal: b.journal}
-	r.journal.opened(r)
+	s := &sender{Sender: inner, channel: to.String(), journal: j}
+	j.sends(s.channel, 1)
+	if poster, posts := inner.(driver.Poster); posts {
+		return struct {
+			*sender
+			driver.Poster
+		}{s, poster}, nil
+	}
+	return s, nil
+}
+
+// sender notes its end.
+type sender struct {
+	driver.Sender
+	channel string
+	journal *journal
+}
+
+func (s *sender) Close(ctx context.Context) error {
+	s.journal.sends(s.channel, -1)
+	return s.Sender.Close(ctx)
+}
+
+// receiver opens a receiver that is watched. Where it is a log or has leases, the one that is returned is as well.
+func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	inner, err := b.Receiver(ctx, from, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{Receiver: inner, channel: from.String(), journal: j}
+	r.log, _ = inner.(driver.AttemptLog)
+	j.opened(r)
 	extender, extends := inner.(driver.Extender)
 	opener, opens := inner.(driver.Opener)
-	if !extends {
-		return r, nil
-	}
+	finisher, finishes := inner.(driver.Finisher)
 	leased := &leasedReceiver{r, extender}
-	if !opens {
+	switch {
+	case finishes:
+		return &finishingReceiver{r, finisher}, nil
+	case extends && opens:
+		return struct {
+			*leasedReceiver
+			driver.Opener
+		}{leased, opener}, nil
+	case extends:
 		return leased, nil
 	}
-	return struct {
-		*leasedReceiver
-		driver.Opener
-	}{leased, opener}, nil
+	return r, nil
 }
 
 // receiver notes what comes and what becomes of it.
@@ -43,6 +87,7 @@ type receiver struct {
 	driver.Receiver
 	channel string
 	journal *journal
+	log     driver.AttemptLog // nil: it is none
 }
 
 func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
@@ -53,6 +98,15 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	into, err := r.Receiver.Receive(ctx, most, into)
 	r.journal.received(r, into[before:])
 	return into, err
+}
+
+// Started makes it a driver.AttemptLog: attempts whose retries are held in the consumer are seen by nothing else at the
+// seam.
+func (r *receiver) Started(h driver.Handle, attempt int32) {
+	r.journal.holding(h, int(attempt))
+	if r.log != nil {
+		r.log.Started(h, attempt)
+	}
 }
 
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
@@ -97,4 +151,16 @@ func (r *leasedReceiver) Extend(ctx context.Context, hs []driver.Handle, by time
 		r.journal.letGo(lost)
 	}
 	return ends, err
+}
+
+// finishingReceiver also sees what a log notes as done.
+type finishingReceiver struct {
+	*receiver
+	inner driver.Finisher
+}
+
+func (r *finishingReceiver) Finish(h driver.Handle) {
+	r.journal.verdicts([]driver.Settlement{{Handle: h}})
+	r.journal.letGo([]driver.Handle{h}) // before the backend uses the handle again
+	r.inner.Finish(h)
 }

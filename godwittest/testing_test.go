@@ -128,3 +128,34 @@ func TestABrokenConnection(t *testing.T) {
 		h.AssertHandled("payments", "5 euros", "5 euros") // which is why the bank wants an id with each payment
 	})
 }
+
+func TestAHandlerAlone(t *testing.T) {
+	postpone := func(_ context.Context, d *godwit.Delivery) error {
+		if string(d.Body) == "" {
+			return d.Reject(errors.New("an empty payment"))
+		}
+		return d.Retry(time.Hour)
+	}
+	d := &godwit.Delivery{Body: []byte("5 euros"), Attempt: 1}
+	if err := postpone(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if how, ok := d.Settled(); !ok || how.Action != godwit.Retry || how.After != time.Hour {
+		t.Errorf("it was settled %v, as %+v", ok, how)
+	}
+	if err := d.Done(); !errors.Is(err, godwit.ErrSettled) {
+		t.Errorf("settled a second time: %v", err)
+	}
+}
+
+func TestAChargeOnKafka(t *testing.T) {
+	h := godwittest.NewKafka(t, nil)
+	ordered := &godwit.ConsumerOptions{Ordered: true, Backoff: godwit.Constant(time.Millisecond)}
+	h.Run(h.Consumer("payments", ordered), charge(func() error { return errors.New("the bank is closed") }))
+
+	h.Send(h.Producer("payments", &godwit.ProducerOptions{Ordered: true}), godwittest.Keyed("ada", "5 euros")...)
+
+	h.AwaitNothingLeft()
+	h.AssertAttempts("payments", "5 euros", 3)
+	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+}

@@ -35,7 +35,7 @@ type Backend struct {
 }
 
 // Open prepares the client; it makes no request.
-func Open(_ context.Context, o *Options) (*Backend, error) {
+func Open(ctx context.Context, o *Options) (*Backend, error) {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -52,6 +52,7 @@ func Open(_ context.Context, o *Options) (*Backend, error) {
 		return nil, err
 	}
 	more = append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
+		kgo.ProducerLinger(0), // records gather while requests are on their way; who is alone waits for none
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}), kgo.ProducerBatchMaxBytesFn(b.limit))
 	all, err := opts.clientOptions(b.log, more...)
 	if err != nil {
@@ -59,6 +60,10 @@ func Open(_ context.Context, o *Options) (*Backend, error) {
 	}
 	if b.client, err = newClient(all); err != nil {
 		return nil, err
+	}
+	if err := refuseGroups(b.client.Client); err != nil {
+		b.client.cut()
+		return nil, errors.Join(err, b.client.close(context.WithoutCancel(ctx)))
 	}
 	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
 	return b, nil

@@ -80,12 +80,11 @@ func bare(b *testing.B, brokers []string, n int) {
 }
 
 func settling(b *testing.B, brokers []string, n int) {
-	back, err := kafka.Open(b.Context(), &kafka.Options{Brokers: brokers, Client: []kgo.Opt{
-		kgo.ConsumerGroup("settling" + strconv.FormatInt(time.Now().UnixNano(), 36))}})
+	back, err := kafka.Open(b.Context(), &kafka.Options{Brokers: brokers})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := back.Receiver(b.Context(), driver.Channel{Queue: "orders"}, driver.ReceiverOptions{Concurrency: 100, Wait: time.Second})
+	r, err := back.Receiver(b.Context(), driver.Channel{Exchange: "orders", Queue: "settling" + strconv.FormatInt(time.Now().UnixNano(), 36)}, driver.ReceiverOptions{Concurrency: 100, Wait: time.Second})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -78,9 +81,9 @@ func ended(ctx context.Context, done <-chan struct{}, patience time.Duration) bo
 
 // clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
 func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
-	brokers := o.Brokers
-	if len(brokers) == 0 {
-		brokers = []string{defaultBroker}
+	brokers, err := o.brokers()
+	if err != nil {
+		return nil, err
 	}
 	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(either(o.ClientID, defaultClientID)), kgo.WithLogger(logger{log})}
 	if o.TLS != nil {
@@ -101,6 +104,38 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 		return nil, fmt.Errorf("kafka: the options contradict each other: %w", err)
 	}
 	return opts, nil
+}
+
+// brokers are those of the options, or of the environment.
+func (o *Options) brokers() ([]string, error) {
+	value := os.Getenv(brokersVariable)
+	switch {
+	case len(o.Brokers) > 0:
+		return o.Brokers, nil
+	case value == "":
+		return []string{defaultBroker}, nil
+	}
+	brokers := strings.Split(value, ",")
+	for i := range brokers {
+		brokers[i] = strings.TrimSpace(brokers[i])
+		if _, _, err := net.SplitHostPort(brokers[i]); err != nil {
+			return nil, fmt.Errorf("kafka: %q in the environment's %s is not of the form host:port (several have commas between them): %w",
+				brokers[i], brokersVariable, err)
+		}
+	}
+	return brokers, nil
+}
+
+// refuseGroups refuses a group among the caller's own options: commits would go to it, while dead letters, tiers and
+// lag go by the channel's name.
+func refuseGroups(c *kgo.Client) error {
+	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
+		if group, _ := c.OptValue(opt).(string); group != "" {
+			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q): a consumer's group is called as its channel is, with Namespace in front: "+
+				"leave the option out, and use the channel %q, or exchange.consumer where the topic is called otherwise", name, group, group)
+		}
+	}
+	return nil
 }
 
 func (s *SASL) mechanism() (sasl.Mechanism, error) {

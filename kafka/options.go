@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	brokersVariable   = "KAFKA_BOOTSTRAP_SERVERS"
 	defaultBroker     = "localhost:9092"
 	defaultClientID   = "godwit"
 	defaultPartitions = 8
@@ -24,14 +25,15 @@ const (
 // that keep a record that waits for an hour from being looked at every few seconds.
 var defaultTiers = []time.Duration{5 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
 
-// Options say how to reach Kafka and how channels lie on it. The zero value is one broker at localhost:9092.
+// Options say how to reach Kafka and how channels lie on it. The zero value is the brokers of the environment's
+// KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints it, or without it one at localhost:9092.
 type Options struct {
-	Brokers  []string    // host:port of some of the brokers; empty: localhost:9092
+	Brokers  []string    // host:port of some of the brokers; empty: as above
 	ClientID string      // "": godwit
 	Rack     string      // where this client is; brokers may then serve it from the nearest replica
 	TLS      *tls.Config // nil: no TLS
 	SASL     *SASL       // nil: no authentication
-	Client   []kgo.Opt   // the caller's own, applied last
+	Client   []kgo.Opt   // the caller's own, applied last; no group, since that is the channel's name
 	Logger   *slog.Logger
 	// Namespace is put in front of every topic's and group's name: prod.orders. It had better not be an exchange's name: channel y
 	// in namespace x and channel x.y without one have groups of the same name.

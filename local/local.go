@@ -17,7 +17,7 @@ const endpoint = "http://localaws.internal"
 
 // Options of a local backend. The zero value is good.
 type Options struct {
-	Server    *localaws.Options // nil: its defaults
+	Server    *localaws.Options // nil: its defaults, and a seed that [localaws.Server.Seed] tells
 	Namespace string
 	Logger    *slog.Logger // of the backend's warnings; nil: slog.Default()
 }

@@ -26,7 +26,7 @@ import (
 // BenchmarkNew is how long a server takes to be ready.
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
-		s, err := localaws.New(nil)
+		s, err := localaws.New(&localaws.Options{Seed: testSeed})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestServeForBenchmark(t *testing.T) {
 	}
 	handler := http.Handler(canned())
 	if kind == "localaws" {
-		server, err := localaws.New(nil)
+		server, err := localaws.New(&localaws.Options{Seed: testSeed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func marshal(v any) []byte {
 // BenchmarkWakeUp is the time from a send to the answer of a poll that waited,
 // over loopback.
 func BenchmarkWakeUp(b *testing.B) {
-	server, err := localaws.New(nil)
+	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func BenchmarkWakeUp(b *testing.B) {
 // BenchmarkHandler is the same round without client and socket: what the server
 // itself costs.
 func BenchmarkHandler(b *testing.B) {
-	server, err := localaws.New(nil)
+	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@
 //
 // For tests: Control (fail, delay or drop any call, before or after it took
 // effect), Advance (move the clock), SQS and SNS (look without receiving, await,
-// chaos), Calls (count requests), Options.Seed (fix everything random), Plant (a
+// chaos), Calls (count requests), Options.Seed (repeat everything random), Plant (a
 // file of queues and topics). Over HTTP, besides AWS's own:
 //
 //	GET  /_localaws/health                  {"status":"ok"}

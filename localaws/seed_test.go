@@ -77,7 +77,7 @@ func TestPlantSaysLineAndField(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			server, err := localaws.New(nil)
+			server, err := localaws.New(&localaws.Options{Seed: testSeed})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,8 @@ package localaws
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -21,10 +23,12 @@ import (
 
 // Options are a Server's. The zero value is the default of each.
 type Options struct {
-	Account string       // twelve digits; "" means 000000000000
-	Region  string       // "" means us-east-1
-	Seed    uint64       // fixes everything random: ids, chaos
-	Logger  *slog.Logger // nil discards
+	Account string // twelve digits; "" means 000000000000
+	Region  string // "" means us-east-1
+	// Seed fixes everything random: ids, receipt handles, chaos. Give one to repeat a run, as tests do. 0 draws one
+	// ([Server.Seed] tells it), so that a server that is started again never repeats the ids of the one before.
+	Seed   uint64
+	Logger *slog.Logger // nil discards
 	// RealisticWaits keeps the waits of 60 s that AWS imposes: between two
 	// purges of a queue, and before the name of a deleted queue is free.
 	RealisticWaits bool
@@ -61,6 +65,11 @@ func New(o *Options) (*Server, error) {
 	s.opts.Region = cmp.Or(s.opts.Region, "us-east-1")
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	for s.opts.Seed == 0 {
+		var drawn [8]byte
+		_, _ = rand.Read(drawn[:]) // never fails
+		s.opts.Seed = binary.NativeEndian.Uint64(drawn[:])
 	}
 	if !regexp.MustCompile(`^\d{12}$`).MatchString(s.opts.Account) {
 		return nil, fmt.Errorf("localaws: Options.Account %q is not twelve digits", s.opts.Account)
@@ -99,6 +108,10 @@ func (s *Server) SQS() *sqs.Service { return s.sqs }
 
 // SNS is the model of SNS: topics, subscriptions, and deliveries that failed.
 func (s *Server) SNS() *sns.Service { return s.sns }
+
+// Seed is what everything random is drawn from: Options.Seed, or the number that New drew. Options with it repeat a
+// run.
+func (s *Server) Seed() uint64 { return s.opts.Seed }
 
 // Now is the server's time.
 func (s *Server) Now() time.Time { return s.clock.Now() }

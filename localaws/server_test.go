@@ -26,8 +26,14 @@ type fixture struct {
 	ctx    context.Context
 }
 
+// testSeed makes tests see the same ids, receipt handles and chaos in every run.
+const testSeed = 1
+
 func newFixture(t *testing.T, o *localaws.Options) *fixture {
 	t.Helper()
+	if o == nil {
+		o = &localaws.Options{Seed: testSeed}
+	}
 	server, err := localaws.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +110,26 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 			t.Fatalf("%d messages after %v, want none after 20s", len(got), time.Since(began))
 		}
 	})
+}
+
+// A server that is started again must not repeat the ids of the one before: clients that remember ids would take new
+// messages for finished ones. A given seed repeats a run, ids and receipt handles included.
+func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
+	drawn := func(o *localaws.Options) (seed uint64, id, handle string) {
+		f := newFixture(t, o)
+		url := f.create("orders", nil)
+		f.send(url, "x")
+		m := f.receive(url, 0)[0]
+		return f.server.Seed(), *m.MessageId, *m.ReceiptHandle
+	}
+	seed, id, handle := drawn(&localaws.Options{})
+	otherSeed, otherID, otherHandle := drawn(&localaws.Options{})
+	if seed == 0 || seed == otherSeed || id == otherID || handle == otherHandle {
+		t.Errorf("two servers without a seed: seeds %d and %d, ids %s and %s, want different ones", seed, otherSeed, id, otherID)
+	}
+	if s, i, h := drawn(&localaws.Options{Seed: seed}); s != seed || i != id || h != handle {
+		t.Errorf("seed %d again: seed %d, id %s, want id %s and the same receipt handle", seed, s, i, id)
+	}
 }
 
 func TestDaysOfLongPolls(t *testing.T) {

@@ -36,7 +36,7 @@ func get(t *testing.T, url string) string {
 
 // Over loopback, everything an endpoint has to visit lies where the client reached the server.
 func TestEndpointConfirmsAndVerifiesOverLoopback(t *testing.T) {
-	server, err := localaws.New(nil)
+	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
 		t.Fatal(err)
 	}

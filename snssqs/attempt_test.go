@@ -15,7 +15,7 @@ import (
 // lease ends.
 func TestALostReceiveIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, err := local.Open(t.Context(), nil)
+		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: testSeed}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMe
 // corpse is the copy of a message for the dead letters: body and attributes as received, and why it died. Where the
 // message is so large that there is no room for the reasons, they are shortened or left out, because the copy matters more.
 func (r *receiver) corpse(m *message, death *driver.Death, room int) types.SendMessageBatchRequestEntry {
-	e := types.SendMessageBatchRequestEntry{MessageBody: m.Body}
+	e := types.SendMessageBatchRequestEntry{MessageBody: m.text()}
 	if group, ok := m.Attributes["MessageGroupId"]; ok {
 		e.MessageGroupId = &group
 	}
@@ -106,7 +106,7 @@ func (r *receiver) corpse(m *message, death *driver.Death, room int) types.SendM
 	d := r.deathOf(m, death)
 	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
 		d.Error = text
-		if e.MessageAttributes = epitaph(m, d, r.routing); entrySize(&e) <= room {
+		if e.MessageAttributes = epitaph(m, *e.MessageBody, d, r.routing); entrySize(&e) <= room {
 			return e
 		}
 	}
@@ -125,11 +125,11 @@ func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
 
 // epitaph is a message's attributes with a death in the envelope. A foreign message may have no room for one more: then
 // attributes move into the envelope, as headers, which is how a consumer sees them anyway.
-func epitaph(m *message, d envelope.Death, routing string) map[string]types.MessageAttributeValue {
+func epitaph(m *message, body string, d envelope.Death, routing string) map[string]types.MessageAttributeValue {
 	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
 	maps.Copy(attributes, m.MessageAttributes)
 	text := attributeText(attributes[envelopeAttribute])
-	if _, ok := notificationOf(deref(m.Body)); ok && len(attributes) == 0 {
+	if _, ok := notificationOf(body); ok && len(attributes) == 0 {
 		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
 	}
 	text = envelope.Bury(text, d)

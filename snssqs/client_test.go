@@ -97,7 +97,7 @@ func TestTheCallersClientsAreEnough(t *testing.T) {
 
 // AWS_ENDPOINT_URL switches to a local server without a change of code.
 func TestEndpointsFromTheEnvironment(t *testing.T) {
-	server, err := localaws.New(nil)
+	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
 		t.Fatal(err)
 	}

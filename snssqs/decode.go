@@ -15,23 +15,23 @@ import (
 
 // decode fills a delivery from a message as received, whose routing key is in the attribute routing. A message that
 // cannot be decoded keeps its raw bytes and the reason.
-func decode(m *types.Message, from driver.Channel, routing string, d *driver.Delivery) {
+func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery) {
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
 		d.SentAt = time.UnixMilli(ms)
 	}
-	text, env, attributes, err := open(m)
-	d.Body = []byte(text)
+	text, env, attributes, err := open(&m.Message)
 	if err == nil {
 		err = pointed(text, attributes)
 	}
 	if err == nil {
-		var body []byte
-		if body, err = envelope.Decode(text, env.Encoding); err == nil {
-			d.Body = body
-		}
+		d.Body, err = envelope.Decode(text, env.Encoding)
 	}
+	if err != nil {
+		d.Body, env.Encoding = []byte(text), envelope.Plain
+	}
+	m.share(d.Body, text, env.Encoding)
 	d.Err, d.Size = err, int64(len(d.Body))
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
 	d.RoutingKey = attributes[routing]
@@ -40,6 +40,22 @@ func decode(m *types.Message, from driver.Channel, routing string, d *driver.Del
 	if from.DeadLetter {
 		d.Origin = origin(from, env, d)
 	}
+}
+
+// share lets go of the body as received where it can be made of the delivery's own: large messages are in memory once.
+func (m *message) share(body []byte, text string, e envelope.Encoding) {
+	if text == deref(m.Body) && e != envelope.Empty { // not what SNS wrapped
+		m.Body, m.body, m.encoding = nil, body, e
+	}
+}
+
+// text is the body as received.
+func (m *message) text() *string {
+	if m.Body == nil {
+		text := m.encoding.Text(m.body)
+		return &text
+	}
+	return m.Body
 }
 
 // open returns body, envelope and attributes, also of a message that SNS delivered in its own JSON: as such it arrives

@@ -28,7 +28,7 @@ func TestDriver(t *testing.T) {
 		Bubble: synctest.Test,
 		Can:    everything,
 		Open: func(t *testing.T) driver.Backend {
-			b, err := local.Open(t.Context(), nil)
+			b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: testSeed}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,9 @@ const (
 	pollConnections = 1024
 	// workConnections is how many connections for sends and settles are kept open between requests.
 	workConnections = 128
+	// maxAnswer is what ten messages of the largest size take as JSON that spells each character as \u0000, and a
+	// mebibyte for their receipt handles and attributes.
+	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20
 )
 
 // newClients makes one HTTP client for long polls and one for all else, so that open polls never keep a delete
@@ -56,7 +59,7 @@ func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.next.RoundTrip(out)
+	return bounded(t.next.RoundTrip(out))
 }
 
 // loaded is a request with its body in memory.
@@ -89,8 +92,38 @@ func (c foreignClient) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.next.Do(out)
+	return bounded(c.next.Do(out))
 }
+
+// bounded refuses an answer that no service gives, before it fills the memory.
+func bounded(answer *http.Response, err error) (*http.Response, error) {
+	switch {
+	case err != nil || answer.Body == nil:
+		return answer, err
+	case answer.ContentLength > maxAnswer:
+		_ = answer.Body.Close() // nothing of it is wanted
+		return nil, errTooMuch
+	}
+	answer.Body = &boundedBody{answer.Body, maxAnswer}
+	return answer, nil
+}
+
+// boundedBody is the body of an answer; reading more than there is left of it fails.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooMuch
+	}
+	return n, err
+}
+
+var errTooMuch = permanent("the answer is larger than %d MiB, which ten messages of SQS never are: "+
+	"see to it that the endpoint is SQS, or a server like it", maxAnswer>>20)
 
 // withBodies wraps a client that is not ours.
 func withBodies(c httpClient) httpClient {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/godwitmq/godwit/driver"
 )
 
 // hasty is a server that answers as soon as it has read a request's header, reads the body after that, and keeps the
@@ -104,6 +105,42 @@ func TestNoAnswerOfAHastyServerIsLost(t *testing.T) {
 	}
 	for _, c := range []*http.Client{polls, work, theirs} {
 		c.CloseIdleConnections()
+	}
+}
+
+// endless answers every request with a body that does not end, and counts what is read of it.
+type endless struct{ length, read int64 }
+
+func (e *endless) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, ContentLength: e.length, Body: io.NopCloser(e)}, nil
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += int64(len(p))
+	return len(p), nil
+}
+
+// An answer that is larger than any of the service's is read no further than that, whoever's client it is.
+func TestAnswersAreBounded(t *testing.T) {
+	for length, most := range map[int64]int64{-1: maxAnswer + 1<<20, maxAnswer: maxAnswer + 1<<20, maxAnswer + 1: 0} {
+		for name, client := range map[string]func(http.RoundTripper) httpClient{
+			"ours":         func(rt http.RoundTripper) httpClient { polls, _ := newClients(rt); return polls },
+			"the caller's": func(rt http.RoundTripper) httpClient { return withBodies(&http.Client{Transport: rt}) },
+		} {
+			e := &endless{length: length}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localaws", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := client(e).Do(req)
+			if err == nil {
+				_, err = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+			}
+			if driver.ClassOf(classify(err)) != driver.Permanent || !strings.Contains(err.Error(), "61 MiB") || e.read > most {
+				t.Errorf("%s, length %d: %d bytes read, error %v of class %s", name, length, e.read, err, driver.ClassOf(classify(err)))
+			}
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/envelope"
 )
 
 const (
@@ -53,10 +54,12 @@ type receiver struct {
 
 // message is what a driver.Handle refers to.
 type message struct {
-	types.Message
-	asked  time.Time   // when the receive was sent
-	key    string      // order key or tenant, as its sender spelled it
-	buried atomic.Bool // its copy stands in the dead letters
+	types.Message // without a body, where text can make it of the delivery's
+	body          []byte
+	encoding      envelope.Encoding
+	asked         time.Time   // when the receive was sent
+	key           string      // order key or tenant, as its sender spelled it
+	buried        atomic.Bool // its copy stands in the dead letters
 }
 
 // Receiver opens the receiving end of a channel.
@@ -142,7 +145,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			continue
 		}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
-		decode(&m.Message, r.from, r.routing, &d)
+		m.decode(r.from, r.routing, &d)
 		m.key = d.OrderKey + d.Tenant // one of them at most is there
 		switch {
 		case r.finished.has(m):

@@ -23,6 +23,7 @@ type localOptions struct {
 	account   string
 	region    string
 	seed      string // a file; "": nothing is created
+	random    uint64 // what ids are drawn from; 0: a new number
 	kafka     string // an address; "": no Kafka
 	kafkaData string // a folder; "": Kafka in memory
 }
@@ -59,8 +60,11 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
+	f.Uint64Var(&o.random, "random-seed", 0,
+		"the `number` that ids and receipt handles are drawn from; 0 draws one and prints it")
 	f.StringVar(&o.kafka, "kafka", "", "`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
-	f.StringVar(&o.kafkaData, "kafka-data", "", "the `folder` in which Kafka keeps everything")
+	f.StringVar(&o.kafkaData, "kafka-data", "",
+		"the `folder` in which Kafka keeps everything, for its owner's eyes alone")
 	return cmd
 }
 
@@ -72,6 +76,7 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 	return localaws.New(&localaws.Options{
 		Account: o.account,
 		Region:  o.region,
+		Seed:    o.random,
 		Logger:  slog.New(slog.NewTextHandler(errOut, nil)),
 	})
 }
@@ -101,7 +106,7 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
-	fmt.Fprintln(errOut, "ready; interrupt (Ctrl-C) stops it")
+	fmt.Fprintf(errOut, "ready; interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\n", server.Seed())
 	<-ctx.Done()
 	return nil
 }

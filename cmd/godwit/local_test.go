@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,6 +56,9 @@ func TestLocalServesUntilStopped(t *testing.T) {
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(endpoint, "http://")); err == nil {
 		conn.Close()
 		t.Error("the port is still open after the stop")
+	}
+	if !regexp.MustCompile(`--random-seed [1-9]\d* `).Match(errOut.Bytes()) {
+		t.Errorf("the seed that was drawn is not printed: %s", &errOut)
 	}
 	if strings.Contains(errOut.String(), "warning") {
 		t.Errorf("a warning on loopback: %s", &errOut)

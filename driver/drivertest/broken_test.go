@@ -118,7 +118,7 @@ func TestKit(t *testing.T) {
 		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true},
 		Open: func(t *testing.T) driver.Backend {
-			whole, err := local.Open(t.Context(), nil)
+			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ctx, stop := context.WithCancel(context.Background())
-	// On a cluster this is kafka.Open(ctx, &kafka.Options{Brokers: …}), and nothing else changes.
+	// On a cluster this is kafka.Open(ctx, nil) with KAFKA_BOOTSTRAP_SERVERS set, and nothing else changes.
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
 	check(err)
 	consumer, err := godwit.NewConsumer(ctx, backend, "payments", &godwit.ConsumerOptions{Ordered: true, Concurrency: 100})

@@ -24,9 +24,9 @@ func Encode(body []byte) (string, Encoding) {
 	case len(body) == 0:
 		return emptyBody, Empty
 	case Text(string(body)):
-		return string(body), Plain
+		return Plain.Text(body), Plain
 	}
-	return base64.StdEncoding.EncodeToString(body), Base64
+	return Base64.Text(body), Base64
 }
 
 // Decode takes an encoding back.
@@ -44,6 +44,17 @@ func Decode(text string, e Encoding) ([]byte, error) {
 		return body, nil
 	}
 	return nil, fmt.Errorf("the body's encoding %q is not known: update the consumer", e)
+}
+
+// Text is a decoded body as it travelled.
+func (e Encoding) Text(body []byte) string {
+	switch e {
+	case Base64:
+		return base64.StdEncoding.EncodeToString(body)
+	case Empty:
+		return emptyBody
+	}
+	return string(body)
 }
 
 // Text says whether SQS takes a string: tab, newline, carriage return, and Unicode from space on without surrogates

@@ -72,6 +72,28 @@ func TestFileMapIsTheTree(t *testing.T) {
 	}
 }
 
+// A page that nobody finds is not read: README leads to every page of docs/, and to nothing that is not there.
+// Decisions are found by their folder.
+func TestReadmeLeadsToEveryPage(t *testing.T) {
+	house := os.DirFS("../..")
+	linked := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(text(t, house, "README.md"), -1) {
+		linked[m[1]] = true
+		if _, err := fs.Stat(house, strings.TrimSuffix(m[1], "/")); err != nil {
+			t.Errorf("README.md leads to %s: %v", m[1], err)
+		}
+	}
+	pages, err := fs.Glob(house, "docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages in docs/: %v", len(pages), err)
+	}
+	for _, page := range append(pages, "docs/decisions/") {
+		if !linked[page] {
+			t.Errorf("README.md does not lead to %s", page)
+		}
+	}
+}
+
 // testNames are the names of all test functions, and of the conformance kit's cases.
 func testNames(t *testing.T, house fs.FS) map[string]bool {
 	names := map[string]bool{}

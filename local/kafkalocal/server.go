@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -17,7 +18,8 @@ type ServerOptions struct {
 	// connect to, so it cannot stand for all interfaces. "": no socket; clients use [Server.Reach]. That is also what
 	// runs in virtual time, in a bubble of testing/synctest.
 	Addr string
-	// Dir keeps everything, and is created if needed; a kill -9 then loses nothing that was acknowledged. "": memory.
+	// Dir keeps everything, and is created if needed; a kill -9 then loses nothing that was acknowledged. Others than
+	// its owner can enter it no more, since all messages are in it. "": memory.
 	Dir string
 	// Config is of the broker (group.consumer.heartbeat.interval.ms, say); kfake.BrokerConfigs lists what has an effect.
 	Config map[string]string
@@ -73,6 +75,9 @@ func (s *Server) Start() error {
 	if s.Cluster() != nil {
 		return errors.New("kafkalocal: the server runs already")
 	}
+	if err := enclose(s.opts.Dir); err != nil {
+		return fmt.Errorf("kafkalocal: %w", err)
+	}
 	s.net.open()
 	c, err := kfake.NewCluster(s.clusterOptions()...)
 	if err != nil {
@@ -81,6 +86,24 @@ func (s *Server) Start() error {
 	refuse(c, s.opts.Config, &s.net.epochs)
 	s.replace(c)
 	return nil
+}
+
+// enclose keeps other users of the machine out of a folder, whatever the modes of the files that kfake makes in it.
+func enclose(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode()&os.ModeSticky != 0:
+		return fmt.Errorf("the folder %s is shared by the users of this machine: name a folder in it", dir)
+	}
+	return os.Chmod(dir, 0o700)
 }
 
 func (s *Server) clusterOptions() []kfake.Opt {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,6 +130,34 @@ func killLosesNothing(t *testing.T) {
 	}
 	if v := s.Cluster().TopicInfo(topic).Configs["retention.ms"]; v == nil || *v != "60000" {
 		t.Errorf("the topic's retention is %v", v)
+	}
+}
+
+// What is in the folder is for its owner's eyes alone, also where the folder was there before. One that all users of
+// the machine share is refused.
+func TestTheFolderIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no such permissions")
+	}
+	there := t.TempDir()
+	if err := os.Chmod(there, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{there, there + "/new"} {
+		serve(t, &kafkalocal.ServerOptions{Dir: dir})
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: mode %v, error %v, want 0700", dir, info.Mode(), err)
+		}
+	}
+	shared := t.TempDir()
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: shared}); err == nil || !strings.Contains(err.Error(), "name a folder in it") {
+		t.Errorf("a folder that is shared: error %v", err)
+		if err == nil {
+			_ = s.Close()
+		}
 	}
 }
 

@@ -69,6 +69,9 @@ func (w *world) survive() {
 	}
 }
 
+// testSeed makes every run see the same ids.
+const testSeed = 1
+
 // run runs one case as a subtest.
 func run(t *testing.T, name string, f func(w *world)) {
 	t.Helper()
@@ -91,7 +94,12 @@ func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
 			return
 		}
 		synctest.Test(t, func(t *testing.T) {
-			server, err := localaws.New(o)
+			opts := localaws.Options{}
+			if o != nil {
+				opts = *o
+			}
+			opts.Seed = testSeed
+			server, err := localaws.New(&opts)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 }
 
 func judgeCoverage() int {
-	server, err := localaws.New(nil)
+	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -33,7 +33,7 @@ func TestSNSEveryParameterHasACase(t *testing.T) {
 	if *endpoint != "" || flag.Lookup("test.run").Value.String() != "" {
 		t.Skip("only some cases ran")
 	}
-	server, err := localaws.New(nil)
+	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
 		t.Fatal(err)
 	}

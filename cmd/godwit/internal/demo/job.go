@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -20,7 +21,7 @@ const graceful = 10 * time.Second
 type Options struct {
 	For      time.Duration // send for that long; 0: until Messages are sent
 	Messages int           // send that many; 0: until For is over
-	Seed     uint64        // decides what is wished for, and which handlers fail
+	Seed     uint64        // decides what is wished for, which handlers fail, and the ids of the server
 	Progress io.Writer     // where progress is shown
 	Live     bool          // Progress is a terminal
 
@@ -41,7 +42,7 @@ type job struct {
 func Run(ctx context.Context, o *Options) (*Report, error) {
 	// What has begun is ended in good order, so ctx only says when to stop sending.
 	work := context.WithoutCancel(ctx)
-	backend, err := local.Open(work, nil)
+	backend, err := local.Open(work, &local.Options{Server: &localaws.Options{Seed: o.Seed}})
 	if err != nil {
 		return nil, err
 	}

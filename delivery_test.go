@@ -1,0 +1,105 @@
+package godwit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var errNoKite = errors.New("no such kite")
+
+// settlings are the ways in which a delivery's methods settle it.
+var settlings = map[string]struct {
+	settle func(d *godwit.Delivery) error
+	want   godwit.Settlement
+}{
+	"done":    {(*godwit.Delivery).Done, godwit.Settlement{}},
+	"retry":   {func(d *godwit.Delivery) error { return d.Retry(time.Minute) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.Retry, After: time.Minute}}},
+	"reject":  {func(d *godwit.Delivery) error { return d.Reject(errNoKite) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.Reject}, Reason: errNoKite}},
+	"release": {(*godwit.Delivery).Release, godwit.Settlement{Released: true}},
+}
+
+// A delivery that a test made by hand is settled once, a second time is ErrSettled, and the test sees as what.
+func TestADeliveryMadeByHand(t *testing.T) {
+	for name, c := range settlings {
+		d := &godwit.Delivery{Body: []byte("a kite")}
+		if how, ok := d.Settled(); ok {
+			t.Errorf("%s: settled before it was, as %+v", name, how)
+		}
+		if err := c.settle(d); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		settledAs(t, name, d, c.want)
+		for second, again := range settlings {
+			if err := again.settle(d); !errors.Is(err, godwit.ErrSettled) {
+				t.Errorf("%s, then %s: %v", name, second, err)
+			}
+		}
+		settledAs(t, name, d, c.want)
+		d.Keep()
+	}
+}
+
+func settledAs(t *testing.T, name string, d *godwit.Delivery, want godwit.Settlement) {
+	t.Helper()
+	how, ok := d.Settled()
+	if diff := cmp.Diff(want, how, cmpopts.EquateErrors()); diff != "" || !ok {
+		t.Errorf("%s: settled %v, as (-want +got):\n%s", name, ok, diff)
+	}
+}
+
+// Middleware sees what its handler has settled by itself, and the caller of an iteration what he has.
+func TestSettledTellsMiddleware(t *testing.T) {
+	inWorld(t, func(w *world) {
+		seen := map[string]godwit.Settlement{}
+		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{func(next godwit.Handler) godwit.Handler {
+			return func(ctx context.Context, d *godwit.Delivery) error {
+				err := next(ctx, d)
+				if how, ok := d.Settled(); ok {
+					seen[string(d.Body)] = how
+				}
+				return err
+			}
+		}}, Concurrency: 1})
+		p := w.producer("orders", nil)
+		w.send(p, body("nothing"))
+		for name := range settlings {
+			w.send(p, body(name))
+		}
+		run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			if s, ok := settlings[string(d.Body)]; ok && d.Attempt == 1 {
+				if _, before := seen[string(d.Body)]; !before {
+					return s.settle(d)
+				}
+			}
+			return nil
+		})
+		time.Sleep(2 * time.Minute)
+		run.stop()
+		want := map[string]godwit.Settlement{}
+		for name, c := range settlings {
+			want[name] = c.want
+		}
+		if diff := cmp.Diff(want, seen, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("middleware saw (-want +got):\n%s", diff)
+		}
+		w.send(p, body("in a loop"))
+		loop := w.consumer("orders", nil)
+		for d, err := range loop.Deliveries(w.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Done(); err != nil {
+				t.Error(err)
+			}
+			settledAs(t, "in a loop", d, godwit.Settlement{})
+			break
+		}
+		w.close(loop)
+	})
+}

@@ -1,0 +1,4 @@
+package godwittest
+
+// ClientIsVirtual is clientIsVirtual.
+const ClientIsVirtual = clientIsVirtual

@@ -1,0 +1,121 @@
+package godwittest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/local/kafkalocal"
+)
+
+// KafkaOptions of a harness on Kafka. The zero value is good.
+type KafkaOptions struct {
+	Kafka *kafkalocal.Options // the backend's and its broker's; nil: their defaults
+	// Patience is how long to wait for what should come. 0: 15 days in a bubble, 10 s outside.
+	Patience time.Duration
+}
+
+// NewKafka is [New] with Kafka instead of AWS: the embedded broker, in this process. In a bubble the tests have to be
+// built with -tags synctests, which the client of Kafka needs there; outside of one, time is real, and
+// [Harness.Advance] cannot move it. Faults are the broker's own: [Harness.Broker] has them. [Harness.AwaitHandled]
+// waits until the next commit will tell.
+func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
+	t.Helper()
+	var opts KafkaOptions
+	if o != nil {
+		opts = *o
+	}
+	h := newHarness(t, opts.Patience)
+	if h.bubble && !clientIsVirtual {
+		t.Fatalf("godwittest: in a testing/synctest bubble the client of Kafka has to be built for it: " +
+			"go test -tags synctests; or leave the bubble")
+	}
+	b, err := kafkalocal.Open(t.Context(), opts.Kafka)
+	if err != nil {
+		t.Fatalf("godwittest: open the backend: %v", err)
+	}
+	s := &kafka{backend: b}
+	h.begin(s)
+	s.journal = h.journal
+	h.watched = &kafkaBackend{b, h.journal}
+	return h
+}
+
+// Broker is the embedded broker of a harness of [NewKafka]: for looking into, for faults, for a kill.
+func (h *Harness) Broker() *kafkalocal.Server {
+	h.t.Helper()
+	s, ok := h.service.(*kafka)
+	if !ok {
+		h.t.Fatalf("this harness is on AWS and has no broker: use Harness.Server")
+	}
+	return s.backend.Server()
+}
+
+// kafkaBackend is the backend with both ends watched, and can all that the backend can.
+type kafkaBackend struct {
+	*kafkalocal.Backend
+	journal *journal
+}
+
+// Sender opens a sender that is watched.
+func (b *kafkaBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	return b.journal.sender(ctx, b.Backend, to)
+}
+
+// Receiver opens a receiver that is watched.
+func (b *kafkaBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+	return b.journal.receiver(ctx, b.Backend, from, o)
+}
+
+// kafka is the embedded broker. What a record became lies in no log, so most of it is the journal's.
+type kafka struct {
+	backend *kafkalocal.Backend
+	journal *journal
+}
+
+// lookPatience is how long the broker may take to answer.
+const lookPatience = 10 * time.Second
+
+func (s *kafka) now() time.Time { return time.Now() }
+
+// depth is what the group of a channel has not committed.
+func (s *kafka) depth(channel string) (n int64, made bool) {
+	ch := driver.Channel{}
+	ch.Queue, ch.DeadLetter = strings.CutSuffix(channel, deadSuffix)
+	if exchange, queue, ok := strings.Cut(ch.Queue, "."); ok {
+		ch.Exchange, ch.Queue = exchange, queue
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	defer cancel()
+	d, err := s.backend.Inspect(ctx, ch)
+	return d.Waiting + d.Delayed, err == nil
+}
+
+func (s *kafka) left(channel string) []Left {
+	n, _ := s.depth(channel)
+	left := make([]Left, n)
+	for i := range left {
+		left[i] = Left{Channel: channel, State: "waiting"}
+	}
+	for i, m := range s.journal.unfinished(channel) {
+		if i == len(left) {
+			break // the others are committed by now
+		}
+		left[i] = Left{Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight",
+			Received: m.Received}
+	}
+	return left
+}
+
+func (s *kafka) dead(channel string) []DeadLetter { return s.journal.rejected(channel) }
+
+func (s *kafka) lies(string, func(id string) bool) bool { return false }
+
+func (s *kafka) channels() []string { return s.journal.watched() }
+
+func (s *kafka) made(channel string) (made, ordered bool) {
+	_, made = s.depth(channel)
+	return made, true
+}

@@ -1,0 +1,68 @@
+package kafka_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Without brokers in its options the backend goes where KAFKA_BOOTSTRAP_SERVERS points, as `godwit local --kafka`
+// prints it.
+func TestBrokersFromTheEnvironment(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	addrs := cluster.ListenAddrs()
+	for _, c := range []struct {
+		name, variable string
+		o              *kafka.Options
+		fails          string
+	}{
+		{"the variable", strings.Join(addrs, ", "), nil, ""},
+		{"options count more", "127.0.0.1:1", &kafka.Options{Brokers: addrs}, ""},
+		{"nothing in the variable", " , ", nil, "KAFKA_BOOTSTRAP_SERVERS"},
+		{"no address in the variable", "a:b:c", nil, "KAFKA_BOOTSTRAP_SERVERS"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("KAFKA_BOOTSTRAP_SERVERS", c.variable)
+			b, err := kafka.Open(t.Context(), c.o)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Fatalf("error %v, want one that names %s", err, c.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = b.Close(context.WithoutCancel(t.Context())) }()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if err := b.Ensure(ctx, driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A group among the client's own options would get the commits, while dead letters, tiers and lag go by the channel's
+// name.
+func TestAGroupOfTheCallersIsRefused(t *testing.T) {
+	for name, opt := range map[string]kgo.Opt{"kgo.ConsumerGroup": kgo.ConsumerGroup("billing"), "kgo.ShareGroup": kgo.ShareGroup("billing")} {
+		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: []string{"127.0.0.1:1"}, Client: []kgo.Opt{opt}})
+		if err == nil {
+			_ = b.Close(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), `"billing"`) {
+			t.Errorf("%s: error %v, want one that names the option and the group", name, err)
+		}
+	}
+}
