@@ -87,6 +87,7 @@ func (s *session) tellAway(d *Delivery, pause time.Duration) {
 // a lane near the service's limit is kept and tried again.
 func (s *session) giveBackWaiting(d *Delivery) {
 	if d != nil && s.polls.Err() == nil && !d.src.gone() && !d.lost.Load() && (s.nearLimit(d) || s.laneNearLimit(d)) {
+		s.yield(d)
 		s.toShelf(d)
 		s.keeper.hold(d, s.clock.now().plus(keptPause))
 		if s.polls.Err() != nil { // what empties the keeper may have done so just before
