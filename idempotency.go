@@ -53,6 +53,15 @@ type busyError struct{ wait time.Duration }
 func (e *busyError) Error() string { return ErrBusy.Error() }
 func (e *busyError) Unwrap() error { return ErrBusy }
 
+// busyWait is how long it is until it is worth asking again for a key that is busy.
+func busyWait(err error) time.Duration {
+	var busy *busyError
+	if errors.As(err, &busy) {
+		return busy.wait
+	}
+	return busyPoll // ErrBusy of somebody else's middleware
+}
+
 // Idempotent handles each key once, as far as the store remembers. key names what a delivery is about; nil: the
 // service's message id, which catches redeliveries but not a message that was sent twice. atMost is how long a claim
 // lasts whose process has died; choose more than a handler may take. 0: 30 minutes, the longest processing timeout.

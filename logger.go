@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -51,7 +52,12 @@ func (l *consumerLog) rejected(d *Delivery, kind string, reason error) {
 	l.Warn("a message goes to the dead letters", "id", d.ID, "attempt", d.Attempt, "kind", kind, "error", reason)
 }
 
-func (l *consumerLog) panicked(d *Delivery, p *PanicError) {
+// panicked writes nothing of an error that was no panic.
+func (l *consumerLog) panicked(d *Delivery, err error) {
+	var p *PanicError
+	if !errors.As(err, &p) {
+		return
+	}
 	if leftOut, ok := l.panics.take(time.Now(), panicLogEvery); ok {
 		l.Error("a handler panicked", "id", d.ID, "attempt", d.Attempt, "error", p, "stack", string(p.Stack), "left_out", leftOut)
 	}

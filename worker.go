@@ -190,7 +190,6 @@ func (s *session) carryOut(e *ending) {
 // decide turns what a handler did into a verdict, or into giving the delivery back untouched.
 func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	e := ending{d: d, err: err}
-	var busy *busyError
 	switch {
 	case chosen != nil:
 		e.v, e.reason = chosen.verdict, chosen.reason
@@ -208,8 +207,8 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked), d.lost.Load():
 		e.fate = fateReleased
 		return e
-	case errors.As(err, &busy):
-		e.v, e.fate = Verdict{Action: Retry, After: busy.wait}, fateHeld
+	case errors.Is(err, ErrBusy):
+		e.v, e.fate = Verdict{Action: Retry, After: busyWait(err)}, fateHeld
 		return e
 	case counts(err) && s.breaker.result(false, err):
 		e.fate = fateReleased // nobody could have handled it: that is no attempt
@@ -219,10 +218,7 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 		d.first = s.clock.now()
 	}
 	d.Failures++
-	var panicked *PanicError
-	if errors.As(err, &panicked) {
-		s.c.log.panicked(d, panicked)
-	}
+	s.c.log.panicked(d, err)
 	e.v, e.reason = s.ask(d, err), err
 	if e.v.Action == Retry {
 		s.c.log.retried(d, e.v.After, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -32,6 +33,7 @@ func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 		Filter:      b.filter,
 		Concurrency: concurrency,
 		Backoff:     godwit.Exponential(firstRetry, longestRetry),
+		Logger:      slog.New(slog.DiscardHandler), // hundreds of failures on purpose
 		Hooks: godwit.Hooks{Retried: func(d *godwit.Delivery, _ time.Duration, _ error) {
 			if w, err := readWish(d.Body); err == nil {
 				b.ledger.retried(w.Number)
@@ -41,7 +43,7 @@ func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true})
+	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler)})
 	return c, err
 }
 
