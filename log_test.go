@@ -116,7 +116,10 @@ func whileRunning(t *testing.T, l *logOf, o *godwit.ConsumerOptions, run func(co
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := run(ctx, c)
+			r, err := run(ctx, c)
+			if r.Leaked != 0 {
+				t.Error("the consumer's books do not balance")
+			}
 			ended <- err
 		}()
 		synctest.Wait()

@@ -90,6 +90,9 @@ func (r *running) stop() godwit.Report {
 	if r.err != nil {
 		r.w.Errorf("run: %v", r.err)
 	}
+	if r.report.Leaked != 0 {
+		r.w.Error("the consumer's books do not balance")
+	}
 	return r.report
 }
 

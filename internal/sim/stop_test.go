@@ -64,6 +64,9 @@ func receivedBy(receives []queue.Receipt, p *member) bool {
 
 // addsUp checks a report: every delivery has one end. Retries that were held and lost leases have no exact share.
 func (b *books) addsUp(p *member, r godwit.Report) {
+	if r.Leaked != 0 {
+		b.complain([]string{p.name}, "the books of %s do not balance: its log tells what is left", p.name)
+	}
 	ends := r.Handled + r.Rejected + r.GivenBack + r.Unsettled
 	if r.Received < ends || r.Received > ends+r.Retried+r.LeaseLost {
 		b.complain([]string{p.name}, "the report of %s does not add up: %+v", p.name, r)
