@@ -107,6 +107,7 @@ type Consumer struct {
 	log     *consumerLog
 	adapts  bool // MaxConcurrency was above Concurrency from the start
 	state   machine
+	health  healthLog
 
 	mu      sync.Mutex
 	claimed bool // it runs, or ran
@@ -214,11 +215,14 @@ func (c *Consumer) Health() Health {
 	s := c.session
 	h.Paused = c.paused
 	c.mu.Unlock()
+	now := time.Now()
+	c.health.fill(&h, now, max(c.o.WaitTime, 0))
 	if s != nil {
-		if complaint := s.breaker.complaint(); complaint != "" {
-			h.Unhealthy = append(h.Unhealthy, complaint)
+		for _, complaint := range []string{s.breaker.complaint(), s.lacking(now)} {
+			if complaint != "" {
+				h.Unhealthy = append(h.Unhealthy, complaint)
+			}
 		}
-		s.health.fill(&h, time.Now(), max(c.o.WaitTime, 0)+pollGrace)
 		h.Running = int(s.running.Load())
 		if oldest := s.keeper.oldest(); oldest != never {
 			h.Oldest = s.clock.time(oldest)

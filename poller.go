@@ -171,7 +171,7 @@ func (h *pollHand) drop() {
 func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]driver.Delivery, error) {
 	s := p.s
 	ctx := hand.watched(period, max(s.c.o.WaitTime, 0)+pollGrace)
-	s.health.polling()
+	s.health.calls.begin(stagePoll, 1)
 	got, err := s.recv.Receive(ctx, want, hand.buf[:0])
 	hand.dog.Stop()
 	hand.buf = got
@@ -179,7 +179,7 @@ func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]d
 	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {
 		err = &driver.Error{Class: driver.Transient, Err: errStalled}
 	}
-	s.health.polled(err)
+	s.health.calls.end(stagePoll, err)
 	return got, err
 }
 
@@ -194,7 +194,10 @@ func (p *pollers) backOff(period context.Context, err error) {
 	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
 		spec := s.c.spec()
 		spec.Again = true
-		if err := provision(period, s.c.backend, s.c.name, spec); err != nil && period.Err() == nil {
+		s.health.calls.begin(stageProvision, 1)
+		err := provision(period, s.c.backend, s.c.name, spec)
+		s.health.calls.end(stageProvision, err)
+		if err != nil && period.Err() == nil {
 			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
 		}
 	}
