@@ -47,7 +47,8 @@ type ConsumerOptions struct {
 	DelayTolerance time.Duration // how old a delivery may be when it starts; 0: 2 min
 	BatchSize      int           // messages of one receive, where the service takes a number; 0: as many as it gives
 	// WaitTime is how long one poll stays open, up to 20 s. 0: 20 s. Negative: it does not wait, which costs
-	// requests: up to ten a second while nothing comes. With a short Lease it is two thirds of that at most.
+	// requests: up to ten a second while nothing comes. With a short Lease it is two thirds of that at most; without order
+	// it is cut to what ShutdownTimeout leaves for it, which the log tells.
 	WaitTime time.Duration
 	MaxBytes int64 // of bodies held; polling waits above it, so one receive may overshoot. 0: 64 MiB
 
@@ -85,7 +86,9 @@ type ConsumerOptions struct {
 	// and the message is kept.
 	NoDeadLetters bool
 
-	ShutdownTimeout time.Duration // the whole time a stop may take; 0: 30 s
+	// ShutdownTimeout is the whole time a stop may take. Set it below what the process gets between the first signal and
+	// the kill. Without order, less than 25 s costs requests: polls then wait for a shorter time (WaitTime). 0: 30 s.
+	ShutdownTimeout time.Duration
 
 	Middleware []Middleware // the first is outermost
 	Hooks      Hooks
@@ -104,6 +107,7 @@ type Consumer struct {
 	log     *consumerLog
 	adapts  bool // MaxConcurrency was above Concurrency from the start
 	state   machine
+	health  healthLog
 
 	mu      sync.Mutex
 	claimed bool // it runs, or ran
@@ -135,6 +139,7 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 		}
 		c.o.Ordered = c.channel.Ordered
 	}
+	asked := c.o.WaitTime
 	if err := c.o.complete(c.channel); err != nil {
 		return nil, err
 	}
@@ -144,6 +149,7 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 		c.policy = RetryPolicy(c.o.MaxAttempts, c.o.Backoff)
 	}
 	c.log = newConsumerLog(c.o.Logger, channel)
+	c.log.waitCut(&c.o, asked)
 	c.state.observe = c.tellState
 	c.state.since = time.Now()
 	if err := provision(ctx, backend, channel, c.spec()); err != nil {
@@ -209,11 +215,14 @@ func (c *Consumer) Health() Health {
 	s := c.session
 	h.Paused = c.paused
 	c.mu.Unlock()
+	now := time.Now()
+	c.health.fill(&h, now, max(c.o.WaitTime, 0))
 	if s != nil {
-		if complaint := s.breaker.complaint(); complaint != "" {
-			h.Unhealthy = append(h.Unhealthy, complaint)
+		for _, complaint := range []string{s.breaker.complaint(), s.lacking(now)} {
+			if complaint != "" {
+				h.Unhealthy = append(h.Unhealthy, complaint)
+			}
 		}
-		s.health.fill(&h, time.Now(), max(c.o.WaitTime, 0)+pollGrace)
 		h.Running = int(s.running.Load())
 		if oldest := s.keeper.oldest(); oldest != never {
 			h.Oldest = s.clock.time(oldest)
@@ -298,6 +307,9 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	o.WaitTime = max(o.WaitTime, -1)
 	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-o.Lease/renewBefore)
+	}
+	if !ch.Ordered {
+		o.WaitTime = fitWait(o.WaitTime, o.ShutdownTimeout)
 	}
 	return errors.Join(
 		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),

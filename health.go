@@ -17,7 +17,8 @@ type Health struct {
 	// Abandoned are the handlers that ignore their cancelled context.
 	Abandoned []AbandonedHandler
 	Paused    bool
-	// Unhealthy says why the consumer does not do its work; empty: it does.
+	// Unhealthy says why the consumer does not do its work: each stage whose calls to the service stall, within a minute
+	// of that, and what else keeps messages from being handled. Empty: it does its work.
 	Unhealthy []string
 }
 
@@ -30,33 +31,14 @@ type AbandonedHandler struct {
 
 // healthLog collects what Health tells.
 type healthLog struct {
+	calls callLog
+
 	mu         sync.Mutex
-	lastPoll   time.Time
-	open       int       // polls
-	pollOpen   time.Time // when the newest of them began
-	pollErr    error     // of the last poll; nil: it was answered
 	settleErr  error
 	settleWhen time.Time
 	faultErr   error
 	faultWhen  time.Time
 	out        map[*Delivery]AbandonedHandler
-}
-
-func (l *healthLog) polling() {
-	l.mu.Lock()
-	l.open++
-	l.pollOpen = time.Now()
-	l.mu.Unlock()
-}
-
-func (l *healthLog) polled(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	l.pollErr = err
-	if err == nil {
-		l.lastPoll = time.Now()
-	}
 }
 
 func (l *healthLog) settleFailed(err error) {
@@ -93,25 +75,21 @@ func (l *healthLog) returned(d *Delivery) {
 	delete(l.out, d)
 }
 
-// unhealthyFor is how long a settle error or an internal fault is remembered against the consumer.
+// unhealthyFor is how long a failure is remembered against the consumer when nothing is tried any more, and how long a
+// poll may wait for places while handlers are idle.
 const unhealthyFor = time.Minute
 
-// fill tells what is known. A poll that is open for longer than stalled says that polling hangs.
-func (l *healthLog) fill(h *Health, now time.Time, stalled time.Duration) {
+// fill tells what is known, of a consumer whose polls wait for so long.
+func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration) {
+	h.LastPoll = l.calls.answered(stagePoll)
+	h.Unhealthy = append(h.Unhealthy, l.calls.complaints(now, wait)...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h.LastPoll = l.lastPoll
 	for _, a := range l.out {
 		h.Abandoned = append(h.Abandoned, a)
 	}
 	slices.SortFunc(h.Abandoned, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
 	complain := func(format string, args ...any) { h.Unhealthy = append(h.Unhealthy, fmt.Sprintf(format, args...)) }
-	if l.pollErr != nil {
-		complain("receiving fails: %v", l.pollErr)
-	}
-	if l.open > 0 && now.Sub(l.pollOpen) > stalled {
-		complain("no poll has been answered since %v", l.pollOpen)
-	}
 	if l.settleErr != nil && now.Sub(l.settleWhen) < unhealthyFor {
 		complain("a verdict was not taken: %v", l.settleErr)
 	}
@@ -121,4 +99,19 @@ func (l *healthLog) fill(h *Health, now time.Time, stalled time.Duration) {
 	if n := len(l.out); n > 0 {
 		complain("%d handlers ignore their cancelled context", n)
 	}
+}
+
+// lacking says what holds the places, when a poll has waited for them for long although handlers are idle; "": that is not
+// so. Handlers that are all busy, here or in the fleet, are no fault but backpressure.
+func (s *session) lacking(now time.Time) string {
+	since, workers := s.places.lackingSince(), int64(s.c.concurrency())
+	running := s.running.Load()
+	if since.IsZero() || now.Sub(since) < unhealthyFor || s.pool == nil || running >= workers || s.bus.waiting(s) {
+		return ""
+	}
+	taken, settling, bytes := s.places.held()
+	held := s.keeper.holding()
+	return fmt.Sprintf("no place has been free for a poll for %v, although %d of %d handlers run: %d deliveries wait behind "+
+		"another of their key, %d are held for a retry, %d are being settled, and all have %d bytes",
+		now.Sub(since).Round(time.Second), running, workers, max(0, taken-int(running)-held), held, settling, bytes)
 }

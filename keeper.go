@@ -79,6 +79,19 @@ func (k *keeper) unhold(of *source) (out []held) {
 	return out
 }
 
+// holding is how many retries are held in places, and not on the shelf.
+func (k *keeper) holding() (n int) {
+	k.mu.Lock()
+	all := slices.Clone(k.holds)
+	k.mu.Unlock()
+	for _, h := range all {
+		if !h.d.src.onShelf(h.d) {
+			n++
+		}
+	}
+	return n
+}
+
 // due makes sure that the keeper looks by then. The caller holds k.mu.
 func (k *keeper) due(at moment) {
 	if at >= k.armed {

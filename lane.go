@@ -99,6 +99,13 @@ func (s *source) unshelve(d *Delivery) (n int, size int64) {
 	return n, size
 }
 
+// onShelf says whether a delivery stands on the shelf.
+func (s *source) onShelf(d *Delivery) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return d.shelved
+}
+
 // some says whether a delivery of a lane, from d on, is of a kind.
 func (s *source) some(d *Delivery, kind func(*Delivery) bool) bool {
 	s.mu.Lock()

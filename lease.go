@@ -180,7 +180,9 @@ func (k *keeper) renew(batch []*Delivery, by time.Duration) {
 	}
 	// A renewal that takes longer than what is left of the leases is of no use.
 	ctx, cancel := context.WithTimeout(context.Background(), k.length/renewBefore)
+	k.s.health.calls.begin(stageRenew, 1)
 	ends, err := k.extend.Extend(ctx, hs, by)
+	k.s.health.calls.end(stageRenew, stallOf(err, len(hs)))
 	cancel()
 	for _, d := range k.renewed(batch, ends, by, err) {
 		k.s.leaseLost(d)

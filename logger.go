@@ -42,6 +42,17 @@ func (l *consumerLog) state(from, to State) {
 	l.Log(context.Background(), level, "the consumer changed its state", "from", from.String(), "to", to.String())
 }
 
+// waitCut tells once that polls wait for a shorter time than they would, and what that costs while nothing comes.
+func (l *consumerLog) waitCut(o *ConsumerOptions, asked time.Duration) {
+	setDefault(&asked, defaultWait)
+	if o.WaitTime >= asked || asked < 0 {
+		return
+	}
+	every := max(o.WaitTime, emptyPollEvery)
+	l.Info("polls wait for a shorter time, so that a stop can wait for them and a lease be renewed", "WaitTime",
+		max(o.WaitTime, 0), "asked", asked, "ShutdownTimeout", o.ShutdownTimeout, "polls_a_minute", int(time.Minute/every))
+}
+
 func (l *consumerLog) retried(d *Delivery, after time.Duration, err error) {
 	if leftOut, ok := l.retries.take(time.Now(), retryLogEvery); ok {
 		l.Warn("a handler failed; its message is tried again", "id", d.ID, "attempt", d.Attempt, "after", after, "error", err, "left_out", leftOut)

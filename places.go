@@ -87,6 +87,15 @@ func (p *places) lackingSince() time.Time {
 	return p.lacking
 }
 
+// held is what the places are taken by: deliveries, and beside them verdicts on their way; and the bytes of all.
+func (p *places) held() (taken, settling int, bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes.mu.Lock()
+	defer p.bytes.mu.Unlock()
+	return p.taken, p.settling, p.bytes.held
+}
+
 // shelve moves n deliveries of so many bytes to the shelf, if it has room for them.
 func (p *places) shelve(n int, size int64) (ok bool) {
 	p.change(func() {

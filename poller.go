@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -18,8 +19,20 @@ const pollGrace = 15 * time.Second
 // asks for no wait, would otherwise be asked thousands of times a second.
 const emptyPollEvery = 100 * time.Millisecond
 
-// pollAgain spaces the polls of a service that answers errors.
-var pollAgain = backoff.Curve{First: 500 * time.Millisecond, Max: 30 * time.Second}
+// pollAgainLeast and pollAgainMost bound the pause after a poll that failed. The pause grows with the length of the
+// outage, to pollAgainPart of it: messages that waited so long do not wait much longer afterwards.
+const (
+	pollAgainLeast = 500 * time.Millisecond
+	pollAgainMost  = 10 * time.Second
+	pollAgainPart  = 4
+)
+
+// pollPause is the pause after a poll that failed, when polls have failed for so long. Its second half is drawn, so that
+// consumers that failed together do not come back together.
+func pollPause(outage time.Duration) time.Duration {
+	d := min(max(outage/pollAgainPart, pollAgainLeast), pollAgainMost)
+	return d/2 + rand.N(d/2)
+}
 
 // pollers ask the service for messages. There is always one; others join while polls come back full and places are
 // free, and leave when one does not. So an idle channel costs one long poll, whatever its concurrency.
@@ -27,9 +40,9 @@ type pollers struct {
 	s  *session
 	wg sync.WaitGroup
 
-	mu     sync.Mutex
-	n      int
-	failed int // polls failed in a row
+	mu      sync.Mutex
+	n       int
+	failing time.Time // when the first poll failed of those that failed in a row; zero: the last one did not
 }
 
 func (s *session) poll() *pollers {
@@ -158,7 +171,7 @@ func (h *pollHand) drop() {
 func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]driver.Delivery, error) {
 	s := p.s
 	ctx := hand.watched(period, max(s.c.o.WaitTime, 0)+pollGrace)
-	s.health.polling()
+	s.health.calls.begin(stagePoll, 1)
 	got, err := s.recv.Receive(ctx, want, hand.buf[:0])
 	hand.dog.Stop()
 	hand.buf = got
@@ -166,17 +179,14 @@ func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]d
 	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {
 		err = &driver.Error{Class: driver.Transient, Err: errStalled}
 	}
-	s.health.polled(err)
+	s.health.calls.end(stagePoll, err)
 	return got, err
 }
 
 var errStalled = fmt.Errorf("the poll was not answered within its wait and %v", pollGrace)
 
 func (p *pollers) backOff(period context.Context, err error) {
-	p.mu.Lock()
-	p.failed++
-	wait := pollAgain.Jittered(p.failed)
-	p.mu.Unlock()
+	wait := pollPause(p.failed(time.Now()))
 	s := p.s
 	err = &Error{Op: "receive", Channel: s.c.name, Err: err}
 	s.c.log.Warn("receiving failed, trying again", "error", err, "in", wait)
@@ -184,16 +194,29 @@ func (p *pollers) backOff(period context.Context, err error) {
 	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
 		spec := s.c.spec()
 		spec.Again = true
-		if err := provision(period, s.c.backend, s.c.name, spec); err != nil && period.Err() == nil {
+		s.health.calls.begin(stageProvision, 1)
+		err := provision(period, s.c.backend, s.c.name, spec)
+		s.health.calls.end(stageProvision, err)
+		if err != nil && period.Err() == nil {
 			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
 		}
 	}
 	_ = backoff.Sleep(period, wait) // ends early when the period does, and the caller looks at that
 }
 
+// failed says for how long polls have failed by now.
+func (p *pollers) failed(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failing.IsZero() {
+		p.failing = now
+	}
+	return now.Sub(p.failing)
+}
+
 func (p *pollers) recovered() {
 	p.mu.Lock()
-	p.failed = 0
+	p.failing = time.Time{}
 	p.mu.Unlock()
 }
 

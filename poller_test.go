@@ -2,6 +2,7 @@ package godwit_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,48 @@ func TestAtMostTenEmptyPollsASecond(t *testing.T) {
 				}
 				if took := time.Since(begun); took > 150*time.Millisecond {
 					t.Errorf("%d messages waited %v for their polls", cap(handled), took)
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// The longer polls have failed, the longer are the pauses between them, within bounds: what waited for an outage to end
+// waits a quarter of that time more at most, and never longer than 10 s.
+func TestAfterAnOutagePollsComeBackSoon(t *testing.T) {
+	for outage, most := range map[time.Duration]time.Duration{
+		time.Second: 500 * time.Millisecond, 8 * time.Second: 2 * time.Second,
+		time.Minute: 10 * time.Second, 10 * time.Minute: 10 * time.Second,
+	} {
+		t.Run(outage.String(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				c, p := w.consumer("orders", nil), w.producer("orders", nil)
+				handled := make(chan time.Time)
+				r := w.run(c, func(context.Context, *godwit.Delivery) error { handled <- time.Now(); return nil })
+				var longest time.Duration
+				before := w.calls(receives)
+				for range 20 { // the pauses are drawn
+					began := make(chan time.Time, 1)
+					var end atomic.Pointer[time.Time]
+					remove := w.server.Control(receives, func(context.Context, *localaws.Request) localaws.Outcome {
+						now := time.Now()
+						if first := now.Add(outage); end.CompareAndSwap(nil, &first) {
+							began <- now
+						}
+						return localaws.Outcome{Drop: now.Before(*end.Load())}
+					})
+					over := (<-began).Add(outage)
+					w.send(p, body("x"))
+					longest = max(longest, (<-handled).Sub(over))
+					remove()
+				}
+				polls := w.calls(receives) - before
+				if longest > most+50*time.Millisecond || longest < most/10 {
+					t.Errorf("after an outage of %v a message waited for up to %v more, want at most %v", outage, longest, most)
+				}
+				if limit := 20 * (20 + int(outage/(5*time.Second))); polls > limit {
+					t.Errorf("%d polls in 20 outages, want at most %d", polls, limit)
 				}
 				r.stop()
 			})

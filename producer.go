@@ -72,6 +72,7 @@ type Producer struct {
 	mending chan struct{} // holds one: the right to provision again
 
 	count sendCounters
+	calls callLog
 
 	mu     sync.Mutex
 	closed bool
@@ -167,6 +168,19 @@ type ProducerReport struct {
 // sendCounters are a ProducerReport in the making.
 type sendCounters struct{ accepted, failed, retried atomic.Int64 }
 
+// Health is how the producer is doing now.
+func (p *Producer) Health() ProducerHealth {
+	return ProducerHealth{LastSend: p.calls.answered(stageSend), Unhealthy: p.calls.complaints(time.Now(), 0)}
+}
+
+// ProducerHealth is how a producer is doing.
+type ProducerHealth struct {
+	LastSend time.Time // when the service last answered a send; zero: never
+	// Unhealthy says why messages are not accepted, since when and with which error; empty: they are, or nobody has
+	// sent for a while.
+	Unhealthy []string
+}
+
 // Channel is the name the producer was made with.
 func (p *Producer) Channel() string { return p.name }
 
@@ -241,7 +255,9 @@ func (p *Producer) post(outs []*outgoing) {
 	for i, out := range outs {
 		wire[i] = out.Prepared
 	}
+	p.calls.begin(stageSend, len(wire))
 	p.poster.Post(context.Background(), wire, func(i int, err error) {
+		p.calls.end(stageSend, stall(err))
 		if driver.ClassOf(err) == driver.NotFound {
 			go func() { p.landed(outs[i], p.send(context.Background(), outs[i:i+1])) }()
 			return
@@ -264,14 +280,22 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	}
 	ctx, cancel := context.WithDeadline(ctx, p.callEnds(ms, now))
 	defer cancel()
-	err := p.sender.Send(ctx, wire)
+	err := p.call(ctx, wire)
 	if driver.ClassOf(err) == driver.NotFound {
 		if err = p.mend(ctx, err); err == nil {
-			err = p.sender.Send(ctx, wire)
+			err = p.call(ctx, wire)
 		}
 	}
 	var entries *driver.BatchError
 	p.circuit.Result(errors.As(err, &entries) || !driver.ClassOf(err).Passing(), time.Now())
+	return err
+}
+
+// call is a call of the sender's, as health sees it.
+func (p *Producer) call(ctx context.Context, wire []driver.Prepared) error {
+	p.calls.begin(stageSend, 1)
+	err := p.sender.Send(ctx, wire)
+	p.calls.end(stageSend, stallOf(err, len(wire)))
 	return err
 }
 
@@ -304,7 +328,10 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 	defer func() { <-p.mending }()
 	spec := p.spec
 	spec.Again = true
-	return provision(ctx, p.backend, p.name, spec)
+	p.calls.begin(stageProvision, 1)
+	err := provision(ctx, p.backend, p.name, spec)
+	p.calls.end(stageProvision, err)
+	return err
 }
 
 // again says how long a message that was not accepted waits before it is sent again.

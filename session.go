@@ -48,7 +48,7 @@ type session struct {
 	running atomic.Int64  // deliveries with a handler or with an iterator's caller
 	quiet   chan struct{} // holds one: running has become 0
 	count   counters
-	health  healthLog
+	health  *healthLog // the consumer's
 	unseen  discardLog
 	failed  func(error) // who wants to see settle errors; nil: only the hook
 	ending  struct {
@@ -62,7 +62,7 @@ type session struct {
 func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching) (*session, error) {
 	q.batches = hs != nil
 	s := &session{c: c, begun: time.Now(), clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
-		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice)}
+		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice), health: &c.health}
 	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
 		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
 		Bytes: c.o.MaxBytes, Lease: c.o.Lease,

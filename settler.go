@@ -69,7 +69,10 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 			}
 			defer clear(ss)
 			*buf = ss
-			return r.Settle(ctx, ss)
+			s.health.calls.beginSettling(vs)
+			err := r.Settle(ctx, ss)
+			s.health.calls.endSettling(vs, err)
+			return err
 		},
 		Again: func(v verdict, err error, try int) time.Duration {
 			s.keeper.goOn(v.d)

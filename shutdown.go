@@ -8,12 +8,26 @@ import (
 // shutdownReserve is the part of a shutdown's budget that is kept for giving back and flushing, half of a short one.
 const shutdownReserve = 5 * time.Second
 
+func reserveOf(budget time.Duration) time.Duration { return min(shutdownReserve, budget/2) }
+
+// leastPoll is the shortest wait that services take, who count in seconds.
+const leastPoll = time.Second
+
+// fitWait shortens the wait of a poll so that a stop can wait for its end: on a channel without order an open poll cannot
+// be cancelled without losing what it was handed. A stop that has no time for any wait gets polls that do not wait.
+func fitWait(wait, budget time.Duration) time.Duration {
+	if budget < 2*leastPoll {
+		return -1
+	}
+	return min(wait, (budget - reserveOf(budget)).Truncate(time.Second))
+}
+
 // shutdown ends a session within the budget: what has not started is given back at once, running handlers may finish
 // until only the reserve is left, then they are cancelled and given back; verdicts are flushed; the receiver closed.
 func (s *session) shutdown(p *pollers) error {
 	budget := s.c.o.ShutdownTimeout
 	end := time.Now().Add(budget)
-	reserve := min(shutdownReserve, budget/2)
+	reserve := reserveOf(budget)
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	s.c.state.to(Exiting)

@@ -44,7 +44,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return b.present(ctx, s)
 	}
 	if err := b.clash(ctx, s.Channel); err != nil {
-		return &driver.Error{Class: driver.Permanent, Err: err}
+		return err
 	}
 	if s.Channel.Queue == "" {
 		_, _, err := b.ensureTopic(ctx, s)

@@ -1,0 +1,244 @@
+package godwit_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/snssqs"
+)
+
+// stalling is a transport whose calls of one action of SQS stall while it is on.
+type stalling struct {
+	next   http.RoundTripper
+	action string
+	how    func(*http.Request) (*http.Response, error)
+	on     atomic.Bool
+}
+
+func (s *stalling) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.on.Load() && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+s.action) {
+		return s.how(r)
+	}
+	return s.next.RoundTrip(r)
+}
+
+// stalls are the ways in which a service does not do its work.
+var stalls = map[string]func(*http.Request) (*http.Response, error){
+	"hangs before the headers": func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	},
+	"hangs in the body": func(r *http.Request) (*http.Response, error) {
+		return answer(r, http.StatusOK, endless{r.Context()}), nil
+	},
+	"answers 500": func(r *http.Request) (*http.Response, error) {
+		return answer(r, http.StatusInternalServerError, http.NoBody), nil
+	},
+	"throttles": func(r *http.Request) (*http.Response, error) {
+		text := `{"__type":"com.amazonaws.sqs#RequestThrottled","message":"slow down"}`
+		return answer(r, http.StatusBadRequest, io.NopCloser(strings.NewReader(text))), nil
+	},
+}
+
+func answer(r *http.Request, status int, body io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: body, Request: r}
+}
+
+// endless is a body that never comes, as net/http gives it: reading ends with the request's context.
+type endless struct{ ctx context.Context }
+
+func (e endless) Read([]byte) (int, error) {
+	<-e.ctx.Done()
+	return 0, e.ctx.Err()
+}
+
+func (endless) Close() error { return nil }
+
+// stalledAt is a backend of whose calls one action stalls.
+func (w *world) stalledAt(action, how string) (*snssqs.Backend, *stalling) {
+	w.Helper()
+	s := &stalling{next: w.server.Transport(), action: action, how: stalls[how]}
+	conf := w.sdk()
+	b, err := snssqs.Open(w.Context(), &snssqs.Options{AWS: &conf, Transport: s, CancelPolls: true})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return b, s
+}
+
+// Whatever stalls, and however it does, health tells within a minute, names the stage, and is well again afterwards.
+func TestHealthTellsOfEveryStall(t *testing.T) {
+	done := func(context.Context, *godwit.Delivery) error { return nil }
+	for stage, c := range map[string]struct {
+		action, tells string
+		handler       godwit.Handler
+		stalled       func(w *world) // as soon as it stalls
+	}{
+		"poll":   {"ReceiveMessage", "receiving", done, nil},
+		"delete": {"DeleteMessageBatch", "settling what is done", done, nil},
+		"release": {"ChangeMessageVisibilityBatch", "settling releases",
+			func(_ context.Context, d *godwit.Delivery) error { return d.Release() }, nil},
+		"change visibility": {"ChangeMessageVisibilityBatch", "settling retries",
+			func(_ context.Context, d *godwit.Delivery) error { return d.Retry(time.Hour) }, nil},
+		"renewal": {"ChangeMessageVisibilityBatch", "renewing leases",
+			func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() }, nil},
+		"dead letter": {"SendMessageBatch", "settling rejects",
+			func(context.Context, *godwit.Delivery) error { return godwit.Permanent(io.EOF) }, nil},
+		"provisioning again": {"CreateQueue", "making what is missing", done,
+			func(w *world) { w.deleteChannel("orders", false) }},
+	} {
+		for how := range stalls {
+			t.Run(stage+" "+how, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					b, s := w.stalledAt(c.action, how)
+					consumer, err := godwit.NewConsumer(w.Context(), b, "orders", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p := w.producer("orders", nil)
+					var well atomic.Bool
+					r := w.run(consumer, func(ctx context.Context, d *godwit.Delivery) error {
+						if well.Load() {
+							return nil
+						}
+						return c.handler(ctx, d)
+					})
+					time.Sleep(time.Minute)
+					if h := consumer.Health(); len(h.Unhealthy) > 0 {
+						t.Errorf("before: %q", h.Unhealthy)
+					}
+					s.on.Store(true)
+					w.send(p, body("x"))
+					if c.stalled != nil {
+						c.stalled(w)
+					}
+					for begun := time.Now(); ; time.Sleep(time.Second) {
+						if told := strings.Join(consumer.Health().Unhealthy, "\n"); strings.Contains(told, c.tells) {
+							break
+						} else if time.Since(begun) >= time.Minute {
+							t.Errorf("after a minute it tells %q, want %s", told, c.tells)
+							break
+						}
+					}
+					s.on.Store(false)
+					well.Store(true)
+					time.Sleep(3 * time.Minute)
+					if h := consumer.Health(); len(h.Unhealthy) > 0 {
+						t.Errorf("afterwards: %q", h.Unhealthy)
+					}
+					r.stop()
+				})
+			})
+		}
+	}
+}
+
+func TestAProducersHealthTellsOfAStall(t *testing.T) {
+	for how := range stalls {
+		t.Run(how, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				b, s := w.stalledAt("SendMessageBatch", how)
+				p, err := godwit.NewProducer(w.Context(), b, "orders", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h := p.Health(); !h.LastSend.IsZero() || len(h.Unhealthy) > 0 {
+					t.Errorf("at first: %+v", h)
+				}
+				w.send(p, body("x"))
+				before := p.Health()
+				if before.LastSend.IsZero() || len(before.Unhealthy) > 0 {
+					t.Errorf("before: %+v", before)
+				}
+				s.on.Store(true)
+				for begun := time.Now(); time.Since(begun) < time.Minute; {
+					_ = p.Send(w.Context(), body("x")) // fails after 20 s
+				}
+				if h := p.Health(); len(h.Unhealthy) == 0 || !strings.Contains(h.Unhealthy[0], "sending") || h.LastSend != before.LastSend {
+					t.Errorf("after a minute: %+v", h)
+				}
+				s.on.Store(false)
+				time.Sleep(10 * time.Second) // until the endpoint is probed again
+				w.send(p, body("x"))
+				if h := p.Health(); len(h.Unhealthy) > 0 || !h.LastSend.After(before.LastSend) {
+					t.Errorf("afterwards: %+v", h)
+				}
+				if err := p.Close(w.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A few failures that pass are no ill health, and neither is a message that the service refuses for what it is.
+func TestHealthBearsWhatPasses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		b, s := w.stalledAt("DeleteMessageBatch", "throttles")
+		consumer, err := godwit.NewConsumer(w.Context(), b, "orders", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := w.producer("orders", nil)
+		r := w.run(consumer, func(context.Context, *godwit.Delivery) error { return nil })
+		for i := range 600 { // of every minute ten seconds
+			s.on.Store(i%60 < 10)
+			w.send(p, body(fmt.Sprint(i)))
+			time.Sleep(time.Second)
+			if h := consumer.Health(); len(h.Unhealthy) > 0 {
+				t.Fatalf("after %d s: %q", i, h.Unhealthy)
+			}
+		}
+		if err := p.Send(w.Context(), godwit.Message{Body: make([]byte, 2<<20)}); err == nil || len(p.Health().Unhealthy) > 0 {
+			t.Errorf("a message that is too large: %v, %+v", err, p.Health())
+		}
+		r.stop()
+	})
+}
+
+// Where a poll waits for places although handlers are idle, health tells what takes the places. Handlers that are all
+// busy are backpressure.
+func TestHealthTellsWhatHoldsThePlaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		o     godwit.ConsumerOptions
+		keys  int
+		tells string
+	}{
+		"two busy keys":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 2, "2 of 10 handlers run: 18 deliveries wait behind another of their key"},
+		"busy handlers":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 30, ""},
+		"without an order": {godwit.ConsumerOptions{ProcessingTimeout: 30 * time.Minute}, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := c.o
+				consumer := w.consumer("orders", &o)
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: o.Ordered})
+				for i := range 60 {
+					m := body(fmt.Sprint(i))
+					if o.Ordered {
+						m.OrderKey = fmt.Sprint(i / (60 / c.keys)) // SQS hands out what is left of a key only when the rest is settled
+					}
+					w.send(p, m)
+				}
+				r := w.run(consumer, func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() })
+				time.Sleep(50 * time.Second)
+				if h := consumer.Health(); len(h.Unhealthy) > 0 {
+					t.Errorf("after 50 s: %q", h.Unhealthy)
+				}
+				time.Sleep(time.Minute)
+				told := strings.Join(consumer.Health().Unhealthy, "\n")
+				if !strings.Contains(told, c.tells) || c.tells == "" && told != "" {
+					t.Errorf("told %q, want %q", told, c.tells)
+				}
+				r.stop()
+			})
+		})
+	}
+}
