@@ -14,11 +14,11 @@ func (s *session) left() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	s.places.holding(say, s.queue.alone)
-	s.keeper.holding(say)
-	s.bus.holding(s, say)
-	s.tenants.holding(say)
-	s.sources.holding(say)
+	s.places.counted(say, s.queue.alone)
+	s.keeper.counted(say)
+	s.bus.counted(s, say)
+	s.tenants.counted(say)
+	s.sources.counted(say)
 	say(s.running.Load(), "running")
 	return strings.Join(parts, ", ")
 }
@@ -33,7 +33,7 @@ func (s *session) audit() {
 	s.c.log.Error("the consumer still counts deliveries that it does not hold any more: please report this", "left", left)
 }
 
-func (p *places) holding(say func(int64, string), alone bool) {
+func (p *places) counted(say func(int64, string), alone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes.mu.Lock()
@@ -48,8 +48,8 @@ func (p *places) holding(say func(int64, string), alone bool) {
 	}
 }
 
-// holding leaves handlers out: one that has not returned is in Report.StillRunning.
-func (k *keeper) holding(say func(int64, string)) {
+// counted leaves handlers out: one that has not returned is in Report.StillRunning.
+func (k *keeper) counted(say func(int64, string)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	leases := int64(0)
@@ -60,7 +60,7 @@ func (k *keeper) holding(say func(int64, string)) {
 	say(int64(len(k.holds)), "held retries")
 }
 
-func (b *bus) holding(s *session, say func(int64, string)) {
+func (b *bus) counted(s *session, say func(int64, string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := int64(0)
@@ -71,7 +71,7 @@ func (b *bus) holding(s *session, say func(int64, string)) {
 	say(int64(s.queue.active), "against the cap")
 }
 
-func (t *tenants) holding(say func(int64, string)) {
+func (t *tenants) counted(say func(int64, string)) {
 	if t == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (t *tenants) holding(say func(int64, string)) {
 	say(int64(len(t.by)), "tenants")
 }
 
-func (s *sources) holding(say func(int64, string)) {
+func (s *sources) counted(say func(int64, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lanes, started := int64(0), int64(0)
