@@ -112,8 +112,9 @@ type Consumer struct {
 	mu      sync.Mutex
 	claimed bool // it runs, or ran
 	paused  bool
-	session *session // of Run or an iterator, once begun
-	puller  *puller  // of an iterator, once begun
+	session *session                // of Run or an iterator, once begun
+	giveUp  context.CancelCauseFunc // ends the opening of its receiver; nil: it is not being opened
+	puller  *puller                 // of an iterator, once begun
 }
 
 // NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What

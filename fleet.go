@@ -49,7 +49,8 @@ func (a Assignment) Priority(n int) Assignment {
 
 // RunAll runs consumers over one pool of workers until ctx ends. Each has a fetcher and places of its own, and workers
 // take from them in turn, so that a flooded channel does not starve a quiet one; a consumer's Concurrency is its cap,
-// the fleet's is the pool. It returns when all of them have ended, with the errors of those that could not go on.
+// the fleet's is the pool. It returns when all of them have ended, with the errors of those that could not go on. A
+// consumer whose service is away waits for it, and the others begin without it; one that cannot begin ends them all.
 func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 	var opts FleetOptions
 	if o != nil {
@@ -78,22 +79,22 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 	b := newBus()
 	p := &pool{bus: b}
 	bytes := &budget{limit: o.MaxBytes}
-	sessions := make([]*session, 0, len(as))
-	for _, a := range as {
-		s, err := a.begin(ctx, o, b, bytes, p)
-		if err != nil {
-			if ctx.Err() != nil { // told to stop before all had begun, which is no failure
-				err = nil
-			}
-			return nil, errors.Join(err, abort(sessions))
-		}
-		sessions = append(sessions, s)
-	}
 	p.resize(o.Concurrency)
 	reports, errs := make([]Report, len(as)), make([]error, len(as))
 	var all sync.WaitGroup
-	for i, s := range sessions {
-		all.Go(func() {
+	for i, a := range as {
+		all.Go(func() { // each begins by itself: one whose service is away does not hold the others up
+			s, err := a.begin(ctx, o, b, bytes, p)
+			switch {
+			case errors.Is(err, errStopped):
+				return
+			case err != nil:
+				errs[i] = err
+				stop(err)
+				return
+			case o.alone:
+				p.resize(a.consumer.concurrency()) // which may have been changed since
+			}
 			reports[i], errs[i] = s.live(func(err error) {
 				if o.StopTogether {
 					stop(err)
@@ -148,12 +149,7 @@ func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *b
 	if h != nil {
 		h = wrap(h, slices.Concat(o.Middleware, c.o.Middleware))
 	}
-	s, err := c.begin(ctx, b, q, bytes, p, h, a.batching)
-	if err != nil {
-		c.state.to(Exiting)
-		c.state.to(Exited)
-	}
-	return s, err
+	return c.begin(ctx, b, q, bytes, p, h, a.batching)
 }
 
 // live runs a session that has begun, until it is over. Why it cannot go on is told as soon as that is known.
@@ -168,15 +164,4 @@ func (s *session) live(failed func(err error)) (Report, error) {
 	observe(s, s.c.o.Hooks.Shutdown, r)
 	s.c.state.to(Exited)
 	return r, errors.Join(s.fatal(), stopped)
-}
-
-// abort ends sessions that have begun and shall not live, since another of their fleet could not begin.
-func abort(sessions []*session) error {
-	var errs []error
-	for _, s := range sessions {
-		s.halt(ErrClosed)
-		errs = append(errs, s.shutdown(&pollers{s: s}))
-		s.c.state.to(Exited)
-	}
-	return errors.Join(errs...)
 }

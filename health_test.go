@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// stalling is a transport whose calls of one action of SQS stall while it is on.
+// stalling is a transport whose calls of one action of SQS, or of all if action is empty, stall while it is on.
 type stalling struct {
 	next   http.RoundTripper
 	action string
@@ -23,7 +23,7 @@ type stalling struct {
 }
 
 func (s *stalling) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.on.Load() && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+s.action) {
+	if s.on.Load() && (s.action == "" || strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+s.action)) {
 		return s.how(r)
 	}
 	return s.next.RoundTrip(r)

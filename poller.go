@@ -191,13 +191,8 @@ func (p *pollers) backOff(period context.Context, err error) {
 	err = &Error{Op: "receive", Channel: s.c.name, Err: err}
 	s.c.log.Warn("receiving failed, trying again", "error", err, "in", wait)
 	observe(s, s.c.o.Hooks.ReceiveFailed, err)
-	if driver.ClassOf(err) == driver.NotFound && s.c.o.Provision == ProvisionAuto {
-		spec := s.c.spec()
-		spec.Again = true
-		s.health.calls.begin(stageProvision, 1)
-		err := provision(period, s.c.backend, s.c.name, spec)
-		s.health.calls.end(stageProvision, err)
-		if err != nil && period.Err() == nil {
+	if s.provisions(err) {
+		if err := s.provisionAgain(period); err != nil && period.Err() == nil {
 			s.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
 		}
 	}

@@ -81,7 +81,9 @@ func (c *Consumer) batches(ctx context.Context, most int) iter.Seq2[[]*Delivery,
 	return func(yield func([]*Delivery, error) bool) {
 		p, err := c.pull(ctx)
 		if err != nil {
-			yield(nil, err)
+			if !errors.Is(err, errStopped) {
+				yield(nil, err)
+			}
 			return
 		}
 		if most == 0 {
@@ -119,9 +121,6 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 	p := &puller{ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
 	s, err := c.begin(ctx, newBus(), queue{weight: 1, alone: true}, &budget{limit: c.o.MaxBytes}, nil, nil, nil)
 	if err != nil {
-		close(p.ended)
-		c.state.to(Exiting)
-		c.state.to(Exited)
 		return nil, err
 	}
 	p.session = s
@@ -205,12 +204,16 @@ func (p *puller) remind() {
 
 // Close ends an iteration that is still on, waits until the open poll has ended and what it brought is given back, until
 // kept deliveries are settled, and until every verdict is with the service, within ShutdownTimeout and ctx. It returns
-// what the consumer did and the settle errors not seen yet. A consumer that never ran is closed as well.
+// what the consumer did and the settle errors not seen yet. A consumer that never ran, or that waits for its service to
+// begin, is closed as well.
 func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	c.mu.Lock()
-	p := c.puller
+	p, giveUp := c.puller, c.giveUp
 	c.mu.Unlock()
 	if p == nil {
+		if giveUp != nil {
+			giveUp(ErrClosed)
+		}
 		if c.state.to(Exiting) {
 			c.state.to(Exited)
 		}

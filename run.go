@@ -11,7 +11,8 @@ import (
 
 // Run handles messages until ctx ends, or until something says that the consumer cannot go on. It returns when
 // everything it held has been finished or given back, within ShutdownTimeout, with a report of what it did. The error
-// is nil after the end of ctx; else it says why the consumer stopped. A consumer runs once.
+// is nil after the end of ctx; else it says why the consumer stopped. While the service is away Run waits for it, at its
+// start as later, and [Consumer.Health] says so. A consumer runs once.
 func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
 	return c.runAlone(ctx, c.With(h))
 }

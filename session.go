@@ -58,18 +58,31 @@ type session struct {
 	faults faultLog
 }
 
-// begin opens the receiver and starts everything of a session but its pollers and workers.
-func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching) (*session, error) {
+// begin opens the receiver, however long that takes, and starts everything of a session but its pollers and workers. The
+// error is errStopped if ctx ends first, or the consumer is closed.
+func (c *Consumer) begin(
+	ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching,
+) (*session, error) {
 	q.batches = hs != nil
-	s := &session{c: c, begun: time.Now(), clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p, seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1),
-		sources: sources{by: map[*driver.Source]*source{}}, starts: newStartLog(), sealed: new(choice), health: &c.health}
-	recv, err := c.backend.Receiver(ctx, c.channel, driver.ReceiverOptions{
+	s := &session{
+		c: c, begun: time.Now(), clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p,
+		seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1), sources: sources{by: map[*driver.Source]*source{}},
+		starts: newStartLog(), sealed: new(choice), health: &c.health,
+	}
+	s.polls, s.halt = context.WithCancelCause(ctx)
+	c.mu.Lock()
+	c.giveUp = s.halt
+	c.mu.Unlock()
+	recv, err := s.open(s.polls, driver.ReceiverOptions{
 		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
 		Bytes: c.o.MaxBytes, Lease: c.o.Lease,
 		Events: driver.Events{Revoked: s.revoked, Lost: s.lostSources, Discarded: s.discarded},
 	})
 	if err != nil {
-		return nil, wrapError("receive", c.name, "", err)
+		s.halt(err)
+		c.state.to(Exiting)
+		c.state.to(Exited)
+		return nil, err
 	}
 	s.recv, s.lim = recv, recv.Limits()
 	s.log, _ = recv.(driver.AttemptLog)
@@ -80,10 +93,10 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
 	s.base = commonContext{context.WithoutCancel(ctx), s.clock}
-	s.polls, s.halt = context.WithCancelCause(ctx)
 	s.breaker = newBreaker(s, c.o.BreakAfter)
 	c.mu.Lock()
-	c.session = s
+	c.session, c.giveUp = s, nil
+	s.queue.limit = c.o.Concurrency // which may have been changed since
 	var holds hold
 	if c.paused {
 		holds = holdPaused

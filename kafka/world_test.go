@@ -224,6 +224,7 @@ func numbers(n int) []string {
 // cutter dials until it is cut; then every connection it made is closed, and none is made.
 type cutter struct {
 	dial  func(ctx context.Context, network, host string) (net.Conn, error)
+	hangs bool // while it is cut, connecting is not refused, but not answered
 	mu    sync.Mutex
 	conns []net.Conn
 	done  bool
@@ -233,6 +234,11 @@ var errCut = errors.New("the process is gone")
 
 func (c *cutter) DialContext(ctx context.Context, network, host string) (net.Conn, error) {
 	if c.gone() {
+		if c.hangs {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // as franz-go's own dialer
+			defer cancel()
+			<-ctx.Done()
+		}
 		return nil, errCut
 	}
 	conn, err := c.dial(ctx, network, host)
@@ -255,6 +261,13 @@ func (c *cutter) cut() {
 			_ = conn.Close()
 		}
 	}
+}
+
+// mend lets connections through again.
+func (c *cutter) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done, c.conns = false, nil
 }
 
 // commit is another program's commit for the group.

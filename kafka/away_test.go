@@ -1,0 +1,69 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A consumer waits for a broker that is away when it begins: refused or not answered, for a short or a long time, and its
+// health tells.
+func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
+	for how, hangs := range map[string]bool{"refused": false, "not answered": true} {
+		for _, outage := range []time.Duration{time.Minute, 10 * time.Minute} {
+			t.Run(how+" "+outage.String(), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					wire := &cutter{dial: w.network.DialContext, hangs: hangs}
+					b, err := kafka.Open(w.Context(), &kafka.Options{
+						Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(wire.DialContext)},
+						Partitions: 1,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					c, err := godwit.NewConsumer(w.Context(), b, "orders", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.send(0, "x")
+					wire.cut()
+					ctx, cancel := context.WithCancel(w.Context())
+					defer cancel()
+					handled, ended := make(chan struct{}, 1), make(chan error, 1)
+					go func() {
+						_, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { handled <- struct{}{}; return nil })
+						ended <- err
+					}()
+					time.Sleep(outage)
+					if told := strings.Join(c.Health().Unhealthy, "\n"); !strings.Contains(told, "opening the channel") {
+						t.Errorf("after %v health tells %q", outage, told)
+					}
+					wire.mend()
+					select {
+					case <-handled:
+					case err := <-ended:
+						t.Fatalf("it ended: %v", err)
+					case <-time.After(40 * time.Second):
+						t.Errorf("nothing is handled 40 s after the outage")
+					}
+					time.Sleep(10 * time.Second)
+					if h := c.Health(); len(h.Unhealthy) > 0 {
+						t.Errorf("afterwards: %q", h.Unhealthy)
+					}
+					cancel()
+					if err := errors.Join(<-ended, b.Close(context.Background())); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
