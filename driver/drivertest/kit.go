@@ -123,7 +123,6 @@ func (e *end) put(ms ...driver.Message) {
 
 func (e *end) prepare(m driver.Message) driver.Prepared {
 	e.k.Helper()
-	m.Size = int64(len(m.Body))
 	p, err := e.send.Prepare(e.k.ctx, &m)
 	if err != nil {
 		e.k.Fatalf("prepare: %v", err)
