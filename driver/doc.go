@@ -8,7 +8,8 @@
 // Everything is batch in, batch out. Below the seam lie wire formats, names, filters, provisioning, offsets and
 // publishing to dead letters; above it lie joining of senders, places, lanes, workers, policy, leases and states.
 // The package holds no logic and imports the standard library only. Applications import it to write a backend, and
-// never otherwise. Package drivertest is the specification in executable form.
+// never otherwise. Package drivertest is the specification in executable form, package memdriver the smallest backend
+// that keeps it.
 //
 // Nothing passed into a method may be retained after it returned, except what a [Handle] refers to.
 package driver
