@@ -105,7 +105,7 @@ func (s *session) fill(d *Delivery, in *driver.Delivery) {
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.in, d.handle = s, in.Handle
-	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, in.Size, in.Received
+	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, int64(len(in.Body)), in.Received
 	if s.c.channel.DeadLetter {
 		d.Undecodable, d.err = d.err, nil // there is nowhere to reject it to
 	}

@@ -38,7 +38,7 @@ func (s *stub) Receive(ctx context.Context, most int, into []driver.Delivery) ([
 	}
 	ends := time.Now().Add(s.lim.Lease)
 	for i := from; i < min(from+most, s.n); i++ {
-		into = append(into, driver.Delivery{OrderKey: s.keys[i%len(s.keys)], Body: s.body, Size: int64(len(s.body)), Received: 1,
+		into = append(into, driver.Delivery{OrderKey: s.keys[i%len(s.keys)], Body: s.body, Received: 1,
 			LeaseEnds: ends, Source: &s.source, Handle: driver.Handle{Ref: s, Seq: uint64(i)}})
 	}
 	return into, nil

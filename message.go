@@ -81,6 +81,6 @@ func (m *Message) driver(ordered bool) driver.Message {
 	return driver.Message{
 		OrderKey: m.OrderKey, RoutingKey: m.RoutingKey, DedupID: dedup,
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
-		Header: m.Headers, Body: m.Body, Size: int64(len(m.Body)), Delay: m.Delay,
+		Header: m.Headers, Body: m.Body, Delay: m.Delay,
 	}
 }

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"io"
 	"time"
 )
 
@@ -30,9 +29,7 @@ type Delivery struct {
 	Version     int
 	Header      []Header
 
-	Body  []byte // nobody changes it: a dead letter may be made of it
-	Claim bool   // Body travels apart: fetch it with the Receiver's Opener
-	Size  int64  // of the body, in bytes, wherever it is
+	Body []byte // nobody changes it: a dead letter may be made of it
 
 	Attempt  int32 // earlier starts known for certain; 0: none or unknown
 	Received int32 // how often it was received, this time included: an upper bound on starts; 0: unknown
@@ -172,12 +169,6 @@ type Extender interface {
 	// Extend makes the leases last for by from now. It takes at most Limits().SettleBatch handles. ends is measured
 	// from before the request. A *BatchError with [ErrLost] names what is gone.
 	Extend(ctx context.Context, hs []Handle, by time.Duration) (ends time.Time, err error)
-}
-
-// Opener is a Receiver that can fetch bodies which travel apart from their message. A worker calls it, under the
-// delivery's lease.
-type Opener interface {
-	Open(ctx context.Context, h Handle) (io.ReadCloser, error)
 }
 
 // AttemptLog is a Receiver that carries the attempts of held retries along, so that a crash does not start the count

@@ -2,11 +2,10 @@ package driver
 
 import (
 	"context"
-	"io"
 	"time"
 )
 
-// Message is what goes out. Its body is Body, or, where that is nil, Size bytes of Reader.
+// Message is what goes out.
 type Message struct {
 	OrderKey   string
 	RoutingKey string
@@ -17,15 +16,13 @@ type Message struct {
 	Version     int    // of Type's schema; 0: not versioned
 	Header      []Header
 	Body        []byte
-	Reader      io.Reader
-	Size        int64
 	Delay       time.Duration
 }
 
 // Header is one name and value. Names are unique within a message.
 type Header struct{ Name, Value string }
 
-// Prepared is a message in wire form: validated, enveloped, offloaded.
+// Prepared is a message in wire form: validated and enveloped.
 type Prepared struct {
 	Wire     any    // the backend's own
 	OrderKey string // what the core keeps in order: one batch in flight for each

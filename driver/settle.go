@@ -6,16 +6,16 @@ import "time"
 type Action uint8
 
 const (
-	// Done deletes it, or marks it finished. Then, and only then, a body of its own that travelled apart is deleted.
+	// Done deletes it, or marks it finished.
 	Done Action = iota
 	// Release gives it back untouched: it is there again at once. On a log only at shutdown. Not an attempt.
 	Release
 	// Retry lets it come back after Settlement.After. Where that means a copy, the copy stands before the original
 	// is finished.
 	Retry
-	// Reject copies it as received (a pointer stays a pointer) with its Death to the channel's dead letters, then
-	// finishes it; the pair is idempotent where the service can de-duplicate. Without a dead-letter channel it is
-	// an error, and the delivery stays ours.
+	// Reject copies it as received, with its Death, to the channel's dead letters, then finishes it; the pair is
+	// idempotent where the service can de-duplicate. Without a dead-letter channel it is an error, and the delivery
+	// stays ours.
 	Reject
 )
 

@@ -65,19 +65,12 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	r.log, _ = inner.(driver.AttemptLog)
 	j.opened(r)
 	extender, extends := inner.(driver.Extender)
-	opener, opens := inner.(driver.Opener)
 	finisher, finishes := inner.(driver.Finisher)
-	leased := &leasedReceiver{r, extender}
 	switch {
 	case finishes:
 		return &finishingReceiver{r, finisher}, nil
-	case extends && opens:
-		return struct {
-			*leasedReceiver
-			driver.Opener
-		}{leased, opener}, nil
 	case extends:
-		return leased, nil
+		return &leasedReceiver{r, extender}, nil
 	}
 	return r, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -27,6 +28,23 @@ func BenchmarkReceive(b *testing.B) {
 	fill(b, cluster.ListenAddrs(), n)
 	b.Run("client", func(b *testing.B) { each(b, n, func() { bare(b, cluster.ListenAddrs(), n) }) })
 	b.Run("backend", func(b *testing.B) { each(b, n, func() { settling(b, cluster.ListenAddrs(), n) }) })
+}
+
+// BenchmarkDriver is what a message costs in the backend, its client and a broker in the process together.
+func BenchmarkDriver(b *testing.B) {
+	drivertest.Benchmark(b, harness("key", kafka.Options{}, func(t testing.TB, o kafka.Options) driver.Backend {
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cluster.Close)
+		o.Brokers = cluster.ListenAddrs()
+		backend, err := kafka.Open(t.Context(), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return backend
+	}))
 }
 
 func each(b *testing.B, n int, run func()) {

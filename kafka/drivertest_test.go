@@ -25,7 +25,7 @@ func TestDriver(t *testing.T) {
 }
 
 // open starts a broker in memory and opens a backend on it.
-func open(t *testing.T, o kafka.Options) driver.Backend {
+func open(t testing.TB, o kafka.Options) driver.Backend {
 	t.Helper()
 	var network kfake.VirtualNetwork
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen))

@@ -24,7 +24,7 @@ func TestDriverOnABroker(t *testing.T) {
 				t.Skip("not in the short form")
 			}
 			t.Parallel()
-			h := harness(name, o, func(t *testing.T, o kafka.Options) driver.Backend {
+			h := harness(name, o, func(t testing.TB, o kafka.Options) driver.Backend {
 				o.Brokers = strings.Split(brokers, ",")
 				o.Namespace = "t" + strconv.FormatInt(time.Now().UnixNano(), 36) // where no channel exists yet
 				b, err := kafka.Open(t.Context(), &o)
@@ -51,12 +51,12 @@ func modes() map[string]kafka.Options {
 	}
 }
 
-func harness(mode string, o kafka.Options, open func(t *testing.T, o kafka.Options) driver.Backend) drivertest.Harness {
+func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Options) driver.Backend) drivertest.Harness {
 	unordered := o.Ordering == kafka.Unordered
 	return drivertest.Harness{
 		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.ByPartition, Delays: unordered, Retries: unordered || o.Retries == kafka.Park,
 			Leases: o.Groups == kafka.Share, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true, Finds: true},
-		Open: func(t *testing.T) driver.Backend { return open(t, o) },
+		Open: func(t testing.TB) driver.Backend { return open(t, o) },
 		Skip: skips(mode),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -63,10 +62,6 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if m.Delay > 0 && !s.delays {
 		return driver.Prepared{}, permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering Unordered", s.to)
 	}
-	m, err := s.whole(m)
-	if err != nil {
-		return driver.Prepared{}, err
-	}
 	r, err := encode(m)
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
@@ -80,23 +75,6 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}
 	return driver.Prepared{Wire: r, OrderKey: m.OrderKey, Size: size}, nil
-}
-
-// whole is a message with its body in memory.
-func (s *sender) whole(m *driver.Message) (*driver.Message, error) {
-	if m.Body != nil || m.Reader == nil {
-		return m, nil
-	}
-	if m.Size > int64(s.most) {
-		return nil, s.tooLarge(m.Size)
-	}
-	body := make([]byte, m.Size)
-	if _, err := io.ReadFull(m.Reader, body); err != nil {
-		return nil, permanent("read the body of %d bytes: %w", m.Size, err)
-	}
-	full := *m
-	full.Body = body
-	return &full, nil
 }
 
 func (s *sender) tooLarge(size int64) error {

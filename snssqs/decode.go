@@ -32,7 +32,7 @@ func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery
 		d.Body, env.Encoding = []byte(text), envelope.Plain
 	}
 	m.share(d.Body, text, env.Encoding)
-	d.Err, d.Size = err, int64(len(d.Body))
+	d.Err = err
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
 	d.RoutingKey = attributes[routing]
 	d.Header = headers(env, attributes, routing)

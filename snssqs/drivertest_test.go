@@ -22,12 +22,17 @@ var everything = drivertest.Abilities{
 }
 
 // The backend keeps every contract of the seam, on the embedded server in virtual time.
-func TestDriver(t *testing.T) {
+func TestDriver(t *testing.T) { drivertest.Run(t, harness()) }
+
+// BenchmarkDriver is what a message costs in the backend, the SDK and the embedded server together.
+func BenchmarkDriver(b *testing.B) { drivertest.Benchmark(b, harness()) }
+
+func harness() drivertest.Harness {
 	var server *localaws.Server
-	drivertest.Run(t, drivertest.Harness{
+	return drivertest.Harness{
 		Bubble: synctest.Test,
 		Can:    everything,
-		Open: func(t *testing.T) driver.Backend {
+		Open: func(t testing.TB) driver.Backend {
 			b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: testSeed}})
 			if err != nil {
 				t.Fatal(err)
@@ -35,7 +40,7 @@ func TestDriver(t *testing.T) {
 			server = b.Server()
 			return b
 		},
-		DropExchange: func(t *testing.T, ch driver.Channel) {
+		DropExchange: func(t testing.TB, ch driver.Channel) {
 			arn := "arn:aws:sns:us-east-1:000000000000:" + ch.Exchange
 			if _, err := client(server).DeleteTopic(t.Context(), &sns.DeleteTopicInput{TopicArn: &arn}); err != nil {
 				t.Fatal(err)
@@ -58,7 +63,7 @@ func TestDriver(t *testing.T) {
 				}})
 			},
 		},
-	})
+	}
 }
 
 // client is an SNS client of the test's own.

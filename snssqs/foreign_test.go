@@ -33,7 +33,7 @@ func TestForeign(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
 		Can:   can,
 		Lease: 4 * time.Second, // longer than the kit's polls together
-		Open: func(t *testing.T) driver.Backend {
+		Open: func(t testing.TB) driver.Backend {
 			namespace = fmt.Sprintf("t%08x", rand.Uint32())
 			b, err := snssqs.Open(t.Context(), &snssqs.Options{AWS: &conf, Namespace: namespace})
 			if err != nil {
@@ -41,7 +41,7 @@ func TestForeign(t *testing.T) {
 			}
 			return b
 		},
-		DropExchange: func(t *testing.T, ch driver.Channel) {
+		DropExchange: func(t testing.TB, ch driver.Channel) {
 			topics := sns.NewFromConfig(conf)
 			found, err := topics.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String(namespace + "---" + ch.Exchange)})
 			if err == nil {

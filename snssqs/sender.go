@@ -5,7 +5,6 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -63,10 +62,6 @@ func (s *sender) Limits() driver.SendLimits {
 }
 
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
-	m, err := s.whole(m)
-	if err != nil {
-		return driver.Prepared{}, err
-	}
 	w, err := encode(s.to, m)
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
@@ -81,23 +76,6 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 		return driver.Prepared{}, err
 	}
 	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: w.size()}, nil
-}
-
-// whole is a message with its body in memory.
-func (s *sender) whole(m *driver.Message) (*driver.Message, error) {
-	if m.Body != nil || m.Reader == nil {
-		return m, nil
-	}
-	if m.Size > int64(s.maxBytes) {
-		return nil, s.tooLarge(m.Size)
-	}
-	body := make([]byte, m.Size)
-	if _, err := io.ReadFull(m.Reader, body); err != nil {
-		return nil, permanent("read the body of %d bytes: %w", m.Size, err)
-	}
-	full := *m
-	full.Body = body
-	return &full, nil
 }
 
 func (s *sender) tooLarge(size int64) error {

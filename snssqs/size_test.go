@@ -93,23 +93,6 @@ func TestSizesAreCountedAsTheServiceDoes(t *testing.T) {
 	})
 }
 
-// A body given as a Reader arrives whole; one that ends early is not sent.
-func TestBodiesOfReaders(t *testing.T) {
-	inWorld(t, localaws.Options{}, func(w *world) {
-		w.ensure(owner(orders))
-		s := w.sender(orders)
-		w.send(s, driver.Message{Reader: strings.NewReader("from a reader"), Size: 13})
-		if d := w.receive(w.receiver(orders, driver.Filter{}), 1)[0]; string(d.Body) != "from a reader" {
-			t.Errorf("received %q", d.Body)
-		}
-		for _, size := range []int64{14, 2 << 20} {
-			if _, err := s.Prepare(w.Context(), &driver.Message{Reader: strings.NewReader("from a reader"), Size: size}); err == nil {
-				t.Errorf("a reader of 13 bytes was taken for %d", size)
-			}
-		}
-	})
-}
-
 // Any text may be an order key, a tenant or a de-duplication id, on queues and topics, ordered or not.
 func TestKeysOfAnyKind(t *testing.T) {
 	keys := []string{"a", "with space", "ä", "-", strings.Repeat("k", 128), strings.Repeat("k", 129), "tab\there", `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + "`"}

@@ -117,7 +117,7 @@ func TestKit(t *testing.T) {
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true},
-		Open: func(t *testing.T) driver.Backend {
+		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
 			if err != nil {
 				t.Fatal(err)

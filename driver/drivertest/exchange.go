@@ -128,7 +128,7 @@ func exchangeOrdered(k *kit) {
 func exchangeRecreated(k *kit) {
 	a := k.queueOf("recreated", "a", false, driver.Filter{})
 	b := k.queueOf("recreated", "b", false, driver.Filter{Exact: []string{"B"}})
-	k.h.DropExchange(k.T, driver.Channel{Exchange: "recreated"})
+	k.h.DropExchange(k.TB, driver.Channel{Exchange: "recreated"})
 	p := []driver.Prepared{a.prepare(routed("A")[0])}
 	if err := a.send.Send(k.ctx, p); driver.ClassOf(err) != driver.NotFound || err == nil {
 		k.Fatalf("send to an exchange that is gone: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
@@ -145,7 +145,7 @@ func exchangeAgain(k *kit) {
 	ends := []*end{k.queueOf("again", "a", false, driver.Filter{}), k.queueOf("again", "b", false, driver.Filter{})}
 	producer := driver.ChannelSpec{Channel: driver.Channel{Exchange: "again"}}
 	k.ensure(producer)
-	k.h.DropExchange(k.T, producer.Channel)
+	k.h.DropExchange(k.TB, producer.Channel)
 	for _, e := range ends {
 		s := k.spec(e.ch)
 		s.Again = true

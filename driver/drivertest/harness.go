@@ -11,7 +11,7 @@ import (
 type Harness struct {
 	// Open opens a backend on which no channel of the kit's names exists yet. It is called once for each case, inside
 	// of Bubble; what it opens is closed by the kit.
-	Open func(t *testing.T) driver.Backend
+	Open func(t testing.TB) driver.Backend
 	// Bubble runs a case in virtual time: synctest.Test. nil: real time.
 	Bubble func(t *testing.T, f func(t *testing.T))
 	// Lease is the shortest lease that is practical; 0: 30 s in a bubble, 4 s in real time.
@@ -19,7 +19,7 @@ type Harness struct {
 	// Faults makes faults in what was opened last. A nil func: that fault cannot be made, and its cases do not run.
 	Faults Faults
 	// DropExchange deletes an exchange behind the backend's back; nil: it cannot be done.
-	DropExchange func(t *testing.T, ch driver.Channel)
+	DropExchange func(t testing.TB, ch driver.Channel)
 
 	Can Abilities
 	// Skip names cases that are known to fail here, each with whose mistake that is. A case named here that does not

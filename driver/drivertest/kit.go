@@ -19,7 +19,7 @@ const wait = time.Second
 
 // kit is what a case works with: a backend and one channel of it.
 type kit struct {
-	*testing.T
+	testing.TB
 	h       *Harness
 	ctx     context.Context
 	backend driver.Backend
@@ -34,9 +34,9 @@ type end struct {
 	recv driver.Receiver
 }
 
-func newKit(t *testing.T, h *Harness) *kit {
+func newKit(t testing.TB, h *Harness) *kit {
 	t.Helper()
-	return &kit{T: t, h: h, ctx: t.Context(), backend: h.Open(t)}
+	return &kit{TB: t, h: h, ctx: t.Context(), backend: h.Open(t)}
 }
 
 func (k *kit) close() {
@@ -123,7 +123,6 @@ func (e *end) put(ms ...driver.Message) {
 
 func (e *end) prepare(m driver.Message) driver.Prepared {
 	e.k.Helper()
-	m.Size = int64(len(m.Body))
 	p, err := e.send.Prepare(e.k.ctx, &m)
 	if err != nil {
 		e.k.Fatalf("prepare: %v", err)

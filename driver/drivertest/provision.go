@@ -23,6 +23,9 @@ func provisionTwice(k *kit) {
 	e.put(bodies("kept")...)
 	k.ensure(k.spec(e.ch))
 	k.ensure(driver.ChannelSpec{Channel: e.ch})
+	verified := k.spec(e.ch)
+	verified.Mode = driver.Verify
+	k.ensure(verified)
 	e.sameSet(e.get(1), "kept")
 }
 

@@ -24,6 +24,7 @@ var plan = []room{
 	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
 	{path: "driver/drivertest", ours: []string{"driver"}},
+	{path: "driver/memdriver", ours: []string{"driver"}},
 	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."}},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
 	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"}},

@@ -1,0 +1,234 @@
+package memdriver
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Options of a backend. The zero value is good.
+type Options struct {
+	// MaxBytes is the largest message, its keys and headers included. Change it to see how a program takes another
+	// limit. 0: 1 MiB, as on SQS.
+	MaxBytes int
+	// Batch is how many messages travel together at most, when they are sent, received and settled. Change it to
+	// see how a program does with another service's batches. 0: 100.
+	Batch int
+}
+
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector in memory.
+type Backend struct {
+	o Options
+
+	// mu guards all that follows and every queue. It is one lock, because a publish and a reject touch several queues.
+	mu        sync.Mutex
+	closed    bool
+	sent      uint64                       // messages so far: the next one's id
+	exchanges map[driver.Channel]*exchange // by addressOf
+	queues    map[driver.Channel]*queue    // by nameOf
+}
+
+// exchange is what messages are sent to. A one-to-one channel is an exchange of one queue, and so are dead letters.
+type exchange struct {
+	ordered  bool
+	queues   []*queue
+	accepted accepted // where it is ordered
+}
+
+// Open makes a backend without any channel; nil options are the defaults.
+func Open(o *Options) (*Backend, error) {
+	b := &Backend{exchanges: map[driver.Channel]*exchange{}, queues: map[driver.Channel]*queue{}}
+	if o != nil {
+		b.o = *o
+	}
+	if b.o.MaxBytes < 0 || b.o.Batch < 0 {
+		return nil, fmt.Errorf("memdriver: Options.MaxBytes is %d and Options.Batch is %d: neither can be negative; "+
+			"0 is the default", b.o.MaxBytes, b.o.Batch)
+	}
+	if b.o.MaxBytes == 0 {
+		b.o.MaxBytes = 1 << 20
+	}
+	if b.o.Batch == 0 {
+		b.o.Batch = 100
+	}
+	return b, nil
+}
+
+// Sender opens the sending end of a channel.
+func (b *Backend) Sender(_ context.Context, to driver.Channel) (driver.Sender, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e, _, err := b.find(to)
+	if err != nil {
+		return nil, err
+	}
+	return &sender{b: b, to: to, e: e}, nil
+}
+
+// Receiver opens the receiving end of a channel.
+func (b *Backend) Receiver(
+	_ context.Context, from driver.Channel, o driver.ReceiverOptions,
+) (driver.Receiver, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, q, err := b.find(from)
+	if err != nil {
+		return nil, err
+	}
+	if q == nil {
+		return nil, permanent("channel %s: an exchange is only sent to: receive from one of its queues", from)
+	}
+	return newReceiver(b, q, o), nil
+}
+
+// Close ends the backend; its messages are gone.
+func (b *Backend) Close(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.exchanges, b.queues = nil, nil
+	return nil
+}
+
+// Ensure makes what a channel needs, or says what is missing or differs.
+func (b *Backend) Ensure(_ context.Context, s driver.ChannelSpec) error {
+	if s.Mode == driver.Never {
+		return nil
+	}
+	if err := possible(&s); err != nil {
+		return err
+	}
+	s.Filter, s.Tags = clone(s.Filter), nil // a queue keeps the wishes; memory has no tags
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e, q, err := b.find(s.Channel)
+	if driver.ClassOf(err) == driver.NotFound && s.Mode == driver.Auto && !s.Channel.DeadLetter {
+		err = nil // it is made below
+	}
+	switch {
+	case err != nil || s.Channel.DeadLetter:
+		return err
+	case s.Mode == driver.Verify && q != nil && s.Owner:
+		return q.verify(&s)
+	case s.Mode == driver.Verify:
+		return nil
+	}
+	if e == nil {
+		e = &exchange{ordered: s.Channel.Ordered, accepted: accepted{perKey: s.HighThroughput}}
+		b.exchanges[addressOf(s.Channel)] = e
+	}
+	if q == nil && s.Channel.Queue != "" {
+		q = b.addQueue(e, s)
+	}
+	if q == nil || !s.Owner {
+		return nil
+	}
+	q.spec, e.accepted.perKey = s, s.HighThroughput
+	if q.dead == nil && !s.NoDeadLetters {
+		q.dead = b.deadLetters(s.Channel)
+	}
+	return nil
+}
+
+// possible says why a wish cannot be kept in memory.
+func possible(s *driver.ChannelSpec) error {
+	switch c := s.Channel; {
+	case s.Encryption != "":
+		return permanent("channel %s: memory is not encrypted: leave Encryption %q out", c, s.Encryption)
+	case s.Retention != 0:
+		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v out", c, s.Retention)
+	case !s.Filter.IsZero() && (c.Exchange == "" || c.DeadLetter):
+		return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", c)
+	}
+	return nil
+}
+
+func (b *Backend) addQueue(e *exchange, s driver.ChannelSpec) *queue {
+	q := newQueue(s)
+	b.queues[nameOf(s.Channel)] = q
+	e.queues = append(e.queues, q)
+	return q
+}
+
+// deadLetters makes the dead letters of a channel. Nothing of the channel's own wishes holds there.
+func (b *Backend) deadLetters(of driver.Channel) *queue {
+	of.DeadLetter = true
+	e := &exchange{ordered: of.Ordered}
+	b.exchanges[addressOf(of)] = e
+	return b.addQueue(e, driver.ChannelSpec{Channel: of, NoDeadLetters: true})
+}
+
+// Find returns dead letters as ordered as they are.
+func (b *Backend) Find(_ context.Context, dead driver.Channel) (driver.Channel, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.queues[nameOf(dead)]; q != nil {
+		return q.spec.Channel, nil
+	}
+	_, _, err := b.find(dead)
+	return dead, err
+}
+
+// Inspect counts what lies in a channel. It looks at every message.
+func (b *Backend) Inspect(_ context.Context, c driver.Channel) (driver.Depth, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, q, err := b.find(c)
+	if err != nil {
+		return driver.Depth{}, err
+	}
+	if q == nil {
+		return driver.Depth{}, permanent("channel %s: an exchange holds nothing: inspect its queues", c)
+	}
+	return q.depth(time.Now()), nil
+}
+
+// find returns the exchange and the queue of a channel; the queue is nil where all queues of an exchange are meant.
+// With an error of class NotFound it returns the one that is there. The caller holds b.mu.
+func (b *Backend) find(c driver.Channel) (*exchange, *queue, error) {
+	if b.closed {
+		return nil, nil, fmt.Errorf("memdriver: the backend is %w", driver.ErrClosed)
+	}
+	if c.Exchange == "" && c.Queue == "" {
+		return nil, nil, permanent("the channel has no name: set Queue, Exchange, or both")
+	}
+	e, q := b.exchanges[addressOf(c)], b.queues[nameOf(c)]
+	otherKind := driver.Channel{Exchange: c.Queue}
+	if c.Exchange != "" {
+		otherKind = driver.Channel{Queue: c.Exchange}
+	}
+	switch {
+	case b.exchanges[otherKind] != nil:
+		return nil, nil, permanent("channel %s: the name is taken by channel %s, which is of the other kind: "+
+			"choose another name", c, otherKind)
+	case e != nil && e.ordered != c.Ordered:
+		return nil, nil, permanent("channel %s: it exists with Ordered %v, and is asked for with Ordered %v: "+
+			"all of its producers and consumers must agree", c, e.ordered, c.Ordered)
+	case e == nil || q == nil && c.Queue != "":
+		err := fmt.Errorf("channel %s does not exist: provision it, or start its consumer", c)
+		return e, q, &driver.Error{Class: driver.NotFound, Err: err}
+	}
+	return e, q, nil
+}
+
+// nameOf is a channel's name alone, for maps.
+func nameOf(c driver.Channel) driver.Channel {
+	c.Ordered = false
+	return c
+}
+
+// addressOf is the name of what a channel's messages are sent to.
+func addressOf(c driver.Channel) driver.Channel {
+	if c.Exchange != "" && !c.DeadLetter {
+		c.Queue = ""
+	}
+	return nameOf(c)
+}
+
+// permanent is an error that no repetition mends.
+func permanent(format string, args ...any) error {
+	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
+}

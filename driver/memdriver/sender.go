@@ -1,0 +1,135 @@
+package memdriver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// sender sends to one channel.
+type sender struct {
+	b      *Backend
+	to     driver.Channel
+	e      *exchange
+	closed atomic.Bool
+}
+
+func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{Batch: s.b.o.Batch} }
+
+// Prepare checks a message and makes a copy of it, because the caller may use its own again.
+func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
+	size := len(m.OrderKey) + len(m.RoutingKey) + len(m.ContentType) + len(m.Type) + len(m.Body)
+	for _, h := range m.Header {
+		if !utf8.ValidString(h.Name) || !utf8.ValidString(h.Value) {
+			return driver.Prepared{}, permanent("channel %s: header %q is not UTF-8: encode it, for example in base64",
+				s.to, h.Name)
+		}
+		size += len(h.Name) + len(h.Value)
+	}
+	switch {
+	case size > s.b.o.MaxBytes:
+		err := fmt.Errorf("the message has %d bytes with its headers; channel %s takes %d: raise memdriver.Options.MaxBytes",
+			size, s.to, s.b.o.MaxBytes)
+		return driver.Prepared{}, &driver.Error{Class: driver.TooLarge, Err: err}
+	case m.Delay > 0 && s.to.Ordered:
+		return driver.Prepared{}, permanent("channel %s: a delay would hold back all later messages of its order key: "+
+			"send without a delay, or without order", s.to)
+	}
+	own := *m
+	own.Body, own.Header = bytes.Clone(m.Body), slices.Clone(m.Header)
+	return driver.Prepared{Wire: &own, OrderKey: m.OrderKey, Size: size}, nil
+}
+
+// Send puts messages into the queues. It cannot fail for single ones.
+func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	if s.closed.Load() || s.b.closed {
+		return fmt.Errorf("memdriver: the sender to %s is %w", s.to, driver.ErrClosed)
+	}
+	now := time.Now()
+	for i := range batch {
+		m := batch[i].Wire.(*driver.Message)
+		s.b.sent++
+		id := strconv.FormatUint(s.b.sent, 10)
+		var again bool
+		if s.e.ordered {
+			id, again = s.e.accepted.note(m, id, now)
+		}
+		if r := batch[i].Receipt; r != nil {
+			*r = driver.Receipt{ID: id, Duplicate: again}
+		}
+		if !again {
+			s.e.publish(m, id, now)
+		}
+	}
+	return nil
+}
+
+func (s *sender) Close(context.Context) error {
+	s.closed.Store(true)
+	return nil
+}
+
+// publish puts a message into every queue that wants it.
+func (e *exchange) publish(m *driver.Message, id string, now time.Time) {
+	for _, q := range e.queues {
+		if passes(q.spec.Filter, m.RoutingKey) {
+			q.put(&message{Message: m, id: id, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay))})
+		}
+	}
+}
+
+// dedupFor is how long an ordered channel knows a message again.
+const dedupFor = 5 * time.Minute
+
+// accepted is what an ordered channel has accepted within dedupFor.
+type accepted struct {
+	perKey bool // look within an order key only
+	ids    map[sameness]string
+	order  []acceptance // the oldest first
+}
+
+type acceptance struct {
+	what sameness
+	at   time.Time
+}
+
+// sameness is what makes two messages one: the DedupID, or, without one, what they say but for their headers.
+type sameness struct {
+	dedupID, orderKey, routingKey, kind string
+	version                             int
+	body                                [sha256.Size]byte
+}
+
+// note returns the id that a message is known by, and whether it was accepted before.
+func (a *accepted) note(m *driver.Message, id string, now time.Time) (known string, again bool) {
+	for len(a.order) > 0 && now.Sub(a.order[0].at) >= dedupFor {
+		delete(a.ids, a.order[0].what)
+		a.order = a.order[1:]
+	}
+	what := sameness{dedupID: m.DedupID}
+	if m.DedupID == "" {
+		what = sameness{"", m.OrderKey, m.RoutingKey, m.Type, m.Version, sha256.Sum256(m.Body)}
+	} else if a.perKey {
+		what.orderKey = m.OrderKey
+	}
+	if known, again = a.ids[what]; again {
+		return known, true
+	}
+	if a.ids == nil {
+		a.ids = map[sameness]string{}
+	}
+	a.ids[what] = id
+	a.order = append(a.order, acceptance{what, now})
+	return id, false
+}
