@@ -70,7 +70,7 @@ func (s *session) enqueue(ds []*Delivery) (rest []*Delivery) {
 		if !src.join(d) {
 			continue
 		}
-		if to, pause := s.tenants.admit(d, false); to == surplus {
+		if to, pause := s.tenants.admit(d, s.nearLimit(d)); to == surplus {
 			away = append(away, verdict{d: d, after: pause})
 			continue
 		} else if to == aside {

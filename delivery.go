@@ -53,7 +53,7 @@ type Delivery struct {
 	counted  bool // against its session's cap; guarded by bus.mu
 	tenanted bool // it has one of its tenant's share; guarded by tenants.mu
 	returned bool // after its timeout; guarded by healthLog.mu
-	shelved  bool // it holds a place on the shelf instead of one of its own; guarded by source.mu
+	shelved  bool // it holds a place on the shelf instead of one of its own; guarded by source.mu; aside, by tenants.mu
 	probes   int8 // of an open breaker that it failed; whoever has it in hand may look
 
 	choice   atomic.Pointer[choice] // of the handler, before it returned

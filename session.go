@@ -75,7 +75,7 @@ func (c *Consumer) begin(ctx context.Context, b *bus, q queue, bytes *budget, p 
 	s.log, _ = recv.(driver.AttemptLog)
 	s.finisher, _ = recv.(driver.Finisher)
 	s.places = newPlaces(max(s.lim.Window, 1), bytes)
-	s.tenants = newTenants(c.o.MaxPerTenant, s.lim.Window, s.lim, c.spec().MaxReceives)
+	s.tenants = newTenants(c.o.MaxPerTenant, s.places, s.lim)
 	s.pace = newPacing(s, c.concurrency())
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)

@@ -97,11 +97,16 @@ func (b *books) came(p *member, d *godwit.Delivery) {
 	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h)
 	p.open[h] = true
 	p.moved[h.m.key] = time.Now()
-	n := 0
+	n, of := 0, map[string]int{}
+	share := p.inc.options.MaxPerTenant
 	for h := range p.open {
-		if p.shelved[h.m.key].Before(time.Now()) { // what waits behind a retry stands on a shelf, and may come off it during a poll
-			n++
+		if !p.shelved[h.m.key].Before(time.Now()) { // what waits behind a retry stands on a shelf, and may come off it during a poll
+			continue
 		}
+		if of[h.m.key]++; share > 0 && h.m.key != "" && of[h.m.key] > share { // and so does a tenant's surplus
+			continue
+		}
+		n++
 	}
 	if most := p.most(maxPoll+pollGrace)*p.inc.batchSize() + ahead; n > most && !p.crashed {
 		b.complain([]string{p.name}, "%s holds %d deliveries, more than %d", p.name, n, most)
