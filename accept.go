@@ -70,7 +70,7 @@ func (s *session) enqueue(ds []*Delivery) (rest []*Delivery) {
 		if !src.join(d) {
 			continue
 		}
-		if to, pause := s.tenants.admit(d, false); to == surplus {
+		if to, pause := s.tenants.admit(d, s.nearLimit(d)); to == surplus {
 			away = append(away, verdict{d: d, after: pause})
 			continue
 		} else if to == aside {
@@ -105,6 +105,9 @@ func (s *session) fill(d *Delivery, in *driver.Delivery) {
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.in, d.handle = s, in.Handle
+	if d.delay = s.c.o.Delay; !in.Due.IsZero() {
+		d.delay = in.Due.Sub(in.SentAt)
+	}
 	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, int64(len(in.Body)), in.Received
 	if s.c.channel.DeadLetter {
 		d.Undecodable, d.err = d.err, nil // there is nowhere to reject it to

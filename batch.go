@@ -161,7 +161,6 @@ func (s *session) workedBatch(ds []*Delivery, ctx *handlerContext, begun moment,
 	}
 	cause := ctx.end()
 	took := now.since(begun)
-	s.tenants.ended(took)
 	failed := entryErrors(err, len(ds))
 	s.pace.failed.Add(int64(len(failed)))
 	for _, e := range s.endings(ds, failed, cause) {

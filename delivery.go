@@ -45,6 +45,7 @@ type Delivery struct {
 	size     int64
 	first    moment // of the first failure we know of; noMoment: there was none
 	received int32
+	delay    time.Duration // that it waits before it can be received, and which is no age
 
 	phase atomic.Uint32
 	lost  atomic.Bool // the lease; set once
@@ -54,7 +55,7 @@ type Delivery struct {
 	counted  bool // against its session's cap; guarded by bus.mu
 	tenanted bool // it has one of its tenant's share; guarded by tenants.mu
 	returned bool // after its timeout; guarded by healthLog.mu
-	shelved  bool // it holds a place on the shelf instead of one of its own; guarded by source.mu
+	shelved  bool // it holds a place on the shelf instead of one of its own; guarded by source.mu; aside, by tenants.mu
 	probes   int8 // of an open breaker that it failed; whoever has it in hand may look
 
 	choice   atomic.Pointer[choice] // of the handler, before it returned

@@ -106,6 +106,18 @@ func (p *places) shelve(n int, size int64) (ok bool) {
 	return ok
 }
 
+// shelveBeside moves one delivery to the shelf, if there is more room on it than its tenant has there already: n
+// deliveries of so many bytes. So one tenant takes half of the shelf, a second one half of the rest.
+func (p *places) shelveBeside(n int, bytes, size int64) (ok bool) {
+	p.change(func() {
+		ok = n < shelfSize-p.shelved && bytes+size <= p.bytes.limit/shelfPart-p.shelf
+		if ok {
+			p.shelved, p.shelf, p.taken = p.shelved+1, p.shelf+size, p.taken-1
+		}
+	})
+	return ok
+}
+
 // unshelve takes deliveries off the shelf. There may be more of them than places are free: then polls wait.
 func (p *places) unshelve(n int, size int64) {
 	p.change(func() { p.shelved, p.shelf, p.taken = p.shelved-n, p.shelf-size, p.taken+n })

@@ -133,6 +133,7 @@ func (s *session) giveBackHeld() {
 // giveBackAside gives back what waits for its tenant's share.
 func (s *session) giveBackAside() {
 	for _, d := range s.tenants.park() {
+		s.offShelf(d)
 		s.giveBackWaiting(d)
 	}
 }

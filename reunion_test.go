@@ -109,6 +109,40 @@ func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
 	}
 }
 
+// A queue that a consumer makes again takes messages from its topic as soon as a producer can see it, and not only when
+// everything else of it is set: the producer makes the topic, and its messages are not refused by the queue's policy.
+func TestAQueueLetsItsTopicSendFromTheBeginning(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			p := w.producer("events.*", &godwit.ProducerOptions{Ordered: ordered})
+			c := w.consumer("events.audit", &godwit.ConsumerOptions{Ordered: ordered})
+			var got diary
+			run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { got.note(d); return nil })
+			w.send(p, body("before"))
+			time.Sleep(time.Minute)
+			w.server.Reset()
+			w.server.Control("sqs.SetQueueAttributes", func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Delay: 2 * time.Second}
+			})
+			var sends sync.WaitGroup
+			for range 50 { // one of them makes the topic as soon as the queue is there
+				sends.Go(func() {
+					if err := p.Send(w.Context(), body(fmt.Sprint("while it is made ", time.Now()))); err != nil {
+						t.Error(err)
+					}
+				})
+				time.Sleep(100 * time.Millisecond)
+			}
+			sends.Wait()
+			time.Sleep(time.Minute)
+			run.stop()
+			if n := len(got.all()); n != 51 {
+				t.Errorf("ordered %v: %d of 51 messages that were accepted arrived", ordered, n)
+			}
+		})
+	}
+}
+
 // Consumers that do not come back are waited for within RetryFor, and five minutes in all; then the exchange is as it
 // is.
 func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {

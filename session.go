@@ -88,7 +88,7 @@ func (c *Consumer) begin(
 	s.log, _ = recv.(driver.AttemptLog)
 	s.finisher, _ = recv.(driver.Finisher)
 	s.places = newPlaces(max(s.lim.Window, 1), bytes)
-	s.tenants = newTenants(c.o.MaxPerTenant, s.lim.Window, s.lim, c.spec().MaxReceives)
+	s.tenants = newTenants(c.o.MaxPerTenant, s.places, s.lim)
 	s.pace = newPacing(s, c.concurrency())
 	s.keeper = newKeeper(s, recv, s.lim)
 	s.settler = newSettler(s, recv, s.lim.SettleBatch)
@@ -173,6 +173,8 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 	switch {
 	case d.lost.Load():
 		s.disown(d)
+	case v.Action == Retry && s.nearLimit(d) && s.polls.Err() == nil: // however it would wait, a crash or a stop would be a receive more
+		s.conclude(d, Verdict{Action: Reject}, s.tooManyReceives(d, "retried", reason))
 	case v.Action == Retry && s.holds(d, v.After):
 		if s.heldTooLong(d, v.After) {
 			s.offShelf(d)
@@ -180,8 +182,6 @@ func (s *session) conclude(d *Delivery, v Verdict, reason error) {
 			return
 		}
 		s.hold(d, v.After)
-	case v.Action == Retry && s.nearLimit(d):
-		s.conclude(d, Verdict{Action: Reject}, s.tooManyReceives(d, "retried", reason))
 	case v.Action == Retry:
 		s.starts.note(d, d.Attempt)
 		s.settle(d, driver.Settlement{Action: driver.Retry, After: s.keepable(v.After), Attempt: int32(d.Attempt)}, s.lim.Behind)

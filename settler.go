@@ -15,6 +15,9 @@ const (
 	// settleLinger and settleLongest are how long a verdict waits for others to travel with, once there is traffic.
 	settleLinger  = 2 * time.Millisecond
 	settleLongest = 5 * time.Millisecond
+	// settleCrowded is how long it waits while tenants are at their share. They settle a few at a time, which would cost a
+	// request for each few; and a verdict on its way holds up nobody.
+	settleCrowded = 50 * time.Millisecond
 	// settlesAtOnce bounds the batches under way: at five milliseconds each, 32,000 verdicts a second.
 	settlesAtOnce = 16
 )
@@ -49,6 +52,12 @@ func newSettler(s *session, r driver.Receiver, limit int) *settler {
 	spare := sync.Pool{New: func() any { return new([]driver.Settlement) }} // a backend retains none
 	return &settler{batch.New(batch.Options[verdict]{
 		Limit: limit, AtOnce: settlesAtOnce, Linger: settleLinger, Longest: settleLongest,
+		Patience: func() time.Duration {
+			if s.tenants.crowded() {
+				return settleCrowded
+			}
+			return 0
+		},
 		Take: func(v verdict) bool {
 			if v.d.lost.Load() { // someone else's by now: what we think of it does not count
 				s.settled(v, ErrLeaseLost)

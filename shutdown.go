@@ -55,6 +55,7 @@ func (s *session) shutdown(p *pollers) error {
 	s.settler.Close(ctx)
 	s.logDiscarded(time.Now().Add(discardEvery)) // what it has not said yet
 	s.keeper.close()
+	s.pace.looks.Wait()
 	if polled && s.running.Load() == 0 { // else a poll or a handler still holds its part
 		s.audit()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,95 @@ func TestANoisyTenant(t *testing.T) {
 		}
 		t.Logf("slowest of the quiet %v; %d given back; %d requests", h.slowest, report.GivenBack, w.queueCalls())
 	})
+}
+
+// tenantMix is a backlog of several tenants.
+type tenantMix struct {
+	name     string
+	messages []godwit.Message
+	rounds   int     // of handlers, one after another, that the largest tenant needs at its share
+	requests float64 // a message, at most
+}
+
+func tenantMixes(share int) []tenantMix {
+	mixed := func(floods, each int) (ms []godwit.Message) {
+		for i := range each {
+			for f := range floods {
+				ms = append(ms, godwit.Message{OrderKey: fmt.Sprint("noisy ", f), Body: fmt.Append(nil, i)})
+			}
+		}
+		return ms
+	}
+	quiet := many(800, "noisy")
+	for i := range 200 {
+		quiet = append(quiet, godwit.Message{OrderKey: fmt.Sprint("quiet ", i%20), Body: []byte("quiet")})
+	}
+	rounds := func(n int) int { return (n + share - 1) / share }
+	return []tenantMix{
+		{"one tenant", many(1000, "noisy"), rounds(1000), 0.5},
+		{"a flood before quiet tenants", quiet, rounds(800), 0.5},
+		{"two floods", mixed(2, 500), rounds(500), 0.5},
+		{"three floods", mixed(3, 300), rounds(300), 0.5},
+		{"more than the shelf holds", many(3000, "noisy"), rounds(3000), 0.55},
+	}
+}
+
+// handleAll has a backlog handled by ten workers, and says how long that takes, and what it costs a message.
+func (mix tenantMix) handleAll(w *world, o *godwit.ConsumerOptions, work, latency time.Duration) (
+	took time.Duration, receives, requests float64,
+) {
+	c := w.consumer("orders", o)
+	w.send(w.producer("orders", nil), mix.messages...)
+	w.latency(latency)
+	n := len(mix.messages)
+	h := newInHands()
+	var handled atomic.Int64
+	begun, before, after := time.Now(), w.queueCalls(), 0
+	r := w.run(c, func(ctx context.Context, d *godwit.Delivery) error {
+		err := h.handle(work)(ctx, d)
+		if handled.Add(1) == int64(n) {
+			took, after = time.Since(begun), w.queueCalls()
+		}
+		return err
+	})
+	time.Sleep(5 * time.Minute)
+	report := r.stop()
+	if report.Handled != int64(n) || report.Rejected+report.Retried != 0 || h.attempts != 1 {
+		w.Errorf("up to attempt %d; %+v", h.attempts, report)
+	}
+	return took, float64(report.Received) / float64(n), float64(after-before) / float64(n)
+}
+
+// A tenant with more than its share here has its share running all the time, and what waits costs little: at most two
+// receives and half a request a message.
+func TestAShareIsNeverIdleAndCostsLittle(t *testing.T) {
+	const workers, share, work = 10, 3, 10 * time.Millisecond
+	for _, latency := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
+		for _, mix := range tenantMixes(share) {
+			if latency == 0 && len(mix.messages) > 1000 {
+				continue // all of it is received before the first handler ends, when nobody knows how long that takes
+			}
+			t.Run(fmt.Sprint(mix.name, ", ", latency), func(t *testing.T) {
+				var free time.Duration // that it takes without a cap
+				inWorld(t, func(w *world) {
+					free, _, _ = mix.handleAll(w, &godwit.ConsumerOptions{Concurrency: workers}, work, latency)
+				})
+				inWorld(t, func(w *world) {
+					o := &godwit.ConsumerOptions{Concurrency: workers, MaxPerTenant: share}
+					took, receives, requests := mix.handleAll(w, o, work, latency)
+					// While nine handlers are busy, the places let one poll of ten through at a time.
+					best := max(time.Duration(mix.rounds)*work, free, time.Duration(len(mix.messages)/10)*latency)
+					t.Logf("%v, at best %v; %.2f receives and %.2f requests a message", took, best, receives, requests)
+					if most := best + best/20 + 10*latency; took > most {
+						t.Errorf("took %v, want at most %v", took, most)
+					}
+					if receives > 2 || requests > mix.requests {
+						t.Errorf("%.2f receives and %.2f requests a message, want at most 2 and %v", receives, requests, mix.requests)
+					}
+				})
+			})
+		}
+	}
 }
 
 // A pause and a stop give back what waits for its tenant's share as well.

@@ -137,7 +137,6 @@ func (s *session) worked(d *Delivery, ctx *handlerContext, begun moment, err err
 	}
 	cause := ctx.end()
 
-	s.tenants.ended(now.since(begun))
 	if err != nil {
 		s.pace.failed.Add(1)
 	}

@@ -28,6 +28,9 @@ func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery
 	if err == nil {
 		d.Body, err = envelope.Decode(text, env.Encoding)
 	}
+	if env.Delay > 0 && !d.SentAt.IsZero() && !from.DeadLetter {
+		d.Due = d.SentAt.Add(time.Duration(env.Delay) * time.Second)
+	}
 	if err != nil {
 		d.Body, env.Encoding = []byte(text), envelope.Plain
 	}

@@ -170,6 +170,9 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 		if err := b.mistyped(s.Channel); err != nil {
 			return nil, err
 		}
+		if err := b.permit(ctx, wanted, name, t); err != nil {
+			return nil, err
+		}
 		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
 	}
 	if err != nil || !s.Owner && !made {
@@ -198,6 +201,22 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 		return q, err
 	}
 	return q, b.tag(ctx, q, b.tags(s, role))
+}
+
+// permit puts into the attributes of a queue to be made that its topic may send to it. A producer that makes the topic
+// meanwhile subscribes what queues it sees: until a queue's policy is there, what is published is accepted and lost.
+func (b *Backend) permit(ctx context.Context, wanted map[string]string, name string, t *topic) error {
+	if t == nil || t.foreign {
+		return nil
+	}
+	id, err := b.whoami(ctx)
+	if err != nil {
+		return err
+	}
+	arn := id.arn("sqs", name)
+	policy, err := merge("", tlsOnly("sqs:*", arn), fromTopic(arn, t.arn))
+	wanted[string(types.QueueAttributeNamePolicy)] = policy
+	return err
 }
 
 // ensureRedrive makes SQS itself move messages that are received too often to the dead letters.

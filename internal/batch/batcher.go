@@ -20,6 +20,9 @@ type Options[T any] struct {
 	AtOnce  int           // batches under way; 0: one
 	Linger  time.Duration // how long to wait, after an answer, for those who were answered to come back
 	Longest time.Duration // how long an entry waits for others at most
+	// Patience is asked how long a batch that is not full waits whatever is under way: for entries that come slowly and
+	// are not urgent. 0, or nil: no longer than the above says.
+	Patience func() time.Duration
 
 	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
 	Take func(v T) bool
@@ -194,18 +197,28 @@ func (b *Batcher[T]) next(now time.Time) (batch *parcel[T], wait time.Duration, 
 	case b.away >= b.o.AtOnce:
 		return nil, 0, false
 	}
-	if !b.full(n) && !b.closing && (b.away > 0 || n < b.expect) {
-		wait = b.since.Add(b.o.Longest).Sub(now)
-		if b.away == 0 {
-			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
-		}
-		if wait > 0 {
+	if !b.full(n) && !b.closing {
+		if wait = b.hold(n, now); wait > 0 {
 			return nil, wait, false
 		}
 	}
 	b.away++
 	b.since = now
 	return b.take(), 0, false
+}
+
+// hold is how long n entries, which do not fill a batch, wait for others. The caller holds b.mu.
+func (b *Batcher[T]) hold(n int, now time.Time) (wait time.Duration) {
+	if b.away > 0 || n < b.expect {
+		wait = b.since.Add(b.o.Longest).Sub(now)
+		if b.away == 0 {
+			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
+		}
+	}
+	if b.o.Patience != nil {
+		wait = max(wait, b.since.Add(b.o.Patience()).Sub(now))
+	}
+	return wait
 }
 
 // take cuts a batch off the queue. The caller holds b.mu.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,6 +217,36 @@ func TestLongestBoundsTheWait(t *testing.T) {
 		b.Close(t.Context())
 		s.was(t, []int{0}, []int{1, 2})
 		if want := []time.Duration{0, 5 * time.Second}; !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
+// With Patience a batch that is not full waits also when nothing is under way; a full one goes at once, and so does what
+// is there at the end.
+func TestPatienceWaitsForMore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(0)
+		o := s.options()
+		var patience atomic.Int64
+		patience.Store(int64(50 * time.Millisecond))
+		o.Patience = func() time.Duration { return time.Duration(patience.Load()) }
+		b := batch.New(o)
+		for i := range 12 {
+			b.Add(i)
+			time.Sleep(4 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		patience.Store(0)
+		b.Add(12)
+		time.Sleep(time.Second)
+		patience.Store(int64(time.Hour))
+		b.Add(13)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{10, 11}, []int{12}, []int{13})
+		want := []time.Duration{36 * time.Millisecond, 90 * time.Millisecond, 1048 * time.Millisecond,
+			2048 * time.Millisecond}
+		if !slices.Equal(s.at, want) {
 			t.Errorf("sent at %v, want %v", s.at, want)
 		}
 	})

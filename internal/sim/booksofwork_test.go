@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -29,6 +30,10 @@ func (b *books) hooks(p *member) godwit.Hooks {
 				p.untouched[h.id]++
 				p.leaves(h)
 			})
+		},
+		// A handler that wants a message again that the queue is about to give up gets a reject with that reason.
+		Rejected: func(d *godwit.Delivery, err error) {
+			b.entry(p, d, func(h *holding) { h.m.rejected = h.m.rejected || strings.Contains(err.Error(), "maxReceiveCount") })
 		},
 		LeaseLost: func(d *godwit.Delivery) { b.entry(p, d, func(h *holding) { b.leaseLost(p, h) }) },
 		SettleFailed: func(d *godwit.Delivery, err error) {
@@ -97,11 +102,16 @@ func (b *books) came(p *member, d *godwit.Delivery) {
 	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h)
 	p.open[h] = true
 	p.moved[h.m.key] = time.Now()
-	n := 0
+	n, of := 0, map[string]int{}
+	share := p.inc.options.MaxPerTenant
 	for h := range p.open {
-		if p.shelved[h.m.key].Before(time.Now()) { // what waits behind a retry stands on a shelf, and may come off it during a poll
-			n++
+		if !p.shelved[h.m.key].Before(time.Now()) { // what waits behind a retry stands on a shelf, and may come off it during a poll
+			continue
 		}
+		if of[h.m.key]++; share > 0 && h.m.key != "" && of[h.m.key] > share { // and so does a tenant's surplus
+			continue
+		}
+		n++
 	}
 	if most := p.most(maxPoll+pollGrace)*p.inc.batchSize() + ahead; n > most && !p.crashed {
 		b.complain([]string{p.name}, "%s holds %d deliveries, more than %d", p.name, n, most)
