@@ -105,6 +105,9 @@ func (s *session) fill(d *Delivery, in *driver.Delivery) {
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.in, d.handle = s, in.Handle
+	if d.delay = s.c.o.Delay; !in.Due.IsZero() {
+		d.delay = in.Due.Sub(in.SentAt)
+	}
 	d.Death, d.err, d.size, d.received = deathOf(in.Origin), in.Err, in.Size, in.Received
 	if s.c.channel.DeadLetter {
 		d.Undecodable, d.err = d.err, nil // there is nowhere to reject it to

@@ -313,17 +313,17 @@ func (b *bus) wakeAll() {
 	b.some.Broadcast()
 }
 
-// oldest says whether something of a session is runnable, and when the first of it was sent, unless it was told to wait.
-func (b *bus) oldest(s *session) (waiting bool, sent time.Time) {
+// oldest says whether something of a session is runnable, and when the first of it was due, unless it is a retry.
+func (b *bus) oldest(s *session) (waiting bool, due time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !s.queue.runnable() {
 		return false, time.Time{}
 	}
-	if d := s.queue.head; d.Attempt == 1 {
-		sent = d.SentAt
+	if d := s.queue.head; d.Attempt == 1 && !d.SentAt.IsZero() {
+		due = d.SentAt.Add(d.delay)
 	}
-	return true, sent
+	return true, due
 }
 
 // waiting says whether something of a session is runnable.

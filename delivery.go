@@ -44,6 +44,7 @@ type Delivery struct {
 	size     int64
 	first    moment // of the first failure we know of; noMoment: there was none
 	received int32
+	delay    time.Duration // that it waits before it can be received, and which is no age
 
 	phase atomic.Uint32
 	lost  atomic.Bool // the lease; set once

@@ -41,6 +41,7 @@ func (s *session) shutdown(p *pollers) error {
 	s.settler.Close(ctx)
 	s.logDiscarded(time.Now().Add(discardEvery)) // what it has not said yet
 	s.keeper.close()
+	s.pace.looks.Wait()
 	if !polled {
 		s.c.log.Warn("a poll was still open when the time for the stop was over: messages that it brings come again when "+
 			"their lease ends; a shorter WaitTime prevents that", "ShutdownTimeout", budget, "WaitTime", s.c.o.WaitTime)

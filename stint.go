@@ -39,7 +39,7 @@ func (k *keeper) started(st *stint, ds []*Delivery, ctx *handlerContext, begun, 
 	}
 	st.at = len(k.stints)
 	k.stints = append(k.stints, st)
-	k.meter.began(begun, k.s.c.o.Delay, k.s.clock, ds)
+	k.meter.began(begun, k.s.clock, ds)
 	k.due(deadline)
 	if k.tickAt == never {
 		k.tickAt = begun.plus(paceInterval)

@@ -12,18 +12,27 @@ import (
 	"github.com/godwitmq/godwit/internal/pace"
 )
 
-// paceInterval is how often the size of a pool is thought over.
-const paceInterval = 5 * time.Second
+const (
+	// paceInterval is how often the size of a pool is thought over.
+	paceInterval = 5 * time.Second
+	// lookEvery is how often the service is asked for the backlog meanwhile, while work waits and the pool may grow.
+	lookEvery = 3 * paceInterval
+	// lookFor bounds one such request.
+	lookFor = 5 * time.Second
+	// lately: an age at which something started longer ago says nothing about what waits now.
+	lately = time.Minute
+)
 
 // Demand is how much there is to do for the consumers of a channel, for autoscalers.
 type Demand struct {
 	Backlog int64         // messages that could be received now
-	Age     time.Duration // at which deliveries started of late; 0: none did
+	Age     time.Duration // at which deliveries started within the last minute; 0: none did
 	Service time.Duration // what a handler takes of late, for one delivery; 0: none has ended
 	// Workers is how many handlers at once would work the backlog off in what is left of the delay tolerance
-	// (backlog × service ÷ (tolerance − age)), and keep up with what comes.
+	// (backlog × service ÷ (tolerance − age)), and keep up with what comes; at least one while messages are in flight.
 	Workers int
-	// Consumers is how many processes like this one that takes, at their MaxConcurrency. 0: nothing is there to do.
+	// Consumers is how many processes like this one that takes, at their MaxConcurrency. 0: nothing is there to do, and
+	// for some minutes nothing came.
 	Consumers int
 }
 
@@ -46,6 +55,9 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 		d.Workers = pace.New(pace.Options{Floor: c.concurrency(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog, depth.Oldest)
 	} else {
 		s.pace.demand(&d, depth.Oldest)
+	}
+	if depth.InFlight > 0 { // what is handled, or waits for a retry, needs whoever holds it
+		d.Workers = max(d.Workers, 1)
 	}
 	most := c.ceiling(c.concurrency())
 	d.Consumers = (d.Workers + most - 1) / most
@@ -82,13 +94,13 @@ func (m *meter) move(now moment, more int) {
 	m.handlers += more
 }
 
-// began takes in the start of a handler; delay is what every message of the channel waits anyway.
-func (m *meter) began(now moment, delay time.Duration, c clock, ds []*Delivery) {
+// began takes in the start of a handler.
+func (m *meter) began(now moment, c clock, ds []*Delivery) {
 	m.move(now, 1)
 	m.started += len(ds)
 	for _, d := range ds {
 		if d.Attempt == 1 && !d.SentAt.IsZero() { // a retry was told to wait
-			m.oldest = max(m.oldest, now.since(c.of(d.SentAt))-delay)
+			m.oldest = max(m.oldest, now.since(c.of(d.SentAt))-d.delay)
 		}
 	}
 }
@@ -109,9 +121,15 @@ type pacing struct {
 	pacer   *pace.Pacer
 	workers int // as many as there should be
 	floor   int
+	ceiling int
 	at      time.Time     // of the last tick
-	age     time.Duration // when something last started
+	age     time.Duration // when something last started or waited
+	aged    time.Time     // when that was
 	service time.Duration // when something last ended
+	backlog int64         // that the service told, less what started since
+	looked  time.Time     // when it was last asked
+
+	looks sync.WaitGroup
 }
 
 func newPacing(s *session, floor int) *pacing {
@@ -130,7 +148,7 @@ func (p *pacing) restart(floor int) (more int) {
 	defer p.mu.Unlock()
 	p.pacer = pace.New(pace.Options{Floor: floor, Ceiling: ceiling, Tolerance: p.s.c.o.DelayTolerance})
 	more = floor - p.workers
-	p.workers, p.floor = floor, floor
+	p.workers, p.floor, p.ceiling = floor, floor, ceiling
 	return more
 }
 
@@ -145,7 +163,7 @@ func (p *pacing) grown() bool {
 func (p *pacing) tick(now time.Time, m meter) {
 	waiting, since := p.s.bus.oldest(p.s)
 	if waiting && !since.IsZero() {
-		m.oldest = max(m.oldest, now.Sub(since)-p.s.c.o.Delay)
+		m.oldest = max(m.oldest, now.Sub(since))
 	}
 	failed := p.failed.Swap(0)
 	p.mu.Lock()
@@ -158,16 +176,25 @@ func (p *pacing) tick(now time.Time, m meter) {
 		sample.Busy = min(1, m.worked.Seconds()/(span.Seconds()*float64(p.workers)))
 	}
 	p.at = now
-	if m.started > 0 {
-		p.age = m.oldest
+	if m.started > 0 || waiting {
+		p.age, p.aged = m.oldest, now
 	}
+	p.backlog = max(0, p.backlog-int64(m.started))
+	sample.Backlog = p.backlog
 	if m.ended > 0 {
 		p.service = sample.Service
 	}
 	before := p.workers
 	p.workers = p.pacer.Tick(sample)
 	more, n := p.workers-before, p.workers
+	look := waiting && n < p.ceiling && now.Sub(p.looked) >= lookEvery
+	if look {
+		p.looked = now
+	}
 	p.mu.Unlock()
+	if inspector, ok := p.s.c.backend.(driver.Inspector); ok && look {
+		p.looks.Go(func() { p.look(inspector) })
+	}
 	if more != 0 {
 		p.s.setConcurrency(n, more)
 		if f := p.s.c.o.Hooks.Resized; f != nil {
@@ -176,10 +203,28 @@ func (p *pacing) tick(now time.Time, m meter) {
 	}
 }
 
+// look asks the service for the backlog. What it does not tell leaves the age of deliveries to go by.
+func (p *pacing) look(inspector driver.Inspector) {
+	ctx, cancel := context.WithTimeout(p.s.polls, lookFor)
+	defer cancel()
+	depth, err := inspector.Inspect(ctx, p.s.c.channel)
+	if err != nil {
+		p.s.c.log.Debug("asking for the backlog failed", "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.backlog = depth.Waiting
+}
+
 // demand fills in what is known of the channel's work.
 func (p *pacing) demand(d *Demand, oldest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.aged) > lately {
+		p.age = 0
+	}
+	p.pacer.Quiet(now)
 	d.Age, d.Service = max(p.age, oldest, 0), p.service
 	d.Workers = p.pacer.Wanted(d.Backlog, d.Age)
 }

@@ -114,7 +114,6 @@ func TestNoAdaptationUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// Demand is the backlog times what a handler takes, by what is left of the tolerance.
 // A pool that was not asked to adapt stays as small as SetConcurrency makes it, however much waits.
 func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -135,6 +134,102 @@ func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
 	})
 }
 
+// A backlog that comes at once and is known is worked off within the tolerance, where the ceiling allows it: the pool
+// grows by its size, before its age says so.
+func TestThePoolGrowsWithAKnownBacklog(t *testing.T) {
+	for _, n := range []int{500, 1000} {
+		inWorld(t, func(w *world) {
+			const tolerance = time.Minute
+			var oldest, now, most atomic.Int64
+			c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4, MaxConcurrency: 100, DelayTolerance: tolerance})
+			w.send(w.producer("orders", nil), many(n, "")...)
+			before := w.calls("sqs.GetQueueAttributes")
+			r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+				oldest.Store(max(oldest.Load(), int64(time.Since(d.SentAt))))
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(time.Second)
+				now.Add(-1)
+				return nil
+			})
+			time.Sleep(10 * time.Minute)
+			r.stop()
+			if age := time.Duration(oldest.Load()); age > tolerance {
+				t.Errorf("%d messages: one was %v old when it started, the tolerance is %v", n, age, tolerance)
+			}
+			if looks := w.calls("sqs.GetQueueAttributes") - before; looks > 6 {
+				t.Errorf("%d messages: the backlog was asked for %d times", n, looks)
+			}
+			t.Logf("%d messages: oldest %v, most %d", n, time.Duration(oldest.Load()), most.Load())
+		})
+	}
+}
+
+// When nothing comes any more, and nothing waits or is in flight, demand falls to zero within minutes.
+func TestDemandFallsToZero(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10})
+		p := w.producer("orders", nil)
+		r := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(3 * time.Second); return nil })
+		w.steady(p, 300*time.Millisecond, 10*time.Minute)
+		demand := func() godwit.Demand {
+			d, err := c.Demand(w.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		if d := demand(); d.Workers < 9 || d.Workers > 12 || d.Consumers == 0 {
+			t.Errorf("while ten workers' work comes: %+v", d)
+		}
+		for range 5 * 60 { // who asks often gets the same answer
+			time.Sleep(time.Second)
+			demand()
+		}
+		if d := demand(); d.Workers != 0 || d.Consumers != 0 || d.Age != 0 {
+			t.Errorf("five minutes after the last message: %+v", d)
+		}
+		w.send(p, body("one more"))
+		time.Sleep(time.Second)
+		if d := demand(); d.Consumers != 1 {
+			t.Errorf("while one is handled: %+v", d)
+		}
+		time.Sleep(24 * time.Hour)
+		if d := demand(); d.Workers != 0 || d.Consumers != 0 || d.Age != 0 {
+			t.Errorf("a day after: %+v", d)
+		}
+		r.stop()
+	})
+}
+
+// A message's own delay is no age, and neither is the channel's; whichever counts.
+func TestADelayIsNoAge(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var changes sizes
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, MaxConcurrency: 50, DelayTolerance: 30 * time.Second,
+			Delay: time.Minute, Hooks: godwit.Hooks{Resized: changes.hook()}})
+		p := w.producer("orders", nil)
+		r := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(time.Second); return nil })
+		for i := range 120 {
+			m := body("later")
+			if i%2 == 0 {
+				m.Delay = 10 * time.Minute
+			}
+			w.send(p, m)
+			time.Sleep(time.Second)
+		}
+		for range 15 * 60 {
+			time.Sleep(time.Second)
+			if d, err := c.Demand(w.Context()); err != nil || d.Age > 5*time.Second {
+				t.Fatalf("%+v, %v", d, err)
+			}
+		}
+		if report := r.stop(); report.Handled != 120 || len(changes.all()) > 0 {
+			t.Errorf("%+v, sizes %v", report, changes.all())
+		}
+	})
+}
+
+// Demand is the backlog times what a handler takes, by what is left of the tolerance.
 func TestDemand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})

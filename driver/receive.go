@@ -38,6 +38,7 @@ type Delivery struct {
 	Received int32 // how often it was received, this time included: an upper bound on starts; 0: unknown
 
 	SentAt    time.Time // zero: unknown
+	Due       time.Time // of a message with a Delay of its own: when it could be received first; zero: it has none
 	LeaseEnds time.Time // zero: no lease. Measured from before the request, so never later than the truth
 
 	Origin *Origin // of a dead letter: where it came from, whoever wrote the headers

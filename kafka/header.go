@@ -113,6 +113,7 @@ func (c *decoder) decode(r *kgo.Record, d *driver.Delivery) {
 	text := c.text(b)
 	d.ID, d.OrderKey = text[:position], text[position:key]
 	d.Body, d.Size, d.SentAt = r.Value, int64(len(r.Value)), r.Timestamp
+	d.Due, _ = due(r)
 	if own > 0 {
 		d.Header = make([]driver.Header, 0, own)
 	}

@@ -32,6 +32,9 @@ func decode(m *types.Message, from driver.Channel, routing string, d *driver.Del
 			d.Body = body
 		}
 	}
+	if env.Delay > 0 && !d.SentAt.IsZero() && !from.DeadLetter {
+		d.Due = d.SentAt.Add(time.Duration(env.Delay) * time.Second)
+	}
 	d.Err, d.Size = err, int64(len(d.Body))
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
 	d.RoutingKey = attributes[routing]

@@ -81,6 +81,7 @@ func encode(ch driver.Channel, m *driver.Message) (*wire, error) {
 	if err := w.setDelay(ch, m.Delay); err != nil {
 		return nil, err
 	}
+	env.Delay = w.delay
 	w.envelope = env.String()
 	return w, nil
 }

@@ -16,7 +16,7 @@ func sendCases() []testCase {
 		{name: "send/batch", shows: "a batch within the limits arrives whole", run: sendBatch},
 		{name: "send/toolarge", shows: "a message that is too large is refused by Prepare", run: sendTooLarge},
 		{name: "send/badheader", shows: "what cannot travel is refused by Prepare, and names itself", run: sendBadHeader},
-		{name: "send/delay", shows: "a delayed message does not come before its time", run: sendDelay,
+		{name: "send/delay", shows: "a delayed message does not come before its time, and says when that was", run: sendDelay,
 			needs: need("delays", func(h *Harness) bool { return h.Can.Delays })},
 		{name: "send/partial", shows: "a batch answers for each entry, and the others arrive", run: sendPartial,
 			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil })},
@@ -144,9 +144,19 @@ func sendBadHeader(k *kit) {
 
 func sendDelay(k *kit) {
 	e := k.queue("delay", false)
-	e.put(driver.Message{Body: []byte("later"), Delay: 4 * time.Second})
+	due := time.Now().Add(4 * time.Second)
+	e.put(driver.Message{Body: []byte("later"), Delay: 4 * time.Second}, driver.Message{Body: []byte("at once")})
+	at := e.get(1)
+	e.sameSet(at, "at once")
 	e.nothing(2 * time.Second)
-	e.sameSet(e.get(1), "later")
+	later := e.get(1)
+	e.sameSet(later, "later")
+	if !at[0].Due.IsZero() {
+		k.Errorf("a message without a delay is due at %v", at[0].Due)
+	}
+	if off := later[0].Due.Sub(due).Abs(); off > time.Second {
+		k.Errorf("the delayed message says that it is due at %v, want %v", later[0].Due, due)
+	}
 }
 
 func sendPartial(k *kit) {

@@ -21,8 +21,9 @@ type Envelope struct {
 	Type        string            `json:"t,omitempty"`
 	TypeVersion int               `json:"tv,omitempty"`
 	Encoding    Encoding          `json:"e,omitempty"`
-	Wrapped     bool              `json:"w,omitempty"` // the body is a notification in SNS's own JSON, whose inside counts
-	Deaths      []Death           `json:"d,omitempty"` // oldest first
+	Delay       int32             `json:"dl,omitempty"` // in seconds, that the message itself asked for
+	Wrapped     bool              `json:"w,omitempty"`  // the body is a notification in SNS's own JSON, whose inside counts
+	Deaths      []Death           `json:"d,omitempty"`  // oldest first
 }
 
 // Death is one time a message was moved to dead letters.

@@ -35,6 +35,7 @@ type Sample struct {
 	Service                time.Duration // mean time that a handler took; 0: none ended
 	Busy                   float64       // share of the workers' time in handlers, 0..1
 	Waiting                bool          // work was waiting for a worker at the end
+	Backlog                int64         // deliveries that the service still has, as far as is known; 0: unknown
 }
 
 // Pacer is the controller. Its caller serializes the calls.
@@ -100,6 +101,15 @@ func (p *Pacer) Wanted(backlog int64, oldest time.Duration) (workers int) {
 	return roundUp(max(n, p.steady()))
 }
 
+// Quiet takes in that there was nothing to tick for since the last tick: arrivals are forgotten as if each tick left
+// out had seen none.
+func (p *Pacer) Quiet(now time.Time) {
+	if took := now.Sub(p.last); !p.last.IsZero() && took > 2*interval {
+		p.arrivals *= math.Pow(1-fresh, took.Seconds()/interval.Seconds())
+		p.last = now
+	}
+}
+
 // learn follows the arrivals and the service time. Deliveries start in about the order in which they came, so those
 // that started in a tick came within its length less what their age grew by; an age that grows like the clock means
 // that they came all at once, which bounds the estimate to four times what was started.
@@ -124,23 +134,32 @@ func (p *Pacer) decide(s Sample, took time.Duration) {
 	if p.judge(s.Now) {
 		return
 	}
-	if s.Waiting && s.Oldest >= p.opts.Tolerance/2 {
+	if s.Waiting && (s.Oldest >= p.opts.Tolerance/2 || p.early(s) > float64(p.size)) {
 		p.grow(s)
 	}
 	p.rest(s, took)
 }
 
-// grow adds the workers that the backlog wants, which by age and arrivals is known well enough, on top of those that
-// new arrivals keep busy; at most one for each that had work: where workers idle although work waits, something else
-// is the bottleneck. While most handlers fail, more of them are no help.
+// early is how many workers a backlog that is known wants, whatever its age is by now. They have half of the tolerance
+// for it: the pool at most doubles from one tick to the next.
+func (p *Pacer) early(s Sample) float64 {
+	return min(float64(s.Backlog)*p.service.Seconds()/(p.opts.Tolerance/2).Seconds(), float64(s.Backlog))
+}
+
+// grow adds the workers that the backlog wants, which is known, or follows well enough from age and arrivals once
+// that is old, on top of those that new arrivals keep busy; at most one for each that had work: where workers idle
+// although work waits, something else is the bottleneck. While most handlers fail, more of them are no help.
 func (p *Pacer) grow(s Sample) {
 	if 2*s.Failed > s.Ended {
 		return
 	}
 	aim := 2 * p.working(s)
 	if p.service > 0 {
-		backlog := int64(p.arrivals * s.Oldest.Seconds())
-		aim = min(aim, float64(p.Wanted(backlog, s.Oldest))+p.steady())
+		wanted := p.early(s)
+		if s.Oldest >= p.opts.Tolerance/2 {
+			wanted = max(wanted, float64(p.Wanted(int64(p.arrivals*s.Oldest.Seconds()), s.Oldest))+p.steady())
+		}
+		aim = min(aim, wanted)
 	}
 	size := min(roundUp(aim), p.top(s.Now))
 	if size > p.size && p.ready(s.Now) {

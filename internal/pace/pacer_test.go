@@ -299,3 +299,41 @@ func TestBoundsHoldForAnySample(t *testing.T) {
 		}
 	}
 }
+
+// A backlog that is known to be too much for the pool is a reason to grow before it is old; one that is not, or is
+// unknown, is none.
+func TestGrowsWithAKnownBacklog(t *testing.T) {
+	for _, c := range []struct {
+		backlog int64
+		want    int
+	}{{0, 4}, {200, 4}, {1200, 20}} { // of a second each, in half of two minutes
+		p := pace.New(options())
+		size, _ := ticks(p, time.Unix(0, 0), 12, 4, func(n int) pace.Sample {
+			return pace.Sample{Workers: n, Started: 5 * n, Ended: 5 * n, Service: time.Second, Oldest: 20 * time.Second,
+				Busy: 1, Waiting: true, Backlog: c.backlog}
+		})
+		if size != c.want {
+			t.Errorf("a backlog of %d: %d workers, want %d", c.backlog, size, c.want)
+		}
+	}
+}
+
+// What came before a quiet time is forgotten, however often somebody asks meanwhile.
+func TestQuietForgets(t *testing.T) {
+	for _, every := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		p := pace.New(options())
+		_, now := ticks(p, time.Unix(0, 0), 100, 4, func(n int) pace.Sample {
+			return pace.Sample{Workers: n, Started: 10, Ended: 10, Service: 1500 * time.Millisecond, Busy: 0.75}
+		})
+		if got := p.Wanted(0, 0); got != 3 {
+			t.Errorf("%d workers, want 3", got)
+		}
+		for end := now.Add(3 * time.Minute); now.Before(end); {
+			now = now.Add(every)
+			p.Quiet(now)
+		}
+		if got := p.Wanted(0, 0); got != 0 {
+			t.Errorf("asked every %v: %d workers after a quiet time, want 0", every, got)
+		}
+	}
+}
