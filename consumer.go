@@ -42,7 +42,8 @@ type ConsumerOptions struct {
 	Ordered     bool
 	Concurrency int // handlers at once; 0: 10
 	// MaxConcurrency is how many handlers at once there may be while deliveries start later than they should:
-	// when their age nears DelayTolerance the pool grows, and shrinks again afterwards. 0: Concurrency, so that it stays.
+	// when their age nears DelayTolerance, or the backlog is too much for the pool, it grows, and shrinks again
+	// afterwards. While it may grow, the service is asked for the backlog. 0: Concurrency, so that it stays.
 	MaxConcurrency int
 	DelayTolerance time.Duration // how old a delivery may be when it starts; 0: 2 min
 	BatchSize      int           // messages of one receive, where the service takes a number; 0: as many as it gives

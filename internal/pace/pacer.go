@@ -146,9 +146,9 @@ func (p *Pacer) early(s Sample) float64 {
 	return min(float64(s.Backlog)*p.service.Seconds()/(p.opts.Tolerance/2).Seconds(), float64(s.Backlog))
 }
 
-// grow adds the workers that the backlog wants, which is known, or follows well enough from age and arrivals once that
-// is old, on top of those that new arrivals keep busy; at most one for each that had work: where workers idle although work waits, something else
-// is the bottleneck. While most handlers fail, more of them are no help.
+// grow adds the workers that the backlog wants, which is known, or follows well enough from age and arrivals once
+// that is old, on top of those that new arrivals keep busy; at most one for each that had work: where workers idle
+// although work waits, something else is the bottleneck. While most handlers fail, more of them are no help.
 func (p *Pacer) grow(s Sample) {
 	if 2*s.Failed > s.Ended {
 		return
