@@ -268,3 +268,20 @@ func TestAQueueThatWasDeletedRecently(t *testing.T) {
 		w.ensure(owner(orders))
 	})
 }
+
+// A maxReceiveCount is raised, and never lowered: what was received more often by now would be dead-lettered at once.
+func TestTheReceiveCountIsNeverLowered(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		for _, step := range []struct{ wish, is int }{{30, 30}, {1000, 1000}, {100, 1000}} {
+			spec := owner(orders)
+			spec.MaxReceives = step.wish
+			w.ensure(spec)
+			if a := w.attributes("orders")["RedrivePolicy"]; !strings.Contains(a, fmt.Sprint(step.is)) {
+				t.Errorf("with a wish for %d receives the redrive policy is %s, want %d", step.wish, a, step.is)
+			}
+			if lim := w.receiver(orders, driver.Filter{}).Limits(); lim.MaxReceives != step.is {
+				t.Errorf("the limits say %d receives, want %d", lim.MaxReceives, step.is)
+			}
+		}
+	})
+}

@@ -143,7 +143,8 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 }
 
 // sameAttribute compares values as SQS means them: policies are JSON; a retention that is longer than wanted is left
-// alone, because lowering it would delete messages.
+// alone, because lowering it would delete messages, and so is a larger maxReceiveCount: lowering it would dead-letter what
+// has been received more often by now, without a reason.
 func sameAttribute(name, is, wanted string) bool {
 	switch types.QueueAttributeName(name) {
 	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope, types.QueueAttributeNameFifoThroughputLimit:
@@ -157,7 +158,7 @@ func sameAttribute(name, is, wanted string) bool {
 		}
 		a, oka := parseRedrive(is)
 		b, okb := parseRedrive(wanted)
-		return oka && okb && a == b
+		return oka && okb && a.DeadLetterTargetArn == b.DeadLetterTargetArn && a.MaxReceiveCount >= b.MaxReceiveCount
 	case types.QueueAttributeNamePolicy:
 		return sameJSON(is, wanted)
 	case types.QueueAttributeNameMessageRetentionPeriod:
