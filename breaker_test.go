@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -87,6 +88,7 @@ func TestALongOutageWithRestarts(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var up atomic.Bool
+			var mu sync.Mutex
 			var seen []string
 			o := &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 4, BreakAfter: 3}
 			w.consumer("orders", o)
@@ -101,6 +103,8 @@ func TestALongOutageWithRestarts(t *testing.T) {
 					if !up.Load() {
 						return errors.New("the database is down")
 					}
+					mu.Lock()
+					defer mu.Unlock()
 					seen = append(seen, string(d.Body))
 					return nil
 				})

@@ -155,7 +155,7 @@ func (d *Delivery) settle(c *choice) error {
 		d.in.keeper.ended(d, d.in.clock.now())
 		e := ending{d: d, v: c.verdict, reason: c.reason}
 		if c.release {
-			e.v, e.reason, e.fate = d.in.released(d)
+			e = d.in.released(d)
 		}
 		d.in.carryOut(&e)
 	}

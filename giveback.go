@@ -27,11 +27,11 @@ func (s *session) tooManyReceives(d *Delivery, what string, err error) error {
 }
 
 // released is what becomes of a delivery that its handler releases.
-func (s *session) released(d *Delivery) (Verdict, error, fate) {
+func (s *session) released(d *Delivery) ending {
 	if s.nearLimit(d) && s.polls.Err() == nil {
-		return Verdict{Action: Reject}, s.tooManyReceives(d, "released", nil), fateVerdict
+		return ending{d: d, v: Verdict{Action: Reject}, reason: s.tooManyReceives(d, "released", nil)}
 	}
-	return Verdict{}, nil, fateReleased
+	return ending{d: d, fate: fateReleased}
 }
 
 // giveBack returns a running delivery untouched, and behind it its lane, in order.

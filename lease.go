@@ -184,7 +184,7 @@ func (k *keeper) renew(batch []*Delivery, by time.Duration) {
 	ends, err := k.extend.Extend(ctx, hs, by)
 	k.s.health.calls.end(stageRenew, stallOf(err, len(hs)))
 	cancel()
-	for _, d := range k.renewed(batch, ends, by, err) {
+	for _, d := range k.renewed(batch, ends, err) {
 		k.s.leaseLost(d)
 	}
 }
@@ -225,7 +225,7 @@ func (k *keeper) goOn(d *Delivery) {
 }
 
 // renewed takes a renewal's answer in, and returns what it says is lost.
-func (k *keeper) renewed(batch []*Delivery, ends time.Time, by time.Duration, err error) (lost []*Delivery) {
+func (k *keeper) renewed(batch []*Delivery, ends time.Time, err error) (lost []*Delivery) {
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)
 	now := k.s.clock.now()

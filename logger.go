@@ -123,7 +123,7 @@ func (h logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
-	defer func() { _ = recover() }() //nolint:errcheck // there is nowhere to write about a logger that cannot write
+	defer func() { _ = recover() }() // there is nowhere to write about a logger that cannot write
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -193,7 +193,7 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	case chosen != nil:
 		e.v, e.reason = chosen.verdict, chosen.reason
 		if chosen.release {
-			e.v, e.reason, e.fate = s.released(d)
+			return s.released(d)
 		}
 		return e
 	case err == nil:
