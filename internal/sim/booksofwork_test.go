@@ -249,6 +249,8 @@ func (b *books) returned(h *holding, what outcome, after time.Duration) {
 		h.m.success, b.done[h.id] = true, true
 	case outRejected:
 		h.m.rejected = true
+	case outReleased:
+		b.nearLimit(h)
 	case outRetried:
 		b.retries(h, after)
 	}
@@ -288,10 +290,20 @@ func (b *books) retries(h *holding, after time.Duration) {
 	if h.retry > 0 && h.ended.Equal(time.Now()) {
 		return // the handler's own word, which its verdict repeats
 	}
+	b.nearLimit(h)
 	h.retry, h.ended, h.letGo = max(after, 1), time.Now(), after >= heldBelow
 	if !h.letGo {
 		h.of.retried[h.id]++
 		h.of.shelved[h.m.key] = time.Now().Add(after + maxPoll + pollGrace)
+	}
+}
+
+// nearLimit enters a handler's release or retry of a message that the service itself is about to dead-letter: the consumer
+// may reject it instead. The caller holds b.mu.
+func (b *books) nearLimit(h *holding) {
+	most := b.w.server.SQS().Queue(b.plan.queueName()).Model().Config().MaxReceives
+	if most > 0 && h.count >= most-most/10 {
+		h.m.rejected = true
 	}
 }
 

@@ -94,7 +94,7 @@ func (inc *incarnation) widen(p *plan, r *roll) {
 	if p.tenants {
 		o.MaxPerTenant = pick(r, 1, 2, 4)
 	}
-	if p.down.to > 0 && r.chance(0.8) {
+	if p.breakers {
 		o.BreakAfter = pick(r, 2, 4, 8)
 	}
 	if r.chance(0.5) || inc.window() > time.Second {

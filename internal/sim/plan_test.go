@@ -36,6 +36,7 @@ type plan struct {
 	sendFor     time.Duration
 	tenants     bool          // consumers have a cap for each tenant
 	down        span          // when what handlers depend on is down
+	breakers    bool          // consumers have a breaker; all of them or none, since it decides how many receives the queue takes
 	longest     time.Duration // of a handler that does not misbehave and is not slow
 	calm        bool          // nothing goes wrong, but for a few minutes much more comes than the smallest pools can do
 	flood       *plan         // of a second channel, on which much comes at once; nil: there is none
@@ -71,6 +72,7 @@ func newPlan(seed uint64) *plan {
 	if r.chance(0.4) {
 		p.down.from = r.between(time.Minute, 5*time.Minute)
 		p.down.to = p.down.from + r.between(time.Minute, 4*time.Minute)
+		p.breakers = r.chance(0.8)
 	}
 	if r.chance(0.3) {
 		p.flood = newFlood(p)
@@ -93,7 +95,7 @@ func newFlood(p *plan) *plan {
 	f.sendFor = r.between(5*time.Second, time.Minute)
 	f.tenants = !f.ordered && r.chance(0.5)
 	f.longest = pick(r, 200*time.Millisecond, 2*time.Second)
-	f.down = p.down
+	f.down, f.breakers = p.down, p.breakers
 	return f
 }
 
