@@ -114,16 +114,20 @@ func (b *books) shares(p *member, h *holding) {
 	if most == 0 || h.m.key == "" {
 		return
 	}
-	n := 0
-	for other := range b.lines[h.m.key].running {
+	b.w.tally.add(countShared, 1)
+	if n := b.runningOf(p, h.m.key); n > most {
+		b.complain([]string{h.m.label}, "%s handles %d deliveries of the tenant %s at once, more than %d", p.name, n, h.m.key, most)
+	}
+}
+
+// runningOf is how many deliveries of a key a process works on. The caller holds b.mu.
+func (b *books) runningOf(p *member, key string) (n int) {
+	for other := range b.lines[key].running {
 		if other.of == p && !other.stint.abandoned {
 			n++
 		}
 	}
-	b.w.tally.add(countShared, 1)
-	if n > most {
-		b.complain([]string{h.m.label}, "%s handles %d deliveries of the tenant %s at once, more than %d", p.name, n, h.m.key, most)
-	}
+	return n
 }
 
 // counted checks the number of an attempt: what the service has counted, less what this very process gave back

@@ -68,7 +68,8 @@ func (p *member) runnable(since time.Time) bool {
 		keys[h.m.key]++
 	}
 	for h := range p.open {
-		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.books.due(h.m) {
+		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.books.due(h.m) &&
+			(p.inc.options.MaxPerTenant == 0 || p.books.runningOf(p, h.m.key) == 0) { // one that lost its lease runs on in its share
 			return true
 		}
 	}
