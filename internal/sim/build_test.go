@@ -98,7 +98,8 @@ func exactOn(goroot string) error {
 func inexact(t *testing.T, why error) {
 	t.Helper()
 	text := fmt.Sprintf("the simulation does not know the runtime of %s (%v): "+
-		"a seed fixes the plan, but not the order of goroutines. Adapt the patches in internal/sim/exact_test.go to its source, or use the version of Go that CI uses", runtime.Version(), why)
+		"a seed fixes the plan, but not the order of goroutines. Adapt the patches in "+
+		"internal/sim/exact_test.go to its source, or use the version of Go that CI uses", runtime.Version(), why)
 	if *mustBeExact {
 		t.Fatal(text)
 	}

@@ -16,7 +16,7 @@ func (r *run) calls(begun time.Time) {
 		}
 		of := c.of % len(r.ps)
 		p, consumer := r.ps[of], r.cs[of]
-		over := time.Since(r.w.trace.begun) > troubleFor // what is paused may go on, and that is all
+		over := time.Since(r.w.trace.begun) > r.w.plan.lasts // what is paused may go on, and that is all
 		switch {
 		case c.what == callResume:
 			p.books.resumes(p)
