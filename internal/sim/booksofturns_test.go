@@ -116,8 +116,8 @@ func (p *member) runnable(since time.Time) bool {
 	}
 	for h := range p.open {
 		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.books.due(h.m) &&
-			(p.inc.options.MaxPerTenant == 0 || p.books.runningOf(p, h.m.key) == 0) {
-			return true // else one that has lost its lease runs on in its tenant's share
+			!p.books.behindRunning(h) && (p.inc.options.MaxPerTenant == 0 || p.books.runningOf(p, h.m.key) == 0) {
+			return true // else a handler that has lost its lease still has the lane, or the share of the tenant
 		}
 	}
 	return false

@@ -132,6 +132,9 @@ func (b *books) goesOn(p *member) {
 	if len(p.open) > 0 || len(p.stints) > 0 || p.broken || !p.mended.Before(p.changed) {
 		return
 	}
+	if p.fleet != nil && p.fleet.bytes > 0 { // the others may hold all the bytes that they have together
+		return
+	}
 	b.w.tally.add(countGoesOn, 1)
 	if p.asked.Before(p.changed) {
 		b.complain([]string{p.name}, "%s was resumed %v ago and has not asked for anything since", p.name, time.Since(p.changed))
