@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
+	model "github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -78,6 +80,67 @@ func TestAGiveBackWaitsForARenewal(t *testing.T) {
 		})
 		<-run.done // the renewal began after 8 s, the handler gave up while it hung
 		w.visible("orders", 1)
+	})
+}
+
+// No renewal begins while a release is on the wire: it would hide a message that others may receive already.
+func TestNoRenewalFollowsARelease(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second, ShutdownTimeout: 6 * time.Second})
+		w.send(w.producer("orders", nil), body("x"))
+		var releases, after atomic.Int32
+		w.server.Control("sqs.ChangeMessageVisibilityBatch", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+			if *r.Input.(*model.ChangeMessageVisibilityBatchInput).Entries[0].VisibilityTimeout > 0 {
+				after.Add(releases.Load())
+				return localaws.Outcome{}
+			}
+			releases.Add(1)
+			return localaws.Outcome{DelayAfter: 3 * time.Second} // it took effect, and its answer is late
+		})
+		run := w.run(c, func(context.Context, *godwit.Delivery) error {
+			time.Sleep(7 * time.Second) // a renewal is due after 8
+			return godwit.Fatal(errors.New("no more"))
+		})
+		<-run.done
+		w.visible("orders", 1)
+		if releases.Load() != 1 || after.Load() != 0 {
+			t.Errorf("%d releases, and %d renewals after that", releases.Load(), after.Load())
+		}
+	})
+}
+
+// A delivery that loses its lease while its handler runs may be handled elsewhere: what is behind it in its lane, under
+// good leases, does not start here before it.
+func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 3, Lease: 12 * time.Second})
+		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
+		var first string // renewal's entry of the message whose lease is lost
+		w.server.ControlOnce("sqs.ChangeMessageVisibilityBatch", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+			first = r.Input.(*model.ChangeMessageVisibilityBatchInput).Entries[0].ID
+			return localaws.Outcome{FailEntries: func(id string) *wire.Error {
+				if id != first {
+					return nil
+				}
+				return &wire.Error{Code: "ReceiptHandleIsInvalid", Message: "The receipt handle has expired."}
+			}}
+		})
+		var started diary
+		run := w.run(c, func(ctx context.Context, d *godwit.Delivery) error {
+			if started.note(d) > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), godwit.ErrLeaseLost) {
+				t.Errorf("cancelled because of %v", context.Cause(ctx))
+			}
+			return ctx.Err()
+		})
+		time.Sleep(time.Minute)
+		run.stop()
+		if got, want := started.all(), []string{"x 0", "x 0", "x 1", "x 2"}; !slices.Equal(got, want) {
+			t.Errorf("started %q, want %q", got, want)
+		}
 	})
 }
 

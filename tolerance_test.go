@@ -100,6 +100,28 @@ func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
 	})
 }
 
+// What every message of a channel waits anyway is no delay: the pool does not grow because of it, neither by the age of
+// what starts nor by that of what waits for a handler.
+func TestTheDelayOfAChannelIsNotHeldAgainstThePool(t *testing.T) {
+	for name, handler := range map[string]time.Duration{ // the pool is looked at every five seconds
+		"between two starts": 11 * time.Second, "at every start": 3 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var changes sizes
+				c := w.consumer("orders", &godwit.ConsumerOptions{Delay: 10 * time.Minute, Concurrency: 1, MaxConcurrency: 20,
+					DelayTolerance: 5 * time.Minute, Hooks: godwit.Hooks{Resized: changes.hook()}})
+				w.send(w.producer("orders", nil), many(6, "")...)
+				run := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(handler); return nil })
+				time.Sleep(15 * time.Minute)
+				if r := run.stop(); r.Handled != 6 || len(changes.all()) != 0 {
+					t.Errorf("sizes %v for messages that wait for less than a minute beyond their channel's delay; %+v", changes.all(), r)
+				}
+			})
+		})
+	}
+}
+
 // Without MaxConcurrency nothing changes, however old deliveries are.
 func TestNoAdaptationUnlessAskedFor(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -193,7 +193,8 @@ func (s *session) decide(d *Delivery, chosen *choice, cause, err error) ending {
 	case chosen != nil:
 		e.v, e.reason = chosen.verdict, chosen.reason
 		if chosen.release {
-			return s.released(d)
+			e = s.released(d)
+			e.err = err
 		}
 		return e
 	case err == nil:

@@ -81,6 +81,31 @@ func TestLargeDeadLettersTravelInSeveralRequests(t *testing.T) {
 	})
 }
 
+// The copies of two messages that came with one de-duplication id, at a distance at which the queue takes both, both
+// stand in the dead letters, however soon one is rejected after the other.
+func TestADeadLetterHasADeduplicationIDOfItsOwn(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		ch := driver.Channel{Queue: "orders", Ordered: true}
+		w.ensure(owner(ch))
+		r, lr := w.receiver(ch, driver.Filter{}), w.receiver(dead(ch), driver.Filter{})
+		send := func(body string) {
+			t.Helper()
+			in := &sqs.SendMessageInput{QueueUrl: aws.String(w.url("orders.fifo")), MessageBody: &body,
+				MessageGroupId: aws.String("key"), MessageDeduplicationId: aws.String("same")}
+			if _, err := w.sqs.SendMessage(w.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send("first")
+		time.Sleep(5*time.Minute + time.Second)
+		send("second")
+		w.reject(r, "no", w.receive(r, 2)...)
+		if letters := w.receive(lr, 2); string(letters[0].Body) != "first" || string(letters[1].Body) != "second" {
+			t.Errorf("dead letters %q and %q", letters[0].Body, letters[1].Body)
+		}
+	})
+}
+
 // A reject whose delete failed is repeated without a second copy.
 func TestARepeatedRejectMakesNoSecondCopy(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {

@@ -9,8 +9,10 @@ import (
 
 // ending is what becomes of one delivery of a batch.
 type ending struct {
-	what  outcome
-	after time.Duration
+	what     outcome
+	after    time.Duration
+	err      error // in the handler's answer, if
+	answered bool  // it answered for this one
 }
 
 // batchHandler is what a process runs that handles batches. Each message of a batch has its own deed; the first of them
@@ -28,6 +30,7 @@ func (w *world) batchHandler(p *member) godwit.BatchHandler {
 		ends := make([]ending, len(ds)) // all undecided
 		defer func() {                  // also when it panics
 			for i, s := range starts {
+				s.entry, s.answered = ends[i].err, ends[i].answered
 				p.books.returned(s.holding, ends[i].what, ends[i].after)
 			}
 		}()
@@ -76,11 +79,17 @@ func (w *world) batch(ds []*godwit.Delivery, starts []start, deeds []deed, ends 
 			stuck[key] = true
 		}
 	}
+	for i := range ends {
+		ends[i].err, ends[i].answered = failed.Errs[i], true
+	}
 	switch {
 	case len(failed.Errs) == 0:
 		return nil
 	case len(failed.Errs) == len(ds) && deeds[0].kind == struckFailure:
 		w.tally.add(struckAllFailed, 1)
+		for i := range ends {
+			ends[i].err = errBusiness
+		}
 		return errBusiness
 	}
 	w.tally.add(struckSomeFailed, 1)

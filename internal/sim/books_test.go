@@ -36,12 +36,13 @@ type message struct {
 	success  bool            // a handler returned nil, or called Done
 	dropped  bool            // a policy said so
 	rejected bool            // a verdict said so after a handler had failed in that delivery
+	unwanted bool            // the consumers' filter refuses it
 	copies   int             // in the dead letters, as far as their sender was told
 	ids      map[string]bool // the service's, of all copies that came: a send that is repeated may make two
 }
 
 // finished says that nothing of its key need wait for it any more.
-func (m *message) finished() bool { return m.success || m.dropped || m.rejected }
+func (m *message) finished() bool { return m.success || m.dropped || m.rejected || m.unwanted }
 
 // pending says that it is there, and the next of its key has to wait for it.
 func (m *message) pending() bool { return (m.accepted || m.received) && !m.finished() }
@@ -84,8 +85,13 @@ type member struct {
 	untouched map[string]int       // by the service's id: receives that it gave back as no attempt
 	retried   map[string]int       // by the service's id: retries that it holds, or did
 	shelved   map[string]time.Time // by order key: until when its deliveries may stand on the shelf, or come off it
+	kept      map[*holding]bool    // retries that it holds, as far as the wire has not told otherwise
 	twice     map[string]bool      // by the service's id: it had two receives of it at once
 	moved     map[string]time.Time // by order key: when something last happened to a delivery of it here
+
+	finished map[string]time.Time // by the service's id: when it first deleted it
+	failures map[string]int       // by the service's id: how often its policy was asked about a failure
+	healed   time.Time            // when a handler succeeded while the breaker was open, until it says that it has closed
 
 	handles map[string]*holding   // by receipt handle
 	waiting map[string][]*holding // by the service's id: came over the wire, not yet to the consumer
@@ -101,6 +107,7 @@ type holding struct {
 	handle  string
 	since   time.Time
 	count   int // of receives, by the service
+	size    int // of its body
 	running bool
 	stint   *stint        // in which it runs, or ran last
 	begun   int           // handlers of it
@@ -114,6 +121,16 @@ type holding struct {
 	deleted bool
 	changed bool // its visibility, for good, as far as its holder asked for that
 	came    bool // to the consumer; else the backend knew it as finished
+	again   bool // its process had deleted the message before it came
+
+	minute time.Time // since when
+	asks   int       // changes of its visibility are counted
+
+	attempt, failures int   // as its last handler found them
+	asked             int   // how often a policy was asked about it
+	held              bool  // a retry that its consumer holds, or left to the service
+	entry             error // its part of what a batch's handler answers, if
+	answered          bool  // that handler answered for each
 }
 
 func newBooks(w *world, p *plan) *books {
@@ -128,7 +145,9 @@ func (b *books) join(inc incarnation) *member {
 	defer b.mu.Unlock()
 	p := &member{name: inc.name, books: b, inc: inc, handles: map[string]*holding{},
 		waiting: map[string][]*holding{}, by: map[*godwit.Delivery]*holding{}, open: map[*holding]bool{},
-		stints: map[*stint]bool{}, untouched: map[string]int{}, retried: map[string]int{}, shelved: map[string]time.Time{}, twice: map[string]bool{}, moved: map[string]time.Time{}}
+		stints: map[*stint]bool{}, untouched: map[string]int{}, retried: map[string]int{}, shelved: map[string]time.Time{},
+		twice: map[string]bool{}, moved: map[string]time.Time{},
+		finished: map[string]time.Time{}, failures: map[string]int{}, kept: map[*holding]bool{}}
 	p.floor = inc.options.Concurrency
 	p.sizedTo(p.floor)
 	b.members[p.name] = p
@@ -182,6 +201,15 @@ func (b *books) send(key string, index int) *message {
 	return m
 }
 
+// refuses enters whether the consumers' filter refuses a message.
+func (b *books) refuses(m *message, routingKey string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.unwanted = !b.plan.wants(routingKey); m.unwanted {
+		b.w.tally.add(countFiltered, 1)
+	}
+}
+
 // sent enters what its sender was told.
 func (b *books) sent(m *message, err error) {
 	b.w.trace.note("%s sent: %v", m.label, err == nil)
@@ -208,7 +236,8 @@ func (p *member) excused() bool {
 // order, where an older handle still changes a message's visibility, those that made an earlier holder repeat its
 // give-back. The caller holds b.mu.
 func (b *books) excused(h *holding) bool {
-	return h.of.excused() || time.Since(b.meddled[h.id]) < h.of.inc.lease()+slack
+	return h.of.excused() || time.Since(h.since) > leaseTotal-2*time.Minute ||
+		time.Since(b.meddled[h.id]) < h.of.inc.lease()+slack
 }
 
 // complain enters a broken promise, with the trace of what it is about. The caller holds b.mu.

@@ -8,9 +8,15 @@ import (
 // crew is the consumers of one fleet. Guarded by the books' lock.
 type crew struct {
 	members []*member
-	most    int // handlers at once
+	most    int   // handlers at once
+	bytes   int64 // held at most; 0: as many as usual
 	ended   chan struct{}
 	over    bool // ended is closed
+
+	begun  time.Time // when a handler last began
+	turnOf *member   // of which; nil: not both had more to do
+	length int       // handlers in this turn
+	whole  bool      // since the turn began
 }
 
 // turns is how long a consumer of a fleet has waited for its turn.
@@ -25,8 +31,9 @@ func (b *books) took(p *member) {
 	if p.fleet == nil {
 		return
 	}
-	p.turns = turns{}
 	now := time.Now()
+	b.weighs(p, now)
+	p.turns = turns{}
 	for _, other := range p.fleet.members {
 		if other == p {
 			continue
@@ -44,6 +51,46 @@ func (b *books) took(p *member) {
 		t.last = now
 		b.w.tally.add(countTurns, 1)
 	}
+}
+
+// weighs checks that the turn of a fleet's member is as long as its weight, where both had more to do all the while.
+// What begins in one instant has no order.
+func (b *books) weighs(p *member, now time.Time) {
+	f := p.fleet
+	if b.w.plan.kind != worldShares {
+		return
+	}
+	all := f.begun.Before(now)
+	for _, one := range f.members {
+		all = all && one.waits(now)
+	}
+	f.begun = now
+	switch {
+	case !all:
+		f.turnOf, f.length = nil, 0
+	case f.turnOf == p:
+		f.length++
+	default:
+		if last := f.turnOf; last != nil && f.whole {
+			b.w.tally.add(countWeights, 1)
+			if f.length != last.weight {
+				b.complain([]string{p.name}, "%s had %d handlers of %s in a turn, whose weight is %d",
+					p.name, f.length, last.books.plan.channel(), last.weight)
+			}
+		}
+		f.whole = f.turnOf != nil // else this turn may have begun before
+		f.turnOf, f.length = p, 1
+	}
+}
+
+// waits says whether more of a member waits for a handler since before now.
+func (p *member) waits(now time.Time) bool {
+	for h := range p.open {
+		if h.fresh() && p.moved[h.m.key].Before(now) {
+			return true
+		}
+	}
+	return false
 }
 
 // turnOf is how many handlers of another may begin while a member waits.
@@ -68,8 +115,9 @@ func (p *member) runnable(since time.Time) bool {
 		keys[h.m.key]++
 	}
 	for h := range p.open {
-		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.books.due(h.m) {
-			return true
+		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.books.due(h.m) &&
+			!p.books.behindRunning(h) && (p.inc.options.MaxPerTenant == 0 || p.books.runningOf(p, h.m.key) == 0) {
+			return true // else a handler that has lost its lease still has the lane, or the share of the tenant
 		}
 	}
 	return false

@@ -33,6 +33,7 @@ func (b *books) changes(h *holding, away time.Duration) {
 	if h == nil {
 		return
 	}
+	b.total(h, away)
 	if h.back && away > 0 {
 		b.sendsAway(h, away)
 	}
@@ -46,6 +47,30 @@ func (b *books) changes(h *holding, away time.Duration) {
 	}
 	h.changed = h.letGo
 }
+
+// total checks that nobody asks for more than SQS leaves a message to one receiver, nor again and again for what is left
+// of that.
+func (b *books) total(h *holding, away time.Duration) {
+	now := time.Now()
+	if now.Add(away).After(h.since.Add(leaseTotal + slack)) {
+		b.complain([]string{h.m.label}, "%s asks for %v more of %s, which it has had for %v: more than %v in all",
+			h.of.name, away, h.m.label, now.Sub(h.since), leaseTotal)
+	}
+	if h.minute.Before(now.Add(-time.Minute)) {
+		h.minute, h.asks = now, 0
+	}
+	if h.asks++; h.asks == asksAMinute && len(b.w.plan.storms) == 0 {
+		b.complain([]string{h.m.label}, "%s has changed the visibility of %s %d times within a minute",
+			h.of.name, h.m.label, h.asks)
+	}
+}
+
+const (
+	// leaseTotal is how long SQS leaves a message to one receiver.
+	leaseTotal = 12 * time.Hour
+	// asksAMinute is more than the renewals of the shortest lease.
+	asksAMinute = 40
+)
 
 // keeps enters that a change of visibility leaves a retry to the service. One as long as a lease may be a renewal.
 func (b *books) keeps(h *holding, away time.Duration) {
@@ -97,7 +122,10 @@ func (b *books) deletes(p *member, h *holding) {
 		return
 	}
 	b.w.trace.note("%s deletes %s", p.name, h.m.label)
-	if !b.done[h.id] && !h.m.dropped && h.m.copies == 0 {
+	if p.finished[h.id].IsZero() {
+		p.finished[h.id] = time.Now()
+	}
+	if !b.done[h.id] && !h.m.dropped && h.m.copies == 0 && !h.m.unwanted {
 		b.complain([]string{h.m.label}, "deleted before success: %s deletes %s", p.name, h.m.label)
 	}
 }
@@ -113,7 +141,7 @@ func (b *books) answered(caller, action string, r *request, got *response) {
 	switch {
 	case action == actRecv && r.queue() == b.plan.queueName():
 		for _, m := range got.Messages {
-			b.receives(p, labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count)
+			b.receives(p, labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, len(m.Body))
 		}
 	case action == actSend && r.queue() == b.plan.deadName():
 		for i := range r.Entries {
@@ -140,7 +168,7 @@ func (r *response) has(id string) bool {
 }
 
 // receives enters that a message came into a process, and asks how its last holder let it out of hand.
-func (b *books) receives(p *member, label, id, handle string, count int) {
+func (b *books) receives(p *member, label, id, handle string, count, size int) {
 	m := b.messages[label]
 	if m == nil {
 		b.complain(nil, "%s received %q, which nobody sent", p.name, label)
@@ -158,13 +186,18 @@ func (b *books) receives(p *member, label, id, handle string, count int) {
 			b.w.tally.add(struckDuplicate, 1)
 		case !last.came && !last.of.trouble.Before(last.since):
 			// Its backend knew it as finished and could not delete it: it comes again when its lease ends.
+			b.w.tally.add(countFinishedAgain, 1)
 		case !b.excused(last):
 			b.complain([]string{label}, "the lease of %s under %s ran out although nothing kept that from renewing it: now %s has it", label, last.of.name, p.name)
 		default:
 			b.w.tally.add(struckLapse, 1)
 		}
 	}
-	h := &holding{m: m, id: id, of: p, handle: handle, since: time.Now(), count: count}
+	h := &holding{m: m, id: id, of: p, handle: handle, since: time.Now(), count: count, size: size}
+	h.again = !p.finished[id].IsZero()
+	if m.unwanted && b.w.plan.topicGone == 0 { // a subscription that was just made again has no filter for a while
+		b.complain([]string{label}, "%s receives %s, which the filter of its subscription refuses", p.name, label)
+	}
 	b.last[id], p.handles[handle] = h, h
 	p.waiting[id] = append(p.waiting[id], h)
 }

@@ -97,11 +97,19 @@ func (b *books) came(p *member, d *godwit.Delivery) {
 	h := came[0]
 	p.waiting[d.ID] = came[1:]
 	h.came = true
+	if h.again {
+		b.complain([]string{name}, "%s has %s again, which it had deleted %v before",
+			p.name, name, time.Since(p.finished[h.id]))
+	}
+	if h.m.unwanted {
+		b.complain([]string{name}, "%s has %s, which its filter refuses", p.name, name)
+	}
 	b.w.tally.add(countReceives, 1)
 	p.by[d] = h
 	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h)
 	p.open[h] = true
 	p.moved[h.m.key] = time.Now()
+	b.shelf(p)
 	n, of := 0, map[string]int{}
 	share := p.inc.options.MaxPerTenant
 	for h := range p.open {
@@ -162,7 +170,10 @@ func (b *books) begin(p *member, ds ...*godwit.Delivery) (starts []start) {
 func (b *books) start(p *member, h *holding, d *godwit.Delivery, s *stint) (nth int) {
 	m := h.m
 	b.counted(p, h, d)
+	b.countedAgain(p, h, d)
+	b.stillBroken(p)
 	b.aged(p, m, d)
+	b.prompt(p, m, d)
 	h.stint = s
 	h.begun++
 	h.retry, h.unclear = 0, false
@@ -198,10 +209,29 @@ func (b *books) start(p *member, h *holding, d *godwit.Delivery, s *stint) (nth 
 
 // aged checks how old a message is when it first starts, in a world in which nothing stands in its way.
 func (b *books) aged(p *member, m *message, d *godwit.Delivery) {
-	if age := time.Since(d.SentAt); b.plan.calm && m.starts == 0 && age > calmTolerance {
+	if age := time.Since(d.SentAt); b.plan.kind == worldCalm && m.starts == 0 && age > calmTolerance {
 		b.complain([]string{m.label, p.name}, "%s starts %s at the age of %v, with %d handlers; %v is tolerated", p.name, m.label, age, p.most(0), calmTolerance)
 	}
 }
+
+// prompt checks that a key without a failure does not wait for those that do.
+func (b *books) prompt(p *member, m *message, d *godwit.Delivery) {
+	if b.plan.kind != worldWaiting || m.starts > 0 || b.plan.about("key waits", m.key).chance(waitingKeys) {
+		return
+	}
+	b.w.tally.add(countPrompt, 1)
+	if age := time.Since(d.SentAt); age > promptStart {
+		b.complain([]string{m.label, p.name}, "%s starts %s at the age of %v, although only other keys wait for retries",
+			p.name, m.label, age)
+	}
+}
+
+const (
+	// waitingKeys is the share of keys whose messages fail once, in worlds for that.
+	waitingKeys = 0.5
+	// promptStart is how old a message of another key may be there when it first starts.
+	promptStart = 15 * time.Second
+)
 
 // inOrder checks that everything before a message that starts is finished for good, or stands before it in one batch.
 func (b *books) inOrder(p *member, h *holding, line *keyLine) {
@@ -259,6 +289,8 @@ func (b *books) returned(h *holding, what outcome, after time.Duration) {
 		h.m.success, b.done[h.id] = true, true
 	case outRejected:
 		h.m.rejected = true
+	case outReleased:
+		b.nearLimit(h)
 	case outRetried:
 		b.retries(h, after)
 	}
@@ -274,6 +306,12 @@ func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error
 		h.ended = time.Now()
 		p.leaves(h)
 		b.w.trace.note("%s ends %s: %v", p.name, h.m.label, v)
+		b.stillBroken(p)
+		b.answers(p, h, err)
+		if v.Action == godwit.Done && err == nil && p.inc.batch == nil && p.broken && p.brokeAt.Before(time.Now()) {
+			p.healed = time.Now() // of a batch, others may have failed after this one
+		}
+		h.held = v.Action == godwit.Retry
 		if errors.Is(err, errDown) && took < p.inc.options.ProcessingTimeout {
 			b.burnt(p, h, v)
 		}
@@ -298,10 +336,21 @@ func (b *books) retries(h *holding, after time.Duration) {
 	if h.retry > 0 && h.ended.Equal(time.Now()) {
 		return // the handler's own word, which its verdict repeats
 	}
+	b.nearLimit(h)
 	h.retry, h.ended, h.letGo = max(after, 1), time.Now(), after >= heldBelow
 	if !h.letGo {
 		h.of.retried[h.id]++
+		h.of.kept[h] = true
 		h.of.shelved[h.m.key] = time.Now().Add(after + maxPoll + pollGrace)
+	}
+}
+
+// nearLimit enters a handler's release or retry of a message that the service itself is about to dead-letter: the
+// consumer may reject it instead. The caller holds b.mu.
+func (b *books) nearLimit(h *holding) {
+	most := b.w.server.SQS().Queue(b.plan.queueName()).Model().Config().MaxReceives
+	if most > 0 && h.count >= most-most/10 {
+		h.m.rejected = true
 	}
 }
 
@@ -314,6 +363,9 @@ func (b *books) leaseLost(p *member, h *holding) {
 	p.leaves(h)
 	if b.chaos() {
 		return
+	}
+	if time.Since(h.since) > leaseTotal-2*time.Minute {
+		b.w.tally.add(countHalfDay, 1)
 	}
 	if !b.excused(h) {
 		b.complain([]string{h.m.label}, "%s lost its lease of %s although nothing kept it from renewing it", p.name, h.m.label)

@@ -16,7 +16,7 @@ func (r *run) calls(begun time.Time) {
 		}
 		of := c.of % len(r.ps)
 		p, consumer := r.ps[of], r.cs[of]
-		over := time.Since(r.w.trace.begun) > troubleFor // what is paused may go on, and that is all
+		over := time.Since(r.w.trace.begun) > r.w.plan.lasts // what is paused may go on, and that is all
 		switch {
 		case c.what == callResume:
 			p.books.resumes(p)
@@ -130,6 +130,9 @@ func (b *books) behindRunning(h *holding) bool {
 // handler that goes on without its lease, what is lost as well takes places. The caller holds b.mu.
 func (b *books) goesOn(p *member) {
 	if len(p.open) > 0 || len(p.stints) > 0 || p.broken || !p.mended.Before(p.changed) {
+		return
+	}
+	if p.fleet != nil && p.fleet.bytes > 0 { // the others may hold all the bytes that they have together
 		return
 	}
 	b.w.tally.add(countGoesOn, 1)

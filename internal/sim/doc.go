@@ -3,10 +3,11 @@
 // Its nouns: a world is one seed's run in a bubble of virtual time, with one embedded server, a channel, producers,
 // and slots in which processes consume, stop, crash and start again, are paused and resized. Some worlds have a second
 // channel, which is flooded once, and processes that consume both in one fleet; in some, what handlers depend on is down for
-// minutes; calm ones have nothing but more work than their pools can do as small as they begin. An incarnation is one life
+// minutes, or for half a day. An incarnation is one life
 // of a process, a stint one call of its handler, with one delivery or a batch. A plan is what the seed decides. The weather is the
-// faults that strike calls, in storms. Books are what the world knows of every message, from the wire of each process
-// and from its handlers, and they complain as soon as a promise is broken. A tally counts how often each kind of fault
+// faults that strike calls, in storms; half of the worlds have none, and show one thing each: see worldKind. Books are
+// what the world knows of every message, from the wire of each process and from its handlers, and they complain as soon
+// as a promise is broken. A tally counts how often each kind of fault
 // struck. The ledger is a file of the seeds that passed at each commit.
 //
 // What a seed decides does not depend on the order in which goroutines happen to run: every decision is drawn from

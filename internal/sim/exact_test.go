@@ -5,7 +5,7 @@ package sim
 // runtime start, and the heap addresses behind them, which decide the order of maps whose keys are pointers.
 func exactly() []patch {
 	var all []patch
-	for _, part := range [][]patch{oneStream(), noCaches(), noClock(), allThreads()} {
+	for _, part := range [][]patch{oneStream(), anyOrder(), noCaches(), noClock(), allThreads()} {
 		all = append(all, part...)
 	}
 	return all
@@ -17,14 +17,19 @@ const (
 	caches   = "GOROOT/src/runtime/iface.go"
 )
 
-// oneStream lets all that chance decides in a program come from one stream that begins with a fixed seed, whichever
-// thread asks: which case of a select, which of two timers of one instant, the order of a map, packages math/rand and
-// crypto/rand. The runtime's other draws, of which threads that wait for each other make more or fewer, stay out of it.
+// oneStream lets all that is random in a program come from one stream, whichever thread asks: which case of a select,
+// which of two timers of one instant, the order of a map, packages math/rand and crypto/rand. The stream begins with a
+// hash of the command line, and so with the world's seed: seeds differ in it, and two runs of one seed do not. The
+// runtime's other draws, of which threads that wait for each other make more or fewer, stay out of it.
 func oneStream() []patch {
 	return []patch{
 		{random,
 			"\t\tfor i, c := range startupRand {\n\t\t\tseed[i%len(seed)] ^= c\n\t\t}\n",
-			"\t\tfor i := range seed {\n\t\t\tseed[i] = byte(i + 1)\n\t\t}\n"},
+			"\t\thash := uint64(14695981039346656037)\n" +
+				"\t\tfor i := range argc {\n" +
+				"\t\t\tfor _, c := range []byte(gostringnocopy(argv_index(argv, i))) {\n" +
+				"\t\t\t\thash = (hash ^ uint64(c)) * 1099511628211\n\t\t\t}\n\t\t}\n" +
+				"\t\tfor i := range seed {\n\t\t\tseed[i] = byte(i+1) ^ byte(hash>>(i%8*8))\n\t\t}\n"},
 		{random, "\tc := &mp.chacha8\n", "\tc := &m0.chacha8\n"},
 		{random, "\tmp.cheaprand = rand()\n", "\tmp.cheaprand = 1\n"},
 		{"GOROOT/src/runtime/select.go", "cheaprandn(uint32(norder + 1))", "randn(uint32(norder + 1))"},
@@ -33,6 +38,22 @@ func oneStream() []patch {
 			"func vgetrandom(p []byte, flags uint32) (ret int, supported bool) {\n",
 			"func vgetrandom(p []byte, flags uint32) (ret int, supported bool) {\n" +
 				"\tfor i := range p {\n\t\tp[i] = byte(rand())\n\t}\n\treturn len(p), true\n"},
+	}
+}
+
+// anyOrder lets a goroutine of the bubble that becomes runnable run next, last, or in the place of another one that waits:
+// else a plan would meet the one interleaving that the scheduler prefers. Goroutines of the runtime keep their order,
+// since they may become runnable at moments that differ between two runs.
+func anyOrder() []patch {
+	return []patch{
+		{schedule,
+			"\tif randomizeScheduler && next && randn(2) == 0 {\n\t\tnext = false\n\t}\n",
+			"\tif gp.bubble != nil {\n" +
+				"\t\tnext = next && randn(2) == 0\n" +
+				"\t\tif n := pp.runqtail - pp.runqhead; !next && n > 0 {\n" +
+				"\t\t\tat := (pp.runqhead + randn(n)) % uint32(len(pp.runq))\n" +
+				"\t\t\tif other := pp.runq[at].ptr(); other.bubble != nil && randn(2) == 0 {\n" +
+				"\t\t\t\tpp.runq[at].set(gp)\n\t\t\t\tgp = other\n\t\t\t}\n\t\t}\n\t}\n"},
 	}
 }
 

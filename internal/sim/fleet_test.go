@@ -10,7 +10,7 @@ import (
 // crew makes the consumers of a process a fleet.
 func (r *run) crew() {
 	f := r.ps[0].inc.fleet
-	c := &crew{members: r.ps, most: f.options.Concurrency, ended: make(chan struct{})}
+	c := &crew{members: r.ps, most: f.options.Concurrency, bytes: f.options.MaxBytes, ended: make(chan struct{})}
 	for i, p := range r.ps {
 		p.fleet, p.weight = c, f.weights[i]
 	}

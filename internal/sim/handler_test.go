@@ -29,8 +29,8 @@ func (p *plan) deed(s start, now time.Duration) deed {
 	m, nth, inc := s.m, s.nth, &s.of.inc
 	r := p.about("deed", m.label, nth)
 	d := deed{roll: r, time: r.between(0, p.longest)}
-	if p.calm {
-		d.time = r.between(2*time.Second, 4*time.Second)
+	if p.kind != worldStormy {
+		d.becalm(p, m, nth, inc, now)
 		return d
 	}
 	if r.chance(0.1) {
@@ -68,6 +68,30 @@ func (p *plan) deed(s start, now time.Duration) deed {
 		d.kind = struckRelease
 	}
 	return d
+}
+
+// becalm makes a deed one of a world without storms.
+func (d *deed) becalm(p *plan, m *message, nth int, inc *incarnation, now time.Duration) {
+	switch p.kind {
+	case worldCalm:
+		d.time = d.roll.between(2*time.Second, 4*time.Second)
+	case worldOutage:
+		if p.down.holds(now) {
+			d.kind = struckDown
+			if d.roll.chance(0.02) {
+				d.kind = struckOverrun
+			}
+		}
+	case worldKept:
+		if inc.pull != pullNot && now < time.Hour && d.roll.chance(0.5) {
+			d.kind, d.time = struckKept, d.roll.between(11*time.Hour, 13*time.Hour)
+		}
+	case worldWaiting:
+		if nth == 1 && p.about("key waits", m.key).chance(waitingKeys) {
+			d.kind, d.wait = struckRetrySoon, d.roll.between(30*time.Second, 4*time.Minute)
+		}
+	case worldShares:
+	}
 }
 
 // handler is what a process runs.
@@ -172,9 +196,10 @@ func (w *world) bySelf(d *godwit.Delivery, do *deed, what *outcome, after *time.
 }
 
 // policy drops what asks for it and leaves all else to the default.
-func (p *plan) policy() godwit.Policy {
-	usual := godwit.RetryPolicy(p.attempts, godwit.Constant(p.backoff))
+func (b *books) policy(p *member) godwit.Policy {
+	usual := godwit.RetryPolicy(b.plan.attempts, godwit.Constant(b.plan.backoff))
 	return func(d *godwit.Delivery, err error) godwit.Verdict {
+		b.fails(p, d)
 		if errors.Is(err, errDropMe) {
 			return godwit.Verdict{Action: godwit.Drop}
 		}

@@ -57,7 +57,7 @@ func (p *plan) incarnation(slot, n int) incarnation {
 		inc.end = endLeave
 	}
 	o := &inc.options
-	o.Ordered, o.Name, o.HighThroughput = p.ordered, inc.name, p.throughput
+	o.Ordered, o.Name, o.HighThroughput, o.Filter = p.ordered, inc.name, p.throughput, p.filter
 	o.Logger = slog.New(slog.DiscardHandler)
 	o.Concurrency = pick(r, 1, 2, 5, 12)
 	o.WaitTime = pick(r, 0, -1*time.Nanosecond, 5*time.Second)
@@ -71,8 +71,8 @@ func (p *plan) incarnation(slot, n int) incarnation {
 	if o.WaitTime < 0 && r.chance(0.9) {
 		o.WaitTime = 0 // polling without waiting is the dear way; some is enough
 	}
-	if p.calm {
-		inc.becalm()
+	if p.kind != worldStormy {
+		inc.becalm(p, slot, n, r)
 		return inc
 	}
 	inc.widen(p, r)
@@ -94,7 +94,7 @@ func (inc *incarnation) widen(p *plan, r *roll) {
 	if p.tenants {
 		o.MaxPerTenant = pick(r, 1, 2, 4)
 	}
-	if p.down.to > 0 && r.chance(0.8) {
+	if p.breakers {
 		o.BreakAfter = pick(r, 2, 4, 8)
 	}
 	if r.chance(0.5) || inc.window() > time.Second {
@@ -118,12 +118,35 @@ func (p *plan) fleet(inc *incarnation, slot, n int, r *roll) *fleet {
 	return f
 }
 
-// becalm makes a process one of a calm world: it stays, and its pool must grow.
-func (inc *incarnation) becalm() {
-	inc.life, inc.end, inc.pull, inc.waitPolls = 2*troubleFor, endStop, pullNot, false
+// becalm makes a process one of a world without storms: in most of them it stays.
+func (inc *incarnation) becalm(p *plan, slot, n int, r *roll) {
+	inc.life, inc.pull, inc.waitPolls = 2*p.lasts, pullNot, false
 	o := &inc.options
-	o.Concurrency, o.MaxConcurrency, o.DelayTolerance = 1, 12, calmTolerance
 	o.ProcessingTimeout, o.MaxBytes, o.WaitTime = time.Minute, 0, 0
+	switch p.kind {
+	case worldCalm: // its pool must grow
+		inc.end = endStop
+		o.Concurrency, o.MaxConcurrency, o.DelayTolerance = 1, 12, calmTolerance
+	case worldOutage:
+		inc.life, inc.pause = r.between(20*time.Minute, 5*time.Hour), r.between(0, 2*time.Minute)
+		o.BreakAfter = pick(r, 2, 4, 8)
+	case worldKept:
+		inc.end = endStop
+		if o.Lease = 0; slot == 0 {
+			inc.pull = pick(r, pullOne, pullBatch)
+		}
+	case worldWaiting:
+		inc.end = endStop
+		o.Concurrency = pick(r, 1, 2, 5)
+	case worldShares:
+		inc.end = endStop
+		o.Concurrency = 5
+		if p.flood != nil {
+			inc.fleet = p.fleet(inc, slot, n, r)
+			inc.fleet.weights = pick(r, [2]int{1, 3}, [2]int{2, 1}, [2]int{2, 5})
+			inc.fleet.priority, inc.fleet.options = 0, godwit.FleetOptions{Concurrency: 1}
+		}
+	}
 }
 
 // calmTolerance is how old a delivery may be in a calm world. With pools that stay as small as they begin, it would be

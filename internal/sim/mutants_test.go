@@ -10,7 +10,9 @@ import (
 
 var mutantSeeds = flag.Int("sim.mutants", 0, "break the code, one place at a time, and look for each in so many seeds")
 
-// mutant is one way of breaking the code that the simulation must notice.
+// mutant is one way of breaking the code that the simulation must notice. What it would notice by chance only (a renewal
+// after a release, a lane that goes on behind a lost lease, an age that counts the channel's own delay, a dead letter with
+// its original de-duplication id) has a unit test beside the code, and no mutant here.
 type mutant struct {
 	name    string
 	patches []patch
@@ -63,6 +65,45 @@ func mutants() []mutant {
 		{"ignore-the-cap-in-a-fleet", []patch{{"bus.go",
 			"q.gathering || !q.alone && q.active >= q.limit {",
 			"q.gathering {"}}},
+		{"ignore-the-weights-of-a-fleet", []patch{{"bus.go",
+			"\t\tb.turn, b.left = best, s.queue.weight\n",
+			"\t\tb.turn, b.left = best, 1\n"}}},
+		{"forget-what-is-finished", []patch{{"snssqs/ledger.go",
+			"\t_, known := l.known[m.fingerprint()]\n\treturn known\n",
+			"\t_, known := l.known[m.fingerprint()]\n\treturn known && false\n"}}},
+		{"leave-the-breaker-open", []patch{{"breaker.go",
+			"\tcase !open && was != breakerClosed:\n",
+			"\tcase !open && was == breakerProbing && ok && b.ended:\n"}}},
+		{"never-probe", []patch{{"breaker.go",
+			"\tb.s.probe(fresh)\n",
+			"\t_ = fresh\n"}}},
+		{"count-a-held-retry-as-no-attempt", []patch{{"retry.go",
+			"\ts.shelve(d, after, d.Attempt)\n",
+			"\ts.shelve(d, after, d.Attempt-1)\n"}}},
+		{"forget-failures-of-held-retries", []patch{{"worker.go",
+			"\td.Failures++\n",
+			"\td.Failures = 1\n"}}},
+		{"keep-waiting-lanes-on-the-places", []patch{{"retry.go",
+			"\tif s.lim.Keeps { // its window",
+			"\tif s.lim.HoldBelow > 0 { // its window"}}},
+		{"let-the-shelf-grow", []patch{{"places.go",
+			"p.shelf+size <= p.bytes.limit/shelfPart; ok",
+			"p.shelf+size <= p.bytes.limit*shelfPart; ok"}}},
+		{"subscribe-without-the-filter", []patch{{"snssqs/filter.go",
+			"\tcase n == 0:\n",
+			"\tcase n >= 0:\n"}}},
+		{"take-a-prefix-for-the-whole-key", []patch{{"snssqs/filter.go",
+			"return strings.HasPrefix(key, p) }))\n",
+			"return key == p && strings.HasPrefix(key, p) }))\n"}}},
+		{"blame-another-entry-of-a-batch", []patch{{"batch.go",
+			"readable(failed[i]))\n",
+			"readable(failed[len(ds)-1-i]))\n"}}},
+		{"make-a-topic-without-its-queues", []patch{{"snssqs/topic.go",
+			"\t\treturn b.reunite(ctx, t, exchange(s.Channel))\n",
+			"\t\treturn nil\n"}}},
+		{"forget-the-twelve-hours", []patch{{"snssqs/receiver.go",
+			"\tleaseTotal    = maxVisibility - time.Minute\n",
+			"\tleaseTotal    = 2 * maxVisibility\n"}}},
 	}
 }
 

@@ -61,8 +61,8 @@ func (w *world) life(inc incarnation) {
 
 // consume makes a consumer of a process.
 func (r *run) consume(b driver.Backend, books *books, inc incarnation) {
-	inc.options.Policy = books.plan.policy()
 	p := books.join(inc)
+	inc.options.Policy = books.policy(p)
 	inc.options.Hooks = books.hooks(p)
 	c, err := godwit.NewConsumer(context.Background(), b, books.plan.channel(), &inc.options)
 	if err != nil {
@@ -92,8 +92,8 @@ func (w *world) began(inc *incarnation) {
 func (w *world) end(r *run, tap *wireTap, cancel context.CancelFunc) {
 	p := r.ps[0]
 	how, life := p.inc.end, p.inc.life
-	if time.Since(w.trace.begun)+life > troubleFor {
-		how, life = endStop, drainWithin*2
+	if time.Since(w.trace.begun)+life > w.plan.lasts {
+		how, life = endStop, w.plan.lasts+2*drainWithin
 	}
 	select {
 	case <-r.done:
@@ -222,7 +222,7 @@ func (r *run) handle(ctx context.Context, d *godwit.Delivery) {
 	}
 	h := starts[0].holding
 	do := p.books.plan.deed(starts[0], time.Since(r.w.trace.begun))
-	if do.roll.chance(0.1) {
+	if do.kind == struckKept || do.roll.chance(0.1) {
 		d.Keep()
 		r.kept.Go(func() { r.settle(ctx, d, h, &do, true) })
 		return
@@ -232,7 +232,7 @@ func (r *run) handle(ctx context.Context, d *godwit.Delivery) {
 
 func (r *run) settle(ctx context.Context, d *godwit.Delivery, h *holding, do *deed, kept bool) {
 	returned := r.ps[0].books.returned
-	if do.kind == struckSlowHandler {
+	if do.kind == struckSlowHandler || do.kind == struckKept {
 		r.w.tally.add(do.kind, 1)
 	}
 	if !work(ctx, &deed{kind: "", time: do.time, roll: do.roll}, r.ps[0]) {

@@ -54,7 +54,12 @@ func (b *books) compose(r *roll, name string, n int, next map[string]int) (ms []
 		note := b.send(key, next[key])
 		next[key]++
 		body := note.label + "\n" + strings.Repeat("x", r.IntN(600))
-		ms, notes = append(ms, godwit.Message{Body: []byte(body), OrderKey: key}), append(notes, note)
+		m := godwit.Message{Body: []byte(body), OrderKey: key}
+		if b.plan.exchange {
+			m.RoutingKey = pick(b.plan.about("routing key", note.label), "A.1", "A.2", "B", "C", "")
+			b.refuses(note, m.RoutingKey)
+		}
+		ms, notes = append(ms, m), append(notes, note)
 	}
 	return ms, notes
 }

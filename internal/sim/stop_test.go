@@ -17,7 +17,7 @@ func (b *books) stopped(p *member, r godwit.Report, err error) {
 	b.w.trace.note("%s has stopped", p.name)
 	p.closing, p.over = true, true
 	b.exceeded(p)
-	if n := p.sizes[len(p.sizes)-1].n; b.plan.calm && n > p.floor {
+	if n := p.sizes[len(p.sizes)-1].n; b.plan.kind == worldCalm && n > p.floor {
 		b.complain([]string{p.name}, "%s had nothing to do for minutes, and still has %d handlers, more than %d", p.name, n, p.floor)
 	}
 	troubled := p.troubled()

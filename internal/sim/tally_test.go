@@ -70,7 +70,28 @@ const (
 	countGrew            = "pool: grew"
 	countShrank          = "pool: shrank"
 	countCalm            = "worlds, calm, with more to do than the pools can at first"
+	countOutage          = "worlds with an outage of half a day"
+	countKept            = "worlds whose callers keep deliveries for half a day"
+	countWaiting         = "worlds with more waiting keys than places"
+	countShares          = "worlds with a fleet that has much to do on both channels"
+	struckStranded       = "fault: stranded poll"
+	struckTopicGone      = "fault: topic deleted"
+	struckKept           = "handler: keeps its delivery for half a day"
+	countFiltered        = "messages that a filter refuses"
+	countWeights         = "check: weights in a fleet"
+	countHeldAgain       = "check: attempts of a held retry"
+	countEntries         = "check: errors of a batch's entries"
+	countHalfDay         = "check: lease lost after the service's total"
+	countFinishedAgain   = "delivery of a finished message kept from the consumer"
+	countShelf           = "check: what waits for held retries"
+	countPrompt          = "check: start of a key that does not wait"
 )
+
+// kindCounts is what counts a world of each kind.
+func kindCounts() map[worldKind]string {
+	return map[worldKind]string{worldStormy: countStormy, worldCalm: countCalm, worldOutage: countOutage, worldKept: countKept,
+		worldWaiting: countWaiting, worldShares: countShares}
+}
 
 // kinds are all of them, for the check that none is zero.
 func kinds() []string {
@@ -83,12 +104,15 @@ func kinds() []string {
 		struckInterrupted, struckGaveUp, struckDown, struckBatches, struckSomeFailed, struckAllFailed, struckUnhandled,
 		struckFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
 		countShared, countTurns, countSentAway, countBroke, countMended, countAwayBroken, countGrew, countShrank, countCalm,
+		countOutage, countKept, countWaiting, countShares, struckStranded, struckTopicGone, struckKept, countFiltered,
+		countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countShelf,
 	}
 }
 
 // Other things worth counting.
 const (
 	countWorlds     = "worlds"
+	countStormy     = "worlds with storms of faults"
 	countOrdered    = "worlds, ordered"
 	countExchange   = "worlds, exchange"
 	countMessages   = "messages"

@@ -37,7 +37,7 @@ func newStorms(d dice, slots int) (storms []storm) {
 		{kind: struckLostDelete, actions: []string{actDelete}}, {kind: struckLostChange, actions: []string{actChange}},
 		{kind: struckPartialSend, actions: []string{actSend, actPub}}, {kind: struckPartialDelete, actions: []string{actDelete}},
 		{kind: struckPartialChange, actions: []string{actChange}}, {kind: struckBlocked, actions: []string{actChange}},
-		{kind: struckOutage},
+		{kind: struckOutage}, {kind: struckStranded, actions: []string{actRecv}},
 	}
 	for _, s := range kinds {
 		for range r.IntN(4) { // none of some
@@ -101,6 +101,9 @@ func (w *world) strike(s *storm, r *roll, c *localaws.Request, o *localaws.Outco
 		o.Err = &wire.Error{Code: "ServiceUnavailable", Message: "try again", Status: 503, Fault: true}
 	case struckRefused, struckOutage:
 		o.Drop = true
+	case struckStranded: // only if its client goes away
+		o.Strand = true
+		until = until.Add(maxPoll)
 	case struckSlow:
 		if r.chance(0.5) {
 			o.Delay += r.between(100*time.Millisecond, 3*time.Second)

@@ -3,12 +3,16 @@ package sim
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
@@ -80,19 +84,22 @@ func (w *world) run() (err error) {
 	for i := range w.plan.slots {
 		w.slots.Go(func() { w.slot(i) })
 	}
+	if w.plan.topicGone > 0 {
+		w.slots.Go(w.deleteTopic)
+	}
 	var producers sync.WaitGroup
 	for _, b := range w.books {
 		for i := range b.plan.producers {
 			producers.Go(func() { w.producer(b, i) })
 		}
 	}
-	time.Sleep(time.Until(w.trace.begun.Add(troubleFor)))
+	time.Sleep(time.Until(w.trace.begun.Add(w.plan.lasts)))
 	w.server.SQS().Queue(w.plan.queueName()).Chaos(queue.Chaos{})
 	producers.Wait()
 	for _, b := range w.books {
 		b.drain()
 	}
-	w.rest = time.Since(w.trace.begun) - troubleFor
+	w.rest = time.Since(w.trace.begun) - w.plan.lasts
 	close(w.drained)
 	w.slots.Wait()
 	w.remains.Wait()
@@ -101,6 +108,24 @@ func (w *world) run() (err error) {
 	}
 	w.count()
 	return w.server.Close()
+}
+
+// deleteTopic deletes the exchange's topic behind the back of all.
+func (w *world) deleteTopic() {
+	time.Sleep(w.plan.topicGone)
+	w.tally.add(struckTopicGone, 1)
+	w.trace.note("the topic is deleted")
+	name := "events"
+	if w.plan.ordered {
+		name += ".fifo"
+	}
+	conf := aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		HTTPClient:  &http.Client{Transport: w.server.Transport()},
+		Credentials: credentials.NewStaticCredentialsProvider("operator", "secret", "")}
+	in := &sns.DeleteTopicInput{TopicArn: aws.String("arn:aws:sns:us-east-1:000000000000:" + name)}
+	if _, err := sns.NewFromConfig(conf).DeleteTopic(context.Background(), in); err != nil {
+		w.fail("delete the topic: %v", err)
+	}
 }
 
 // provision makes the channel before the first message, as a deployment would: a topic without a subscription
@@ -128,7 +153,7 @@ func (b *books) drain() {
 		if len(left) == 0 {
 			return
 		}
-		if time.Since(b.w.trace.begun) >= troubleFor+drainWithin {
+		if time.Since(b.w.trace.begun) >= b.w.plan.lasts+drainWithin {
 			b.stuck(left)
 			return
 		}
@@ -142,7 +167,7 @@ func (b *books) conclude() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range b.messages {
-		if m.accepted && !m.success && !m.dropped && len(dead[m.label]) == 0 {
+		if m.accepted && !m.unwanted && !m.success && !m.dropped && len(dead[m.label]) == 0 {
 			b.complain([]string{m.label}, "%s is lost: it was accepted, and neither handled nor dead-lettered", m.label)
 		}
 	}
@@ -254,9 +279,7 @@ func (w *world) count() {
 	if w.plan.exchange {
 		w.tally.add(countExchange, 1)
 	}
-	if w.plan.calm {
-		w.tally.add(countCalm, 1)
-	}
+	w.tally.add(kindCounts()[w.plan.kind], 1)
 	for _, b := range w.books {
 		for _, m := range b.messages {
 			w.tally.add(countMessages, 1)
