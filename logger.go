@@ -82,8 +82,9 @@ func (l *consumerLog) abandoned(d *Delivery, stack []byte) {
 	l.Error("a handler ignores its cancelled context; its worker is replaced", "id", d.ID, "attempt", d.Attempt, "stack", string(stack))
 }
 
+// leaseLost leaves the attempt out: the keeper tells of it while a worker may be counting the next one.
 func (l *consumerLog) leaseLost(d *Delivery) {
-	l.Warn("a lease was lost; the message may be handled elsewhere", "id", d.ID, "attempt", d.Attempt)
+	l.Warn("a lease was lost; the message may be handled elsewhere", "id", d.ID)
 }
 
 func (l *consumerLog) settleFailed(d *Delivery, err error) {
