@@ -100,6 +100,9 @@ func (q *queue) delivery(m *message) driver.Delivery {
 		Header: m.Header, Body: m.Body, Attempt: m.attempt, Received: m.received, SentAt: m.sent, LeaseEnds: m.due,
 		Origin: m.origin, Handle: driver.Handle{Ref: m, Seq: uint64(m.received)},
 	}
+	if m.Delay > 0 {
+		d.Due = m.sent.Add(m.Delay)
+	}
 	if q.spec.Channel.Ordered {
 		d.OrderKey = m.OrderKey
 	} else {
