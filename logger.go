@@ -75,11 +75,11 @@ func (l *consumerLog) panicked(d *Delivery, err error) {
 }
 
 func (l *consumerLog) timedOut(d *Delivery, limit time.Duration) {
-	l.Warn("a handler exceeded the processing timeout; its context is cancelled", "id", d.ID, "attempt", d.Attempt, "timeout", limit)
+	l.Warn("a handler exceeded the processing timeout; its context is cancelled", "id", d.ID, "timeout", limit)
 }
 
 func (l *consumerLog) abandoned(d *Delivery, stack []byte) {
-	l.Error("a handler ignores its cancelled context; its worker is replaced", "id", d.ID, "attempt", d.Attempt, "stack", string(stack))
+	l.Error("a handler ignores its cancelled context; its worker is replaced", "id", d.ID, "stack", string(stack))
 }
 
 // leaseLost leaves the attempt out: the keeper tells of it while a worker may be counting the next one.

@@ -193,6 +193,8 @@ func (b *books) start(p *member, h *holding, d *godwit.Delivery, s *stint) (nth 
 			b.complain([]string{m.label}, "%s handles one delivery of %s twice at once", p.name, m.label)
 		case !b.plan.ordered || other.stint == s || m.index < other.m.index && m.starts > 1:
 			// No order; or a batch; or an earlier one came again, whose successor had every right to run.
+		case other.m.finished():
+			// The verdict on it was reached before its lease was lost: its successor had every right to run.
 		case h.lost && p.inc.pull == pullBatch:
 			// It was in its caller's hands with others, and nothing tells a caller who has not yet got to it.
 		case b.holds(other):
