@@ -249,7 +249,7 @@ func (b *books) answers(p *member, h *holding, err error) {
 		return
 	}
 	b.w.tally.add(countEntries, 1)
-	if err != h.entry { //nolint:errorlint // it is the very error that the handler returned
+	if err != h.entry {
 		b.complain([]string{h.m.label}, "%s ends %s of a batch with the error %v, where the handler answered %v",
 			p.name, h.m.label, err, h.entry)
 	}

@@ -131,8 +131,8 @@ func (w *world) does(s start) deed {
 }
 
 // err is what a handler says after its deed.
-func (do *deed) err() error {
-	switch do.kind {
+func (d *deed) err() error {
+	switch d.kind {
 	case struckFailure, struckPanic:
 		return errBusiness
 	case struckDown:
@@ -140,7 +140,7 @@ func (do *deed) err() error {
 	case struckPermanent:
 		return godwit.Permanent(errBusiness)
 	case struckRetrySoon, struckRetryLate:
-		return godwit.RetryAfter(do.wait, errBusiness)
+		return godwit.RetryAfter(d.wait, errBusiness)
 	case struckOverrun:
 		return errInterrupted
 	case struckFatal:
