@@ -1,7 +1,6 @@
 package godwit_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,37 +16,13 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// syncBuffer is a log that several goroutines write.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-// lines are those that hold a text.
-func (s *syncBuffer) lines(text string) (found []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for line := range strings.Lines(s.b.String()) {
-		if strings.Contains(line, text) {
-			found = append(found, line)
-		}
-	}
-	return found
-}
-
 // A message that a backend finishes unseen is in the report, told to the hook, and logged: the first at once, then the
 // sum once a minute, and at the end what has not been said. Where it is expected, only whoever debugs reads of it.
 func TestWhatIsDiscardedIsCountedToldAndLogged(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		level := map[bool]string{false: "level=WARN", true: "level=DEBUG"}[expected]
 		l := newLog(driver.ReceiveLimits{})
-		var log syncBuffer
+		var log logged
 		var mu sync.Mutex
 		var told []godwit.Discarded
 		var report godwit.Report

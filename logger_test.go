@@ -25,7 +25,11 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-func (l *logged) count(parts ...string) (n int) {
+// count is how many lines hold all of some texts.
+func (l *logged) count(parts ...string) int { return len(l.lines(parts...)) }
+
+// lines are those that hold all of some texts.
+func (l *logged) lines(parts ...string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 lines:
@@ -35,9 +39,9 @@ lines:
 				continue lines
 			}
 		}
-		n++
+		found = append(found, line)
 	}
-	return n
+	return found
 }
 
 func (l *logged) String() string {

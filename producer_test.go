@@ -285,7 +285,7 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 	})
 }
 
-// Whoever asks is told the service's id, and that an equal message was accepted before.
+// A receipt tells the service's id, and whether an equal message was accepted before.
 func TestReceipts(t *testing.T) {
 	for _, channel := range []string{"orders", "events.*"} {
 		inWorld(t, func(w *world) {

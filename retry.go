@@ -94,8 +94,8 @@ func (s *session) shelve(d *Delivery, after time.Duration, starts int) {
 // waits until it is where it belongs.
 func (s *session) wait(d *Delivery, starts int) *source {
 	d.Attempt = starts + 1
-	d.choice.Store(nil) // the next attempt chooses anew,
-	d.kept.Store(false) // and is kept anew
+	d.choice.Store(nil) // the next attempt makes its own choice,
+	d.kept.Store(false) // and its caller may keep it again
 	d.phase.Store(phaseWaiting)
 	d.src.end()
 	s.bus.vacate(d)

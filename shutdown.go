@@ -53,7 +53,7 @@ func (s *session) shutdown(p *pollers) error {
 	s.giveBackHeld()
 	s.giveBackAside()
 	s.settler.Close(ctx)
-	s.logDiscarded(time.Now().Add(discardEvery)) // what it has not said yet
+	s.logDiscarded(time.Now().Add(discardEvery)) // the rest of the sums, which wait for their minute
 	s.keeper.close()
 	s.pace.looks.Wait()
 	if polled && s.running.Load() == 0 { // else a poll or a handler still holds its part

@@ -67,7 +67,7 @@ type ReceiverOptions struct {
 }
 
 // Events are how lost ownership, and what is finished unseen, reach the core. The backend calls them from its own
-// goroutine or from within Receive, holding no lock that Receive or Settle needs. Backends whose sources are for ever
+// goroutine or from within Receive, holding no lock that Receive or Settle needs. Backends that never lose a source
 // call neither Revoked nor Lost. A nil func is not called.
 type Events struct {
 	// Revoked: dispatch nothing more of these. It returns when every started delivery has been settled through

@@ -23,7 +23,7 @@ type localOptions struct {
 	account   string
 	region    string
 	seed      string // a file; "": nothing is created
-	random    uint64 // what ids are drawn from; 0: a new number
+	random    uint64 // the seed of ids and receipt handles; 0: the server draws one
 	kafka     string // an address; "": no Kafka
 	kafkaData string // a folder; "": Kafka in memory
 }

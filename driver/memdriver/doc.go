@@ -33,5 +33,5 @@
 //   - Calls that fail: classes for the service's errors, an answer for each entry of a batch, deadlines, and a reject
 //     that stays idempotent although copying and finishing are two calls.
 //   - Limits that are read from the service instead of being constants.
-//   - Ownership that can be lost, where sources are not for ever: driver.Events.
+//   - Ownership that can be lost, as of partitions that move between consumers: driver.Events.
 package memdriver
