@@ -30,6 +30,7 @@ check: ## before every commit: format, vet, tests (no race detector)
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
 	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest
+	go test -tags godwitstrict . ./internal/engine
 	go test -tags synctests ./kafka/acceptance
 
 .PHONY: lint

@@ -34,7 +34,9 @@ var plan = []room{
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
+	{path: "internal/calls", ours: []string{"driver"}},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
+	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
 	{path: "internal/offsets"},
@@ -71,5 +73,5 @@ var statics = map[string]string{
 	"..JSON": "a codec without state, spelled as a value because it is passed like one",
 	"..Raw":  "a codec without state, spelled as a value because it is passed like one",
 
-	"..handlerReturned": "nil for ever: its address says why a context is over",
+	"internal/engine.handlerReturned": "nil for ever: its address says why a context is over",
 }
