@@ -35,6 +35,6 @@ func reportOf(s *engine.Session) Report {
 		Received: n.Received, Handled: n.Handled, Dropped: n.Dropped, Retried: n.Retried, Rejected: n.Rejected,
 		GivenBack: n.GivenBack, TimedOut: n.TimedOut, Abandoned: n.Abandoned, LeaseLost: n.LeaseLost, Unsettled: n.Unsettled,
 		Polls: n.Polls, Filtered: n.Filtered, Redelivered: n.Redelivered, Leaked: n.Leaked, StillRunning: n.StillRunning,
-		Took: s.Took(),
+		Took: n.Took,
 	}
 }

@@ -7,24 +7,24 @@ const acceptAtOnce = 64
 
 // accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are. rest is how
 // many of the poll's places are reserved still.
-func (s *Session) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
+func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
 	for len(in) > 0 {
 		n := min(len(in), acceptAtOnce)
-		bytes += s.acceptSome(in[:n], hand, rest)
+		bytes += p.acceptSome(in[:n], hand, rest)
 		in = in[n:]
 	}
 	return bytes
 }
 
-func (s *Session) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
-	f := s.flow
+func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
+	f := p.f
 	its := hand.items[:0]
 	f.lock()
 	f.count.Received += int64(len(in))
 	f.talk.empty = false
 	for i := range in {
 		it := f.items.take()
-		it.in = s
+		it.in = p.session
 		if i > 0 && in[i].Source == in[i-1].Source {
 			it.src = its[i-1].src
 		} else {
@@ -35,12 +35,12 @@ func (s *Session) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 	}
 	f.unlock()
 	for i, it := range its {
-		s.fill(it, &in[i])
+		p.fill(it, &in[i])
 		bytes += it.size
 	}
-	s.cfg.Own(its, in)
+	p.cfg.Own(its, in)
 	for _, it := range its {
-		s.obs.Received(it)
+		p.obs.Received(it)
 	}
 	now := f.clock.now()
 	f.lock()
@@ -49,7 +49,7 @@ func (s *Session) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 		*rest--
 		f.move(it, evArrive)
 		f.keeper.keep(it, in[i].LeaseEnds, now)
-		if it.lanePrev == nil {
+		if it.lanePrev == nil { // else it is not the first of its lane
 			f.goOn(it, it.NearLimit())
 		}
 	}
@@ -60,17 +60,17 @@ func (s *Session) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 }
 
 // fill takes over what the session needs of a delivery.
-func (s *Session) fill(it *Item, in *driver.Delivery) {
+func (p *pollers) fill(it *Item, in *driver.Delivery) {
 	it.ID, it.Tenant, it.SentAt, it.Err = in.ID, in.Tenant, in.SentAt, in.Err
 	it.handle, it.size, it.received = in.Handle, int64(len(in.Body)), in.Received
-	if it.delay = s.cfg.Delay; !in.Due.IsZero() {
+	if it.delay = p.cfg.Delay; !in.Due.IsZero() {
 		it.delay = in.Due.Sub(in.SentAt)
 	}
-	if s.cfg.Channel.DeadLetter {
+	if p.cfg.Channel.DeadLetter {
 		it.Err = nil // there is nowhere to reject it to
 	}
-	if s.cfg.Channel.Ordered || in.OrderKey != "" {
-		it.lane = laneOf(s.seed, in.OrderKey)
+	if p.cfg.Channel.Ordered || in.OrderKey != "" {
+		it.lane = laneOf(p.seed, in.OrderKey)
 	}
-	it.can = s.flow.ledger.abilities(it, s.flow.keeper.extend != nil)
+	it.can = p.f.ledger.abilities(it, p.f.keeper.extend != nil)
 }

@@ -1,25 +1,28 @@
 package engine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // workBatch gathers a batch behind its first item and handles it.
-func (s *Session) workBatch(w *worker, first *Item) {
-	st := w.stint
+func (r *runner) workBatch(w *worker, first *Item) {
+	f, st := r.f, w.stint
 	if first.Err != nil {
-		s.work(w, first)
+		r.work(w, first)
 		return
 	}
-	its := s.gather(first)
-	f := s.flow
+	g := &gatherer{f: f, r: r}
+	its := g.gather(first)
 	f.lock()
 	if f.stopping() || f.gate.held(holdPaused) { // nothing has touched them yet
-		f.undoAll(its)
+		g.undoAll(its)
 		its = nil
 	} else {
-		its = f.stillOurs(its)
+		its = g.stillOurs(its)
 	}
 	if len(its) == 0 {
-		f.unseat(st)
+		f.stints.unseat(st)
 		f.unlock()
 		return
 	}
@@ -28,15 +31,15 @@ func (s *Session) workBatch(w *worker, first *Item) {
 		f.move(it, evStart)
 	}
 	st.ctx = new(Context)
-	st.ctx.renew(&f.keeper.base, begun.plus(s.cfg.ProcessingTimeout))
-	f.start(st, its, begun, st.ctx.deadline)
+	st.ctx.renew(&f.keeper.base, begun.plus(r.cfg.ProcessingTimeout))
+	f.stints.start(st, its, begun, st.ctx.deadline)
 	f.unlock()
 	for _, it := range its {
-		s.obs.Started(it)
+		r.obs.Started(it)
 	}
 	failed := allFailed(its)
-	defer func() { s.workedBatch(st, its, failed) }()
-	failed = s.cfg.HandleBatch(st.ctx, its)
+	defer func() { r.workedBatch(st, its, failed) }()
+	failed = r.cfg.HandleBatch(st.ctx, its)
 }
 
 // allFailed is the answer of a handler that ended its goroutine.
@@ -49,26 +52,27 @@ func allFailed(its []*Item) map[int]error {
 }
 
 // workedBatch concludes a batch, as worked does an item.
-func (s *Session) workedBatch(st *stint, its []*Item, failed map[int]error) {
-	now := s.flow.clock.now()
+func (r *runner) workedBatch(st *stint, its []*Item, failed map[int]error) {
+	f := r.f
+	now := f.clock.now()
 	cause := st.ctx.end()
-	s.flow.lock()
-	s.flow.returned(st, now)
-	s.flow.unlock()
-	s.pace.failed.Add(int64(len(failed)))
-	its = append([]*Item(nil), its...) // the stint's own list is cleared when it is over
+	f.lock()
+	f.stints.returned(st, now)
+	f.unlock()
+	r.failed.Add(int64(len(failed)))
+	its = slices.Clone(its) // the stint's own list is cleared when it is over
 	took := now.since(st.begun)
-	vs := s.verdicts(st, its, failed, cause)
+	vs := r.verdicts(st, its, failed, cause)
 	if len(vs) == 0 {
-		s.flow.over(st)
+		f.stints.over(st)
 	}
 	for i, v := range vs {
 		var last *stint
 		if i == len(vs)-1 {
 			last = st
 		}
-		s.ended(its[v.at], v.Verdict, failed[v.at], took)
-		s.flow.conclude(its[v.at], v.Verdict, last)
+		r.ended(its[v.at], v.Verdict, failed[v.at], took)
+		r.conclude(its[v.at], v.Verdict, last)
 	}
 }
 
@@ -80,62 +84,66 @@ type verdictAt struct {
 
 // verdicts reaches the verdicts on a batch, but for items that have gone back into their lane, behind one that is not done, or were
 // given up. All are reached before the first is carried out: from then on another worker may have what went back.
-func (s *Session) verdicts(st *stint, its []*Item, failed map[int]error, cause error) (vs []verdictAt) {
+func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause error) (vs []verdictAt) {
+	f := r.f
 	for i, it := range its {
-		s.flow.lock()
+		f.lock()
 		mine := st.has(it)
-		s.flow.unlock()
+		f.unlock()
 		if !mine {
 			continue
 		}
-		v := s.decide(it, cause, failed[i])
+		v := r.decide(it, cause, failed[i])
 		vs = append(vs, verdictAt{v, i})
-		s.flow.lock()
+		f.lock()
 		if it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {
-			s.flow.undoBehind(it)
+			f.undoBehind(it)
 		}
-		s.flow.unlock()
+		f.unlock()
 	}
 	return vs
 }
 
+// gatherer fills one batch.
+type gatherer struct {
+	f   *flow
+	r   *runner
+	its []*Item
+}
+
 // gather collects a batch: the first item and those behind it in its lane, then what else is runnable, until it is full or its
 // window is over. Meanwhile no other worker takes anything of the session.
-func (s *Session) gather(first *Item) []*Item {
-	f, window := s.flow, s.cfg.Window
+func (g *gatherer) gather(first *Item) []*Item {
+	f, window := g.f, g.r.cfg.Window
 	until := time.Now().Add(window)
 	if window > 0 {
-		defer time.AfterFunc(window, func() { s.wakeAll() }).Stop()
+		defer time.AfterFunc(window, f.fleet.wakeNow).Stop()
 	}
 	f.lock()
-	its := f.withLane(nil, first)
-	for len(its) < s.cfg.MaxBatch && !f.queue.parked && !f.queue.frozen {
+	g.withLane(first)
+	for !g.full() && !f.queue.parked && !f.queue.frozen {
 		if it := f.queue.head; it != nil {
-			if ok, bad := f.gatherOne(it); ok {
-				its = f.withLane(its, it)
-			} else if bad {
-				f.unlock()
-				f.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, nil)
-				f.lock()
-			}
-			continue
-		}
-		if !time.Now().Before(until) {
+			g.take(it)
+		} else if time.Now().Before(until) {
+			g.wait()
+		} else {
 			break
 		}
-		f.wait()
 	}
 	f.queue.gathering = false
 	if f.queue.head != nil {
 		f.fleet.wakeAll()
 	}
 	f.unlock()
-	return its
+	return g.its
 }
 
-// wait waits until something may be runnable. What is to be told is told first.
-func (f *flow) wait() {
-	if len(f.talk.notes) > 0 || len(f.heirs) > 0 {
+func (g *gatherer) full() bool { return len(g.its) >= g.r.cfg.MaxBatch }
+
+// wait waits until something may be runnable. What remains to be done or told is not left waiting.
+func (g *gatherer) wait() {
+	f := g.f
+	if f.talk.pending() || len(f.steps) > 0 || len(f.heirs) > 0 {
 		f.unlock()
 		f.lock()
 		return
@@ -145,8 +153,9 @@ func (f *flow) wait() {
 	f.fleet.idle--
 }
 
-// gatherOne takes the first runnable item into a batch; bad: it cannot be decoded, and is in hand to be rejected.
-func (f *flow) gatherOne(it *Item) (ok, bad bool) {
+// take takes the first runnable item into the batch, unless it is not ours any more or cannot be decoded.
+func (g *gatherer) take(it *Item) {
+	f := g.f
 	switch {
 	case it.lease.overBy(f.clock.now()):
 		f.lose(it)
@@ -154,55 +163,56 @@ func (f *flow) gatherOne(it *Item) (ok, bad bool) {
 		f.drop(it)
 	case it.Err != nil:
 		f.move(it, evStart)
-		return false, true
+		f.unlock()
+		g.r.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, nil)
+		f.lock()
 	default:
-		return f.move(it, evGather), false
+		f.move(it, evGather)
+		g.withLane(it)
 	}
-	return false, false
+}
+
+// withLane adds the head of a lane to the batch, and those behind it in its lane.
+func (g *gatherer) withLane(it *Item) {
+	if it.state == lost { // since it was taken
+		g.its = append(g.its, it)
+		return
+	}
+	for g.its = append(g.its, it); !g.full(); g.its = append(g.its, it) {
+		it = it.laneNext
+		if it == nil || it.Err != nil || it.src.dead || !g.f.move(it, evGather) {
+			break // it stays in its lane, until it is the head
+		}
+	}
 }
 
 // stillOurs leaves out what lost its lease while the batch gathered, and what is behind it in its lane: others have it.
-func (f *flow) stillOurs(its []*Item) []*Item {
+func (g *gatherer) stillOurs(its []*Item) []*Item {
 	ours := its[:0]
 	for _, it := range its {
 		switch it.state {
 		case gathering:
 			ours = append(ours, it)
 		case lost:
-			f.undoBehind(it)
-			f.endLost(it)
+			g.f.undoBehind(it)
+			g.f.endLost(it)
 		}
 	}
 	return ours
 }
 
-// withLane adds the head of a lane to a batch, and those behind it in its lane.
-func (f *flow) withLane(its []*Item, it *Item) []*Item {
-	for its = append(its, it); len(its) < f.cfg.MaxBatch; its = append(its, it) {
-		it = it.laneNext
-		if it == nil || it.Err != nil || it.src.dead || !f.move(it, evGather) {
-			break // it stays in its lane, until it is the head
-		}
-	}
-	return its
-}
-
 // undoAll takes a batch back that nobody has begun to handle.
-func (f *flow) undoAll(its []*Item) {
-	var heads []*Item
+func (g *gatherer) undoAll(its []*Item) {
+	f := g.f
 	for _, it := range its {
 		switch {
 		case it.state == lost:
 			f.endLost(it)
-		case f.move(it, evUndo) && it.lanePrev == nil:
-			heads = append(heads, it)
-		}
-	}
-	for _, it := range heads {
-		if f.stopping() { // the bus may not know yet that the session ends, and would hand it out again and again
-			f.giveBackWaiting(it)
-		} else {
-			f.goOn(it, true)
+		case !f.move(it, evUndo) || it.lanePrev != nil:
+		case f.stopping(): // the bus may not know yet that the session ends, and would hand it out again and again
+			f.then(it, wayBack)
+		default:
+			f.then(it, wayOn)
 		}
 	}
 }

@@ -49,16 +49,6 @@ func newBreaker(f *flow, after int) *breaker {
 	return &breaker{f: f, circuit: circuit.New(after, breakerPause)}
 }
 
-// result is ended for a caller without the lock.
-func (b *breaker) result(ok bool, err error) (open bool) {
-	if b == nil {
-		return false
-	}
-	b.f.lock()
-	defer b.f.unlock()
-	return b.ended(ok, err)
-}
-
 // ended takes a handler's end in. It says whether the breaker is open now, so that a failure is nobody's attempt.
 func (b *breaker) ended(ok bool, err error) (open bool) {
 	if b == nil {
@@ -73,11 +63,11 @@ func (b *breaker) ended(ok bool, err error) (open bool) {
 	switch was := b.state; {
 	case !open && was != breakerClosed:
 		b.set(breakerClosed, nil, 0)
-		b.f.letIn(holdBroken)
-		b.f.talk.inOrder(func() { b.f.obs.Breaker(false, nil) })
+		b.f.gate.letIn(holdBroken)
+		b.f.talk.breaker(false, nil)
 	case open && was == breakerClosed:
 		b.set(breakerOpen, err, wait)
-		b.f.talk.inOrder(func() { b.f.obs.Breaker(true, err) })
+		b.f.talk.breaker(true, err)
 		b.hold()
 		if !b.f.lim.Keeps {
 			b.f.giveBackAll(b.f.queue.surplus(probeCandidates))
@@ -92,7 +82,7 @@ func (b *breaker) ended(ok bool, err error) (open bool) {
 // hold lets nothing run, and keeps it.
 func (b *breaker) hold() {
 	b.f.gate.shut(holdBroken)
-	b.f.queue.frozen, b.f.queue.granted = true, false
+	b.f.queue.freeze()
 	b.f.fleet.wakeAll()
 }
 
@@ -158,7 +148,7 @@ func (b *breaker) polled(n int) {
 		return
 	}
 	for _, it := range b.f.queue.surplus(probeCandidates) {
-		b.f.giveBackWaiting(it)
+		b.f.then(it, wayBack)
 	}
 }
 

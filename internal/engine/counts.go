@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/godwitmq/godwit/driver"
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
 
 // Counts are what a session has done so far.
 type Counts struct {
@@ -8,6 +12,7 @@ type Counts struct {
 	TimedOut, Abandoned, LeaseLost, Unsettled, Leaked, Polls int64
 	Filtered, Redelivered                                    int64 // finished without a handler
 	StillRunning                                             int   // items whose handlers have not returned
+	Took                                                     time.Duration
 }
 
 // unseen is how many messages were finished without a handler.

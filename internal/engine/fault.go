@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,22 +29,4 @@ func (l *faultLog) add(now time.Time) bool {
 		l.when = l.when[1:]
 	}
 	return len(l.when) == maxFaults && now.Sub(l.when[0]) <= faultWindow
-}
-
-// Fault deals with a panic that was not a handler's. err has its stack.
-func (s *Session) Fault(err error) {
-	s.obs.Faulted(err)
-	if s.faults.add(time.Now()) {
-		s.fail(s.cfg.Error("run", "", errors.Join(errFaults, err)))
-	}
-}
-
-// guard runs a part of the engine; a panic in it is a fault, not a dead process.
-func (s *Session) guard(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.Fault(s.cfg.Panic(p))
-		}
-	}()
-	f()
 }

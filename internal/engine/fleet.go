@@ -98,7 +98,7 @@ func (f *Fleet) next(st *stint, stop func() bool) *Item {
 		if q := f.bus.next(); q != nil {
 			it := q.head
 			flow := it.in.flow
-			started := flow.begin(it, st)
+			started := flow.stints.begin(it, st)
 			flow.unlock()
 			if started {
 				return it
@@ -133,6 +133,13 @@ func (f *Fleet) toWake() int {
 
 // wakeAll makes every worker look again, once the lock is released. The caller holds f.mu.
 func (f *Fleet) wakeAll() { f.all = true }
+
+// wakeNow makes every worker look again.
+func (f *Fleet) wakeNow() {
+	f.mu.Lock()
+	f.mu.Unlock() //nolint:staticcheck // the empty section orders this after a worker that has looked and not yet waits
+	f.some.Broadcast()
+}
 
 func (f *Fleet) wake(n int) {
 	if n < 0 {

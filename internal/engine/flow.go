@@ -2,33 +2,53 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
 
-// flow moves the items of one session: every way on from a state is a method here. All of it runs under the fleet's lock,
-// but for what says otherwise.
+// flow moves the items of one session: the ways on from a state are methods here and in hold.go. All of it runs under the
+// fleet's lock, which lock and unlock take and release.
+//
+// What follows from a move (the next of a lane may run, those behind an item go back with it) is not done by the method that
+// moves, but written down as a step, and unlock takes one step after another. So no method calls itself by way of others.
 type flow struct {
 	ledger
-	stints   stints
-	fleet    *Fleet
-	cfg      *Config
-	obs      Observer
-	lim      driver.ReceiveLimits
-	log      driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
-	finisher driver.Finisher   // nil: what is done is settled like all else
-	settler  *settler
-	keeper   *keeper
-	breaker  *breaker // nil: there is none
-	gate     *gate
-	starts   *startLog
-	polls    context.Context // ends when polling must
-	clock    clock
-	count    Counts
-	talk     talk
+	fleet   *Fleet
+	cfg     *Config
+	lim     driver.ReceiveLimits
+	held    holder
+	stints  stints
+	settler *settler
+	keeper  *keeper
+	breaker *breaker // nil: there is none
+	gate    gate
+	starts  *startLog
+	polls   context.Context // ends when polling must
+	clock   clock
+	count   Counts
+	talk    talk
+	steps   []step
+	untold  []verdict // that came after the end of the settler
 }
+
+// step is something that remains to be done with a waiting item before the lock is released.
+type step struct {
+	it  *Item
+	gen uint32
+	way way
+	st  driver.Settlement // of wayAway
+}
+
+// way is what a step does.
+type way uint8
+
+const (
+	wayOn   way = iota // it goes on
+	wayAway            // it is settled, and its lane behind it
+	wayBack            // it is given back, and its lane behind it, unless that is near the limit of receives
+	wayHeld            // its held retry is given back
+)
 
 // keptPause is how long an item that was given back untouched waits where it cannot go back (a log keeps what it handed out):
 // long enough that a handler that gives back again and again does not spin.
@@ -36,11 +56,11 @@ const keptPause = time.Second
 
 func (f *flow) lock() { f.fleet.mu.Lock() }
 
-// unlock lets those go on whose turn has come, and tells what there is to tell once the lock is released.
+// unlock takes the steps that remain, and tells what there is to tell once the lock is released.
 func (f *flow) unlock() {
-	f.goOnHeirs()
-	f.verify()
-	notes, orderly := f.talk.take(f.activity())
+	f.takeSteps()
+	f.ledger.verify()
+	notes, orderly := f.talk.take(f.talk.activity(f))
 	wake := f.fleet.toWake()
 	f.fleet.mu.Unlock()
 	f.fleet.wake(wake)
@@ -48,19 +68,56 @@ func (f *flow) unlock() {
 		n()
 	}
 	if orderly {
-		f.tellInOrder()
+		f.talk.tellInOrder(f)
 	}
 }
 
-// goOnHeirs lets those go on who wait for a share that has become free.
-func (f *flow) goOnHeirs() {
-	for len(f.heirs) > 0 {
-		last := len(f.heirs) - 1
-		one := f.heirs[last]
-		f.heirs = f.heirs[:last]
-		for it := f.tenants.heir(one); it != nil; it = f.tenants.heir(one) {
-			f.goOn(it, true)
+// takeSteps does what remains, and lets those go on who wait for a share that has become free.
+func (f *flow) takeSteps() {
+	for len(f.steps) > 0 || len(f.heirs) > 0 || len(f.untold) > 0 {
+		for i := 0; i < len(f.steps); i++ {
+			s := f.steps[i]
+			if s.it.gen != s.gen || !s.it.state.waiting() {
+				continue
+			}
+			switch s.way {
+			case wayOn:
+				f.goOn(s.it, true)
+			case wayAway:
+				f.sendLane(s.it, s.st)
+			case wayBack:
+				f.giveBackWaiting(s.it)
+			case wayHeld:
+				f.giveBackHeld(s.it)
+			}
 		}
+		clear(f.steps)
+		f.steps = f.steps[:0]
+		for _, v := range f.untold {
+			f.settler.refused(v, ErrClosed)
+		}
+		f.untold = nil
+		if last := len(f.heirs) - 1; last >= 0 {
+			if it := f.tenants.heir(f.heirs[last]); it != nil {
+				f.goOn(it, true)
+			} else {
+				f.heirs = f.heirs[:last]
+			}
+		}
+	}
+}
+
+// then writes down what is to be done with an item once the present move is over, if it waits then; nil: there is none.
+func (f *flow) then(it *Item, w way) {
+	if it != nil {
+		f.steps = append(f.steps, step{it: it, gen: it.gen, way: w})
+	}
+}
+
+// thenAway writes down that what waits in a lane, from its waiting head on, is to be settled; nil: there is nothing.
+func (f *flow) thenAway(head *Item, st driver.Settlement) {
+	if head != nil {
+		f.steps = append(f.steps, step{head, head.gen, wayAway, st})
 	}
 }
 
@@ -82,7 +139,7 @@ func (f *flow) goOn(it *Item, must bool) {
 	case admitted:
 		f.move(it, evReady)
 	case surplus:
-		f.sendAway(it, pause)
+		f.sendAway(it, evRelease, pause)
 	case waits, waitsBeside:
 		if f.move(it, evWait); to == waitsBeside && it.held&hasPlace != 0 {
 			f.ledger.shelve(it)
@@ -90,31 +147,8 @@ func (f *flow) goOn(it *Item, must bool) {
 	}
 }
 
-// conclude carries out the verdict on an item that a worker or an iterator's caller has in hand, and lets go of its stint; nil: that
-// has other items still. It runs without the lock.
-func (f *flow) conclude(it *Item, v Verdict, st *stint) {
-	for again := true; again; {
-		var death *driver.Death
-		if v.Action == ActionReject && f.cfg.NoDeadLetters {
-			v = f.noDeadLetters(it, v.Reason)
-		} else if v.Action == ActionReject {
-			death = f.cfg.Death(it, v.Reason)
-		}
-		f.lock()
-		if v, again = f.carryOut(it, v, death); !again && st != nil {
-			f.release(st)
-		}
-		f.unlock()
-	}
-}
-
-// noDeadLetters is the verdict on an item that would be rejected where there is nowhere to reject it to.
-func (f *flow) noDeadLetters(it *Item, reason error) Verdict {
-	return Verdict{Action: ActionStop, Reason: f.cfg.Error("dead-letter", it.ID, errors.Join(ErrNoDeadLetters, reason))}
-}
-
-// carryOut does what a verdict says. Where that cannot be, it answers with the verdict to carry out instead. What nobody has
-// in hand any more stays as it is: it was given up meanwhile.
+// carryOut does what a verdict says about an item in hand. Where that cannot be, it answers with the verdict to carry out instead.
+// What nobody has in hand any more stays as it is: it was given up meanwhile.
 func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdict, again bool) {
 	switch {
 	case it.state == lost:
@@ -132,8 +166,7 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 	case ActionRetry:
 		return f.retry(it, v)
 	case ActionReject:
-		owner := it.Owner
-		f.talk.note(func() { f.obs.Rejected(owner, death, v.Reason) })
+		f.talk.rejected(it, death, v.Reason)
 		f.settle(it, driver.Settlement{Action: driver.Reject, Attempt: int32(it.Attempt), Death: death}, driver.BehindGoesOn)
 	case ActionStop:
 		it.in.fail(v.Reason)
@@ -148,125 +181,126 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 
 // retry holds a retry here, or lets the service keep it.
 func (f *flow) retry(it *Item, v Verdict) (instead Verdict, again bool) {
-	if it.NearLimit() && !f.stopping() { // however it would wait, a crash or a stop would be a receive more
-		return Verdict{Action: ActionReject, Reason: f.tooOften(it, "retried", v.Reason)}, true
-	}
-	if !f.holds(it, v.After) {
+	switch {
+	case it.NearLimit() && !f.stopping(): // however it would wait, a crash or a stop would be a receive more
+		return Verdict{Action: ActionReject, Reason: it.tooOften("retried", v.Reason)}, true
+	case !f.held.wants(it, v.After):
 		f.starts.note(it, it.Attempt)
-		f.settle(it, driver.Settlement{Action: driver.Retry, After: f.keepable(v.After), Attempt: int32(it.Attempt)}, f.lim.Behind)
+		f.settle(it, driver.Settlement{Action: driver.Retry, After: keepable(&f.lim, v.After), Attempt: int32(it.Attempt)}, f.lim.Behind)
 		return v, false
-	}
-	if f.heldTooLong(it, v.After) {
+	case f.held.tooLong(it, v.After):
 		return Verdict{Action: ActionReject, Reason: &HeldTooLongError{f.lim.HoldMax, v.Reason}}, true
 	}
 	f.count.Retried++
-	f.hold(it, v.After, it.Attempt)
+	f.held.hold(it, v.After, it.Attempt)
 	return v, false
 }
 
-func (f *flow) tooOften(it *Item, what string, err error) error {
-	return &ReceivedTooOftenError{int(it.received), f.lim.MaxReceives, what, err}
+// keepable is a delay as the service can keep it.
+func keepable(lim *driver.ReceiveLimits, after time.Duration) time.Duration {
+	return min(max(after, lim.RetryMin), lim.RetryMax)
 }
 
 // settle sends a verdict on its way and makes the next of the lane runnable, or sends the whole lane away behind it.
 func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 	next := it.laneNext
-	if st.Action == driver.Done && f.finisher != nil {
-		f.finisher.Finish(it.handle)
+	if st.Action == driver.Done && f.settler.finisher != nil {
+		f.settler.finisher.Finish(it.handle)
 		f.move(it, evFinish)
 		f.count.Handled++
 	} else {
 		f.move(it, evSettle)
-		f.tell(verdictOn(it, st))
+		f.settler.tell(verdictOn(it, st))
 	}
-	switch {
-	case next == nil || next.state != behind: // what else the lane has is in one batch with it
-	case after == driver.BehindGoesOn:
-		f.goOn(next, true)
-	case after == driver.BehindFollows:
-		f.sendLane(next, st)
-	default:
-		f.sendLane(next, driver.Settlement{Action: driver.Release})
+	switch after {
+	case driver.BehindGoesOn:
+		f.then(next, wayOn)
+	case driver.BehindFollows:
+		f.thenAway(next, st)
+	case driver.BehindReleases:
+		f.thenAway(next, driver.Settlement{Action: driver.Release})
 	}
 }
 
 // giveBack returns an item in hand untouched, and behind it its lane, in order.
 func (f *flow) giveBack(it *Item) {
-	if it.state == lost { // it is not ours to give
-		f.endLost(it)
-		return
-	}
 	goesOn := !f.stopping() && !it.src.dead
 	if goesOn && !f.lim.Keeps {
 		switch keep, away := f.breaker.keeps(it); {
 		case keep:
 			f.move(it, evUndo)
-			f.goOn(it, true)
+			f.then(it, wayOn)
 			return
 		case away > 0 && f.lim.RetryMax > 0:
-			f.sendBack(it, away)
+			f.sendAway(it, evSettle, away)
 			return
 		}
 	}
 	switch {
 	case goesOn && f.lim.Keeps:
-		f.tellGivenBack(it)
-		f.hold(it, max(keptPause, f.breaker.pause()), it.Attempt-1)
+		f.talk.givenBack(it)
+		f.held.hold(it, max(keptPause, f.breaker.pause()), it.Attempt-1)
 	case goesOn && f.laneNearLimit(it):
-		f.toShelf(it)
-		f.hold(it, keptPause, it.Attempt-1)
+		f.held.toShelf(it)
+		f.held.hold(it, keptPause, it.Attempt-1)
 	default:
 		f.untouched(it)
 		f.settle(it, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
 	}
 }
 
-// untouched notes that an item goes back without having been started: that was no attempt.
-func (f *flow) untouched(it *Item) {
-	f.starts.note(it, it.Attempt-1)
-	f.tellGivenBack(it)
-}
-
-func (f *flow) tellGivenBack(it *Item) {
-	owner := it.Owner
-	f.talk.note(func() { f.obs.GivenBack(owner) })
-}
-
-// sendBack gives an item in hand back untouched, for a while, and behind it its lane.
-func (f *flow) sendBack(it *Item, pause time.Duration) {
-	f.untouched(it)
-	next := it.laneNext
-	f.move(it, evSettle)
-	v := f.awayFor(it, pause)
-	f.tell(v)
-	if f.lim.Behind != driver.BehindFollows {
-		f.sendLane(next, driver.Settlement{Action: driver.Release})
+// holdUntouched holds an item in hand whose handler could not begin its work: that was no attempt. Where there is no room for
+// what waits, the service keeps it.
+func (f *flow) holdUntouched(it *Item, after time.Duration) {
+	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) {
+		f.held.hold(it, after, it.Attempt-1)
 	} else {
-		f.sendLane(next, v.settlement())
+		f.sendAway(it, evSettle, after)
 	}
 }
 
-// sendAway gives an item without a lane back that never started, for a while.
-func (f *flow) sendAway(it *Item, pause time.Duration) {
-	f.untouched(it)
-	f.move(it, evRelease)
-	f.tell(f.awayFor(it, pause))
+// untouched notes that an item goes back without having been started: that was no attempt.
+func (f *flow) untouched(it *Item) {
+	f.starts.note(it, it.Attempt-1)
+	f.talk.givenBack(it)
 }
 
-// awayFor is the verdict that keeps an untouched item away for a while.
-func (f *flow) awayFor(it *Item, pause time.Duration) verdict {
-	return verdict{it: it, action: driver.Retry, after: f.keepable(pause), attempt: int32(it.Attempt - 1), untouched: true}
+// sendAway gives an item back untouched, for a while, and behind it its lane: one in hand is settled, one that waits is released.
+func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
+	f.untouched(it)
+	next := it.laneNext
+	f.move(it, e)
+	v := verdict{it: it, action: driver.Retry, after: keepable(&f.lim, pause), attempt: int32(it.Attempt - 1), untouched: true}
+	f.settler.tell(v)
+	behind := driver.Settlement{Action: driver.Release}
+	if e == evSettle && f.lim.Behind == driver.BehindFollows {
+		behind = v.settlement()
+	}
+	f.thenAway(next, behind)
 }
 
 // giveBackWaiting returns the waiting head of a lane, and behind it its lane, in order. While the session goes on, a lane near
 // the service's limit is kept and tried again.
 func (f *flow) giveBackWaiting(it *Item) {
 	if f.stopping() || it.src.dead || !f.laneNearLimit(it) {
-		f.sendLane(it, driver.Settlement{Action: driver.Release})
+		f.thenAway(it, driver.Settlement{Action: driver.Release})
 		return
 	}
-	f.toShelf(it)
-	f.shelve(it, f.clock.now().plus(keptPause))
+	f.held.toShelf(it)
+	f.held.shelve(it, f.clock.now().plus(keptPause))
+}
+
+// giveBackHeld gives a held retry back, with what is left of its delay where the service can keep that.
+func (f *flow) giveBackHeld(it *Item) {
+	rest := it.until.since(f.clock.now())
+	switch {
+	case it.src.dead:
+		f.drop(it)
+	case f.lim.Keeps, rest <= f.lim.RetryMin, f.lim.RetryMax == 0:
+		f.thenAway(it, driver.Settlement{Action: driver.Release})
+	default:
+		f.sendAway(it, evRelease, rest)
+	}
 }
 
 // sendLane settles what waits in a lane, from its waiting head on, as if nothing of it had been started.
@@ -280,7 +314,7 @@ func (f *flow) sendLane(head *Item, st driver.Settlement) {
 			f.move(it, evRelease)
 			v := verdictOn(it, st)
 			v.attempt, v.untouched = int32(it.Attempt-1), true
-			f.tell(v)
+			f.settler.tell(v)
 		}
 		it = next
 	}
@@ -288,41 +322,18 @@ func (f *flow) sendLane(head *Item, st driver.Settlement) {
 
 // giveBackAll gives back heads of lanes that wait for a worker, and all that waits elsewhere.
 func (f *flow) giveBackAll(heads []*Item) {
-	f.giveBackHeld() // before those near the limit of receives join them
+	for _, it := range f.retries { // before those near the limit of receives join them
+		f.then(it, wayHeld)
+	}
 	for _, it := range heads {
-		f.giveBackWaiting(it)
+		f.then(it, wayBack)
 	}
-	f.giveBackAside()
-}
-
-// giveBackHeld gives held retries back, with what is left of their delay where the service can keep that.
-func (f *flow) giveBackHeld() {
-	for len(f.retries) > 0 {
-		f.giveBackRetry(f.retries[0])
-	}
-}
-
-func (f *flow) giveBackRetry(it *Item) {
-	rest := it.until.since(f.clock.now())
-	if it.src.dead || f.lim.Keeps || rest <= f.lim.RetryMin || f.lim.RetryMax == 0 {
-		f.sendLane(it, driver.Settlement{Action: driver.Release})
-		return
-	}
-	f.untouched(it)
-	next := it.laneNext
-	f.move(it, evRelease)
-	f.tell(f.awayFor(it, rest))
-	f.sendLane(next, driver.Settlement{Action: driver.Release})
-}
-
-// giveBackAside gives back what waits for its tenant's share.
-func (f *flow) giveBackAside() {
 	if f.tenants == nil {
 		return
 	}
 	for _, one := range f.tenants.by {
-		for it := one.head; it != nil; it = one.head {
-			f.giveBackWaiting(it)
+		for it := one.head; it != nil; it = it.lineNext {
+			f.then(it, wayBack)
 		}
 	}
 }
@@ -331,9 +342,7 @@ func (f *flow) giveBackAside() {
 // stands behind another.
 func (f *flow) lose(its ...*Item) {
 	for _, it := range its {
-		if it.state != gone && !it.lost.Swap(true) {
-			f.tellLost(it)
-		}
+		f.markLost(it)
 	}
 	for _, it := range its {
 		switch {
@@ -348,10 +357,12 @@ func (f *flow) lose(its ...*Item) {
 	}
 }
 
-func (f *flow) tellLost(it *Item) {
-	f.count.LeaseLost++
-	owner := it.Owner
-	f.talk.note(func() { f.obs.LeaseLost(owner) })
+// markLost notes that an item is ours no more.
+func (f *flow) markLost(it *Item) {
+	if it.state != gone && !it.lost.Swap(true) {
+		f.count.LeaseLost++
+		f.talk.leaseLost(it)
+	}
 }
 
 // drop disposes of a waiting item that is not ours any more. Those behind it in its lane go back: it may be handled elsewhere
@@ -359,14 +370,14 @@ func (f *flow) tellLost(it *Item) {
 func (f *flow) drop(it *Item) {
 	next := it.laneNext
 	f.move(it, evLose)
-	f.sendLane(next, driver.Settlement{Action: driver.Release})
+	f.thenAway(next, driver.Settlement{Action: driver.Release})
 }
 
 // endLost is drop for an item that was in hand until now.
 func (f *flow) endLost(it *Item) {
 	next := it.laneNext
 	f.move(it, evReturn)
-	f.sendLane(next, driver.Settlement{Action: driver.Release})
+	f.thenAway(next, driver.Settlement{Action: driver.Release})
 }
 
 // undoBehind takes back into their lane what is in one batch with an item, and behind it.
@@ -387,38 +398,4 @@ func (f *flow) laneNearLimit(it *Item) bool {
 		}
 	}
 	return false
-}
-
-// tell queues a verdict. After the end of a session nobody is told any more, and the message comes again.
-func (f *flow) tell(v verdict) {
-	if !f.settler.Add(v) {
-		f.refused(v, ErrClosed)
-	}
-}
-
-// landed takes in that the service has verdicts.
-func (f *flow) landed(vs []verdict) {
-	for i := range vs {
-		if v := &vs[i]; v.it.lost.Load() {
-			f.refused(*v, ErrLeaseLost)
-		} else {
-			f.count.settled(v)
-			f.move(v.it, evAnswer)
-		}
-	}
-}
-
-// refused takes in that the service has not taken a verdict: the message comes again.
-func (f *flow) refused(v verdict, err error) {
-	if errors.Is(err, driver.ErrLost) || v.it.lost.Load() {
-		if !v.it.lost.Swap(true) {
-			f.tellLost(v.it)
-		}
-		err = ErrLeaseLost
-	}
-	f.count.Unsettled++
-	owner := v.it.Owner
-	err = f.cfg.Error(v.action.String(), v.it.ID, err)
-	f.talk.note(func() { f.obs.SettleFailed(owner, v.action, err) })
-	f.move(v.it, evAnswer)
 }

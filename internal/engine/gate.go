@@ -13,6 +13,7 @@ const (
 // gate lets pollers through while there is no reason to hold them back. Each period between two holds has a context of its
 // own, so that a hold ends the polls that are open. Guarded by the fleet's lock.
 type gate struct {
+	f      *flow
 	holds  hold
 	base   context.Context // ends with the session
 	period context.Context // ends with the next hold; nil while there is one
@@ -20,12 +21,12 @@ type gate struct {
 	opened chan struct{} // closed when the gate is opened
 }
 
-func newGate(base context.Context, holds hold) *gate {
-	g := &gate{base: base, holds: holds, opened: make(chan struct{})}
+// begin begins a session's gate, with the reasons that there are from the start.
+func (g *gate) begin(f *flow, holds hold) {
+	g.f, g.base, g.holds, g.opened = f, f.polls, holds, make(chan struct{})
 	if holds == 0 {
 		g.open()
 	}
-	return g
 }
 
 func (g *gate) open() {
@@ -62,44 +63,44 @@ func (g *gate) held(h hold) bool { return g.holds&h != 0 }
 
 // enter waits until the gate is open and returns the period's context; nil once the session polls no more. It runs without the
 // lock.
-func (f *flow) enter() context.Context {
-	for f.gate.base.Err() == nil {
-		f.fleet.mu.Lock()
-		period, opened := f.gate.period, f.gate.opened
-		f.fleet.mu.Unlock()
+func (g *gate) enter() context.Context {
+	for !g.f.stopping() {
+		g.f.fleet.mu.Lock()
+		period, opened := g.period, g.opened
+		g.f.fleet.mu.Unlock()
 		if period != nil {
 			return period
 		}
 		select {
 		case <-opened:
-		case <-f.gate.base.Done():
+		case <-g.f.polls.Done():
 		}
 	}
 	return nil
 }
 
 // pause stops polling, and gives back what has not started.
-func (f *flow) pause() {
-	f.gate.shut(holdPaused)
-	f.fleet.wakeAll() // whoever gathers a batch goes with what there is
-	if f.lim.Keeps {  // what is here cannot go back, and nobody else could have it
-		f.queue.frozen, f.queue.granted = true, false
+func (g *gate) pause() {
+	g.shut(holdPaused)
+	if g.f.lim.Keeps { // what is here cannot go back, and nobody else could have it
+		g.f.queue.freeze()
+		g.f.fleet.wakeAll() // whoever gathers a batch goes with what there is
 		return
 	}
-	f.giveBackAll(f.park())
+	g.park()
 }
 
-// park makes nothing runnable until letIn, and returns what is.
-func (f *flow) park() []*Item {
-	f.queue.parked, f.queue.granted = true, false
-	f.fleet.wakeAll()
-	return f.queue.surplus(0)
+// park makes nothing runnable until letIn, and gives back what waits.
+func (g *gate) park() {
+	g.f.queue.parked, g.f.queue.granted = true, false
+	g.f.fleet.wakeAll()
+	g.f.giveBackAll(g.f.queue.surplus(0))
 }
 
 // letIn takes a reason to hold back away, and polls again if it was the last.
-func (f *flow) letIn(h hold) {
-	if f.gate.lift(h) && !f.queue.left {
-		f.queue.parked, f.queue.frozen, f.queue.granted = false, false, false
-		f.fleet.wakeAll()
+func (g *gate) letIn(h hold) {
+	if g.lift(h) && !g.f.queue.left {
+		g.f.queue.parked, g.f.queue.frozen, g.f.queue.granted = false, false, false
+		g.f.fleet.wakeAll()
 	}
 }

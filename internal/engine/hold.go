@@ -6,22 +6,29 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// holds says whether a retry of an item in hand waits here, under a renewed lease, instead of with the service. If so, its lane
+// holder holds retries here, in their lanes, until they are due. Guarded by the fleet's lock.
+type holder struct {
+	f   *flow
+	log driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
+}
+
+// wants says whether a retry of an item in hand waits here, under a renewed lease, instead of with the service. If so, its lane
 // is on the shelf, where there is room.
-func (f *flow) holds(it *Item, after time.Duration) bool {
+func (h *holder) wants(it *Item, after time.Duration) bool {
+	f := h.f
 	switch {
 	case f.lim.RetryMax == 0, after < f.lim.RetryMin: // the service cannot keep it
-		f.toShelf(it)
+		h.toShelf(it)
 		return true
 	case after >= f.lim.HoldBelow && !f.laneNearLimit(it.laneNext):
 		return false
 	}
-	return f.toShelf(it) || f.laneNearLimit(it.laneNext)
+	return h.toShelf(it) || f.laneNearLimit(it.laneNext)
 }
 
-// toShelf moves a lane to the shelf, from its head on, if there is room for all of it. An item in hand counts as there: it gets
-// its room when it begins to wait.
-func (f *flow) toShelf(head *Item) bool {
+// toShelf moves a lane to the shelf, from its head on, if there is room for all of it.
+func (h *holder) toShelf(head *Item) bool {
+	f := h.f
 	if f.lim.Keeps { // its window is large, and what waits behind comes whether there is room or not
 		return true
 	}
@@ -43,64 +50,47 @@ func (f *flow) toShelf(head *Item) bool {
 }
 
 // offShelf moves a lane back to the places, from its head on. There may be more of it than places are free: then polls wait.
-func (f *flow) offShelf(head *Item) {
+func (h *holder) offShelf(head *Item) {
 	for it := head; it != nil && it.held&hasShelf != 0; it = it.laneNext {
-		f.ledger.unshelve(it)
+		h.f.ledger.unshelve(it)
 	}
 }
 
-// heldTooLong says whether an item would be held for longer after its first failure than the backend allows.
-func (f *flow) heldTooLong(it *Item, after time.Duration) bool {
-	now := f.clock.now()
+// tooLong says whether an item would be held for longer after its first failure than the backend allows.
+func (h *holder) tooLong(it *Item, after time.Duration) bool {
+	now := h.f.clock.now()
 	if it.first == noMoment {
 		it.first = now
 	}
-	return f.lim.HoldMax > 0 && now.plus(after).since(it.first) > f.lim.HoldMax
-}
-
-// keepable is the delay as the service can keep it.
-func (f *flow) keepable(after time.Duration) time.Duration {
-	return min(max(after, f.lim.RetryMin), f.lim.RetryMax)
-}
-
-// holdUntouched holds an item in hand whose handler could not begin its work: that was no attempt. Where there is no room for
-// what waits, the service keeps it.
-func (f *flow) holdUntouched(it *Item, after time.Duration) {
-	if f.holds(it, min(after, f.lim.HoldBelow-1)) {
-		f.hold(it, after, it.Attempt-1)
-	} else {
-		f.sendBack(it, after)
-	}
+	return h.f.lim.HoldMax > 0 && now.plus(after).since(it.first) > h.f.lim.HoldMax
 }
 
 // hold takes an item in hand back into its lane, as one that was started so often, until it is due: the key waits, the worker
 // does not. While nothing may wait here, the item goes back instead.
-func (f *flow) hold(it *Item, after time.Duration, starts int) {
-	if f.log != nil && starts > 0 {
-		f.log.Started(it.handle, int32(starts))
+func (h *holder) hold(it *Item, after time.Duration, starts int) {
+	f := h.f
+	if h.log != nil && starts > 0 {
+		h.log.Started(it.handle, int32(starts))
 	}
 	it.Attempt = starts + 1
-	f.shelve(it, f.clock.now().plus(after))
-	switch {
-	case it.src.dead:
-		f.drop(it)
-	case f.stopping(), f.gate.closed() && !f.lim.Keeps:
-		f.giveBackRetry(it)
+	h.shelve(it, f.clock.now().plus(after))
+	if it.src.dead || f.stopping() || f.gate.closed() && !f.lim.Keeps {
+		f.then(it, wayHeld)
 	}
 }
 
 // shelve makes an item wait until it is due.
-func (f *flow) shelve(it *Item, until moment) {
+func (h *holder) shelve(it *Item, until moment) {
 	it.until = until
-	f.move(it, evHold)
-	f.keeper.due(until)
+	h.f.move(it, evHold)
+	h.f.keeper.due(until)
 }
 
 // due lets the retries go on that are due.
-func (f *flow) due(now moment) {
-	for it := f.retries.due(now); it != nil; it = f.retries.due(now) {
-		f.offShelf(it)
-		f.goOn(it, true)
+func (h *holder) due(now moment) {
+	for it := h.f.retries.due(now); it != nil; it = h.f.retries.due(now) {
+		h.offShelf(it)
+		h.f.goOn(it, true)
 	}
 }
 

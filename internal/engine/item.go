@@ -86,6 +86,11 @@ func (it *Item) NearLimit() bool {
 	return most > 0 && int(it.received) >= most-most/10
 }
 
+// tooOften says why an item is rejected rather than something done with it.
+func (it *Item) tooOften(what string, err error) error {
+	return &ReceivedTooOftenError{int(it.received), it.in.flow.lim.MaxReceives, what, err}
+}
+
 // Follows says whether an item stands behind another one in its lane. In a batch those of a lane stand one after another.
 func (it *Item) Follows(before *Item) bool {
 	return it.lane != 0 && it.lane == before.lane && it.src == before.src

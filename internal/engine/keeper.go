@@ -10,8 +10,9 @@ import (
 // keeper watches the time of everything a session holds, with one goroutine and one timer: it renews leases in batches, fires
 // processing timeouts, and lets held retries go on. What it watches is guarded by the fleet's lock.
 type keeper struct {
-	s      *Session
 	f      *flow
+	runner *runner
+	pace   *pacing
 	extend driver.Extender // nil: the service has no leases to renew
 	length time.Duration
 	total  time.Duration
@@ -29,7 +30,7 @@ type keeper struct {
 
 func newKeeper(s *Session, r driver.Receiver, base commonContext) *keeper {
 	lim := &s.flow.lim
-	k := &keeper{s: s, f: s.flow, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch, base: base, armed: never,
+	k := &keeper{f: s.flow, runner: &s.runner, pace: s.pace, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch, base: base, armed: never,
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	k.extend, _ = r.(driver.Extender)
 	if k.batch == 0 {
@@ -83,8 +84,8 @@ func (k *keeper) fire(now moment) moment {
 	f := k.f
 	f.lock()
 	k.renewDue(now)
-	stuck := f.overdue(now)
-	f.due(now)
+	stuck := f.stints.overdue(now)
+	f.held.due(now)
 	var counted *meter
 	if f.stints.tickAt <= now {
 		counted = k.read(now)
@@ -94,10 +95,10 @@ func (k *keeper) fire(now moment) moment {
 	f.unlock()
 
 	if counted != nil {
-		k.s.pace.tick(f.clock.time(now), *counted)
+		k.pace.tick(f.clock.time(now), *counted)
 	}
 	for _, st := range stuck {
-		k.s.stuck(st)
+		k.runner.stuck(st)
 	}
 	return next
 }
@@ -109,7 +110,7 @@ func (k *keeper) read(now moment) *meter {
 	m := st.meter
 	st.meter = meter{handlers: m.handlers, last: now}
 	st.tickAt = never
-	if m.handlers > 0 || k.s.pace.grown() {
+	if m.handlers > 0 || k.pace.grown() {
 		st.tickAt = now.plus(paceInterval)
 	}
 	return &m

@@ -123,9 +123,9 @@ func (k *keeper) renew(batch []*Item, by time.Duration) {
 	}
 	// A renewal that takes longer than what is left of the leases is of no use.
 	ctx, cancel := context.WithTimeout(context.Background(), k.length/renewBefore)
-	k.s.cfg.Calls.Begin(calls.Renew, 1)
+	k.f.cfg.Calls.Begin(calls.Renew, 1)
 	ends, err := k.extend.Extend(ctx, hs, by)
-	k.s.cfg.Calls.End(calls.Renew, calls.StallOf(err, len(hs)))
+	k.f.cfg.Calls.End(calls.Renew, calls.StallOf(err, len(hs)))
 	cancel()
 	k.f.lock()
 	k.renewed(batch, ends, err)
@@ -176,11 +176,11 @@ func (k *keeper) answered(it *Item, ends time.Time, failed error, now moment) (l
 }
 
 // letGo begins to send an item back to the service: it waits for a renewal that is under way, and lets none begin.
-func (f *flow) letGo(ctx context.Context, it *Item) {
-	f.lock()
+func (k *keeper) letGo(ctx context.Context, it *Item) {
+	k.f.fleet.mu.Lock()
 	it.lease.going = true
 	answered := it.lease.renewing
-	f.unlock()
+	k.f.fleet.mu.Unlock()
 	if answered == nil {
 		return
 	}
@@ -191,15 +191,15 @@ func (f *flow) letGo(ctx context.Context, it *Item) {
 }
 
 // goOnRenewing takes a letGo back that has failed: the lease is needed until the next try.
-func (f *flow) goOnRenewing(it *Item) {
-	f.lock()
-	defer f.unlock()
+func (k *keeper) goOnRenewing(it *Item) {
+	k.f.lock()
+	defer k.f.unlock()
 	if !it.lease.going || it.held&hasLease == 0 || it.lost.Load() {
 		return
 	}
 	it.lease.going = false
 	if it.lease.linked {
-		f.leases.remove(it)
-		f.keeper.watch(it, it.lease.renewAt(f.clock.now()))
+		k.f.leases.remove(it)
+		k.watch(it, it.lease.renewAt(k.f.clock.now()))
 	}
 }

@@ -87,27 +87,9 @@ func (l *ledger) give(it *Item, what holding) {
 	if what&hasStart != 0 {
 		it.src.ended()
 	}
-	l.room(it, what)
-}
-
-// room returns the room that an item takes, and wakes the poller that waits for it.
-func (l *ledger) room(it *Item, what holding) {
-	if what&(hasPlace|hasShelf|hasSettle|hasBytes) == 0 {
-		return
+	if what&(hasPlace|hasShelf|hasSettle|hasBytes) != 0 {
+		l.places.free(it.size, what)
 	}
-	if what&hasPlace != 0 {
-		l.places.taken--
-	}
-	if what&hasShelf != 0 {
-		l.places.unshelve(it.size)
-	}
-	if what&hasSettle != 0 {
-		l.places.settling--
-	}
-	if what&hasBytes != 0 {
-		l.places.bytes.release(it.size)
-	}
-	l.places.changed()
 }
 
 // stopped takes one off what runs, and says so to whoever waits for the last.

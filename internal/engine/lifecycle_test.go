@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -22,7 +23,7 @@ func bare(lim driver.ReceiveLimits, cfg *Config) *flow {
 	f.places = newPlaces(max(lim.Window, 100), &fleet.bytes)
 	f.sources.by = map[*driver.Source]*source{}
 	f.tenants = newTenants(cfg.MaxPerTenant, &f.places, &f.lim)
-	f.stints.tickAt = never
+	f.held.f, f.stints.f, f.stints.tickAt, f.polls = f, f, never, context.Background()
 	fleet.bus.join(&f.queue)
 	return f
 }
@@ -57,7 +58,7 @@ func (k kind) arrive(f *flow) *Item {
 // to brings an item into a state, by one of the shortest ways.
 func (k kind) to(t *testing.T, f *flow, it *Item, want state) {
 	t.Helper()
-	for _, e := range way(t, it.state, want) {
+	for _, e := range route(t, it.state, want) {
 		k.step(t, f, it, e)
 	}
 }
@@ -92,8 +93,8 @@ func (k kind) check(t *testing.T, f *flow, it *Item, gen uint32, after string) {
 	}
 }
 
-// way is a shortest list of events from a state to another.
-func way(t *testing.T, from, to state) []event {
+// route is a shortest list of events from a state to another.
+func route(t *testing.T, from, to state) []event {
 	t.Helper()
 	ways := map[state][]event{from: {}}
 	for todo := []state{from}; len(todo) > 0; todo = todo[1:] {

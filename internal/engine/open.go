@@ -17,9 +17,17 @@ const openWithin = 30 * time.Second
 
 var errHangs = fmt.Errorf("not done within %v", openWithin)
 
+// service is a session's way to its service, beside verdicts and renewals.
+type service struct {
+	session *Session
+	cfg     *Config
+	obs     Observer
+	recv    driver.Receiver // once it is open
+}
+
 // open opens the receiver. While the service is away it keeps trying, as pollers do later, until ctx ends: a process that starts
 // during an outage would otherwise be one that is down after it.
-func (s *Session) open(ctx context.Context, o driver.ReceiverOptions) (driver.Receiver, error) {
+func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Receiver, error) {
 	var failing time.Time
 	for made := false; ; {
 		var recv driver.Receiver
@@ -38,8 +46,8 @@ func (s *Session) open(ctx context.Context, o driver.ReceiverOptions) (driver.Re
 		}
 		err = s.cfg.Error("receive", "", err)
 		switch {
-		case s.Fatal() != nil: // too many panics of the hook, say
-			return nil, s.Fatal()
+		case s.session.Fatal() != nil: // too many panics of the hook, say
+			return nil, s.session.Fatal()
 		case ctx.Err() != nil:
 			return nil, ErrStopped
 		case !driver.ClassOf(err).Passing():
@@ -55,17 +63,17 @@ func (s *Session) open(ctx context.Context, o driver.ReceiverOptions) (driver.Re
 }
 
 // provisions says whether what was found missing is made again.
-func (s *Session) provisions(err error) bool {
+func (s *service) provisions(err error) bool {
 	return driver.ClassOf(err) == driver.NotFound && s.cfg.Provision != nil
 }
 
 // provisionAgain makes again what was found missing.
-func (s *Session) provisionAgain(ctx context.Context) error {
+func (s *service) provisionAgain(ctx context.Context) error {
 	return s.call(ctx, calls.Provision, s.cfg.Provision)
 }
 
 // call makes a call of a stage, and gives it up when it hangs.
-func (s *Session) call(ctx context.Context, at calls.Stage, f func(context.Context) error) error {
+func (s *service) call(ctx context.Context, at calls.Stage, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openWithin, errHangs)
 	defer cancel()
 	s.cfg.Calls.Begin(at, 1)

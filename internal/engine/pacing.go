@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -26,15 +25,6 @@ type Demand struct {
 	Age     time.Duration // at which items started within the last minute; 0: none did
 	Service time.Duration // what a handler takes lately, for one item; 0: none has ended
 	Workers int           // that are wanted
-}
-
-// ceiling is how far the pool may grow from its floor: not at all where no maximum above it was asked for, also when the floor
-// is lower by now.
-func (c *Config) ceiling(floor int) int {
-	if c.MaxConcurrency == 0 {
-		return floor
-	}
-	return max(floor, c.MaxConcurrency)
 }
 
 // meter counts what happens between two looks at the pool's size. Guarded by the fleet's lock, which
@@ -78,8 +68,10 @@ func (m *meter) over(n int, begun, now moment) {
 
 // pacing keeps a consumer's pool as large as the age of its deliveries wants it.
 type pacing struct {
-	s      *Session
-	failed atomic.Int64 // handlers, since the last tick
+	f      *flow
+	cfg    *Config
+	obs    Observer
+	runner *runner
 
 	mu      sync.Mutex
 	pacer   *pace.Pacer
@@ -97,7 +89,7 @@ type pacing struct {
 }
 
 func newPacing(s *Session, floor int) *pacing {
-	p := &pacing{s: s}
+	p := &pacing{f: s.flow, cfg: &s.cfg, obs: s.obs, runner: &s.runner}
 	p.restart(floor)
 	return p
 }
@@ -105,12 +97,12 @@ func newPacing(s *Session, floor int) *pacing {
 // restart begins again with another floor, and says by how much that changes the pool.
 func (p *pacing) restart(floor int) (more int) {
 	ceiling := floor
-	if p.s.cfg.handles() { // an iterator's caller is one
-		ceiling = p.s.cfg.ceiling(floor)
+	if p.cfg.handles() && p.cfg.MaxConcurrency > 0 { // an iterator's caller is one
+		ceiling = max(floor, p.cfg.MaxConcurrency)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pacer = pace.New(pace.Options{Floor: floor, Ceiling: ceiling, Tolerance: p.s.cfg.DelayTolerance})
+	p.pacer = pace.New(pace.Options{Floor: floor, Ceiling: ceiling, Tolerance: p.cfg.DelayTolerance})
 	more = floor - p.workers
 	p.workers, p.floor, p.ceiling = floor, floor, ceiling
 	return more
@@ -132,11 +124,11 @@ func (p *pacing) grown() bool {
 
 // tick looks at what a meter has counted, and makes the pool larger or smaller. The keeper calls it.
 func (p *pacing) tick(now time.Time, m meter) {
-	waiting, since := p.s.flow.oldestWaiting()
+	waiting, since := p.oldestWaiting()
 	if waiting && !since.IsZero() {
 		m.oldest = max(m.oldest, now.Sub(since))
 	}
-	failed := p.failed.Swap(0)
+	failed := p.runner.failed.Swap(0)
 	p.mu.Lock()
 	sample := pace.Sample{Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(int(failed), m.ended),
 		Oldest: m.oldest, Waiting: waiting}
@@ -163,22 +155,35 @@ func (p *pacing) tick(now time.Time, m meter) {
 		p.looked = now
 	}
 	p.mu.Unlock()
-	if inspector, ok := p.s.cfg.Backend.(driver.Inspector); ok && look {
+	if inspector, ok := p.cfg.Backend.(driver.Inspector); ok && look {
 		p.looks.Go(func() { p.look(inspector) })
 	}
 	if more != 0 {
-		p.s.resize(n, more)
-		p.s.obs.Resized(before, n)
+		p.resize(n, more)
+		p.obs.Resized(before, n)
+	}
+}
+
+// resize makes the pool as large as it should be, and the places with it.
+func (p *pacing) resize(n, more int) {
+	f := p.f
+	f.lock()
+	f.places.grow(more * max(1, p.cfg.MaxBatch))
+	f.queue.limit = n
+	f.fleet.wakeAll()
+	f.unlock()
+	if p.cfg.handles() && f.fleet.alone { // an iterator's caller is one
+		f.fleet.Resize(n)
 	}
 }
 
 // look asks the service for the backlog. What it does not tell leaves the age of deliveries to go by.
 func (p *pacing) look(inspector driver.Inspector) {
-	ctx, cancel := context.WithTimeout(p.s.flow.polls, lookFor)
+	ctx, cancel := context.WithTimeout(p.f.polls, lookFor)
 	defer cancel()
-	depth, err := inspector.Inspect(ctx, p.s.cfg.Channel)
+	depth, err := inspector.Inspect(ctx, p.cfg.Channel)
 	if err != nil {
-		p.s.obs.InspectFailed(err)
+		p.obs.InspectFailed(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,13 +205,13 @@ func (p *pacing) demand(backlog int64, oldest time.Duration) Demand {
 }
 
 // oldestWaiting says whether something is runnable, and when the first of it was due, unless it is a retry.
-func (f *flow) oldestWaiting() (waiting bool, due time.Time) {
-	f.fleet.mu.Lock()
-	defer f.fleet.mu.Unlock()
-	if !f.queue.runnable() {
+func (p *pacing) oldestWaiting() (waiting bool, due time.Time) {
+	p.f.fleet.mu.Lock()
+	defer p.f.fleet.mu.Unlock()
+	if !p.f.queue.runnable() {
 		return false, time.Time{}
 	}
-	if it := f.queue.head; it.Attempt == 1 && !it.SentAt.IsZero() {
+	if it := p.f.queue.head; it.Attempt == 1 && !it.SentAt.IsZero() {
 		due = it.SentAt.Add(it.delay)
 	}
 	return true, due

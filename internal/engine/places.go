@@ -40,12 +40,12 @@ func newPlaces(size int, bytes *budget) places {
 	return places{size: size, bytes: bytes, wake: make(chan struct{}, 1)}
 }
 
-// free says whether there are n places.
-func (p *places) free(n int) bool { return p.taken+p.reserved+n <= p.size && p.settling <= p.size }
+// has says whether there are n places.
+func (p *places) has(n int) bool { return p.taken+p.reserved+n <= p.size && p.settling <= p.size }
 
 // reserve reserves n places for a poll, which ends with polled. The first poller of a session waits for them.
 func (p *places) reserve(n int, first bool) bool {
-	ok := p.free(n) && p.poll(first)
+	ok := p.has(n) && p.poll(first)
 	if ok {
 		p.reserved += n
 	}
@@ -67,9 +67,30 @@ func (p *places) waits(n int, yes bool) {
 
 // changed wakes the poller that waits once there are the places it wants: not for each single one of them.
 func (p *places) changed() {
-	if p.wanted > 0 && p.free(p.wanted) {
-		p.nudge()
+	if p.wanted == 0 || !p.has(p.wanted) {
+		return
 	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// free returns the room that an item of a size had, and wakes the poller that waits for it.
+func (p *places) free(size int64, what holding) {
+	if what&hasPlace != 0 {
+		p.taken--
+	}
+	if what&hasShelf != 0 {
+		p.shelved, p.shelf = p.shelved-1, p.shelf-size
+	}
+	if what&hasSettle != 0 {
+		p.settling--
+	}
+	if what&hasBytes != 0 {
+		p.bytes.release(size)
+	}
+	p.changed()
 }
 
 // grow changes the number of places. What is taken beyond them is given back in time.
@@ -95,15 +116,7 @@ func (p *places) shelfBeside(n int, bytes, size int64) bool {
 	return n < shelfSize-p.shelved && bytes+size <= p.bytes.limit/shelfPart-p.shelf
 }
 
-func (p *places) shelve(size int64)   { p.shelved, p.shelf = p.shelved+1, p.shelf+size }
-func (p *places) unshelve(size int64) { p.shelved, p.shelf = p.shelved-1, p.shelf-size }
-
-func (p *places) nudge() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
+func (p *places) shelve(size int64) { p.shelved, p.shelf = p.shelved+1, p.shelf+size }
 
 // answerCost is what an answer under way takes while it is read and decoded, in sizes of what it brings.
 const answerCost = 3
@@ -112,7 +125,7 @@ const answerCost = 3
 // which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it do ask.
 func (p *places) poll(first bool) bool {
 	b := p.bytes
-	if !b.room() || !first && b.held+b.coming*answerCost >= b.limit {
+	if b.held >= b.limit || !first && b.held+b.coming*answerCost >= b.limit {
 		return false
 	}
 	p.polls++
@@ -130,17 +143,17 @@ func (p *places) polled(size int64) {
 	p.changed()
 }
 
-// room says whether less is held than the limit.
-func (b *budget) room() bool { return b.held < b.limit }
-
 // release returns bytes, and wakes the pollers that wait when that makes room.
 func (b *budget) release(size int64) {
-	was := b.room()
+	was := b.held
 	b.held -= size
-	if was || !b.room() {
+	if was < b.limit || b.held >= b.limit {
 		return
 	}
 	for _, p := range b.wait {
-		p.nudge()
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -38,9 +39,11 @@ func pollPause(outage time.Duration) time.Duration {
 // pollers ask the service for messages. There is always one; others join while polls come back full and places are free, and
 // leave when one does not. So an idle channel costs one long poll, whatever its concurrency.
 type pollers struct {
-	s  *Session
-	f  *flow
-	wg sync.WaitGroup
+	*service
+	f     *flow
+	seed  maphash.Seed // of lanes' hashes
+	guard func(func()) // keeps a panic from ending the process
+	wg    sync.WaitGroup
 
 	// Guarded by the fleet's lock.
 	n       int
@@ -52,8 +55,8 @@ func (p *pollers) first() {
 	var hand pollHand
 	defer hand.drop()
 	for !p.f.stopping() {
-		p.s.guard(func() {
-			for period := p.f.enter(); period != nil; period = p.f.enter() {
+		p.guard(func() {
+			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
 				if want := p.want(); p.reserve(period, want) == nil {
 					p.once(period, want, &hand)
 				}
@@ -70,8 +73,8 @@ func (p *pollers) want() int {
 		return 1
 	}
 	n := min(p.f.lim.Batch, max(p.f.lim.Window, 1))
-	if p.s.cfg.BatchSize > 0 {
-		n = min(n, p.s.cfg.BatchSize)
+	if p.cfg.BatchSize > 0 {
+		n = min(n, p.cfg.BatchSize)
 	}
 	return n
 }
@@ -117,7 +120,7 @@ func (p *pollers) join(period context.Context) {
 		defer p.left()
 		var hand pollHand
 		defer hand.drop()
-		p.s.guard(func() {
+		p.guard(func() {
 			for p.once(period, want, &hand) && period.Err() == nil && p.tryReserve(want) {
 			}
 		})
@@ -133,7 +136,7 @@ func (p *pollers) left() {
 // once makes one poll with the places its caller has reserved, and says whether it came back full. period ends with the session,
 // or with the next hold.
 func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
-	s, f := p.s, p.f
+	f := p.f
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes
 	f.lock()
 	mark, unseen := f.sources.mark(), f.count.unseen()
@@ -146,8 +149,11 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	}()
 	began := time.Now()
 	got, err := p.receive(period, want, hand)
+	f.lock()
+	f.count.Polls++
+	f.unlock()
 	full = len(got) >= want
-	brought = s.accept(got, hand, &rest)
+	brought = p.accept(got, hand, &rest)
 	f.lock()
 	f.sources.sweep(mark)
 	f.breaker.polled(len(got))
@@ -155,7 +161,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	if full {
 		p.join(period)
 	}
-	s.obs.Polled()
+	p.obs.Polled()
 	clear(got)
 	switch {
 	case period.Err() != nil:
@@ -167,7 +173,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	f.lock()
 	p.failing = time.Time{}
 	nothing := len(got) == 0 && f.count.unseen() == unseen
-	f.talk.empty = len(got) == 0 && (f.running == 0 || f.talk.empty)
+	f.talk.polled(len(got) == 0, f.running == 0)
 	f.unlock()
 	if nothing { // else it brought something, if nothing to handle
 		_ = backoff.Sleep(period, EmptyPollEvery-time.Since(began)) // ends early when the period does
@@ -208,29 +214,26 @@ func (h *pollHand) drop() {
 
 // receive polls the service, under the eyes of the watchdog.
 func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]driver.Delivery, error) {
-	s := p.s
-	ctx := hand.watched(period, s.cfg.Receiver.Wait+pollGrace)
-	s.cfg.Calls.Begin(calls.Poll, 1)
-	got, err := s.recv.Receive(ctx, want, hand.buf[:0])
+	ctx := hand.watched(period, p.cfg.Receiver.Wait+pollGrace)
+	p.cfg.Calls.Begin(calls.Poll, 1)
+	got, err := p.recv.Receive(ctx, want, hand.buf[:0])
 	hand.dog.Stop()
 	hand.buf = got
-	s.addPoll()
 	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {
 		err = &driver.Error{Class: driver.Transient, Err: errStalled}
 	}
-	s.cfg.Calls.End(calls.Poll, err)
+	p.cfg.Calls.End(calls.Poll, err)
 	return got, err
 }
 
 var errStalled = fmt.Errorf("the poll was not answered within its wait and %v", pollGrace)
 
 func (p *pollers) backOff(period context.Context, err error) {
-	s := p.s
 	wait := pollPause(p.failed(time.Now()))
-	s.obs.ReceiveFailed("receiving", s.cfg.Error("receive", "", err), wait)
-	if s.provisions(err) {
-		if err := s.provisionAgain(period); err != nil && period.Err() == nil {
-			s.obs.ProvisionFailed(err, wait)
+	p.obs.ReceiveFailed("receiving", p.cfg.Error("receive", "", err), wait)
+	if p.provisions(err) {
+		if err := p.provisionAgain(period); err != nil && period.Err() == nil {
+			p.obs.ProvisionFailed(err, wait)
 		}
 	}
 	_ = backoff.Sleep(period, wait) // ends early when the period does, and the caller looks at that

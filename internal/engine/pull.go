@@ -14,7 +14,7 @@ func (s *Session) Next(most int, failed func() bool) (its []*Item) {
 			return its
 		}
 		if it.Err != nil {
-			s.reject(it, it.stint)
+			s.runner.reject(it, it.stint)
 			continue
 		}
 		its = append(its, it)
@@ -23,10 +23,12 @@ func (s *Session) Next(most int, failed func() bool) (its []*Item) {
 }
 
 // Wake makes Next look again whether there is a settle error.
-func (s *Session) Wake() { s.wakeAll() }
+func (s *Session) Wake() { s.fleet.wakeNow() }
 
 // WakeWhenDone makes Next look again once the session must end; stop takes that back.
-func (s *Session) WakeWhenDone() (stop func() bool) { return context.AfterFunc(s.polls, s.wakeAll) }
+func (s *Session) WakeWhenDone() (stop func() bool) {
+	return context.AfterFunc(s.polls, s.fleet.wakeNow)
+}
 
 // MostAtOnce is how many items a receive returns at most.
 func (s *Session) MostAtOnce() int { return s.pollers.want() }
@@ -41,7 +43,7 @@ func (it *Item) Settle(gen uint32, v Verdict) error {
 	lost := known && it.lost.Load()
 	mine := known && st.has(it)
 	if known {
-		f.returned(st, f.clock.now())
+		f.stints.returned(st, f.clock.now())
 	}
 	f.unlock()
 	if !known {
@@ -49,9 +51,9 @@ func (it *Item) Settle(gen uint32, v Verdict) error {
 	}
 	if mine {
 		it.Chosen = &v
-		f.conclude(it, s.decide(it, nil, nil), st)
+		s.runner.conclude(it, s.runner.decide(it, nil, nil), st)
 	} else {
-		f.over(st)
+		f.stints.over(st)
 	}
 	switch {
 	case lost:
@@ -70,9 +72,9 @@ func (it *Item) TakeBack(gen uint32) bool {
 	st := it.stint
 	taken := it.gen == gen && st != nil && st.has(it)
 	if taken {
-		f.returned(st, f.clock.now())
-		f.giveBack(it)
-		f.release(st)
+		f.stints.returned(st, f.clock.now())
+		f.carryOut(it, Verdict{Action: ActionRelease}, nil)
+		f.stints.release(st)
 	}
 	f.unlock()
 	return taken

@@ -16,18 +16,17 @@ type Session struct {
 	cfg     Config
 	obs     Observer
 	fleet   *Fleet
-	recv    driver.Receiver
+	service service
 	flow    *flow
+	runner  runner
 	keeper  *keeper
 	pollers *pollers
 	pace    *pacing
-	seed    maphash.Seed
 	begun   time.Time
 
 	polls  context.Context // ends when polling must
 	halt   context.CancelCauseFunc
 	faults faultLog
-	refuse func(error) // who wants to see settle errors; nil: only the observer
 
 	ending struct {
 		sync.Mutex
@@ -37,11 +36,13 @@ type Session struct {
 
 // NewSession makes a session of a fleet. Begin begins it; Stop, before or after that, tells it to end.
 func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
-	s := &Session{cfg: *cfg, fleet: f, seed: maphash.MakeSeed(), begun: time.Now()}
+	s := &Session{cfg: *cfg, fleet: f, begun: time.Now()}
 	s.polls, s.halt = context.WithCancelCause(ctx)
 	s.obs = cfg.Observe(s)
-	s.flow = &flow{fleet: f, cfg: &s.cfg, obs: s.obs, starts: newStartLog(), polls: s.polls, clock: newClock()}
+	s.service = service{session: s, cfg: &s.cfg, obs: s.obs}
+	s.flow = &flow{fleet: f, cfg: &s.cfg, talk: talk{obs: s.obs}, starts: newStartLog(), polls: s.polls, clock: newClock()}
 	s.flow.sources.by = map[*driver.Source]*source{}
+	s.runner = runner{f: s.flow, cfg: &s.cfg, obs: s.obs}
 	return s
 }
 
@@ -54,8 +55,9 @@ func (c *Config) handles() bool { return c.Handle != nil || c.HandleBatch != nil
 func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	o := s.cfg.Receiver
 	o.Concurrency = s.cfg.Concurrency * max(1, s.cfg.MaxBatch)
-	o.Events = driver.Events{Revoked: s.revoked, Lost: s.lost, Discarded: s.discarded}
-	recv, err := s.open(s.polls, o)
+	own := ownership{s.flow, s.obs}
+	o.Events = driver.Events{Revoked: own.revoked, Lost: own.lost, Discarded: own.discarded}
+	recv, err := s.service.open(s.polls, o)
 	if err != nil {
 		s.halt(err)
 		return err
@@ -69,7 +71,7 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	if paused {
 		holds = holdPaused
 	}
-	f.gate = newGate(s.polls, holds)
+	f.gate.begin(f, holds)
 	f.queue.parked, f.queue.frozen = paused && !f.lim.Keeps, paused && f.lim.Keeps
 	s.fleet.bus.join(&f.queue)
 	s.fleet.bytes.wait = append(s.fleet.bytes.wait, &f.places)
@@ -81,20 +83,19 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 // compose makes the parts of a session that go by its receiver.
 func (s *Session) compose(recv driver.Receiver) {
 	f := s.flow
-	s.recv, f.lim = recv, recv.Limits()
-	f.log, _ = recv.(driver.AttemptLog)
-	f.finisher, _ = recv.(driver.Finisher)
+	s.service.recv, f.lim = recv, recv.Limits()
+	f.held.f, f.stints.f, f.stints.tickAt = f, f, never
+	f.held.log, _ = recv.(driver.AttemptLog)
 	f.quiet = make(chan struct{}, 1)
 	f.queue = queue{weight: s.cfg.Weight, priority: s.cfg.Priority, alone: s.fleet.alone, batches: s.cfg.HandleBatch != nil}
 	f.places = newPlaces(max(f.lim.Window, 1), &s.fleet.bytes)
 	f.tenants = newTenants(s.cfg.MaxPerTenant, &f.places, &f.lim)
-	f.stints.tickAt = never
 	f.breaker = newBreaker(f, s.cfg.BreakAfter)
 	f.settler = newSettler(f, recv)
 	s.pace = newPacing(s, s.cfg.Concurrency)
 	s.keeper = newKeeper(s, recv, commonContext{context.WithoutCancel(s.polls), f.clock})
 	f.keeper = s.keeper
-	s.pollers = &pollers{s: s, f: f, n: 1}
+	s.pollers = &pollers{service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard, n: 1}
 }
 
 // Poll starts the pollers.
@@ -126,53 +127,27 @@ func (s *Session) Fatal() error {
 // Pause stops polling and gives back what has not started; on a log it stays. Resume takes that back.
 func (s *Session) Pause() {
 	s.flow.lock()
-	s.flow.pause()
+	s.flow.gate.pause()
 	s.flow.unlock()
 }
 
 // Resume takes a Pause back.
 func (s *Session) Resume() {
 	s.flow.lock()
-	s.flow.letIn(holdPaused)
+	s.flow.gate.letIn(holdPaused)
 	s.flow.unlock()
 }
 
 // SetConcurrency changes how many handlers run at once.
-func (s *Session) SetConcurrency(n int) { s.resize(n, s.pace.restart(n)) }
-
-func (s *Session) resize(n, more int) {
-	s.flow.lock()
-	s.flow.places.grow(more * max(1, s.cfg.MaxBatch))
-	s.flow.queue.limit = n
-	s.fleet.wakeAll()
-	s.flow.unlock()
-	if s.cfg.handles() && s.fleet.alone { // an iterator's caller is one
-		s.fleet.Resize(n)
-	}
-}
-
-func (s *Session) wakeAll() {
-	s.flow.lock()
-	s.fleet.wakeAll()
-	s.flow.unlock()
-}
+func (s *Session) SetConcurrency(n int) { s.pace.resize(n, s.pace.restart(n)) }
 
 // Counts are what the session has done so far.
 func (s *Session) Counts() Counts {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	c := s.flow.count
-	c.StillRunning = s.flow.stints.remaining()
+	c.StillRunning, c.Took = s.flow.stints.remaining(), time.Since(s.begun)
 	return c
-}
-
-// Took is how long ago the session was made.
-func (s *Session) Took() time.Duration { return time.Since(s.begun) }
-
-func (s *Session) addPoll() {
-	s.fleet.mu.Lock()
-	s.flow.count.Polls++
-	s.fleet.mu.Unlock()
 }
 
 // Demand is what is known of the channel's work, with so much of it waiting for so long.
@@ -180,72 +155,42 @@ func (s *Session) Demand(backlog int64, oldest time.Duration) Demand {
 	return s.pace.demand(backlog, oldest)
 }
 
-// revokedHandlers is the part of a revocation's time that handlers have to finish in; then they are cancelled.
-const revokedHandlers = 0.8
-
-// revoked is called by the backend before it lets go of sources: nothing more of them is started, and it returns when what was
-// started is settled.
-func (s *Session) revoked(ctx context.Context, keys []*driver.Source) {
-	dead := s.retire(keys)
-	if end, limited := ctx.Deadline(); limited {
-		patience := time.Duration(revokedHandlers * float64(time.Until(end)))
-		defer time.AfterFunc(patience, func() {
-			s.flow.lock()
-			s.flow.cancelOf(dead, ErrRevoked)
-			s.flow.unlock()
-		}).Stop()
-	}
-	for _, src := range dead {
-		select {
-		case <-src.quiet:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// retire lets nothing more of sources start, and drops what is held of them.
-func (s *Session) retire(keys []*driver.Source) []*source {
+// Health is how the session is doing now.
+func (s *Session) Health(now time.Time) Health {
 	f := s.flow
-	f.lock()
-	defer f.unlock()
-	dead := f.sources.retire(keys)
-	for _, it := range slices.Clone(f.retries) {
-		if it.state == shelved && slices.Contains(dead, it.src) {
-			f.drop(it)
-		}
-	}
-	return dead
-}
-
-// lost is called by the backend when sources are someone else's already.
-func (s *Session) lost(keys []*driver.Source, err error) {
-	dead := s.retire(keys)
-	f := s.flow
-	f.lock()
-	for _, st := range f.stints.all {
-		for _, it := range slices.Clone(st.its) {
-			if slices.Contains(dead, it.src) {
-				f.lose(it)
-			}
-		}
-	}
-	f.unlock()
-	s.obs.SourcesLost(err)
-}
-
-// discarded takes in what the backend finished unseen.
-func (s *Session) discarded(d driver.Discarded) {
+	workers := s.pace.handlers()
 	s.fleet.mu.Lock()
-	switch d.Reason {
-	case driver.DiscardFiltered:
-		s.flow.count.Filtered += int64(d.Count)
-	case driver.DiscardFinished:
-		s.flow.count.Redelivered += int64(d.Count)
+	defer s.fleet.mu.Unlock()
+	h := Health{Running: f.running}
+	if oldest := f.stints.oldest(); oldest != never {
+		h.Oldest = f.clock.time(oldest)
 	}
-	s.fleet.mu.Unlock()
-	s.obs.Discarded(d)
+	for _, a := range f.stints.abandoned {
+		h.Abandoned = append(h.Abandoned, a)
+	}
+	slices.SortFunc(h.Abandoned, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
+	for _, complaint := range []string{f.breaker.complaint(), lacking(f, now, workers)} {
+		if complaint != "" {
+			h.Complaints = append(h.Complaints, complaint)
+		}
+	}
+	return h
 }
 
-// closeError is why a receiver did not close, beside why the session ended.
-func (s *Session) closeError(err error) error { return errors.Join(s.Fatal(), err) }
+// Fault deals with a panic that was not a handler's. err has its stack.
+func (s *Session) Fault(err error) {
+	s.obs.Faulted(err)
+	if s.faults.add(time.Now()) {
+		s.fail(s.cfg.Error("run", "", errors.Join(errFaults, err)))
+	}
+}
+
+// guard runs a part of the engine; a panic in it is a fault, not a dead process.
+func (s *Session) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Fault(s.cfg.Panic(p))
+		}
+	}()
+	f()
+}

@@ -46,11 +46,17 @@ func (v *verdict) settlement() driver.Settlement {
 
 // settler tells the service the verdicts, in batches as large as it takes. Its calls run on a context of their own, which
 // shutdown does not cancel: only the end of the shutdown's whole budget does. Add may be called with the fleet's lock held.
-type settler struct{ *batch.Batcher[verdict] }
+type settler struct {
+	*batch.Batcher[verdict]
+	f        *flow
+	finisher driver.Finisher // nil: what is done is settled like all else
+}
 
 func newSettler(f *flow, r driver.Receiver) *settler {
 	spare := sync.Pool{New: func() any { return new([]driver.Settlement) }} // a backend retains none
-	return &settler{batch.New(batch.Options[verdict]{
+	s := &settler{f: f}
+	s.finisher, _ = r.(driver.Finisher)
+	s.Batcher = batch.New(batch.Options[verdict]{
 		Limit: f.lim.SettleBatch, AtOnce: settlesAtOnce, Linger: settleLinger, Longest: settleLongest,
 		Patience: func() time.Duration {
 			if f.tenants.crowded() {
@@ -63,7 +69,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 				v.it.told.Store(true)
 				return true
 			}
-			f.answered(v, ErrLeaseLost) // someone else's by now: what we think of it does not count
+			s.answered(v, ErrLeaseLost) // someone else's by now: what we think of it does not count
 			return false
 		},
 		Send: func(ctx context.Context, vs []verdict) error {
@@ -73,7 +79,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			for i := range vs {
 				ss = append(ss, vs[i].settlement())
 				if a := vs[i].action; a == driver.Release || a == driver.Retry {
-					f.letGo(ctx, vs[i].it)
+					f.keeper.letGo(ctx, vs[i].it)
 				}
 			}
 			defer clear(ss)
@@ -84,23 +90,53 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			return err
 		},
 		Again: func(v verdict, err error, try int) time.Duration {
-			f.goOnRenewing(v.it)
+			f.keeper.goOnRenewing(v.it)
 			return againAfter(err, try)
 		},
-		Done: f.answered,
-		Landed: func(vs []verdict) {
-			f.lock()
-			f.landed(vs)
-			f.unlock()
-		},
-	})}
+		Done:   s.answered,
+		Landed: s.landed,
+	})
+	return s
+}
+
+// tell queues a verdict. After the end of a session nobody is told any more, and the message comes again. The caller holds the lock.
+func (s *settler) tell(v verdict) {
+	if !s.Add(v) {
+		s.f.untold = append(s.f.untold, v)
+	}
+}
+
+// landed takes in that the service has verdicts.
+func (s *settler) landed(vs []verdict) {
+	s.f.lock()
+	for i := range vs {
+		if v := &vs[i]; v.it.lost.Load() {
+			s.refused(*v, ErrLeaseLost)
+		} else {
+			s.f.count.settled(v)
+			s.f.move(v.it, evAnswer)
+		}
+	}
+	s.f.unlock()
 }
 
 // answered takes in that the service has not taken a verdict.
-func (f *flow) answered(v verdict, err error) {
-	f.lock()
-	f.refused(v, err)
-	f.unlock()
+func (s *settler) answered(v verdict, err error) {
+	s.f.lock()
+	s.refused(v, err)
+	s.f.unlock()
+}
+
+// refused ends a verdict that the service has not taken: the message comes again.
+func (s *settler) refused(v verdict, err error) {
+	f := s.f
+	if errors.Is(err, driver.ErrLost) || v.it.lost.Load() {
+		f.markLost(v.it)
+		err = ErrLeaseLost
+	}
+	f.count.Unsettled++
+	f.talk.settleFailed(v.it, v.action, f.cfg.Error(v.action.String(), v.it.ID, err))
+	f.move(v.it, evAnswer)
 }
 
 // againAfter repeats what failed in passing, for as long as the item is ours (Take sees to that).

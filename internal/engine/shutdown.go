@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 )
 
@@ -34,7 +36,7 @@ func (s *Session) Shutdown() error {
 	s.giveBackWaiting()
 	if !s.untilQuiet(end.Add(-reserve)) {
 		s.flow.lock()
-		s.flow.cancelAll(ErrShutdown)
+		s.flow.stints.cancelAll(ErrShutdown)
 		s.flow.unlock()
 		s.untilQuiet(end.Add(-reserve / 2))
 		s.surrender()
@@ -50,7 +52,7 @@ func (s *Session) Shutdown() error {
 	if !polled {
 		s.obs.PollLeftOpen()
 	}
-	return s.closeError(s.recv.Close(ctx))
+	return errors.Join(s.Fatal(), s.service.recv.Close(ctx))
 }
 
 // giveBackWaiting takes the session off the bus, and gives back what waits.
@@ -58,7 +60,8 @@ func (s *Session) giveBackWaiting() {
 	f := s.flow
 	f.lock()
 	f.breaker.stop()
-	f.giveBackAll(f.park())
+	f.gate.park()
+	f.takeSteps()
 	f.queue.left = true
 	s.fleet.bus.leave(&f.queue)
 	f.unlock()
@@ -89,15 +92,15 @@ func (s *Session) surrender() {
 	var left []*worker
 	f.lock()
 	for _, st := range f.stints.all {
-		for _, it := range append([]*Item(nil), st.its...) { // of a batch, a lane is in order
+		for _, it := range slices.Clone(st.its) { // of a batch, a lane is in order
 			if st.has(it) {
 				f.undoBehind(it)
-				f.giveBack(it)
+				f.carryOut(it, Verdict{Action: ActionRelease}, nil)
 			}
 		}
 		if st.worker != nil {
 			left = append(left, st.worker)
-			f.unseat(st)
+			f.stints.unseat(st)
 		}
 	}
 	f.unlock()

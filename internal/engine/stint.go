@@ -26,6 +26,7 @@ type stint struct {
 
 // stints are the handlers that run, and the iterators' callers that have something.
 type stints struct {
+	f         *flow
 	all       []*stint // in no order: looked through when something is due, which is far more seldom than a start
 	meter     meter
 	tickAt    moment // when the size of the pool is thought over; never: not while nothing runs
@@ -40,7 +41,8 @@ type AbandonedHandler struct {
 }
 
 // begin starts the first item of the bus for a stint, and says whether it did: an item that is not ours any more is dropped.
-func (f *flow) begin(it *Item, st *stint) bool {
+func (s *stints) begin(it *Item, st *stint) bool {
+	f := s.f
 	now := f.clock.now()
 	switch {
 	case it.lease.overBy(now): // the keeper has not looked yet: the process may have been frozen
@@ -63,84 +65,87 @@ func (f *flow) begin(it *Item, st *stint) bool {
 	st.ctx = nil
 	if st.worker != nil {
 		deadline = now.plus(f.cfg.ProcessingTimeout)
-		st.ctx = f.contextFor(it, deadline)
+		st.ctx = s.contextFor(it, deadline)
 	}
-	f.start(st, st.single[:], now, deadline)
+	s.start(st, st.single[:], now, deadline)
 	return true
 }
 
 // contextFor is the context for an item's handler. A context that a handler has had is not used again: what the handler may
 // have left running still looks at it.
-func (f *flow) contextFor(it *Item, deadline moment) *Context {
+func (s *stints) contextFor(it *Item, deadline moment) *Context {
 	ctx := it.Context
 	if ctx == nil || ctx.used() {
 		ctx = new(Context)
 	}
-	ctx.renew(&f.keeper.base, deadline)
+	ctx.renew(&s.f.keeper.base, deadline)
 	return ctx
 }
 
 // start puts a handler under watch.
-func (f *flow) start(st *stint, its []*Item, begun, deadline moment) {
+func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
+	f := s.f
 	st.its, st.begun, st.deadline, st.late, st.lost = its, begun, deadline, false, 0
 	for _, it := range its {
 		it.stint = st
 		f.ledger.note(it, hasStint, true)
 		f.cfg.Begin(it)
 	}
-	st.at = len(f.stints.all)
-	f.stints.all = append(f.stints.all, st)
-	f.stints.meter.began(begun, f.clock, its)
+	st.at = len(s.all)
+	s.all = append(s.all, st)
+	s.meter.began(begun, f.clock, its)
 	f.keeper.due(deadline)
-	if f.stints.tickAt == never {
-		f.stints.tickAt = begun.plus(paceInterval)
-		f.keeper.due(f.stints.tickAt)
+	if s.tickAt == never {
+		s.tickAt = begun.plus(paceInterval)
+		f.keeper.due(s.tickAt)
 	}
 }
 
 // returned takes a handler out of sight that has returned. Its items stay in hand.
-func (f *flow) returned(st *stint, now moment) {
-	all := f.stints.all
-	if st.at >= len(all) || all[st.at] != st {
+func (s *stints) returned(st *stint, now moment) {
+	if !s.runs(st) {
 		return
 	}
-	f.stints.meter.over(len(st.its), st.begun, now)
-	last := len(all) - 1
-	all[last].at = st.at
-	all[st.at], all[last] = all[last], nil
-	f.stints.all = all[:last]
-	delete(f.stints.abandoned, st)
+	s.meter.over(len(st.its), st.begun, now)
+	last := len(s.all) - 1
+	s.all[last].at = st.at
+	s.all[st.at], s.all[last] = s.all[last], nil
+	s.all = s.all[:last]
+	delete(s.abandoned, st)
 }
 
+// runs says whether a handler has not returned.
+func (s *stints) runs(st *stint) bool { return st.at < len(s.all) && s.all[st.at] == st }
+
 // release lets go of the items of a handler that has returned.
-func (f *flow) release(st *stint) {
+func (s *stints) release(st *stint) {
 	for i, it := range st.its {
 		if it.stint == st {
 			it.stint = nil
-			f.ledger.note(it, hasStint, false)
+			s.f.ledger.note(it, hasStint, false)
 		}
 		st.its[i] = nil
 	}
 	st.its = nil
-	f.unseat(st)
+	s.unseat(st)
 }
 
 // over is returned and release, for a caller without the lock.
-func (f *flow) over(st *stint) {
-	f.lock()
-	f.returned(st, f.clock.now())
-	f.release(st)
-	f.unlock()
+func (s *stints) over(st *stint) {
+	s.f.lock()
+	s.returned(st, s.f.clock.now())
+	s.release(st)
+	s.f.unlock()
 }
 
 // unseat lets another worker begin in the place of this one.
-func (f *flow) unseat(st *stint) {
+func (s *stints) unseat(st *stint) {
 	if !st.seated {
 		return
 	}
 	st.seated = false
-	if f.queue.vacate() {
-		f.fleet.wakeAll()
+	if s.f.queue.vacate() {
+		s.f.fleet.wakeAll()
 	}
 }
 
@@ -158,43 +163,42 @@ func (st *stint) interrupt(cause error) {
 }
 
 // cancel tells a handler to end.
-func (f *flow) cancel(st *stint, cause error) {
+func (s *stints) cancel(st *stint, cause error) {
 	for _, it := range st.its {
-		f.move(it, evCancel)
+		s.f.move(it, evCancel)
 	}
 	st.interrupt(cause)
 }
 
 // cancelAll cancels every handler that runs.
-func (f *flow) cancelAll(cause error) {
-	for _, st := range f.stints.all {
-		f.cancel(st, cause)
+func (s *stints) cancelAll(cause error) {
+	for _, st := range s.all {
+		s.cancel(st, cause)
 	}
 }
 
 // cancelOf cancels the running handlers of sources.
-func (f *flow) cancelOf(of []*source, cause error) {
-	for _, st := range f.stints.all {
+func (s *stints) cancelOf(of []*source, cause error) {
+	for _, st := range s.all {
 		if slices.ContainsFunc(st.its, func(it *Item) bool { return slices.Contains(of, it.src) }) {
-			f.cancel(st, cause)
+			s.cancel(st, cause)
 		}
 	}
 }
 
 // overdue cancels the handlers whose timeout has passed, and returns those that were cancelled before and still run.
-func (f *flow) overdue(now moment) (stuck []*stint) {
-	for _, st := range f.stints.all {
+func (s *stints) overdue(now moment) (stuck []*stint) {
+	for _, st := range s.all {
 		switch {
 		case st.deadline > now:
 		case st.late:
 			stuck = append(stuck, st)
 			st.deadline = never
 		default:
-			f.count.TimedOut++
-			owner := st.its[0].Owner
-			f.talk.note(func() { f.obs.TimedOut(owner) })
+			s.f.count.TimedOut++
+			s.f.talk.timedOut(st.its[0])
 			st.late, st.deadline = true, now.plus(abandonAfter)
-			f.cancel(st, ErrProcessingTimeout)
+			s.cancel(st, ErrProcessingTimeout)
 		}
 	}
 	return stuck
@@ -205,44 +209,33 @@ func (st *stint) has(it *Item) bool { return it.stint == st && (it.state.inHand(
 
 // abandon gives a handler up that ignores its cancelled context, and says how many are given up by now; 0: it has just
 // returned. Where order is kept its items keep their lanes and leases until it returns; the others are dead-lettered now.
-func (f *flow) abandon(st *stint, stack []byte) (out int) {
-	if st.at >= len(f.stints.all) || f.stints.all[st.at] != st || !st.late {
+func (s *stints) abandon(st *stint, stack []byte) (out int) {
+	if !s.runs(st) || !st.late {
 		return 0
 	}
-	if f.stints.abandoned == nil {
-		f.stints.abandoned = map[*stint]AbandonedHandler{}
+	f := s.f
+	if s.abandoned == nil {
+		s.abandoned = map[*stint]AbandonedHandler{}
 	}
 	first := st.its[0]
-	f.stints.abandoned[st] = AbandonedHandler{ID: first.ID, Since: time.Now(), Stack: string(stack)}
+	s.abandoned[st] = AbandonedHandler{ID: first.ID, Since: time.Now(), Stack: string(stack)}
 	f.count.Abandoned++
-	owner := first.Owner
-	f.talk.note(func() { f.obs.Abandoned(owner, stack) })
+	f.talk.abandoned(first, stack)
 	for _, it := range st.its {
 		f.move(it, evAbandon)
 	}
-	out = len(f.stints.abandoned)
-	if out > f.cfg.MaxAbandoned {
-		first.in.fail(f.cfg.Error("handle", first.ID, ErrAbandoned))
+	if out = len(s.abandoned); out > f.cfg.MaxAbandoned {
 		return out
 	}
-	f.unseat(st)
+	s.unseat(st)
 	for _, it := range st.its {
 		if it.lane == 0 && st.has(it) {
 			f.breaker.ended(false, ErrProcessingTimeout)
-			f.giveUp(it)
+			v, death := f.cfg.prepare(it, f.cfg.timedOut(it))
+			f.carryOut(it, v, death)
 		}
 	}
 	return out
-}
-
-// giveUp dead-letters an item whose handler does not return.
-func (f *flow) giveUp(it *Item) {
-	v := it.in.timedOut(it)
-	if f.cfg.NoDeadLetters {
-		f.carryOut(it, f.noDeadLetters(it, v.Reason), nil)
-		return
-	}
-	f.carryOut(it, v, f.cfg.Death(it, v.Reason))
 }
 
 // remaining is how many items have been started whose handlers have not returned.

@@ -1,7 +1,11 @@
 package engine
 
-// talk is what a session has to tell its observer once the fleet's lock is released. Guarded by that lock.
+import "github.com/godwitmq/godwit/driver"
+
+// talk is what a session has to tell its observer once the fleet's lock is released. It keeps the owners of items, since the items
+// may be used again by then. Guarded by the fleet's lock.
 type talk struct {
+	obs     Observer
 	notes   []func() // in whatever order their goroutines come to it
 	orderly []func() // one after another, in order
 	told    Activity // what the observer was told last
@@ -9,11 +13,42 @@ type talk struct {
 	empty   bool     // the last poll brought nothing
 }
 
-// note adds something to tell.
 func (t *talk) note(f func()) { t.notes = append(t.notes, f) }
 
-// inOrder adds something to tell after what was added before.
-func (t *talk) inOrder(f func()) { t.orderly = append(t.orderly, f) }
+func (t *talk) givenBack(it *Item) {
+	owner := it.Owner
+	t.note(func() { t.obs.GivenBack(owner) })
+}
+
+func (t *talk) leaseLost(it *Item) {
+	owner := it.Owner
+	t.note(func() { t.obs.LeaseLost(owner) })
+}
+
+func (t *talk) timedOut(it *Item) {
+	owner := it.Owner
+	t.note(func() { t.obs.TimedOut(owner) })
+}
+
+func (t *talk) abandoned(it *Item, stack []byte) {
+	owner := it.Owner
+	t.note(func() { t.obs.Abandoned(owner, stack) })
+}
+
+func (t *talk) rejected(it *Item, death *driver.Death, reason error) {
+	owner := it.Owner
+	t.note(func() { t.obs.Rejected(owner, death, reason) })
+}
+
+func (t *talk) settleFailed(it *Item, action driver.Action, err error) {
+	owner := it.Owner
+	t.note(func() { t.obs.SettleFailed(owner, action, err) })
+}
+
+// breaker tells of the breaker's changes, in order.
+func (t *talk) breaker(open bool, err error) {
+	t.orderly = append(t.orderly, func() { t.obs.Breaker(open, err) })
+}
 
 // take takes the notes, and says whether the caller is to tell what is orderly.
 func (t *talk) take(doing Activity) (notes []func(), orderly bool) {
@@ -24,40 +59,42 @@ func (t *talk) take(doing Activity) (notes []func(), orderly bool) {
 	return notes, orderly
 }
 
+// pending says whether there are notes.
+func (t *talk) pending() bool { return len(t.notes) > 0 }
+
+// tellInOrder tells what is orderly, and what the session does, until there is nothing to tell. It runs without the lock.
+func (t *talk) tellInOrder(f *flow) {
+	for {
+		f.lock()
+		var tell func()
+		if doing := t.activity(f); len(t.orderly) > 0 {
+			tell, t.orderly = t.orderly[0], t.orderly[1:]
+		} else if doing != t.told {
+			t.told = doing
+			tell = func() { t.obs.Doing(doing) }
+		} else {
+			t.telling = false
+		}
+		f.fleet.mu.Unlock()
+		if tell == nil {
+			return
+		}
+		tell()
+	}
+}
+
 // activity is what the session does now, without flapping between two items of a stream.
-func (f *flow) activity() Activity {
+func (t *talk) activity(f *flow) Activity {
 	switch {
 	case f.running > 0:
 		return ActivityProcessing
-	case f.queue.runnable() && f.talk.told == ActivityProcessing:
+	case f.queue.runnable() && t.told == ActivityProcessing:
 		return ActivityProcessing
-	case f.talk.empty:
+	case t.empty:
 		return ActivityIdle
 	}
 	return ActivityListening
 }
 
-// tellInOrder tells what is orderly, and what the session does, until there is nothing to tell. It runs without the lock.
-func (f *flow) tellInOrder() {
-	f.lock()
-	for {
-		if len(f.talk.orderly) > 0 {
-			tell := f.talk.orderly[0]
-			f.talk.orderly = f.talk.orderly[1:]
-			f.fleet.mu.Unlock()
-			tell()
-			f.lock()
-			continue
-		}
-		doing := f.activity()
-		if doing == f.talk.told {
-			f.talk.telling = false
-			f.fleet.mu.Unlock()
-			return
-		}
-		f.talk.told = doing
-		f.fleet.mu.Unlock()
-		f.obs.Doing(doing)
-		f.lock()
-	}
-}
+// polled notes what a poll has brought, for the activity.
+func (t *talk) polled(nothing, nothingRuns bool) { t.empty = nothing && (nothingRuns || t.empty) }

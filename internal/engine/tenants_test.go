@@ -61,11 +61,11 @@ func TestTheHeirOfAShare(t *testing.T) {
 	}
 	f.move(runs, evStart)
 	f.move(runs, evFinish)
-	if f.goOnHeirs(); first.state != queued || second.state != aside {
+	if f.takeSteps(); first.state != queued || second.state != aside {
 		t.Errorf("the first is %v, the second %v", first.state, second.state)
 	}
 	f.move(first, evLose)
-	f.goOnHeirs()
+	f.takeSteps()
 	f.move(second, evLose)
 	if len(f.tenants.by) != 0 || f.tenants.crowded() {
 		t.Error("a tenant that has nothing here is remembered")

@@ -38,80 +38,91 @@ func (w *worker) loop() {
 			return
 		case it == nil:
 		case it.in.cfg.HandleBatch != nil:
-			it.in.workBatch(w, it)
+			it.in.runner.workBatch(w, it)
 		default:
-			it.in.work(w, it)
+			it.in.runner.work(w, it)
 		}
 	}
 	regular = true
 }
 
+// runner runs the handlers of a session, and concludes their items.
+type runner struct {
+	f      *flow
+	cfg    *Config
+	obs    Observer
+	failed atomic.Int64 // handlers, since the size of the pool was last thought over
+}
+
 // work runs the handler of a started item and concludes it.
-func (s *Session) work(w *worker, it *Item) {
+func (r *runner) work(w *worker, it *Item) {
 	st := w.stint
 	if it.Err != nil {
-		s.reject(it, st)
+		r.reject(it, st)
 		return
 	}
-	s.obs.Started(it)
+	r.obs.Started(it)
 	err := ErrGoexit // unless the handler returns
-	defer func() { s.worked(st, it, err) }()
-	err = s.cfg.Handle(st.ctx, it)
+	defer func() { r.worked(st, it, err) }()
+	err = r.cfg.Handle(st.ctx, it)
 }
 
 // worked concludes an item whose handler has returned. It is deferred, so that it also runs when the handler has ended the
 // goroutine.
-func (s *Session) worked(st *stint, it *Item, err error) {
-	now := s.flow.clock.now()
+func (r *runner) worked(st *stint, it *Item, err error) {
+	f := r.f
+	now := f.clock.now()
 	cause := st.ctx.end()
-	f := s.flow
 	f.lock()
-	f.returned(st, now)
-	mine := st.has(it) // else it was given up meanwhile: its verdict is on its way already
-	if mine && err == nil && it.Chosen == nil && !s.cfg.TellEnded { // as it is almost always: it takes the lock only once
+	f.stints.returned(st, now)
+	mine := st.has(it)                                              // else it was given up meanwhile: its verdict is on its way already
+	if mine && err == nil && it.Chosen == nil && !r.cfg.TellEnded { // as it is almost always: it takes the lock only once
 		f.breaker.ended(true, nil)
 		f.carryOut(it, Verdict{}, nil)
-		f.release(st)
+		f.stints.release(st)
 		f.unlock()
 		return
 	}
 	f.unlock()
 	if err != nil {
-		s.pace.failed.Add(1)
+		r.failed.Add(1)
 	}
 	if !mine {
-		f.over(st)
+		f.stints.over(st)
 		return
 	}
-	v := s.decide(it, cause, err)
-	s.ended(it, v, err, now.since(st.begun))
-	f.conclude(it, v, st)
+	v := r.decide(it, cause, err)
+	r.ended(it, v, err, now.since(st.begun))
+	r.conclude(it, v, st)
 }
 
 // reject rejects a started item that could not be decoded: no handler sees it.
-func (s *Session) reject(it *Item, st *stint) {
-	f := s.flow
-	f.lock()
-	f.returned(st, f.clock.now())
-	f.unlock()
-	f.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, st)
+func (r *runner) reject(it *Item, st *stint) {
+	r.f.lock()
+	r.f.stints.returned(st, r.f.clock.now())
+	r.f.unlock()
+	r.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, st)
 }
 
 // ended tells the observer that a handler has ended, before its verdict reaches the service.
-func (s *Session) ended(it *Item, v Verdict, err error, took time.Duration) {
-	if s.cfg.TellEnded {
-		s.obs.Ended(it.Owner, v, err, took)
+func (r *runner) ended(it *Item, v Verdict, err error, took time.Duration) {
+	if r.cfg.TellEnded {
+		r.obs.Ended(it.Owner, v, err, took)
 	}
 }
 
 // stuck deals with a handler that ignores its cancelled context: another worker takes the place of its own.
-func (s *Session) stuck(st *stint) {
+func (r *runner) stuck(st *stint) {
 	stack := st.worker.stack()
-	s.flow.lock()
-	out := s.flow.abandon(st, stack)
-	s.flow.unlock()
-	if out > 0 && out <= s.cfg.MaxAbandoned {
-		s.fleet.replace(st.worker)
+	r.f.lock()
+	out := r.f.stints.abandon(st, stack)
+	if out > r.cfg.MaxAbandoned {
+		first := st.its[0]
+		first.in.fail(r.cfg.Error("handle", first.ID, ErrAbandoned))
+	}
+	r.f.unlock()
+	if out > 0 && out <= r.cfg.MaxAbandoned {
+		r.f.fleet.replace(st.worker)
 	}
 }
 
