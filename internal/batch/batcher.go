@@ -11,6 +11,10 @@ import (
 )
 
 // Options say how a Batcher works. Send and Done are required.
+//
+// Size and Key are called by Add, under the batcher's lock: they look at their argument only. All other functions are
+// called from goroutines of the batcher, and while it holds no lock: they may take a lock under which Add is called, and
+// they may call Add.
 type Options[T any] struct {
 	Limit int              // entries in a batch; 0: any number
 	Bytes int              // sum of Size in a batch; 0: no bound
@@ -74,7 +78,8 @@ func New[T any](o Options[T]) *Batcher[T] {
 	return b
 }
 
-// Add queues entries, which leave in this order, and says whether it did: not after Close. It never blocks.
+// Add queues entries, which leave in this order, and says whether it did: not after Close. It neither blocks nor calls Take,
+// Send, Again, Done, Landed or Patience, so that its caller may hold a lock that these functions take.
 func (b *Batcher[T]) Add(vs ...T) bool {
 	b.mu.Lock()
 	if b.closing {
@@ -167,7 +172,7 @@ func (b *Batcher[T]) loop() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		batch, wait, over := b.next(time.Now())
+		batch, wait, over := b.next(time.Now(), b.patience())
 		switch {
 		case over:
 			return
@@ -186,8 +191,16 @@ func (b *Batcher[T]) loop() {
 	}
 }
 
+// patience is asked before the batcher's lock is taken: its answer may need a lock under which Add is called.
+func (b *Batcher[T]) patience() time.Duration {
+	if b.o.Patience == nil {
+		return 0
+	}
+	return b.o.Patience()
+}
+
 // next takes the next batch, or says how long to wait for one (0: until woken), or that there will be none.
-func (b *Batcher[T]) next(now time.Time) (batch *parcel[T], wait time.Duration, over bool) {
+func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[T], wait time.Duration, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.queue.len()
@@ -198,7 +211,7 @@ func (b *Batcher[T]) next(now time.Time) (batch *parcel[T], wait time.Duration, 
 		return nil, 0, false
 	}
 	if !b.full(n) && !b.closing {
-		if wait = b.hold(n, now); wait > 0 {
+		if wait = max(b.hold(n, now), b.since.Add(patience).Sub(now)); wait > 0 {
 			return nil, wait, false
 		}
 	}
@@ -214,9 +227,6 @@ func (b *Batcher[T]) hold(n int, now time.Time) (wait time.Duration) {
 		if b.away == 0 {
 			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
 		}
-	}
-	if b.o.Patience != nil {
-		wait = max(wait, b.since.Add(b.o.Patience()).Sub(now))
 	}
 	return wait
 }

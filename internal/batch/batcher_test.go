@@ -413,3 +413,68 @@ func TestCloseGivesUp(t *testing.T) {
 		}
 	})
 }
+
+// A caller may hold a lock of its own during Add although every callback takes that lock too. A deadlock
+// hangs this test until its time limit.
+func TestAddUnderALockThatTheCallbacksTake(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Millisecond)
+		lock := make(chan struct{}, 1)
+		locked := func(f func()) {
+			lock <- struct{}{}
+			defer func() { <-lock }()
+			f()
+		}
+		passing, called := errors.New("try again"), map[string]int{}
+		note := func(name string) { locked(func() { called[name]++ }) }
+		fail := map[int]bool{1: true, 4: true, 7: true}
+		s.fail = func(b []int) error {
+			errs := map[int]error{}
+			for i, v := range b {
+				if fail[v] {
+					errs[i], fail[v] = passing, false
+				}
+			}
+			if len(errs) > 0 {
+				return &driver.BatchError{Errs: errs}
+			}
+			return nil
+		}
+		o := s.options()
+		o.Limit, o.AtOnce = 3, 4
+		o.Patience = func() time.Duration { note("Patience"); return 0 }
+		o.Take = func(int) bool { note("Take"); return true }
+		o.Send = func(ctx context.Context, b []int) error { note("Send"); return s.send(ctx, b) }
+		o.Again = func(v int, _ error, _ int) time.Duration {
+			note("Again")
+			if v == 4 {
+				return -1
+			}
+			return time.Millisecond
+		}
+		o.Done = func(v int, err error) { note("Done"); s.done(v, err) }
+		o.Landed = func(vs []int) {
+			note("Landed")
+			for _, v := range vs {
+				s.done(v, nil)
+			}
+		}
+		b := batch.New(o)
+		for i := range 30 {
+			locked(func() {
+				if !b.Add(i) {
+					t.Error("refused before Close")
+				}
+				synctest.Wait() // whatever the batcher can do by itself, it does now, under the caller's lock
+			})
+			time.Sleep(time.Duration(i%3) * time.Millisecond)
+		}
+		b.Close(t.Context())
+		s.once(t, 30)
+		for _, name := range []string{"Patience", "Take", "Send", "Again", "Done", "Landed"} {
+			if called[name] == 0 {
+				t.Errorf("%s was never called, so nothing is shown about it", name)
+			}
+		}
+	})
+}
