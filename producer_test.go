@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,28 +24,89 @@ const sends = "sqs.SendMessageBatch"
 
 func body(s string) godwit.Message { return godwit.Message{Body: []byte(s)} }
 
+// Senders in a loop share requests, in as few batches as hold them all, and wait for each other at most a small
+// part of a round trip.
 func TestConcurrentSendersShareRequests(t *testing.T) {
-	for _, senders := range []int{16, 10, 64} {
-		t.Run(strconv.Itoa(senders), func(t *testing.T) {
+	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
+		for _, senders := range []int{2, 10, 12, 16, 18, 24, 64} {
+			t.Run(fmt.Sprint(trip, " ", senders), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					p := w.producer("orders", nil)
+					w.latency(trip)
+					const each = 100
+					begun := time.Now()
+					var wg sync.WaitGroup
+					for s := range senders {
+						wg.Go(func() {
+							for i := range each {
+								if err := p.Send(w.Context(), body(fmt.Sprint(s, i))); err != nil {
+									t.Error(err)
+								}
+							}
+						})
+					}
+					wg.Wait()
+					per := float64(w.calls(sends)) / float64(senders*each)
+					rate := float64(each) * float64(trip) / float64(time.Since(begun))
+					t.Logf("%.3f requests a message, %.0f %% of senders ÷ round trip", per, 100*rate)
+					if full := float64((senders+9)/10) / float64(senders); per > 1.1*full {
+						t.Errorf("%.3f requests a message; full batches would make it %.3f", per, full)
+					}
+					if rate < 0.9 {
+						t.Errorf("%.0f %% of senders ÷ round trip, want at least 90 %%", 100*rate)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Sends that come at random wait for company only where company is likely: at a low rate a send takes one round trip, and at
+// a high rate half of one more at most.
+func TestSendsWaitForCompanyOnlyWhereItIsLikely(t *testing.T) {
+	const trip = 15 * time.Millisecond
+	for _, c := range []struct {
+		rate     float64 // sends a second
+		p99      time.Duration
+		requests float64 // a message, at most
+	}{
+		{rate: 1, p99: trip, requests: 1.01},
+		{rate: 10, p99: trip, requests: 1.01},
+		{rate: 50, p99: trip, requests: 1.01},
+		{rate: 1000, p99: trip * 3 / 2, requests: 0.15},
+		{rate: 3000, p99: trip * 3 / 2, requests: 0.11},
+	} {
+		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				p := w.producer("orders", nil)
-				w.latency(5 * time.Millisecond)
-				const each = 100
+				w.latency(trip)
+				r := rand.New(rand.NewPCG(1, 2))
+				took := make([]time.Duration, 2000)
+				const learning = 200 // sends before which nothing is known of the service
+				before := 0
 				var wg sync.WaitGroup
-				for s := range senders {
+				for i := range took {
+					if i == learning {
+						before = w.calls(sends)
+					}
+					time.Sleep(time.Duration(r.ExpFloat64() / c.rate * float64(time.Second)))
 					wg.Go(func() {
-						for i := range each {
-							if err := p.Send(w.Context(), body(fmt.Sprint(s, i))); err != nil {
-								t.Error(err)
-							}
+						begun := time.Now()
+						if err := p.Send(w.Context(), body("x")); err != nil {
+							t.Error(err)
 						}
+						took[i] = time.Since(begun)
 					})
 				}
 				wg.Wait()
-				per := float64(w.calls(sends)) / float64(senders*each)
-				t.Logf("%d senders: %.3f requests a message", senders, per)
-				if per > 0.11 {
-					t.Errorf("%.3f requests a message, want at most 0.11", per)
+				slices.Sort(took)
+				p99, per := took[len(took)*99/100], float64(w.calls(sends)-before)/float64(len(took)-learning)
+				t.Logf("p50 %v, p99 %v, %.3f requests a message", took[len(took)/2], p99, per)
+				if p99 > c.p99 {
+					t.Errorf("p99 of a send is %v, want at most %v", p99, c.p99)
+				}
+				if per > c.requests {
+					t.Errorf("%.3f requests a message, want at most %.3f", per, c.requests)
 				}
 			})
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -24,6 +25,10 @@ type Options[T any] struct {
 	AtOnce  int           // batches under way; 0: one
 	Linger  time.Duration // how long to wait, after an answer, for those who were answered to come back
 	Longest time.Duration // how long an entry waits for others at most
+	// Adapt makes Linger and Longest upper bounds. An entry waits for others only while others are likely to come within half
+	// of the wait; then for half of a call's time, or for a sixteenth of it where the entries are those of callers in a loop,
+	// who come back as soon as they are answered. So a lone entry is never held up, whatever is under way.
+	Adapt bool
 	// Patience is asked how long a batch that is not full waits whatever is under way: for entries that come slowly and
 	// are not urgent. 0, or nil: no longer than the above says.
 	Patience func() time.Duration
@@ -49,11 +54,14 @@ type Batcher[T any] struct {
 	giveUp context.CancelFunc
 	wake   chan struct{} // holds one
 	done   chan struct{}
-	wg     sync.WaitGroup // batches and repetitions under way
+	wg     sync.WaitGroup  // carriers
+	carry  chan *parcel[T] // to a carrier that is idle
+	spare  atomic.Int32    // carriers that are
 
 	mu      sync.Mutex
 	queue   queue[entry[T]]
 	idle    []*parcel[T]          // for batches to come
+	tempo   *tempo                // nil: Options.Adapt is not set
 	since   time.Time             // when its first entry came, or the batch before it left
 	bytes   int                   // of the queue
 	lines   map[string][]entry[T] // waiting behind an entry of their key; a key is there while one is queued or away
@@ -73,6 +81,10 @@ type entry[T any] struct {
 func New[T any](o Options[T]) *Batcher[T] {
 	o.AtOnce = max(o.AtOnce, 1)
 	b := &Batcher[T]{o: o, wake: make(chan struct{}, 1), done: make(chan struct{}), lines: map[string][]entry[T]{}}
+	b.carry = make(chan *parcel[T])
+	if o.Adapt {
+		b.tempo = newTempo(o.Linger, o.Longest)
+	}
 	b.ctx, b.giveUp = context.WithCancel(context.Background())
 	go b.loop()
 	return b
@@ -86,11 +98,17 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		b.mu.Unlock()
 		return false
 	}
-	before := b.queue.len()
+	before, awaited := b.queue.len(), false
+	if b.tempo != nil {
+		now := time.Now()
+		awaited = b.tempo.awaited(now)
+		b.tempo.came(len(vs), now)
+		awaited = awaited && !b.tempo.awaited(now)
+	}
 	for _, v := range vs {
 		b.line(entry[T]{v: v})
 	}
-	wake := b.nudgeAfter(before)
+	wake := b.nudgeAfter(before) || awaited
 	b.mu.Unlock()
 	if wake {
 		b.nudge()
@@ -177,7 +195,7 @@ func (b *Batcher[T]) loop() {
 		case over:
 			return
 		case batch != nil:
-			b.wg.Go(func() { b.send(batch) })
+			b.dispatch(batch)
 			continue
 		case wait > 0:
 			timer.Reset(wait)
@@ -187,6 +205,36 @@ func (b *Batcher[T]) loop() {
 		select {
 		case <-timer.C:
 		case <-b.wake:
+		}
+	}
+}
+
+// maxSpare is how many carriers stay without a batch.
+const maxSpare = 16
+
+// dispatch gives a batch to a carrier.
+func (b *Batcher[T]) dispatch(batch *parcel[T]) {
+	select {
+	case b.carry <- batch:
+	default:
+		b.wg.Go(func() { b.carrier(batch) })
+	}
+}
+
+// carrier sends one batch after another. Its stack has grown with the first, which a new goroutine for each batch would
+// pay for every time: a client of a service can be a hundred calls deep.
+func (b *Batcher[T]) carrier(batch *parcel[T]) {
+	for {
+		b.send(batch)
+		if b.spare.Add(1) > maxSpare {
+			b.spare.Add(-1)
+			return
+		}
+		select {
+		case batch = <-b.carry:
+			b.spare.Add(-1)
+		case <-b.done:
+			return
 		}
 	}
 }
@@ -222,6 +270,9 @@ func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[
 
 // hold is how long n entries, which do not fill a batch, wait for others. The caller holds b.mu.
 func (b *Batcher[T]) hold(n int, now time.Time) (wait time.Duration) {
+	if b.tempo != nil {
+		return b.tempo.until(b.since, now, b.away).Sub(now)
+	}
 	if b.away > 0 || n < b.expect {
 		wait = b.since.Add(b.o.Longest).Sub(now)
 		if b.away == 0 {
@@ -262,7 +313,7 @@ func (b *Batcher[T]) send(p *parcel[T]) {
 	vs := p.vs
 	var err error
 	if len(vs) > 0 {
-		err = b.o.Send(b.ctx, vs)
+		err = b.timed(vs)
 	}
 	expect := b.queued() + len(batch) // before anyone is answered: they may be back before we have landed
 	var entries *driver.BatchError
@@ -294,6 +345,23 @@ func (b *Batcher[T]) send(p *parcel[T]) {
 	if len(again) > 0 {
 		b.repeat(again, wait)
 	}
+}
+
+// timed makes one call.
+func (b *Batcher[T]) timed(vs []T) error {
+	if b.tempo == nil {
+		return b.o.Send(b.ctx, vs)
+	}
+	begun := time.Now()
+	err := b.o.Send(b.ctx, vs)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if err == nil {
+		b.tempo.took(now.Sub(begun))
+	}
+	b.tempo.land(len(vs), now) // before anyone is answered: they may be back at once
+	return err
 }
 
 func (b *Batcher[T]) queued() int {

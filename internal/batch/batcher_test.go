@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -475,6 +476,77 @@ func TestAddUnderALockThatTheCallbacksTake(t *testing.T) {
 			if called[name] == 0 {
 				t.Errorf("%s was never called, so nothing is shown about it", name)
 			}
+		}
+	})
+}
+
+// An adaptive batcher holds nothing up where entries come far apart, also while another one is under way.
+func TestAdaptNeverDelaysWithoutCompany(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(15 * time.Millisecond)
+		o := s.options()
+		o.AtOnce, o.Longest, o.Adapt = 10, 10*time.Millisecond, true
+		b := batch.New(o)
+		var want []time.Duration
+		for i := range 50 {
+			time.Sleep(9 * time.Millisecond) // nearer than a call takes, farther than half of it
+			want = append(want, time.Since(s.begun))
+			b.Add(i)
+		}
+		b.Close(t.Context())
+		if diff := cmp.Diff(want, s.at); diff != "" {
+			t.Errorf("sent at (-want +got):\n%s", diff)
+		}
+		s.once(t, 50)
+	})
+}
+
+// Where entries come close together it waits for half of a call's time, and no longer than Longest.
+func TestAdaptWaitsForAPartOfACall(t *testing.T) {
+	for _, c := range []struct{ call, longest, wait time.Duration }{
+		{20 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond},
+		{20 * time.Millisecond, 4 * time.Millisecond, 4 * time.Millisecond},
+		{2 * time.Millisecond, 100 * time.Millisecond, time.Millisecond},
+	} {
+		bubble(t, func(t *testing.T) {
+			s := newService(c.call)
+			o := s.options()
+			o.Limit, o.AtOnce, o.Linger, o.Longest, o.Adapt = 1000, 10, 0, c.longest, true
+			b := batch.New(o)
+			n := 0
+			for end := time.Now().Add(time.Second); time.Now().Before(end); n++ {
+				b.Add(n)
+				time.Sleep(c.wait / 8)
+			}
+			b.Close(t.Context())
+			gaps := map[time.Duration]int{}
+			for i := len(s.at) / 2; i < len(s.at)-1; i++ { // it has learned by then, and the last leaves with Close
+				gaps[(s.at[i]-s.at[i-1]).Round(c.wait/8)]++
+			}
+			if most := gaps[c.wait] + gaps[c.wait+c.wait/8]; most < len(s.at)/2-2 {
+				t.Errorf("calls of %v, at most %v: batches left after %v; want them %v apart", c.call, c.longest, gaps, c.wait)
+			}
+			s.once(t, n)
+		})
+	}
+}
+
+// A batcher that has nothing to send keeps few goroutines, however many calls it made at once.
+func TestIdleCarriersAreFew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		o := s.options()
+		o.Limit, o.AtOnce = 1, 200
+		before := runtime.NumGoroutine()
+		b := batch.New(o)
+		b.Add(upTo(200)...)
+		time.Sleep(time.Minute)
+		if n := runtime.NumGoroutine() - before; n > 20 {
+			t.Errorf("%d goroutines of an idle batcher", n)
+		}
+		b.Close(t.Context()) // the bubble fails where a goroutine is left
+		if s.most != 200 {
+			t.Errorf("%d calls at once", s.most)
 		}
 	})
 }

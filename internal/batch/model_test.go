@@ -66,7 +66,7 @@ func (w *world) run() {
 	o := batch.Options[int]{
 		Limit: w.limit, Bytes: w.bytes, Size: size, AtOnce: 1 + w.rand.IntN(4),
 		Linger: time.Duration(w.rand.IntN(3)) * time.Millisecond, Longest: time.Duration(w.rand.IntN(10)) * time.Millisecond,
-		Send: w.send, Done: w.done, Again: w.again,
+		Send: w.send, Done: w.done, Again: w.again, Adapt: w.rand.IntN(2) == 0,
 	}
 	if w.ordered {
 		o.Key = key
