@@ -53,6 +53,13 @@ type ProducerOptions struct {
 	Middleware []SendMiddleware // the first is outermost
 	Provision  ProvisionMode
 
+	// KeysShareRequests lets messages of one order key travel in one request, up to ten, in their order; by default each waits
+	// until the one before was accepted, which bounds a key to one message a round trip. SQS and SNS may refuse one
+	// message of a request and accept those behind it: the refused one is sent again, and is then behind them. Set it
+	// where few keys have much traffic and a late message does less harm than a slow key. Kafka needs no such choice: there
+	// it is an error.
+	KeysShareRequests bool
+
 	// HighThroughput, Encryption and Ownership matter only where the producer is the first to make the channel.
 	HighThroughput bool
 	Encryption     string
@@ -113,6 +120,10 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 	if p.sender, err = backend.Sender(ctx, ch); err != nil {
 		return nil, p.error("send", err)
 	}
+	if p.o.KeysShareRequests && p.sender.Limits().Batch == 0 {
+		return nil, errors.Join(invalid("ProducerOptions.KeysShareRequests", true,
+			"this backend makes requests by itself, and keeps the order of a key in them: leave it out"), p.sender.Close(ctx))
+	}
 	p.start()
 	return p, nil
 }
@@ -120,6 +131,9 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 func (o *ProducerOptions) complete(ch driver.Channel) error {
 	if o.HighThroughput && !o.Ordered && !ch.DeadLetter { // the order of dead letters is looked up
 		return invalid("ProducerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
+	}
+	if o.KeysShareRequests && !o.Ordered && !ch.DeadLetter {
+		return invalid("ProducerOptions.KeysShareRequests", true, "only ordered channels keep the messages of a key in order: set Ordered as well, or leave it out")
 	}
 	setDefault(&o.RetryFor, defaultRetryFor)
 	setDefault(&o.Buffer, defaultBuffer)
@@ -151,7 +165,7 @@ func (p *Producer) start() {
 		Landed: p.accepted,
 	}
 	if p.spec.Channel.Ordered {
-		o.Key = func(m *outgoing) string { return m.OrderKey }
+		o.Key, o.Together = func(m *outgoing) string { return m.OrderKey }, p.o.KeysShareRequests
 	}
 	p.batches = batch.New(o)
 }

@@ -550,3 +550,43 @@ func TestIdleCarriersAreFew(t *testing.T) {
 		}
 	})
 }
+
+// Entries of one key travel together where that is allowed: as many as a batch takes, one batch after another. What fails in
+// passing is repeated before the next batch of its key leaves, and what did not fail is not repeated.
+func TestTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		passing, fail := errors.New("try again"), map[int]bool{3: true, 5: true}
+		s.fail = func(b []int) error {
+			errs := map[int]error{}
+			for i, v := range b {
+				if fail[v] {
+					errs[i], fail[v] = passing, false
+				}
+			}
+			if len(errs) > 0 {
+				return &driver.BatchError{Errs: errs}
+			}
+			return nil
+		}
+		o := s.options()
+		o.AtOnce, o.Together, o.Key = 10, true, func(v int) string { return fmt.Sprint(v < 100) }
+		o.Again = func(int, error, int) time.Duration { return time.Millisecond }
+		o.Bytes, o.Size = 1000, func(v int) int {
+			if v == 12 {
+				return 999
+			}
+			return 1
+		}
+		b := batch.New(o)
+		b.Add(upTo(25)...)
+		synctest.Wait()
+		b.Add(100, 101)
+		b.Close(t.Context())
+		s.was(t, upTo(10), []int{100, 101}, []int{3, 5}, []int{10, 11}, []int{12, 13}, []int{14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, []int{24})
+		s.ends[25], s.ends[26] = s.ends[100], s.ends[101]
+		delete(s.ends, 100)
+		delete(s.ends, 101)
+		s.once(t, 27)
+	})
+}

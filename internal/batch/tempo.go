@@ -96,7 +96,8 @@ func (t *tempo) wait() time.Duration {
 func (t *tempo) until(since, now time.Time, away int) time.Time {
 	awaited := t.awaited(now)
 	end := since
-	if t.soon > company && (away > 0 || awaited || !t.loops()) {
+	coming := now.Sub(t.last) <= t.wait() // entries may also come from behind one of their key, and then prove nothing
+	if coming && t.soon > company && (away > 0 || awaited || !t.loops()) {
 		end = since.Add(t.wait())
 	}
 	if back := t.landed.Add(t.linger); awaited && back.After(end) {
