@@ -58,7 +58,7 @@ type Sender interface {
 
 	// Send answers when the service has accepted. A *BatchError names the entries that were not; any other error
 	// means that none is known to be accepted. On ordered channels the core never has two batches with one order
-	// key in flight. The core repeats what failed in passing; a client below it does not, unless the backend
+	// key in flight, and several messages of a key in one batch only where the producer asks for it. The core repeats what failed in passing; a client below it does not, unless the backend
 	// batches by itself (SendLimits.Batch 0): then its client repeats and the core does not.
 	Send(ctx context.Context, batch []Prepared) error
 
