@@ -24,7 +24,8 @@ func (h *Harness) Advance(d time.Duration) {
 	}
 	h.aws("to advance outside of a bubble")
 	if held := h.move(d); len(held) > 0 {
-		h.t.Fatalf("advance by %v: the server's clock cannot move while deliveries are held, since their leases would end: let their handlers return, "+
+		h.t.Fatalf("advance by %v: the server's clock cannot move while deliveries are held, since their leases "+
+			"would end: let their handlers return, "+
 			"or run the test in a testing/synctest bubble\n%s", d, strings.Join(held, "\n"))
 	}
 }
@@ -162,7 +163,8 @@ func (j *journal) holds(inFlight func(channel, id string) bool) []string {
 		case h.retry:
 			why = "its consumer holds it for a retry"
 		}
-		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body), j.now().Sub(h.since).Round(time.Millisecond), why)
+		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body),
+			j.now().Sub(h.since).Round(time.Millisecond), why)
 		all = append(all, one{h.m.Channel, h.m.ID, line})
 	}
 	j.mu.Unlock()

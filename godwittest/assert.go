@@ -37,11 +37,13 @@ func (h *Harness) AssertAttempts(channel, body string, attempts int) {
 			}
 			there = true
 			if n := len(m.Attempts); n != attempts {
-				return fmt.Sprintf("%s of %s had %s, want %d\n%s", short(m.Body), channel, count(n, "attempt"), attempts, h.picture(channel))
+				return fmt.Sprintf("%s of %s had %s, want %d\n%s", short(m.Body), channel, count(n, "attempt"),
+					attempts, h.picture(channel))
 			}
 		}
 		if !there {
-			return fmt.Sprintf("nothing with the body %s was received from %s\n%s", short([]byte(body)), channel, h.picture(channel))
+			return fmt.Sprintf("nothing with the body %s was received from %s\n%s", short([]byte(body)), channel,
+				h.picture(channel))
 		}
 		return ""
 	})
@@ -97,7 +99,8 @@ func (h *Harness) AssertNothingLeft(channels ...string) {
 		if len(left) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s left, and nothing should be\n%s", count(len(left), "message"), h.picture(h.named(channels)...))
+		return fmt.Sprintf("%s left, and nothing should be\n%s", count(len(left), "message"),
+			h.picture(h.named(channels)...))
 	})
 }
 
@@ -123,7 +126,8 @@ func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
 		if slices.Equal(got, bodies) {
 			return ""
 		}
-		return fmt.Sprintf("%s were handled in another order than wanted:\n  got  %s\n  want %s\n%s", keyed(channel, orderKey), list(got), list(bodies), h.picture(channel))
+		return fmt.Sprintf("%s were handled in another order than wanted:\n  got  %s\n  want %s\n%s",
+			keyed(channel, orderKey), list(got), list(bodies), h.picture(channel))
 	})
 }
 

@@ -31,51 +31,152 @@ func TestAssertions(t *testing.T) {
 		assert func(h *godwittest.Harness)
 		fails  []string // nil: it holds
 	}{
-		"handled":               {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good") }, nil},
-		"handled, one missing":  {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good", "red") }, []string{`missing: "red"`, "orders: 4 received, 0 left"}},
-		"handled, one too many": {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good") }, []string{`not wanted: "good"`}},
-		"handled, twice": {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "shy", "shy", "good", "good") },
-			[]string{`missing: "shy", 2 times`, `attempt 1 at +0s: "not yet" after 0s, retry after 5s`, "attempt 2 at +5s: handled"}},
-		"handled, of another channel": {func(h *godwittest.Harness) { h.AssertHandled("ordres", "good") }, []string{"nothing of this name was made"}},
-		"attempts":                    {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 2) }, nil},
-		"attempts, another number":    {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 1) }, []string{`"shy" of orders had 2 attempts, want 1`}},
-		"attempts, of nothing":        {func(h *godwittest.Harness) { h.AssertAttempts("orders", "red", 1) }, []string{`nothing with the body "red"`}},
-		"dead":                        {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad) }, nil},
-		"dead, with its cause":        {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", death("permanent", "no such")) }, nil},
-		"dead, of another cause":      {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", death("", "no such ball")) }, []string{`missing: "bad": no such ball`, `not wanted: "bad", permanent at attempt 1: no such kite (rejected by orders)`}},
-		"dead, of another kind":       {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", death("exhausted", "")) }, []string{`missing: "bad", exhausted`}},
-		"dead, twice":                 {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad, bad) }, []string{`missing: "bad"`}},
-		"dead, none":                  {func(h *godwittest.Harness) { h.AssertDeadLettered("orders") }, []string{`not wanted: "bad"`}},
-		"none":                        {func(h *godwittest.Harness) { h.AssertNone("quiet") }, nil},
-		"none, and some":              {func(h *godwittest.Harness) { h.AssertNone("orders") }, []string{"something came to orders", `"good": handled`}},
-		"none, and some waiting":      {func(h *godwittest.Harness) { h.AssertNone("unread") }, []string{`"letter": never received here, waiting`}},
-		"nothing left":                {func(h *godwittest.Harness) { h.AssertNothingLeft("orders", "quiet") }, nil},
-		"nothing left, of all":        {func(h *godwittest.Harness) { h.AssertNothingLeft() }, []string{"1 message left", `"letter": never received here, waiting`}},
-		"nothing left, of the dead":   {func(h *godwittest.Harness) { h.AssertNothingLeft("orders@dlq") }, []string{"1 message left", "orders@dlq"}},
-		"order":                       {func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "shy", "2", "3") }, nil},
-		"order, of another key":       {func(h *godwittest.Harness) { h.AssertOrder("steps", "bob", "1") }, nil},
-		"order, another":              {func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "2", "shy", "3") }, []string{`got  ["shy" "2" "3"]`, `want ["2" "shy" "3"]`, `"2" [ada]: handled`}},
-		"order, where there is none":  {func(h *godwittest.Harness) { h.AssertOrder("orders", "ada", "good") }, []string{"keeps no order"}},
-		"await":                       {func(h *godwittest.Harness) { h.Await(func() bool { return true }) }, nil},
-		"await, in vain":              {func(h *godwittest.Harness) { h.Await(func() bool { return false }) }, []string{"waited 1h0m0s for a condition"}},
-		"await handled, in vain":      {func(h *godwittest.Harness) { h.AwaitHandled("orders", 4) }, []string{"for 4 handled messages of orders, and there are 3"}},
-		"await dead letters":          {func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 1) }, nil},
-		"await dead letters, in vain": {func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 2) }, []string{"for 2 dead letters of orders, and there are 1"}},
-		"await nothing left, in vain": {func(h *godwittest.Harness) { h.AwaitNothingLeft() }, []string{`"letter": never received here`}},
-		"advance":                     {func(h *godwittest.Harness) { h.Advance(time.Hour) }, nil},
-		"advance, backwards":          {func(h *godwittest.Harness) { h.Advance(-1) }, []string{"time does not go back"}},
+		"handled": {
+			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good") },
+			nil,
+		},
+		"handled, one missing": {func(h *godwittest.Harness) {
+			h.AssertHandled("orders", "shy", "good", "good",
+				"red")
+		}, []string{`missing: "red"`, "orders: 4 received, 0 left"}},
+		"handled, one too many": {
+			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good") },
+			[]string{`not wanted: "good"`},
+		},
+		"handled, twice": {
+			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "shy", "shy", "good", "good") },
+			[]string{
+				`missing: "shy", 2 times`, `attempt 1 at +0s: "not yet" after 0s, retry after 5s`,
+				"attempt 2 at +5s: handled",
+			},
+		},
+		"handled, of another channel": {
+			func(h *godwittest.Harness) { h.AssertHandled("ordres", "good") },
+			[]string{"nothing of this name was made"},
+		},
+		"attempts": {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 2) }, nil},
+		"attempts, another number": {
+			func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 1) },
+			[]string{`"shy" of orders had 2 attempts, want 1`},
+		},
+		"attempts, of nothing": {
+			func(h *godwittest.Harness) { h.AssertAttempts("orders", "red", 1) },
+			[]string{`nothing with the body "red"`},
+		},
+		"dead": {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad) }, nil},
+		"dead, with its cause": {func(h *godwittest.Harness) {
+			h.AssertDeadLettered("orders",
+				death("permanent", "no such"))
+		}, nil},
+		"dead, of another cause": {func(h *godwittest.Harness) {
+			h.AssertDeadLettered("orders",
+				death("", "no such ball"))
+		}, []string{
+			`missing: "bad": no such ball`,
+			`not wanted: "bad", permanent at attempt 1: no such kite (rejected by orders)`,
+		}},
+		"dead, of another kind": {func(h *godwittest.Harness) {
+			h.AssertDeadLettered("orders",
+				death("exhausted", ""))
+		}, []string{`missing: "bad", exhausted`}},
+		"dead, twice": {
+			func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad, bad) },
+			[]string{`missing: "bad"`},
+		},
+		"dead, none": {
+			func(h *godwittest.Harness) { h.AssertDeadLettered("orders") },
+			[]string{`not wanted: "bad"`},
+		},
+		"none": {func(h *godwittest.Harness) { h.AssertNone("quiet") }, nil},
+		"none, and some": {
+			func(h *godwittest.Harness) { h.AssertNone("orders") },
+			[]string{"something came to orders", `"good": handled`},
+		},
+		"none, and some waiting": {
+			func(h *godwittest.Harness) { h.AssertNone("unread") },
+			[]string{`"letter": never received here, waiting`},
+		},
+		"nothing left": {func(h *godwittest.Harness) { h.AssertNothingLeft("orders", "quiet") }, nil},
+		"nothing left, of all": {
+			func(h *godwittest.Harness) { h.AssertNothingLeft() },
+			[]string{"1 message left", `"letter": never received here, waiting`},
+		},
+		"nothing left, of the dead": {
+			func(h *godwittest.Harness) { h.AssertNothingLeft("orders@dlq") },
+			[]string{"1 message left", "orders@dlq"},
+		},
+		"order": {
+			func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "shy", "2", "3") },
+			nil,
+		},
+		"order, of another key": {func(h *godwittest.Harness) { h.AssertOrder("steps", "bob", "1") }, nil},
+		"order, another": {
+			func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "2", "shy", "3") },
+			[]string{`got  ["shy" "2" "3"]`, `want ["2" "shy" "3"]`, `"2" [ada]: handled`},
+		},
+		"order, where there is none": {
+			func(h *godwittest.Harness) { h.AssertOrder("orders", "ada", "good") },
+			[]string{"keeps no order"},
+		},
+		"await": {func(h *godwittest.Harness) { h.Await(func() bool { return true }) }, nil},
+		"await, in vain": {
+			func(h *godwittest.Harness) { h.Await(func() bool { return false }) },
+			[]string{"waited 1h0m0s for a condition"},
+		},
+		"await handled, in vain": {
+			func(h *godwittest.Harness) { h.AwaitHandled("orders", 4) },
+			[]string{"for 4 handled messages of orders, and there are 3"},
+		},
+		"await dead letters": {func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 1) }, nil},
+		"await dead letters, in vain": {
+			func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 2) },
+			[]string{"for 2 dead letters of orders, and there are 1"},
+		},
+		"await nothing left, in vain": {
+			func(h *godwittest.Harness) { h.AwaitNothingLeft() },
+			[]string{`"letter": never received here`},
+		},
+		"advance":            {func(h *godwittest.Harness) { h.Advance(time.Hour) }, nil},
+		"advance, backwards": {func(h *godwittest.Harness) { h.Advance(-1) }, []string{"time does not go back"}},
 		"send, what cannot be": {func(h *godwittest.Harness) {
 			h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}), godwit.Message{Delay: time.Minute})
 		}, []string{"send to steps"}},
-		"producer, of no channel":      {func(h *godwittest.Harness) { h.Producer("--", nil) }, []string{"make a producer of --"}},
-		"consumer, of no channel":      {func(h *godwittest.Harness) { h.Consumer("--", nil) }, []string{"make a consumer of --"}},
-		"a fault that never happens":   {func(h *godwittest.Harness) { h.Throttle(godwittest.Sends, "quiet", 1) }, []string{"throttle the next 1 sends of quiet: it never happened"}},
-		"a fault of nothing":           {func(h *godwittest.Harness) { h.Fail(godwittest.Sends, "quiet", 0) }, []string{"at least once"}},
-		"a fault of unknown calls":     {func(h *godwittest.Harness) { h.Deny("dreams", "quiet") }, []string{"Sends, Receives and Verdicts"}},
-		"duplicates where order is":    {func(h *godwittest.Harness) { h.Duplicates("steps", 0.5) }, []string{"an ordered channel"}},
-		"duplicates of nothing":        {func(h *godwittest.Harness) { h.Duplicates("nowhere", 0.5) }, []string{"no queue yet"}},
-		"duplicates, more than all":    {func(h *godwittest.Harness) { h.Duplicates("quiet", 2) }, []string{"between 0 and 1"}},
-		"a consumer of the wrong kind": {func(h *godwittest.Harness) { h.Consumer("orders", &godwit.ConsumerOptions{Ordered: true}) }, []string{"make a consumer of orders"}},
+		"producer, of no channel": {
+			func(h *godwittest.Harness) { h.Producer("--", nil) },
+			[]string{"make a producer of --"},
+		},
+		"consumer, of no channel": {
+			func(h *godwittest.Harness) { h.Consumer("--", nil) },
+			[]string{"make a consumer of --"},
+		},
+		"a fault that never happens": {
+			func(h *godwittest.Harness) { h.Throttle(godwittest.Sends, "quiet", 1) },
+			[]string{"throttle the next 1 sends of quiet: it never happened"},
+		},
+		"a fault of nothing": {
+			func(h *godwittest.Harness) { h.Fail(godwittest.Sends, "quiet", 0) },
+			[]string{"at least once"},
+		},
+		"a fault of unknown calls": {
+			func(h *godwittest.Harness) { h.Deny("dreams", "quiet") },
+			[]string{"Sends, Receives and Verdicts"},
+		},
+		"duplicates where order is": {
+			func(h *godwittest.Harness) { h.Duplicates("steps", 0.5) },
+			[]string{"an ordered channel"},
+		},
+		"duplicates of nothing": {
+			func(h *godwittest.Harness) { h.Duplicates("nowhere", 0.5) },
+			[]string{"no queue yet"},
+		},
+		"duplicates, more than all": {
+			func(h *godwittest.Harness) { h.Duplicates("quiet", 2) },
+			[]string{"between 0 and 1"},
+		},
+		"a consumer of the wrong kind": {func(h *godwittest.Harness) {
+			h.Consumer("orders",
+				&godwit.ConsumerOptions{Ordered: true})
+		}, []string{"make a consumer of orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -108,7 +209,8 @@ func populate(h *godwittest.Harness) {
 	h.Run(orders, handleOrders)
 	h.Run(steps, handleOrders)
 	h.Send(h.Producer("orders", nil), godwittest.Bodies("shy", "good", "bad", "good")...)
-	h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}), append(godwittest.Keyed("ada", "shy", "2", "3"), godwittest.Keyed("bob", "1")...)...)
+	h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}),
+		append(godwittest.Keyed("ada", "shy", "2", "3"), godwittest.Keyed("bob", "1")...)...)
 	h.AwaitHandled("orders", 3)
 	h.AwaitHandled("steps", 4)
 }
@@ -153,7 +255,8 @@ func TestTheEndTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				failure := record(t, func(r *recorder) { c.test(godwittest.New(r, &godwittest.Options{Patience: time.Hour})) })
+				failure := record(t,
+					func(r *recorder) { c.test(godwittest.New(r, &godwittest.Options{Patience: time.Hour})) })
 				if c.fails == nil && failure != "" {
 					t.Errorf("it failed: %s", failure)
 				} else if c.fails != nil {

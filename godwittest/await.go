@@ -29,7 +29,8 @@ func (h *Harness) Await(cond func() bool) {
 func (h *Harness) AwaitHandled(channel string, n int) {
 	h.t.Helper()
 	if !h.await(h.patience, func() bool { return h.journal.handledOn(channel) >= n && h.settled(channel) }) {
-		h.t.Fatalf("waited %v for %d handled messages of %s, and there are %d\n%s", h.patience, n, channel, h.journal.handledOn(channel), h.picture(channel))
+		h.t.Fatalf("waited %v for %d handled messages of %s, and there are %d\n%s", h.patience, n, channel,
+			h.journal.handledOn(channel), h.picture(channel))
 	}
 }
 
@@ -37,7 +38,8 @@ func (h *Harness) AwaitHandled(channel string, n int) {
 func (h *Harness) AwaitDeadLettered(channel string, n int) {
 	h.t.Helper()
 	if !h.await(h.patience, func() bool { return len(h.Left(channel+deadSuffix)) >= n }) {
-		h.t.Fatalf("waited %v for %d dead letters of %s, and there are %d\n%s", h.patience, n, channel, len(h.DeadLetters(channel)), h.picture(channel))
+		h.t.Fatalf("waited %v for %d dead letters of %s, and there are %d\n%s", h.patience, n, channel,
+			len(h.DeadLetters(channel)), h.picture(channel))
 	}
 }
 
@@ -46,7 +48,8 @@ func (h *Harness) AwaitDeadLettered(channel string, n int) {
 func (h *Harness) AwaitNothingLeft(channels ...string) {
 	h.t.Helper()
 	if !h.await(h.patience, func() bool { return len(h.left(channels)) == 0 }) {
-		h.t.Fatalf("waited %v for everything to be handled or dead-lettered\n%s", h.patience, h.picture(h.named(channels)...))
+		h.t.Fatalf("waited %v for everything to be handled or dead-lettered\n%s", h.patience,
+			h.picture(h.named(channels)...))
 	}
 }
 

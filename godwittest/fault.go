@@ -29,7 +29,10 @@ func (c Calls) actions() []string {
 	case Receives:
 		return []string{"sqs.ReceiveMessage"}
 	case Verdicts:
-		return []string{"sqs.DeleteMessage", "sqs.DeleteMessageBatch", "sqs.ChangeMessageVisibility", "sqs.ChangeMessageVisibilityBatch"}
+		return []string{
+			"sqs.DeleteMessage", "sqs.DeleteMessageBatch", "sqs.ChangeMessageVisibility",
+			"sqs.ChangeMessageVisibilityBatch",
+		}
 	}
 	return nil
 }
@@ -72,27 +75,36 @@ func (f *Fault) take() bool {
 func (h *Harness) Throttle(c Calls, channel string, n int) *Fault {
 	h.t.Helper()
 	refusal := &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}
-	return h.fault(fmt.Sprintf("throttle the next %d %s of %s", n, c, channel), c, channel, n, localaws.Outcome{Err: refusal})
+	return h.fault(fmt.Sprintf("throttle the next %d %s of %s", n, c, channel), c, channel, n,
+		localaws.Outcome{Err: refusal})
 }
 
 // Fail answers the next n calls with an internal error of the service; nothing takes effect.
 func (h *Harness) Fail(c Calls, channel string, n int) *Fault {
 	h.t.Helper()
-	failure := &wire.Error{Code: "InternalError", Message: "We encountered an internal error. Please try again.", Status: 500, Fault: true}
-	return h.fault(fmt.Sprintf("fail the next %d %s of %s", n, c, channel), c, channel, n, localaws.Outcome{Err: failure})
+	failure := &wire.Error{
+		Code: "InternalError", Message: "We encountered an internal error. Please try again.",
+		Status: 500, Fault: true,
+	}
+	return h.fault(fmt.Sprintf("fail the next %d %s of %s", n, c, channel), c, channel, n,
+		localaws.Outcome{Err: failure})
 }
 
 // LoseAnswers breaks the connection of the next n calls after they took effect: what was sent is there, and nobody knows;
 // what was received is nobody's until its lease ends.
 func (h *Harness) LoseAnswers(c Calls, channel string, n int) *Fault {
 	h.t.Helper()
-	return h.fault(fmt.Sprintf("lose the answers of the next %d %s of %s", n, c, channel), c, channel, n, localaws.Outcome{DropAfter: true})
+	return h.fault(fmt.Sprintf("lose the answers of the next %d %s of %s", n, c, channel), c, channel, n,
+		localaws.Outcome{DropAfter: true})
 }
 
 // Deny refuses calls for want of a permission, until it is lifted.
 func (h *Harness) Deny(c Calls, channel string) *Fault {
 	h.t.Helper()
-	refusal := &wire.Error{Code: "AccessDeniedException", Query: "AccessDenied", Message: "Access to the resource is denied.", Status: 403}
+	refusal := &wire.Error{
+		Code: "AccessDeniedException", Query: "AccessDenied",
+		Message: "Access to the resource is denied.", Status: 403,
+	}
 	return h.fault(fmt.Sprintf("deny %s of %s", c, channel), c, channel, always, localaws.Outcome{Err: refusal})
 }
 
@@ -101,13 +113,14 @@ func (h *Harness) Deny(c Calls, channel string) *Fault {
 func (h *Harness) Outage(d time.Duration) *Fault {
 	f := &Fault{text: fmt.Sprintf("an outage of %v", d)}
 	over := h.Now().Add(d)
-	f.remove = append(f.remove, h.aws("an outage").server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
-		if !h.Now().Before(over) {
-			return localaws.Outcome{}
-		}
-		f.hits.Add(1)
-		return localaws.Outcome{Drop: true}
-	}))
+	f.remove = append(f.remove,
+		h.aws("an outage").server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+			if !h.Now().Before(over) {
+				return localaws.Outcome{}
+			}
+			f.hits.Add(1)
+			return localaws.Outcome{Drop: true}
+		}))
 	return h.inject(f)
 }
 
@@ -120,12 +133,16 @@ func (h *Harness) Duplicates(channel string, share float64) *Fault {
 	case q == nil:
 		h.t.Fatalf("duplicates of %s: it has no queue yet: make its consumer first", channel)
 	case q.FIFO():
-		h.t.Fatalf("duplicates of %s: an ordered channel delivers nothing twice while it is handled; lose the answers of its verdicts instead", channel)
+		h.t.Fatalf("duplicates of %s: an ordered channel delivers nothing twice while it is handled; lose the "+
+			"answers of its verdicts instead", channel)
 	case share < 0 || share > 1:
 		h.t.Fatalf("duplicates of %s: a share of %v: it must lie between 0 and 1", channel, share)
 	}
 	q.Chaos(queue.Chaos{Duplicate: share})
-	return h.inject(&Fault{text: "duplicates of " + channel, unseen: true, remove: []func(){func() { q.Chaos(queue.Chaos{}) }}})
+	return h.inject(&Fault{
+		text: "duplicates of " + channel, unseen: true,
+		remove: []func(){func() { q.Chaos(queue.Chaos{}) }},
+	})
 }
 
 func (h *Harness) fault(text string, c Calls, channel string, n int, what localaws.Outcome) *Fault {
@@ -140,12 +157,13 @@ func (h *Harness) fault(text string, c Calls, channel string, n int, what locala
 	f := &Fault{text: text}
 	f.left.Store(int64(n))
 	for _, action := range c.actions() {
-		f.remove = append(f.remove, server.Control(action, func(_ context.Context, r *localaws.Request) localaws.Outcome {
-			if !h.concerns(r, channel) || !f.take() {
-				return localaws.Outcome{}
-			}
-			return what
-		}))
+		f.remove = append(f.remove,
+			server.Control(action, func(_ context.Context, r *localaws.Request) localaws.Outcome {
+				if !h.concerns(r, channel) || !f.take() {
+					return localaws.Outcome{}
+				}
+				return what
+			}))
 	}
 	return h.inject(f)
 }

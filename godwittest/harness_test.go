@@ -31,7 +31,11 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 			return func(context.Context, *godwit.Delivery) error { <-release; return nil }
 		}, "a handler has it"},
 		"for a retry": {true, func(chan struct{}) godwit.Handler {
-			return func(context.Context, *godwit.Delivery) error { return godwit.RetryAfter(time.Minute, errors.New("no")) }
+			return func(context.Context,
+				*godwit.Delivery,
+			) error {
+				return godwit.RetryAfter(time.Minute, errors.New("no"))
+			}
 		}, "its consumer holds it for a retry"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +50,12 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 					close(release)
 				})
 				h.Run(h.Consumer("orders", &godwit.ConsumerOptions{Ordered: c.ordered}), c.handler(release))
-				h.Send(h.Producer("orders", &godwit.ProducerOptions{Ordered: c.ordered}), godwittest.Bodies("a kite")...)
-				h.Await(func() bool { return len(h.Messages("orders")) == 1 && len(h.Messages("orders")[0].Attempts) == 1 })
+				h.Send(h.Producer("orders", &godwit.ProducerOptions{Ordered: c.ordered}),
+					godwittest.Bodies("a kite")...)
+				h.Await(func() bool {
+					return len(h.Messages("orders")) == 1 &&
+						len(h.Messages("orders")[0].Attempts) == 1
+				})
 				h.Advance(time.Hour)
 			})
 			says(t, failure, "advance by 1h0m0s", `orders: "a kite", received`, c.says)
@@ -115,7 +123,8 @@ func TestAdvancePastAMessageThatNobodyTakes(t *testing.T) {
 func TestConsumersOfTheApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, &godwittest.Options{Local: &local.Options{Namespace: "prod"}})
-		c, err := godwit.NewConsumer(t.Context(), h.Backend(), "wishes.audit", &godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)})
+		c, err := godwit.NewConsumer(t.Context(), h.Backend(), "wishes.audit",
+			&godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +151,8 @@ func TestConsumersOfTheApplication(t *testing.T) {
 		h.AwaitNothingLeft()
 		h.AssertHandled("wishes.audit", "a kite")
 		h.AssertAttempts("wishes.audit", "a kite", 3)
-		h.AssertDeadLettered("wishes.audit", godwittest.DeadLetter{Body: "bad", Cause: "no such kite", Consumer: "wishes.audit"})
+		h.AssertDeadLettered("wishes.audit",
+			godwittest.DeadLetter{Body: "bad", Cause: "no such kite", Consumer: "wishes.audit"})
 		h.AssertNothingLeft()
 	})
 }
@@ -243,18 +253,31 @@ func TestFaults(t *testing.T) {
 		check  func(t *testing.T, h *godwittest.Harness, took time.Duration)
 	}{
 		// The handler takes 100 ms, and the shortest waits of three repetitions 10, 20 and 40.
-		"throttled sends": {func(h *godwittest.Harness) *godwittest.Fault { return h.Throttle(godwittest.Sends, "orders", 3) }, slower(170 * time.Millisecond)},
-		"failed receives": {func(h *godwittest.Harness) *godwittest.Fault { return h.Fail(godwittest.Receives, "orders", 3) }, slower(200 * time.Millisecond)},
-		"a lost receive": {func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
-			slower(30 * time.Second)},
+		"throttled sends": {func(h *godwittest.Harness) *godwittest.Fault {
+			return h.Throttle(godwittest.Sends,
+				"orders", 3)
+		}, slower(170 * time.Millisecond)},
+		"failed receives": {func(h *godwittest.Harness) *godwittest.Fault {
+			return h.Fail(godwittest.Receives, "orders",
+				3)
+		}, slower(200 * time.Millisecond)},
+		"a lost receive": {
+			func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
+			slower(30 * time.Second),
+		},
 		// Short enough for the sender's 20 s, of which the waits between its last tries may take ten.
-		"an outage": {func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(5 * time.Second) }, slower(5 * time.Second)},
-		"duplicates": {func(h *godwittest.Harness) *godwittest.Fault { return h.Duplicates("orders", 1) },
+		"an outage": {
+			func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(5 * time.Second) },
+			slower(5 * time.Second),
+		},
+		"duplicates": {
+			func(h *godwittest.Harness) *godwittest.Fault { return h.Duplicates("orders", 1) },
 			func(t *testing.T, h *godwittest.Harness, _ time.Duration) {
 				if m := h.Messages("orders")[0]; m.Received < 2 {
 					t.Errorf("it came %d times", m.Received)
 				}
-			}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -264,7 +287,8 @@ func TestFaults(t *testing.T) {
 				begun := time.Now()
 				c.inject(h)
 				h.Send(p, godwittest.Bodies("a kite")...)
-				h.Run(consumer, func(context.Context, *godwit.Delivery) error { time.Sleep(100 * time.Millisecond); return nil })
+				h.Run(consumer,
+					func(context.Context, *godwit.Delivery) error { time.Sleep(100 * time.Millisecond); return nil })
 				h.AwaitHandled("orders", 1)
 				h.AssertHandled("orders", "a kite")
 				c.check(t, h, time.Since(begun))

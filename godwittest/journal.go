@@ -61,8 +61,10 @@ type start struct {
 }
 
 func newJournal(now func() time.Time) *journal {
-	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
-		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{}}
+	return &journal{
+		now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
+		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{},
+	}
 }
 
 // change wakes whoever waits for one. It needs the lock.
@@ -145,7 +147,10 @@ func (j *journal) received(r *receiver, ds []driver.Delivery) {
 		d := &ds[i]
 		m := c.byID[d.ID]
 		if m == nil {
-			m = &Message{Channel: r.channel, ID: d.ID, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey, Body: slices.Clone(d.Body)}
+			m = &Message{
+				Channel: r.channel, ID: d.ID, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey,
+				Body: slices.Clone(d.Body),
+			}
 			c.byID[d.ID] = m
 			c.messages = append(c.messages, m)
 		}
@@ -219,8 +224,10 @@ func (j *journal) bury(m *Message, d *driver.Death) {
 		d = &driver.Death{}
 	}
 	c := j.channel(m.Channel)
-	c.dead = append(c.dead, DeadLetter{Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
-		Consumer: d.Consumer, ID: m.ID})
+	c.dead = append(c.dead, DeadLetter{
+		Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
+		Consumer: d.Consumer, ID: m.ID,
+	})
 }
 
 // rejected are the dead letters of a channel that consumers made.
@@ -403,7 +410,9 @@ func (j *journal) handling() []string {
 	var lines []string
 	for _, s := range j.starts {
 		a := &s.m.Attempts[s.attempt]
-		lines = append(lines, fmt.Sprintf("  %s: %s at attempt %d, for %v now", s.m.Channel, short(s.m.Body), a.Number, j.now().Sub(a.At)))
+		lines = append(lines,
+			fmt.Sprintf("  %s: %s at attempt %d, for %v now", s.m.Channel, short(s.m.Body), a.Number,
+				j.now().Sub(a.At)))
 	}
 	slices.Sort(lines)
 	return lines

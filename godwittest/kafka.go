@@ -65,7 +65,9 @@ func (b *kafkaBackend) Sender(ctx context.Context, to driver.Channel) (driver.Se
 }
 
 // Receiver opens a receiver that is watched.
-func (b *kafkaBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+func (b *kafkaBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	return b.journal.receiver(ctx, b.Backend, from, o)
 }
 
@@ -103,8 +105,10 @@ func (s *kafka) left(channel string) []Left {
 		if i == len(left) {
 			break // the others are committed by now
 		}
-		left[i] = Left{Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight",
-			Received: m.Received}
+		left[i] = Left{
+			Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight",
+			Received: m.Received,
+		}
 	}
 	return left
 }

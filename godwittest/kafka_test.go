@@ -38,7 +38,8 @@ func onKafka(t *testing.T, wait time.Duration) {
 	h.AssertOrder("orders", "ada", "shy", "2", "3")
 	h.AssertAttempts("orders", "shy", 2)
 	h.AssertAttempts("wishes.audit", "shy", 2)
-	h.AssertDeadLettered("orders", godwittest.DeadLetter{Body: "bad", Kind: "permanent", Cause: "no such kite", Consumer: "orders"})
+	h.AssertDeadLettered("orders",
+		godwittest.DeadLetter{Body: "bad", Kind: "permanent", Cause: "no such kite", Consumer: "orders"})
 	h.AssertDeadLettered("wishes.audit")
 	h.AssertNothingLeft()
 	if report := first.Stop(); report.Handled != 3 || report.Rejected != 1 {
@@ -54,13 +55,15 @@ func onKafka(t *testing.T, wait time.Duration) {
 func TestKafkaFailures(t *testing.T) {
 	failure := record(t, func(r *recorder) {
 		h := godwittest.NewKafka(r, &godwittest.KafkaOptions{Patience: 5 * time.Second})
-		h.Run(h.Consumer("orders", nil), func(context.Context, *godwit.Delivery) error { return godwit.Permanent(errors.New("no such kite")) })
+		h.Run(h.Consumer("orders", nil),
+			func(context.Context, *godwit.Delivery) error { return godwit.Permanent(errors.New("no such kite")) })
 		h.Send(h.Producer("orders", nil), godwittest.Bodies("a kite")...)
 		h.AwaitDeadLettered("orders", 1)
 		h.AssertHandled("orders", "a kite")
 		h.Throttle(godwittest.Sends, "orders", 1)
 	})
-	says(t, failure, `missing: "a kite"`, "orders: 1 received", "dead-lettered", `dead: "a kite", permanent at attempt 1: no such kite`,
+	says(t, failure, `missing: "a kite"`, "orders: 1 received", "dead-lettered",
+		`dead: "a kite", permanent at attempt 1: no such kite`,
 		"throttle the next 1 sends of orders: this harness is on Kafka")
 	failure = record(t, func(r *recorder) { godwittest.NewKafka(r, nil).Advance(time.Second) })
 	says(t, failure, "this harness is on Kafka")

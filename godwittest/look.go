@@ -81,7 +81,10 @@ func (s *aws) left(channel string) []Left {
 	for i := range views {
 		v := &views[i]
 		body, env := open(v)
-		left[i] = Left{Channel: channel, ID: v.ID, Body: body, OrderKey: v.Group, State: v.State.String(), Until: v.Until, Received: v.Count}
+		left[i] = Left{
+			Channel: channel, ID: v.ID, Body: body, OrderKey: v.Group, State: v.State.String(),
+			Until: v.Until, Received: v.Count,
+		}
 		if env.OrderKey != "" {
 			left[i].OrderKey = env.OrderKey
 		}
@@ -101,7 +104,10 @@ func (s *aws) dead(channel string) []DeadLetter {
 		dead[i] = DeadLetter{Body: string(body), ID: views[i].ID}
 		if n := len(env.Deaths); n > 0 {
 			d := &env.Deaths[n-1]
-			dead[i] = DeadLetter{Body: string(body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts), Consumer: d.Consumer, ID: d.ID}
+			dead[i] = DeadLetter{
+				Body: string(body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
+				Consumer: d.Consumer, ID: d.ID,
+			}
 		}
 	}
 	return dead

@@ -22,7 +22,8 @@ type Running struct {
 // Run runs a consumer, and returns when it has begun. An error that it ends with fails the test, unless [Running.Wait] hands
 // it over.
 func (h *Harness) Run(c *godwit.Consumer, handler godwit.Handler) *Running {
-	return h.start("the consumer of "+c.Channel(), 1, func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
+	return h.start("the consumer of "+c.Channel(), 1,
+		func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
 }
 
 // RunAll runs a fleet, and returns when it has begun. Its reports are told by the consumers' hooks, not by the Running.
@@ -86,7 +87,8 @@ func (r *Running) finish() {
 		r.h.t.Errorf("%s ended with an error: %v", r.what, r.err)
 	}
 	if n := r.report.StillRunning; n > 0 && !r.told {
-		r.h.t.Errorf("%s returned while %d of its handlers still run: they ignore their context\n%s", r.what, n, strings.Join(r.h.journal.handling(), "\n"))
+		r.h.t.Errorf("%s returned while %d of its handlers still run: they ignore their context\n%s", r.what, n,
+			strings.Join(r.h.journal.handling(), "\n"))
 	}
 	r.told = true
 }

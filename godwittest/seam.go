@@ -22,7 +22,9 @@ func (b *backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 }
 
 // Receiver opens a receiver that is watched.
-func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	return b.journal.receiver(ctx, b.Backend, from, o)
 }
 
@@ -56,7 +58,9 @@ func (s *sender) Close(ctx context.Context) error {
 }
 
 // receiver opens a receiver that is watched. Where it is a log or has leases, the one that is returned is as well.
-func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Channel,
+	o driver.ReceiverOptions,
+) (driver.Receiver, error) {
 	inner, err := b.Receiver(ctx, from, o)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,8 @@ func TestACharge(t *testing.T) {
 func TestFourteenDaysOfRetries(t *testing.T) {
 	h := godwittest.New(t, nil) // no bubble: the process stays where it is, and the server's days pass
 	consumer := h.Consumer("payments", &godwit.ConsumerOptions{
-		MaxAttempts: 29, Backoff: godwit.Constant(11*time.Hour + 58*time.Minute), // SQS keeps a wait for almost 12 hours
+		MaxAttempts: 29,
+		Backoff:     godwit.Constant(11*time.Hour + 58*time.Minute), // SQS keeps a wait for almost 12 hours
 	})
 	h.Run(consumer, charge(func() error { return errors.New("the bank is closed") }))
 	h.Send(h.Producer("payments", nil), godwittest.Bodies("5 euros")...)
@@ -53,13 +54,15 @@ func TestFourteenDaysOfRetries(t *testing.T) {
 
 	h.Advance(24 * time.Hour)
 	h.AssertAttempts("payments", "5 euros", 29)
-	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+	h.AssertDeadLettered("payments",
+		godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
 }
 
 func TestTheBankReopens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, nil)
-		consumer := h.Consumer("payments", &godwit.ConsumerOptions{MaxAttempts: 10, Backoff: godwit.Constant(7*time.Hour + 10*time.Second)})
+		consumer := h.Consumer("payments",
+			&godwit.ConsumerOptions{MaxAttempts: 10, Backoff: godwit.Constant(7*time.Hour + 10*time.Second)})
 		reopens := time.Now().Add(48 * time.Hour)
 		h.Run(consumer, charge(func() error {
 			if time.Now().Before(reopens) {
@@ -157,5 +160,6 @@ func TestAChargeOnKafka(t *testing.T) {
 
 	h.AwaitNothingLeft()
 	h.AssertAttempts("payments", "5 euros", 3)
-	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+	h.AssertDeadLettered("payments",
+		godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
 )

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -105,14 +106,16 @@ func round(b *testing.B, c *sqs.Client, url *string) error {
 	if _, err := c.SendMessageBatch(ctx, send); err != nil {
 		return err
 	}
-	got, err := c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
+	got, err := c.ReceiveMessage(ctx,
+		&sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
 	if err != nil {
 		return err
 	}
 	remove := &sqs.DeleteMessageBatchInput{QueueUrl: url}
 	for i, m := range got.Messages {
 		id := strconv.Itoa(i)
-		remove.Entries = append(remove.Entries, types.DeleteMessageBatchRequestEntry{Id: &id, ReceiptHandle: m.ReceiptHandle})
+		remove.Entries = append(remove.Entries,
+			types.DeleteMessageBatchRequestEntry{Id: &id, ReceiptHandle: m.ReceiptHandle})
 	}
 	_, err = c.DeleteMessageBatch(ctx, remove)
 	return err
@@ -190,9 +193,12 @@ func canned() http.HandlerFunc {
 	var sent, received, deleted []map[string]string
 	for i := range 10 {
 		id := strconv.Itoa(i)
-		sent = append(sent, map[string]string{"Id": id, "MessageId": "00000000-0000-4000-8000-000000000000", "MD5OfMessageBody": sum})
-		received = append(received, map[string]string{"MessageId": "00000000-0000-4000-8000-000000000000",
-			"ReceiptHandle": strings.Repeat("x", 32), "MD5OfBody": sum, "Body": body})
+		sent = append(sent,
+			map[string]string{"Id": id, "MessageId": "00000000-0000-4000-8000-000000000000", "MD5OfMessageBody": sum})
+		received = append(received, map[string]string{
+			"MessageId":     "00000000-0000-4000-8000-000000000000",
+			"ReceiptHandle": strings.Repeat("x", 32), "MD5OfBody": sum, "Body": body,
+		})
 		deleted = append(deleted, map[string]string{"Id": id})
 	}
 	answers := map[string][]byte{
@@ -241,14 +247,16 @@ func BenchmarkWakeUp(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		go func() {
-			_, err := c.ReceiveMessage(b.Context(), &sqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
+			_, err := c.ReceiveMessage(b.Context(),
+				&sqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
 			got <- err
 		}()
 		if err := model.Await(b.Context(), waiting(1)); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		if _, err := c.SendMessage(b.Context(), &sqs.SendMessageInput{QueueUrl: out.QueueUrl, MessageBody: &body}); err != nil {
+		if _, err := c.SendMessage(b.Context(),
+			&sqs.SendMessageInput{QueueUrl: out.QueueUrl, MessageBody: &body}); err != nil {
 			b.Fatal(err)
 		}
 		if err := <-got; err != nil {

@@ -144,7 +144,8 @@ func (t seedTopic) seed() sns.Seed {
 		maps.Copy(seed.Attributes, t.Attributes)
 	}
 	for _, sub := range t.Subscriptions {
-		seed.Subscriptions = append(seed.Subscriptions, sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})
+		seed.Subscriptions = append(seed.Subscriptions,
+			sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})
 	}
 	return seed
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -94,7 +95,8 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 			t.Fatalf("%d messages after %v, want one after 7s", len(got), waited)
 		}
 		if _, err := f.client.ChangeMessageVisibility(f.ctx, &sqs.ChangeMessageVisibilityInput{
-			QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle, VisibilityTimeout: 3}); err != nil {
+			QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle, VisibilityTimeout: 3,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		began = time.Now()
@@ -102,7 +104,8 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 		if waited := time.Since(began); len(got) != 1 || waited != 3*time.Second {
 			t.Fatalf("%d messages after %v, want one after 3s", len(got), waited)
 		}
-		if _, err := f.client.DeleteMessage(f.ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
+		if _, err := f.client.DeleteMessage(f.ctx,
+			&sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
 			t.Fatal(err)
 		}
 		began = time.Now()
@@ -125,7 +128,8 @@ func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
 	seed, id, handle := drawn(&localaws.Options{})
 	otherSeed, otherID, otherHandle := drawn(&localaws.Options{})
 	if seed == 0 || seed == otherSeed || id == otherID || handle == otherHandle {
-		t.Errorf("two servers without a seed: seeds %d and %d, ids %s and %s, want different ones", seed, otherSeed, id, otherID)
+		t.Errorf("two servers without a seed: seeds %d and %d, ids %s and %s, want different ones", seed, otherSeed, id,
+			otherID)
 	}
 	if s, i, h := drawn(&localaws.Options{Seed: seed}); s != seed || i != id || h != handle {
 		t.Errorf("seed %d again: seed %d, id %s, want id %s and the same receipt handle", seed, s, i, id)
@@ -186,8 +190,10 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 			{"response lost", localaws.Outcome{DropAfter: true}, 1},
 			{"failed after", localaws.Outcome{ErrAfter: &wire.Error{Code: "InternalError", Status: 500}}, 2},
 		} {
-			f.server.ControlOnce("sqs.SendMessage", func(context.Context, *localaws.Request) localaws.Outcome { return test.outcome })
-			if _, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}); err == nil {
+			f.server.ControlOnce("sqs.SendMessage",
+				func(context.Context, *localaws.Request) localaws.Outcome { return test.outcome })
+			if _, err := f.client.SendMessage(f.ctx,
+				&sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}); err == nil {
 				t.Errorf("%s: the call succeeded", test.name)
 			}
 			if n := f.server.SQS().Queue("orders").Model().Stats().Visible; n != test.left {
@@ -210,9 +216,13 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 func TestAStrandedPollTakesMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		for name, attributes := range map[string]map[string]string{"orders": nil, "orders.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"}} {
+		for name, attributes := range map[string]map[string]string{
+			"orders":      nil,
+			"orders.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
+		} {
 			url := f.create(name, attributes)
-			remove := f.server.Control("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Strand: true} })
+			remove := f.server.Control("sqs.ReceiveMessage",
+				func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Strand: true} })
 			in := &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 20}
 			send := &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("one")}
 			if attributes != nil {
@@ -286,9 +296,10 @@ func TestFailEntries(t *testing.T) {
 			return nil
 		}}
 	})
-	out, err := f.client.SendMessageBatch(f.ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
-	}})
+	out, err := f.client.SendMessageBatch(f.ctx,
+		&sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

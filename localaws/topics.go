@@ -80,17 +80,22 @@ type failureView struct {
 func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
 	topics, failures := []topicView{}, []failureView{}
 	for _, t := range s.sns.Topics() {
-		v := topicView{Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags, Subscriptions: []subscriptionView{}}
+		v := topicView{
+			Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags,
+			Subscriptions: []subscriptionView{},
+		}
 		for _, sub := range t.Subscriptions {
 			v.Subscriptions = append(v.Subscriptions, subscriptionView{
-				ARN: sub.ARN, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Confirmed: sub.Confirmed, Token: sub.Token, Attributes: sub.Attributes,
+				ARN: sub.ARN, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Confirmed: sub.Confirmed,
+				Token: sub.Token, Attributes: sub.Attributes,
 			})
 		}
 		topics = append(topics, v)
 	}
 	for _, f := range s.sns.Failures() {
 		failures = append(failures, failureView{
-			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID, Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
+			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID,
+			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
 		})
 	}
 	respond(w, http.StatusOK, map[string]any{"topics": topics, "failures": failures})

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -22,8 +23,9 @@ func (a *answers) addressed(i int, m *message) bool {
 	if deref(m.ReceiptHandle) != "" {
 		return true
 	}
-	a.failed(entryID(i), permanent("%s message %s: the service gave no receipt handle for it, so it comes again when its "+
-		"lease ends", a.op, deref(m.MessageId)))
+	a.failed(entryID(i),
+		permanent("%s message %s: the service gave no receipt handle for it, so it comes again when its "+
+			"lease ends", a.op, deref(m.MessageId)))
 	return false
 }
 

@@ -39,7 +39,8 @@ func TestALostReceiveIsAskedForAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Server().ControlOnce("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
+		b.Server().ControlOnce("sqs.ReceiveMessage",
+			func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
 		if _, err := r.Receive(t.Context(), 10, nil); driver.ClassOf(err) != driver.Transient || err == nil {
 			t.Fatalf("a lost answer: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 )
@@ -162,7 +163,10 @@ func (a *audience) publishing() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.making {
-		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("exchange %s: its topic is being made again", a.of)}
+		return &driver.Error{
+			Class: driver.Transient,
+			Err:   fmt.Errorf("exchange %s: its topic is being made again", a.of),
+		}
 	}
 	a.under++
 	return nil

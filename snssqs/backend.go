@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -53,9 +54,12 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger, cancelPolls: opts.CancelPolls,
-		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
-		audiences: map[driver.Channel]*audience{}}
+	b := &Backend{
+		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
+		cancelPolls: opts.CancelPolls,
+		queues:      map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
+		audiences: map[driver.Channel]*audience{},
+	}
 	if b.log == nil {
 		b.log = slog.Default()
 	}
@@ -114,7 +118,8 @@ type hinted struct{ aws.CredentialsProvider }
 func (h hinted) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := h.CredentialsProvider.Retrieve(ctx)
 	if err != nil {
-		err = fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile (AWS_PROFILE) or a role, "+
+		err = fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile "+
+			"(AWS_PROFILE) or a role, "+
 			"or Options.AWS; for the embedded server use local.Open, or what `godwit local` prints: %w", err)
 	}
 	return c, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
@@ -101,7 +102,10 @@ func (r *receiver) corpse(m *message, death *driver.Death, room int) types.SendM
 	}
 	if trace, ok := m.Attributes[traceHeader]; ok {
 		kind := stringType
-		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{traceHeader: {DataType: &kind, StringValue: &trace}}
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{traceHeader: {
+			DataType:    &kind,
+			StringValue: &trace,
+		}}
 	}
 	d := r.deathOf(m, death)
 	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {

@@ -10,11 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/snssqs"
-	"github.com/google/go-cmp/cmp"
 )
 
 // SQS takes ten attributes: a foreign message with all ten gets an eleventh as a dead letter, and loses none.
@@ -22,7 +23,10 @@ func TestADeadLetterOfTenAttributes(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
 		for n := 8; n <= 10; n++ {
-			attributes := map[string]types.MessageAttributeValue{"routing_key": text("A"), "ExtendedPayloadSize": {DataType: aws.String("Number"), StringValue: aws.String("9")}}
+			attributes := map[string]types.MessageAttributeValue{
+				"routing_key":         text("A"),
+				"ExtendedPayloadSize": {DataType: aws.String("Number"), StringValue: aws.String("9")},
+			}
 			want := map[string]string{"ExtendedPayloadSize": "9"}
 			for i := range n - 2 {
 				attributes[fmt.Sprint("a", i)], want[fmt.Sprint("a", i)] = text(fmt.Sprint(i)), fmt.Sprint(i)
@@ -31,7 +35,8 @@ func TestADeadLetterOfTenAttributes(t *testing.T) {
 			r, lr := w.receiver(orders, driver.Filter{}), w.receiver(dead(orders), driver.Filter{})
 			w.reject(r, "no", w.receive(r, 1)...)
 			letter := w.receive(lr, 1)[0]
-			if diff := cmp.Diff(want, headers(letter)); diff != "" || letter.RoutingKey != "A" || letter.Origin.Death.Error != "no" {
+			if diff := cmp.Diff(want, headers(letter)); diff != "" || letter.RoutingKey != "A" ||
+				letter.Origin.Death.Error != "no" {
 				t.Errorf("%d attributes (-want +got):\n%s%+v", n, diff, letter.Origin)
 			}
 			if err := lr.Settle(w.Context(), []driver.Settlement{{Handle: letter.Handle}}); err != nil {
@@ -52,7 +57,8 @@ func TestADeadLetterOfTheFullSize(t *testing.T) {
 			w.reject(r, strings.Repeat("\x00\uFFFE\xff", 1000), w.receive(r, 1)...)
 			letter := w.receive(lr, 1)[0]
 			if string(letter.Body) != body || letter.Origin == nil || letter.Err != nil {
-				t.Fatalf("room %d: the dead letter has %d bytes, origin %v, %v", room, len(letter.Body), letter.Origin, letter.Err)
+				t.Fatalf("room %d: the dead letter has %d bytes, origin %v, %v", room, len(letter.Body), letter.Origin,
+					letter.Err)
 			}
 			if got := letter.Origin.Death.Kind == "permanent"; got != reasons {
 				t.Errorf("room %d: the dead letter's origin is %+v", room, letter.Origin)
@@ -90,8 +96,10 @@ func TestADeadLetterHasADeduplicationIDOfItsOwn(t *testing.T) {
 		r, lr := w.receiver(ch, driver.Filter{}), w.receiver(dead(ch), driver.Filter{})
 		send := func(body string) {
 			t.Helper()
-			in := &sqs.SendMessageInput{QueueUrl: aws.String(w.url("orders.fifo")), MessageBody: &body,
-				MessageGroupId: aws.String("key"), MessageDeduplicationId: aws.String("same")}
+			in := &sqs.SendMessageInput{
+				QueueUrl: aws.String(w.url("orders.fifo")), MessageBody: &body,
+				MessageGroupId: aws.String("key"), MessageDeduplicationId: aws.String("same"),
+			}
 			if _, err := w.sqs.SendMessage(w.Context(), in); err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +146,8 @@ func TestALostDeadLetterQueueIsMadeAgain(t *testing.T) {
 		for range 2 { // the first time it is not known yet, the second it is
 			w.foreign("orders", "x", nil)
 			d := w.receive(r, 1)
-			if _, err := w.sqs.DeleteQueue(w.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(w.url("orders--dlq"))}); err != nil {
+			if _, err := w.sqs.DeleteQueue(w.Context(),
+				&sqs.DeleteQueueInput{QueueUrl: aws.String(w.url("orders--dlq"))}); err != nil {
 				t.Fatal(err)
 			}
 			w.reject(r, "no", d...)
@@ -151,7 +160,8 @@ func TestALostDeadLetterQueueIsMadeAgain(t *testing.T) {
 func TestALostDeadLetterQueueThatMayNotBeMade(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
-		if _, err := w.sqs.DeleteQueue(w.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(w.url("orders--dlq"))}); err != nil {
+		if _, err := w.sqs.DeleteQueue(w.Context(),
+			&sqs.DeleteQueueInput{QueueUrl: aws.String(w.url("orders--dlq"))}); err != nil {
 			t.Fatal(err)
 		}
 		w.b = w.open(snssqs.Options{})
@@ -183,8 +193,10 @@ func TestWhatAMessageCarriesSurvivesItsDeath(t *testing.T) {
 			t.Errorf("tenant %q", d[0].Tenant)
 		}
 		w.reject(r, "no", d...)
-		out, err := w.sqs.ReceiveMessage(w.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(w.url("orders--dlq")),
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}})
+		out, err := w.sqs.ReceiveMessage(w.Context(), &sqs.ReceiveMessageInput{
+			QueueUrl:                    aws.String(w.url("orders--dlq")),
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+		})
 		if err != nil || len(out.Messages) != 1 {
 			t.Fatalf("%v, %v", out, err)
 		}

@@ -28,7 +28,10 @@ func TestALookThatFailsIsNoProofOfAbsence(t *testing.T) {
 					if in, ok := r.Input.(*sqs.GetQueueURLInput); ok && in.QueueName != "orders" {
 						return localaws.Outcome{}
 					}
-					return localaws.Outcome{Err: &wire.Error{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "down", Fault: true}}
+					return localaws.Outcome{Err: &wire.Error{
+						Status: http.StatusServiceUnavailable,
+						Code:   "ServiceUnavailable", Message: "down", Fault: true,
+					}}
 				})
 				b := w.open(snssqs.Options{})
 				err := b.Ensure(w.Context(), owner(c.wanted))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
@@ -80,7 +81,8 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 					"release": func() error { return settle(driver.Release) },
 					"reject":  func() error { return settle(driver.Reject) },
 					"renew": func() error {
-						_, err := r.(driver.Extender).Extend(context.Background(), []driver.Handle{d.Handle}, time.Minute)
+						_, err := r.(driver.Extender).Extend(context.Background(), []driver.Handle{d.Handle},
+							time.Minute)
 						return err
 					},
 					"provision": func() error { return w.b.Ensure(context.Background(), owner(audit)) },
@@ -99,8 +101,10 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 						if call == "provision" {
 							most = 40 * time.Second // of several requests
 						}
-						if took := time.Since(begun); err == nil || driver.ClassOf(err) != driver.Transient || took > most || !strings.Contains(err.Error(), "within 1") {
-							t.Errorf("%s, headers %v, theirs %v: %v, of class %s, after %v", call, headers, theirs, err, driver.ClassOf(err), took)
+						if took := time.Since(begun); err == nil || driver.ClassOf(err) != driver.Transient ||
+							took > most || !strings.Contains(err.Error(), "within 1") {
+							t.Errorf("%s, headers %v, theirs %v: %v, of class %s, after %v", call, headers, theirs, err,
+								driver.ClassOf(err), took)
 						}
 					case <-time.After(time.Hour):
 						t.Fatalf("%s, headers %v, theirs %v: hangs", call, headers, theirs)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
@@ -161,8 +162,10 @@ func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery) *dri
 	if n := len(env.Deaths); n > 0 {
 		last := env.Deaths[n-1]
 		o.ID = last.ID
-		o.Death = driver.Death{Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
-			Attempts: last.Attempts, First: last.First, Last: last.Last}
+		o.Death = driver.Death{
+			Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
+			Attempts: last.Attempts, First: last.First, Last: last.Last,
+		}
 		if last.OrderKey != "" {
 			o.OrderKey = last.OrderKey
 		}

@@ -12,6 +12,7 @@ import (
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -36,13 +37,15 @@ func (t told) ids(reason driver.DiscardReason) (ids []string) {
 func (w *world) telling(ch driver.Channel, f driver.Filter) (driver.Receiver, *told) {
 	w.Helper()
 	t := &told{}
-	r, err := w.b.Receiver(w.Context(), ch, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Filter: f, Events: driver.Events{
-		Discarded: func(d driver.Discarded) {
-			if d.Expected || d.Count != len(d.IDs) || d.Count == 0 {
-				w.Errorf("told %+v", d)
-			}
-			*t = append(*t, d)
-		}}})
+	r, err := w.b.Receiver(w.Context(), ch,
+		driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Filter: f, Events: driver.Events{
+			Discarded: func(d driver.Discarded) {
+				if d.Expected || d.Count != len(d.IDs) || d.Count == 0 {
+					w.Errorf("told %+v", d)
+				}
+				*t = append(*t, d)
+			},
+		}})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -55,7 +58,11 @@ func (w *world) sent(queue string, ms map[string]map[string]types.MessageAttribu
 	w.Helper()
 	ids := map[string]string{}
 	for body, attributes := range ms {
-		out, err := w.sqs.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.url(queue)), MessageBody: &body, MessageAttributes: attributes})
+		out, err := w.sqs.SendMessage(w.Context(),
+			&sqs.SendMessageInput{
+				QueueUrl: aws.String(w.url(queue)), MessageBody: &body,
+				MessageAttributes: attributes,
+			})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -81,11 +88,17 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 		as   *snssqs.Resource // nil: the queue is ours
 		want []string
 	}{
-		"ours":                  {nil, []string{"wanted"}},
-		"mapped":                {&snssqs.Resource{}, []string{"bare", "theirs unwanted", "theirs wanted", "wanted"}},
-		"mapped, key required":  {&snssqs.Resource{RequireRoutingKey: true}, []string{"wanted"}},
-		"mapped, own attribute": {&snssqs.Resource{RoutingKey: "event_type"}, []string{"bare", "theirs wanted", "unwanted", "wanted"}},
-		"mapped, both":          {&snssqs.Resource{RoutingKey: "event_type", RequireRoutingKey: true}, []string{"theirs wanted"}},
+		"ours":                 {nil, []string{"wanted"}},
+		"mapped":               {&snssqs.Resource{}, []string{"bare", "theirs unwanted", "theirs wanted", "wanted"}},
+		"mapped, key required": {&snssqs.Resource{RequireRoutingKey: true}, []string{"wanted"}},
+		"mapped, own attribute": {
+			&snssqs.Resource{RoutingKey: "event_type"},
+			[]string{"bare", "theirs wanted", "unwanted", "wanted"},
+		},
+		"mapped, both": {
+			&snssqs.Resource{RoutingKey: "event_type", RequireRoutingKey: true},
+			[]string{"theirs wanted"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
@@ -104,7 +117,8 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 					}
 					for _, d := range ds {
 						got = append(got, string(d.Body))
-						if body := string(d.Body); (body == "theirs wanted") != (d.RoutingKey == "MOBILE.Y") && c.as != nil && c.as.RoutingKey != "" {
+						if body := string(d.Body); (body == "theirs wanted") != (d.RoutingKey == "MOBILE.Y") &&
+							c.as != nil && c.as.RoutingKey != "" {
 							t.Errorf("%q has routing key %q", body, d.RoutingKey)
 						}
 					}
@@ -118,7 +132,8 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 				if slices.Sort(got); !slices.Equal(got, c.want) {
 					t.Errorf("received %q, want %q", got, c.want)
 				}
-				if ids := told.ids(driver.DiscardFiltered); !slices.Equal(ids, gone) || len(told.ids(driver.DiscardFinished)) > 0 {
+				if ids := told.ids(driver.DiscardFiltered); !slices.Equal(ids, gone) ||
+					len(told.ids(driver.DiscardFinished)) > 0 {
 					t.Errorf("told %+v, want %q as filtered", *told, gone)
 				}
 			})
@@ -133,12 +148,17 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{"news.*": {Topic: *topic.TopicArn, RoutingKey: "event_type"}}})
+		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{"news.*": {
+			Topic:      *topic.TopicArn,
+			RoutingKey: "event_type",
+		}}})
 		ch := driver.Channel{Exchange: "news", Queue: "ours"}
 		w.ensure(filtered(ch))
 		for _, key := range []string{"MOBILE.A", "BOOK"} {
-			if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{TopicArn: topic.TopicArn, Message: aws.String("theirs"),
-				MessageAttributes: map[string]snstypes.MessageAttributeValue{"event_type": {DataType: aws.String("String"), StringValue: &key}}}); err != nil {
+			if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{
+				TopicArn: topic.TopicArn, Message: aws.String("theirs"),
+				MessageAttributes: map[string]snstypes.MessageAttributeValue{"event_type": {DataType: aws.String("String"), StringValue: &key}},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			w.send(w.sender(driver.Channel{Exchange: "news"}), driver.Message{Body: []byte("ours"), RoutingKey: key})
@@ -157,8 +177,10 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 
 func TestRoutingAttributesThatCannotBe(t *testing.T) {
 	for _, name := range []string{"godwit", "a b", "AWS.x"} {
-		if _, err := snssqs.Open(t.Context(), &snssqs.Options{AWS: &aws.Config{Region: "eu-west-1"},
-			Names: map[string]snssqs.Resource{"orders": {Queue: queueARN + "x", RoutingKey: name}}}); err == nil {
+		if _, err := snssqs.Open(t.Context(), &snssqs.Options{
+			AWS:   &aws.Config{Region: "eu-west-1"},
+			Names: map[string]snssqs.Resource{"orders": {Queue: queueARN + "x", RoutingKey: name}},
+		}); err == nil {
 			t.Errorf("%q was taken as the attribute of the routing key", name)
 		}
 	}
@@ -170,19 +192,23 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	for name, id := range map[string]any{"their own ids": nil, "one id for all": "7", "empty ids": "", "no ids": 0} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
-				w.b = w.open(snssqs.Options{Transport: &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){
-					"ReceiveMessage": func(answer map[string]any) {
-						messages, _ := answer["Messages"].([]any)
-						for _, m := range messages {
-							switch m := m.(map[string]any); id {
-							case nil:
-							case 0:
-								delete(m, "MessageId")
-							default:
-								m["MessageId"] = id
+				w.b = w.open(snssqs.Options{Transport: &rewriting{
+					next: w.server.Transport(),
+					edit: map[string]func(map[string]any){
+						"ReceiveMessage": func(answer map[string]any) {
+							messages, _ := answer["Messages"].([]any)
+							for _, m := range messages {
+								switch m := m.(map[string]any); id {
+								case nil:
+								case 0:
+									delete(m, "MessageId")
+								default:
+									m["MessageId"] = id
+								}
 							}
-						}
-					}}}})
+						},
+					},
+				}})
 				w.ensure(owner(orders))
 				r, told := w.telling(orders, driver.Filter{})
 				handled := map[string]int{}

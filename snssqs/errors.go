@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -65,18 +66,25 @@ func classOfCode(code string) (driver.Class, bool) {
 		code = code[i+1:]
 	}
 	switch code {
-	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException", "ResourceNotFoundException":
+	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException",
+		"ResourceNotFoundException":
 		return driver.NotFound, true
-	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException", "RequestThrottledException",
-		"TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "PriorRequestNotComplete", "SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
+	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException",
+		"RequestThrottledException",
+		"TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "PriorRequestNotComplete",
+		"SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
 		return driver.Throttled, true
 	case "InternalError", "InternalFailure", "InternalServerError", "InternalErrorException", "ServiceUnavailable",
-		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException", "RequestExpired",
+		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException",
+		"RequestExpired",
 		"ConcurrentAccess", "ConcurrentAccessException":
 		return driver.Transient, true
-	case "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
-		"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "ExpiredToken", "ExpiredTokenException",
-		"MissingAuthenticationToken", "IncompleteSignature", "NotAuthorized", "OptInRequired", "KmsAccessDenied", "KMSAccessDenied":
+	case "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
+		"InvalidSecurity",
+		"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "ExpiredToken",
+		"ExpiredTokenException",
+		"MissingAuthenticationToken", "IncompleteSignature", "NotAuthorized", "OptInRequired", "KmsAccessDenied",
+		"KMSAccessDenied":
 		return driver.Denied, true
 	case "BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong":
 		return driver.TooLarge, true
@@ -125,7 +133,8 @@ func lost(err error) error {
 	code := api.ErrorCode()
 	text := api.ErrorMessage()
 	gone := strings.HasSuffix(code, "InvalidParameterValue") &&
-		(strings.Contains(text, "receipt handle has expired") || strings.Contains(text, "Message does not exist or is not available"))
+		(strings.Contains(text, "receipt handle has expired") ||
+			strings.Contains(text, "Message does not exist or is not available"))
 	if gone || errors.As(err, &inflight) || errors.As(err, &handle) ||
 		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
 		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
@@ -135,7 +144,10 @@ func lost(err error) error {
 
 // unanswered is the error of an entry that a batch's answer did not mention: it may have been taken or not.
 func unanswered(op string) error {
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%s: the answer mentions the entry neither as successful nor as failed", op)}
+	return &driver.Error{
+		Class: driver.Transient,
+		Err:   fmt.Errorf("%s: the answer mentions the entry neither as successful nor as failed", op),
+	}
 }
 
 // over says whether the caller, not the service, ended a call.

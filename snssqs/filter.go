@@ -24,7 +24,8 @@ func filterPolicy(f driver.Filter, attribute string) (string, error) {
 	case len(f.Exclude) > 0 && n > len(f.Exclude):
 		return "", fmt.Errorf("the filter's Exclude stands alone: it cannot be combined with Exact or Prefix")
 	case slices.Contains(slices.Concat(f.Exact, f.Prefix, f.Exclude), ""):
-		return "", fmt.Errorf("the filter holds an empty value: SNS takes none; messages without a routing key pass Exclude, and no filter at all")
+		return "", fmt.Errorf("the filter holds an empty value: SNS takes none; messages without a routing key pass " +
+			"Exclude, and no filter at all")
 	}
 	var values []any
 	for _, v := range f.Exact {
@@ -38,7 +39,8 @@ func filterPolicy(f driver.Filter, attribute string) (string, error) {
 		values = append(values, map[string]any{"anything-but": f.Exclude}, map[string]any{"exists": false})
 	}
 	if n > maxFilterValues {
-		return "", fmt.Errorf("the filter has %d values; SNS takes %d in one subscription: use prefixes, or several consumers", n, maxFilterValues)
+		return "", fmt.Errorf("the filter has %d values; SNS takes %d in one subscription: use prefixes, or several "+
+			"consumers", n, maxFilterValues)
 	}
 	policy, err := json.Marshal(map[string]any{attribute: values})
 	return string(policy), err

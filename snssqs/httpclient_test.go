@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -63,7 +64,8 @@ func serve(c net.Conn) {
 			}
 		}
 		body := `{"MessageId":"` + strings.Repeat("7", 300_000) + `"}`
-		head := "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+		head := "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: " +
+			strconv.Itoa(len(body)) + "\r\n\r\n"
 		if _, err := io.WriteString(c, head+body); err != nil {
 			return
 		}
@@ -76,12 +78,18 @@ func serve(c net.Conn) {
 // lostOf counts the answers that a client loses of so many.
 func (h *hasty) lostOf(t *testing.T, n, size int, c httpClient) (lost int, last error) {
 	t.Helper()
-	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: aws.String("http://" + h.Addr().String()), HTTPClient: c,
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), DisableMessageChecksumValidation: true})
+	client := sqs.New(sqs.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://" + h.Addr().String()), HTTPClient: c,
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), DisableMessageChecksumValidation: true,
+	})
 	for range n {
-		if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("q"), MessageBody: aws.String(strings.Repeat("x", size))}, func(o *sqs.Options) {
-			o.Retryer = aws.NopRetryer{}
-		}); err != nil {
+		if _, err := client.SendMessage(t.Context(),
+			&sqs.SendMessageInput{
+				QueueUrl:    aws.String("q"),
+				MessageBody: aws.String(strings.Repeat("x", size)),
+			}, func(o *sqs.Options) {
+				o.Retryer = aws.NopRetryer{}
+			}); err != nil {
 			lost++
 			last = err
 		}
@@ -137,8 +145,10 @@ func TestAnswersAreBounded(t *testing.T) {
 				_, err = io.Copy(io.Discard, answer.Body)
 				_ = answer.Body.Close()
 			}
-			if driver.ClassOf(classify(err)) != driver.Permanent || !strings.Contains(err.Error(), "61 MiB") || e.read > most {
-				t.Errorf("%s, length %d: %d bytes read, error %v of class %s", name, length, e.read, err, driver.ClassOf(classify(err)))
+			if driver.ClassOf(classify(err)) != driver.Permanent || !strings.Contains(err.Error(), "61 MiB") ||
+				e.read > most {
+				t.Errorf("%s, length %d: %d bytes read, error %v of class %s", name, length, e.read, err,
+					driver.ClassOf(classify(err)))
 			}
 		}
 	}
@@ -151,7 +161,9 @@ func TestPollsHaveConnectionsOfTheirOwn(t *testing.T) {
 	if p == w {
 		t.Fatal("polls and work share their connections")
 	}
-	if p.MaxIdleConnsPerHost < pollConnections || w.MaxIdleConnsPerHost < workConnections || p.MaxConnsPerHost+w.MaxConnsPerHost > 0 {
-		t.Errorf("pools of %d and %d connections, at most %d and %d at once", p.MaxIdleConnsPerHost, w.MaxIdleConnsPerHost, p.MaxConnsPerHost, w.MaxConnsPerHost)
+	if p.MaxIdleConnsPerHost < pollConnections || w.MaxIdleConnsPerHost < workConnections ||
+		p.MaxConnsPerHost+w.MaxConnsPerHost > 0 {
+		t.Errorf("pools of %d and %d connections, at most %d and %d at once", p.MaxIdleConnsPerHost,
+			w.MaxIdleConnsPerHost, p.MaxConnsPerHost, w.MaxConnsPerHost)
 	}
 }

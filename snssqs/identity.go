@@ -21,7 +21,8 @@ func (b *Backend) whoami(ctx context.Context) (identity, error) {
 	}
 	out, err := b.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return identity{}, fmt.Errorf("ask whose account this is: %w", permission(classify(err), "sts:GetCallerIdentity"))
+		return identity{}, fmt.Errorf("ask whose account this is: %w",
+			permission(classify(err), "sts:GetCallerIdentity"))
 	}
 	id = identity{partition: "aws", region: b.region, account: deref(out.Account)}
 	if parts := strings.SplitN(deref(out.Arn), ":", 3); len(parts) == 3 && parts[1] != "" {

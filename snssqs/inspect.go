@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -16,7 +17,10 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, err
 	}
 	if ch.Queue == "" {
-		return driver.Depth{}, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: an exchange holds no messages: inspect its queues", ch)}
+		return driver.Depth{}, &driver.Error{
+			Class: driver.Permanent,
+			Err:   fmt.Errorf("channel %s: an exchange holds no messages: inspect its queues", ch),
+		}
 	}
 	q, err := b.queueOf(ctx, ch)
 	if err != nil {

@@ -53,7 +53,12 @@ func TestLostLeases(t *testing.T) {
 			}
 			d = held()
 			lost("the first delete", settle(d, driver.Done), false)
-			lost("extend what is deleted", func() error { _, err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Minute); return err }(), true)
+			lost("extend what is deleted",
+				func() error {
+					_,
+						err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Minute)
+					return err
+				}(), true)
 			lost("release what is deleted", settle(d, driver.Release), true)
 			d = held()
 			lost("release", settle(d, driver.Release), false)
@@ -88,7 +93,8 @@ func TestRenewalsEndWithTheServicesTotal(t *testing.T) {
 			t.Errorf("at %v extended until %v, %v; the total is %v", time.Since(begun), ends.Sub(begun), err, total)
 		}
 		time.Sleep(time.Until(ends) - time.Millisecond)
-		if _, err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Hour); !errors.Is(entry(err), driver.ErrLost) {
+		if _, err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Hour); !errors.Is(entry(err),
+			driver.ErrLost) {
 			t.Errorf("extended beyond the total: %v", err)
 		}
 		if a := w.attributes("orders"); a["ApproximateNumberOfMessagesNotVisible"] != "1" {
@@ -101,7 +107,8 @@ func TestRenewalsEndWithTheServicesTotal(t *testing.T) {
 func TestLeasesAreWholeSeconds(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
-		r, err := w.b.Receiver(w.Context(), orders, driver.ReceiverOptions{Lease: 2900 * time.Millisecond, Wait: time.Hour})
+		r, err := w.b.Receiver(w.Context(), orders,
+			driver.ReceiverOptions{Lease: 2900 * time.Millisecond, Wait: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,8 @@ func (ns namespace) queue(ch driver.Channel) (string, error) {
 	}
 	name := ns.join(parts, ch.Ordered)
 	if room := maxQueueName - len(name); room < 0 {
-		return "", fmt.Errorf("channel %s: the queue's name %s has %d characters, %d more than SQS takes: shorten a part of it or the namespace", ch, name, len(name), -room)
+		return "", fmt.Errorf("channel %s: the queue's name %s has %d characters, %d more than SQS takes: shorten a "+
+			"part of it or the namespace", ch, name, len(name), -room)
 	}
 	return name, nil
 }
@@ -45,7 +46,8 @@ func (ns namespace) topic(ch driver.Channel) (string, error) {
 	}
 	name := ns.join([]string{ch.Exchange}, ch.Ordered)
 	if len(name) > maxQueueName {
-		return "", fmt.Errorf("channel %s: the topic's name %s has %d characters; its queues could not be named within %d", ch, name, len(name), maxQueueName)
+		return "", fmt.Errorf("channel %s: the topic's name %s has %d characters; its queues could not be named "+
+			"within %d", ch, name, len(name), maxQueueName)
 	}
 	return name, nil
 }
@@ -96,7 +98,8 @@ func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 func legalParts(ch driver.Channel, parts ...string) error {
 	for _, part := range parts {
 		if !legalPart(part) {
-			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
+			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
+				"and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
 		}
 	}
 	return nil

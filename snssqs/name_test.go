@@ -30,7 +30,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q in %q is %+v, %v; want %+v", c.want, c.ns, back, ok, c.ch)
 		}
 	}
-	if got, err := namespace("prod").topic(driver.Channel{Exchange: "e", Queue: "q", Ordered: true}); err != nil || got != "prod---e.fifo" {
+	if got, err := namespace("prod").topic(driver.Channel{Exchange: "e", Queue: "q", Ordered: true}); err != nil ||
+		got != "prod---e.fifo" {
 		t.Errorf("the topic is %q, %v", got, err)
 	}
 }
@@ -87,8 +88,16 @@ func TestNamesThatAreNone(t *testing.T) {
 // A channel that has a name gets itself back from it, in its namespace and in no other.
 func FuzzChannelName(f *testing.F) {
 	for _, s := range [][4]string{
-		{"", "", "orders", ""}, {"prod", "wishlist_events", "audit_log", "od"}, {"a-b", "c", "d-e", "o"}, {"", "a", "dlq", "d"},
-		{"", "a--b", "c", ""}, {"p", "", "p---q", ""}, {"", "p", "q", "d"}, {"x", "", "a.fifo", "o"}, {"", "", "dlq", "d"}, {"", "-", "-", ""},
+		{"", "", "orders", ""},
+		{"prod", "wishlist_events", "audit_log", "od"},
+		{"a-b", "c", "d-e", "o"},
+		{"", "a", "dlq", "d"},
+		{"", "a--b", "c", ""},
+		{"p", "", "p---q", ""},
+		{"", "p", "q", "d"},
+		{"x", "", "a.fifo", "o"},
+		{"", "", "dlq", "d"},
+		{"", "-", "-", ""},
 		{"", "", strings.Repeat("q", 75), "o"},
 	} {
 		f.Add(s[0], s[1], s[2], strings.Contains(s[3], "o"), strings.Contains(s[3], "d"))
@@ -127,8 +136,21 @@ func FuzzChannelName(f *testing.F) {
 // A queue that is a channel's has exactly the name that this channel is given.
 func FuzzQueueName(f *testing.F) {
 	for _, s := range [][2]string{
-		{"", "orders"}, {"", "orders--dlq.fifo"}, {"prod", "prod---a--b--dlq"}, {"", "a--b--c"}, {"", "a---b"}, {"", "--dlq"}, {"", "dlq"}, {"", "dlq--dlq"},
-		{"p", "p---p---q"}, {"", ".fifo"}, {"", "a.fifo.fifo"}, {"", "a--dlq--dlq"}, {"p", "p----q"}, {"p-", "p----q"}, {"", "a----b"},
+		{"", "orders"},
+		{"", "orders--dlq.fifo"},
+		{"prod", "prod---a--b--dlq"},
+		{"", "a--b--c"},
+		{"", "a---b"},
+		{"", "--dlq"},
+		{"", "dlq"},
+		{"", "dlq--dlq"},
+		{"p", "p---p---q"},
+		{"", ".fifo"},
+		{"", "a.fifo.fifo"},
+		{"", "a--dlq--dlq"},
+		{"p", "p----q"},
+		{"p-", "p----q"},
+		{"", "a----b"},
 	} {
 		f.Add(s[0], s[1])
 	}

@@ -40,7 +40,8 @@ type Options struct {
 
 func (o *Options) check() error {
 	if ns := o.Namespace; ns != "" && !legalPart(ns) {
-		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ns, dlqPart)
+		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a "+
+			"letter or digit, no '--', and not %q", ns, dlqPart)
 	}
 	return checkNames(o.Names)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -60,7 +61,8 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 		return dead, err
 	}
 	if r, foreign := b.mapped(dead); foreign {
-		dead.Ordered = strings.HasSuffix(cmp.Or(r.DeadLetters, r.Queue), fifoSuffix) // a FIFO queue has FIFO dead letters
+		dead.Ordered = strings.HasSuffix(cmp.Or(r.DeadLetters, r.Queue),
+			fifoSuffix) // a FIFO queue has FIFO dead letters
 		_, err := b.queueOf(ctx, dead)
 		return dead, err
 	}
@@ -298,7 +300,11 @@ func parseRedrive(text string) (p redrivePolicy, ok bool) {
 
 // missing is the error of what does not exist and may not be made.
 func missing(s driver.ChannelSpec, kind, name string, found error) error {
-	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: %s %s does not exist, and this only verifies: create it, or let Godwit provision it: %w", s.Channel, kind, name, found)}
+	return &driver.Error{
+		Class: driver.NotFound,
+		Err: fmt.Errorf("channel %s: %s %s does not exist, and this only verifies: create it, or let Godwit "+
+			"provision it: %w", s.Channel, kind, name, found),
+	}
 }
 
 // verify compares a queue with what is wanted, for an owner who may not change it.
@@ -309,7 +315,9 @@ func verify(q *queue, s driver.ChannelSpec, wanted map[string]string) error {
 }
 
 // differing names everything that is not as it is wanted.
-func differing(s driver.ChannelSpec, what string, wanted map[string]string, same func(name, value string) (is string, ok bool)) error {
+func differing(s driver.ChannelSpec, what string, wanted map[string]string,
+	same func(name, value string) (is string, ok bool),
+) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if is, ok := same(name, wanted[name]); !ok {

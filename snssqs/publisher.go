@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -56,7 +57,8 @@ func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared
 	for i := range batch {
 		entries[i] = batch[i].Wire.(*wire).publication(i)
 	}
-	out, err := b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries}, publishOnce, t.at())
+	out, err := b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},
+		publishOnce, t.at())
 	if err != nil {
 		return permission(classify(err), "sns:Publish")
 	}
@@ -76,8 +78,13 @@ func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared
 // publication is the message as entry i of a batch to a topic.
 func (w *wire) publication(i int) types.PublishBatchRequestEntry {
 	kind := stringType
-	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body,
-		MessageAttributes: map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}}
+	e := types.PublishBatchRequestEntry{
+		Id: entryID(i), Message: &w.body,
+		MessageAttributes: map[string]types.MessageAttributeValue{envelopeAttribute: {
+			DataType:    &kind,
+			StringValue: &w.envelope,
+		}},
+	}
 	if w.routingKey != "" {
 		e.MessageAttributes[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -95,7 +96,8 @@ func (b *Backend) load(ctx context.Context, q *queue) error {
 		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	}, q.at())
 	if err != nil {
-		return fmt.Errorf("queue %s: read its attributes: %w", q.name, permission(classify(err), "sqs:GetQueueAttributes"))
+		return fmt.Errorf("queue %s: read its attributes: %w", q.name,
+			permission(classify(err), "sqs:GetQueueAttributes"))
 	}
 	q.attributes = out.Attributes
 	return nil
@@ -105,12 +107,17 @@ func (b *Backend) load(ctx context.Context, q *queue) error {
 const deletedRecently = time.Minute
 
 // create makes a queue with attributes and tags, and says whether it was made: another process may have been faster.
-func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (q *queue, made bool, err error) {
+func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (q *queue, made bool,
+	err error,
+) {
 	out, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
 	var recently *types.QueueDeletedRecently
 	if errors.As(err, &recently) {
-		return nil, false, &driver.Error{Class: driver.Permanent, After: deletedRecently,
-			Err: fmt.Errorf("create queue %s: it was deleted less than %v ago; try again in at most %v: %w", name, deletedRecently, deletedRecently, err)}
+		return nil, false, &driver.Error{
+			Class: driver.Permanent, After: deletedRecently,
+			Err: fmt.Errorf("create queue %s: it was deleted less than %v ago; try again in at most %v: %w", name,
+				deletedRecently, deletedRecently, err),
+		}
 	}
 	var exists *types.QueueNameExists
 	if errors.As(err, &exists) {
@@ -135,8 +142,10 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 	if len(differ) == 0 {
 		return nil
 	}
-	if _, err := b.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
-		return fmt.Errorf("queue %s: set its attributes: %w", q.name, permission(classify(err), "sqs:SetQueueAttributes"))
+	if _, err := b.sqs.SetQueueAttributes(ctx,
+		&sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
+		return fmt.Errorf("queue %s: set its attributes: %w", q.name,
+			permission(classify(err), "sqs:SetQueueAttributes"))
 	}
 	maps.Copy(q.attributes, differ)
 	return nil
@@ -147,7 +156,8 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 // has been received more often by now, without a reason.
 func sameAttribute(name, is, wanted string) bool {
 	switch types.QueueAttributeName(name) {
-	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope, types.QueueAttributeNameFifoThroughputLimit:
+	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope,
+		types.QueueAttributeNameFifoThroughputLimit:
 		// AWS always shows them. A server that does not is from before them, and refuses to have them set.
 		if is == "" {
 			return wanted == "true" || wanted == "queue" || wanted == "perQueue" // AWS's defaults

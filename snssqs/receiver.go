@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
@@ -63,7 +64,9 @@ type message struct {
 }
 
 // Receiver opens the receiving end of a channel.
-func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
@@ -77,8 +80,10 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
-		routing: b.routing(from)}
+	r := &receiver{
+		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
+		routing: b.routing(from),
+	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
@@ -105,7 +110,8 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	}
 	lim := driver.ReceiveLimits{
 		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
-		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal, MaxReceives: r.queue.maxReceives(),
+		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal,
+		MaxReceives: r.queue.maxReceives(),
 	}
 	return lim
 }

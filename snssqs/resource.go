@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -36,7 +37,8 @@ type Resource struct {
 func checkNames(names map[string]Resource) error {
 	for channel, r := range names {
 		if strings.Contains(channel, "@") {
-			return fmt.Errorf("snssqs: Options.Names[%q]: name the channel itself; its dead letters are the field DeadLetters", channel)
+			return fmt.Errorf("snssqs: Options.Names[%q]: name the channel itself; its dead letters are the field "+
+				"DeadLetters", channel)
 		}
 		if r.Queue == "" && r.DeadLetters == "" && r.Topic == "" {
 			return fmt.Errorf("snssqs: Options.Names[%q] names nothing", channel)
@@ -46,11 +48,13 @@ func checkNames(names map[string]Resource) error {
 		}
 		for field, v := range map[string]string{"Queue": r.Queue, "DeadLetters": r.DeadLetters} {
 			if a, ok := parseARN(v); v != "" && !strings.Contains(v, "://") && (!ok || a.service != "sqs") {
-				return fmt.Errorf("snssqs: Options.Names[%q].%s is %q: it must be the URL or the ARN of an SQS queue", channel, field, v)
+				return fmt.Errorf("snssqs: Options.Names[%q].%s is %q: it must be the URL or the ARN of an SQS queue",
+					channel, field, v)
 			}
 		}
 		if a, ok := parseARN(r.Topic); r.Topic != "" && (!ok || a.service != "sns") {
-			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel, r.Topic)
+			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel,
+				r.Topic)
 		}
 		if r.RoutingKey != "" && !legalAttribute(r.RoutingKey) {
 			return fmt.Errorf("snssqs: Options.Names[%q].RoutingKey is %q: it must be the name of a message attribute "+
@@ -116,12 +120,16 @@ func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resourc
 		}
 	}
 	if at == "" {
-		return nil, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: Options.Names maps it to no such queue", ch)}
+		return nil, &driver.Error{
+			Class: driver.NotFound,
+			Err:   fmt.Errorf("channel %s: Options.Names maps it to no such queue", ch),
+		}
 	}
 	q := &queue{name: at, url: at, foreign: true}
 	if a, ok := parseARN(at); ok {
 		q.name, q.region = a.name, a.region
-		out, err := b.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &a.name, QueueOwnerAWSAccountId: &a.account}, q.at())
+		out, err := b.sqs.GetQueueUrl(ctx,
+			&sqs.GetQueueUrlInput{QueueName: &a.name, QueueOwnerAWSAccountId: &a.account}, q.at())
 		if err != nil {
 			return nil, fmt.Errorf("channel %s: queue %s: %w", ch, at, permission(classify(err), "sqs:GetQueueUrl"))
 		}
@@ -131,7 +139,11 @@ func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resourc
 		q.region = regionOf(u.Hostname())
 	}
 	if ordered := strings.HasSuffix(q.name, fifoSuffix); ordered != ch.Ordered {
-		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: queue %s is %s, and Ordered is %v", ch, at, kindOfQueue(ordered), ch.Ordered)}
+		return nil, &driver.Error{
+			Class: driver.Permanent,
+			Err: fmt.Errorf("channel %s: queue %s is %s, and Ordered is %v", ch, at, kindOfQueue(ordered),
+				ch.Ordered),
+		}
 	}
 	return q, b.load(ctx, q)
 }

@@ -2,6 +2,7 @@ package snssqs
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -27,8 +28,10 @@ func (q *queue) maxReceives() int {
 
 func (b *Backend) warnScarce(ch driver.Channel, q *queue) {
 	if q.scarce() {
-		b.log.Warn("the queue's redrive policy gives messages up after a few receives, and each release counts as one: only "+
-			"messages that can be started at once are received, which costs requests; raise maxReceiveCount, or let Godwit "+
+		b.log.Warn("the queue's redrive policy gives messages up after a few receives, and each release counts as "+
+			"one: only "+
+			"messages that can be started at once are received, which costs requests; raise maxReceiveCount, or let "+
+			"Godwit "+
 			"provision the queue",
 			"channel", ch.String(), "queue", q.name, "maxReceiveCount", q.maxReceives(), "atLeast", enoughReceives)
 	}

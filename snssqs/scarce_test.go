@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
@@ -27,10 +28,12 @@ func (w *world) mapped(ordered bool, receives int, o snssqs.Options) (queue stri
 		queue, dead, attributes["FifoQueue"] = queue+".fifo", dead+".fifo", "true"
 	}
 	for _, name := range []string{dead, queue} {
-		if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes}); err != nil {
+		if _, err := w.sqs.CreateQueue(w.Context(),
+			&sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes}); err != nil {
 			w.Fatal(err)
 		}
-		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, queueARN+dead, receives)
+		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, queueARN+dead,
+			receives)
 	}
 	o.Names = map[string]snssqs.Resource{"orders": {Queue: w.url(queue), DeadLetters: queueARN + dead}}
 	w.b = w.open(o)
@@ -48,7 +51,10 @@ func TestScarceReceives(t *testing.T) {
 	}{
 		{receives: 3, concurrency: 10, warns: true, want: driver.ReceiveLimits{Batch: 1, Window: 10, Polls: 10}},
 		{receives: 3, concurrency: 100, warns: true, want: driver.ReceiveLimits{Batch: 10, Window: 100, Polls: 10}},
-		{receives: 9, concurrency: 100, ordered: true, warns: true, want: driver.ReceiveLimits{Batch: 1, Window: 100, Polls: 100}},
+		{
+			receives: 9, concurrency: 100, ordered: true, warns: true,
+			want: driver.ReceiveLimits{Batch: 1, Window: 100, Polls: 100},
+		},
 		{receives: 10, concurrency: 10, want: driver.ReceiveLimits{Batch: 10, Window: 20, Polls: 2}},
 	} {
 		for _, mode := range []driver.Mode{driver.Auto, driver.Verify, driver.Never} {
@@ -65,11 +71,14 @@ func TestScarceReceives(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.receivers = append(w.receivers, r)
-				if lim := r.Limits(); lim.Batch != c.want.Batch || lim.Window != c.want.Window || lim.Polls != c.want.Polls {
+				if lim := r.Limits(); lim.Batch != c.want.Batch || lim.Window != c.want.Window ||
+					lim.Polls != c.want.Polls {
 					t.Errorf("%+v: batch %d, window %d, polls %d", c, lim.Batch, lim.Window, lim.Polls)
 				}
 				said := strings.Count(log.String(), "level=WARN")
-				if c.warns != (said == 1) || c.warns && !strings.Contains(log.String(), fmt.Sprintf("maxReceiveCount=%d atLeast=10", c.receives)) {
+				if c.warns != (said == 1) ||
+					c.warns &&
+						!strings.Contains(log.String(), fmt.Sprintf("maxReceiveCount=%d atLeast=10", c.receives)) {
 					t.Errorf("%+v, mode %d: the log is %q", c, mode, log.String())
 				}
 			})
@@ -96,7 +105,8 @@ func TestStopsUseUpNoScarceReceives(t *testing.T) {
 			var mu sync.Mutex
 			started := map[string]bool{}
 			run := func(h godwit.Handler, d time.Duration) {
-				c, err := godwit.NewConsumer(w.Context(), w.b, "orders", &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 2})
+				c, err := godwit.NewConsumer(w.Context(), w.b, "orders",
+					&godwit.ConsumerOptions{Ordered: ordered, Concurrency: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -122,7 +132,8 @@ func TestStopsUseUpNoScarceReceives(t *testing.T) {
 				return nil
 			}, time.Minute)
 			if len(started) != n {
-				t.Errorf("ordered %v: handlers saw %d of %d messages; the dead letters hold %s", ordered, len(started), n, w.attributes(strings.Replace(queue, "theirs", "theirs_dead", 1))["ApproximateNumberOfMessages"])
+				t.Errorf("ordered %v: handlers saw %d of %d messages; the dead letters hold %s", ordered, len(started),
+					n, w.attributes(strings.Replace(queue, "theirs", "theirs_dead", 1))["ApproximateNumberOfMessages"])
 			}
 		})
 	}

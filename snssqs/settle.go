@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -62,7 +63,11 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 		m := hs[i].Ref.(*message)
 		left := m.asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in seconds
 		if left < time.Second {
-			errs[i] = &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: SQS leaves a message to one receiver for %v in all", driver.ErrLost, maxVisibility)}
+			errs[i] = &driver.Error{
+				Class: driver.Permanent,
+				Err: fmt.Errorf("%w: SQS leaves a message to one receiver for %v in all", driver.ErrLost,
+					maxVisibility),
+			}
 			continue
 		}
 		which, ms, by = append(which, i), append(ms, m), min(by, left)
@@ -86,7 +91,8 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	if len(entries) == 0 {
 		return a.err()
 	}
-	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
+	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries},
+		once, r.queue.at())
 	if err != nil {
 		return permission(classify(err), "sqs:DeleteMessage")
 	}
@@ -113,13 +119,16 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		}
 		left := m.asked.Add(leaseTotal).Sub(now)
 		d := max(0, min(after(i), left))
-		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i),
-			ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32((d + time.Second - 1) / time.Second)})
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+			Id:            entryID(i),
+			ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32((d + time.Second - 1) / time.Second),
+		})
 	}
 	if len(entries) == 0 {
 		return a.err()
 	}
-	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
+	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx,
+		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
 	if err != nil {
 		return permission(classify(err), "sqs:ChangeMessageVisibility")
 	}

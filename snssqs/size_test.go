@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 )
@@ -35,12 +36,18 @@ func TestSizesAreCountedAsTheServiceDoes(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		small := driver.Channel{Queue: "small"}
 		raised, plain := driver.Channel{Exchange: "raised"}, driver.Channel{Exchange: "plain"}
-		for _, ch := range []driver.Channel{orders, small, {Exchange: "raised", Queue: "q"}, {Exchange: "plain", Queue: "q"}} {
+		for _, ch := range []driver.Channel{
+			orders, small,
+			{Exchange: "raised", Queue: "q"},
+			{Exchange: "plain", Queue: "q"},
+		} {
 			w.ensure(owner(ch))
 		}
 		w.set("small", map[string]string{"MaximumMessageSize": "2048"})
-		if _, err := w.sns.SetTopicAttributes(w.Context(), &sns.SetTopicAttributesInput{TopicArn: aws.String(topicARN + "raised"),
-			AttributeName: aws.String("MaximumMessageSize"), AttributeValue: aws.String("1048576")}); err != nil {
+		if _, err := w.sns.SetTopicAttributes(w.Context(), &sns.SetTopicAttributesInput{
+			TopicArn:      aws.String(topicARN + "raised"),
+			AttributeName: aws.String("MaximumMessageSize"), AttributeValue: aws.String("1048576"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {
@@ -48,14 +55,21 @@ func TestSizesAreCountedAsTheServiceDoes(t *testing.T) {
 			limit, sum int
 			drain      driver.Channel
 		}{
-			{orders, 1 << 20, 1 << 20, orders}, {small, 2048, 1 << 20, small},
-			{plain, 256 << 10, 256 << 10, driver.Channel{Exchange: "plain", Queue: "q"}}, {raised, 1 << 20, 1 << 20, driver.Channel{Exchange: "raised", Queue: "q"}},
+			{orders, 1 << 20, 1 << 20, orders},
+			{small, 2048, 1 << 20, small},
+			{plain, 256 << 10, 256 << 10, driver.Channel{Exchange: "plain", Queue: "q"}},
+			{raised, 1 << 20, 1 << 20, driver.Channel{Exchange: "raised", Queue: "q"}},
 		} {
 			s := w.sender(c.ch)
-			m := largest(w, s, driver.Message{RoutingKey: "A.ä", ContentType: "text/plain", Header: []driver.Header{{Name: "locale", Value: `"ä"`}}})
+			m := largest(w, s,
+				driver.Message{
+					RoutingKey: "A.ä", ContentType: "text/plain",
+					Header: []driver.Header{{Name: "locale", Value: `"ä"`}},
+				})
 			p, err := s.Prepare(w.Context(), &m)
 			if err != nil || p.Size != c.limit || s.Limits().Bytes != c.sum {
-				t.Errorf("%s: the largest counts %d bytes, %v, and a batch takes %d; want %d and %d", c.ch, p.Size, err, s.Limits().Bytes, c.limit, c.sum)
+				t.Errorf("%s: the largest counts %d bytes, %v, and a batch takes %d; want %d and %d", c.ch, p.Size, err,
+					s.Limits().Bytes, c.limit, c.sum)
 			}
 			if err := s.Send(w.Context(), []driver.Prepared{p}); err != nil {
 				t.Errorf("%s: the largest message of %d bytes: %v", c.ch, p.Size, err)
@@ -95,7 +109,10 @@ func TestSizesAreCountedAsTheServiceDoes(t *testing.T) {
 
 // Any text may be an order key, a tenant or a de-duplication id, on queues and topics, ordered or not.
 func TestKeysOfAnyKind(t *testing.T) {
-	keys := []string{"a", "with space", "ä", "-", strings.Repeat("k", 128), strings.Repeat("k", 129), "tab\there", `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + "`"}
+	keys := []string{
+		"a", "with space", "ä", "-", strings.Repeat("k", 128), strings.Repeat("k", 129), "tab\there",
+		`!"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + "`",
+	}
 	for _, ordered := range []bool{false, true} {
 		for _, exchange := range []string{"", "e"} {
 			inWorld(t, localaws.Options{}, func(w *world) {
@@ -114,7 +131,8 @@ func TestKeysOfAnyKind(t *testing.T) {
 					w.send(s, m)
 					d := w.receive(r, 1)[0]
 					if got := d.OrderKey + d.Tenant; got != key || (d.OrderKey == "") == ordered {
-						t.Errorf("%s, ordered %v: key %q arrived as order key %q, tenant %q", ch, ordered, key, d.OrderKey, d.Tenant)
+						t.Errorf("%s, ordered %v: key %q arrived as order key %q, tenant %q", ch, ordered, key,
+							d.OrderKey, d.Tenant)
 					}
 					if err := r.Settle(w.Context(), []driver.Settlement{{Handle: d.Handle}}); err != nil {
 						t.Error(err)
@@ -152,11 +170,20 @@ func TestContentIsDeduplicated(t *testing.T) {
 			}
 		}
 		m := driver.Message{Body: []byte{0, 1}, OrderKey: "a"}
-		w.send(s, m, driver.Message{Body: []byte{0, 1}, OrderKey: "a", Header: []driver.Header{{Name: "n", Value: "1"}}})
+		w.send(s, m,
+			driver.Message{Body: []byte{0, 1}, OrderKey: "a", Header: []driver.Header{{Name: "n", Value: "1"}}})
 		count(1, "the same at once, with another header")
 		all := []driver.Message{
-			{OrderKey: "b", Body: []byte{0, 1}}, {OrderKey: "ab", RoutingKey: "c"}, {OrderKey: "a", RoutingKey: "bc"}, {RoutingKey: "abc"}, {Type: "abc"},
-			{Type: "ab", Version: 1}, {Type: "ab", Version: 11}, {Type: "ab", Version: 1, Body: []byte("1")}, {Body: []byte("abc")}, {},
+			{OrderKey: "b", Body: []byte{0, 1}},
+			{OrderKey: "ab", RoutingKey: "c"},
+			{OrderKey: "a", RoutingKey: "bc"},
+			{RoutingKey: "abc"},
+			{Type: "abc"},
+			{Type: "ab", Version: 1},
+			{Type: "ab", Version: 11},
+			{Type: "ab", Version: 1, Body: []byte("1")},
+			{Body: []byte("abc")},
+			{},
 		}
 		w.send(s, all...)
 		w.send(s, all...)
@@ -175,7 +202,8 @@ func TestTooLargeTellsOfBase64(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
 		_, err := w.sender(orders).Prepare(w.Context(), &driver.Message{Body: make([]byte, 900_000)})
-		if driver.ClassOf(err) != driver.TooLarge || !strings.Contains(err.Error(), "body of 900000 bytes travels in base64, which makes it 1200000") {
+		if driver.ClassOf(err) != driver.TooLarge ||
+			!strings.Contains(err.Error(), "body of 900000 bytes travels in base64, which makes it 1200000") {
 			t.Errorf("%v, of class %s", err, driver.ClassOf(err))
 		}
 	})

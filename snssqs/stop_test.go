@@ -84,12 +84,14 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 			if ds := <-got; len(ds) > 0 || time.Since(begun) > time.Second {
 				t.Errorf("an idle poll brought %d after %v", len(ds), time.Since(begun))
 			}
-			if len(p.all) != 2 || p.all[0].ReceiveRequestAttemptID != p.all[1].ReceiveRequestAttemptID || p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
+			if len(p.all) != 2 || p.all[0].ReceiveRequestAttemptID != p.all[1].ReceiveRequestAttemptID ||
+				p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
 				t.Errorf("polls %+v", p.all)
 			}
 			time.Sleep(21 * time.Second) // the stranded poll is over
 			p.late = time.Second
-			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"}, driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
+			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"},
+				driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
 			ctx, cancel = context.WithCancel(w.Context())
 			got = w.receiving(ctx, r)
 			cancel()
@@ -146,22 +148,27 @@ func TestAStopWithAnOpenPoll(t *testing.T) {
 		wait, stop  time.Duration
 		least, most time.Duration
 	}{
-		"FIFO":                 {ordered: true, stop: 10 * time.Second},
-		"standard, short poll": {wait: 5 * time.Second, stop: 10 * time.Second, least: time.Second, most: 5 * time.Second},
+		"FIFO": {ordered: true, stop: 10 * time.Second},
+		"standard, short poll": {
+			wait: 5 * time.Second, stop: 10 * time.Second, least: time.Second,
+			most: 5 * time.Second,
+		},
 		"standard, defaults":   {stop: 30 * time.Second, least: time.Second, most: 20 * time.Second},
 		"standard, short stop": {wait: 20 * time.Second, stop: 2 * time.Second, most: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
 				w.onAWS()
-				consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders", &godwit.ConsumerOptions{Ordered: c.ordered, WaitTime: c.wait, ShutdownTimeout: c.stop})
+				consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders",
+					&godwit.ConsumerOptions{Ordered: c.ordered, WaitTime: c.wait, ShutdownTimeout: c.stop})
 				if err != nil {
 					t.Fatal(err)
 				}
 				stop := time.Now().Add(61 * time.Second)
 				ctx, cancel := context.WithDeadline(w.Context(), stop)
 				defer cancel()
-				if _, err := consumer.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
+				if _, err := consumer.Run(ctx,
+					func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
 					t.Errorf("stopping an idle consumer: %v", err)
 				}
 				if took := time.Since(stop); took < c.least || took > c.most {
@@ -192,7 +199,10 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 							w.overHTTP()
 						}
 						var log bytes.Buffer
-						o := godwit.ConsumerOptions{ShutdownTimeout: c.stop, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+						o := godwit.ConsumerOptions{
+							ShutdownTimeout: c.stop,
+							Logger:          slog.New(slog.NewTextHandler(&log, nil)),
+						}
 						consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders", &o)
 						if err != nil {
 							t.Fatal(err)
@@ -211,7 +221,8 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 						}
 						text := log.String()
 						if strings.Contains(text, "WARN") || strings.Count(text, "polls_a_minute") > 1 ||
-							!strings.Contains(text, c.polls) || c.polls == "" && strings.Contains(text, "polls_a_minute") {
+							!strings.Contains(text, c.polls) ||
+							c.polls == "" && strings.Contains(text, "polls_a_minute") {
 							t.Errorf("logged %s", text)
 						}
 					})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -28,7 +29,9 @@ func wishes(filter, deadARN string) (map[string]string, error) {
 }
 
 // verifySubscription says what a subscription lacks.
-func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, t *topic, queueARN, deadARN, filter string) error {
+func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, t *topic, queueARN, deadARN,
+	filter string,
+) error {
 	wanted, err := wishes(filter, deadARN)
 	if err != nil {
 		return err
@@ -105,7 +108,8 @@ func (b *Backend) alter(ctx context.Context, t *topic, arn string, wanted map[st
 		if _, err := b.sns.SetSubscriptionAttributes(ctx, &sns.SetSubscriptionAttributesInput{
 			SubscriptionArn: &arn, AttributeName: &name, AttributeValue: &value,
 		}, t.at()); err != nil {
-			return fmt.Errorf("subscription %s: set %s: %w", arn, name, permission(classify(err), "sns:SetSubscriptionAttributes"))
+			return fmt.Errorf("subscription %s: set %s: %w", arn, name,
+				permission(classify(err), "sns:SetSubscriptionAttributes"))
 		}
 	}
 	return nil
@@ -117,7 +121,8 @@ func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
-			return "", fmt.Errorf("topic %s: list its subscriptions: %w", t.name, permission(classify(err), "sns:ListSubscriptionsByTopic"))
+			return "", fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
+				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
 			if deref(s.Endpoint) == queueARN {
@@ -125,7 +130,10 @@ func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (
 			}
 		}
 	}
-	return "", &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has no subscription of %s", t.name, queueARN)}
+	return "", &driver.Error{
+		Class: driver.NotFound,
+		Err:   fmt.Errorf("topic %s has no subscription of %s", t.name, queueARN),
+	}
 }
 
 // reunite subscribes every queue of ours of an exchange whose topic was just made: a publish to nobody succeeds

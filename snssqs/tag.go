@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -42,7 +43,11 @@ func (b *Backend) topicOf(ctx context.Context, ch driver.Channel) (*topic, error
 		if r, ok := b.mapped(name); ok && r.Topic != "" {
 			a, _ := parseARN(r.Topic)
 			if ordered := strings.HasSuffix(a.name, fifoSuffix); ordered != ch.Ordered {
-				return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic, kindOfQueue(ordered), ch.Ordered)}
+				return nil, &driver.Error{
+					Class: driver.Permanent,
+					Err: fmt.Errorf("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic, kindOfQueue(ordered),
+						ch.Ordered),
+				}
 			}
 			return b.loadTopic(ctx, &topic{name: a.name, arn: r.Topic, region: a.region, foreign: true})
 		}
@@ -198,7 +203,11 @@ func (b *Backend) secure(ctx context.Context, t *topic) error {
 	if sameJSON(t.attributes[attribute], policy) {
 		return nil
 	}
-	if _, err := b.sns.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{TopicArn: &t.arn, AttributeName: &attribute, AttributeValue: &policy}); err != nil {
+	if _, err := b.sns.SetTopicAttributes(ctx,
+		&sns.SetTopicAttributesInput{
+			TopicArn: &t.arn, AttributeName: &attribute,
+			AttributeValue: &policy,
+		}); err != nil {
 		return fmt.Errorf("topic %s: set its policy: %w", t.name, permission(classify(err), "sns:SetTopicAttributes"))
 	}
 	t.attributes[attribute] = policy

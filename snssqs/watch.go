@@ -22,7 +22,8 @@ func (r *receiver) watch() {
 	r.watching.Go(func() {
 		for backoff.Sleep(r.life, checkEvery) == nil {
 			if err := r.check(r.life, spec); err != nil && !over(r.life) {
-				r.b.log.Warn("checking the subscription failed; it is tried again", "channel", r.from.String(), "error", err, "in", checkEvery)
+				r.b.log.Warn("checking the subscription failed; it is tried again", "channel", r.from.String(), "error",
+					err, "in", checkEvery)
 			}
 		}
 	})

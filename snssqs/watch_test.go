@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -36,7 +37,8 @@ func (w *world) subscribed(topic, queue, filter string) {
 				dlq = fifo + "--dlq.fifo"
 			}
 			a := s.Attributes
-			if a["RawMessageDelivery"] != "true" || a["FilterPolicy"] != filter || a["RedrivePolicy"] != `{"deadLetterTargetArn":"`+queueARN+dlq+`"}` {
+			if a["RawMessageDelivery"] != "true" || a["FilterPolicy"] != filter ||
+				a["RedrivePolicy"] != `{"deadLetterTargetArn":"`+queueARN+dlq+`"}` {
 				w.Errorf("%s is subscribed to %s with %v, want the filter %q", queue, topic, a, filter)
 			}
 			return
@@ -64,25 +66,33 @@ func TestTheSubscriptionIsCheckedEveryFiveMinutes(t *testing.T) {
 					return err
 				},
 				"another filter": func() error {
-					_, err := w.sns.SetSubscriptionAttributes(w.Context(), &sns.SetSubscriptionAttributesInput{SubscriptionArn: sub(),
-						AttributeName: aws.String("FilterPolicy"), AttributeValue: aws.String(`{"routing_key":["X"]}`)})
+					_, err := w.sns.SetSubscriptionAttributes(w.Context(), &sns.SetSubscriptionAttributesInput{
+						SubscriptionArn: sub(),
+						AttributeName:   aws.String("FilterPolicy"),
+						AttributeValue:  aws.String(`{"routing_key":["X"]}`),
+					})
 					return err
 				},
 				"no raw delivery": func() error {
-					_, err := w.sns.SetSubscriptionAttributes(w.Context(), &sns.SetSubscriptionAttributesInput{SubscriptionArn: sub(),
-						AttributeName: aws.String("RawMessageDelivery"), AttributeValue: aws.String("false")})
+					_, err := w.sns.SetSubscriptionAttributes(w.Context(), &sns.SetSubscriptionAttributesInput{
+						SubscriptionArn: sub(),
+						AttributeName:   aws.String("RawMessageDelivery"), AttributeValue: aws.String("false"),
+					})
 					return err
 				},
 				"the topic deleted": func() error {
-					_, err := w.sns.DeleteTopic(w.Context(), &sns.DeleteTopicInput{TopicArn: &w.server.SNS().Topics()[0].ARN})
+					_, err := w.sns.DeleteTopic(w.Context(),
+						&sns.DeleteTopicInput{TopicArn: &w.server.SNS().Topics()[0].ARN})
 					return err
 				},
 				"topic and queue deleted": func() error {
-					_, err := w.sqs.DeleteQueue(w.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(w.url("wishlist_events--audit_log" + suffix))})
+					_, err := w.sqs.DeleteQueue(w.Context(),
+						&sqs.DeleteQueueInput{QueueUrl: aws.String(w.url("wishlist_events--audit_log" + suffix))})
 					if err != nil {
 						return err
 					}
-					_, err = w.sns.DeleteTopic(w.Context(), &sns.DeleteTopicInput{TopicArn: &w.server.SNS().Topics()[0].ARN})
+					_, err = w.sns.DeleteTopic(w.Context(),
+						&sns.DeleteTopicInput{TopicArn: &w.server.SNS().Topics()[0].ARN})
 					return err
 				},
 			} {
@@ -92,7 +102,8 @@ func TestTheSubscriptionIsCheckedEveryFiveMinutes(t *testing.T) {
 				time.Sleep(5*time.Minute + time.Second)
 				w.subscribed("wishlist_events"+suffix, "wishlist_events--audit_log"+suffix, mobilePolicy)
 			}
-			w.send(w.sender(driver.Channel{Exchange: "wishlist_events", Ordered: ch.Ordered}), driver.Message{Body: []byte("a"), RoutingKey: "MOBILE.X", OrderKey: "k"})
+			w.send(w.sender(driver.Channel{Exchange: "wishlist_events", Ordered: ch.Ordered}),
+				driver.Message{Body: []byte("a"), RoutingKey: "MOBILE.X", OrderKey: "k"})
 			w.receive(r, 1)
 			made := w.calls(func() { time.Sleep(time.Hour) })
 			if n := made["sns.Subscribe"]; n != 12 || len(changing(made)) != 1 {
@@ -108,11 +119,15 @@ func TestAFailedCheckIsTriedAgain(t *testing.T) {
 		w.ensure(filtered(audit))
 		w.receiver(audit, mobile)
 		remove := w.server.Control("sns.*", func(context.Context, *localaws.Request) localaws.Outcome {
-			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
+			return localaws.Outcome{Err: &wire.Error{
+				Code: "ServiceUnavailable", Message: "down", Status: 503,
+				Fault: true,
+			}}
 		})
 		time.Sleep(6 * time.Minute)
 		remove()
-		if _, err := w.sns.Unsubscribe(w.Context(), &sns.UnsubscribeInput{SubscriptionArn: &w.server.SNS().Topics()[0].Subscriptions[0].ARN}); err != nil {
+		if _, err := w.sns.Unsubscribe(w.Context(),
+			&sns.UnsubscribeInput{SubscriptionArn: &w.server.SNS().Topics()[0].Subscriptions[0].ARN}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(6 * time.Minute)
@@ -142,19 +157,25 @@ func TestAProducerReunitesAnExchange(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := w.sns.DeleteTopic(w.Context(), &sns.DeleteTopicInput{TopicArn: aws.String(topicARN + "e" + suffix)}); err != nil {
+			if _, err := w.sns.DeleteTopic(w.Context(),
+				&sns.DeleteTopicInput{TopicArn: aws.String(topicARN + "e" + suffix)}); err != nil {
 				t.Fatal(err)
 			}
 			w.b = w.open(snssqs.Options{}) // the producer's process
 			made := changing(w.calls(func() {
 				w.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "e", Ordered: ordered}})
 			}))
-			if made["sns.Subscribe"] != 2 || made["sqs.SetQueueAttributes"]+made["sqs.TagQueue"]+made["sqs.CreateQueue"] > 0 {
+			if made["sns.Subscribe"] != 2 ||
+				made["sqs.SetQueueAttributes"]+made["sqs.TagQueue"]+made["sqs.CreateQueue"] > 0 {
 				t.Errorf("the producer made %v", made)
 			}
 			w.subscribed("e"+suffix, "e--a"+suffix, "")
 			w.subscribed("e"+suffix, "e--b"+suffix, "")
-			w.send(w.sender(driver.Channel{Exchange: "e", Ordered: ordered}), driver.Message{Body: []byte("1"), RoutingKey: "BOOK"}, driver.Message{Body: []byte("2"), RoutingKey: "MOBILE.X"})
+			w.send(w.sender(driver.Channel{Exchange: "e", Ordered: ordered}),
+				driver.Message{Body: []byte("1"), RoutingKey: "BOOK"}, driver.Message{
+					Body:       []byte("2"),
+					RoutingKey: "MOBILE.X",
+				})
 			r := w.receiver(a, mobile)
 			if d := w.receive(r, 1)[0]; string(d.Body) != "2" {
 				t.Errorf("received %q past the filter", d.Body)
@@ -178,10 +199,16 @@ func TestFailedDeliveriesOfTheTopicAreDeadLetters(t *testing.T) {
 			ch := driver.Channel{Exchange: "e", Queue: "a", Ordered: ordered}
 			w.ensure(owner(ch))
 			w.set("e--a"+suffix, map[string]string{"Policy": ""})
-			w.send(w.sender(driver.Channel{Exchange: "e", Ordered: ordered}), driver.Message{Body: []byte("x"), RoutingKey: "A", OrderKey: "k", Header: []driver.Header{{Name: "locale", Value: "de"}}})
+			w.send(w.sender(driver.Channel{Exchange: "e", Ordered: ordered}),
+				driver.Message{
+					Body: []byte("x"), RoutingKey: "A", OrderKey: "k",
+					Header: []driver.Header{{Name: "locale", Value: "de"}},
+				})
 			d := w.receive(w.receiver(dead(ch), driver.Filter{}), 1)[0]
-			if string(d.Body) != "x" || d.RoutingKey != "A" || headers(d)["locale"] != "de" || d.Err != nil || d.Origin == nil || d.Origin.Channel != ch {
-				t.Errorf("the dead letter is %q, %q, %v, origin %+v, %v", d.Body, d.RoutingKey, d.Header, d.Origin, d.Err)
+			if string(d.Body) != "x" || d.RoutingKey != "A" || headers(d)["locale"] != "de" || d.Err != nil ||
+				d.Origin == nil || d.Origin.Channel != ch {
+				t.Errorf("the dead letter is %q, %q, %v, origin %+v, %v", d.Body, d.RoutingKey, d.Header, d.Origin,
+					d.Err)
 			}
 		})
 	}

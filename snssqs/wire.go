@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
@@ -93,7 +94,8 @@ func (w *wire) setDelay(ch driver.Channel, d time.Duration) error {
 	case d < 0 || d > maxDelay:
 		return fmt.Errorf("message delay %v: it must lie between 0 and %v", d, maxDelay)
 	case ch.Ordered:
-		return fmt.Errorf("message delay %v: an ordered channel keeps no delay of single messages; ConsumerOptions.Delay delays all of them", d)
+		return fmt.Errorf("message delay %v: an ordered channel keeps no delay of single messages; "+
+			"ConsumerOptions.Delay delays all of them", d)
 	case ch.Queue == "":
 		return fmt.Errorf("message delay %v: an exchange keeps no delays; ConsumerOptions.Delay of a consumer does", d)
 	}
@@ -104,7 +106,8 @@ func (w *wire) setDelay(ch driver.Channel, d time.Duration) error {
 // checkText refuses what the service's character set cannot carry; bodies are encoded instead.
 func checkText(m *driver.Message) error {
 	bad := func(what, value string) error {
-		return fmt.Errorf("%s %q has characters that cannot travel: it must be UTF-8 without control characters", what, value)
+		return fmt.Errorf("%s %q has characters that cannot travel: it must be UTF-8 without control characters", what,
+			value)
 	}
 	for _, f := range []struct{ what, value string }{
 		{"routing key", m.RoutingKey}, {"order key", m.OrderKey}, {"content type", m.ContentType}, {"type", m.Type},
@@ -138,7 +141,8 @@ func dedupID(m *driver.Message) string {
 	case m.DedupID == "":
 		h := sha256.New()
 		for _, field := range []string{m.OrderKey, m.RoutingKey, m.Type, strconv.Itoa(m.Version)} {
-			_, _ = fmt.Fprintf(h, "%d:%s", len(field), field) // no two lists of fields read the same; a hash cannot fail
+			_, _ = fmt.Fprintf(h, "%d:%s", len(field),
+				field) // no two lists of fields read the same; a hash cannot fail
 		}
 		_, _ = h.Write(m.Body)
 		return hex.EncodeToString(h.Sum(nil))

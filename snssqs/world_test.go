@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
@@ -57,8 +58,11 @@ func newWorld(t *testing.T, o localaws.Options) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, server: server}
-	w.conf = aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: server.Transport()}}
+	w.conf = aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s",
+			""), HTTPClient: &http.Client{Transport: server.Transport()},
+	}
 	w.sqs, w.sns = sqs.NewFromConfig(w.conf), sns.NewFromConfig(w.conf)
 	w.b = w.open(snssqs.Options{})
 	return w
@@ -153,7 +157,11 @@ func (w *world) send(s driver.Sender, ms ...driver.Message) {
 // foreign sends a message that no Godwit has made.
 func (w *world) foreign(queue, body string, attributes map[string]types.MessageAttributeValue) {
 	w.Helper()
-	if _, err := w.sqs.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.url(queue)), MessageBody: &body, MessageAttributes: attributes}); err != nil {
+	if _, err := w.sqs.SendMessage(w.Context(),
+		&sqs.SendMessageInput{
+			QueueUrl: aws.String(w.url(queue)), MessageBody: &body,
+			MessageAttributes: attributes,
+		}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -171,7 +179,8 @@ func (w *world) url(queue string) string {
 func (w *world) attributes(queue string) map[string]string {
 	w.Helper()
 	out, err := w.sqs.GetQueueAttributes(w.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl: aws.String(w.url(queue)), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+		QueueUrl: aws.String(w.url(queue)), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -189,7 +198,8 @@ func (w *world) tags(queue string) map[string]string {
 
 func (w *world) set(queue string, attributes map[string]string) {
 	w.Helper()
-	if _, err := w.sqs.SetQueueAttributes(w.Context(), &sqs.SetQueueAttributesInput{QueueUrl: aws.String(w.url(queue)), Attributes: attributes}); err != nil {
+	if _, err := w.sqs.SetQueueAttributes(w.Context(),
+		&sqs.SetQueueAttributesInput{QueueUrl: aws.String(w.url(queue)), Attributes: attributes}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -231,7 +241,10 @@ func (w *world) reject(r driver.Receiver, why string, ds ...driver.Delivery) {
 	w.Helper()
 	ss := make([]driver.Settlement, len(ds))
 	for i := range ds {
-		ss[i] = driver.Settlement{Handle: ds[i].Handle, Action: driver.Reject, Death: &driver.Death{Error: why, Kind: "permanent", Channel: "orders", Attempts: 1}}
+		ss[i] = driver.Settlement{
+			Handle: ds[i].Handle, Action: driver.Reject,
+			Death: &driver.Death{Error: why, Kind: "permanent", Channel: "orders", Attempts: 1},
+		}
 	}
 	if err := r.Settle(context.WithoutCancel(w.Context()), ss); err != nil {
 		w.Fatalf("reject: %v", err)

@@ -31,9 +31,12 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Send a wishlist to three consumers on the embedded server, and count every wish",
-		Long: "Sends wishes to the ordered exchange wishlist_events.* on the embedded server. Three consumers handle them: audit_log\n" +
-			"everything, mobile what begins with MOBILE., apple only MOBILE.APPLE. Some handlers fail and are tried again, some wishes\n" +
-			"can never be handled and become dead letters; at the end every wish is accounted for by its number, on every channel.\n" +
+		Long: "Sends wishes to the ordered exchange wishlist_events.* on the embedded server. Three consumers handle " +
+			"them: audit_log\n" +
+			"everything, mobile what begins with MOBILE., apple only MOBILE.APPLE. Some handlers fail and are tried " +
+			"again, some wishes\n" +
+			"can never be handled and become dead letters; at the end every wish is accounted for by its number, on " +
+			"every channel.\n" +
 			"Ctrl-C stops the sending; what was sent is still handled, and counted. A second Ctrl-C ends at once.\n" +
 			"The exit status is 1 when a wish was lost, or handled out of order.",
 		Example: "  godwit demo --for 10s\n" +
@@ -49,7 +52,8 @@ func newDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.DurationVar(&o.sendFor, "for", 0, "send for that long, at an even pace (default 5s, unless --messages is given)")
 	f.IntVar(&o.messages, "messages", 0, "send that `number` of wishes, as fast as they are accepted")
-	f.Uint64Var(&o.seed, "seed", 0, "the `number` that decides what is wished for and which handlers fail; 0 draws one and prints it")
+	f.Uint64Var(&o.seed, "seed", 0,
+		"the `number` that decides what is wished for and which handlers fail; 0 draws one and prints it")
 	f.BoolVar(&o.json, "json", false, "after the table, end with one line of JSON")
 	return cmd
 }

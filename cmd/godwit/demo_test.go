@@ -16,7 +16,8 @@ import (
 func TestDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errOut bytes.Buffer
-		if status := run(t.Context(), []string{"demo", "--messages", "200", "--seed", "7", "--json"}, &out, &errOut); status != exitDone {
+		if status := run(t.Context(), []string{"demo", "--messages", "200", "--seed", "7", "--json"}, &out,
+			&errOut); status != exitDone {
 			t.Fatalf("status %d, want %d; errors:\n%s", status, exitDone, &errOut)
 		}
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -28,7 +29,8 @@ func TestDemo(t *testing.T) {
 			t.Fatalf("last line %q: %v", lines[len(lines)-1], err)
 		}
 		type sums struct{ Sent, Ended, Lost, Left int }
-		if diff := cmp.Diff(sums{Sent: 200, Ended: 200}, sums{got.Sent, got.Handled + got.Dead, got.Lost, got.Left}); diff != "" {
+		if diff := cmp.Diff(sums{Sent: 200, Ended: 200},
+			sums{got.Sent, got.Handled + got.Dead, got.Lost, got.Left}); diff != "" {
 			t.Errorf("seed %d (-want +got):\n%s", got.Seed, diff)
 		}
 		if strings.Contains(errOut.String(), "\x1b") {

@@ -41,8 +41,10 @@ func newLocal() *cobra.Command {
 		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
 			"  godwit local --kafka :9092 --kafka-data ./kafka\n\n" +
 			"  seed.json:\n" +
-			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, {\"name\": \"orders-dlq\"}],\n" +
-			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": {\"RawMessageDelivery\": true}}]}]}",
+			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, " +
+			"{\"name\": \"orders-dlq\"}],\n" +
+			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": " +
+			"{\"RawMessageDelivery\": true}}]}]}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, err := o.server(cmd.ErrOrStderr())
@@ -62,7 +64,8 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that ids and receipt handles are drawn from; 0 draws one and prints it")
-	f.StringVar(&o.kafka, "kafka", "", "`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
+	f.StringVar(&o.kafka, "kafka", "",
+		"`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
 		"the `folder` in which Kafka keeps everything, for its owner's eyes alone")
 	return cmd
@@ -113,7 +116,8 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 
 // exports are what a shell needs to point AWS clients at the server.
 func (o *localOptions) exports(addr net.Addr) string {
-	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport AWS_SECRET_ACCESS_KEY=local\n",
+	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport "+
+		"AWS_SECRET_ACCESS_KEY=local\n",
 		endpoint(addr), o.region)
 }
 
@@ -128,7 +132,9 @@ func endpoint(addr net.Addr) string {
 // warnBeyondLoopback says so when others than this machine's can connect.
 func warnBeyondLoopback(errOut io.Writer, addr string) {
 	if beyondLoopback(addr) {
-		fmt.Fprintf(errOut, "warning: listening on %s: whoever reaches this machine can read and change everything in it; there is no authentication\n", addr)
+		fmt.Fprintf(errOut,
+			"warning: listening on %s: whoever reaches this machine can read and change everything in it; there is "+
+				"no authentication\n", addr)
 	}
 }
 

@@ -37,7 +37,10 @@ func TestLocalServesUntilStopped(t *testing.T) {
 		exports[name] = value
 	}
 	endpoint := exports["AWS_ENDPOINT_URL"]
-	want := map[string]string{"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+	want := map[string]string{
+		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "local",
+		"AWS_SECRET_ACCESS_KEY": "local",
+	}
 	if diff := cmp.Diff(want, exports); diff != "" {
 		t.Fatalf("exports (-want +got):\n%s\nerrors: %s", diff, &errOut)
 	}
@@ -73,7 +76,8 @@ func TestLocalPortTaken(t *testing.T) {
 	}
 	defer taken.Close()
 	var out, errOut bytes.Buffer
-	if status := run(t.Context(), []string{"local", "--addr", taken.Addr().String()}, &out, &errOut); status != exitFailed {
+	if status := run(t.Context(), []string{"local", "--addr", taken.Addr().String()}, &out,
+		&errOut); status != exitFailed {
 		t.Errorf("status %d, want %d", status, exitFailed)
 	}
 	if !strings.Contains(errOut.String(), "--addr 127.0.0.1:0 takes a port that is free") {
@@ -119,7 +123,11 @@ func TestLocalSeed(t *testing.T) {
 	var errOut bytes.Buffer
 	ended := make(chan int)
 	go func() {
-		status := run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--seed", seed(`{"queues": [{"name": "orders"}]}`)}, printed, &errOut)
+		status := run(ctx,
+			[]string{
+				"local", "--addr", "127.0.0.1:0", "--seed",
+				seed(`{"queues": [{"name": "orders"}]}`),
+			}, printed, &errOut)
 		printed.Close()
 		ended <- status
 	}()
@@ -127,7 +135,8 @@ func TestLocalSeed(t *testing.T) {
 	lines.Scan()
 	endpoint := strings.TrimPrefix(lines.Text(), "export AWS_ENDPOINT_URL=")
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	answer, err := http.PostForm(endpoint, url.Values{"Action": {"GetQueueUrl"}, "Version": {"2012-11-05"}, "QueueName": {"orders"}})
+	answer, err := http.PostForm(endpoint,
+		url.Values{"Action": {"GetQueueUrl"}, "Version": {"2012-11-05"}, "QueueName": {"orders"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +150,11 @@ func TestLocalSeed(t *testing.T) {
 	}
 
 	var said, complained bytes.Buffer
-	status := run(t.Context(), []string{"local", "--addr", "127.0.0.1:0", "--seed", seed("{\n\"queues\": [{\"nmae\": \"a\"}]}")}, &said, &complained)
+	status := run(t.Context(),
+		[]string{
+			"local", "--addr", "127.0.0.1:0", "--seed",
+			seed("{\n\"queues\": [{\"nmae\": \"a\"}]}"),
+		}, &said, &complained)
 	if status != exitFailed || said.Len() > 0 {
 		t.Errorf("status %d, want %d; it printed %q", status, exitFailed, &said)
 	}

@@ -23,7 +23,8 @@ func (o *localOptions) checkKafka() error {
 		return fmt.Errorf("--kafka %q is not of the form host:port, like 127.0.0.1:9092 or :9092", o.kafka)
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("--kafka %q stands for all interfaces, and Kafka tells its clients where to connect: name one address of this machine", o.kafka)
+		return fmt.Errorf("--kafka %q stands for all interfaces, and Kafka tells its clients where to connect: name "+
+			"one address of this machine", o.kafka)
 	}
 	if host == "" {
 		o.kafka = net.JoinHostPort("127.0.0.1", port)

@@ -92,7 +92,8 @@ func TestLocalKafkaKilledLosesNothing(t *testing.T) {
 	}
 
 	_, addr = served(t, "--kafka", addr, "--kafka-data", dir)
-	c := kafkaClient(t, addr, kgo.ConsumeTopics(topicOfTest), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := kafkaClient(t, addr, kgo.ConsumeTopics(topicOfTest), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	seen := map[string]bool{}
@@ -155,7 +156,8 @@ func TestLocalKafkaWrongOptions(t *testing.T) {
 		var out, errOut bytes.Buffer
 		status := run(t.Context(), append([]string{"local", "--addr", "127.0.0.1:0"}, c.args...), &out, &errOut)
 		if status != exitUsage || !strings.Contains(errOut.String(), c.want) || out.Len() > 0 {
-			t.Errorf("%v: status %d, printed %q, errors %q; want status %d and %q", c.args, status, &out, &errOut, exitUsage, c.want)
+			t.Errorf("%v: status %d, printed %q, errors %q; want status %d and %q", c.args, status, &out, &errOut,
+				exitUsage, c.want)
 		}
 	}
 }
@@ -165,7 +167,8 @@ func TestLocalKafkaPortTaken(t *testing.T) {
 	_, addr := served(t, "--kafka", ":0")
 	var out, errOut bytes.Buffer
 	status := run(t.Context(), []string{"local", "--addr", "127.0.0.1:0", "--kafka", addr}, &out, &errOut)
-	if status != exitFailed || !strings.Contains(errOut.String(), "--kafka :0 takes a port that is free") || out.Len() > 0 {
+	if status != exitFailed || !strings.Contains(errOut.String(), "--kafka :0 takes a port that is free") ||
+		out.Len() > 0 {
 		t.Errorf("status %d, printed %q, errors %q", status, &out, &errOut)
 	}
 }

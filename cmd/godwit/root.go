@@ -14,7 +14,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "godwit",
 		Short: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka",
-		Long: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka, with everything embedded for one machine.\n" +
+		Long: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka, with everything embedded for one " +
+			"machine.\n" +
 			"Start with `godwit demo`: it needs nothing installed.",
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -11,7 +11,10 @@ type testCase struct {
 // cases is the kit, in the order in which one would build a backend.
 func cases() []testCase {
 	var all []testCase
-	for _, part := range [][]testCase{sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(), rejectCases(), repeatCases(), exchangeCases(), provisionCases(), closeCases()} {
+	for _, part := range [][]testCase{
+		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
+		rejectCases(), repeatCases(), exchangeCases(), provisionCases(), closeCases(),
+	} {
 		all = append(all, part...)
 	}
 	return all

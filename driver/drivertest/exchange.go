@@ -11,19 +11,68 @@ func exchangeCases() []testCase {
 	exchanges := need("exchanges", func(h *Harness) bool { return h.Can.Exchanges })
 	ordered := need("ordered exchanges", func(h *Harness) bool { return h.Can.Exchanges && h.Can.Ordered })
 	return []testCase{
-		{name: "exchange/fanout", shows: "every queue of an exchange gets every message, with all it says of itself", run: exchangeFanout, needs: exchanges},
-		{name: "exchange/filter", shows: "a filter lets exact and prefix pass, and what it refuses is finished unseen", run: exchangeFilter, needs: exchanges},
-		{name: "exchange/exclude", shows: "Exclude lets all else pass, messages without a routing key too", run: exchangeExclude, needs: exchanges},
-		{name: "exchange/refilter", shows: "a changed filter is applied to the existing queue", run: exchangeRefilter, needs: exchanges},
-		{name: "exchange/discarded", shows: "a message that the receiver itself refuses by its filter is told, with the reason",
-			run: exchangeDiscarded, needs: exchanges},
-		{name: "exchange/ordered", shows: "an ordered exchange keeps the order of each key in each queue", run: exchangeOrdered, needs: ordered},
-		{name: "exchange/recreated", shows: "provisioning by a producer reunites a lost exchange with its queues", run: exchangeRecreated,
-			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
-		{name: "exchange/again", shows: "an exchange lost under running ends is whole again when all of them have provisioned again",
-			run: exchangeAgain, needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
-		{name: "exchange/delay", shows: "a delay that an exchange cannot keep is an error of Prepare", run: exchangeDelay, needs: exchanges},
-		{name: "exchange/kind", shows: "a name that exists as the other kind, or with the other ordering, is an error", run: exchangeKind, needs: ordered},
+		{
+			name:  "exchange/fanout",
+			shows: "every queue of an exchange gets every message, with all it says of itself",
+			run:   exchangeFanout,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/filter",
+			shows: "a filter lets exact and prefix pass, and what it refuses is finished unseen",
+			run:   exchangeFilter,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/exclude",
+			shows: "Exclude lets all else pass, messages without a routing key too",
+			run:   exchangeExclude,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/refilter",
+			shows: "a changed filter is applied to the existing queue",
+			run:   exchangeRefilter,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/discarded",
+			shows: "a message that the receiver itself refuses by its filter is told, with the reason",
+			run:   exchangeDiscarded,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/ordered",
+			shows: "an ordered exchange keeps the order of each key in each queue",
+			run:   exchangeOrdered,
+			needs: ordered,
+		},
+		{
+			name:  "exchange/recreated",
+			shows: "provisioning by a producer reunites a lost exchange with its queues",
+			run:   exchangeRecreated,
+			needs: need("exchanges and Harness.DropExchange",
+				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
+		},
+		{
+			name:  "exchange/again",
+			shows: "an exchange lost under running ends is whole again when all of them have provisioned again",
+			run:   exchangeAgain,
+			needs: need("exchanges and Harness.DropExchange",
+				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
+		},
+		{
+			name:  "exchange/delay",
+			shows: "a delay that an exchange cannot keep is an error of Prepare",
+			run:   exchangeDelay,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/kind",
+			shows: "a name that exists as the other kind, or with the other ordering, is an error",
+			run:   exchangeKind,
+			needs: ordered,
+		},
 	}
 }
 
@@ -38,11 +87,16 @@ func (k *kit) queueOf(exchange, queue string, ordered bool, f driver.Filter) *en
 func exchangeFanout(k *kit) {
 	a := k.queueOf("fanout", "a", false, driver.Filter{})
 	b := k.queueOf("fanout", "b", false, driver.Filter{})
-	a.put(driver.Message{Body: []byte("news"), RoutingKey: "A.B", ContentType: "text/plain", Header: []driver.Header{{Name: "locale", Value: "de"}}})
+	a.put(driver.Message{
+		Body: []byte("news"), RoutingKey: "A.B", ContentType: "text/plain",
+		Header: []driver.Header{{Name: "locale", Value: "de"}},
+	})
 	for _, e := range []*end{a, b} {
 		d := e.get(1)[0]
-		if string(d.Body) != "news" || d.RoutingKey != "A.B" || d.ContentType != "text/plain" || len(d.Header) != 1 || d.Header[0].Value != "de" {
-			k.Errorf("%s received %q with routing key %q, content type %q, headers %v", e.ch, d.Body, d.RoutingKey, d.ContentType, d.Header)
+		if string(d.Body) != "news" || d.RoutingKey != "A.B" || d.ContentType != "text/plain" || len(d.Header) != 1 ||
+			d.Header[0].Value != "de" {
+			k.Errorf("%s received %q with routing key %q, content type %q, headers %v", e.ch, d.Body, d.RoutingKey,
+				d.ContentType, d.Header)
 		}
 		e.settle(driver.Done, d)
 		e.nothing(wait)
@@ -131,7 +185,8 @@ func exchangeRecreated(k *kit) {
 	k.h.DropExchange(k.TB, driver.Channel{Exchange: "recreated"})
 	p := []driver.Prepared{a.prepare(routed("A")[0])}
 	if err := a.send.Send(k.ctx, p); driver.ClassOf(err) != driver.NotFound || err == nil {
-		k.Fatalf("send to an exchange that is gone: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		k.Fatalf("send to an exchange that is gone: %v, of class %s, want %s", err, driver.ClassOf(err),
+			driver.NotFound)
 	}
 	k.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "recreated"}})
 	if err := a.send.Send(k.ctx, p); err != nil {
@@ -161,7 +216,8 @@ func exchangeAgain(k *kit) {
 
 func exchangeDelay(k *kit) {
 	e := k.queueOf("exchangedelay", "q", false, driver.Filter{})
-	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil || driver.ClassOf(err).Passing() {
+	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil ||
+		driver.ClassOf(err).Passing() {
 		k.Errorf("prepare with a delay: %v, want an error that no repetition mends", err)
 	}
 }
@@ -171,8 +227,12 @@ func exchangeKind(k *kit) {
 	k.queueOf("onetomany", "q", false, driver.Filter{})
 	p := k.backend.(driver.Provisioner)
 	for _, ch := range []driver.Channel{
-		{Exchange: "onetoone"}, {Exchange: "onetoone", Queue: "q"}, {Queue: "onetomany"},
-		{Queue: "onetoone", Ordered: true}, {Exchange: "onetomany", Ordered: true}, {Exchange: "onetomany", Queue: "q", Ordered: true},
+		{Exchange: "onetoone"},
+		{Exchange: "onetoone", Queue: "q"},
+		{Queue: "onetomany"},
+		{Queue: "onetoone", Ordered: true},
+		{Exchange: "onetomany", Ordered: true},
+		{Exchange: "onetomany", Queue: "q", Ordered: true},
 	} {
 		for _, owner := range []bool{false, true} {
 			s := k.spec(ch)

@@ -58,7 +58,10 @@ func (k *kit) queue(name string, ordered bool) *end {
 
 // spec is what a consumer of the kit wishes of a channel.
 func (k *kit) spec(ch driver.Channel) driver.ChannelSpec {
-	return driver.ChannelSpec{Channel: ch, Owner: true, Lease: k.h.lease(), MaxReceives: 100, NoDeadLetters: !k.h.Can.DeadLetters}
+	return driver.ChannelSpec{
+		Channel: ch, Owner: true, Lease: k.h.lease(), MaxReceives: 100,
+		NoDeadLetters: !k.h.Can.DeadLetters,
+	}
 }
 
 func (k *kit) open(s driver.ChannelSpec, f driver.Filter) *end {

@@ -9,11 +9,26 @@ import (
 func leaseCases() []testCase {
 	leases := need("leases", func(h *Harness) bool { return h.Can.Leases })
 	return []testCase{
-		{name: "lease/ends", shows: "what is not settled comes again when its lease ends, and not before", run: leaseEnds, needs: leases},
+		{
+			name:  "lease/ends",
+			shows: "what is not settled comes again when its lease ends, and not before",
+			run:   leaseEnds,
+			needs: leases,
+		},
 		{name: "lease/told", shows: "LeaseEnds is never later than the truth", run: leaseTold, needs: leases},
 		{name: "lease/extend", shows: "an extended lease holds", run: leaseExtend, needs: leases},
-		{name: "lease/superseded", shows: "a settle under a lost lease does not finish the new holder's work", run: leaseSuperseded, needs: leases},
-		{name: "lease/finished", shows: "a redelivery of work that this receiver has finished is finished unseen", run: leaseFinished, needs: leases},
+		{
+			name:  "lease/superseded",
+			shows: "a settle under a lost lease does not finish the new holder's work",
+			run:   leaseSuperseded,
+			needs: leases,
+		},
+		{
+			name:  "lease/finished",
+			shows: "a redelivery of work that this receiver has finished is finished unseen",
+			run:   leaseFinished,
+			needs: leases,
+		},
 	}
 }
 

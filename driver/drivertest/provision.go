@@ -10,11 +10,27 @@ func provisionCases() []testCase {
 	provisions := need("a driver.Provisioner", func(h *Harness) bool { return h.Can.Provisions })
 	return []testCase{
 		{name: "provision/twice", shows: "provisioning is idempotent", run: provisionTwice, needs: provisions},
-		{name: "provision/verify", shows: "Verify makes nothing and says what is missing, and a producer after a consumer changes nothing", run: provisionVerify, needs: provisions},
-		{name: "provision/never", shows: "Never makes nothing and asks nothing", run: provisionNever, needs: provisions},
-		{name: "provision/missing", shows: "opening an end of what does not exist is of class NotFound", run: provisionMissing, needs: provisions},
-		{name: "inspect/depth", shows: "the depth counts what waits and what is held", run: inspectDepth,
-			needs: need("a driver.Inspector and leases", func(h *Harness) bool { return h.Can.Inspects && h.Can.Leases })},
+		{
+			name:  "provision/verify",
+			shows: "Verify makes nothing and says what is missing, and a producer after a consumer changes nothing",
+			run:   provisionVerify,
+			needs: provisions,
+		},
+		{
+			name: "provision/never", shows: "Never makes nothing and asks nothing", run: provisionNever,
+			needs: provisions,
+		},
+		{
+			name:  "provision/missing",
+			shows: "opening an end of what does not exist is of class NotFound",
+			run:   provisionMissing,
+			needs: provisions,
+		},
+		{
+			name: "inspect/depth", shows: "the depth counts what waits and what is held", run: inspectDepth,
+			needs: need("a driver.Inspector and leases",
+				func(h *Harness) bool { return h.Can.Inspects && h.Can.Leases }),
+		},
 	}
 }
 
@@ -47,7 +63,8 @@ func provisionNever(k *kit) {
 	s.Mode = driver.Never
 	k.ensure(s)
 	if _, err := k.backend.Sender(k.ctx, s.Channel); driver.ClassOf(err) != driver.NotFound || err == nil {
-		k.Errorf("open what Never should not have made: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		k.Errorf("open what Never should not have made: %v, of class %s, want %s", err, driver.ClassOf(err),
+			driver.NotFound)
 	}
 }
 

@@ -8,10 +8,19 @@ import (
 
 func repeatCases() []testCase {
 	return []testCase{
-		{name: "reject/repeated", shows: "a reject whose finishing failed is repeated without a second dead letter", run: rejectRepeated,
-			needs: need("dead letters and Faults.Throttle", func(h *Harness) bool { return h.Can.DeadLetters && h.Faults.Throttle != nil })},
-		{name: "reject/anytext", shows: "reasons may be any text of any length, and the dead letter stands", run: rejectAnyText,
-			needs: need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters })},
+		{
+			name:  "reject/repeated",
+			shows: "a reject whose finishing failed is repeated without a second dead letter",
+			run:   rejectRepeated,
+			needs: need("dead letters and Faults.Throttle",
+				func(h *Harness) bool { return h.Can.DeadLetters && h.Faults.Throttle != nil }),
+		},
+		{
+			name:  "reject/anytext",
+			shows: "reasons may be any text of any length, and the dead letter stands",
+			run:   rejectAnyText,
+			needs: need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters }),
+		},
 	}
 }
 
@@ -20,7 +29,8 @@ func rejectRepeated(k *kit) {
 	e.put(bodies("bad")...)
 	s := []driver.Settlement{{Handle: e.get(1)[0].Handle, Action: driver.Reject, Death: &driver.Death{Error: "no"}}}
 	k.h.Faults.Throttle(SettleDone)
-	_ = e.recv.Settle(k.ctx, s) // the fault may strike what finishes the original, or nothing where that is no call of its own
+	_ = e.recv.Settle(k.ctx,
+		s) // the fault may strike what finishes the original, or nothing where that is no call of its own
 	if err := e.recv.Settle(k.ctx, s); err != nil {
 		k.Fatal(err)
 	}
@@ -35,7 +45,10 @@ func rejectAnyText(k *kit) {
 	letters := e.letters()
 	for _, text := range []string{"", "\x00\x1b\uFFFE\xff", strings.Repeat("ä\x00", 100_000)} {
 		e.put(bodies("bad")...)
-		s := []driver.Settlement{{Handle: e.get(1)[0].Handle, Action: driver.Reject, Death: &driver.Death{Error: text, Kind: "permanent"}}}
+		s := []driver.Settlement{{
+			Handle: e.get(1)[0].Handle, Action: driver.Reject,
+			Death: &driver.Death{Error: text, Kind: "permanent"},
+		}}
 		if err := e.recv.Settle(k.ctx, s); err != nil {
 			k.Fatalf("reject with the reason %.20q: %v", text, err)
 		}

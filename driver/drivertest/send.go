@@ -15,17 +15,35 @@ func sendCases() []testCase {
 		{name: "send/anybytes", shows: "a body may be any bytes, and none", run: sendAnyBytes},
 		{name: "send/batch", shows: "a batch within the limits arrives whole", run: sendBatch},
 		{name: "send/toolarge", shows: "a message that is too large is refused by Prepare", run: sendTooLarge},
-		{name: "send/badheader", shows: "what cannot travel is refused by Prepare, and names itself", run: sendBadHeader},
-		{name: "send/delay", shows: "a delayed message does not come before its time, and says when that was", run: sendDelay,
-			needs: need("delays", func(h *Harness) bool { return h.Can.Delays })},
-		{name: "send/partial", shows: "a batch answers for each entry, and the others arrive", run: sendPartial,
-			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil })},
-		{name: "send/throttled", shows: "a call that is refused as too often is of class Throttled", run: sendThrottled,
-			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
-		{name: "send/denied", shows: "a call without permission is of class Denied", run: sendDenied,
-			needs: need("Faults.Deny", func(h *Harness) bool { return h.Faults.Deny != nil })},
-		{name: "send/answerlost", shows: "an answer that never came is of class Transient", run: sendAnswerLost,
-			needs: need("Faults.LoseAnswer", func(h *Harness) bool { return h.Faults.LoseAnswer != nil })},
+		{
+			name:  "send/badheader",
+			shows: "what cannot travel is refused by Prepare, and names itself",
+			run:   sendBadHeader,
+		},
+		{
+			name:  "send/delay",
+			shows: "a delayed message does not come before its time, and says when that was",
+			run:   sendDelay,
+			needs: need("delays", func(h *Harness) bool { return h.Can.Delays }),
+		},
+		{
+			name: "send/partial", shows: "a batch answers for each entry, and the others arrive", run: sendPartial,
+			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
+		},
+		{
+			name:  "send/throttled",
+			shows: "a call that is refused as too often is of class Throttled",
+			run:   sendThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+		},
+		{
+			name: "send/denied", shows: "a call without permission is of class Denied", run: sendDenied,
+			needs: need("Faults.Deny", func(h *Harness) bool { return h.Faults.Deny != nil }),
+		},
+		{
+			name: "send/answerlost", shows: "an answer that never came is of class Transient", run: sendAnswerLost,
+			needs: need("Faults.LoseAnswer", func(h *Harness) bool { return h.Faults.LoseAnswer != nil }),
+		},
 	}
 }
 
@@ -194,7 +212,8 @@ func sendThrottled(k *kit) {
 func sendDenied(k *kit) {
 	e := k.queue("denied", false)
 	k.h.Faults.Deny(Send)
-	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Denied || err == nil {
+	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Denied ||
+		err == nil {
 		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Denied)
 	}
 }
@@ -202,7 +221,8 @@ func sendDenied(k *kit) {
 func sendAnswerLost(k *kit) {
 	e := k.queue("answerlost", false)
 	k.h.Faults.LoseAnswer(Send)
-	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Transient || err == nil {
+	if err := e.send.Send(k.ctx,
+		[]driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Transient || err == nil {
 		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Transient)
 	}
 	e.sameSet(e.get(1), "a")

@@ -9,16 +9,29 @@ import (
 func settleCases() []testCase {
 	return []testCase{
 		{name: "settle/done", shows: "what is done does not come again", run: settleDone},
-		{name: "settle/release", shows: "what is released is there again at once, with its id", run: settleRelease,
-			needs: need("leases", func(h *Harness) bool { return h.Can.Leases })},
-		{name: "settle/retry", shows: "a retry comes back after its time and not before", run: settleRetry,
-			needs: need("retries kept by the service", func(h *Harness) bool { return h.Can.Retries })},
-		{name: "settle/mixed", shows: "one call may hold verdicts of every kind", run: settleMixed,
-			needs: need("leases", func(h *Harness) bool { return h.Can.Leases })},
-		{name: "settle/partial", shows: "a batch answers for each entry, the others are settled, and the failed one can be repeated", run: settlePartial,
-			needs: need("Faults.FailEntry and leases", func(h *Harness) bool { return h.Faults.FailEntry != nil && h.Can.Leases })},
-		{name: "settle/throttled", shows: "a refused call can be repeated", run: settleThrottled,
-			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
+		{
+			name: "settle/release", shows: "what is released is there again at once, with its id", run: settleRelease,
+			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
+		},
+		{
+			name: "settle/retry", shows: "a retry comes back after its time and not before", run: settleRetry,
+			needs: need("retries kept by the service", func(h *Harness) bool { return h.Can.Retries }),
+		},
+		{
+			name: "settle/mixed", shows: "one call may hold verdicts of every kind", run: settleMixed,
+			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
+		},
+		{
+			name:  "settle/partial",
+			shows: "a batch answers for each entry, the others are settled, and the failed one can be repeated",
+			run:   settlePartial,
+			needs: need("Faults.FailEntry and leases",
+				func(h *Harness) bool { return h.Faults.FailEntry != nil && h.Can.Leases }),
+		},
+		{
+			name: "settle/throttled", shows: "a refused call can be repeated", run: settleThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+		},
 	}
 }
 

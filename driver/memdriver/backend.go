@@ -139,7 +139,8 @@ func possible(s *driver.ChannelSpec) error {
 	case s.Encryption != "":
 		return permanent("channel %s: memory is not encrypted: leave Encryption %q out", c, s.Encryption)
 	case s.Retention != 0:
-		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v out", c, s.Retention)
+		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v out", c,
+			s.Retention)
 	case !s.Filter.IsZero() && (c.Exchange == "" || c.DeadLetter):
 		return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", c)
 	}

@@ -28,13 +28,15 @@ func TestTheCoreStandsOnIt(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run("orders", &godwit.ConsumerOptions{Ordered: true}, func(context.Context, *godwit.Delivery) error { return nil })
+		run("orders", &godwit.ConsumerOptions{Ordered: true},
+			func(context.Context, *godwit.Delivery) error { return nil })
 		p, err := godwit.NewProducer(t.Context(), backend, "orders", &godwit.ProducerOptions{Ordered: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range []godwit.Message{
-			{OrderKey: "ada", Body: []byte("bad")}, {OrderKey: "ada", Body: []byte("next")},
+			{OrderKey: "ada", Body: []byte("bad")},
+			{OrderKey: "ada", Body: []byte("next")},
 			{OrderKey: "bob", Body: []byte("free")},
 		} {
 			if err := p.Send(t.Context(), m); err != nil {

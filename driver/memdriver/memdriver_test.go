@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/driver/memdriver"
-	"github.com/google/go-cmp/cmp"
 )
 
 // The backend keeps every contract of the seam, in virtual time.
@@ -27,8 +28,10 @@ func BenchmarkDriver(b *testing.B) { drivertest.Benchmark(b, harness()) }
 func harness() drivertest.Harness {
 	return drivertest.Harness{
 		Bubble: synctest.Test,
-		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true,
-			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true},
+		Can: drivertest.Abilities{
+			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true,
+			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
+		},
 		Open: func(t testing.TB) driver.Backend { return open(t, nil) },
 		Skip: map[string]string{"exchange/delay": "where nothing is ordered, an exchange keeps delays too"},
 	}
@@ -158,7 +161,8 @@ func TestALaneComesAgainWhole(t *testing.T) {
 		w.put(message("ada", "1"), message("ada", "2"), message("ada", "3"))
 		ds := w.receive(w.recv, "1", "2", "3")
 		w.settle(w.recv, driver.Settlement{Handle: ds[0].Handle, Action: driver.Release})
-		if _, err := w.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{ds[2].Handle}, 30*time.Second); err != nil {
+		if _, err := w.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{ds[2].Handle},
+			30*time.Second); err != nil {
 			w.Fatal(err)
 		}
 		begun := time.Now()
@@ -175,7 +179,8 @@ func TestARetryBlocksItsLane(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: ordered}, func(w *world) {
 		w.put(message("ada", "1"), message("ada", "2"))
 		ds := w.receive(w.recv, "1", "2")
-		w.settle(w.recv, driver.Settlement{Handle: ds[0].Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: 3},
+		w.settle(w.recv,
+			driver.Settlement{Handle: ds[0].Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: 3},
 			driver.Settlement{Handle: ds[1].Handle, Action: driver.Release})
 		begun := time.Now()
 		ds = w.receive(w.recv, "1", "2")
@@ -447,9 +452,11 @@ func TestDiscardedIsToldOnce(t *testing.T) {
 	wishes := driver.Channel{Exchange: "wishes", Queue: "mobile"}
 	inWorld(t, driver.ChannelSpec{Channel: wishes}, func(w *world) {
 		var told []driver.Discarded
-		r, err := w.backend.Receiver(w.Context(), wishes, driver.ReceiverOptions{Wait: 20 * time.Second,
+		r, err := w.backend.Receiver(w.Context(), wishes, driver.ReceiverOptions{
+			Wait:   20 * time.Second,
 			Filter: driver.Filter{Exact: []string{"MOBILE"}},
-			Events: driver.Events{Discarded: func(d driver.Discarded) { told = append(told, d) }}})
+			Events: driver.Events{Discarded: func(d driver.Discarded) { told = append(told, d) }},
+		})
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -16,7 +16,8 @@ func main() {
 	check(err)
 	orders, err := godwit.NewProducer(ctx, backend, "orders", nil)
 	check(err)
-	check(orders.Send(ctx, godwit.Message{Body: []byte("a kite"), Headers: godwit.Headers{{Name: "customer", Value: "4711"}}}))
+	check(orders.Send(ctx,
+		godwit.Message{Body: []byte("a kite"), Headers: godwit.Headers{{Name: "customer", Value: "4711"}}}))
 	fail(ctx, backend)
 	again(ctx, backend, orders)
 }

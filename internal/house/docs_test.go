@@ -13,7 +13,8 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	house := os.DirFS("../..")
 	there := testNames(t, house)
 	for page, least := range map[string]int{"docs/delivery-semantics.md": 20, "docs/consumer.md": 3} {
-		named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z]+/[a-z]+)`").FindAllStringSubmatch(text(t, house, page), -1)
+		named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z]+/[a-z]+)`").FindAllStringSubmatch(text(t, house, page),
+			-1)
 		if len(named) < least {
 			t.Errorf("%s names %d tests: the pattern that finds them finds too little", page, len(named))
 		}
@@ -27,7 +28,8 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 
 // Every guarantee names, for each backend, a test or says that nothing shows it: an empty cell would say neither.
 func TestSemanticsHaveNoEmptyCells(t *testing.T) {
-	rows := regexp.MustCompile(`(?m)^\| \d.*$`).FindAllString(text(t, os.DirFS("../.."), "docs/delivery-semantics.md"), -1)
+	rows := regexp.MustCompile(`(?m)^\| \d.*$`).FindAllString(text(t, os.DirFS("../.."), "docs/delivery-semantics.md"),
+		-1)
 	if len(rows) < 8 {
 		t.Fatalf("%d rows; there are more guarantees", len(rows))
 	}
@@ -66,7 +68,8 @@ func TestFileMapIsTheTree(t *testing.T) {
 	}
 	for _, r := range plan {
 		top, _, _ := strings.Cut(r.path, "/")
-		if r.path != "." && !strings.Contains(around, "| "+r.path) && !strings.Contains(around, ", "+r.path) && top != "examples" {
+		if r.path != "." && !strings.Contains(around, "| "+r.path) && !strings.Contains(around, ", "+r.path) &&
+			top != "examples" {
 			t.Errorf("the file map of docs/architecture.md misses package %s: say what it is", r.path)
 		}
 	}

@@ -39,7 +39,8 @@ func judge(plan []room, statics map[string]string, sources []*source) []string {
 	for _, s := range sources {
 		r, listed := rooms[s.path]
 		if !listed {
-			complain("package %s is not in the plan: add its line to internal/house/plan_test.go with what it may import, or put the code where it belongs", s.path)
+			complain("package %s is not in the plan: add its line to internal/house/plan_test.go with what it may "+
+				"import, or put the code where it belongs", s.path)
 			continue
 		}
 		delete(rooms, s.path)
@@ -48,7 +49,8 @@ func judge(plan []room, statics map[string]string, sources []*source) []string {
 			key := s.path + "." + name
 			delete(unseen, key)
 			if statics[key] == "" {
-				complain("%s: variable %s is package-level state: give it an owner, or explain it in statics of internal/house/plan_test.go", file, name)
+				complain("%s: variable %s is package-level state: give it an owner, or explain it in statics of "+
+					"internal/house/plan_test.go", file, name)
 			}
 		}
 	}
@@ -90,7 +92,8 @@ func (r room) refuse(imported string, plan []room) string {
 			return "it is a package of tests alone"
 		}
 		if !slices.ContainsFunc(r.ours, func(p string) bool { return covers(p, ours) }) {
-			return "the plan has no such direction (internal/house/plan_test.go); turn the dependency round or pass the thing in"
+			return "the plan has no such direction (internal/house/plan_test.go); turn the dependency round or pass " +
+				"the thing in"
 		}
 		return ""
 	}
@@ -98,7 +101,8 @@ func (r room) refuse(imported string, plan []room) string {
 	if !strings.Contains(first, ".") { // the standard library
 		return ""
 	}
-	if !slices.ContainsFunc(r.others, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
+	if !slices.ContainsFunc(r.others,
+		func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
 		return "its room does not list this module (internal/house/plan_test.go); a new dependency is a decision"
 	}
 	return ""

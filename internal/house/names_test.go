@@ -29,7 +29,8 @@ func TestTheArchitectureNamesWhatExists(t *testing.T) {
 		}
 	}
 	if names < 50 {
-		t.Errorf("the tables of docs/architecture.md name %d things: the pattern that finds them finds too little", names)
+		t.Errorf("the tables of docs/architecture.md name %d things: the pattern that finds them finds too little",
+			names)
 	}
 }
 

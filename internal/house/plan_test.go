@@ -25,11 +25,20 @@ var plan = []room{
 	{path: "driver"},
 	{path: "driver/drivertest", ours: []string{"driver"}},
 	{path: "driver/memdriver", ours: []string{"driver"}},
-	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."}},
+	{
+		path: "godwittest",
+		ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."},
+	},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
-	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"}},
+	{
+		path: "kafka", ours: []string{"driver", "internal/..."},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"},
+	},
 	{path: "kafka/acceptance", tests: true},
-	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
+	{
+		path: "local/kafkalocal", ours: []string{"driver", "kafka"},
+		others: []string{franz},
+	}, // the only one that knows kfake
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},
@@ -46,7 +55,13 @@ var plan = []room{
 	{path: "localaws/conformance", tests: true},
 	{path: "localaws/interop/differences"},
 	{path: "localaws/random"},
-	{path: "localaws/sns", ours: []string{"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext", "localaws/sqs", "localaws/wire"}},
+	{
+		path: "localaws/sns",
+		ours: []string{
+			"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext",
+			"localaws/sqs", "localaws/wire",
+		},
+	},
 	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},
 	{path: "localaws/sns/jsontext"},
 	{path: "localaws/sqs", ours: []string{"localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"}},

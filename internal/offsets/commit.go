@@ -16,7 +16,8 @@ func (t *Tracker) Commit() (c Commit, changed bool) {
 	}
 	c = Commit{Offset: t.watermark(), Epoch: t.epoch, now: t.now}
 	t.survey(c.Offset)
-	c.Metadata = t.encoder.encode(said{pieces: t.pieces, tries: t.tries, epoch: t.latest}, c.Offset, t.identity, t.limit)
+	c.Metadata = t.encoder.encode(said{pieces: t.pieces, tries: t.tries, epoch: t.latest}, c.Offset, t.identity,
+		t.limit)
 	t.length = len(c.Metadata)
 	return c, c.Offset >= 0 && (c.Offset != t.last.Offset || c.Metadata != t.last.Metadata)
 }

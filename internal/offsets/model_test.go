@@ -40,7 +40,10 @@ type world struct {
 }
 
 func newWorld(t *testing.T, places int, wide int64, seed uint64) *world {
-	w := &world{t: t, tracker: New(places), rnd: rand.New(rand.NewPCG(seed, 1)), wide: max(1, wide), of: map[int64]int32{}, stored: Commit{Offset: -1, Epoch: -1}}
+	w := &world{
+		t: t, tracker: New(places), rnd: rand.New(rand.NewPCG(seed, 1)), wide: max(1, wide),
+		of: map[int64]int32{}, stored: Commit{Offset: -1, Epoch: -1},
+	}
 	w.tracker.Bind("a log")
 	w.crash()
 	return w
@@ -93,7 +96,8 @@ func (w *world) admit() {
 		w.t.Fatalf("offset %d runs again although its completion was stored", offset)
 	case a == Run:
 		w.open[offset] = seq
-		if want := w.toldTries[offset]; attempt != want && (attempt != 0 || !w.toldLost && len(w.stored.Metadata) < maxMetadata/2) {
+		if want := w.toldTries[offset]; attempt != want &&
+			(attempt != 0 || !w.toldLost && len(w.stored.Metadata) < maxMetadata/2) {
 			w.t.Fatalf("offset %d: %d attempts known, want %d", offset, attempt, want)
 		}
 		w.attempts[offset] = attempt
@@ -345,7 +349,8 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Errorf("attempts were kept before completions")
 		}
 		options := cmp.AllowUnexported(stretch{}, try{})
-		if diff := cmp.Diff(want.stretches[:len(got.stretches)], got.stretches[:len(got.stretches):len(got.stretches)], options); len(got.stretches) > 0 && diff != "" {
+		if diff := cmp.Diff(want.stretches[:len(got.stretches)], got.stretches[:len(got.stretches):len(got.stretches)],
+			options); len(got.stretches) > 0 && diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff(want.tries[:len(got.tries)], got.tries, options); len(got.tries) > 0 && diff != "" {

@@ -231,7 +231,8 @@ func TestAttemptsAreDroppedFirst(t *testing.T) {
 		k.Finish(seqs[i])
 	}
 	after, _ := k.Commit()
-	if told := decode(after.Metadata, 0, ""); len(told.stretches) != 10000 || len(told.tries) == 0 || len(told.tries) > 200 {
+	if told := decode(after.Metadata, 0, ""); len(told.stretches) != 10000 || len(told.tries) == 0 ||
+		len(told.tries) > 200 {
 		t.Errorf("%d stretches and %d attempts", len(told.stretches), len(told.tries))
 	}
 }

@@ -36,12 +36,15 @@ func TestAgesStayWithinTheTolerance(t *testing.T) {
 	}
 	slow := func(now time.Duration) float64 { return stepUp(now) / 100 }
 	for name, w := range map[string]world{
-		"a step":           {rate: stepUp, maxRate: 200, handle: even(200 * time.Millisecond)},
-		"a rise":           {rate: rising, maxRate: 220, handle: uneven(200 * time.Millisecond)},
-		"bad readings":     {rate: stepUp, maxRate: 200, handle: uneven(200 * time.Millisecond), noisy: true},
-		"slow handlers":    {rate: slow, maxRate: 2, handle: uneven(20 * time.Second), noisy: true},
-		"a burst":          {burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond)},
-		"burst upon a day": {rate: stepUp, maxRate: 200, burst: 5_000, burstAt: 10 * time.Minute, handle: uneven(150 * time.Millisecond)},
+		"a step":        {rate: stepUp, maxRate: 200, handle: even(200 * time.Millisecond)},
+		"a rise":        {rate: rising, maxRate: 220, handle: uneven(200 * time.Millisecond)},
+		"bad readings":  {rate: stepUp, maxRate: 200, handle: uneven(200 * time.Millisecond), noisy: true},
+		"slow handlers": {rate: slow, maxRate: 2, handle: uneven(20 * time.Second), noisy: true},
+		"a burst":       {burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond)},
+		"burst upon a day": {
+			rate: stepUp, maxRate: 200, burst: 5_000, burstAt: 10 * time.Minute,
+			handle: uneven(150 * time.Millisecond),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +71,10 @@ func TestAHundredThousandAtOnce(t *testing.T) {
 	t.Parallel()
 	o := options()
 	o.Ceiling = 300
-	w := world{opts: o, burst: 100_000, burstAt: time.Minute, handle: even(100 * time.Millisecond), lastsFor: 15 * time.Minute}
+	w := world{
+		opts: o, burst: 100_000, burstAt: time.Minute, handle: even(100 * time.Millisecond),
+		lastsFor: 15 * time.Minute,
+	}
 	for w.seed = range uint64(3) {
 		trace := w.run()
 		w.checkBounds(t, trace)
@@ -81,7 +87,10 @@ func TestAHundredThousandAtOnce(t *testing.T) {
 // Under a load that does not change, the size does not change either, and is not far above what the load needs.
 func TestASteadyLoadSettles(t *testing.T) {
 	t.Parallel()
-	w := world{opts: options(), rate: constant(150), maxRate: 150, handle: uneven(200 * time.Millisecond), noisy: true, lastsFor: 40 * time.Minute}
+	w := world{
+		opts: options(), rate: constant(150), maxRate: 150, handle: uneven(200 * time.Millisecond), noisy: true,
+		lastsFor: 40 * time.Minute,
+	}
 	const need = 30
 	for w.seed = range *seeds {
 		trace := w.run()
@@ -91,20 +100,25 @@ func TestASteadyLoadSettles(t *testing.T) {
 			low, high = min(low, m.size), max(high, m.size)
 		}
 		if low < need || high > 2*need || high-low > need/2 || turns(trace) > 1 {
-			t.Fatalf("seed %d: between %d and %d workers, %d turns, where %d are needed%s", w.seed, low, high, turns(trace), need, picture(trace))
+			t.Fatalf("seed %d: between %d and %d workers, %d turns, where %d are needed%s", w.seed, low, high,
+				turns(trace), need, picture(trace))
 		}
 	}
 }
 
 // What is too many goes in small steps that lie apart: a pause of the traffic does not cost the whole pool.
 func TestShrinkingIsSlow(t *testing.T) {
-	w := world{opts: options(), burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond), lastsFor: 20 * time.Minute}
+	w := world{
+		opts: options(), burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond),
+		lastsFor: 20 * time.Minute,
+	}
 	trace := w.run()
 	last, at := 0, time.Duration(0)
 	for _, m := range trace {
 		if m.size < last {
 			if m.at-at < 4*tick || 4*m.size < 3*last {
-				t.Fatalf("from %d to %d workers at %v, %v after the last change%s", last, m.size, m.at, m.at-at, picture(trace))
+				t.Fatalf("from %d to %d workers at %v, %v after the last change%s", last, m.size, m.at, m.at-at,
+					picture(trace))
 			}
 		}
 		if m.size != last {
@@ -116,7 +130,10 @@ func TestShrinkingIsSlow(t *testing.T) {
 // saturated is a tick in which all workers were busy and work waited, at so many handlers a worker.
 func saturated(workers int, service time.Duration) pace.Sample {
 	done := int(time.Duration(workers) * tick / service)
-	return pace.Sample{Workers: workers, Started: done, Ended: done, Oldest: 100 * time.Second, Service: service, Busy: 1, Waiting: true}
+	return pace.Sample{
+		Workers: workers, Started: done, Ended: done, Oldest: 100 * time.Second, Service: service,
+		Busy: 1, Waiting: true,
+	}
 }
 
 // ticks plays samples, each made for the size answered before, and answers with the last size.
@@ -150,7 +167,8 @@ func TestNoReasonToGrow(t *testing.T) {
 		}
 	}
 	p := pace.New(options())
-	if size, _ := ticks(p, time.Unix(0, 0), 50, 4, func(n int) pace.Sample { return saturated(n, time.Second) }); size != 64 {
+	if size, _ := ticks(p, time.Unix(0, 0), 50, 4,
+		func(n int) pace.Sample { return saturated(n, time.Second) }); size != 64 {
 		t.Errorf("with every reason: %d workers, want 64", size)
 	}
 }
@@ -170,7 +188,10 @@ func TestGrowsAsMuchAsIsWanted(t *testing.T) {
 		now, size := time.Unix(0, 0), 40
 		for age := 75 * time.Second; age > 55*time.Second && now.Unix() < 60; age -= c.falls {
 			size, now = ticks(p, now, 1, size, func(int) pace.Sample { // ten a second, whatever it says
-				return pace.Sample{Workers: 40, Started: 50, Ended: 50, Service: 4 * time.Second, Oldest: age, Busy: 1, Waiting: true}
+				return pace.Sample{
+					Workers: 40, Started: 50, Ended: 50, Service: 4 * time.Second, Oldest: age, Busy: 1,
+					Waiting: true,
+				}
 			})
 		}
 		if size < c.low || size > c.high {
@@ -197,10 +218,12 @@ func TestConstantSize(t *testing.T) {
 		{Floor: 8, Ceiling: 100},
 	} {
 		p := pace.New(o)
-		if size, _ := ticks(p, time.Unix(0, 0), 30, 8, func(n int) pace.Sample { return saturated(n, time.Second) }); size != 8 {
+		if size, _ := ticks(p, time.Unix(0, 0), 30, 8,
+			func(n int) pace.Sample { return saturated(n, time.Second) }); size != 8 {
 			t.Errorf("%+v: %d workers", o, size)
 		}
-		if size, _ := ticks(p, time.Unix(1000, 0), 30, 8, func(n int) pace.Sample { return pace.Sample{Workers: n} }); size != 8 {
+		if size, _ := ticks(p, time.Unix(1000, 0), 30, 8,
+			func(n int) pace.Sample { return pace.Sample{Workers: n} }); size != 8 {
 			t.Errorf("%+v: idle with %d workers", o, size)
 		}
 	}
@@ -278,15 +301,21 @@ func TestWanted(t *testing.T) {
 func TestBoundsHoldForAnySample(t *testing.T) {
 	for seed := range uint64(200) {
 		dice := rand.New(rand.NewPCG(seed, 2))
-		o := pace.Options{Floor: dice.IntN(20), Ceiling: dice.IntN(300), Tolerance: time.Duration(dice.Int64N(int64(time.Hour)))}
+		o := pace.Options{
+			Floor: dice.IntN(20), Ceiling: dice.IntN(300),
+			Tolerance: time.Duration(dice.Int64N(int64(time.Hour))),
+		}
 		p := pace.New(o)
 		floor := max(o.Floor, 1)
 		last, now := floor, time.Unix(0, 0)
 		for range 500 {
 			now = now.Add(time.Duration(dice.Int64N(int64(time.Minute))) - time.Second)
-			s := pace.Sample{Now: now, Workers: last + dice.IntN(7) - 3, Started: dice.IntN(1000), Ended: dice.IntN(1000),
-				Oldest: time.Duration(dice.Int64N(int64(time.Hour))), Service: time.Duration(dice.Int64N(int64(time.Minute))),
-				Busy: dice.Float64()*1.4 - 0.2, Waiting: dice.IntN(4) > 0}
+			s := pace.Sample{
+				Now: now, Workers: last + dice.IntN(7) - 3, Started: dice.IntN(1000), Ended: dice.IntN(1000),
+				Oldest:  time.Duration(dice.Int64N(int64(time.Hour))),
+				Service: time.Duration(dice.Int64N(int64(time.Minute))),
+				Busy:    dice.Float64()*1.4 - 0.2, Waiting: dice.IntN(4) > 0,
+			}
 			s.Failed = dice.IntN(s.Ended + 1)
 			if dice.IntN(10) == 0 {
 				s.Started, s.Ended, s.Failed, s.Service, s.Oldest = 0, 0, 0, 0, 0
@@ -309,8 +338,10 @@ func TestGrowsWithAKnownBacklog(t *testing.T) {
 	}{{0, 4}, {200, 4}, {1200, 20}} { // of a second each, in half of two minutes
 		p := pace.New(options())
 		size, _ := ticks(p, time.Unix(0, 0), 12, 4, func(n int) pace.Sample {
-			return pace.Sample{Workers: n, Started: 5 * n, Ended: 5 * n, Service: time.Second, Oldest: 20 * time.Second,
-				Busy: 1, Waiting: true, Backlog: c.backlog}
+			return pace.Sample{
+				Workers: n, Started: 5 * n, Ended: 5 * n, Service: time.Second, Oldest: 20 * time.Second,
+				Busy: 1, Waiting: true, Backlog: c.backlog,
+			}
 		})
 		if size != c.want {
 			t.Errorf("a backlog of %d: %d workers, want %d", c.backlog, size, c.want)

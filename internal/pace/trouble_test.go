@@ -9,7 +9,10 @@ import (
 
 // hour is a world whose load is far more than its dependency can do, for an hour.
 func hour(h handler, rate float64) world {
-	return world{opts: pace.Options{Floor: 4, Ceiling: 256, Tolerance: tolerance}, rate: constant(rate), maxRate: rate, handle: h, lastsFor: time.Hour}
+	return world{
+		opts: pace.Options{Floor: 4, Ceiling: 256, Tolerance: tolerance}, rate: constant(rate), maxRate: rate,
+		handle: h, lastsFor: time.Hour,
+	}
 }
 
 // above counts the ticks that had more workers than so many.
@@ -52,7 +55,8 @@ func TestADependencyThatGetsSlower(t *testing.T) {
 				w.checkBounds(t, trace)
 				half := between(trace, 30*time.Minute, time.Hour)
 				if m := mean(half); m < 16 || m > float64(c.most) || above(half, c.most) > c.trials {
-					t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than %d%s", w.seed, m, above(half, c.most), c.most, picture(trace))
+					t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than %d%s", w.seed, m,
+						above(half, c.most), c.most, picture(trace))
 				}
 				if above(trace, 128) > 0 {
 					wild++
@@ -81,7 +85,8 @@ func TestADependencyThatRefuses(t *testing.T) {
 		w.checkBounds(t, trace)
 		half := between(trace, 30*time.Minute, time.Hour)
 		if m := mean(half); m < 24 || m > 40 || above(half, 40) > 2 {
-			t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than 40%s", w.seed, m, above(half, 40), picture(trace))
+			t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than 40%s", w.seed, m, above(half, 40),
+				picture(trace))
 		}
 		if n := turns(trace); n > 15 || n < 3 {
 			t.Fatalf("seed %d: %d turns%s", w.seed, n, picture(trace))
@@ -103,7 +108,8 @@ func TestADependencyThatRecovers(t *testing.T) {
 			for w.seed = range *seeds {
 				trace := w.run()
 				if early := above(between(trace, 3*time.Minute, 6*time.Minute), 64); early > 2 {
-					t.Fatalf("seed %d: %d ticks with more than 64 workers before it recovered%s", w.seed, early, picture(trace))
+					t.Fatalf("seed %d: %d ticks with more than 64 workers before it recovered%s", w.seed, early,
+						picture(trace))
 				}
 				if age := oldest(between(trace, 25*time.Minute, time.Hour)); age > tolerance/2 {
 					t.Fatalf("seed %d: starts at %v long after it recovered%s", w.seed, age, picture(trace))
@@ -114,7 +120,9 @@ func TestADependencyThatRecovers(t *testing.T) {
 }
 
 // try doubles the size against a dependency that is good for eight workers, again and again, and tells when.
-func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration, capacity func(at time.Duration) int) (tries []time.Duration) {
+func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration,
+	capacity func(at time.Duration) int,
+) (tries []time.Duration) {
 	t.Helper()
 	size, start := 4, now
 	for at := time.Duration(0); at < until; at += tick {
@@ -132,7 +140,10 @@ func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration, capaci
 func TestPausesGrow(t *testing.T) {
 	eight := func(time.Duration) int { return 8 }
 	tries := try(t, pace.New(options()), time.Unix(0, 0), 4*time.Hour, eight)
-	want := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}
+	want := []time.Duration{
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute,
+		16 * time.Minute, 30 * time.Minute, 30 * time.Minute,
+	}
 	if len(tries) < len(want)+1 {
 		t.Fatalf("tries at %v", tries)
 	}

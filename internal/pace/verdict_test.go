@@ -22,7 +22,10 @@ func grown(t *testing.T, service time.Duration) (p *pace.Pacer, now time.Time) {
 // working is a tick in which so many workers were busy and the oldest start was at an age.
 func working(busy float64, oldest time.Duration) func(int) pace.Sample {
 	return func(n int) pace.Sample {
-		return pace.Sample{Workers: n, Started: 50, Ended: 50, Service: tick / 50, Oldest: oldest, Busy: busy / float64(n)}
+		return pace.Sample{
+			Workers: n, Started: 50, Ended: 50, Service: tick / 50, Oldest: oldest,
+			Busy: busy / float64(n),
+		}
 	}
 }
 

@@ -90,7 +90,8 @@ func (r *refuser) setLists(res *kmsg.IncrementalAlterConfigsRequestResource) {
 		if !change || !isList(c.Name) || c.Value == nil {
 			continue
 		}
-		list := slices.DeleteFunc(listNow(info, c.Name), func(v string) bool { return slices.Contains(elements(*c.Value), v) })
+		list := slices.DeleteFunc(listNow(info, c.Name),
+			func(v string) bool { return slices.Contains(elements(*c.Value), v) })
 		if c.Op == kmsg.IncrementalAlterConfigOpAppend {
 			list = append(list, elements(*c.Value)...)
 		}

@@ -18,7 +18,10 @@ func TestACreatedTopicsConfigsComeFromSomewhere(t *testing.T) {
 	c := client(t, broker(t))
 	topic := unique()
 	req := kmsg.NewPtrCreateTopicsRequest()
-	req.Topics = []kmsg.CreateTopicsRequestTopic{newTopic(topic, 1, 1, "retention.ms", "60000"), newTopic(unique(), 1, 1)}
+	req.Topics = []kmsg.CreateTopicsRequestTopic{
+		newTopic(topic, 1, 1, "retention.ms", "60000"),
+		newTopic(unique(), 1, 1),
+	}
 	resp, err := req.RequestWith(within(t), c)
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +133,13 @@ func TestGroupsAreListedByKindAndState(t *testing.T) {
 		kinds, states []string
 		found         bool
 	}{
-		{nil, nil, true}, {[]string{"Classic", "Consumer"}, nil, true}, {nil, []string{"empty"}, true}, {nil, []string{"EMPTY"}, true},
-		{[]string{"CLASSIC"}, []string{"Empty"}, true}, {[]string{"Consumer"}, nil, false}, {nil, []string{"stable"}, false},
+		{nil, nil, true},
+		{[]string{"Classic", "Consumer"}, nil, true},
+		{nil, []string{"empty"}, true},
+		{nil, []string{"EMPTY"}, true},
+		{[]string{"CLASSIC"}, []string{"Empty"}, true},
+		{[]string{"Consumer"}, nil, false},
+		{nil, []string{"stable"}, false},
 	} {
 		req := kmsg.NewPtrListGroupsRequest()
 		req.TypesFilter, req.StatesFilter = filter.kinds, filter.states
@@ -199,7 +207,10 @@ func TestMetadataOfAnInvalidName(t *testing.T) {
 	for _, rt := range resp.Topics {
 		got[*rt.Topic] = rt.ErrorCode
 	}
-	wants := map[string]int16{known: 0, missing: kerr.UnknownTopicOrPartition.Code, invalid: kerr.InvalidTopicException.Code}
+	wants := map[string]int16{
+		known: 0, missing: kerr.UnknownTopicOrPartition.Code,
+		invalid: kerr.InvalidTopicException.Code,
+	}
 	if diff := cmp.Diff(wants, got); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
@@ -238,7 +249,12 @@ func TestListsBeginWithTheirDefault(t *testing.T) {
 	}{
 		{"append to the default", nil, kadm.AppendConfig, "compact", "delete,compact"},
 		{"append what is there", []string{"cleanup.policy", "delete"}, kadm.AppendConfig, "delete", "delete"},
-		{"append to what was set", []string{"cleanup.policy", "compact"}, kadm.AppendConfig, "delete", "compact,delete"},
+		{
+			"append to what was set",
+			[]string{"cleanup.policy", "compact"},
+			kadm.AppendConfig, "delete",
+			"compact,delete",
+		},
 		{"take away", []string{"cleanup.policy", "compact,delete"}, kadm.SubtractConfig, "delete", "compact"},
 	} {
 		t.Run(change.name, func(t *testing.T) {

@@ -30,7 +30,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		opts = *o.Kafka
 	}
 	if len(opts.Brokers) > 0 {
-		return nil, errors.New("kafkalocal: Options.Kafka names Brokers, and the server is its own: leave them out, or use kafka.Open")
+		return nil, errors.New("kafkalocal: Options.Kafka names Brokers, and the server is its own: leave them out, " +
+			"or use kafka.Open")
 	}
 	server, err := NewServer(o.Server)
 	if err != nil {

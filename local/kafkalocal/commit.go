@@ -32,7 +32,8 @@ func (r *refuser) offsetCommit(req *kmsg.OffsetCommitRequest) answer {
 			}
 		}
 		if refused != nil {
-			r.fail(req, kerr.OffsetMetadataTooLarge, kfake.Fault{Topic: t.Topic, TopicID: t.TopicID, Partitions: refused})
+			r.fail(req, kerr.OffsetMetadataTooLarge,
+				kfake.Fault{Topic: t.Topic, TopicID: t.TopicID, Partitions: refused})
 		}
 	}
 	return answer{}

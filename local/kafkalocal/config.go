@@ -28,29 +28,30 @@ func topicConfigs() map[string]setting {
 		"flush.ms":                                long(0),
 		"follower.replication.throttled.replicas": replicas,
 		"index.interval.bytes":                    integer(0, math.MaxInt32),
-		"internal.segment.bytes":                  integer(math.MinInt32, math.MaxInt32), // for tests of Kafka's own; not listed to clients
-		"leader.replication.throttled.replicas":   replicas,
-		"local.retention.bytes":                   long(-2),
-		"local.retention.ms":                      long(-2),
-		"max.compaction.lag.ms":                   long(1),
-		"max.message.bytes":                       integer(0, math.MaxInt32),
-		"message.timestamp.after.max.ms":          long(0),
-		"message.timestamp.before.max.ms":         long(0),
-		"message.timestamp.type":                  word("CreateTime", "LogAppendTime"),
-		"min.cleanable.dirty.ratio":               ratio,
-		"min.compaction.lag.ms":                   long(0),
-		"min.insync.replicas":                     integer(1, math.MaxInt32),
-		"preallocate":                             boolean,
-		"remote.log.copy.disable":                 boolean,
-		"remote.log.delete.on.disable":            boolean,
-		"remote.storage.enable":                   remoteStorage,
-		"retention.bytes":                         long(math.MinInt64),
-		"retention.ms":                            long(-1),
-		"segment.bytes":                           integer(1<<20, math.MaxInt32),
-		"segment.index.bytes":                     integer(4, math.MaxInt32),
-		"segment.jitter.ms":                       long(0),
-		"segment.ms":                              long(1),
-		"unclean.leader.election.enable":          boolean,
+		"internal.segment.bytes": integer(math.MinInt32,
+			math.MaxInt32), // for tests of Kafka's own; not listed to clients
+		"leader.replication.throttled.replicas": replicas,
+		"local.retention.bytes":                 long(-2),
+		"local.retention.ms":                    long(-2),
+		"max.compaction.lag.ms":                 long(1),
+		"max.message.bytes":                     integer(0, math.MaxInt32),
+		"message.timestamp.after.max.ms":        long(0),
+		"message.timestamp.before.max.ms":       long(0),
+		"message.timestamp.type":                word("CreateTime", "LogAppendTime"),
+		"min.cleanable.dirty.ratio":             ratio,
+		"min.compaction.lag.ms":                 long(0),
+		"min.insync.replicas":                   integer(1, math.MaxInt32),
+		"preallocate":                           boolean,
+		"remote.log.copy.disable":               boolean,
+		"remote.log.delete.on.disable":          boolean,
+		"remote.storage.enable":                 remoteStorage,
+		"retention.bytes":                       long(math.MinInt64),
+		"retention.ms":                          long(-1),
+		"segment.bytes":                         integer(1<<20, math.MaxInt32),
+		"segment.index.bytes":                   integer(4, math.MaxInt32),
+		"segment.jitter.ms":                     long(0),
+		"segment.ms":                            long(1),
+		"unclean.leader.election.enable":        boolean,
 	}
 }
 
@@ -123,7 +124,8 @@ func remoteStorage(value string) string {
 		return wrong
 	}
 	if strings.EqualFold(strings.TrimSpace(value), "true") {
-		return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+		return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log " +
+			"storage."
 	}
 	return ""
 }
@@ -164,7 +166,8 @@ func replicas(value string) string {
 	}
 	for _, v := range elements(value) {
 		if !pair.MatchString(v) {
-			return "it must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+			return "it must be the literal '*' or a list of replicas in the following format: " +
+				"[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 		}
 	}
 	return ""

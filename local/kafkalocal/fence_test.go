@@ -25,7 +25,10 @@ func TestAReplacedProducerIsFenced(t *testing.T) {
 			}
 		},
 	} {
-		for protocol, versions := range map[string]*kversion.Versions{"with implicit partitions": kversion.Stable(), "of old": kversion.V3_8_0()} {
+		for protocol, versions := range map[string]*kversion.Versions{
+			"with implicit partitions": kversion.Stable(),
+			"of old":                   kversion.V3_8_0(),
+		} {
 			t.Run(name+", "+protocol, func(t *testing.T) {
 				reach := append(broker(t), kgo.MaxVersions(versions), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 				topic, id := unique(), unique()

@@ -40,7 +40,10 @@ func (r *refuser) listGroups(req *kmsg.ListGroupsRequest) answer {
 		req.TypesFilter[i] = strings.ToLower(kind)
 	}
 	for i, asked := range req.StatesFilter {
-		for _, state := range []string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Assigning", "Reconciling"} {
+		for _, state := range []string{
+			"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead",
+			"Assigning", "Reconciling",
+		} {
 			if strings.EqualFold(asked, state) {
 				req.StatesFilter[i] = state
 			}

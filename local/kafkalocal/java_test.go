@@ -26,7 +26,8 @@ func TestJavaWalksThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
-			out, err := exec.CommandContext(ctx, "java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", *javaClasses, "testdata/Walk.java", addr).CombinedOutput()
+			out, err := exec.CommandContext(ctx, "java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp",
+				*javaClasses, "testdata/Walk.java", addr).CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
 				t.Error(err)

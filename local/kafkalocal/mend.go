@@ -10,7 +10,8 @@ import (
 // mendable says whose answers mend looks at.
 func mendable(key int16) bool {
 	switch kmsg.Key(key) {
-	case kmsg.CreateTopics, kmsg.DescribeTopicPartitions, kmsg.ShareFetch, kmsg.ListGroups, kmsg.ConsumerGroupDescribe, kmsg.InitProducerID:
+	case kmsg.CreateTopics, kmsg.DescribeTopicPartitions, kmsg.ShareFetch, kmsg.ListGroups, kmsg.ConsumerGroupDescribe,
+		kmsg.InitProducerID:
 		return true
 	}
 	return false

@@ -120,7 +120,8 @@ func TestTimestampOfTheFuture(t *testing.T) {
 	ahead := func(topic string, partition int32, by time.Duration) *kgo.Record {
 		return &kgo.Record{Topic: topic, Partition: partition, Timestamp: time.Now().Add(by), Value: []byte("x")}
 	}
-	results := c.ProduceSync(within(t), ahead(topic, 0, 48*time.Hour), ahead(topic, 1, 50*time.Minute), ahead(lenient, 0, 48*time.Hour))
+	results := c.ProduceSync(within(t), ahead(topic, 0, 48*time.Hour), ahead(topic, 1, 50*time.Minute),
+		ahead(lenient, 0, 48*time.Hour))
 	errs := map[string]error{}
 	for _, r := range results {
 		errs[r.Record.Topic+string('0'+r.Record.Partition)] = r.Err
@@ -133,7 +134,8 @@ func TestTimestampOfTheFuture(t *testing.T) {
 // Where the topic has the broker's time, a record's own is not looked at and does not come back, packed or not.
 func TestLogAppendTime(t *testing.T) {
 	for name, codec := range map[string]kgo.CompressionCodec{
-		"plain": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+		"plain": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := unique()
@@ -145,7 +147,10 @@ func TestLogAppendTime(t *testing.T) {
 			var records []*kgo.Record
 			for i := range 10 {
 				records = append(records, &kgo.Record{
-					Topic: topic, Key: []byte("k"), Value: []byte(value), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}},
+					Topic: topic, Key: []byte("k"), Value: []byte(value), Headers: []kgo.RecordHeader{{
+						Key:   "h",
+						Value: []byte("v"),
+					}},
 					Timestamp: time.Now().Add(time.Duration(i-5) * 24 * time.Hour),
 				})
 			}
@@ -174,7 +179,8 @@ func TestLogAppendTime(t *testing.T) {
 // A topic that was not created is not created by being written to or asked for.
 func TestNoTopicUnasked(t *testing.T) {
 	topic := unique()
-	c := client(t, broker(t), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(1), kgo.RecordDeliveryTimeout(5*time.Second))
+	c := client(t, broker(t), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(1),
+		kgo.RecordDeliveryTimeout(5*time.Second))
 	err := c.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr()
 	want(t, "written to", err, kerr.UnknownTopicOrPartition)
 	topics, err := kadm.NewClient(c).ListTopics(within(t))

@@ -64,7 +64,8 @@ func reachable(addr string) error {
 		return fmt.Errorf("address %q is not of the form host:port, like 127.0.0.1:9092", addr)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("address %q stands for all interfaces, and a broker tells its clients where to connect: name one of them, like 127.0.0.1", addr)
+		return fmt.Errorf("address %q stands for all interfaces, and a broker tells its clients where to connect: "+
+			"name one of them, like 127.0.0.1", addr)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, nil)
 		topic := unique()
-		c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 		create(t, c, topic)
 		began := time.Now()
 		late := &kgo.Record{Topic: topic, Timestamp: began.Add(2 * time.Hour), Value: []byte("x")}
@@ -71,7 +72,10 @@ func TestAddressRefused(t *testing.T) {
 
 // A kill -9 loses nothing that was acknowledged: topics with their configs, records, commits with their metadata.
 func TestKillLosesNothing(t *testing.T) {
-	for name, in := range map[string]func(*testing.T, func(*testing.T)){"virtual time": synctest.Test, "real time": func(t *testing.T, f func(*testing.T)) { f(t) }} {
+	for name, in := range map[string]func(*testing.T, func(*testing.T)){
+		"virtual time": synctest.Test,
+		"real time":    func(t *testing.T, f func(*testing.T)) { f(t) },
+	} {
 		t.Run(name, func(t *testing.T) { in(t, killLosesNothing) })
 	}
 }
@@ -80,11 +84,13 @@ func killLosesNothing(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Dir: t.TempDir() + "/data"})
 	addr := s.Addr()
 	topic, group := unique(), unique()
-	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	create(t, c, topic, "retention.ms", "60000")
 	const records = 500
 	for i := range records {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(i))}).FirstErr(); err != nil {
+		if err := c.ProduceSync(t.Context(),
+			&kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(i))}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		if i%100 == 99 {
@@ -153,7 +159,8 @@ func TestTheFolderIsPrivate(t *testing.T) {
 	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: shared}); err == nil || !strings.Contains(err.Error(), "name a folder in it") {
+	if s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: shared}); err == nil ||
+		!strings.Contains(err.Error(), "name a folder in it") {
 		t.Errorf("a folder that is shared: error %v", err)
 		if err == nil {
 			_ = s.Close()
@@ -174,7 +181,8 @@ func TestKillAnswersNothing(t *testing.T) {
 		return nil, nil, false
 	})
 	answer := make(chan error, 1)
-	c.Produce(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}, func(_ *kgo.Record, err error) { answer <- err })
+	c.Produce(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")},
+		func(_ *kgo.Record, err error) { answer <- err })
 	<-asked
 	if err := s.Kill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -212,7 +220,8 @@ func TestOptions(t *testing.T) {
 		Cluster: []kfake.Opt{kfake.NumBrokers(3)},
 	})
 	topic := unique()
-	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	want(t, "three replicas", tryCreate(t, c, topic, 1, 3), nil)
 	old := &kgo.Record{Topic: topic, Timestamp: time.Unix(1e9, 0), Value: []byte("x")}
 	if err := c.ProduceSync(within(t), old).FirstErr(); err != nil {
@@ -236,7 +245,11 @@ func (l lines) Write(p []byte) (int, error) {
 // What kfake says reaches the logger.
 func TestLogger(t *testing.T) {
 	said := make(lines, 100)
-	s := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := serve(t,
+		&kafkalocal.ServerOptions{
+			Addr:   "127.0.0.1:0",
+			Logger: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,9 @@ func (r *refuser) createTopics(req *kmsg.CreateTopicsRequest) answer {
 	return answer{}
 }
 
-func refuseOthers(req *kmsg.CreateTopicsRequest, resp *kmsg.CreateTopicsResponse, nos map[string]refusal) kmsg.Response {
+func refuseOthers(req *kmsg.CreateTopicsRequest, resp *kmsg.CreateTopicsResponse,
+	nos map[string]refusal,
+) kmsg.Response {
 	why := "another topic of the request has no name"
 	for i := range req.Topics {
 		if _, done := nos[req.Topics[i].Topic]; !done {
@@ -69,7 +71,8 @@ func checkTopic(t *kmsg.CreateTopicsRequestTopic) refusal {
 			return refused(kerr.InvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
 		}
 		if t.ReplicationFactor == 0 || t.ReplicationFactor < -1 {
-			return refused(kerr.InvalidReplicationFactor, "Replication factor must be larger than 0, or -1 to use the default value.")
+			return refused(kerr.InvalidReplicationFactor,
+				"Replication factor must be larger than 0, or -1 to use the default value.")
 		}
 	}
 	for _, c := range t.Configs {
@@ -88,9 +91,11 @@ func checkTopicName(name string) refusal {
 	case name == "." || name == "..":
 		return refused(kerr.InvalidTopicException, invalid+"'%s' is not allowed", name)
 	case len(name) > topicNameMax:
-		return refused(kerr.InvalidTopicException, invalid+"the length of '%s' is longer than the max allowed length %d", name, topicNameMax)
+		return refused(kerr.InvalidTopicException,
+			invalid+"the length of '%s' is longer than the max allowed length %d", name, topicNameMax)
 	case strings.ContainsFunc(name, notOfTopic):
-		return refused(kerr.InvalidTopicException, invalid+"'%s' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", name)
+		return refused(kerr.InvalidTopicException,
+			invalid+"'%s' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", name)
 	}
 	return refusal{}
 }

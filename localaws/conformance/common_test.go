@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
+
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -117,7 +118,8 @@ func newWorld(t *testing.T, endpoint string, transport http.RoundTripper, server
 		T: t, ctx: t.Context(), local: server, endpoint: endpoint, http: &http.Client{Transport: transport},
 		prefix: fmt.Sprintf("c%08x-", rand.Uint32()),
 		keys: credentials.NewStaticCredentialsProvider(
-			or(os.Getenv("AWS_ACCESS_KEY_ID"), "key"), or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "secret"), os.Getenv("AWS_SESSION_TOKEN")),
+			or(os.Getenv("AWS_ACCESS_KEY_ID"), "key"), or(os.Getenv("AWS_SECRET_ACCESS_KEY"),
+				"secret"), os.Getenv("AWS_SESSION_TOKEN")),
 	}
 	w.sqs = sqs.New(sqs.Options{
 		Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1,
@@ -214,7 +216,8 @@ func (w *world) sign(r *http.Request, body string) {
 		service = "sns"
 	}
 	keys := must(w.keys.Retrieve(w.ctx))(w)
-	if err := v4.NewSigner().SignHTTP(w.ctx, keys, r, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), service, *region, time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(w.ctx, keys, r, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), service, *region,
+		time.Now()); err != nil {
 		w.Fatal(err)
 	}
 }

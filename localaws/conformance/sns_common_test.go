@@ -17,8 +17,9 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
-	"github.com/godwitmq/godwit/localaws"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws"
 )
 
 // topics is what a case about SNS works with, besides the world.
@@ -48,11 +49,17 @@ func runTopics(t *testing.T, name string, f func(f *topics)) {
 		if w.local != nil {
 			watchTopics(w.local)
 		}
-		who := sts.New(sts.Options{Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1})
+		who := sts.New(sts.Options{
+			Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys,
+			RetryMaxAttempts: 1,
+		})
 		caller := must(who.GetCallerIdentity(w.ctx, &sts.GetCallerIdentityInput{}))(w)
 		f(&topics{
 			world: w, region: *region, account: *caller.Account,
-			sns: sns.New(sns.Options{Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1}),
+			sns: sns.New(sns.Options{
+				Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http,
+				Credentials: w.keys, RetryMaxAttempts: 1,
+			}),
 		})
 	})
 }
@@ -107,7 +114,8 @@ func (q *inbox) allow(condition string) {
 	q.Helper()
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` + q.arn +
 		`","Condition":` + condition + `}]}`
-	_, err := q.world.sqs.SetQueueAttributes(q.ctx, &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{"Policy": policy}})
+	_, err := q.world.sqs.SetQueueAttributes(q.ctx,
+		&sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{"Policy": policy}})
 	got(q, 0, err)
 }
 
@@ -172,7 +180,8 @@ func (q *inbox) receive(wait int32) []arrival {
 			}
 		}
 		all = append(all, a)
-		_, err := q.world.sqs.DeleteMessage(q.ctx, &sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle})
+		_, err := q.world.sqs.DeleteMessage(q.ctx,
+			&sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle})
 		got(q, 0, err)
 	}
 	return all
@@ -190,7 +199,8 @@ func (q *inbox) bodies(n int) []string {
 
 func (f *topics) subscribe(topic *string, q *inbox, attributes map[string]string) *string {
 	f.Helper()
-	out, err := f.sns.Subscribe(f.ctx, &sns.SubscribeInput{TopicArn: topic, Protocol: aws.String("sqs"), Endpoint: &q.arn, Attributes: attributes})
+	out, err := f.sns.Subscribe(f.ctx,
+		&sns.SubscribeInput{TopicArn: topic, Protocol: aws.String("sqs"), Endpoint: &q.arn, Attributes: attributes})
 	got(f, 0, err)
 	return out.SubscriptionArn
 }
@@ -223,12 +233,14 @@ func (f *topics) subscriptionAttributes(sub *string) map[string]string {
 }
 
 func (f *topics) setTopic(topic *string, name, value string) error {
-	_, err := f.sns.SetTopicAttributes(f.ctx, &sns.SetTopicAttributesInput{TopicArn: topic, AttributeName: &name, AttributeValue: &value})
+	_, err := f.sns.SetTopicAttributes(f.ctx,
+		&sns.SetTopicAttributesInput{TopicArn: topic, AttributeName: &name, AttributeValue: &value})
 	return err
 }
 
 func (f *topics) setSubscription(sub *string, name, value string) error {
-	_, err := f.sns.SetSubscriptionAttributes(f.ctx, &sns.SetSubscriptionAttributesInput{SubscriptionArn: sub, AttributeName: &name, AttributeValue: &value})
+	_, err := f.sns.SetSubscriptionAttributes(f.ctx,
+		&sns.SetSubscriptionAttributesInput{SubscriptionArn: sub, AttributeName: &name, AttributeValue: &value})
 	return err
 }
 
@@ -236,7 +248,8 @@ func (f *topics) setSubscription(sub *string, name, value string) error {
 func got[T any](t interface {
 	Helper()
 	Fatal(...any)
-}, v T, err error) T {
+}, v T, err error,
+) T {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ func TestSNSWire(t *testing.T) {
 		if code != 404 || !contains(unspaced(body), unspaced(want)) {
 			f.Errorf("%d %s\nwant 404 and %s", code, body, want)
 		}
-		if _, body := f.query("/", "GetQueueUrl", url.Values{"QueueName": {f.fresh()}}); !contains(unspaced(body), "<Detail/></Error>") {
+		if _, body := f.query("/", "GetQueueUrl", url.Values{"QueueName": {f.fresh()}}); !contains(unspaced(body),
+			"<Detail/></Error>") {
 			f.Errorf("SQS: %s", body)
 		}
 	})
@@ -41,7 +42,10 @@ func TestSNSWire(t *testing.T) {
 			result bool
 			values url.Values
 		}{
-			{"TagResource", true, url.Values{"ResourceArn": {topic}, "Tags.member.1.Key": {"k"}, "Tags.member.1.Value": {"v"}}},
+			{
+				"TagResource", true,
+				url.Values{"ResourceArn": {topic}, "Tags.member.1.Key": {"k"}, "Tags.member.1.Value": {"v"}},
+			},
 			{"UntagResource", true, url.Values{"ResourceArn": {topic}, "TagKeys.member.1": {"k"}}},
 			{"DeleteTopic", false, url.Values{"TopicArn": {f.absent()}}},
 		} {
@@ -90,17 +94,30 @@ func TestTraceHeader(t *testing.T) {
 			f.Error("a digest of system attributes, of which none was given")
 		}
 		q.cameWith(root)
-		_, err = f.world.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: []sqstypes.SendMessageBatchRequestEntry{{Id: text, MessageBody: text}}}, into)
+		_, err = f.world.sqs.SendMessageBatch(ctx,
+			&sqs.SendMessageBatchInput{
+				QueueUrl: &q.url,
+				Entries:  []sqstypes.SendMessageBatchRequestEntry{{Id: text, MessageBody: text}},
+			}, into)
 		got(f, 0, err)
 		q.cameWith(root)
-		_, err = f.world.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: text, MessageSystemAttributes: map[string]sqstypes.MessageSystemAttributeValue{
-			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-given")}}}, into)
+		_, err = f.world.sqs.SendMessage(ctx,
+			&sqs.SendMessageInput{
+				QueueUrl: &q.url, MessageBody: text,
+				MessageSystemAttributes: map[string]sqstypes.MessageSystemAttributeValue{
+					"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-given")},
+				},
+			}, into)
 		got(f, 0, err)
 		q.cameWith("Root=1-given")
 		_, err = f.sns.Publish(ctx, &sns.PublishInput{TopicArn: topic, Message: text}, through)
 		got(f, 0, err)
 		q.cameWith(root)
-		_, err = f.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: topic, PublishBatchRequestEntries: []types.PublishBatchRequestEntry{{Id: text, Message: text}}}, through)
+		_, err = f.sns.PublishBatch(ctx,
+			&sns.PublishBatchInput{
+				TopicArn:                   topic,
+				PublishBatchRequestEntries: []types.PublishBatchRequestEntry{{Id: text, Message: text}},
+			}, through)
 		got(f, 0, err)
 		q.cameWith(root)
 	})

@@ -48,7 +48,8 @@ func (w *world) arn(url *string) string { return w.attribute(url, "QueueArn") }
 // deadLetters makes a RedrivePolicy.
 func (w *world) deadLetters(target *string, max int) attrs {
 	w.Helper()
-	return attrs{"RedrivePolicy": `{"deadLetterTargetArn":"` + w.arn(target) + `","maxReceiveCount":` + strconv.Itoa(max) + `}`}
+	return attrs{"RedrivePolicy": `{"deadLetterTargetArn":"` + w.arn(target) + `","maxReceiveCount":` +
+		strconv.Itoa(max) + `}`}
 }
 
 func (w *world) send(url *string, body string, alter ...func(*sqs.SendMessageInput)) *sqs.SendMessageOutput {

@@ -24,7 +24,10 @@ func (s *Service) addPermission(_ context.Context, _ *wire.Call, in *AddPermissi
 	if fault != nil {
 		return nil, fault
 	}
-	for name, missing := range map[string]bool{"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0, "ActionName": len(in.ActionName) == 0} {
+	for name, missing := range map[string]bool{
+		"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0,
+		"ActionName": len(in.ActionName) == 0,
+	} {
 		if missing {
 			return nil, invalid("%s Reason: no value for required parameter", name)
 		}

@@ -22,7 +22,9 @@ type ConfirmSubscriptionOutput struct {
 // confirmSubscription confirms a subscription by the token its endpoint got. A token confirms again and
 // again, and brings back a subscription that was cancelled with it. As on SNS the token alone decides: of the
 // topic only region and account are looked at.
-func (s *Service) confirmSubscription(_ context.Context, c *wire.Call, in *ConfirmSubscriptionInput) (*ConfirmSubscriptionOutput, error) {
+func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
+	in *ConfirmSubscriptionInput,
+) (*ConfirmSubscriptionOutput, error) {
 	switch {
 	case in.TopicArn == nil:
 		return nil, invalid("TopicArn Reason: no value for required parameter")

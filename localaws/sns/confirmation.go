@@ -7,14 +7,16 @@ import (
 // askForConfirmation sends an endpoint the letter that it has to answer by visiting the SubscribeURL.
 func (s *Service) askForConfirmation(sub *subscription, baseURL string) {
 	s.sendConfirmation(sub, baseURL, "SubscriptionConfirmation",
-		"You have chosen to subscribe to the topic "+sub.topicARN+".\nTo confirm the subscription, visit the SubscribeURL included in this message.",
+		"You have chosen to subscribe to the topic "+sub.topicARN+
+			".\nTo confirm the subscription, visit the SubscribeURL included in this message.",
 		func() { s.remove(sub) })
 }
 
 // tellCancelled tells an endpoint that its subscription ended, and how to bring it back.
 func (s *Service) tellCancelled(sub *subscription, baseURL string) {
 	s.sendConfirmation(sub, baseURL, "UnsubscribeConfirmation",
-		"You have chosen to deactivate subscription "+sub.arn+".\nTo cancel this operation and restore the subscription, visit the SubscribeURL included in this message.",
+		"You have chosen to deactivate subscription "+sub.arn+
+			".\nTo cancel this operation and restore the subscription, visit the SubscribeURL included in this message.",
 		func() {})
 }
 
@@ -42,7 +44,9 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 	})
 }
 
-func (s *Service) confirmationFor(sub *subscription, baseURL, kind, text string, expired func()) (*confirmation, []time.Duration, bool) {
+func (s *Service) confirmationFor(sub *subscription, baseURL, kind, text string, expired func()) (*confirmation,
+	[]time.Duration, bool,
+) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.topics[sub.topicARN]

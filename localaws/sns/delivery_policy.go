@@ -150,7 +150,8 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 	case *f.MinDelayTarget < 1:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1")
 	case *f.MaxDelayTarget < *f.MinDelayTarget:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be greater than or equal to minDelayTarget")
+		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be greater than or equal to " +
+			"minDelayTarget")
 	case *f.MaxDelayTarget > maxDelay:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be less than or equal to %d", maxDelay)
 	case *f.NumRetries < 0:
@@ -158,9 +159,11 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 	case *f.NumRetries > maxRetries:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be less than or equal to %d", maxRetries)
 	case *f.NumNoDelayRetries < 0 || *f.NumMinDelayRetries < 0 || *f.NumMaxDelayRetries < 0 || phases > *f.NumRetries:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to the sum of its phases, none of them negative")
+		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to the sum of " +
+			"its phases, none of them negative")
 	case !slices.Contains(backoffFunctions, f.BackoffFunction):
-		return invalid("DeliveryPolicy: healthyRetryPolicy.backoffFunction must be one of %s", strings.Join(backoffFunctions, ", "))
+		return invalid("DeliveryPolicy: healthyRetryPolicy.backoffFunction must be one of %s",
+			strings.Join(backoffFunctions, ", "))
 	}
 	var all time.Duration
 	for _, d := range f.delays() {

@@ -127,7 +127,8 @@ type confirmation struct {
 }
 
 func (c *confirmation) envelope(s *signer) string {
-	subscribe := c.baseURL + "/?" + "Action=ConfirmSubscription&TopicArn=" + c.topicARN + "&Token=" + url.QueryEscape(c.token)
+	subscribe := c.baseURL + "/?" + "Action=ConfirmSubscription&TopicArn=" + c.topicARN + "&Token=" +
+		url.QueryEscape(c.token)
 	e := newLetter(c.kind)
 	e.add("MessageId", c.id)
 	e.add("Token", c.token)

@@ -20,7 +20,10 @@ const maxFailures = 1000
 
 // bury sends a message that could not be delivered to the subscription's dead-letter queue, if it has one.
 func (s *Service) bury(n *notification, to member, reason string) Failure {
-	f := Failure{At: s.opts.Clock.Now(), SubscriptionARN: to.sub.arn, Endpoint: to.sub.endpoint, MessageID: n.message.id, Reason: reason}
+	f := Failure{
+		At: s.opts.Clock.Now(), SubscriptionARN: to.sub.arn, Endpoint: to.sub.endpoint,
+		MessageID: n.message.id, Reason: reason,
+	}
 	dead := to.settings.deadLetter
 	if dead == "" {
 		return f

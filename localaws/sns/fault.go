@@ -34,9 +34,12 @@ func noResource() *wire.Error {
 }
 
 func (s *Service) unauthorized(action, arn string) *wire.Error {
-	return &wire.Error{Code: "AuthorizationError", Status: http.StatusForbidden,
-		Message: fmt.Sprintf("User: %s is not authorized to perform: SNS:%s on resource: %s because no resource-based policy allows the SNS:%s action",
-			s.principal(), action, arn, action)}
+	return &wire.Error{
+		Code: "AuthorizationError", Status: http.StatusForbidden,
+		Message: fmt.Sprintf("User: %s is not authorized to perform: SNS:%s on resource: %s because no "+
+			"resource-based policy allows the SNS:%s action",
+			s.principal(), action, arn, action),
+	}
 }
 
 // principal is who every caller is: there are no users here.
@@ -53,7 +56,8 @@ func parseARN(parameter string, value *string) ([]string, *wire.Error) {
 	}
 	parts := strings.Split(*value, ":")
 	if len(parts) < arnElements {
-		return nil, invalid("%s Reason: An ARN must have at least %d elements, not %d", parameter, arnElements, len(parts))
+		return nil, invalid("%s Reason: An ARN must have at least %d elements, not %d", parameter, arnElements,
+			len(parts))
 	}
 	return parts, nil
 }

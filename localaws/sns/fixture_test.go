@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssns "github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sns"
@@ -44,7 +45,10 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{T: t, clock: clock.New(), queues: &queues{messages: map[string][]sns.QueueMessage{}}, log: &bytes.Buffer{}, ctx: t.Context()}
+	f := &fixture{
+		T: t, clock: clock.New(), queues: &queues{messages: map[string][]sns.QueueMessage{}},
+		log: &bytes.Buffer{}, ctx: t.Context(),
+	}
 	source := random.New(1)
 	f.service = sns.New(sns.Options{
 		Account: account, Region: "us-east-1", Clock: f.clock, Random: source, Queues: f.queues,
@@ -137,7 +141,11 @@ func (f *fixture) topic(name string, attributes map[string]string) *string {
 
 func (f *fixture) subscribe(topic *string, protocol, endpoint string, attributes map[string]string) string {
 	f.Helper()
-	out, err := f.client.Subscribe(f.ctx, &awssns.SubscribeInput{TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes, ReturnSubscriptionArn: true})
+	out, err := f.client.Subscribe(f.ctx,
+		&awssns.SubscribeInput{
+			TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes,
+			ReturnSubscriptionArn: true,
+		})
 	if err != nil {
 		f.Fatal(err)
 	}

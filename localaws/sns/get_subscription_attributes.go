@@ -16,7 +16,9 @@ type GetSubscriptionAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call, in *GetSubscriptionAttributesInput) (*GetSubscriptionAttributesOutput, error) {
+func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call,
+	in *GetSubscriptionAttributesInput,
+) (*GetSubscriptionAttributesOutput, error) {
 	arn, fault := s.subscriptionARN("GetSubscriptionAttributes", in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault

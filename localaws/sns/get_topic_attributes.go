@@ -16,7 +16,9 @@ type GetTopicAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-func (s *Service) getTopicAttributes(_ context.Context, _ *wire.Call, in *GetTopicAttributesInput) (*GetTopicAttributesOutput, error) {
+func (s *Service) getTopicAttributes(_ context.Context, _ *wire.Call,
+	in *GetTopicAttributesInput,
+) (*GetTopicAttributesOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "GetTopicAttributes", in.TopicArn)
 	if fault != nil {
 		return nil, fault

@@ -125,7 +125,8 @@ func (s *Service) try(p *post) (reason string, again bool) {
 	case code >= 200 && code < 300:
 		return "", false
 	default:
-		return fmt.Sprintf("the endpoint answered %s", answer.Status), code < 200 || code >= 500 || code == http.StatusTooManyRequests
+		return fmt.Sprintf("the endpoint answered %s", answer.Status), code < 200 || code >= 500 ||
+			code == http.StatusTooManyRequests
 	}
 }
 

@@ -59,7 +59,10 @@ func (f *fixture) verify(letter map[string]string) {
 		f.Fatal(err)
 	}
 	var text strings.Builder
-	for _, name := range []string{"Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"} {
+	for _, name := range []string{
+		"Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn",
+		"Type",
+	} {
 		if value, ok := letter[name]; ok {
 			text.WriteString(name + "\n" + value + "\n")
 		}
@@ -94,7 +97,8 @@ func TestConfirmationIsAskedForAndSigned(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
 			topic := f.topic("t", map[string]string{"SignatureVersion": version})
-			out, err := f.client.Subscribe(f.ctx, &awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("http"), Endpoint: aws.String(endpoint)})
+			out, err := f.client.Subscribe(f.ctx,
+				&awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("http"), Endpoint: aws.String(endpoint)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,8 +116,10 @@ func TestConfirmationIsAskedForAndSigned(t *testing.T) {
 				headers[name] = f.posts[0].Header.Get(name)
 			}
 			want := map[string]string{
-				"Content-Type": "text/plain; charset=UTF-8", "User-Agent": "Amazon Simple Notification Service Agent", "Accept-Encoding": "gzip,deflate",
-				"X-Amz-Sns-Message-Type": "SubscriptionConfirmation", "X-Amz-Sns-Message-Id": letter["MessageId"], "X-Amz-Sns-Topic-Arn": *topic,
+				"Content-Type": "text/plain; charset=UTF-8", "User-Agent": "Amazon Simple Notification Service Agent",
+				"Accept-Encoding":        "gzip,deflate",
+				"X-Amz-Sns-Message-Type": "SubscriptionConfirmation", "X-Amz-Sns-Message-Id": letter["MessageId"],
+				"X-Amz-Sns-Topic-Arn": *topic,
 			}
 			if diff := cmp.Diff(want, headers); diff != "" {
 				t.Errorf("headers: %s", diff)
@@ -123,7 +129,8 @@ func TestConfirmationIsAskedForAndSigned(t *testing.T) {
 			if len(f.got) != 1 {
 				t.Error("an unconfirmed endpoint got a message")
 			}
-			if answer := f.visit(letter["SubscribeURL"]); !strings.Contains(answer, "<ConfirmSubscriptionResult><SubscriptionArn>"+*topic+":") {
+			if answer := f.visit(letter["SubscribeURL"]); !strings.Contains(answer,
+				"<ConfirmSubscriptionResult><SubscriptionArn>"+*topic+":") {
 				t.Errorf("confirming answered %s", answer)
 			}
 			f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("é\"\n"), Subject: aws.String("s")})
@@ -160,7 +167,11 @@ func TestRawDeliveryOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		topic := f.topic("t", nil)
-		arn := f.confirmed(topic, map[string]string{"RawMessageDelivery": "true", "DeliveryPolicy": `{"requestPolicy":{"headerContentType":"text/csv"}}`})
+		arn := f.confirmed(topic,
+			map[string]string{
+				"RawMessageDelivery": "true",
+				"DeliveryPolicy":     `{"requestPolicy":{"headerContentType":"text/csv"}}`,
+			})
 		out := f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("a,b")})
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"a,b"}, f.got); diff != "" {
@@ -339,8 +350,10 @@ func TestBackoffFunctions(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
 			topic := f.topic("t", nil)
-			f.confirmed(topic, map[string]string{"DeliveryPolicy": `{"healthyRetryPolicy":{"minDelayTarget":10,"maxDelayTarget":50,"numRetries":8,` +
-				`"numNoDelayRetries":1,"numMinDelayRetries":1,"numMaxDelayRetries":1,"backoffFunction":"` + function + `"}}`})
+			f.confirmed(topic,
+				map[string]string{"DeliveryPolicy": `{"healthyRetryPolicy":{"minDelayTarget":10,"maxDelayTarget":50,"numRetries":8,` +
+					`"numNoDelayRetries":1,"numMinDelayRetries":1,"numMaxDelayRetries":1,"backoffFunction":"` +
+					function + `"}}`})
 			var at []time.Time
 			f.answer = func(int) int { at = append(at, time.Now()); return 500 }
 			f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})

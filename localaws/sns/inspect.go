@@ -32,7 +32,10 @@ func (s *Service) Topics() []TopicState {
 	defer s.mu.RUnlock()
 	states := make([]TopicState, 0, len(s.topics))
 	for _, t := range s.inOrder() {
-		state := TopicState{ARN: t.arn, Name: t.name, FIFO: t.fifo, Attributes: t.shown(s.opts.Account), Tags: maps.Clone(t.tags)}
+		state := TopicState{
+			ARN: t.arn, Name: t.name, FIFO: t.fifo, Attributes: t.shown(s.opts.Account),
+			Tags: maps.Clone(t.tags),
+		}
 		for _, sub := range t.subscriptions {
 			state.Subscriptions = append(state.Subscriptions, s.state(sub))
 		}

@@ -19,7 +19,9 @@ type ListSubscriptionsOutput struct {
 	NextToken     string              `json:"NextToken"`
 }
 
-func (s *Service) listSubscriptions(_ context.Context, _ *wire.Call, in *ListSubscriptionsInput) (*ListSubscriptionsOutput, error) {
+func (s *Service) listSubscriptions(_ context.Context, _ *wire.Call,
+	in *ListSubscriptionsInput,
+) (*ListSubscriptionsOutput, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.list(slices.Collect(maps.Values(s.subscriptions)), in.NextToken)

@@ -13,7 +13,9 @@ type ListSubscriptionsByTopicInput struct {
 	NextToken *string `json:"NextToken"`
 }
 
-func (s *Service) listSubscriptionsByTopic(_ context.Context, _ *wire.Call, in *ListSubscriptionsByTopicInput) (*ListSubscriptionsOutput, error) {
+func (s *Service) listSubscriptionsByTopic(_ context.Context, _ *wire.Call,
+	in *ListSubscriptionsByTopicInput,
+) (*ListSubscriptionsOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "ListSubscriptionsByTopic", in.TopicArn)
 	if fault != nil {
 		return nil, fault

@@ -16,7 +16,9 @@ type ListTagsForResourceOutput struct {
 	Tags []Tag `json:"Tags"`
 }
 
-func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call, in *ListTagsForResourceInput) (*ListTagsForResourceOutput, error) {
+func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call,
+	in *ListTagsForResourceInput,
+) (*ListTagsForResourceOutput, error) {
 	arn, fault := s.topicARN("ResourceArn", "ListTagsForResource", in.ResourceArn)
 	if fault != nil {
 		return nil, fault

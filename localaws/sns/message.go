@@ -127,7 +127,8 @@ func (m *message) checkOrder(w *wished, fifo, dedupByText bool) *wire.Error {
 	group, dedup := given(w.group), given(w.dedup)
 	if !fifo {
 		if w.dedup != nil {
-			return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+			return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter " +
+				"that is not valid for this topic type")
 		}
 		if w.group != nil && !validFIFOID(group) {
 			return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
@@ -139,11 +140,13 @@ func (m *message) checkOrder(w *wished, fifo, dedupByText bool) *wire.Error {
 	case group == "":
 		return invalid("The MessageGroupId parameter is required for FIFO topics")
 	case dedup == "" && !dedupByText:
-		return invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		return invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId " +
+			"provided explicitly")
 	case !validFIFOID(group):
 		return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
 	case dedup != "" && !validFIFOID(dedup):
-		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid")
+		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is " +
+			"not valid")
 	case dedup == "":
 		sum := sha256.Sum256([]byte(*w.message))
 		dedup = hex.EncodeToString(sum[:])

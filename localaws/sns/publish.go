@@ -37,8 +37,10 @@ func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*P
 	if fault != nil {
 		return nil, fault
 	}
-	w := &wished{message: in.Message, subject: in.Subject, structure: in.MessageStructure,
-		attributes: in.MessageAttributes, group: in.MessageGroupID, dedup: in.MessageDeduplicationID}
+	w := &wished{
+		message: in.Message, subject: in.Subject, structure: in.MessageStructure,
+		attributes: in.MessageAttributes, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
+	}
 	m, fault := a.accept(w)
 	if fault != nil {
 		return nil, fault

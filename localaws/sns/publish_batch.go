@@ -71,7 +71,8 @@ func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatch
 	for i, m := range messages {
 		id := in.PublishBatchRequestEntries[i].ID
 		if fault := c.EntryFault(id); fault != nil {
-			out.Failed = append(out.Failed, BatchFailure{ID: id, Code: fault.QueryCode(), Message: fault.Message, SenderFault: !fault.Fault})
+			out.Failed = append(out.Failed,
+				BatchFailure{ID: id, Code: fault.QueryCode(), Message: fault.Message, SenderFault: !fault.Fault})
 			continue
 		}
 		m.trace = c.Trace
@@ -86,15 +87,24 @@ func checkBatch(entries []PublishBatchEntry) *wire.Error {
 		return &wire.Error{Code: "EmptyBatchRequest", Message: "The batch request doesn't contain any entries."}
 	}
 	if len(entries) > maxBatch {
-		return &wire.Error{Code: "TooManyEntriesInBatchRequest", Message: "The batch request contains more entries than permissible."}
+		return &wire.Error{
+			Code:    "TooManyEntriesInBatchRequest",
+			Message: "The batch request contains more entries than permissible.",
+		}
 	}
 	seen := map[string]bool{}
 	for _, e := range entries {
 		if !batchID.MatchString(e.ID) {
-			return &wire.Error{Code: "InvalidBatchEntryId", Message: "The Id of a batch entry in a batch request doesn't abide by the specification."}
+			return &wire.Error{
+				Code:    "InvalidBatchEntryId",
+				Message: "The Id of a batch entry in a batch request doesn't abide by the specification.",
+			}
 		}
 		if seen[e.ID] {
-			return &wire.Error{Code: "BatchEntryIdsNotDistinct", Message: "Two or more batch entries in the request have the same Id."}
+			return &wire.Error{
+				Code:    "BatchEntryIdsNotDistinct",
+				Message: "Two or more batch entries in the request have the same Id.",
+			}
 		}
 		seen[e.ID] = true
 	}
@@ -111,7 +121,10 @@ func (a *audience) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire.E
 			return nil, fault
 		}
 		if size += w.size(); size > a.maximumSize {
-			return nil, &wire.Error{Code: "BatchRequestTooLong", Message: "The length of all the messages put together is more than the limit."}
+			return nil, &wire.Error{
+				Code:    "BatchRequestTooLong",
+				Message: "The length of all the messages put together is more than the limit.",
+			}
 		}
 		if fault := a.finish(m, w); fault != nil {
 			return nil, fault
@@ -122,6 +135,9 @@ func (a *audience) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire.E
 }
 
 func (e *PublishBatchEntry) wished(i int) *wished {
-	return &wished{message: e.Message, subject: e.Subject, structure: e.MessageStructure, attributes: e.MessageAttributes,
-		group: e.MessageGroupID, dedup: e.MessageDeduplicationID, path: fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1)}
+	return &wished{
+		message: e.Message, subject: e.Subject, structure: e.MessageStructure, attributes: e.MessageAttributes,
+		group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
+		path: fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1),
+	}
 }

@@ -16,7 +16,9 @@ type RemovePermissionInput struct {
 // RemovePermissionOutput is empty.
 type RemovePermissionOutput struct{}
 
-func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput, error) {
+func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
+	error,
+) {
 	arn, fault := s.topicARN("TopicArn", "RemovePermission", in.TopicArn)
 	if fault != nil {
 		return nil, fault

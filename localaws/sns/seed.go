@@ -28,7 +28,8 @@ type SeedSubscription struct {
 // names the field that is wrong.
 func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
 	c := &wire.Call{Service: "sns", Account: s.opts.Account, Region: s.opts.Region, BaseURL: baseURL}
-	out, err := s.createTopic(ctx, c, &CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
+	out, err := s.createTopic(ctx, c,
+		&CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
 	if err != nil {
 		return fmt.Errorf("topic %q: %w", seed.Name, err)
 	}

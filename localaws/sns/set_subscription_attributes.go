@@ -16,7 +16,9 @@ type SetSubscriptionAttributesInput struct {
 // SetSubscriptionAttributesOutput is empty.
 type SetSubscriptionAttributesOutput struct{}
 
-func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call, in *SetSubscriptionAttributesInput) (*SetSubscriptionAttributesOutput, error) {
+func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call,
+	in *SetSubscriptionAttributesInput,
+) (*SetSubscriptionAttributesOutput, error) {
 	arn, fault := s.subscriptionARN("SetSubscriptionAttributes", in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault

@@ -16,7 +16,9 @@ type SetTopicAttributesInput struct {
 // SetTopicAttributesOutput is empty.
 type SetTopicAttributesOutput struct{}
 
-func (s *Service) setTopicAttributes(_ context.Context, _ *wire.Call, in *SetTopicAttributesInput) (*SetTopicAttributesOutput, error) {
+func (s *Service) setTopicAttributes(_ context.Context, _ *wire.Call,
+	in *SetTopicAttributesInput,
+) (*SetTopicAttributesOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "SetTopicAttributes", in.TopicArn)
 	if fault != nil {
 		return nil, fault

@@ -129,7 +129,8 @@ func (t *topic) checkEndpoint(protocol, endpoint string) *wire.Error {
 			return invalid("SQS endpoint ARN")
 		case strings.HasSuffix(endpoint, ".fifo") && !t.fifo:
 			// The doubled words are SNS's.
-			return invalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
+			return invalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard " +
+				"SNS topics")
 		}
 		return nil
 	}
@@ -140,7 +141,8 @@ func (t *topic) checkEndpoint(protocol, endpoint string) *wire.Error {
 	case err != nil || u.Scheme != protocol || u.Host == "":
 		return invalid("Endpoint must match the specified protocol")
 	case t.maximumSize() > defaultMaximumSize:
-		return invalid("Protocol Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions", defaultMaximumSize, protocol)
+		return invalid("Protocol Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions",
+			defaultMaximumSize, protocol)
 	}
 	return nil
 }

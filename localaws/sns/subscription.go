@@ -60,7 +60,10 @@ func (sub *subscription) entry(account string) SubscriptionEntry {
 	if !sub.confirmed {
 		arn = pendingListed
 	}
-	return SubscriptionEntry{SubscriptionArn: arn, Owner: account, Protocol: sub.protocol, Endpoint: sub.endpoint, TopicArn: sub.topicARN}
+	return SubscriptionEntry{
+		SubscriptionArn: arn, Owner: account, Protocol: sub.protocol, Endpoint: sub.endpoint,
+		TopicArn: sub.topicARN,
+	}
 }
 
 // shown are the attributes as GetSubscriptionAttributes shows them.
@@ -117,7 +120,8 @@ func (s *Service) remove(sub *subscription) {
 	s.forget(sub)
 	if t, ok := s.topics[sub.topicARN]; ok {
 		t.deleted++
-		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions), func(x *subscription) bool { return x == sub })
+		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions),
+			func(x *subscription) bool { return x == sub })
 	}
 }
 

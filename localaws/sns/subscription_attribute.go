@@ -64,7 +64,8 @@ func (n *settings) setRaw(value string) *wire.Error {
 func (n *settings) setScope(value string) *wire.Error {
 	scope := filter.Scope(value)
 	if scope != filter.MessageAttributes && scope != filter.MessageBody {
-		return invalid("FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes", value)
+		return invalid("FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes",
+			value)
 	}
 	n.scope = scope
 	return n.setFilter(n.filterText)

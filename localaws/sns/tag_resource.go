@@ -34,7 +34,10 @@ func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceIn
 	tags := maps.Clone(t.tags)
 	maps.Copy(tags, added)
 	if len(tags) > maxTags {
-		return nil, &wire.Error{Code: "TagLimitExceeded", Message: "Could not complete request: tag quota of per resource exceeded"}
+		return nil, &wire.Error{
+			Code:    "TagLimitExceeded",
+			Message: "Could not complete request: tag quota of per resource exceeded",
+		}
 	}
 	t.tags = tags
 	return &TagResourceOutput{}, nil

@@ -118,11 +118,13 @@ func (t *topic) checkMaximumSize(value string) *wire.Error {
 		return nil
 	}
 	if len(t.subscriptions) > maxLargeSubscribed {
-		return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d must have %d or fewer subscriptions", defaultMaximumSize, maxLargeSubscribed)
+		return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d must have %d or fewer "+
+			"subscriptions", defaultMaximumSize, maxLargeSubscribed)
 	}
 	for _, sub := range t.subscriptions {
 		if sub.protocol != "sqs" {
-			return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions", defaultMaximumSize, sub.protocol)
+			return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d does not support "+
+				"%s subscriptions", defaultMaximumSize, sub.protocol)
 		}
 	}
 	return nil

@@ -28,7 +28,8 @@ func grantable() []string {
 // ownersOnly are the actions that nobody else can be permitted.
 func ownersOnly() []string {
 	return []string{
-		"AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks", "ListQueues", "ListQueueTags",
+		"AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks", "ListQueues",
+		"ListQueueTags",
 		"RemovePermission", "SetQueueAttributes", "StartMessageMoveTask", "TagQueue", "UntagQueue",
 	}
 }
@@ -66,7 +67,8 @@ func checkPermission(c *wire.Call, in *AddPermissionInput) *wire.Error {
 	case in.Label == "":
 		return missing("Label")
 	case len(in.Label) > 80 || !plainName(in.Label):
-		return invalidValue(in.Label, "Label", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.")
+		return invalidValue(in.Label, "Label",
+			"Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.")
 	case len(in.Actions) == 0:
 		return missing("Actions")
 	case in.Accounts == nil && c.Protocol == wire.JSON:
@@ -74,14 +76,18 @@ func checkPermission(c *wire.Call, in *AddPermissionInput) *wire.Error {
 	case len(in.Accounts) == 0:
 		return invalidValue("[]", "PrincipalId", "Unable to verify.")
 	case len(in.Actions) > maxGranted:
-		return &wire.Error{Code: "OverLimit", Status: 403, Message: fmt.Sprintf("%d Actions were found, maximum allowed is %d.", len(in.Actions), maxGranted)}
+		return &wire.Error{
+			Code: "OverLimit", Status: 403,
+			Message: fmt.Sprintf("%d Actions were found, maximum allowed is %d.", len(in.Actions), maxGranted),
+		}
 	}
 	for _, a := range in.Actions {
 		if slices.Contains(ownersOnly(), a) {
 			return invalidValue("SQS:"+a, "ActionName", "Only the queue owner is allowed to invoke this action.")
 		}
 		if !slices.Contains(grantable(), a) {
-			return invalidValue("SQS:"+a, "ActionName", "Please refer to the appropriate WSDL for a list of valid actions. ")
+			return invalidValue("SQS:"+a, "ActionName",
+				"Please refer to the appropriate WSDL for a list of valid actions. ")
 		}
 	}
 	for _, a := range in.Accounts {

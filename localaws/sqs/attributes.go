@@ -37,19 +37,26 @@ func attributes() []attribute {
 		{name: "Policy", set: setPolicy, show: showPolicy},
 		{name: "RedrivePolicy", set: setRedrive, show: showRedrive},
 		{name: "RedriveAllowPolicy", set: setRedriveAllow, show: showRedriveAllow},
-		{name: "FifoQueue", fifo: true, set: func(_ *settings, v string) *wire.Error { return setFIFO(v) }, show: showFIFO},
+		{
+			name: "FifoQueue", fifo: true, set: func(_ *settings, v string) *wire.Error { return setFIFO(v) },
+			show: showFIFO,
+		},
 		{name: "ContentBasedDeduplication", fifo: true, set: setContentDedup, show: fifoOnly(func(s *settings) string {
 			return strconv.FormatBool(s.contentDedup)
 		})},
 		choice("DeduplicationScope", func(s *settings) *string { return &s.dedupScope }, "messageGroup", "queue"),
-		choice("FifoThroughputLimit", func(s *settings) *string { return &s.throughputLimit }, "perMessageGroupId", "perQueue"),
+		choice("FifoThroughputLimit", func(s *settings) *string { return &s.throughputLimit }, "perMessageGroupId",
+			"perQueue"),
 		{name: "KmsMasterKeyId", set: setKMSKey, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
 			return s.kmsKey, s.kmsKey != ""
 		}},
 		kmsReuse(),
-		{name: "SqsManagedSseEnabled", set: setManagedSSE, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
-			return strconv.FormatBool(s.managedSSE), true
-		}},
+		{
+			name: "SqsManagedSseEnabled", set: setManagedSSE,
+			show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
+				return strconv.FormatBool(s.managedSSE), true
+			},
+		},
 	}
 }
 
@@ -205,7 +212,8 @@ func (s *settings) consistent(values map[string]string) *wire.Error {
 		s.kmsKey = ""
 	}
 	if s.throughputLimit == "perMessageGroupId" && s.dedupScope != "messageGroup" {
-		return invalidParameter("The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup")
+		return invalidParameter("The perMessageGroupId value is allowed only when the value for DeduplicationScope " +
+			"is messageGroup")
 	}
 	return nil
 }

@@ -32,14 +32,16 @@ func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error
 		return refusal("EmptyBatchRequest", "There should be at least one %sRequestEntry in the request.", c.Action)
 	}
 	if n > maxEntries {
-		return refusal("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxEntries, n)
+		return refusal("TooManyEntriesInBatchRequest",
+			"Maximum number of entries per request are %d. You have sent %d.", maxEntries, n)
 	}
 	var ids [maxEntries]string
 	for i := range n {
 		ids[i] = id(i)
 		if len(ids[i]) > 80 || !plainName(ids[i]) {
 			return refusal("InvalidBatchEntryId",
-				"A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+				"A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at "+
+					"most 80 letters long.")
 		}
 		if slices.Contains(ids[:i], ids[i]) {
 			return refusal("BatchEntryIdsNotDistinct", "Id %s repeated.", ids[i])

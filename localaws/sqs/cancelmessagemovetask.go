@@ -18,7 +18,9 @@ type CancelMessageMoveTaskOutput struct {
 	Moved int64 `json:"ApproximateNumberOfMessagesMoved"`
 }
 
-func (s *Service) cancelMessageMoveTask(_ context.Context, _ *wire.Call, in *CancelMessageMoveTaskInput) (*CancelMessageMoveTaskOutput, error) {
+func (s *Service) cancelMessageMoveTask(_ context.Context, _ *wire.Call,
+	in *CancelMessageMoveTaskInput,
+) (*CancelMessageMoveTaskOutput, error) {
 	if in.TaskHandle == "" {
 		return nil, missing("TaskHandle")
 	}

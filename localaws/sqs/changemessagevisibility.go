@@ -13,7 +13,9 @@ type ChangeMessageVisibilityInput struct {
 	VisibilityTimeout *int32 `json:"VisibilityTimeout"`
 }
 
-func (s *Service) changeMessageVisibility(_ context.Context, _ *wire.Call, in *ChangeMessageVisibilityInput) (*Empty, error) {
+func (s *Service) changeMessageVisibility(_ context.Context, _ *wire.Call, in *ChangeMessageVisibilityInput) (*Empty,
+	error,
+) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad != nil {
 		return nil, bad

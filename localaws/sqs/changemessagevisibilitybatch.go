@@ -26,7 +26,9 @@ type ChangeMessageVisibilityBatchOutput struct {
 	Failed     []failedEntry `json:"Failed" query:"BatchResultErrorEntry,flat"`
 }
 
-func (s *Service) changeMessageVisibilityBatch(_ context.Context, c *wire.Call, in *ChangeMessageVisibilityBatchInput) (*ChangeMessageVisibilityBatchOutput, error) {
+func (s *Service) changeMessageVisibilityBatch(_ context.Context, c *wire.Call,
+	in *ChangeMessageVisibilityBatchInput,
+) (*ChangeMessageVisibilityBatchOutput, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad == nil {
 		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })

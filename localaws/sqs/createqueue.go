@@ -92,7 +92,8 @@ func checkNewName(name string, attributes map[string]string) *wire.Error {
 	}
 	fifo := strings.EqualFold(attributes["FifoQueue"], "true")
 	if fifo && !(isFIFO(name) && validName(name)) {
-		return invalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+		return invalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or " +
+			"underscores, " +
 			"must end with .fifo suffix and be 1 to 80 in length.")
 	}
 	if !validName(name) || isFIFO(name) && !fifo {

@@ -28,7 +28,9 @@ type doneEntry struct {
 	ID string `json:"Id"`
 }
 
-func (s *Service) deleteMessageBatch(_ context.Context, c *wire.Call, in *DeleteMessageBatchInput) (*DeleteMessageBatchOutput, error) {
+func (s *Service) deleteMessageBatch(_ context.Context, c *wire.Call,
+	in *DeleteMessageBatchInput,
+) (*DeleteMessageBatchOutput, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad == nil {
 		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })

@@ -44,7 +44,8 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 	}
 	set := q.settings.Load()
 	allowed := set.policy.allows(request{
-		service: from.Service, action: "sqs:SendMessage", resource: q.arn, source: from.SourceARN, account: s.opts.Account,
+		service: from.Service, action: "sqs:SendMessage", resource: q.arn, source: from.SourceARN,
+		account: s.opts.Account,
 	})
 	if !allowed {
 		return &DeniedError{QueueARN: q.arn, From: from}

@@ -102,8 +102,10 @@ func modelError(err error) error {
 	case errors.Is(err, queue.ErrDeleted):
 		return noQueue()
 	case errors.Is(err, queue.ErrOverLimit):
-		return &wire.Error{Code: "OverLimit", Status: 403,
-			Message: "The maximum number of in flight messages is reached."}
+		return &wire.Error{
+			Code: "OverLimit", Status: 403,
+			Message: "The maximum number of in flight messages is reached.",
+		}
 	default:
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 func FuzzAttributes(f *testing.F) {
 	f.Add("RedrivePolicy", `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:d","maxReceiveCount":"5"}`)
 	f.Add("RedriveAllowPolicy", `{"redrivePermission":"byQueue","sourceQueueArns":["a"]}`)
-	f.Add("Policy", `{"Statement":[{"Effect":"Allow","Principal":{"AWS":["*"]},"Action":"*","Condition":{"Bool":{"x":true}}}]}`)
+	f.Add("Policy",
+		`{"Statement":[{"Effect":"Allow","Principal":{"AWS":["*"]},"Action":"*","Condition":{"Bool":{"x":true}}}]}`)
 	f.Add("VisibilityTimeout", "+30")
 	f.Add("KmsMasterKeyId", "alias/x")
 	f.Add("SqsManagedSseEnabled", "true")
@@ -54,7 +55,8 @@ func FuzzPolicy(f *testing.F) {
 		if _, err := s.Create("q", map[string]string{"Policy": `{"Statement":` + statement + `}`}, nil); err != nil {
 			return
 		}
-		err := s.Deliver(queueARN, sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topic}, sqs.Incoming{Body: "x"})
+		err := s.Deliver(queueARN, sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topic},
+			sqs.Incoming{Body: "x"})
 		var parsed any
 		if json.Unmarshal([]byte(statement), &parsed) != nil {
 			t.Fatalf("taken though it is not JSON: %s", statement)

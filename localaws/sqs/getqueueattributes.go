@@ -17,7 +17,9 @@ type GetQueueAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
 }
 
-func (s *Service) getQueueAttributes(_ context.Context, _ *wire.Call, in *GetQueueAttributesInput) (*GetQueueAttributesOutput, error) {
+func (s *Service) getQueueAttributes(_ context.Context, _ *wire.Call,
+	in *GetQueueAttributesInput,
+) (*GetQueueAttributesOutput, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad != nil {
 		return nil, bad

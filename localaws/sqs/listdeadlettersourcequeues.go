@@ -19,7 +19,9 @@ type ListDeadLetterSourceQueuesOutput struct {
 	QueueURLs []string `json:"queueUrls" query:"QueueUrl,flat"` // in awsJson really with a small q
 }
 
-func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call, in *ListDeadLetterSourceQueuesInput) (*ListDeadLetterSourceQueuesOutput, error) {
+func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call,
+	in *ListDeadLetterSourceQueuesInput,
+) (*ListDeadLetterSourceQueuesOutput, error) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad != nil {
 		return nil, bad

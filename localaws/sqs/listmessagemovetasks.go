@@ -30,7 +30,9 @@ type moveTaskResult struct {
 	Started        int64  `json:"StartedTimestamp"` // milliseconds
 }
 
-func (s *Service) listMessageMoveTasks(_ context.Context, _ *wire.Call, in *ListMessageMoveTasksInput) (*ListMessageMoveTasksOutput, error) {
+func (s *Service) listMessageMoveTasks(_ context.Context, _ *wire.Call,
+	in *ListMessageMoveTasksInput,
+) (*ListMessageMoveTasksOutput, error) {
 	q, bad := s.moveSource(in.SourceARN)
 	if bad != nil {
 		return nil, bad

@@ -66,8 +66,11 @@ func tooLong(limit int, batch bool) *wire.Error {
 }
 
 func badContents() *wire.Error {
-	return &wire.Error{Code: "InvalidMessageContents",
-		Message: "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"}
+	return &wire.Error{
+		Code: "InvalidMessageContents",
+		Message: "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 " +
+			"to #xFFFD | #x10000 to #x10FFFF",
+	}
 }
 
 // validText says whether a text, known to be UTF-8, is of the characters that
@@ -118,7 +121,8 @@ func readDelay(p *queue.Put, delay *int32, fifo bool) *wire.Error {
 		return invalidValue(*delay, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
 	if fifo && *delay != 0 {
-		return invalidValue(*delay, "DelaySeconds", "The request include parameter that is not valid for this queue type.")
+		return invalidValue(*delay, "DelaySeconds",
+			"The request include parameter that is not valid for this queue type.")
 	}
 	if !fifo { // on FIFO, zero means the queue's own
 		p.Delay = seconds(*delay)
@@ -152,7 +156,8 @@ func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Err
 		return badID(m.Dedup, "MessageDeduplicationId")
 	}
 	if m.Dedup == "" && !contentDedup {
-		return invalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		return invalidParameter("The queue should either have ContentBasedDeduplication enabled or " +
+			"MessageDeduplicationId provided explicitly")
 	}
 	if m.Dedup == "" {
 		sum := sha256.Sum256([]byte(m.Body))
@@ -184,7 +189,8 @@ func readSystem(m *queue.Message, given map[string]attributeValue) *wire.Error {
 			return invalidParameter("Message system attribute name '%s' is invalid.", name)
 		}
 		if v.DataType != "String" || v.StringValue == nil || *v.StringValue == "" {
-			return invalidParameter("Message system attribute '%s' must contain a non-empty value of type 'String'.", name)
+			return invalidParameter("Message system attribute '%s' must contain a non-empty value of type 'String'.",
+				name)
 		}
 		m.Trace = *v.StringValue
 	}

@@ -25,7 +25,8 @@ const maxAttributes = 10
 
 func readAttributes(m *queue.Message, given map[string]attributeValue) *wire.Error {
 	if len(given) > maxAttributes {
-		return invalidParameter("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(given), maxAttributes)
+		return invalidParameter("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(given),
+			maxAttributes)
 	}
 	m.Attributes = make(map[string]queue.Attribute, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -71,10 +72,12 @@ func readAttribute(name string, v attributeValue) (queue.Attribute, *wire.Error)
 		return none, invalidParameter("Message attribute list values in SendMessage operation are not supported.")
 	}
 	if v.DataType == "" && v.StringValue == nil && v.BinaryValue == nil {
-		return none, invalidParameter("The message (user) attribute '%s' must contain a non-empty message attribute value.", name)
+		return none, invalidParameter("The message (user) attribute '%s' must contain a non-empty message "+
+			"attribute value.", name)
 	}
 	if v.DataType == "" {
-		return none, invalidParameter("The message (user) attribute '%s' must contain a non-empty message attribute type.", name)
+		return none, invalidParameter("The message (user) attribute '%s' must contain a non-empty message "+
+			"attribute type.", name)
 	}
 	if len(v.DataType) > 256 {
 		return none, invalidParameter("Message (user) attribute type must be shorter than 256 bytes.")

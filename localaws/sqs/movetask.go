@@ -73,7 +73,8 @@ func (ts *tasks) add(t *task) *wire.Error {
 	}
 	old := ts.bySource[t.source.arn]
 	if slices.ContainsFunc(old, (*task).running) {
-		return invalidParameter("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+		return invalidParameter("There is already a task running. Only one active task is allowed for a source queue " +
+			"arn at a given time.")
 	}
 	all := append([]*task{t}, old...)
 	ts.bySource[t.source.arn] = all[:min(len(all), maxTasks)]
@@ -174,7 +175,8 @@ func (t *task) snapshot() moveTaskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := moveTaskResult{
-		Status: t.state, SourceARN: t.source.arn, DestinationARN: t.destination, Moved: int64(t.moved), ToMove: int64(t.total),
+		Status: t.state, SourceARN: t.source.arn, DestinationARN: t.destination, Moved: int64(t.moved),
+		ToMove:        int64(t.total),
 		FailureReason: t.failure, Started: t.started.UnixMilli(),
 	}
 	if t.rate > 0 {

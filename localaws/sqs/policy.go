@@ -51,8 +51,11 @@ func setPolicy(s *settings, text string) *wire.Error {
 		return invalidAttribute("Policy", "")
 	}
 	if n := len(p.Statements); n > maxStatements {
-		return &wire.Error{Code: "OverLimit", Status: 403,
-			Message: fmt.Sprintf("%d statements were found in the submitted policy, max allowed is %d", n, maxStatements)}
+		return &wire.Error{
+			Code: "OverLimit", Status: 403,
+			Message: fmt.Sprintf("%d statements were found in the submitted policy, max allowed is %d", n,
+				maxStatements),
+		}
 	}
 	for i := range p.Statements {
 		if !p.Statements[i].valid() {

@@ -15,7 +15,8 @@ func (s *Service) purgeQueue(_ context.Context, _ *wire.Call, in *QueueInput) (*
 	defer q.mu.Unlock()
 	now := s.opts.Clock.Elapsed()
 	if s.opts.RealisticWaits && q.everPurged && now < q.purged+realisticWait {
-		err := refusal("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
+		err := refusal("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.",
+			q.name)
 		err.Status = 403
 		return nil, err
 	}

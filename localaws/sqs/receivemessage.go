@@ -38,7 +38,9 @@ type receivedMessage struct {
 	MessageAttributes map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
 }
 
-func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveMessageInput) (*ReceiveMessageOutput, error) {
+func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveMessageInput) (*ReceiveMessageOutput,
+	error,
+) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad != nil {
 		return nil, bad
@@ -84,7 +86,10 @@ func receiver(c *wire.Call) string {
 }
 
 func receiveRequest(q *Queue, in *ReceiveMessageInput) (queue.Receive, *wire.Error) {
-	r := queue.Receive{Max: 1, Visibility: queue.Default, Wait: seconds(q.settings.Load().wait), Attempt: in.ReceiveRequestAttemptID}
+	r := queue.Receive{
+		Max: 1, Visibility: queue.Default, Wait: seconds(q.settings.Load().wait),
+		Attempt: in.ReceiveRequestAttemptID,
+	}
 	if n := in.MaxNumberOfMessages; n != nil {
 		if *n < 1 || *n > 10 {
 			return r, invalidValue(*n, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")

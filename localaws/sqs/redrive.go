@@ -105,7 +105,8 @@ func setRedriveAllow(s *settings, text string) *wire.Error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	const format = "Amazon SQS can't create the redrive allow policy, as it’s in an unsupported format."
-	if d.Decode(&p) != nil || p.Permission == nil || !slices.Contains([]string{"allowAll", "denyAll", "byQueue"}, *p.Permission) {
+	if d.Decode(&p) != nil || p.Permission == nil ||
+		!slices.Contains([]string{"allowAll", "denyAll", "byQueue"}, *p.Permission) {
 		return invalidAttribute("RedriveAllowPolicy", format)
 	}
 	bad := func(reason string) *wire.Error {
@@ -113,7 +114,8 @@ func setRedriveAllow(s *settings, text string) *wire.Error {
 	}
 	switch {
 	case *p.Permission == "byQueue" && len(p.Sources) == 0:
-		return bad("When you specify the byQueue permission type, you must also specify one or more sourceQueueArns values.")
+		return bad("When you specify the byQueue permission type, you must also specify one or more sourceQueueArns " +
+			"values.")
 	case *p.Permission != "byQueue" && p.Sources != nil:
 		return bad("To specify one or more source queue ARNs, you must set redrivePermission to byQueue.")
 	case len(p.Sources) > maxSources:
@@ -157,7 +159,8 @@ func (s *Service) checkTarget(set *settings, name string) *wire.Error {
 	case target == nil:
 		return bad("Dead letter target does not exist.")
 	case !target.settings.Load().redriveAllow.permits(s.arn(name)):
-		return bad("Queue with redriveAllowPolicy does not permit " + s.arn(name) + " to use it as a dead-letter queue.")
+		return bad("Queue with redriveAllowPolicy does not permit " + s.arn(name) +
+			" to use it as a dead-letter queue.")
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePe
 		return nil, invalidValue(in.Label, "Label", "can't find label.")
 	}
 	doc := p.document
-	doc.Statements = slices.DeleteFunc(slices.Clone(doc.Statements), func(st statement) bool { return st.Sid == in.Label })
+	doc.Statements = slices.DeleteFunc(slices.Clone(doc.Statements),
+		func(st statement) bool { return st.Sid == in.Label })
 	if len(doc.Statements) == len(p.Statements) {
 		return nil, invalidValue(in.Label, "Label", "can't find label.")
 	}

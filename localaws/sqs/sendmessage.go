@@ -32,8 +32,9 @@ func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageIn
 		return nil, bad
 	}
 	put, bad := s.message(q, q.settings.Load(), &outgoing{
-		body: in.MessageBody, delay: in.DelaySeconds, attributes: in.MessageAttributes, system: in.MessageSystemAttributes,
-		trace: c.Trace, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
+		body: in.MessageBody, delay: in.DelaySeconds, attributes: in.MessageAttributes,
+		system: in.MessageSystemAttributes,
+		trace:  c.Trace, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
 	}, sender(c))
 	if bad != nil {
 		return nil, bad
@@ -43,7 +44,8 @@ func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageIn
 		return nil, modelError(err)
 	}
 	return &SendMessageOutput{
-		BodyMD5: put.Message.BodyMD5, AttributesMD5: put.Message.AttributesMD5, SystemMD5: systemMD5(in.MessageSystemAttributes),
+		BodyMD5: put.Message.BodyMD5, AttributesMD5: put.Message.AttributesMD5,
+		SystemMD5: systemMD5(in.MessageSystemAttributes),
 		MessageID: accepted[0].ID, SequenceNumber: accepted[0].Sequence,
 	}, nil
 }

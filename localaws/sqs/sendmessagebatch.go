@@ -39,7 +39,9 @@ type sentEntry struct {
 	SequenceNumber string `json:"SequenceNumber"`
 }
 
-func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput, error) {
+func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput,
+	error,
+) {
 	q, bad := s.byURL(in.QueueURL)
 	if bad == nil {
 		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
@@ -128,7 +130,8 @@ func checkBatchSize(entries []sendEntry) *wire.Error {
 		}
 	}
 	if size > maxMessage {
-		return refusal("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, size)
+		return refusal("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.",
+			maxMessage, size)
 	}
 	return nil
 }

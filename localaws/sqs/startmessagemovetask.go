@@ -22,7 +22,9 @@ type StartMessageMoveTaskOutput struct {
 // maxRate is the fastest a task may be asked to be.
 const maxRate = 500
 
-func (s *Service) startMessageMoveTask(_ context.Context, _ *wire.Call, in *StartMessageMoveTaskInput) (*StartMessageMoveTaskOutput, error) {
+func (s *Service) startMessageMoveTask(_ context.Context, _ *wire.Call,
+	in *StartMessageMoveTaskInput,
+) (*StartMessageMoveTaskOutput, error) {
 	t, bad := s.newTask(in)
 	if bad == nil {
 		bad = s.tasks.add(t)
@@ -54,7 +56,8 @@ func (s *Service) newTask(in *StartMessageMoveTaskInput) (*task, *wire.Error) {
 	}
 	if in.Rate != nil {
 		if *in.Rate < 1 || *in.Rate > maxRate {
-			return nil, invalidValue(*in.Rate, "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+			return nil, invalidValue(*in.Rate, "MaxNumberOfMessagesPerSecond",
+				"Must be between 1 and 500, if provided.")
 		}
 		t.rate = *in.Rate
 	}

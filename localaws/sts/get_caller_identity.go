@@ -37,7 +37,9 @@ type GetCallerIdentityOutput struct {
 // userID has the form of the ids that IAM gives to users.
 const userID = "AIDALOCALAWS000000000"
 
-func (s *Service) getCallerIdentity(context.Context, *wire.Call, *GetCallerIdentityInput) (*GetCallerIdentityOutput, error) {
+func (s *Service) getCallerIdentity(context.Context, *wire.Call, *GetCallerIdentityInput) (*GetCallerIdentityOutput,
+	error,
+) {
 	return &GetCallerIdentityOutput{
 		Arn:     "arn:aws:iam::" + s.account + ":user/localaws",
 		UserID:  userID,

@@ -103,7 +103,8 @@ func (in *GetResourcesInput) perPage() int {
 }
 
 func (in *GetResourcesInput) check() *wire.Error {
-	alone := in.PaginationToken == "" && in.TagFilters == nil && in.ResourcesPerPage == nil && in.TagsPerPage == nil && in.ResourceTypeFilters == nil
+	alone := in.PaginationToken == "" && in.TagFilters == nil && in.ResourcesPerPage == nil && in.TagsPerPage == nil &&
+		in.ResourceTypeFilters == nil
 	switch {
 	case in.IncludeComplianceDetails || in.ExcludeCompliantResources:
 		return invalid("IncludeComplianceDetails and ExcludeCompliantResources are not supported by this server")
@@ -113,7 +114,8 @@ func (in *GetResourcesInput) check() *wire.Error {
 		return invalid("ResourceARNList cannot be given together with any other parameter")
 	case in.ResourcesPerPage != nil && (*in.ResourcesPerPage < 1 || *in.ResourcesPerPage > maxPerPage):
 		return invalid("ResourcesPerPage must be between 1 and 100")
-	case in.TagsPerPage != nil && (*in.TagsPerPage < leastTags || *in.TagsPerPage > maxTags || *in.TagsPerPage%leastTags != 0):
+	case in.TagsPerPage != nil &&
+		(*in.TagsPerPage < leastTags || *in.TagsPerPage > maxTags || *in.TagsPerPage%leastTags != 0):
 		return invalid("TagsPerPage must be a multiple of 100 between 100 and 500")
 	case len(in.TagFilters) > maxFilters:
 		return invalid("TagFilters must have at most 50 members")
@@ -133,7 +135,8 @@ func (in *GetResourcesInput) wants(r Resource) bool {
 	if len(in.ResourceARNList) > 0 {
 		return slices.Contains(in.ResourceARNList, r.ARN)
 	}
-	if len(in.ResourceTypeFilters) > 0 && !slices.ContainsFunc(in.ResourceTypeFilters, func(t string) bool { return isOf(r.ARN, t) }) {
+	if len(in.ResourceTypeFilters) > 0 &&
+		!slices.ContainsFunc(in.ResourceTypeFilters, func(t string) bool { return isOf(r.ARN, t) }) {
 		return false
 	}
 	for _, f := range in.TagFilters {

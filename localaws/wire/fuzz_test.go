@@ -5,8 +5,9 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // FuzzJSON holds the decoder against the standard library's: what is taken must

@@ -274,7 +274,10 @@ func (d *jsonDecoder) malformed(wanted string) *Error {
 // mismatch words the error the way AWS does for a value of the wrong kind, and
 // adds the member where AWS's sentence has room for it.
 func (d *jsonDecoder) mismatch(c byte, s *shape) *Error {
-	found := map[byte]string{'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE", 'f': "FALSE_VALUE"}[c]
+	found := map[byte]string{
+		'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE",
+		'f': "FALSE_VALUE",
+	}[c]
 	if found == "" && (c == '-' || c >= '0' && c <= '9') {
 		found = "NUMBER_VALUE"
 	}

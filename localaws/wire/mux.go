@@ -77,7 +77,8 @@ func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) 
 // requestProtocol tells awsJson by its header; all else is query. A form is
 // query even so: Amazon::SQS::Simple of Perl sends a target of its own with it.
 func requestProtocol(r *http.Request) Protocol {
-	if len(r.Header["X-Amz-Target"]) > 0 && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if len(r.Header["X-Amz-Target"]) > 0 &&
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return JSON
 	}
 	return Query

@@ -113,7 +113,8 @@ func (d queryDecoder) entry(s *shape, layout form, item *node, v reflect.Value, 
 	at := joined(path, item.name)
 	for _, c := range item.children {
 		if c.name != layout.key && c.name != layout.value {
-			return malformedQuery("Unknown parameter %s: an entry has %s and %s.", joined(at, c.leaf()), layout.key, layout.value)
+			return malformedQuery("Unknown parameter %s: an entry has %s and %s.", joined(at, c.leaf()), layout.key,
+				layout.value)
 		}
 	}
 	key := item.child(layout.key)
@@ -145,7 +146,8 @@ func (d queryDecoder) items(flat bool, between string, n *node, path string) ([]
 	}
 	if !flat {
 		if len(n.children) != 1 || n.children[0].name != between {
-			return nil, malformedQuery("Unknown parameter %s: expected %s.%s.1.", joined(path, n.children[0].leaf()), path, between)
+			return nil, malformedQuery("Unknown parameter %s: expected %s.%s.1.", joined(path, n.children[0].leaf()),
+				path, between)
 		}
 		n = n.children[0]
 	}
@@ -232,7 +234,10 @@ func malformedQuery(format string, args ...any) *Error {
 
 // malformedInput is what AWS answers to a scalar it cannot read.
 func malformedInput(s *shape, text, path string) *Error {
-	wanted := map[kind]string{intKind: "an integer", floatKind: "a number", boolKind: "true or false", blobKind: "base64"}[s.kind]
+	wanted := map[kind]string{
+		intKind: "an integer", floatKind: "a number", boolKind: "true or false",
+		blobKind: "base64",
+	}[s.kind]
 	return &Error{
 		Code:    coral + "MalformedInput",
 		Query:   "MalformedInput",

@@ -61,8 +61,10 @@ func (b *buffer) readAll(r *http.Request) *Error {
 		case err != nil:
 			return serialization("The request's body cannot be read: %v.", err)
 		case len(b.bytes) > maxBody:
-			return &Error{Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
-				Message: fmt.Sprintf("The request is longer than %d bytes.", maxBody)}
+			return &Error{
+				Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
+				Message: fmt.Sprintf("The request is longer than %d bytes.", maxBody),
+			}
 		}
 	}
 }

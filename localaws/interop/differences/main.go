@@ -86,7 +86,8 @@ func readList(file string) ([]difference, error) {
 		}
 		fields := strings.Split(lines.Text(), "\t")
 		if len(fields) != 3 || slices.Contains(fields, "") {
-			return nil, fmt.Errorf("%s:%d: want a test's name, whose mistake it is, and why, with tabs between", file, n)
+			return nil, fmt.Errorf("%s:%d: want a test's name, whose mistake it is, and why, with tabs between", file,
+				n)
 		}
 		known = append(known, difference{fields[0], fields[1], fields[2]})
 	}

@@ -13,7 +13,8 @@ type dice struct{ *rand.Rand }
 func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
 
 func (d dice) scalar() any {
-	return pick[any](d, "x", "y", "xy", "X", "", "10.0.0.1", "::1", "1", true, false, nil, 1, 1.00001, 2, -3.5, 1e9, 12345678901)
+	return pick[any](d, "x", "y", "xy", "X", "", "10.0.0.1", "::1", "1", true, false, nil, 1, 1.00001, 2, -3.5, 1e9,
+		12345678901)
 }
 
 func (d dice) text() string { return pick(d, "x", "y", "xy", "X", "1", "Y") }

@@ -129,7 +129,8 @@ func (c *compiler) anythingButList() (pattern, error) {
 		}
 	}
 	if (p.texts == nil) == (p.numbers == nil) {
-		return nil, c.refuse("Inside anything but list, either all values are number or string, mixed type is not supported")
+		return nil, c.refuse("Inside anything but list, either all values are number or string, mixed type is not " +
+			"supported")
 	}
 	return p, c.endOfAnythingBut()
 }

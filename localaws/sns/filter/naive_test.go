@@ -115,7 +115,8 @@ func naiveTry(paths []string, branch map[string][]any, leaves, chosen []naiveLea
 		}
 		there = true
 		for _, p := range branch[paths[0]] {
-			if naiveValue(p, l.value) && naiveTry(paths[1:], branch, leaves, append(append([]naiveLeaf{}, chosen...), l)) {
+			if naiveValue(p, l.value) &&
+				naiveTry(paths[1:], branch, leaves, append(append([]naiveLeaf{}, chosen...), l)) {
 				return true
 			}
 		}
@@ -249,12 +250,14 @@ func FuzzMatch(f *testing.F) {
 		}
 		body, bodyText := through(t, d.object(3))
 		if got, want := p.MatchBody(bodyText), naiveMatch(policy, naiveBody(body)); got != want {
-			t.Fatalf("seed %d: policy %s, body %s: got %v, the naive evaluator says %v", seed, policyText, bodyText, got, want)
+			t.Fatalf("seed %d: policy %s, body %s: got %v, the naive evaluator says %v", seed, policyText, bodyText,
+				got, want)
 		}
 		attributes, leaves := d.attributes()
 		if p, err := filter.Compile(policyText, filter.MessageAttributes); err == nil && len(attributes) > 0 {
 			if got, want := p.MatchAttributes(attributes), naiveMatch(policy, leaves); got != want {
-				t.Fatalf("seed %d: policy %s, attributes %v: got %v, the naive evaluator says %v", seed, policyText, attributes, got, want)
+				t.Fatalf("seed %d: policy %s, attributes %v: got %v, the naive evaluator says %v", seed, policyText,
+					attributes, got, want)
 			}
 		}
 	})

@@ -67,7 +67,8 @@ func (c *compiler) refuseAt(column int, why string) error {
 		shown = cut(c.source, shownSource)
 		rest = "[truncated " + strconv.Itoa(n-shownSource) + " chars]"
 	}
-	return refusal(why + "\n at [Source: (String)\"" + shown + "\"" + rest + "; line: 1, column: " + strconv.Itoa(column) + "]")
+	return refusal(why + "\n at [Source: (String)\"" + shown + "\"" + rest + "; line: 1, column: " +
+		strconv.Itoa(column) + "]")
 }
 
 // width counts UTF-16 units, as Java counts columns.

@@ -184,9 +184,12 @@ func (r *Reader) word() (Token, error) {
 	case "null":
 		kind = Null
 	case "":
-		return Token{}, r.unexpected("expected a valid value (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
+		return Token{}, r.unexpected("expected a valid value (JSON String, Number, Array, Object or token 'null', " +
+			"'true' or 'false')")
 	default:
-		return Token{}, r.fail(r.pos, "Unrecognized token '"+text+"': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
+		return Token{}, r.fail(r.pos,
+			"Unrecognized token '"+text+
+				"': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
 	}
 	r.valueDone()
 	return Token{Kind: kind, Text: text, Start: start, Stop: r.pos}, nil
@@ -194,7 +197,9 @@ func (r *Reader) word() (Token, error) {
 
 func (r *Reader) open(c byte, kind Kind, next state) (Token, error) {
 	if len(r.stack) == maxDepth {
-		return Token{}, r.fail(r.pos, "Document nesting depth ("+strconv.Itoa(maxDepth+1)+") exceeds the maximum allowed ("+strconv.Itoa(maxDepth)+")")
+		return Token{}, r.fail(r.pos,
+			"Document nesting depth ("+strconv.Itoa(maxDepth+1)+") exceeds the maximum allowed ("+
+				strconv.Itoa(maxDepth)+")")
 	}
 	r.stack, r.marks = append(r.stack, c), append(r.marks, r.pos)
 	r.pos++

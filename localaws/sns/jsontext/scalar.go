@@ -94,7 +94,9 @@ func (r *Reader) escaped(at int, atEnd string) (string, error) {
 			}
 			continue
 		case c < ' ':
-			return "", r.fail(r.pos+1, fmt.Sprintf("Illegal unquoted character (%s): has to be escaped using backslash to be included in string value", controlName(c)))
+			return "", r.fail(r.pos+1,
+				fmt.Sprintf("Illegal unquoted character (%s): has to be escaped using backslash to be included in "+
+					"string value", controlName(c)))
 		}
 		b.WriteByte(c)
 		r.pos++

@@ -53,7 +53,8 @@ func (q *Queue) rememberAttempt(t *taking) {
 func (t *taking) again(a *attempt) error {
 	for _, k := range a.taken {
 		it := k.it
-		if t.q.items.at(it.key) != it || it.state != InFlight || it.serial != k.serial || it.receives[len(it.receives)-1].changed {
+		if t.q.items.at(it.key) != it || it.state != InFlight || it.serial != k.serial ||
+			it.receives[len(it.receives)-1].changed {
 			return ErrAttempt
 		}
 	}

@@ -95,7 +95,10 @@ func TestTheTimerRunsOnlyWhileSomebodyWaits(t *testing.T) {
 
 func TestInFlightLimit(t *testing.T) {
 	limited := func(o *queue.Options) { o.Config.InFlight = 3 }
-	for name, alter := range map[string]func(*queue.Options){"standard": limited, "FIFO": func(o *queue.Options) { limited(o); fifo(o) }} {
+	for name, alter := range map[string]func(*queue.Options){
+		"standard": limited,
+		"FIFO":     func(o *queue.Options) { limited(o); fifo(o) },
+	} {
 		q := newQueue(t, alter)
 		for i := range 5 {
 			put(t, q, message(fmt.Sprint(i), fmt.Sprint(i)))
@@ -107,7 +110,8 @@ func TestInFlightLimit(t *testing.T) {
 		if wanted := name == "standard"; len(got) != 0 || (err == queue.ErrOverLimit) != wanted {
 			t.Errorf("%s: a short poll beyond: %v, %v", name, got, err)
 		}
-		if got, err = q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Nanosecond}); len(got) != 0 || err != nil {
+		if got, err = q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Nanosecond}); len(got) != 0 ||
+			err != nil {
 			t.Errorf("%s: a long poll beyond: %v, %v", name, got, err)
 		}
 	}
@@ -146,7 +150,8 @@ func TestInspectionReceivesNothing(t *testing.T) {
 		put(t, q, message("a1", "a"), message("a2", "a"), message("b1", "b"))
 		got := receive(t, q, 1)
 		views := q.Messages()
-		if len(views) != 3 || views[0].State != queue.InFlight || views[1].State != queue.Visible || views[0].Handle != got[0].Handle ||
+		if len(views) != 3 || views[0].State != queue.InFlight || views[1].State != queue.Visible ||
+			views[0].Handle != got[0].Handle ||
 			len(views[0].Receives) != 1 || time.Until(views[0].Until) != 30*time.Second || views[1].Count != 0 {
 			t.Errorf("views %+v", views)
 		}

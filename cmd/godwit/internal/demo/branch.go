@@ -39,7 +39,8 @@ func (b *branch) wants(item string) bool {
 	if len(f.Exact)+len(f.Prefix) == 0 {
 		return true
 	}
-	return slices.Contains(f.Exact, item) || slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(item, p) })
+	return slices.Contains(f.Exact, item) ||
+		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(item, p) })
 }
 
 // The names on the embedded server, of the queue and of its dead letters.

@@ -43,7 +43,8 @@ func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler)})
+	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq",
+		&godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler)})
 	return c, err
 }
 

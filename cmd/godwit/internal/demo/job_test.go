@@ -95,27 +95,30 @@ func TestRunTellsALoss(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const n = 100
 				var thief sync.WaitGroup
-				report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
-					q := j.branches[stolen].queues(j.backend.Server())[0]
-					gone := make(chan struct{})
-					j.backend.Server().Control("sqs.ReceiveMessage", func(ctx context.Context, _ *localaws.Request) localaws.Outcome {
-						select { // nobody else receives before the thief has
-						case <-gone:
-						case <-ctx.Done():
-						}
-						return localaws.Outcome{}
-					})
-					thief.Go(func() {
-						defer close(gone)
-						steal(t, q)
-					})
-				}})
+				report, err := Run(t.Context(),
+					&Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+						q := j.branches[stolen].queues(j.backend.Server())[0]
+						gone := make(chan struct{})
+						j.backend.Server().Control("sqs.ReceiveMessage",
+							func(ctx context.Context, _ *localaws.Request) localaws.Outcome {
+								select { // nobody else receives before the thief has
+								case <-gone:
+								case <-ctx.Done():
+								}
+								return localaws.Outcome{}
+							})
+						thief.Go(func() {
+							defer close(gone)
+							steal(t, q)
+						})
+					}})
 				thief.Wait()
 				if err != nil {
 					t.Fatal(err)
 				}
 				if report.Lost != 1 || report.Sent != n || report.Handled+report.Dead != n-1 {
-					t.Errorf("seed %d, one of %d wishes stolen: %+v, want one lost and all others ended", testSeed, n, sumsOf(report))
+					t.Errorf("seed %d, one of %d wishes stolen: %+v, want one lost and all others ended", testSeed, n,
+						sumsOf(report))
 				}
 				for i, c := range report.Channels[1:] {
 					if want := map[bool]int{true: 1}[i == stolen]; c.Lost != want {
@@ -153,7 +156,8 @@ func TestRunForATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := 2 * perSecond; report.Sent < want || report.Sent > want+senders {
-			t.Errorf("sent %d in two seconds, want %d, and at most one more by each of %d senders", report.Sent, want, senders)
+			t.Errorf("sent %d in two seconds, want %d, and at most one more by each of %d senders", report.Sent, want,
+				senders)
 		}
 		if diff := cmp.Diff(foretold(report.Sent), sumsOf(report)); diff != "" {
 			t.Errorf("seed %d (-want +got):\n%s", testSeed, diff)

@@ -18,14 +18,36 @@ func TestLedger(t *testing.T) {
 		{"nothing", func(*ledger) {}, counts{}},
 		{"sent", func(l *ledger) { l.sent(1) }, counts{Sent: 1, Open: 1}},
 		{"handled", func(l *ledger) { l.sent(1); l.handled(ada(1)) }, counts{Sent: 1, Handled: 1}},
-		{"handled before its send was answered", func(l *ledger) { l.handled(ada(1)); l.sent(1) }, counts{Sent: 1, Handled: 1}},
-		{"handled twice", func(l *ledger) { l.sent(1); l.handled(ada(1)); l.handled(ada(1)) }, counts{Sent: 1, Handled: 1, Twice: 1}},
+		{
+			"handled before its send was answered", func(l *ledger) { l.handled(ada(1)); l.sent(1) },
+			counts{Sent: 1, Handled: 1},
+		},
+		{
+			"handled twice", func(l *ledger) { l.sent(1); l.handled(ada(1)); l.handled(ada(1)) },
+			counts{Sent: 1, Handled: 1, Twice: 1},
+		},
 		{"handled, never known to be sent", func(l *ledger) { l.handled(ada(1)) }, counts{Handled: 1}},
-		{"retried", func(l *ledger) { l.sent(1); l.failed(1); l.retried(1); l.handled(ada(1)) }, counts{Sent: 1, Handled: 1, Retried: 1}},
-		{"dead, found twice", func(l *ledger) { l.sent(1); l.failed(1); l.dead(1); l.dead(1) }, counts{Sent: 1, Dead: 1}},
-		{"one of two lost", func(l *ledger) { l.sent(1); l.sent(2); l.handled(ada(2)) }, counts{Sent: 2, Handled: 1, Open: 1}},
-		{"out of order", func(l *ledger) { l.handled(ada(1)); l.handled(ada(3)); l.handled(ada(2)); l.handled(ada(4)) }, counts{Handled: 4, OutOfOrder: 1}},
-		{"two users", func(l *ledger) { l.handled(ada(2)); l.handled(wish{Number: 1, User: "bob"}) }, counts{Handled: 2}},
+		{
+			"retried", func(l *ledger) { l.sent(1); l.failed(1); l.retried(1); l.handled(ada(1)) },
+			counts{Sent: 1, Handled: 1, Retried: 1},
+		},
+		{
+			"dead, found twice", func(l *ledger) { l.sent(1); l.failed(1); l.dead(1); l.dead(1) },
+			counts{Sent: 1, Dead: 1},
+		},
+		{
+			"one of two lost", func(l *ledger) { l.sent(1); l.sent(2); l.handled(ada(2)) },
+			counts{Sent: 2, Handled: 1, Open: 1},
+		},
+		{
+			"out of order",
+			func(l *ledger) { l.handled(ada(1)); l.handled(ada(3)); l.handled(ada(2)); l.handled(ada(4)) },
+			counts{Handled: 4, OutOfOrder: 1},
+		},
+		{
+			"two users", func(l *ledger) { l.handled(ada(2)); l.handled(wish{Number: 1, User: "bob"}) },
+			counts{Handled: 2},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

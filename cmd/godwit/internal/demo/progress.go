@@ -54,7 +54,8 @@ func (p *progress) write() {
 		fmt.Fprintf(&handled, " %s %d", b.name, c.Handled)
 		retried, open = retried+c.Retried, open+c.Open
 	}
-	line := fmt.Sprintf("%5.1fs  sent %d, handled%s, retried %d, open %d", time.Since(p.began).Seconds(), p.sent(), &handled, retried, open)
+	line := fmt.Sprintf("%5.1fs  sent %d, handled%s, retried %d, open %d", time.Since(p.began).Seconds(), p.sent(),
+		&handled, retried, open)
 	if p.live {
 		// Back to the start of the line, clear it, and let a narrow terminal cut what it cannot hold: a second line would stay.
 		fmt.Fprintf(p.out, "\r\x1b[K\x1b[?7l%s\x1b[?7h", line)

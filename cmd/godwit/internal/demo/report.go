@@ -45,7 +45,10 @@ type Channel struct {
 
 // newReport sums up, once nothing runs any more.
 func (j *job) newReport() (*Report, error) {
-	r := &Report{Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Sent: int(j.accepted.Load()), Requests: j.tally.all()}
+	r := &Report{
+		Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Sent: int(j.accepted.Load()),
+		Requests: j.tally.all(),
+	}
 	worst := map[int]end{}
 	var rows []Channel
 	for _, b := range j.branches {
@@ -60,8 +63,10 @@ func (j *job) newReport() (*Report, error) {
 		}
 		c := b.ledger.counts()
 		r.Retried, r.Twice, r.OutOfOrder = r.Retried+c.Retried, r.Twice+c.Twice, r.OutOfOrder+c.OutOfOrder
-		rows = append(rows, Channel{Name: b.channel(), Sent: c.Sent, Handled: c.Handled, Retried: c.Retried, Dead: c.Dead,
-			Lost: sums[endLost], Requests: j.tally.of(b.queue(), b.deadLetters())})
+		rows = append(rows, Channel{
+			Name: b.channel(), Sent: c.Sent, Handled: c.Handled, Retried: c.Retried, Dead: c.Dead,
+			Lost: sums[endLost], Requests: j.tally.of(b.queue(), b.deadLetters()),
+		})
 	}
 	var sums [endings]int
 	for _, e := range worst {
@@ -69,7 +74,10 @@ func (j *job) newReport() (*Report, error) {
 	}
 	r.Handled, r.Dead, r.Left, r.Lost = sums[endHandled], sums[endDead], sums[endLeft], sums[endLost]
 	r.RequestsPerMessage = perMessage(r.Requests, r.Sent)
-	whole := Channel{Name: exchange + ".*", Sent: r.Sent, Handled: r.Handled, Retried: r.Retried, Dead: r.Dead, Lost: r.Lost, Requests: j.tally.of("")}
+	whole := Channel{
+		Name: exchange + ".*", Sent: r.Sent, Handled: r.Handled, Retried: r.Retried, Dead: r.Dead,
+		Lost: r.Lost, Requests: j.tally.of(""),
+	}
 	r.Channels = append([]Channel{whole}, rows...)
 	for i := range r.Channels {
 		c := &r.Channels[i]
@@ -106,13 +114,15 @@ func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "channel\tsent\thandled\tretried\tdead-lettered\tlost\trequests/message\t")
 	for _, c := range r.Channels {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", c.Name, c.Sent, c.Handled, c.Retried, c.Dead, c.Lost, c.RequestsPerMessage)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", c.Name, c.Sent, c.Handled, c.Retried, c.Dead, c.Lost,
+			c.RequestsPerMessage)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	took := time.Duration(r.Seconds * float64(time.Second)).Round(10 * time.Millisecond)
-	_, err := fmt.Fprintf(w, "\n%d wishes in %s, %.2f requests a wish in all, seed %d%s\n", r.Sent, took, r.RequestsPerMessage, r.Seed, r.remarks())
+	_, err := fmt.Fprintf(w, "\n%d wishes in %s, %.2f requests a wish in all, seed %d%s\n", r.Sent, took,
+		r.RequestsPerMessage, r.Seed, r.remarks())
 	return err
 }
 

@@ -11,8 +11,14 @@ var sample = Report{
 	Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Left: 2, Twice: 3, OutOfOrder: 4,
 	Requests: 1080, RequestsPerMessage: 0.9, Seconds: 3.25, Seed: 42,
 	Channels: []Channel{
-		{Name: "wishlist_events.*", Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Requests: 120, RequestsPerMessage: 0.1},
-		{Name: "wishlist_events.mobile", Sent: 600, Handled: 585, Retried: 98, Dead: 12, Lost: 1, Requests: 240, RequestsPerMessage: 0.4},
+		{
+			Name: "wishlist_events.*", Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Requests: 120,
+			RequestsPerMessage: 0.1,
+		},
+		{
+			Name: "wishlist_events.mobile", Sent: 600, Handled: 585, Retried: 98, Dead: 12, Lost: 1, Requests: 240,
+			RequestsPerMessage: 0.4,
+		},
 	},
 }
 

@@ -21,7 +21,10 @@ type wish struct {
 // items are what users wish for. They are chosen so that a filter which looks too briefly is found out: tablets of a maker
 // whose phones are wanted, and a key that begins like the phones' but for the dot.
 func items() []string {
-	return []string{"MOBILE.APPLE", "MOBILE.SAMSUNG", "MOBILE.FAIRPHONE", "TABLET.APPLE", "MOBILEHOME.HYMER", "BOOK.PAPERBACK"}
+	return []string{
+		"MOBILE.APPLE", "MOBILE.SAMSUNG", "MOBILE.FAIRPHONE", "TABLET.APPLE", "MOBILEHOME.HYMER",
+		"BOOK.PAPERBACK",
+	}
 }
 
 // wishOf makes a wish; the seed and its number decide for what.
