@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// breakage breaks a backend in one place; the kit's case of that name must see it.
+// breakage breaks a backend in one place; the named case of the kit must fail.
 type breakage struct {
 	seen    string
 	receive func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error)
@@ -146,7 +146,7 @@ func breakages() map[string]breakage {
 
 const which = "GODWIT_BREAKAGE"
 
-// TestKit runs the kit on a whole backend, or on one that is broken as the environment says.
+// TestKit runs the kit on a correct backend, or on the broken one that the environment names.
 func TestKit(t *testing.T) {
 	b, broken := breakages()[os.Getenv(which)]
 	var server *localaws.Server
@@ -184,10 +184,10 @@ func TestKit(t *testing.T) {
 	})
 }
 
-// The kit sees every breakage, in the case that is made for it.
+// Each breakage makes the case that is meant for it fail.
 func TestTheKitSeesWhatIsBroken(t *testing.T) {
 	if os.Getenv(which) != "" {
-		t.Skip("the broken one itself")
+		t.Skip("this is the subprocess with the broken backend")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -201,7 +201,7 @@ func TestTheKitSeesWhatIsBroken(t *testing.T) {
 			cmd.Env = append(os.Environ(), which+"="+name)
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "--- FAIL: TestKit/"+b.seen) {
-				t.Errorf("case %s did not see it: %v\n%s", b.seen, err, out)
+				t.Errorf("case %s passed or failed otherwise: %v\n%s", b.seen, err, out)
 			}
 		})
 	}

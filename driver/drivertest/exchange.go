@@ -13,19 +13,19 @@ func exchangeCases() []testCase {
 	return []testCase{
 		{
 			name:  "exchange/fanout",
-			shows: "every queue of an exchange gets every message, with all it says of itself",
+			shows: "every queue of an exchange gets every message, with all its properties",
 			run:   exchangeFanout,
 			needs: exchanges,
 		},
 		{
 			name:  "exchange/filter",
-			shows: "a filter lets exact and prefix pass, and what it refuses is finished unseen",
+			shows: "a filter selects by exact value and prefix, and other messages are discarded",
 			run:   exchangeFilter,
 			needs: exchanges,
 		},
 		{
 			name:  "exchange/exclude",
-			shows: "Exclude lets all else pass, messages without a routing key too",
+			shows: "Exclude lets every other message pass, also one without a routing key",
 			run:   exchangeExclude,
 			needs: exchanges,
 		},
@@ -37,7 +37,7 @@ func exchangeCases() []testCase {
 		},
 		{
 			name:  "exchange/discarded",
-			shows: "a message that the receiver itself refuses by its filter is told, with the reason",
+			shows: "messages that the receiver itself discards by its filter are reported, with the reason",
 			run:   exchangeDiscarded,
 			needs: exchanges,
 		},
@@ -49,34 +49,34 @@ func exchangeCases() []testCase {
 		},
 		{
 			name:  "exchange/recreated",
-			shows: "provisioning by a producer reunites a lost exchange with its queues",
+			shows: "provisioning by a producer subscribes the queues of a lost exchange again",
 			run:   exchangeRecreated,
 			needs: need("exchanges and Harness.DropExchange",
 				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
 		},
 		{
 			name:  "exchange/again",
-			shows: "an exchange lost under running ends is whole again when all of them have provisioned again",
+			shows: "an exchange that was lost during use is complete again when all its users have provisioned again",
 			run:   exchangeAgain,
 			needs: need("exchanges and Harness.DropExchange",
 				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
 		},
 		{
 			name:  "exchange/delay",
-			shows: "a delay that an exchange cannot keep is an error of Prepare",
+			shows: "Prepare returns an error for a delay that an exchange does not support",
 			run:   exchangeDelay,
 			needs: exchanges,
 		},
 		{
 			name:  "exchange/kind",
-			shows: "a name that exists as the other kind, or with the other ordering, is an error",
+			shows: "a name that already exists as the other kind, or with the other ordering, is an error",
 			run:   exchangeKind,
 			needs: ordered,
 		},
 	}
 }
 
-// queueOf provisions one queue of an exchange and opens both ends.
+// queueOf provisions one queue of an exchange and opens its sender and receiver.
 func (k *kit) queueOf(exchange, queue string, ordered bool, f driver.Filter) *end {
 	k.Helper()
 	s := k.spec(driver.Channel{Exchange: exchange, Queue: queue, Ordered: ordered})
@@ -103,7 +103,7 @@ func exchangeFanout(k *kit) {
 	}
 }
 
-// routed makes a message for each routing key; its body is the key, and "-" where there is none.
+// routed returns one message per routing key; its body is the key, or "-" without a key.
 func routed(keys ...string) []driver.Message {
 	ms := make([]driver.Message, len(keys))
 	for i, key := range keys {
@@ -138,7 +138,7 @@ func exchangeRefilter(k *kit) {
 
 func exchangeDiscarded(k *kit) {
 	e := &end{k: k, ch: driver.Channel{Exchange: "discarded", Queue: "q"}}
-	k.ensure(k.spec(e.ch)) // without the filter, so that a service that selects by itself lets all pass
+	k.ensure(k.spec(e.ch)) // without the filter, so that a service that filters by itself lets every message pass
 	e.send = k.sender(driver.Channel{Exchange: "discarded"})
 	var mu sync.Mutex
 	var told []driver.Discarded
@@ -162,7 +162,7 @@ func exchangeDiscarded(k *kit) {
 		}
 	}
 	if n != 3 {
-		k.Errorf("told of %d discarded messages, want 3: %+v", n, told)
+		k.Errorf("%d discarded messages were reported, want 3: %+v", n, told)
 	}
 }
 
@@ -171,7 +171,8 @@ func exchangeOrdered(k *kit) {
 	b := k.queueOf("orderedexchange", "b", true, driver.Filter{})
 	a.put(keyed("ada", "1", "2", "3")...)
 	for _, e := range []*end{a, b} {
-		for _, want := range []string{"1", "2", "3"} { // what arrives while the head is in flight comes after it
+		// a message that arrives while the head is in flight comes after it
+		for _, want := range []string{"1", "2", "3"} {
 			d := e.get(1)
 			e.sameOrder(d, want)
 			e.settle(driver.Done, d...)
@@ -193,7 +194,7 @@ func exchangeRecreated(k *kit) {
 		k.Fatal(err)
 	}
 	a.sameSet(a.get(1), "-A")
-	b.nothing(wait) // its filter, which only its consumer knows, still holds
+	b.nothing(wait) // the filter, which only the consumer knows, still applies
 }
 
 func exchangeAgain(k *kit) {
@@ -218,7 +219,7 @@ func exchangeDelay(k *kit) {
 	e := k.queueOf("exchangedelay", "q", false, driver.Filter{})
 	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil ||
 		driver.ClassOf(err).Passing() {
-		k.Errorf("prepare with a delay: %v, want an error that no repetition mends", err)
+		k.Errorf("prepare with a delay: %v, want an error that repeating cannot help", err)
 	}
 }
 
@@ -241,7 +242,7 @@ func exchangeKind(k *kit) {
 				continue
 			}
 			if err := p.Ensure(k.ctx, s); err == nil {
-				k.Errorf("%s (ordered %v) was provisioned beside what exists", ch, ch.Ordered)
+				k.Errorf("%s (ordered %v) was provisioned beside an existing channel of that name", ch, ch.Ordered)
 			}
 		}
 	}

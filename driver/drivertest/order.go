@@ -12,23 +12,28 @@ func orderCases() []testCase {
 	both := need("ordered channels and leases", func(h *Harness) bool { return h.Can.Ordered && h.Can.Leases })
 	return []testCase{
 		{
-			name:  "order/posted",
-			shows: "a sender that takes messages without waiting keeps the order of the calls, and answers each once",
+			name: "order/posted",
+			shows: "a sender that takes messages without waiting keeps the order of the calls and answers each " +
+				"message once",
 			run:   orderPosted,
 			needs: ordered,
 		},
 		{
-			name: "order/key", shows: "messages of one key come in the order in which they were sent", run: orderKey,
+			name:  "order/key",
+			shows: "messages of one key arrive in the order in which they were sent",
+			run:   orderKey,
 			needs: ordered,
 		},
 		{name: "order/keys", shows: "any text may be an order key, and arrives", run: orderKeys, needs: ordered},
 		{
-			name: "order/release", shows: "a lane given back in one batch comes again in order", run: orderRelease,
+			name:  "order/release",
+			shows: "a lane that is released in one batch is delivered again in order",
+			run:   orderRelease,
 			needs: both,
 		},
 		{
 			name:  "order/blocked",
-			shows: "while a message is held, later ones of its key do not overtake it",
+			shows: "while a message is in flight, later messages of its key do not overtake it",
 			run:   orderBlocked,
 			needs: both,
 		},
@@ -133,7 +138,7 @@ func orderPosted(k *kit) {
 	e := k.queue("posted", true)
 	post, ok := e.send.(driver.Poster)
 	if !ok {
-		return // it is called with Send
+		return // the core uses Send
 	}
 	const calls, each = 20, 10
 	answers := make(chan error, calls*each)

@@ -14,7 +14,9 @@ func receiveCases() []testCase {
 		{name: "receive/appends", shows: "a receive appends to what it was given", run: receiveAppends},
 		{name: "receive/empty", shows: "an empty poll ends without an error when its wait is over", run: receiveEmpty},
 		{
-			name: "receive/wakes", shows: "an open poll returns as soon as something is sent", run: receiveWakes,
+			name:  "receive/wakes",
+			shows: "an open poll returns as soon as a message is sent",
+			run:   receiveWakes,
 			needs: longPolls,
 		},
 		{
@@ -24,7 +26,7 @@ func receiveCases() []testCase {
 		},
 		{
 			name:  "receive/throttled",
-			shows: "a poll that is refused as too often is of class Throttled",
+			shows: "the error of a poll that is refused as too frequent is of class Throttled",
 			run:   receiveThrottled,
 			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
 		},

@@ -10,14 +10,14 @@ func repeatCases() []testCase {
 	return []testCase{
 		{
 			name:  "reject/repeated",
-			shows: "a reject whose finishing failed is repeated without a second dead letter",
+			shows: "repeating a reject whose second step failed leaves one dead letter",
 			run:   rejectRepeated,
 			needs: need("dead letters and Faults.Throttle",
 				func(h *Harness) bool { return h.Can.DeadLetters && h.Faults.Throttle != nil }),
 		},
 		{
 			name:  "reject/anytext",
-			shows: "reasons may be any text of any length, and the dead letter stands",
+			shows: "the reasons may be any text of any length",
 			run:   rejectAnyText,
 			needs: need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters }),
 		},
@@ -29,8 +29,8 @@ func rejectRepeated(k *kit) {
 	e.put(bodies("bad")...)
 	s := []driver.Settlement{{Handle: e.get(1)[0].Handle, Action: driver.Reject, Death: &driver.Death{Error: "no"}}}
 	k.h.Faults.Throttle(SettleDone)
-	_ = e.recv.Settle(k.ctx,
-		s) // the fault may strike what finishes the original, or nothing where that is no call of its own
+	// The fault may affect the call that finishes the original, or no call if the backend needs none for that.
+	_ = e.recv.Settle(k.ctx, s)
 	if err := e.recv.Settle(k.ctx, s); err != nil {
 		k.Fatal(err)
 	}
@@ -54,7 +54,8 @@ func rejectAnyText(k *kit) {
 		}
 		d := letters.get(1)[0]
 		if d.Origin == nil || d.Origin.Death.Kind != "permanent" || string(d.Body) != "bad" || d.Err != nil {
-			k.Errorf("with the reason %.20q it is %q of origin %+v, %v", text, d.Body, d.Origin, d.Err)
+			k.Errorf("with the reason %.20q the dead letter is %q with origin %+v and error %v", text, d.Body, d.Origin,
+				d.Err)
 		}
 		letters.settle(driver.Done, d)
 	}
