@@ -43,6 +43,6 @@ func TestAnswersThatAreGood(t *testing.T) {
 	both.successful(entryID(0))
 	both.failed(entryID(0), errors.New("no"))
 	if both.err() == nil {
-		t.Error("an entry that is named in both lists counts as sent")
+		t.Error("an entry that is in both lists counts as sent")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// On a FIFO queue the answer to a receive that was lost is asked for again, so that its groups are not locked until the
-// lease ends.
+// On a FIFO queue, a receive whose answer was lost is repeated with the same attempt id, so that its groups are not
+// locked until the lease ends.
 func TestALostReceiveIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: testSeed}})

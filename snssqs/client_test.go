@@ -21,7 +21,7 @@ func credentialsOfTheTest(context.Context) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: "k", SecretAccessKey: "s"}, nil
 }
 
-// failing answers some actions with 500, and counts.
+// failing answers some actions with status 500, and counts the calls.
 type failing struct {
 	next    http.RoundTripper
 	on      atomic.Bool
@@ -39,7 +39,7 @@ func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// One layer retries, and it is not the SDK: whatever a caller's own clients are set to.
+// The SDK retries none of these calls, whatever the caller's own clients are set to.
 func TestSendsPollsAndSettlesAreTriedOnce(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		f := &failing{next: w.server.Transport()}
@@ -89,7 +89,8 @@ func TestSendsPollsAndSettlesAreTriedOnce(t *testing.T) {
 	})
 }
 
-// With the caller's clients nothing is taken from the environment, and the topics' account is asked for at their address.
+// If the caller supplies both clients, nothing is read from the environment, and the account is looked up at their
+// address.
 func TestTheCallersClientsAreEnough(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
@@ -152,7 +153,7 @@ func TestEndpointsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// Without credentials the error says where they may come from.
+// The error about missing credentials says where they can come from.
 func TestMissingCredentialsAreExplained(t *testing.T) {
 	for _, name := range []string{
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",

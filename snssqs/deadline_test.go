@@ -17,7 +17,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// hanging answers nothing, or the header and then nothing, once it is on.
+// hanging answers nothing, or only a header, after it was switched on.
 type hanging struct {
 	next    http.RoundTripper
 	on      atomic.Bool
@@ -35,7 +35,7 @@ func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: silence{r.Context()}, Request: r}, nil
 }
 
-// silence is a body that never comes, as net/http gives it: reading ends with the request's context.
+// silence is a body that never arrives; as in net/http, reading it ends with the request's context.
 type silence struct{ ctx context.Context }
 
 func (s silence) Read([]byte) (int, error) {
@@ -47,7 +47,7 @@ func (silence) Close() error { return nil }
 
 var _ io.ReadCloser = silence{}
 
-// Every request ends in time, also one whose answer stops in its body, with our clients and the caller's.
+// Every request has a deadline, also for an answer that stops in its body, with our clients and with the caller's.
 func TestEveryRequestHasADeadline(t *testing.T) {
 	for _, headers := range []bool{false, true} {
 		for _, theirs := range []bool{false, true} {
@@ -62,7 +62,8 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 				w.b = w.open(o)
 				w.ensure(owner(orders))
 				w.ensure(owner(audit))
-				s, topic, r := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"}), w.receiver(orders, driver.Filter{})
+				s, topic := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"})
+					r := w.receiver(orders, driver.Filter{})
 				p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte("x")})
 				if err != nil {
 					t.Fatal(err)
@@ -107,7 +108,7 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 								driver.ClassOf(err), took)
 						}
 					case <-time.After(time.Hour):
-						t.Fatalf("%s, headers %v, theirs %v: hangs", call, headers, theirs)
+						t.Fatalf("%s, headers %v, theirs %v: did not return", call, headers, theirs)
 					}
 				}
 				h.on.Store(false)

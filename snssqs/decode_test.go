@@ -61,9 +61,10 @@ func TestForeignMessagesArriveAsTheyAre(t *testing.T) {
 				want: map[string]string{}, key: "A.B",
 			},
 			{
+				// Similar to SNS's JSON, but without an id.
 				body: `{"Type":"Notification","TopicArn":"t"}`,
 				want: map[string]string{},
-			}, // looks like one, and has no id
+			},
 			{body: `{"TopicArn": broken`, want: map[string]string{}},
 		} {
 			w.foreign("orders", c.body, c.attributes)
@@ -117,7 +118,8 @@ func TestUndecodableMessagesKeepTheirBytes(t *testing.T) {
 	})
 }
 
-// A subscription that somebody made without raw delivery brings SNS's own JSON: its inside counts, in the dead letters too.
+// A subscription that another program created without raw delivery brings SNS's own JSON; its content is the message,
+// also as a dead letter.
 func TestEnvelopedNotifications(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -181,9 +183,8 @@ func TestEnvelopedNotifications(t *testing.T) {
 	}
 }
 
-// A pointer of Amazon's extended clients is not taken for a body: it is rejected, alone and with the place of its
-// object, however it came. Only the attribute tells a pointer, as for those clients; a body that looks like one is a
-// body.
+// A pointer of Amazon's extended clients is rejected, alone and with the location of its object, however it was sent.
+// As for those clients, only the attribute decides; a body that is similar to a pointer is a body.
 func TestPointersOfTheExtendedClientAreRejected(t *testing.T) {
 	pointer := `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"large","s3Key":"a/b"}]`
 	for _, raw := range []bool{true, false} {

@@ -19,10 +19,10 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// told collects what a receiver says that it discarded.
+// told collects the messages that a receiver reports as discarded.
 type told []driver.Discarded
 
-// ids are those that were discarded for a reason.
+// ids returns the messages that were discarded for a reason.
 func (t told) ids(reason driver.DiscardReason) (ids []string) {
 	for _, d := range t {
 		if d.Reason == reason {
@@ -33,7 +33,7 @@ func (t told) ids(reason driver.DiscardReason) (ids []string) {
 	return ids
 }
 
-// telling is a receiver that tells what it discards.
+// telling opens a receiver that records what it discards.
 func (w *world) telling(ch driver.Channel, f driver.Filter) (driver.Receiver, *told) {
 	w.Helper()
 	t := &told{}
@@ -53,7 +53,7 @@ func (w *world) telling(ch driver.Channel, f driver.Filter) (driver.Receiver, *t
 	return r, t
 }
 
-// sent sends foreign messages and gives their ids.
+// sent sends foreign messages and returns their ids.
 func (w *world) sent(queue string, ms map[string]map[string]types.MessageAttributeValue) map[string]string {
 	w.Helper()
 	ids := map[string]string{}
@@ -71,13 +71,14 @@ func (w *world) sent(queue string, ms map[string]map[string]types.MessageAttribu
 	return ids
 }
 
-// keyed is a message with an attribute.
+// keyed returns a message's attributes with one attribute.
 func keyed(name, value string) map[string]types.MessageAttributeValue {
 	return map[string]types.MessageAttributeValue{name: text(value)}
 }
 
-// A message that the filter deletes is told with its id. On a mapped queue, which others fill, a message without a
-// routing key is handed over unless that is not wished, and the attribute that holds the key can be chosen.
+// A message that the filter discards is reported with its id. On a mapped queue, whose messages come from other
+// programs, a message without a routing key is returned unless RequireRoutingKey is set, and the attribute of the key
+// can be chosen.
 func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 	all := map[string]map[string]types.MessageAttributeValue{
 		"wanted": keyed("routing_key", "MOBILE.X"), "unwanted": keyed("routing_key", "BOOK"), "bare": nil,
@@ -141,7 +142,7 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 	}
 }
 
-// The attribute that a mapped topic's messages have their routing key in is what is sent, filtered by and read.
+// The routing attribute of a mapped topic is used when sending, filtering and receiving.
 func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		topic, err := w.sns.CreateTopic(w.Context(), &sns.CreateTopicInput{Name: aws.String("Legacy")})
@@ -157,7 +158,9 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 		for _, key := range []string{"MOBILE.A", "BOOK"} {
 			if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{
 				TopicArn: topic.TopicArn, Message: aws.String("theirs"),
-				MessageAttributes: map[string]snstypes.MessageAttributeValue{"event_type": {DataType: aws.String("String"), StringValue: &key}},
+				MessageAttributes: map[string]snstypes.MessageAttributeValue{
+			"event_type": {DataType: aws.String("String"), StringValue: &key},
+		},
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -181,12 +184,12 @@ func TestRoutingAttributesThatCannotBe(t *testing.T) {
 			AWS:   &aws.Config{Region: "eu-west-1"},
 			Names: map[string]snssqs.Resource{"orders": {Queue: queueARN + "x", RoutingKey: name}},
 		}); err == nil {
-			t.Errorf("%q was taken as the attribute of the routing key", name)
+			t.Errorf("%q was accepted as Resource.RoutingKey", name)
 		}
 	}
 }
 
-// A message that is finished and comes again is deleted and told; another message is neither, even if the server gives
+// A finished message that is delivered again is deleted and reported; another message is not, even if the server gives
 // it the same id, or none.
 func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	for name, id := range map[string]any{"their own ids": nil, "one id for all": "7", "empty ids": "", "no ids": 0} {
@@ -228,7 +231,7 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 				if len(handled) != 20 || len(*told) > 0 {
 					t.Errorf("handed over %d of 20, told %+v", len(handled), *told)
 				}
-				// Somebody else receives the first again before it is done, so its delete deletes nothing.
+				// Another consumer receives the first message again before it is done, so this delete deletes nothing.
 				time.Sleep(31 * time.Second)
 				if ds := w.receive(w.receiver(orders, driver.Filter{}), 1); string(ds[0].Body) != "0" {
 					t.Fatalf("received %q", ds[0].Body)
@@ -247,7 +250,7 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	}
 }
 
-// A message that could not be deleted was not discarded: it comes again, and is told once it is gone.
+// A message that could not be deleted was not discarded: it is delivered again, and reported when it is deleted.
 func TestWhatIsNotDeletedIsNotTold(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(audit))

@@ -26,7 +26,7 @@ var everything = drivertest.Abilities{
 // The backend keeps every contract of the seam, on the embedded server in virtual time.
 func TestDriver(t *testing.T) { drivertest.Run(t, harness()) }
 
-// BenchmarkDriver is what a message costs in the backend, the SDK and the embedded server together.
+// BenchmarkDriver measures the cost of a message in the backend, the SDK and the embedded server together.
 func BenchmarkDriver(b *testing.B) { drivertest.Benchmark(b, harness()) }
 
 func harness() drivertest.Harness {

@@ -16,7 +16,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// answer is a transport with one answer for everything, or an error.
+// answer is a transport that answers every request in the same way, or with an error.
 type answer struct {
 	status int
 	header map[string]string
@@ -38,7 +38,7 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// ask sends one request of a service and returns its error as the core sees it.
+// ask sends one request and returns its error as the core sees it.
 func (a answer) ask(t *testing.T, service string) error {
 	t.Helper()
 	conf := aws.Config{
@@ -58,7 +58,7 @@ func (a answer) ask(t *testing.T, service string) error {
 	return classify(err)
 }
 
-// inJSON and inXML are a code as SQS and as SNS answer it.
+// inJSON and inXML return an error code as SQS and as SNS send it.
 func inJSON(status int, code, query string) answer {
 	a := answer{status: status, body: fmt.Sprintf(`{"__type":"com.amazonaws.sqs#%s","message":"text"}`, code)}
 	if query != "" {
@@ -143,7 +143,7 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
-// What is wrong with a request before it leaves is wrong the next time too.
+// A request that is invalid before it is sent will be invalid when repeated.
 func TestARequestThatCannotLeave(t *testing.T) {
 	_, err := sqs.New(sqs.Options{Region: "us-east-1"}).SendMessage(t.Context(), &sqs.SendMessageInput{})
 	if got := driver.ClassOf(classify(err)); err == nil || got != driver.Permanent {

@@ -21,8 +21,8 @@ var (
 	queues  = flag.Bool("queues-only", false, "-endpoint has no SNS")
 )
 
-// The backend keeps the contracts of the seam on a server of others, in real time. Where it does not, a list beside
-// localaws/interop says whose mistake that is.
+// The backend keeps the contracts of the seam on another server, in real time. A list beside localaws/interop names the
+// cases that fail, and who has to fix them.
 func TestForeign(t *testing.T) {
 	if *foreign == "" {
 		t.Skip("no -endpoint")

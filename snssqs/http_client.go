@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// pollConnections bounds the long polls of one process that keep a connection each.
+	// pollConnections bounds the connections for long polls of one process.
 	pollConnections = 1024
-	// workConnections is how many connections for sends and settles are kept open between requests.
+	// workConnections bounds the idle connections for sends and settlements that are kept open.
 	workConnections = 128
-	// maxAnswer is what ten messages of the largest size take as JSON that spells each character as \u0000, and a
-	// mebibyte for their receipt handles and attributes.
+	// maxAnswer is the size of ten messages of the largest size, as JSON that writes each character as \u0000, plus a
+	// mebibyte for receipt handles and attributes.
 	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20
 )
 
-// newClients makes one HTTP client for long polls and one for all else, so that open polls never keep a delete
-// waiting for a connection. A transport given by the caller carries both.
+// newClients returns one HTTP client for long polls and one for other calls, so that a delete never waits for a
+// connection that open polls hold. A transport of the caller is used by both.
 func newClients(given http.RoundTripper) (polls, work *http.Client) {
 	if given != nil {
 		c := &http.Client{Transport: inMemory{given}}
@@ -49,26 +49,26 @@ func newTransport(connections int) *http.Transport {
 	}
 }
 
-// inMemory hands net/http request bodies that it knows to be in memory. With a body of the SDK's own type it sends the
-// header first and the body later; a fast server has answered by then, and net/http takes that for a broken
-// connection and drops the answer. For a ReceiveMessage that means up to ten messages nobody has.
+// inMemory passes request bodies to net/http as byte readers. For a body of the SDK's own type, net/http sends the
+// header first and the body later. A fast server answers in between, and net/http then treats the connection as broken
+// and drops the answer. For a ReceiveMessage this would strand up to ten messages.
 type inMemory struct{ next http.RoundTripper }
 
 func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
-	out, err := loaded(req)
+	out, err := withBodyInMemory(req)
 	if err != nil {
 		return nil, err
 	}
 	return bounded(t.next.RoundTrip(out))
 }
 
-// loaded is a request with its body in memory.
-func loaded(req *http.Request) (*http.Request, error) {
+// withBodyInMemory returns a request whose body is in memory.
+func withBodyInMemory(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
 	}
 	body, err := io.ReadAll(req.Body)
-	_ = req.Body.Close() // it has been read to its end
+	_ = req.Body.Close() // it was read to its end
 	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
@@ -79,36 +79,36 @@ func loaded(req *http.Request) (*http.Request, error) {
 	return out, nil
 }
 
-// httpClient is what the SDK asks of a client.
+// httpClient is the interface that the SDK needs.
 type httpClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// foreignClient does for a client of the caller's what inMemory does for ours.
+// foreignClient does the same as inMemory for a client of the caller.
 type foreignClient struct{ next httpClient }
 
 func (c foreignClient) Do(req *http.Request) (*http.Response, error) {
-	out, err := loaded(req)
+	out, err := withBodyInMemory(req)
 	if err != nil {
 		return nil, err
 	}
 	return bounded(c.next.Do(out))
 }
 
-// bounded refuses an answer that no service gives, before it fills the memory.
+// bounded refuses an answer that is larger than any of the service's, so that it cannot fill the memory.
 func bounded(answer *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil || answer.Body == nil:
 		return answer, err
 	case answer.ContentLength > maxAnswer:
-		_ = answer.Body.Close() // nothing of it is wanted
+		_ = answer.Body.Close() // the body is not used
 		return nil, errTooMuch
 	}
 	answer.Body = &boundedBody{answer.Body, maxAnswer}
 	return answer, nil
 }
 
-// boundedBody is the body of an answer; reading more than there is left of it fails.
+// boundedBody is the body of an answer; reading beyond the limit fails.
 type boundedBody struct {
 	io.ReadCloser
 	left int64
@@ -125,7 +125,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 var errTooMuch = permanent("the answer is larger than %d MiB, which ten messages of SQS never are: "+
 	"see to it that the endpoint is SQS, or a server like it", maxAnswer>>20)
 
-// withBodies wraps a client that is not ours.
+// withBodies wraps a client of the caller.
 func withBodies(c httpClient) httpClient {
 	if own, ok := c.(*http.Client); ok {
 		if _, ok := own.Transport.(inMemory); ok {
@@ -135,7 +135,7 @@ func withBodies(c httpClient) httpClient {
 	return foreignClient{c}
 }
 
-// CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport.
+// CloseIdleConnections makes http.Client.CloseIdleConnections reach the transport.
 func (t inMemory) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -17,8 +17,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// hasty is a server that answers as soon as it has read a request's header, reads the body after that, and keeps the
-// connection, as servers may.
+// hasty is a server that answers when it has read a request's header, then reads the body, and keeps the connection, as
+// servers are allowed to.
 type hasty struct {
 	net.Listener
 	wg sync.WaitGroup
@@ -75,7 +75,7 @@ func serve(c net.Conn) {
 	}
 }
 
-// lostOf counts the answers that a client loses of so many.
+// lostOf sends n requests and counts the lost answers.
 func (h *hasty) lostOf(t *testing.T, n, size int, c httpClient) (lost int, last error) {
 	t.Helper()
 	client := sqs.New(sqs.Options{
@@ -97,10 +97,10 @@ func (h *hasty) lostOf(t *testing.T, n, size int, c httpClient) (lost int, last 
 	return lost, last
 }
 
-// With our clients no answer is lost to a server that answers before it has read the body; nor with a client of the
-// caller's, as sends, polls and settles wrap it. Without the wrapper, five to thirteen of 200 answers were lost here, at any
-// size of the request: net/http sends the header of a body it does not know first; the SDK closes that body as soon as the
-// answer's header is there; net/http finds the request cut short and closes the connection, with the answer half read.
+// No answer is lost if a server answers before it has read the body, neither with our clients nor with a wrapped client
+// of the caller. Without the wrapper, 5 to 13 of 200 answers were lost here, with any size of the request: net/http
+// sends the header first if it does not know the body's type; the SDK closes that body when the answer's header
+// arrives; net/http then treats the request as incomplete and closes the connection before the answer is read.
 func TestNoAnswerOfAHastyServerIsLost(t *testing.T) {
 	h := newHasty(t)
 	polls, work := newClients(nil)
@@ -116,7 +116,7 @@ func TestNoAnswerOfAHastyServerIsLost(t *testing.T) {
 	}
 }
 
-// endless answers every request with a body that does not end, and counts what is read of it.
+// endless answers every request with an endless body, and counts the bytes that are read of it.
 type endless struct{ length, read int64 }
 
 func (e *endless) RoundTrip(*http.Request) (*http.Response, error) {
@@ -128,7 +128,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An answer that is larger than any of the service's is read no further than that, whoever's client it is.
+// An answer larger than any of the service's is read only up to that size, with any client.
 func TestAnswersAreBounded(t *testing.T) {
 	for length, most := range map[int64]int64{-1: maxAnswer + 1<<20, maxAnswer: maxAnswer + 1<<20, maxAnswer + 1: 0} {
 		for name, client := range map[string]func(http.RoundTripper) httpClient{
@@ -154,7 +154,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// Open polls, which keep a connection each, never keep a delete waiting for one.
+// Open polls, which hold a connection each, never make a delete wait for a connection.
 func TestPollsHaveConnectionsOfTheirOwn(t *testing.T) {
 	polls, work := newClients(nil)
 	p, w := polls.Transport.(inMemory).next.(*http.Transport), work.Transport.(inMemory).next.(*http.Transport)

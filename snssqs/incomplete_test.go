@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// rewriting changes the answers to some actions, as servers do that are not AWS.
+// rewriting changes the answers to some actions, as other servers do.
 type rewriting struct {
 	next http.RoundTripper
 	edit map[string]func(answer map[string]any)
@@ -51,8 +51,8 @@ func without(list, field string, which ...int) func(map[string]any) {
 	}
 }
 
-// A message without a receipt handle cannot be settled, and keeps nobody else from it. It comes again, and its work,
-// which is done, is not repeated.
+// A message without a receipt handle cannot be settled, and does not affect others. It is delivered again, and is not
+// handled a second time.
 func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		rw := &rewriting{
@@ -86,7 +86,7 @@ func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 	})
 }
 
-// alone checks that of a batch one entry failed, for good and for its handle.
+// alone checks that one entry of a batch failed, permanently and because of its handle.
 func (w *world) alone(what string, err error, i int) {
 	w.Helper()
 	var batch *driver.BatchError
@@ -98,7 +98,7 @@ func (w *world) alone(what string, err error, i int) {
 	}
 }
 
-// An answer to a batch that does not say which entry it speaks of leaves that entry unanswered.
+// An entry is unanswered if the answer to its batch has no entry with its id.
 func TestAnswersWithoutIDs(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		noID := without("Successful", "Id", 0)
@@ -125,7 +125,7 @@ func TestAnswersWithoutIDs(t *testing.T) {
 	})
 }
 
-// A body that was altered on its way fails alone: the others of its batch are sent, and received.
+// A body that was altered in transit fails alone: the others of its batch are sent and received.
 func TestAnAlteredBodyFailsAlone(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){
@@ -165,7 +165,7 @@ func TestAnAlteredBodyFailsAlone(t *testing.T) {
 	})
 }
 
-// Nothing overtakes an altered message of its key.
+// No message of the same key overtakes an altered message.
 func TestAnAlteredBodyIsNotOvertaken(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){}}

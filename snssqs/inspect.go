@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Inspect counts a channel's messages. SQS counts approximately and tells no age.
+// Inspect counts a channel's messages. SQS counts approximately and does not report the oldest message's age.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err
@@ -34,7 +34,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		types.QueueAttributeNameApproximateNumberOfMessagesDelayed:    &d.Delayed,
 	} {
 		if *n, err = strconv.ParseInt(q.attributes[string(attribute)], 10, 64); err != nil {
-			errs = append(errs, fmt.Errorf("queue %s: %s is no number: %w", q.name, attribute, err))
+			errs = append(errs, fmt.Errorf("queue %s: %s is not a number: %w", q.name, attribute, err))
 		}
 	}
 	return d, errors.Join(errs...)

@@ -17,7 +17,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// What Options.Names maps is used, and never changed or tagged, whatever an owner wishes.
+// Mapped resources are used, and never changed or tagged, whatever an owner asks for.
 func TestMappedResourcesAreNeverChanged(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		for _, q := range []string{"Legacy_Queue", "_odd--name--of--old_", "Legacy_Dead"} {
@@ -39,11 +39,13 @@ func TestMappedResourcesAreNeverChanged(t *testing.T) {
 			"news.*":    {Topic: topicARN + "Legacy_Topic"},
 			"news.mine": {Queue: w.url("Legacy_Queue"), DeadLetters: w.url("Legacy_Dead")},
 		}})
-		invoices, news, mine := driver.Channel{Queue: "invoices"}, driver.Channel{Exchange: "news"}, driver.Channel{Exchange: "news", Queue: "mine"}
+		invoices, news := driver.Channel{Queue: "invoices"}, driver.Channel{Exchange: "news"}
+		mine := driver.Channel{Exchange: "news", Queue: "mine"}
 		made := w.calls(func() {
 			for _, ch := range []driver.Channel{orders, invoices, mine, dead(orders)} {
 				s := owner(ch)
-				s.Delay, s.Lease, s.Tags, s.Encryption = time.Minute, time.Hour, map[string]string{"owner": "me"}, "alias/mine"
+				s.Delay, s.Lease, s.Encryption = time.Minute, time.Hour, "alias/mine"
+			s.Tags = map[string]string{"owner": "me"}
 				s.NoDeadLetters = ch == invoices
 				if ch.Exchange != "" {
 					s.Filter = mobile
@@ -73,7 +75,7 @@ func TestMappedResourcesAreNeverChanged(t *testing.T) {
 	})
 }
 
-// A queue of ours may take from a foreign topic, which is not changed by that.
+// A queue of ours can subscribe to a foreign topic without changing the topic.
 func TestAForeignTopic(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		if _, err := w.sns.CreateTopic(w.Context(),
@@ -137,7 +139,7 @@ func TestMappedResourcesThatDoNotFit(t *testing.T) {
 	})
 }
 
-// An entry of Options.Names that fits no channel is mostly a typing error: nothing is made beside what it names.
+// An entry of Options.Names that fits no channel is usually a typing error. Nothing is created beside it.
 func TestNothingIsMadeBesideAMistypedName(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{
@@ -145,8 +147,9 @@ func TestNothingIsMadeBesideAMistypedName(t *testing.T) {
 			"audit1":      {Queue: queueARN + "x"},
 			"news.mobile": {Queue: queueARN + "x"},
 		}})
-		w.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "new"}}) // whose queue is spelled nearly like news.mobile
-		for near, specs := range map[string][]driver.ChannelSpec{
+		// The name of this exchange's queue is similar to news.mobile.
+		w.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "new"}})
+		for name, specs := range map[string][]driver.ChannelSpec{
 			"ordres": {owner(orders), {Channel: orders}},
 			"event.*": {
 				{Channel: driver.Channel{Exchange: "events"}},
@@ -158,25 +161,25 @@ func TestNothingIsMadeBesideAMistypedName(t *testing.T) {
 			for _, s := range specs {
 				var err error
 				made := changing(w.calls(func() { err = w.b.Ensure(w.Context(), s) }))
-				if err == nil || !strings.Contains(err.Error(), near) || driver.ClassOf(err) != driver.Permanent ||
+				if err == nil || !strings.Contains(err.Error(), name) || driver.ClassOf(err) != driver.Permanent ||
 					len(made) > 0 {
 					t.Errorf("%s, owner %v: %v, made %v; want an error that names %s", s.Channel, s.Owner, err, made,
-						near)
+						name)
 				}
 			}
 		}
-		w.ensure(owner(driver.Channel{Queue: "audit2"})) // digits differ on purpose
+		w.ensure(owner(driver.Channel{Queue: "audit2"})) // names that differ by digits are different on purpose
 		w.ensure(owner(driver.Channel{Queue: "invoices"}))
 		if _, err := w.sqs.CreateQueue(w.Context(),
 			&sqs.CreateQueueInput{QueueName: aws.String("orders")}); err != nil {
 			t.Fatal(err)
 		}
-		w.ensure(driver.ChannelSpec{Channel: orders}) // it is there, so it is meant
+		w.ensure(driver.ChannelSpec{Channel: orders}) // it exists, so it is intended
 	})
 }
 
-// A mapped queue's dead letters are those that it is mapped to, else those of its own redrive policy; a consumer that
-// has neither is told so before it starts.
+// The dead letters of a mapped queue are those that Options.Names names, or those of the queue's own redrive policy. If
+// there are none, the consumer gets an error before it starts.
 func TestDeadLettersOfAMappedQueue(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		for _, q := range []string{"old", "old_dead", "bare"} {
@@ -213,7 +216,7 @@ func TestDeadLettersOfAMappedQueue(t *testing.T) {
 	})
 }
 
-// elsewhere answers every request itself and notes where it went and for whom.
+// elsewhere answers every request itself and records its host and region.
 type elsewhere struct {
 	mu  sync.Mutex
 	saw []string
@@ -248,7 +251,7 @@ func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A queue or topic of another region is asked for, sent to and polled there.
+// Requests for a queue or topic of another region go to that region.
 func TestMappedResourcesOfAnotherRegion(t *testing.T) {
 	for _, at := range []string{
 		"arn:aws:sqs:eu-west-1:111122223333:theirs", "https://sqs.eu-west-1.amazonaws.com/111122223333/theirs",
@@ -268,7 +271,7 @@ func TestMappedResourcesOfAnotherRegion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = s.Send(t.Context(), []driver.Prepared{p}) // answered with nothing
+		_ = s.Send(t.Context(), []driver.Prepared{p}) // the answer is empty
 		if _, err := r.Receive(t.Context(), 1, nil); err != nil {
 			t.Error(err)
 		}

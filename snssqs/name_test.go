@@ -36,7 +36,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// SQS takes 80 characters with everything.
+// SQS accepts 80 characters in total.
 func TestNamesOfEightyCharacters(t *testing.T) {
 	for _, ch := range []driver.Channel{
 		{Ordered: true, DeadLetter: true}, {Exchange: "e", Ordered: true, DeadLetter: true}, {},
@@ -57,12 +57,12 @@ func TestNamesOfEightyCharacters(t *testing.T) {
 			t.Errorf("%d characters: %v", len(name), err)
 		}
 		ch.Queue += "q"
-		if name, err := ns.queue(ch); err == nil || !strings.Contains(err.Error(), "1 more than SQS takes") {
+		if name, err := ns.queue(ch); err == nil || !strings.Contains(err.Error(), "1 more than SQS accepts") {
 			t.Errorf("81 characters are %q, %v", name, err)
 		}
 	}
 	if name, err := namespace("").topic(driver.Channel{Exchange: strings.Repeat("e", 81)}); err == nil {
-		t.Errorf("a topic of %d characters was taken", len(name))
+		t.Errorf("a topic of %d characters was accepted", len(name))
 	}
 }
 
@@ -80,12 +80,12 @@ func TestNamesThatAreNone(t *testing.T) {
 			t.Errorf("%q became topic %q", part, name)
 		}
 		if part != "" && (&Options{Namespace: part}).check() == nil {
-			t.Errorf("namespace %q was taken", part)
+			t.Errorf("namespace %q was accepted", part)
 		}
 	}
 }
 
-// A channel that has a name gets itself back from it, in its namespace and in no other.
+// The name of a channel maps back to the channel, in its namespace and in no other.
 func FuzzChannelName(f *testing.F) {
 	for _, s := range [][4]string{
 		{"", "", "orders", ""},
@@ -133,7 +133,7 @@ func FuzzChannelName(f *testing.F) {
 	})
 }
 
-// A queue that is a channel's has exactly the name that this channel is given.
+// A queue that maps to a channel has exactly the name of this channel.
 func FuzzQueueName(f *testing.F) {
 	for _, s := range [][2]string{
 		{"", "orders"},

@@ -14,10 +14,10 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// The queue's policy lets its own topic in and nobody without TLS, and statements of others stay.
+// The queue's policy allows its own topic and forbids requests without TLS; foreign statements are kept.
 func TestPolicies(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
-		w.ensure(owner(orders)) // not of an exchange: no topic may send
+		w.ensure(owner(orders)) // not of an exchange, so no topic may send to it
 		theirs := `{"Sid":"theirs","Effect":"Allow","Principal":{"AWS":"*"},"Action":"sqs:SendMessage","Resource":"` +
 			queueARN + `wishlist_events--audit_log"}`
 		if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{
@@ -52,7 +52,7 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
-// statements are those of a queue's policy, by Sid.
+// statements returns the statements of a queue's policy, by Sid.
 func (w *world) statements(queue string) map[string]map[string]any {
 	w.Helper()
 	var policy struct{ Statement []map[string]any }
@@ -66,7 +66,7 @@ func (w *world) statements(queue string) map[string]map[string]any {
 	return all
 }
 
-// A topic that was left half made gets its policy from the next owner.
+// A topic whose creation was interrupted gets its policy from the next owner.
 func TestAnOwnerSecuresTheTopic(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		if _, err := w.sns.CreateTopic(w.Context(),

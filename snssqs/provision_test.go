@@ -81,7 +81,7 @@ func TestProvisioningOfAnOrderedQueue(t *testing.T) {
 				}
 			}
 			s.HighThroughput = !high
-			w.ensure(s) // and back
+			w.ensure(s) // and back again
 			if a := w.attributes(s.Channel.Queue + ".fifo"); a["DeduplicationScope"] == want[0] {
 				t.Errorf("%s still has the scope %s", s.Channel.Queue, want[0])
 			}
@@ -103,7 +103,7 @@ func TestProvisioningTwiceChangesNothing(t *testing.T) {
 			}
 			w.ensure(s)
 			made := changing(w.calls(func() { w.ensure(s) }))
-			delete(made, "sns.Subscribe") // idempotent by itself, and answers whether it is as wished
+			delete(made, "sns.Subscribe") // idempotent by itself, and its answer says whether the attributes match
 			if len(made) > 0 {
 				t.Errorf("%s, the second time: %v", ch, made)
 			}
@@ -140,7 +140,7 @@ func TestAnOwnerChangesWhatDiffers(t *testing.T) {
 		w.ensure(s)
 		a := w.attributes("orders")
 		if a["VisibilityTimeout"] != "30" || a["DelaySeconds"] != "0" || a["MaximumMessageSize"] != "2048" {
-			t.Errorf("attributes %v; want ours mended and others left alone", a)
+			t.Errorf("attributes %v; want ours restored and others unchanged", a)
 		}
 		if diff := cmp.Diff(map[string]string{"environment": "prod", "role": "queue"}, tagged); diff != "" {
 			t.Errorf("the last tags set (-want +got):\n%s", diff)
@@ -168,7 +168,7 @@ func TestRetentionIsNeverLowered(t *testing.T) {
 			s.Retention = c.wish
 			w.ensure(s)
 			if got := w.attributes("orders")["MessageRetentionPeriod"]; got != fmt.Sprint(int(c.want.Seconds())) {
-				t.Errorf("wished for %v, the queue has %s s, want %v", c.wish, got, c.want)
+				t.Errorf("requested %v, the queue has %s s, want %v", c.wish, got, c.want)
 			}
 		}
 	})
@@ -228,7 +228,7 @@ func TestNeverMakesNoCall(t *testing.T) {
 			w.ensure(driver.ChannelSpec{Channel: audit, Owner: true, Mode: driver.Never})
 			w.sender(driver.Channel{Exchange: "wishlist_events"})
 			r := w.receiver(audit, driver.Filter{})
-			time.Sleep(time.Hour) // no checks either
+			time.Sleep(time.Hour) // and no checks of the subscription
 			_ = r
 		})
 		for action := range made {
@@ -316,7 +316,8 @@ func TestAQueueThatWasDeletedRecently(t *testing.T) {
 	})
 }
 
-// A maxReceiveCount is raised, and never lowered: what was received more often by now would be dead-lettered at once.
+// A maxReceiveCount is raised, and never lowered: messages that were received more often would be dead-lettered at
+// once.
 func TestTheReceiveCountIsNeverLowered(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		for _, step := range []struct{ wish, is int }{{30, 30}, {1000, 1000}, {100, 1000}} {
@@ -324,7 +325,7 @@ func TestTheReceiveCountIsNeverLowered(t *testing.T) {
 			spec.MaxReceives = step.wish
 			w.ensure(spec)
 			if a := w.attributes("orders")["RedrivePolicy"]; !strings.Contains(a, fmt.Sprint(step.is)) {
-				t.Errorf("with a wish for %d receives the redrive policy is %s, want %d", step.wish, a, step.is)
+				t.Errorf("with MaxReceives %d the redrive policy is %s, want %d", step.wish, a, step.is)
 			}
 			if lim := w.receiver(orders, driver.Filter{}).Limits(); lim.MaxReceives != step.is {
 				t.Errorf("the limits say %d receives, want %d", lim.MaxReceives, step.is)

@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// What is denied names the permission that would help.
+// The error of a denied call names the missing permission.
 func TestDeniedCallsNameThePermission(t *testing.T) {
 	for action, permission := range map[string]string{
 		"sqs.GetQueueUrl": "sqs:GetQueueUrl", "sqs.CreateQueue": "sqs:CreateQueue",
@@ -102,7 +102,7 @@ func TestClashesNameBothNames(t *testing.T) {
 	})
 }
 
-// Both kinds of a topic exist: neither producer nor consumer can mean one of them.
+// A topic exists in both kinds, so neither a producer nor a consumer can choose one.
 func TestATopicUnderBothNames(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		for _, in := range []*sns.CreateTopicInput{
@@ -166,7 +166,7 @@ func TestAFilterWhereThereIsNoneIsRefused(t *testing.T) {
 		for _, ch := range []driver.Channel{orders, dead(orders)} {
 			if _, err := w.b.Receiver(w.Context(), ch,
 				driver.ReceiverOptions{Filter: driver.Filter{Exact: []string{"A"}}}); err == nil {
-				t.Errorf("%s was opened with a filter, which would delete what it refuses", ch)
+				t.Errorf("%s was opened with a filter, which would delete messages", ch)
 			}
 		}
 	})

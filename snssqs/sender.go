@@ -134,7 +134,7 @@ func (w *wire) entry(i int) types.SendMessageBatchRequestEntry {
 func (b *Backend) sendBatch(
 	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
 ) error {
-	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, once, q.at())
+	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, noRetries, q.at())
 	if err != nil {
 		return permission(classify(err), "sqs:SendMessage")
 	}

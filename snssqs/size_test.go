@@ -14,24 +14,24 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// largest finds, by halving, the longest body that Prepare takes.
+// largest finds the longest body that Prepare accepts, by bisection.
 func largest(w *world, s driver.Sender, m driver.Message) driver.Message {
 	w.Helper()
-	fits, over := 0, 2<<20
-	for over-fits > 1 {
-		m.Body = bytes.Repeat([]byte("x"), (fits+over)/2)
+	checkMapping, over := 0, 2<<20
+	for over-checkMapping > 1 {
+		m.Body = bytes.Repeat([]byte("x"), (checkMapping+over)/2)
 		if _, err := s.Prepare(w.Context(), &m); err == nil {
-			fits = len(m.Body)
+			checkMapping = len(m.Body)
 		} else if over = len(m.Body); driver.ClassOf(err) != driver.TooLarge {
 			w.Fatalf("%d bytes: %v, of class %s", len(m.Body), err, driver.ClassOf(err))
 		}
 	}
-	m.Body = bytes.Repeat([]byte("x"), fits)
+	m.Body = bytes.Repeat([]byte("x"), checkMapping)
 	return m
 }
 
-// Sizes are counted as the service counts them: the largest message that Prepare takes is the largest that the service takes,
-// for queues and topics, whatever their limit.
+// Sizes are counted as the service counts them: the largest message that Prepare accepts is the largest that the
+// service accepts, for queues and topics, whatever their limit.
 func TestSizesAreCountedAsTheServiceDoes(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		small := driver.Channel{Queue: "small"}
@@ -76,7 +76,7 @@ func TestSizesAreCountedAsTheServiceDoes(t *testing.T) {
 			}
 			w.receive(w.receiver(c.drain, driver.Filter{}), 1)
 		}
-		// A batch of exactly the sum is taken too.
+		// A batch of exactly the maximum is accepted, too.
 		for _, ch := range []driver.Channel{orders, plain} {
 			s := w.sender(ch)
 			var batch []driver.Prepared
@@ -137,7 +137,7 @@ func TestKeysOfAnyKind(t *testing.T) {
 					if err := r.Settle(w.Context(), []driver.Settlement{{Handle: d.Handle}}); err != nil {
 						t.Error(err)
 					}
-					if ordered { // the same id again is a duplicate, with whatever body
+					if ordered { // the same id is a duplicate, whatever the body
 						m.Body = []byte("again")
 						w.send(s, m)
 						if ds, err := r.Receive(w.Context(), 1, nil); err != nil || len(ds) > 0 {
@@ -150,8 +150,8 @@ func TestKeysOfAnyKind(t *testing.T) {
 	}
 }
 
-// Without an id of its own a message is known by keys, type and body, before that was encoded, for five minutes and
-// not longer. Two that differ in one of them are two, however their texts run together; headers make no difference.
+// Without a DedupID, a message is identified for five minutes by its keys, type and body before encoding. Messages that
+// differ in one of them are different, also if their concatenated texts are equal; headers make no difference.
 func TestContentIsDeduplicated(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		ch := driver.Channel{Queue: "q", Ordered: true}
@@ -197,7 +197,7 @@ func TestContentIsDeduplicated(t *testing.T) {
 	})
 }
 
-// A body that travels in base64 is larger than its sender knows: the error tells.
+// The error for a body that is too large mentions base64 if that makes it larger than its sender knows.
 func TestTooLargeTellsOfBase64(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))

@@ -20,7 +20,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// onAWS opens a backend as on AWS, where a poll whose client goes away may strand messages, and notes the polls.
+// onAWS opens a backend as on AWS, where a poll whose client disconnects may strand messages, and records the polls.
 func (w *world) onAWS() *polls {
 	w.Helper()
 	b, err := snssqs.Open(w.Context(), &snssqs.Options{AWS: &w.conf, Transport: w.server.Transport()})
@@ -38,14 +38,14 @@ func (w *world) onAWS() *polls {
 	return p
 }
 
-// polls are the receives that a server saw.
+// polls are the receives that the server got.
 type polls struct {
 	mu   sync.Mutex
 	all  []sqs.ReceiveMessageInput
-	late time.Duration // how long answers are on their way
+	late time.Duration // the delay of answers
 }
 
-// receiving is a Receive under way, with a wait of 20 s.
+// receiving starts a Receive with a wait of 20 s.
 func (w *world) receiving(ctx context.Context, r driver.Receiver) <-chan []driver.Delivery {
 	got := make(chan []driver.Delivery, 1)
 	go func() {
@@ -69,7 +69,7 @@ func (w *world) waiting(ch driver.Channel) driver.Receiver {
 	return r
 }
 
-// On a FIFO queue an ended poll ends at once, and what the service had handed out to it is asked for by its attempt.
+// On a FIFO queue a cancelled poll ends at once, and its messages are requested again by its attempt id.
 func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	for _, ownWait := range []string{"0", "20"} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -88,7 +88,7 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 				p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
 				t.Errorf("polls %+v", p.all)
 			}
-			time.Sleep(21 * time.Second) // the stranded poll is over
+			time.Sleep(21 * time.Second) // the stranded poll has ended
 			p.late = time.Second
 			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"},
 				driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
@@ -113,7 +113,7 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	}
 }
 
-// On a standard queue an ended poll is awaited, and brings what comes meanwhile; Close ends it.
+// On a standard queue a cancelled poll is awaited, and returns the messages that come meanwhile; Close ends it.
 func TestAnEndedPollOfAStandardQueue(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -141,7 +141,7 @@ func TestAnEndedPollOfAStandardQueue(t *testing.T) {
 	})
 }
 
-// A stop is never an error because of an open poll. Where the poll is longer than the stop, its end is the stop's.
+// An open poll never makes a shutdown fail. If the poll lasts longer than the shutdown, the shutdown ends it.
 func TestAStopWithAnOpenPoll(t *testing.T) {
 	for name, c := range map[string]struct {
 		ordered     bool
@@ -179,8 +179,8 @@ func TestAStopWithAnOpenPoll(t *testing.T) {
 	}
 }
 
-// A stop of an idle consumer waits for its open poll at most, never fails, warns of nothing, and strands nothing, however
-// little time it has and by whatever transport the service is reached. What shorter polls cost is logged, once.
+// The shutdown of an idle consumer waits at most for its open poll. It never fails, logs no warning and strands no
+// message, however short its timeout, and with any transport. The cost of shorter polls is logged once.
 func TestAnIdleStopStrandsNothing(t *testing.T) {
 	for _, c := range []struct {
 		stop, wait time.Duration
@@ -191,7 +191,7 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 		{30 * time.Second, 20 * time.Second, ""},
 	} {
 		for _, transport := range []string{"in process", "HTTP"} {
-			for at := range 7 { // at several points of the poll
+			for at := range 7 { // at several moments of the poll
 				t.Run(fmt.Sprint(c.stop, transport, at), func(t *testing.T) {
 					inWorld(t, localaws.Options{}, func(w *world) {
 						w.onAWS()
@@ -215,7 +215,7 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 							t.Errorf("the stop took %v of %v: %v", took, c.stop, err)
 						}
 						w.foreign("orders", "x", nil)
-						synctest.Wait() // until a stranded poll has taken it
+						synctest.Wait() // until a stranded poll has received it
 						if n := w.attributes("orders")["ApproximateNumberOfMessages"]; n != "1" {
 							t.Errorf("of 1 message %s can be received", n)
 						}
@@ -232,8 +232,8 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 	}
 }
 
-// overHTTP puts net/http's client and server between the backend and localaws, on connections in memory, since sockets
-// know no virtual time.
+// overHTTP puts net/http's client and server between the backend and localaws. The connections are in memory, because
+// sockets do not work in virtual time.
 func (w *world) overHTTP() {
 	w.Helper()
 	l := pipes{make(chan net.Conn), make(chan struct{})}

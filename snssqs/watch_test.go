@@ -24,7 +24,7 @@ func filtered(ch driver.Channel) driver.ChannelSpec {
 	return s
 }
 
-// subscribed fails unless a queue is subscribed as its consumer wishes.
+// subscribed checks that a queue is subscribed with its consumer's filter.
 func (w *world) subscribed(topic, queue, filter string) {
 	w.Helper()
 	for _, t := range w.server.SNS().Topics() {
@@ -49,7 +49,7 @@ func (w *world) subscribed(topic, queue, filter string) {
 
 const mobilePolicy = `{"routing_key":[{"prefix":"MOBILE."}]}`
 
-// While a receiver is open, what somebody does to its subscription is undone within five minutes.
+// While a receiver is open, changes of its subscription by other programs are reverted within five minutes.
 func TestTheSubscriptionIsCheckedEveryFiveMinutes(t *testing.T) {
 	for _, ch := range []driver.Channel{audit, {Exchange: "wishlist_events", Queue: "audit_log", Ordered: true}} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -107,13 +107,13 @@ func TestTheSubscriptionIsCheckedEveryFiveMinutes(t *testing.T) {
 			w.receive(r, 1)
 			made := w.calls(func() { time.Sleep(time.Hour) })
 			if n := made["sns.Subscribe"]; n != 12 || len(changing(made)) != 1 {
-				t.Errorf("in an hour of peace: %v, want twelve checks that change nothing", made)
+				t.Errorf("in an hour without changes: %v, want twelve checks that change nothing", made)
 			}
 		})
 	}
 }
 
-// A check that fails is tried again, and the receiver goes on.
+// A check that fails is repeated, and the receiver goes on.
 func TestAFailedCheckIsTriedAgain(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(filtered(audit))
@@ -135,8 +135,8 @@ func TestAFailedCheckIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A producer that makes a lost topic again subscribes all queues of the exchange that are ours, before it sends: without the
-// filters, which it does not know, and whose consumers finish unseen what they refuse.
+// A producer that recreates a lost topic subscribes all our queues of the exchange before it sends. It does not know
+// the filters; until they are set again, the consumers discard the messages that do not match.
 func TestAProducerReunitesAnExchange(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -182,13 +182,13 @@ func TestAProducerReunitesAnExchange(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			if n := w.attributes("e--a" + suffix); n["ApproximateNumberOfMessages"] != "1" { // the one received before
-				t.Errorf("%s messages wait, want what was refused to be finished", n["ApproximateNumberOfMessages"])
+				t.Errorf("%s messages wait, want the refused messages to be deleted", n["ApproximateNumberOfMessages"])
 			}
 		})
 	}
 }
 
-// What SNS cannot deliver waits in the channel's dead letters.
+// A message that SNS cannot deliver to the queue becomes a dead letter of the channel.
 func TestFailedDeliveriesOfTheTopicAreDeadLetters(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {

@@ -26,7 +26,7 @@ const (
 	topicARN = "arn:aws:sns:us-east-1:" + account + ":"
 )
 
-// world is a server, a backend on it, and clients of somebody else's.
+// world is a server, a backend on it, and clients of another program.
 type world struct {
 	*testing.T
 	server    *localaws.Server
@@ -47,7 +47,7 @@ func inWorld(t *testing.T, o localaws.Options, f func(w *world)) {
 	})
 }
 
-// testSeed makes every run see the same ids and receipt handles.
+// testSeed gives every run the same ids and receipt handles.
 const testSeed = 1
 
 func newWorld(t *testing.T, o localaws.Options) *world {
@@ -79,7 +79,7 @@ func (w *world) close() {
 	}
 }
 
-// open opens another backend on the server.
+// open opens another backend on the same server.
 func (w *world) open(o snssqs.Options) *snssqs.Backend {
 	w.Helper()
 	o.AWS, o.CancelPolls = &w.conf, true
@@ -93,7 +93,7 @@ func (w *world) open(o snssqs.Options) *snssqs.Backend {
 	return b
 }
 
-// owner is what a consumer wishes of a channel.
+// owner returns the specification of a consumer.
 func owner(ch driver.Channel) driver.ChannelSpec {
 	return driver.ChannelSpec{Channel: ch, Owner: true, MaxReceives: 30}
 }
@@ -105,7 +105,7 @@ func (w *world) ensure(s driver.ChannelSpec) {
 	}
 }
 
-// receiver opens the receiving end, which is closed with the test.
+// receiver opens a receiver, which is closed when the test ends.
 func (w *world) receiver(ch driver.Channel, f driver.Filter) driver.Receiver {
 	w.Helper()
 	r, err := w.b.Receiver(w.Context(), ch, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Filter: f})
@@ -154,7 +154,7 @@ func (w *world) send(s driver.Sender, ms ...driver.Message) {
 	}
 }
 
-// foreign sends a message that no Godwit has made.
+// foreign sends a message that was not made by Godwit.
 func (w *world) foreign(queue, body string, attributes map[string]types.MessageAttributeValue) {
 	w.Helper()
 	if _, err := w.sqs.SendMessage(w.Context(),
@@ -175,7 +175,7 @@ func (w *world) url(queue string) string {
 	return *out.QueueUrl
 }
 
-// attributes are those of a queue.
+// attributes returns the attributes of a queue.
 func (w *world) attributes(queue string) map[string]string {
 	w.Helper()
 	out, err := w.sqs.GetQueueAttributes(w.Context(), &sqs.GetQueueAttributesInput{
@@ -204,7 +204,7 @@ func (w *world) set(queue string, attributes map[string]string) {
 	}
 }
 
-// calls counts the calls of what f does, by action.
+// calls runs f and counts its calls by action.
 func (w *world) calls(f func()) map[string]int {
 	before := w.server.Calls()
 	f()
@@ -217,7 +217,7 @@ func (w *world) calls(f func()) map[string]int {
 	return made
 }
 
-// changing are those calls that change something.
+// changing returns the calls that change a resource.
 func changing(calls map[string]int) map[string]int {
 	calls = maps.Clone(calls)
 	maps.DeleteFunc(calls, func(action string, _ int) bool {
@@ -236,7 +236,7 @@ func text(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// reject sends deliveries to the dead letters.
+// reject rejects deliveries.
 func (w *world) reject(r driver.Receiver, why string, ds ...driver.Delivery) {
 	w.Helper()
 	ss := make([]driver.Settlement, len(ds))

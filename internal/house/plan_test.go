@@ -35,10 +35,8 @@ var plan = []room{
 		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"},
 	},
 	{path: "kafka/acceptance", tests: true},
-	{
-		path: "local/kafkalocal", ours: []string{"driver", "kafka"},
-		others: []string{franz},
-	}, // the only one that knows kfake
+	// The only package that imports kfake.
+	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},

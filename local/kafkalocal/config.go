@@ -28,8 +28,8 @@ func topicConfigs() map[string]setting {
 		"flush.ms":                                long(0),
 		"follower.replication.throttled.replicas": replicas,
 		"index.interval.bytes":                    integer(0, math.MaxInt32),
-		"internal.segment.bytes": integer(math.MinInt32,
-			math.MaxInt32), // for tests of Kafka's own; not listed to clients
+		// For Kafka's own tests; not listed to clients.
+		"internal.segment.bytes":                integer(math.MinInt32, math.MaxInt32),
 		"leader.replication.throttled.replicas": replicas,
 		"local.retention.bytes":                 long(-2),
 		"local.retention.ms":                    long(-2),

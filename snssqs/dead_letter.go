@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	// maxAttributes is the most message attributes that SQS takes.
+	// maxAttributes is the most message attributes that SQS accepts.
 	maxAttributes = 10
-	// shortError is what is left of an error's text where the copy of a large message has no room for all of it.
+	// shortError is the length to which an error's text is cut if the copy of a large message has no room for more.
 	shortError = 100
-	// traceHeader is the one system attribute that a sender may set.
+	// traceHeader is the only system attribute that a sender may set.
 	traceHeader = "AWSTraceHeader"
 )
 
-// bury copies rejected messages to the dead letters and returns those whose copy stands. A copy that stands since an
-// earlier call, whose delete failed, is not made again.
-func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []int, errs map[int]error) (stand []int) {
+// copyRejected copies rejected messages to the dead letters and returns those that have a copy. A message that was
+// copied by an earlier call, whose delete failed, is not copied again.
+func (r *receiver) copyRejected(ctx context.Context, batch []driver.Settlement, which []int,
+	errs map[int]error,
+) (stand []int) {
 	var open []int
 	for _, i := range which {
-		if batch[i].Handle.Ref.(*message).buried.Load() {
+		if batch[i].Handle.Ref.(*message).copied.Load() {
 			stand = append(stand, i)
 		} else {
 			open = append(open, i)
@@ -44,7 +46,7 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 	}
 	entries := make([]types.SendMessageBatchRequestEntry, len(open))
 	for k, i := range open {
-		entries[k] = r.corpse(batch[i].Handle.Ref.(*message), batch[i].Death, q.maxBytes())
+		entries[k] = r.deadLetterCopy(batch[i].Handle.Ref.(*message), batch[i].Death, q.maxBytes())
 	}
 	for first := 0; first < len(open); {
 		n := fitting(entries[first:], defaultMaxBytes)
@@ -52,7 +54,7 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 		collect(errs, some, r.copyOut(ctx, q, entries[first:first+n]))
 		for _, i := range some {
 			if errs[i] == nil {
-				batch[i].Handle.Ref.(*message).buried.Store(true)
+				batch[i].Handle.Ref.(*message).copied.Store(true)
 				stand = append(stand, i)
 			}
 		}
@@ -61,7 +63,7 @@ func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []
 	return stand
 }
 
-// fitting is how many entries go into one request: together no more than SQS takes, and one at least.
+// fitting returns how many entries fit into one request: at least one, and together no larger than SQS accepts.
 func fitting(entries []types.SendMessageBatchRequestEntry, room int) int {
 	n := 1
 	for room -= entrySize(&entries[0]); n < len(entries); n++ {
@@ -72,7 +74,7 @@ func fitting(entries []types.SendMessageBatchRequestEntry, room int) int {
 	return n
 }
 
-// copyOut sends copies to the dead letters; if those are gone it makes them again, once.
+// copyOut sends copies to the dead letters. If the dead-letter queue is missing, it is created again, once.
 func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry) error {
 	for i := range entries {
 		entries[i].Id = entryID(i)
@@ -88,15 +90,16 @@ func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMe
 	return err
 }
 
-// corpse is the copy of a message for the dead letters: body and attributes as received, and why it died. Where the
-// message is so large that there is no room for the reasons, they are shortened or left out, because the copy matters more.
-func (r *receiver) corpse(m *message, death *driver.Death, room int) types.SendMessageBatchRequestEntry {
+// deadLetterCopy returns the copy of a message for the dead letters: body and attributes as received, plus the reasons.
+// If the message is so large that the reasons do not fit, they are shortened or left out, because the copy matters
+// more.
+func (r *receiver) deadLetterCopy(m *message, death *driver.Death, room int) types.SendMessageBatchRequestEntry {
 	e := types.SendMessageBatchRequestEntry{MessageBody: m.text()}
 	if group, ok := m.Attributes["MessageGroupId"]; ok {
 		e.MessageGroupId = &group
 	}
 	if r.from.Ordered {
-		// From the service's own id, never from the original de-duplication id: that one would swallow the copy.
+		// Derived from the service's own id. The original de-duplication id would make the copy a duplicate.
 		id := "dlq-" + deref(m.MessageId)
 		e.MessageDeduplicationId = &id
 	}
@@ -110,7 +113,7 @@ func (r *receiver) corpse(m *message, death *driver.Death, room int) types.SendM
 	d := r.deathOf(m, death)
 	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
 		d.Error = text
-		if e.MessageAttributes = epitaph(m, *e.MessageBody, d, r.routing); entrySize(&e) <= room {
+		if e.MessageAttributes = deadLetterAttributes(m, *e.MessageBody, d, r.routing); entrySize(&e) <= room {
 			return e
 		}
 	}
@@ -127,9 +130,12 @@ func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
 	return d
 }
 
-// epitaph is a message's attributes with a death in the envelope. A foreign message may have no room for one more: then
-// attributes move into the envelope, as headers, which is how a consumer sees them anyway.
-func epitaph(m *message, body string, d envelope.Death, routing string) map[string]types.MessageAttributeValue {
+// deadLetterAttributes returns the attributes of a message with its Death in the envelope. If a foreign message has no
+// room for one more attribute, some of its attributes move into the envelope as headers, which is how a consumer sees
+// them anyway.
+func deadLetterAttributes(m *message, body string, d envelope.Death,
+	routing string,
+) map[string]types.MessageAttributeValue {
 	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
 	maps.Copy(attributes, m.MessageAttributes)
 	text := attributeText(attributes[envelopeAttribute])
@@ -139,15 +145,15 @@ func epitaph(m *message, body string, d envelope.Death, routing string) map[stri
 	text = envelope.Bury(text, d)
 	delete(attributes, envelopeAttribute)
 	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
-		text = envelope.Pack(text, takeOut(attributes, surplus, routing))
+		text = envelope.Pack(text, moveOut(attributes, surplus, routing))
 	}
 	kind := stringType
 	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
 	return attributes
 }
 
-// takeOut removes n attributes and returns them as text: plain strings first, and none that others look at.
-func takeOut(attributes map[string]types.MessageAttributeValue, n int, routing string) map[string]string {
+// moveOut removes n attributes and returns them as text: first plain strings, and none that other programs read.
+func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) map[string]string {
 	rank := func(name string) int {
 		switch {
 		case name == routing, name == payloadSizeAttribute, name == oldPayloadSizeAttribute:
@@ -175,7 +181,7 @@ func takeOut(attributes map[string]types.MessageAttributeValue, n int, routing s
 	return out
 }
 
-// entrySize is what counts of an entry against SQS's limits.
+// entrySize returns the size of an entry as SQS counts it.
 func entrySize(e *types.SendMessageBatchRequestEntry) int {
 	n := len(deref(e.MessageBody))
 	for name, a := range e.MessageAttributes {
@@ -184,8 +190,8 @@ func entrySize(e *types.SendMessageBatchRequestEntry) int {
 	return n
 }
 
-// deadLetters is the queue that rejected messages go to. One that is gone is made again, if the consumer of this process
-// may do that.
+// deadLetters returns the queue for rejected messages. If it is missing, it is created again, provided that the
+// consumer of this process may provision it.
 func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
 	if r.from.DeadLetter {
 		return nil, permanent("channel %s has no dead letters of its own", r.from)

@@ -13,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// A look that fails in passing does not mean that a name is free: nothing is made beside what is there.
+// If a lookup fails with a passing error, nothing is created: the name may exist.
 func TestALookThatFailsIsNoProofOfAbsence(t *testing.T) {
 	exchange := driver.Channel{Exchange: "wishlist_events"}
 	for action, c := range map[string]struct{ there, wanted driver.Channel }{

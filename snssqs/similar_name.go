@@ -8,16 +8,16 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// longName is the length from which two typing errors in a channel's name are likelier than another name.
+// longName is the length from which two typing errors in a channel's name are more likely than another name.
 const longName = 8
 
-// mistyped is asked before something is made for a channel: where Options.Names has an entry that is spelled nearly
-// like it, the entry is probably meant, and what would be made is a second queue or topic that nobody else uses.
+// mistyped returns an error if Options.Names has an entry whose name is similar to the channel's. The entry is probably
+// meant for this channel, and otherwise a second queue or topic would be created that no other program uses.
 func (b *Backend) mistyped(ch driver.Channel) error {
 	ch.DeadLetter = false
 	var entries []string
 	for _, name := range slices.Sorted(maps.Keys(b.names)) {
-		if near(name, ch.String()) {
+		if similar(name, ch.String()) {
 			entries = append(entries, name)
 		}
 	}
@@ -29,9 +29,9 @@ func (b *Backend) mistyped(ch driver.Channel) error {
 		ch, strings.Join(entries, " and "), ch)
 }
 
-// near says that of two different names one may be the other, mistyped: orders and order, events and events.*. Names
-// that differ by their digits only are different on purpose.
-func near(a, b string) bool {
+// similar reports whether one of two different names may be the other one mistyped, such as orders and order, or events
+// and events.*. Names that differ only by their digits are taken as different on purpose.
+func similar(a, b string) bool {
 	x, y := strings.TrimSuffix(a, ".*"), strings.TrimSuffix(b, ".*")
 	switch {
 	case x == y:
@@ -55,7 +55,7 @@ func withoutDigits(s string) string {
 	}, s)
 }
 
-// distance is how many letters must be put in, left out, replaced or exchanged with their neighbour to make b of a.
+// distance is the number of letters to insert, delete, replace or swap with a neighbour to turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

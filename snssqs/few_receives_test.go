@@ -19,8 +19,8 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// mapped makes a queue that is not ours, which gives messages up after so many receives, and a backend that maps orders
-// to it.
+// mapped creates a foreign queue that dead-letters a message after so many receives, and a backend that maps orders to
+// it.
 func (w *world) mapped(ordered bool, receives int, o snssqs.Options) (queue string) {
 	w.Helper()
 	attributes, queue, dead := map[string]string{}, "theirs", "theirs_dead"
@@ -40,8 +40,8 @@ func (w *world) mapped(ordered bool, receives int, o snssqs.Options) (queue stri
 	return queue
 }
 
-// A queue whose own redrive policy gives messages up after a few receives is told about in numbers, once, and received
-// from only as fast as handlers can start.
+// If a queue's own redrive policy allows only a few receives, one warning gives the number, and the receiver takes only
+// as many messages as handlers can start.
 func TestScarceReceives(t *testing.T) {
 	for _, c := range []struct {
 		ordered               bool
@@ -86,8 +86,8 @@ func TestScarceReceives(t *testing.T) {
 	}
 }
 
-// A message that no handler saw is not dead-lettered by such a queue, however often the consumer is stopped with a
-// handler in hand.
+// Such a queue does not dead-letter a message that no handler saw, however often the consumer is stopped while a
+// handler runs.
 func TestStopsUseUpNoScarceReceives(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -116,7 +116,7 @@ func TestStopsUseUpNoScarceReceives(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			for range 12 { // deploys, while handlers hang
+			for range 12 { // deployments, while handlers hang
 				run(func(ctx context.Context, d *godwit.Delivery) error {
 					mu.Lock()
 					started[d.ID] = true

@@ -8,10 +8,10 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// clash says whether a channel's name exists as something else already: as the other kind, or with the other ordering.
-// It only looks; where it may not look, there is nothing it could say. A look that fails in passing is an error: what was
-// not seen may be there, and a second queue or topic beside it would take messages that nobody reads.
-func (b *Backend) clash(ctx context.Context, ch driver.Channel) error {
+// nameConflict returns an error if the channel's name already exists as the other kind, or with the other ordering. It
+// only reads, and if it may not read it reports nothing. A passing failure is an error: otherwise a second queue or
+// topic might be created beside an existing one, and its messages would never be read.
+func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 	if ch.DeadLetter {
 		return nil
 	}
@@ -53,24 +53,24 @@ func disagree(ch, other driver.Channel, kind, name string) error {
 func (b *Backend) queueThere(ctx context.Context, ch driver.Channel) (bool, error) {
 	name, err := b.namespace.queue(ch)
 	if err != nil {
-		return false, nil //nolint:nilerr // what has no name does not exist
+		return false, nil //nolint:nilerr // a name that cannot be built does not exist
 	}
 	_, err = b.url(ctx, name)
-	return seen(ch, err)
+	return nameExists(ch, err)
 }
 
 func (b *Backend) topicThere(ctx context.Context, ch driver.Channel) (bool, error) {
 	name, err := b.namespace.topic(ch)
 	if err != nil {
-		return false, nil //nolint:nilerr // what has no name does not exist
+		return false, nil //nolint:nilerr // a name that cannot be built does not exist
 	}
 	_, err = b.topicNamed(ctx, name)
-	return seen(ch, err)
+	return nameExists(ch, err)
 }
 
-// seen is what a look says: it is there, it is not, or the look failed in passing. A server that refuses the question,
-// or does not know it, has nothing of that name for us.
-func seen(ch driver.Channel, err error) (bool, error) {
+// nameExists turns the answer to a lookup into whether the name exists, or into an error if the failure is passing. A
+// server that refuses the lookup, or does not support it, has nothing with that name for us.
+func nameExists(ch driver.Channel, err error) (bool, error) {
 	if driver.ClassOf(err).Passing() {
 		return false, fmt.Errorf("channel %s: find out whether its name is taken; try again, or set Provision to "+
 			"ProvisionNever where SNS and STS cannot be reached: %w", ch, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// SQS takes ten attributes: a foreign message with all ten gets an eleventh as a dead letter, and loses none.
+// SQS accepts ten attributes. A foreign message with all ten gets our attribute as a dead letter, and loses none.
 func TestADeadLetterOfTenAttributes(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -46,7 +46,7 @@ func TestADeadLetterOfTenAttributes(t *testing.T) {
 	})
 }
 
-// A message of exactly the size that SQS takes, and an error's text of any kind and length beside it.
+// A message of exactly the size that SQS accepts is rejected with an error text of any kind and length.
 func TestADeadLetterOfTheFullSize(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -70,7 +70,7 @@ func TestADeadLetterOfTheFullSize(t *testing.T) {
 	})
 }
 
-// Ten rejected messages together are more than one request takes.
+// Ten large rejected messages do not fit into one request.
 func TestLargeDeadLettersTravelInSeveralRequests(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -87,8 +87,8 @@ func TestLargeDeadLettersTravelInSeveralRequests(t *testing.T) {
 	})
 }
 
-// The copies of two messages that came with one de-duplication id, at a distance at which the queue takes both, both
-// stand in the dead letters, however soon one is rejected after the other.
+// Two messages with the same de-duplication id, sent after the de-duplication window, both get a dead letter, even if
+// one is rejected soon after the other.
 func TestADeadLetterHasADeduplicationIDOfItsOwn(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		ch := driver.Channel{Queue: "orders", Ordered: true}
@@ -114,7 +114,7 @@ func TestADeadLetterHasADeduplicationIDOfItsOwn(t *testing.T) {
 	})
 }
 
-// A reject whose delete failed is repeated without a second copy.
+// Repeating a reject whose delete failed makes no second copy.
 func TestARepeatedRejectMakesNoSecondCopy(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -126,7 +126,7 @@ func TestARepeatedRejectMakesNoSecondCopy(t *testing.T) {
 		})
 		s := []driver.Settlement{{Handle: d.Handle, Action: driver.Reject}}
 		if err := r.Settle(w.Context(), s); err == nil {
-			t.Fatal("the delete failed, and settling did not say so")
+			t.Fatal("the delete failed, and Settle returned no error")
 		}
 		if err := r.Settle(w.Context(), s); err != nil {
 			t.Fatal(err)
@@ -138,12 +138,13 @@ func TestARepeatedRejectMakesNoSecondCopy(t *testing.T) {
 	})
 }
 
-// A dead-letter queue that was deleted behind our back is made again, and nothing is finished before its copy stands.
+// A dead-letter queue that was deleted by another program is created again, and no message is deleted before it is
+// copied.
 func TestALostDeadLetterQueueIsMadeAgain(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
 		r := w.receiver(orders, driver.Filter{})
-		for range 2 { // the first time it is not known yet, the second it is
+		for range 2 { // the first time the queue is not cached, the second time it is
 			w.foreign("orders", "x", nil)
 			d := w.receive(r, 1)
 			if _, err := w.sqs.DeleteQueue(w.Context(),
@@ -156,7 +157,7 @@ func TestALostDeadLetterQueueIsMadeAgain(t *testing.T) {
 	})
 }
 
-// Who may not provision says what is missing, and keeps the message.
+// A consumer that may not provision reports what is missing, and keeps the message.
 func TestALostDeadLetterQueueThatMayNotBeMade(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -206,7 +207,7 @@ func TestWhatAMessageCarriesSurvivesItsDeath(t *testing.T) {
 	})
 }
 
-// What SQS moved by itself, after too many receives, tells where it was all the same.
+// A message that SQS itself moved after too many receives has its origin, too.
 func TestADeadLetterThatSQSMoved(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		s := owner(orders)
