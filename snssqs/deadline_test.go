@@ -63,7 +63,7 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 				w.ensure(owner(orders))
 				w.ensure(owner(audit))
 				s, topic := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"})
-					r := w.receiver(orders, driver.Filter{})
+				r := w.receiver(orders, driver.Filter{})
 				p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte("x")})
 				if err != nil {
 					t.Fatal(err)

@@ -159,8 +159,8 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 			if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{
 				TopicArn: topic.TopicArn, Message: aws.String("theirs"),
 				MessageAttributes: map[string]snstypes.MessageAttributeValue{
-			"event_type": {DataType: aws.String("String"), StringValue: &key},
-		},
+					"event_type": {DataType: aws.String("String"), StringValue: &key},
+				},
 			}); err != nil {
 				t.Fatal(err)
 			}

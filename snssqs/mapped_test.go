@@ -45,7 +45,7 @@ func TestMappedResourcesAreNeverChanged(t *testing.T) {
 			for _, ch := range []driver.Channel{orders, invoices, mine, dead(orders)} {
 				s := owner(ch)
 				s.Delay, s.Lease, s.Encryption = time.Minute, time.Hour, "alias/mine"
-			s.Tags = map[string]string{"owner": "me"}
+				s.Tags = map[string]string{"owner": "me"}
 				s.NoDeadLetters = ch == invoices
 				if ch.Exchange != "" {
 					s.Filter = mobile

@@ -269,7 +269,7 @@ func attributes(s driver.ChannelSpec, role string) map[string]string {
 	if s.Channel.Ordered {
 		a[types.QueueAttributeNameFifoQueue] = "true"
 		a[types.QueueAttributeNameDeduplicationScope] = "queue"
-			a[types.QueueAttributeNameFifoThroughputLimit] = "perQueue"
+		a[types.QueueAttributeNameFifoThroughputLimit] = "perQueue"
 		if s.HighThroughput {
 			a[types.QueueAttributeNameDeduplicationScope] = "messageGroup"
 			a[types.QueueAttributeNameFifoThroughputLimit] = "perMessageGroupId"

@@ -17,7 +17,7 @@ type AddPermissionInput struct {
 	Actions  []string `json:"Actions" query:"ActionName,flat"`
 }
 
-// grantable are the actions that a permission may name.
+// grantable returns the actions that a permission may name.
 func grantable() []string {
 	return []string{
 		"*", "SendMessage", "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility",
@@ -25,7 +25,7 @@ func grantable() []string {
 	}
 }
 
-// ownersOnly are the actions that nobody else can be permitted.
+// ownersOnly returns the actions that cannot be permitted to other accounts.
 func ownersOnly() []string {
 	return []string{
 		"AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks", "ListQueues",
@@ -98,7 +98,7 @@ func checkPermission(c *wire.Call, in *AddPermissionInput) *wire.Error {
 	return nil
 }
 
-// grant is the statement of a permission.
+// grant returns the policy statement of a permission.
 func (q *Queue) grant(in *AddPermissionInput) (statement, error) {
 	st := statement{Sid: in.Label, Effect: "Allow", Resource: words{q.arn}}
 	var accounts words
@@ -113,8 +113,8 @@ func (q *Queue) grant(in *AddPermissionInput) (statement, error) {
 	return st, err
 }
 
-// setDocument makes a document the queue's policy; one without statements is
-// none. It needs the queue's lock.
+// setDocument makes a document the queue's policy. A document without statements removes the policy. The caller holds
+// the queue's lock.
 func (q *Queue) setDocument(doc document) error {
 	if len(doc.Statements) == 0 {
 		q.change(func(set *settings) { set.policy = nil })

@@ -6,8 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ChangeMessageVisibilityBatchInput is the input of
-// ChangeMessageVisibilityBatch.
+// ChangeMessageVisibilityBatchInput is the input of ChangeMessageVisibilityBatch.
 type ChangeMessageVisibilityBatchInput struct {
 	QueueURL string        `json:"QueueUrl"`
 	Entries  []changeEntry `json:"Entries" query:"ChangeMessageVisibilityBatchRequestEntry,flat"`
@@ -19,8 +18,7 @@ type changeEntry struct {
 	VisibilityTimeout *int32 `json:"VisibilityTimeout"`
 }
 
-// ChangeMessageVisibilityBatchOutput is the output of
-// ChangeMessageVisibilityBatch.
+// ChangeMessageVisibilityBatchOutput is the output of ChangeMessageVisibilityBatch.
 type ChangeMessageVisibilityBatchOutput struct {
 	Successful []doneEntry   `json:"Successful" query:"ChangeMessageVisibilityBatchResultEntry,flat"`
 	Failed     []failedEntry `json:"Failed" query:"BatchResultErrorEntry,flat"`

@@ -30,8 +30,7 @@ func (s *Service) createQueue(_ context.Context, c *wire.Call, in *CreateQueueIn
 	return &QueueURL{s.url(c, in.QueueName)}, nil
 }
 
-// Create makes a queue, or finds it where it stands with these attributes. It
-// is CreateQueue without a wire.
+// Create creates a queue, or returns an existing one with the same attributes. It is CreateQueue without the wire.
 func (s *Service) Create(name string, attributes, tags map[string]string) (*Queue, error) {
 	q, bad := s.create(name, attributes, tags)
 	if bad != nil {
@@ -62,7 +61,7 @@ func (s *Service) create(name string, attributes, tags map[string]string) (*Queu
 	return s.add(q, set, attributes)
 }
 
-// add makes a queue known, unless somebody was faster.
+// add registers a queue, unless another request was first.
 func (s *Service) add(q *Queue, set *settings, attributes map[string]string) (*Queue, *wire.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *Service) add(q *Queue, set *settings, attributes map[string]string) (*Q
 	return q, nil
 }
 
-// realisticWait is how long AWS makes one wait after a purge or a delete.
+// realisticWait is how long AWS makes a caller wait after a purge or a delete.
 const realisticWait = 60 * time.Second
 
 func checkNewName(name string, attributes map[string]string) *wire.Error {
@@ -102,8 +101,7 @@ func checkNewName(name string, attributes map[string]string) *wire.Error {
 	return nil
 }
 
-// same says whether a queue stands with the attributes given. Those not given
-// do not count.
+// same checks that an existing queue has the requested attributes. Attributes that are not in the request do not count.
 func same(q *Queue, wanted *settings, attributes map[string]string) *wire.Error {
 	have := q.settings.Load()
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Empty is the output of the actions that answer nothing.
+// Empty is the output of actions without output.
 type Empty struct{}
 
 // DeleteMessageInput is the input of DeleteMessage.

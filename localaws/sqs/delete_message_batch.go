@@ -23,7 +23,7 @@ type DeleteMessageBatchOutput struct {
 	Failed     []failedEntry `json:"Failed" query:"BatchResultErrorEntry,flat"`
 }
 
-// doneEntry is one entry of a batch that worked and has nothing to say.
+// doneEntry is a successful entry of a batch without further output.
 type doneEntry struct {
 	ID string `json:"Id"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// QueueInput is the input of the actions that need nothing but a queue.
+// QueueInput is the input of actions whose only parameter is a queue.
 type QueueInput struct {
 	QueueURL string `json:"QueueUrl"`
 }

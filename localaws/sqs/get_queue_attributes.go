@@ -43,7 +43,7 @@ func (s *Service) getQueueAttributes(_ context.Context, _ *wire.Call,
 	return out, nil
 }
 
-// Attributes are all of a queue's attributes as GetQueueAttributes shows them.
+// Attributes returns all attributes of a queue as GetQueueAttributes shows them.
 func (q *Queue) Attributes() map[string]string {
 	set, stats := q.settings.Load(), q.model.Stats()
 	all := map[string]string{}

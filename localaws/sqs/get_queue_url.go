@@ -9,7 +9,7 @@ import (
 // GetQueueURLInput is the input of GetQueueUrl.
 type GetQueueURLInput struct {
 	QueueName string `json:"QueueName"`
-	Owner     string `json:"QueueOwnerAWSAccountId"` // "" means the caller's own
+	Owner     string `json:"QueueOwnerAWSAccountId"` // "": the caller's own
 }
 
 func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLInput) (*QueueURL, error) {

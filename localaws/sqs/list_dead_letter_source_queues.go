@@ -16,7 +16,7 @@ type ListDeadLetterSourceQueuesInput struct {
 // ListDeadLetterSourceQueuesOutput is the output of ListDeadLetterSourceQueues.
 type ListDeadLetterSourceQueuesOutput struct {
 	NextToken string   `json:"NextToken"`
-	QueueURLs []string `json:"queueUrls" query:"QueueUrl,flat"` // in awsJson really with a small q
+	QueueURLs []string `json:"queueUrls" query:"QueueUrl,flat"` // AWS really uses a small q in awsJson
 }
 
 func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call,
@@ -33,7 +33,7 @@ func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call,
 	return &ListDeadLetterSourceQueuesOutput{NextToken: next, QueueURLs: s.urls(c, some)}, nil
 }
 
-// sources are the queues whose dead letters go to a queue.
+// sources returns the queues whose dead letters go to a queue.
 func (s *Service) sources(target *Queue) []*Queue {
 	var sources []*Queue
 	for _, q := range s.Queues() {

@@ -9,17 +9,16 @@ import (
 // ListMessageMoveTasksInput is the input of ListMessageMoveTasks.
 type ListMessageMoveTasksInput struct {
 	SourceARN  string `json:"SourceArn"`
-	MaxResults *int32 `json:"MaxResults"` // nil means 1
+	MaxResults *int32 `json:"MaxResults"` // nil: 1
 }
 
-// ListMessageMoveTasksOutput is the output of ListMessageMoveTasks, newest
-// first.
+// ListMessageMoveTasksOutput is the output of ListMessageMoveTasks, newest first.
 type ListMessageMoveTasksOutput struct {
 	Results []moveTaskResult `json:"Results" query:"ListMessageMoveTasksResultEntry,flat"`
 }
 
 type moveTaskResult struct {
-	TaskHandle     string `json:"TaskHandle"` // of a running task only
+	TaskHandle     string `json:"TaskHandle"` // only of a running task
 	Status         string `json:"Status"`
 	SourceARN      string `json:"SourceArn"`
 	DestinationARN string `json:"DestinationArn"`

@@ -17,7 +17,7 @@ func (s *Service) listQueueTags(_ context.Context, _ *wire.Call, in *QueueInput)
 		return nil, bad
 	}
 	out := &ListQueueTagsOutput{}
-	if tags := q.Tags(); len(tags) > 0 { // without any there is no Tags at all
+	if tags := q.Tags(); len(tags) > 0 { // AWS omits Tags if the queue has none
 		out.Tags = tags
 	}
 	return out, nil

@@ -20,7 +20,7 @@ type attributeValue struct {
 	DataType         string   `json:"DataType"`
 }
 
-// maxAttributes is the most attributes a message may have.
+// maxAttributes is the most attributes of a message.
 const maxAttributes = 10
 
 func readAttributes(m *queue.Message, given map[string]attributeValue) *wire.Error {
@@ -63,7 +63,7 @@ func checkAttributeName(name string) *wire.Error {
 	return nil
 }
 
-// attributeNameForm takes letters beyond ASCII too: so does AWS.
+// attributeNameForm also accepts letters beyond ASCII, as AWS does.
 var attributeNameForm = regexp.MustCompile(`^[\p{L}\p{N}_.-]+$`)
 
 func readAttribute(name string, v attributeValue) (queue.Attribute, *wire.Error) {

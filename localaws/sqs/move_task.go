@@ -18,18 +18,18 @@ const (
 	taskFailed    = "FAILED"
 )
 
-// Why a move task fails.
+// Reasons for the failure of a move task.
 const (
 	reasonNoQueue  = "AWS.SimpleQueueService.NonExistentQueue"
 	reasonNoSource = "CouldNotDetermineMessageSource"
 )
 
-// task moves the messages of a dead-letter queue elsewhere.
+// task moves the messages of a dead-letter queue to another queue.
 type task struct {
 	id          string
 	source      *Queue
-	destination string // ARN; "" sends each message where it came from
-	rate        int32  // messages a second; 0 means as fast as it goes
+	destination string // ARN; "": each message goes to its source queue
+	rate        int32  // messages a second; 0: no limit
 	started     time.Time
 
 	mu      sync.Mutex
@@ -40,17 +40,16 @@ type task struct {
 	stop    func() // stops the timer of the next step
 }
 
-// tasks remembers the move tasks by the ARN of their source, newest first.
+// tasks holds the move tasks by the ARN of their source, newest first.
 type tasks struct {
 	mu       sync.Mutex
 	bySource map[string][]*task
 }
 
-// maxTasks is how many tasks of a source are remembered: as many as a list may
-// show.
+// maxTasks is how many tasks of a source are kept: the most that a list may show.
 const maxTasks = 10
 
-// taskHandle is what a client knows a task by, the way AWS packs it.
+// taskHandle identifies a task for clients, encoded as AWS does.
 type taskHandle struct {
 	TaskID    string `json:"taskId"`
 	SourceARN string `json:"sourceArn"`
@@ -58,13 +57,13 @@ type taskHandle struct {
 
 func (t *task) handle() string {
 	b, err := json.Marshal(taskHandle{TaskID: t.id, SourceARN: t.source.arn})
-	if err != nil { // two texts always marshal
+	if err != nil { // marshalling two strings cannot fail
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// add remembers a task, unless its source has one running.
+// add registers a task, unless its source already has a running one.
 func (ts *tasks) add(t *task) *wire.Error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -87,7 +86,7 @@ func (ts *tasks) of(source string) []*task {
 	return ts.bySource[source]
 }
 
-// reset cancels and forgets every task.
+// reset cancels and removes every task.
 func (ts *tasks) reset() {
 	ts.mu.Lock()
 	old := ts.bySource
@@ -106,7 +105,7 @@ func (t *task) running() bool {
 	return t.state == taskRunning
 }
 
-// cancel ends a running task; false means that it was not running.
+// cancel ends a running task; false: it was not running.
 func (t *task) cancel() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,12 +119,11 @@ func (t *task) cancel() bool {
 	return true
 }
 
-// atOnce is how many messages one step of a task without a rate moves: enough
-// that what a test has in a queue is moved when the start has answered, little
-// enough that a million do not hold the caller.
+// atOnce is how many messages one step of a task without a rate moves. It is large enough that a test's messages are
+// moved when StartMessageMoveTask has returned, and small enough that a million messages do not block the caller.
 const atOnce = 10_000
 
-// step moves the next messages and arranges for the step after.
+// step moves the next messages and schedules the following step.
 func (s *Service) step(t *task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +147,7 @@ func (s *Service) step(t *task) {
 	}
 }
 
-// move moves up to n messages; what has nowhere to go stays.
+// move moves up to n messages. A message without a destination stays.
 func (s *Service) move(t *task, n int) (moved int, failure string) {
 	taken := t.source.model.TakeOut(n)
 	for i, m := range taken {
@@ -170,7 +168,7 @@ func (s *Service) move(t *task, n int) (moved int, failure string) {
 	return moved, ""
 }
 
-// snapshot is the task as a list shows it.
+// snapshot returns the task as a list shows it.
 func (t *task) snapshot() moveTaskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()

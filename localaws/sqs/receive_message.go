@@ -13,8 +13,9 @@ import (
 
 // ReceiveMessageInput is the input of ReceiveMessage.
 type ReceiveMessageInput struct {
-	QueueURL                    string   `json:"QueueUrl"`
-	AttributeNames              []string `json:"AttributeNames" query:"AttributeName,flat"` // the old name of the next
+	QueueURL string `json:"QueueUrl"`
+	// the old name of the next parameter
+	AttributeNames              []string `json:"AttributeNames" query:"AttributeName,flat"`
 	MessageSystemAttributeNames []string `json:"MessageSystemAttributeNames" query:"MessageSystemAttributeName,flat"`
 	MessageAttributeNames       []string `json:"MessageAttributeNames" query:"MessageAttributeName,flat"`
 	MaxNumberOfMessages         *int32   `json:"MaxNumberOfMessages"`
@@ -68,8 +69,8 @@ func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveM
 	return out, nil
 }
 
-// systemNames are the system attributes asked for. In the query protocol the old
-// list, where there is one, hides the new one; in awsJson the two are one.
+// systemNames returns the requested system attributes. In the query protocol the old list hides the new one; in awsJson
+// the two are merged.
 func (in *ReceiveMessageInput) systemNames(p wire.Protocol) []string {
 	if p == wire.Query && len(in.AttributeNames) > 0 {
 		return in.AttributeNames
@@ -77,7 +78,7 @@ func (in *ReceiveMessageInput) systemNames(p wire.Protocol) []string {
 	return slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
 }
 
-// receiver is who holds a message, for its history.
+// receiver identifies the caller, for the message's history.
 func receiver(c *wire.Call) string {
 	if c.Agent == "" {
 		return sender(c)
@@ -126,7 +127,7 @@ func receiveError(err error, attempt string) error {
 	return modelError(err)
 }
 
-// systemNames are the attributes that SQS itself gives a message.
+// systemNames returns the attributes that SQS itself gives a message.
 func systemNames() []string {
 	return []string{
 		"All", "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
@@ -143,7 +144,7 @@ func checkSystemNames(names []string) *wire.Error {
 	return nil
 }
 
-// render shows a message with exactly the attributes asked for.
+// render returns a message with exactly the requested attributes.
 func render(r *queue.Received, system, user []string) receivedMessage {
 	m := receivedMessage{
 		MessageID: r.ID, ReceiptHandle: r.Handle, BodyMD5: r.BodyMD5, Body: r.Body,
@@ -213,9 +214,8 @@ func renderAttributes(m *receivedMessage, r *queue.Received, names []string) {
 	}
 }
 
-// asks says whether a name of MessageAttributeNames asks for an attribute: all
-// of them, one by its name, or those of a prefix before ".*". AWS takes "*" for
-// all too.
+// asks reports whether an entry of MessageAttributeNames selects an attribute: all of them, one by its name, or those
+// with a prefix before ".*". AWS also accepts "*" for all.
 func asks(pattern, name string) bool {
 	if pattern == "All" || pattern == "*" || pattern == ".*" || pattern == name {
 		return true

@@ -50,8 +50,8 @@ func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageIn
 	}, nil
 }
 
-// sender is who AWS would say sent a message: the caller's id, here the key it
-// signed with, or the account where it signed with none.
+// sender returns the id that AWS would report as the sender: the caller's, here the access key of the signature, or the
+// account if the request is not signed.
 func sender(c *wire.Call) string {
 	if c.Caller != "" {
 		return c.Caller

@@ -84,8 +84,8 @@ func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.
 	return put, bad
 }
 
-// wholeBatch says that an entry's fault refuses the whole batch: on a FIFO queue
-// one that has no place in the order does.
+// wholeBatch reports whether an entry's error refuses the whole batch. On a FIFO queue, an entry without a place in the
+// order does.
 func wholeBatch(e *sendEntry, bad *wire.Error) bool {
 	switch bad.QueryCode() {
 	case "MissingParameter":
@@ -115,8 +115,7 @@ func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *S
 	return nil
 }
 
-// checkBatchSize holds the limit of a batch's messages together, which is not
-// the queue's MaximumMessageSize.
+// checkBatchSize checks the limit for all messages of a batch together, which is not the queue's MaximumMessageSize.
 func checkBatchSize(entries []sendEntry) *wire.Error {
 	size := 0
 	for i := range entries {

@@ -23,8 +23,7 @@ func (s *Service) setQueueAttributes(_ context.Context, _ *wire.Call, in *SetQue
 	return &Empty{}, nil
 }
 
-// Configure is SetQueueAttributes without a wire; name may be a name, a URL or
-// an ARN.
+// Configure is SetQueueAttributes without the wire; name may be a name, a URL or an ARN.
 func (s *Service) Configure(name string, attributes map[string]string) error {
 	q := s.Queue(name)
 	if q == nil {

@@ -19,7 +19,7 @@ type StartMessageMoveTaskOutput struct {
 	TaskHandle string `json:"TaskHandle"`
 }
 
-// maxRate is the fastest a task may be asked to be.
+// maxRate is the highest rate of a task.
 const maxRate = 500
 
 func (s *Service) startMessageMoveTask(_ context.Context, _ *wire.Call,
@@ -76,7 +76,7 @@ func (s *Service) newTask(in *StartMessageMoveTaskInput) (*task, *wire.Error) {
 	return t, nil
 }
 
-// moveSource finds the queue that a SourceArn names.
+// moveSource returns the queue of a SourceArn.
 func (s *Service) moveSource(arn string) (*Queue, *wire.Error) {
 	if arn == "" {
 		return nil, missing("SourceArn")

@@ -9,8 +9,9 @@ import (
 
 // TagQueueInput is the input of TagQueue.
 type TagQueueInput struct {
-	QueueURL string            `json:"QueueUrl"`
-	Tags     map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"` // the SDK for Java v1 writes Tags.1.Key
+	QueueURL string `json:"QueueUrl"`
+	// The SDK for Java v1 writes Tags.1.Key.
+	Tags map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"`
 }
 
 func (s *Service) tagQueue(_ context.Context, _ *wire.Call, in *TagQueueInput) (*Empty, error) {

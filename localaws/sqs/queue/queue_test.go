@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// newQueue makes a queue with the defaults of AWS.
+// newQueue returns a queue with AWS's defaults.
 func newQueue(t testing.TB, alter ...func(*queue.Options)) *queue.Queue {
 	t.Helper()
 	c := clock.New()
@@ -64,7 +64,7 @@ func TestAPollerWokenAsItWentAwayPassesOn(t *testing.T) {
 			go poll(t.Context(), second)
 			synctest.Wait()
 			began := time.Now()
-			cancel() // and before the poller has had time to notice:
+			cancel() // and before the poller can notice:
 			put(t, q, message("m", ""))
 			if n := <-first + <-second; n != 1 || time.Since(began) != 0 {
 				t.Fatalf("%d messages after %v, want one at once", n, time.Since(began))
