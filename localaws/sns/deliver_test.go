@@ -17,7 +17,7 @@ import (
 )
 
 func TestEnvelopeIsLaidOutAsSNSDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // time begins at midnight, 2000-01-01
+	synctest.Test(t, func(t *testing.T) { // the clock starts at midnight, 2000-01-01
 		f := newFixture(t)
 		topic := f.topic("t", nil)
 		arn := f.subscribe(topic, "sqs", queue("q"), nil)
@@ -202,7 +202,7 @@ func TestFailedDeliveryGoesToTheDeadLetterQueueOrIsLost(t *testing.T) {
 		why := "no statement allows " + *topic
 		want := []string{
 			queue("closed1") + " " + queue("dead") + " " + why,
-			queue("closed2") + "  " + why + "; nor did its dead-letter queue " + queue("closed3") + " take it: " + why,
+			queue("closed2") + "  " + why + "; its dead-letter queue " + queue("closed3") + " refused it too: " + why,
 			queue("closed4") + "  " + why,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -6,12 +6,12 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// GetSubscriptionAttributesInput is what GetSubscriptionAttributes takes.
+// GetSubscriptionAttributesInput is the input of GetSubscriptionAttributes.
 type GetSubscriptionAttributesInput struct {
 	SubscriptionArn *string `json:"SubscriptionArn"`
 }
 
-// GetSubscriptionAttributesOutput is what it answers.
+// GetSubscriptionAttributesOutput is the output of GetSubscriptionAttributes.
 type GetSubscriptionAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }

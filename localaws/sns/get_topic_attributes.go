@@ -6,12 +6,12 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// GetTopicAttributesInput is what GetTopicAttributes takes.
+// GetTopicAttributesInput is the input of GetTopicAttributes.
 type GetTopicAttributesInput struct {
 	TopicArn *string `json:"TopicArn"`
 }
 
-// GetTopicAttributesOutput is what it answers.
+// GetTopicAttributesOutput is the output of GetTopicAttributes.
 type GetTopicAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }

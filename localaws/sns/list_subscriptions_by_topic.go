@@ -7,7 +7,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ListSubscriptionsByTopicInput is what ListSubscriptionsByTopic takes.
+// ListSubscriptionsByTopicInput is the input of ListSubscriptionsByTopic.
 type ListSubscriptionsByTopicInput struct {
 	TopicArn  *string `json:"TopicArn"`
 	NextToken *string `json:"NextToken"`

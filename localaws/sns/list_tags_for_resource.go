@@ -6,12 +6,12 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ListTagsForResourceInput is what ListTagsForResource takes.
+// ListTagsForResourceInput is the input of ListTagsForResource.
 type ListTagsForResourceInput struct {
 	ResourceArn *string `json:"ResourceArn"`
 }
 
-// ListTagsForResourceOutput is what it answers.
+// ListTagsForResourceOutput is the output of ListTagsForResource.
 type ListTagsForResourceOutput struct {
 	Tags []Tag `json:"Tags"`
 }

@@ -20,7 +20,7 @@ type AttributeValue struct {
 
 const maxAttributeName = 256 // SNS: bytes
 
-// takeAttributes checks the attributes and takes them over. path is where they stand in the request.
+// takeAttributes checks the attributes and stores them in the message. path is their path in the request.
 func (m *message) takeAttributes(given map[string]AttributeValue, path string) *wire.Error {
 	m.names = slices.Sorted(maps.Keys(given))
 	m.attributes = make(map[string]Attribute, len(given))

@@ -30,12 +30,12 @@ func TestPlant(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 		synctest.Wait()
-		if subscribe := f.letter(0)["SubscribeURL"]; !strings.HasPrefix(subscribe, "http://aws/?") {
+		if subscribe := f.document(0)["SubscribeURL"]; !strings.HasPrefix(subscribe, "http://aws/?") {
 			t.Errorf("SubscribeURL %s", subscribe)
 		}
 		for want, seed := range map[string]sns.Seed{
 			`topic "a b": InvalidParameter: Invalid parameter: Topic Name`: {Name: "a b"},
-			`topic "u", subscriptions[0]: either queue or endpoint must be given, not "" and ""`: {
+			`topic "u", subscriptions[0]: exactly one of queue and endpoint must be set, not "" and ""`: {
 				Name:          "u",
 				Subscriptions: []sns.SeedSubscription{{}},
 			},

@@ -153,7 +153,7 @@ func TestMatchAttributes(t *testing.T) {
 		{`{"a":[{"exists":true}]}`, typed("Binary", "x"), false},
 		{`{"a":[{"exists":true}]}`, text("x"), true},
 		{`{"b":[{"exists":false}]}`, text("x"), true},
-		{`{"b":[{"exists":false}]}`, nil, false}, // documented: a message without any attribute passes no policy
+		{`{"b":[{"exists":false}]}`, nil, false}, // as documented, a message without any attribute passes no policy
 		{`{"a":[{"exists":false}]}`, text("x"), false},
 		{`{"a":[{"anything-but":["x"]}]}`, typed("String.Array", `["x","y"]`), true},
 		{`{"a":[{"anything-but":["x"]}]}`, typed("String.Array", `["x"]`), false},

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/filter"
 )
 
-// at is how SNS appends the place of a fault.
+// at returns the position of an error as SNS appends it.
 func at(policy string, column int) string {
 	return fmt.Sprintf("\n at [Source: (String)\"%s\"; line: 1, column: %d]", policy, column)
 }
@@ -18,7 +18,7 @@ func at(policy string, column int) string {
 func TestRefusalsAreWordedAsSNSDoes(t *testing.T) {
 	for _, c := range []struct {
 		policy, want string
-		column       int // 0: the reason has no place
+		column       int // 0: the reason has no position
 	}{
 		// The first group is recorded from AWS, columns included.
 		{`{"key":[["value"]]}`, "Match value must be String, number, true, false, or null", 10},
@@ -160,13 +160,13 @@ func TestCombinations(t *testing.T) {
 		}
 	}
 	if _, err := filter.Compile(`{"k":["`+strings.Repeat("x", 256<<10)+`"]}`, filter.MessageBody); err == nil {
-		t.Error("a policy above 256 KB is taken")
+		t.Error("a policy above 256 KB is accepted")
 	}
 }
 
 func TestNestedOrStopsEarly(t *testing.T) {
 	or := `"a":["x"]`
-	for range 40 { // 2^40 branches, if nobody counted
+	for range 40 { // 2^40 branches, if they were not limited
 		or = `"$or":[{"b":["y"]},{"c":["z"]}],"n":{` + or + `}`
 	}
 	if _, err := filter.Compile("{"+or+"}", filter.MessageBody); err == nil ||

@@ -51,7 +51,8 @@ func TestCompactKeepsMeaning(t *testing.T) {
 	}
 }
 
-// FuzzReader compares with the standard library: the same texts are JSON, and mean the same after Compact.
+// FuzzReader compares with the standard library: both accept the same texts, and the output of Compact has the same
+// meaning.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,{"b":null}]}`, `[1,]`, `{"a":1,}`, "\"\\u12\"", `01`, `-`, `1.`, `"\ud800"`,

@@ -7,19 +7,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/filter"
 )
 
-// dice makes policies and messages from few names and values, so that they meet often.
-type dice struct{ *rand.Rand }
+// generator generates policies and messages from few names and values, so that they often match.
+type generator struct{ *rand.Rand }
 
-func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
+func pick[T any](d generator, from ...T) T { return from[d.IntN(len(from))] }
 
-func (d dice) scalar() any {
+func (d generator) scalar() any {
 	return pick[any](d, "x", "y", "xy", "X", "", "10.0.0.1", "::1", "1", true, false, nil, 1, 1.00001, 2, -3.5, 1e9,
 		12345678901)
 }
 
-func (d dice) text() string { return pick(d, "x", "y", "xy", "X", "1", "Y") }
+func (d generator) text() string { return pick(d, "x", "y", "xy", "X", "1", "Y") }
 
-func (d dice) pattern() any {
+func (d generator) pattern() any {
 	number := func() any { return pick[any](d, 1, 1.5, 2, -3.5) }
 	switch d.IntN(12) {
 	case 0:
@@ -48,7 +48,7 @@ func (d dice) pattern() any {
 	return d.scalar()
 }
 
-func (d dice) policy(depth int) map[string]any {
+func (d generator) policy(depth int) map[string]any {
 	p := map[string]any{}
 	for range 1 + d.IntN(2) {
 		name := pick(d, "a", "b", "c", "a.b")
@@ -65,7 +65,7 @@ func (d dice) policy(depth int) map[string]any {
 	return p
 }
 
-func (d dice) body(depth int) any {
+func (d generator) body(depth int) any {
 	if depth == 0 || d.IntN(3) == 0 {
 		return d.scalar()
 	}
@@ -83,8 +83,8 @@ func (d dice) body(depth int) any {
 	return o
 }
 
-// object makes a body with most of the names that policies use.
-func (d dice) object(depth int) map[string]any {
+// object generates a body with most of the names that policies use.
+func (d generator) object(depth int) map[string]any {
 	o := map[string]any{}
 	for _, name := range []string{"a", "b", "c", "a.b"} {
 		if d.IntN(3) > 0 {
@@ -94,8 +94,8 @@ func (d dice) object(depth int) map[string]any {
 	return o
 }
 
-// attributes makes message attributes, and what the naive evaluator sees of them.
-func (d dice) attributes() (out []filter.Attribute, leaves []naiveLeaf) {
+// attributes generates message attributes, and the leaves that the naive evaluator derives from them.
+func (d generator) attributes() (out []filter.Attribute, leaves []naiveLeaf) {
 	for _, name := range []string{"a", "b", "c", "a.b"} {
 		switch d.IntN(4) {
 		case 0:

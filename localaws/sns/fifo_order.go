@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// line is the order of a FIFO topic: it numbers messages, knows duplicates, and lets one message after
-// another into the queues. Its lock is held while a message is put into queues, which neither waits nor
-// does I/O.
-type line struct {
+// fifoOrder orders a FIFO topic: it numbers messages, recognizes duplicates, and delivers one message after another to
+// the queues. Its lock is held while a message is put into queues, which neither waits nor does I/O.
+type fifoOrder struct {
 	mu       sync.Mutex
 	sequence uint64
 	accepted map[string]*acceptance // by deduplication id within its scope
-	oldest   []*acceptance          // in the order they were accepted
+	oldest   []*acceptance          // in order of acceptance
 }
 
-// acceptance is what a duplicate is answered with.
+// acceptance is the answer to a duplicate.
 type acceptance struct {
 	key      string
 	id       string
@@ -25,17 +24,17 @@ type acceptance struct {
 }
 
 const (
-	deduplicationFor = 5 * time.Minute // SNS: how long a duplicate is recognised
+	deduplicationFor = 5 * time.Minute // SNS: how long a duplicate is recognized
 	sequenceBase     = 10_000_000_000_000_000_000
 )
 
-func newLine() *line {
-	return &line{accepted: map[string]*acceptance{}}
+func newFIFOOrder() *fifoOrder {
+	return &fifoOrder{accepted: map[string]*acceptance{}}
 }
 
-// take gives the message its id and sequence number: new ones, or those of the message that it repeats. The
-// caller holds the lock.
-func (l *line) take(m *message, key string, now time.Time, newID func() string) (duplicate bool) {
+// take gives the message its id and sequence number: new ones, or those of the message that it duplicates. The caller
+// holds the lock.
+func (l *fifoOrder) take(m *message, key string, now time.Time, newID func() string) (duplicate bool) {
 	for len(l.oldest) > 0 && !l.oldest[0].until.After(now) {
 		delete(l.accepted, l.oldest[0].key)
 		l.oldest[0] = nil
