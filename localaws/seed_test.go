@@ -32,7 +32,7 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 	    {"name": "log.fifo", "attributes": {"ContentBasedDeduplication": true}}
 	  ]
 	}`)
-	for range 2 { // once more is fine
+	for range 2 { // repeating it is allowed
 		if err := f.server.Plant(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestPlantSaysLineAndField(t *testing.T) {
 		{"a count alone", `{"queues": [{"name": "a", "maxReceiveCount": 3}]}`, "maxReceiveCount needs deadLetterQueue"},
 		{
 			"said twice", `{"queues": [{"name": "a", "deadLetterQueue": "a", "attributes": {"RedrivePolicy": {}}}]}`,
-			"give one of them",
+			"set one of them",
 		},
 		{"bad topic", "{\"topics\": [\n{\"name\": \"a b\"}]}", `seed.json:2: topic "a b"`},
 		{"bad subscription", `{"topics": [{"name": "a", "subscriptions": [{"queue": "none"}, {}]}]}`, "subscriptions["},
@@ -110,6 +110,6 @@ func TestPlantSaysLineAndField(t *testing.T) {
 	}
 	f := newFixture(t, nil)
 	if err := f.server.Plant(t.Context(), "/nowhere/seed.json"); err == nil {
-		t.Error("a file that is not there: no error")
+		t.Error("a missing file: no error")
 	}
 }

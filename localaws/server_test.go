@@ -19,7 +19,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// fixture is a server and the real client on it, in process.
+// fixture is a server with the real client, in process.
 type fixture struct {
 	*testing.T
 	server *localaws.Server
@@ -27,7 +27,7 @@ type fixture struct {
 	ctx    context.Context
 }
 
-// testSeed makes tests see the same ids, receipt handles and chaos in every run.
+// testSeed gives tests the same ids, receipt handles and chaos in every run.
 const testSeed = 1
 
 func newFixture(t *testing.T, o *localaws.Options) *fixture {
@@ -115,8 +115,8 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 	})
 }
 
-// A server that is started again must not repeat the ids of the one before: clients that remember ids would take new
-// messages for finished ones. A given seed repeats a run, ids and receipt handles included.
+// A new server must not repeat the ids of an earlier one: clients that remember ids would take new messages for
+// finished ones. A given seed repeats a run, including ids and receipt handles.
 func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
 	drawn := func(o *localaws.Options) (seed uint64, id, handle string) {
 		f := newFixture(t, o)
@@ -137,14 +137,14 @@ func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
 }
 
 func TestDaysOfLongPolls(t *testing.T) {
-	const days = 2 // the race detector's patience; fourteen take seconds without it
+	const days = 2 // few, because of the race detector; without it fourteen take seconds
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		url := f.create("orders", nil)
 		end := time.Now().Add(days * 24 * time.Hour)
 		for time.Now().Before(end) {
 			if got := f.receive(url, 20); len(got) != 0 {
-				t.Fatal("a message out of nowhere")
+				t.Fatal("received a message that was not sent")
 			}
 		}
 		if n := f.server.Calls()["sqs.ReceiveMessage"]; n != days*24*180 {
@@ -211,8 +211,8 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 	})
 }
 
-// A poll whose client has gone away takes messages where Strand says so, as AWS does at times. One whose client waits
-// answers, and on a FIFO queue the same attempt gets what was stranded.
+// With Strand, a poll whose client has disconnected takes messages, as AWS sometimes does. A poll whose client waits
+// answers, and on a FIFO queue a receive with the same attempt id gets the stranded messages.
 func TestAStrandedPollTakesMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
@@ -325,8 +325,7 @@ func TestAdvanceEndsVisibility(t *testing.T) {
 	}
 }
 
-// The SDK for Java v1 gives the tags of TagQueue as Tags.1.Key; everybody else
-// writes Tag.1.Key.
+// The SDK for Java v1 writes the tags of TagQueue as Tags.1.Key; other clients write Tag.1.Key.
 func TestTagsAsTheOldJavaClientWritesThem(t *testing.T) {
 	f := newFixture(t, nil)
 	url := f.create("q", nil)

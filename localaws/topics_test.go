@@ -16,7 +16,7 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// get reads a URL over the network.
+// get requests a URL over the network.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -35,7 +35,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// Over loopback, everything an endpoint has to visit lies where the client reached the server.
+// Over loopback, every URL that an endpoint has to visit has the host and port by which the client reached the server.
 func TestEndpointConfirmsAndVerifiesOverLoopback(t *testing.T) {
 	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// plainDelivery is the delivery policy that holds for a topic without one, as
-// SNS lays it out.
+// plainDelivery is the delivery policy of a topic that has none of its own, in SNS's layout.
 const plainDelivery = `{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,` +
 	`"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},` +
 	`"disableSubscriptionOverrides":false,"defaultRequestPolicy":{"headerContentType":"text/plain; charset=UTF-8"}}}`
 
-// plainTopic is what GetTopicAttributes shows of a topic that asked for nothing.
+// plainTopic is what GetTopicAttributes returns for a topic that was created without attributes.
 func (f *topics) plainTopic(arn string) attrs {
 	return attrs{
 		"TopicArn": arn, "Owner": f.account, "DisplayName": "", "EffectiveDeliveryPolicy": plainDelivery,

@@ -54,7 +54,7 @@ func TestRecordedReceive(t *testing.T) {
 		const all = "4c360f3fdafd970e05fae2f149d997f5"
 		for _, c := range []struct {
 			names []string
-			md5   string // "" where there is none
+			md5   string // "": none
 		}{
 			{nil, ""},
 			{[]string{"All"}, all},

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// everything is all that GetQueueAttributes shows, without what differs from
-// run to run.
+// everything is the result of GetQueueAttributes, except for values that differ from run to run.
 func (w *world) everything(url *string) attrs {
 	w.Helper()
 	out := must(w.sqs.GetQueueAttributes(w.ctx, &sqs.GetQueueAttributesInput{
@@ -88,7 +87,7 @@ func TestRecordedQueueAttributes(t *testing.T) {
 		must(w.sqs.SetQueueAttributes(w.ctx,
 			&sqs.SetQueueAttributesInput{QueueUrl: url, Attributes: w.deadLetters(url, 1)}))(w)
 		w.send(url, "x")
-		for range 3 { // it has nowhere else to go
+		for range 3 { // its dead-letter queue does not exist
 			w.one(url)
 		}
 	})

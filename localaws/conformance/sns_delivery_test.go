@@ -85,7 +85,7 @@ func TestSNSDeadLetterQueue(t *testing.T) {
 				fmt.Sprint(failure.DeadLetterQueue != "", " ",
 					strings.Contains(failure.Reason, `"aws:SourceArn":"`+*topic+`"`)))
 		}
-		// The second failed because its queue is gone, not for want of a statement.
+		// The second failed because its queue does not exist, not because a statement is missing.
 		if diff := cmp.Diff([]string{"true true", "true false", "false true", "false true"}, reasons); diff != "" {
 			f.Error(diff)
 		}
@@ -144,7 +144,7 @@ func TestSNSFiltersDecideWhoGetsAMessage(t *testing.T) {
 		}
 		cases := []struct {
 			scope, policy string
-			want          string // the bodies that pass; { is the first
+			want          string // the bodies that pass, without their leading {
 		}{
 			{"MessageAttributes", `{"k":["MOBILE.APPLE"]}`, "15"},
 			{"MessageAttributes", `{"k":[{"prefix":"MOBILE."}]}`, "15"},

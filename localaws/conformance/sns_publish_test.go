@@ -269,7 +269,7 @@ func TestSNSMessageAttributesThatCannotBe(t *testing.T) {
 	})
 }
 
-// queryTopics calls an action of SNS by hand; parameters are names and values in turn.
+// queryTopics calls an action of SNS in the query protocol; parameters are names and values in turn.
 func (f *topics) queryTopics(action string, parameters ...string) (int, string) {
 	f.Helper()
 	form := []string{"Action=" + action, "Version=2010-03-31"}

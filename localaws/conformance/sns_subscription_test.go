@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// noSubscription is the ARN of a subscription of a topic that never was.
+// noSubscription is the ARN of a subscription of a topic that never existed.
 func noSubscription(topic *string) *string {
 	return aws.String(*topic + ":00000000-0000-0000-0000-000000000000")
 }
@@ -465,7 +465,7 @@ func TestSNSConfirmSubscription(t *testing.T) {
 		if len(pending) != 1 {
 			f.Fatalf("pending: %v", pending)
 		}
-		// SNS does not mind a topic that is not the token's.
+		// SNS does not check that the topic is the token's.
 		for _, arn := range []string{*topic + "x", *topic} {
 			out, err := confirm(arn, pending[0].Token)
 			if got(f, out, err); *out.SubscriptionArn != pending[0].ARN {

@@ -34,7 +34,7 @@ func TestSNSResourcesByTag(t *testing.T) {
 			Region: f.region, BaseEndpoint: &f.endpoint, HTTPClient: f.http,
 			Credentials: f.keys, RetryMaxAttempts: 1,
 		})
-		mark := f.fresh() // a tag of this case's own, so that other resources do not count
+		mark := f.fresh() // a tag that only this case uses, so that other resources are not found
 		tags := func(pairs ...string) []snstypes.Tag {
 			t := []snstypes.Tag{{Key: aws.String("mark"), Value: &mark}}
 			for i := 0; i < len(pairs); i += 2 {

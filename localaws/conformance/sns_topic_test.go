@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// CreateTopic answers with the topic's ARN, again and again.
+// CreateTopic always returns the same ARN.
 func TestSNSTopicIsCreatedOnce(t *testing.T) {
 	runTopics(t, "topic is created once", func(f *topics) {
 		name := f.fresh()
@@ -45,7 +45,7 @@ func TestSNSTopicIsCreatedOnce(t *testing.T) {
 	})
 }
 
-// A topic keeps what was set later when it is created again.
+// Creating a topic again keeps attributes that were set later.
 func TestSNSTopicCreatedAgainStaysAsItIs(t *testing.T) {
 	runTopics(t, "topic created again stays as it is", func(f *topics) {
 		name := f.fresh()
@@ -94,7 +94,7 @@ func TestSNSTopicIsDeletedOnceAndForAll(t *testing.T) {
 	})
 }
 
-// Every action on a topic says the same about a topic that is not there, or an ARN that is none.
+// Every action returns the same error for a topic that does not exist, or for an invalid ARN.
 func TestSNSTopicsThatAreNone(t *testing.T) {
 	runTopics(t, "topics that are none", func(f *topics) {
 		absent := "arn:aws:sns:" + f.region + ":" + f.account + ":" + f.fresh()
@@ -251,7 +251,7 @@ func TestSNSTopicAttributesAreSet(t *testing.T) {
 		for _, c := range []struct {
 			topic       *string
 			name, value string
-			fault       string // "": taken and shown
+			fault       string // "": accepted and shown
 		}{
 			{standard, "DisplayName", "name", ""},
 			{standard, "DisplayName", strings.Repeat("x", 101), "DisplayName"},

@@ -14,7 +14,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// form calls an action of SNS by hand.
+// form calls an action of SNS with a form.
 func (f *topics) form(action string, values url.Values) (int, string) {
 	f.Helper()
 	values.Set("Action", action)
@@ -58,15 +58,15 @@ func TestSNSWire(t *testing.T) {
 	})
 }
 
-// absent is the ARN of a topic that is not there.
+// absent is the ARN of a topic that does not exist.
 func (f *topics) absent() string {
 	return "arn:aws:sns:" + f.region + ":" + f.account + ":" + f.fresh()
 }
 
-// unspaced leaves out what XML's authors may put between elements.
+// unspaced removes white space between XML elements.
 func unspaced(xml string) string { return strings.Join(strings.Fields(xml), "") }
 
-// traced is a client that sends a tracing header along.
+// traced is a client that sends a tracing header.
 type traced struct {
 	to     *http.Client
 	header string
@@ -77,7 +77,7 @@ func (c traced) Do(r *http.Request) (*http.Response, error) {
 	return c.to.Do(r)
 }
 
-// As the X-Ray guide's pages about SQS and SNS have it.
+// As documented in the X-Ray guide's pages about SQS and SNS.
 func TestTraceHeader(t *testing.T) {
 	const root = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 	runTopics(t, "X-Amzn-Trace-Id of a send or a publish is the AWSTraceHeader of its messages", func(f *topics) {
@@ -123,7 +123,7 @@ func TestTraceHeader(t *testing.T) {
 	})
 }
 
-// cameWith takes one message and looks at its trace.
+// cameWith receives one message and checks its trace.
 func (q *inbox) cameWith(trace string) {
 	q.Helper()
 	m := q.one(&q.url, waiting(5))

@@ -116,7 +116,7 @@ func TestSQSMessageMoveTask(t *testing.T) {
 		return must(w.sqs.ListMessageMoveTasks(w.ctx,
 			&sqs.ListMessageMoveTasksInput{SourceArn: &source, MaxResults: aws.Int32(max)}))(w).Results
 	}
-	// dead makes a queue with messages in its dead-letter queue.
+	// dead creates a queue with messages in its dead-letter queue.
 	dead := func(w *world, texts ...string) (url, dlq *string) {
 		w.Helper()
 		dlq = w.queue("d", nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// attempt names a receive.
+// attempt sets the attempt id of a receive.
 func attempt(name string) func(*sqs.ReceiveMessageInput) {
 	return func(i *sqs.ReceiveMessageInput) { i.ReceiveRequestAttemptId = &name }
 }

@@ -50,7 +50,8 @@ func TestSQSReceiveMessage(t *testing.T) {
 			w.Errorf("two (-want +got):\n%s", diff)
 		}
 		m = w.back(url, func(i *sqs.ReceiveMessageInput) {
-			i.MessageSystemAttributeNames, i.AttributeNames = nil, []types.QueueAttributeName{"ApproximateReceiveCount"} //nolint:staticcheck // old clients still send it
+			// old clients still send it
+			i.MessageSystemAttributeNames, i.AttributeNames = nil, []types.QueueAttributeName{"ApproximateReceiveCount"} //nolint:staticcheck
 		})
 		if diff := cmp.Diff(map[string]string{"ApproximateReceiveCount": "3"}, m.Attributes); diff != "" {
 			w.Errorf("by the old name (-want +got):\n%s", diff)
@@ -205,7 +206,7 @@ func TestSQSLongPoll(t *testing.T) {
 			got := w.receive(url, waiting(20))
 			took := time.Since(began)
 			slack := time.Duration(0)
-			if w.local == nil { // time passes between what the server does and what is seen of it, both ways
+			if w.local == nil { // there is a delay between the server and the observation, in both directions
 				slack = 2 * time.Second
 			}
 			if len(got) != 1 || took < after-slack || took > after+slack {
@@ -244,7 +245,7 @@ func TestSQSLongPoll(t *testing.T) {
 		w.send(url, "x")
 		w.one(url, hidden(3))
 		began := time.Now()
-		w.beside(func() { w.nothing(url, waiting(10)) }) // whoever receives there next moves it
+		w.beside(func() { w.nothing(url, waiting(10)) }) // the next receive moves the message
 		if m := w.one(dlq, waiting(20)); *m.Body != "x" {
 			w.Error("another message")
 		}
@@ -285,7 +286,7 @@ func TestSQSLongPoll(t *testing.T) {
 		if err := <-gone; err == nil {
 			w.Error("the cancelled poll brought an answer")
 		}
-		w.pass(time.Second) // over a socket its end takes a moment to arrive
+		w.pass(time.Second) // over a socket, the end takes a moment to arrive
 		w.send(url, "x")
 		if got := <-next; len(got) != 1 || got[0].Attributes["ApproximateReceiveCount"] != "1" {
 			w.Errorf("the next poller got %v", got)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// with gives a message one attribute.
+// with sets one attribute of a message.
 func with(name string, v types.MessageAttributeValue) func(*sqs.SendMessageInput) {
 	return func(i *sqs.SendMessageInput) {
 		if i.MessageAttributes == nil {
@@ -22,12 +22,12 @@ func with(name string, v types.MessageAttributeValue) func(*sqs.SendMessageInput
 	}
 }
 
-// delayed gives a message its delay.
+// delayed sets the delay of a message.
 func delayed(seconds int32) func(*sqs.SendMessageInput) {
 	return func(i *sqs.SendMessageInput) { i.DelaySeconds = seconds }
 }
 
-// sending is send that may fail.
+// sending is a send that may fail.
 func (w *world) sending(url *string, body string, alter ...func(*sqs.SendMessageInput)) error {
 	in := &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}
 	for _, f := range alter {
@@ -211,7 +211,7 @@ func TestSQSSendMessage(t *testing.T) {
 		w.send(url, "queue's")
 		w.send(url, "none", delayed(0))
 		w.send(url, "own", delayed(5))
-		// The SDK does not send a delay of zero: the queue's holds then.
+		// The SDK does not send a delay of zero, so the queue's delay applies.
 		w.nothing(url)
 		if n := w.attribute(url, "ApproximateNumberOfMessagesDelayed"); n != "3" {
 			w.Errorf("%s delayed, want 3", n)

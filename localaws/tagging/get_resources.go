@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// GetResourcesInput is what GetResources takes.
+// GetResourcesInput is the input of GetResources.
 type GetResourcesInput struct {
 	PaginationToken           string      `json:"PaginationToken"`
 	TagFilters                []TagFilter `json:"TagFilters"`
@@ -23,19 +23,19 @@ type GetResourcesInput struct {
 	ResourceARNList           []string    `json:"ResourceARNList"`
 }
 
-// TagFilter asks for a tag: with one of the values, or with any where there are none.
+// TagFilter selects resources with a tag; without Values, the tag may have any value.
 type TagFilter struct {
 	Key    string   `json:"Key"`
 	Values []string `json:"Values"`
 }
 
-// GetResourcesOutput is what it answers. The token is "" after the last page.
+// GetResourcesOutput is the output of GetResources. The token is "" on the last page.
 type GetResourcesOutput struct {
 	PaginationToken        *string           `json:"PaginationToken"`
 	ResourceTagMappingList []ResourceMapping `json:"ResourceTagMappingList"`
 }
 
-// ResourceMapping is one resource of an answer.
+// ResourceMapping is one resource of an output.
 type ResourceMapping struct {
 	ResourceARN string `json:"ResourceARN"`
 	Tags        []Tag  `json:"Tags"`
@@ -82,7 +82,7 @@ func (s *Service) getResources(_ context.Context, _ *wire.Call, in *GetResources
 	return out, nil
 }
 
-// all lists every tagged resource by ARN, the order of pages.
+// all lists every tagged resource, sorted by ARN, which is the order of pages.
 func (s *Service) all() []Resource {
 	var all []Resource
 	for _, source := range s.sources {
@@ -148,7 +148,7 @@ func (in *GetResourcesInput) wants(r Resource) bool {
 	return true
 }
 
-// isOf tells whether a resource is of a type: "sqs" or "sqs:queue", "sns" or "sns:topic".
+// isOf reports whether a resource has a type: "sqs" or "sqs:queue", "sns" or "sns:topic".
 func isOf(arn, kind string) bool {
 	parts := strings.Split(arn, ":")
 	kinds := map[string]string{"sqs": "sqs:queue", "sns": "sns:topic"}

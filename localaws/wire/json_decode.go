@@ -9,25 +9,23 @@ import (
 	"strings"
 )
 
-// maxDepth bounds nesting, so that a hostile request cannot exhaust the stack.
-// No service's input is half as deep.
+// maxDepth bounds nesting, so that a malicious request cannot exhaust the stack. No service's input is half as deep.
 const maxDepth = 32
 
-// jsonDecoder reads one JSON document straight into a struct by its shape. The
-// standard decoder costs several times as much a byte, and it cannot name what
-// it does not know.
+// jsonDecoder reads one JSON document directly into a struct. The standard decoder costs several times as much per
+// byte, and cannot name an unknown member.
 type jsonDecoder struct {
 	data    []byte
 	at      int
 	action  string
-	scratch *buffer  // a text with escapes is put together here
-	path    []string // the members that the reader stands in, for errors
+	scratch *buffer  // for texts with escapes
+	path    []string // the path of the current member, for errors
 }
 
-// decodeJSON fills the struct in from a request's body. Nothing of in aliases
-// data or scratch afterwards. An empty body is an empty object.
+// decodeJSON decodes a request's body into the struct. in does not alias data or scratch afterwards. An empty body is
+// an empty object.
 func decodeJSON(data []byte, scratch *buffer, action Action, in any) *Error {
-	var room [4]string // no input is deeper, so that a path costs nothing
+	var room [4]string // no input is deeper, so the path needs no allocation
 	d := &jsonDecoder{data: data, action: action.Name, scratch: scratch, path: room[:0]}
 	if d.skipSpace(); d.at == len(data) {
 		return nil
@@ -41,8 +39,7 @@ func decodeJSON(data []byte, scratch *buffer, action Action, in any) *Error {
 	return nil
 }
 
-// value decodes into v, which is not a pointer to be made first: s.pointer is
-// handled here.
+// value decodes into v. If v is a pointer, value allocates what it points to.
 func (d *jsonDecoder) value(s *shape, v reflect.Value, depth int) *Error {
 	if depth > maxDepth {
 		return serialization("%s: %s is nested more than %d deep", d.action, d.place(), maxDepth)
@@ -100,7 +97,7 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, depth int) *Error {
 		slot.SetZero()
 		name := string(key)
 		if d.skipSpace(); bytes.HasPrefix(d.data[d.at:], []byte("null")) {
-			return d.word("null") // as if it were not there
+			return d.word("null") // null counts as absent
 		}
 		if err := d.member(name, s.elem, slot, depth); err != nil {
 			return err
@@ -110,7 +107,7 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, depth int) *Error {
 	})
 }
 
-// member decodes the value of the member called name.
+// member decodes the value of a member.
 func (d *jsonDecoder) member(name string, s *shape, v reflect.Value, depth int) *Error {
 	d.path = append(d.path, name)
 	err := d.value(s, v, depth+1)
@@ -120,8 +117,7 @@ func (d *jsonDecoder) member(name string, s *shape, v reflect.Value, depth int) 
 	return err
 }
 
-// members walks an object and calls one with each key, the reader standing
-// before its value.
+// members visits an object and calls one for each key, with the reader before the key's value.
 func (d *jsonDecoder) members(one func(key []byte) *Error) *Error {
 	d.at++
 	for first := true; ; first = false {
@@ -158,7 +154,7 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, depth int) *Error {
 	d.at++
 	room := 1
 	if s.elem.kind == structKind {
-		room = 10 // a batch is never longer, and growing copies its entries
+		room = 10 // a batch is never longer, and growing would copy its entries
 	}
 	v.Set(reflect.MakeSlice(s.typ, 0, room))
 	for n := 0; ; n++ {
@@ -184,8 +180,7 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, depth int) *Error {
 	}
 }
 
-// scalarText reads a number or a boolean where a text is wanted, as AWS does:
-// it becomes the text it was written as.
+// scalarText reads a number or a boolean where a string is expected: as on AWS, it becomes its own text.
 func (d *jsonDecoder) scalarText(v reflect.Value) *Error {
 	from := d.at
 	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.0123456789abcdefghijklmnopqrstuvwxyzE"), d.data[d.at]) >= 0 {
@@ -271,8 +266,7 @@ func (d *jsonDecoder) malformed(wanted string) *Error {
 	return serialization("%s: the body is not JSON: expected %s at byte %d", d.action, wanted, d.at)
 }
 
-// mismatch words the error the way AWS does for a value of the wrong kind, and
-// adds the member where AWS's sentence has room for it.
+// mismatch returns AWS's error for a value of the wrong type, and adds the member where AWS's text has room for it.
 func (d *jsonDecoder) mismatch(c byte, s *shape) *Error {
 	found := map[byte]string{
 		'"': "STRING_VALUE", '{': "START_OBJECT", '[': "START_ARRAY", 't': "TRUE_VALUE",
@@ -299,7 +293,7 @@ func (d *jsonDecoder) mismatch(c byte, s *shape) *Error {
 	return serialization("%s can not be converted to %s (%s)", found, wanted, d.place())
 }
 
-// place is where in the input the reader is.
+// place returns the reader's position in the input.
 func (d *jsonDecoder) place() string {
 	if len(d.path) == 0 {
 		return "the input"

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendJSON writes v, of shape s, to b.
+// appendJSON appends v, of shape s, to b.
 func appendJSON(b []byte, s *shape, v reflect.Value) []byte {
 	if s.pointer {
 		v = v.Elem()
@@ -74,7 +74,7 @@ func appendJSONMap(b []byte, s *shape, v reflect.Value) []byte {
 	return append(b, '}')
 }
 
-// left says that a member is left out of an answer.
+// left reports whether an answer omits a member.
 func left(s *shape, v reflect.Value) bool {
 	if s.pointer {
 		return v.IsNil()
@@ -89,7 +89,7 @@ func left(s *shape, v reflect.Value) bool {
 	}
 }
 
-// sortedKeys makes answers the same every time.
+// sortedKeys makes answers deterministic.
 func sortedKeys(v reflect.Value) []string {
 	keys := make([]string, 0, v.Len())
 	for it := v.MapRange(); it.Next(); {

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// key reads a member's name. It may alias the document, and is good until the
-// next read.
+// key reads a member's name. The name may alias the document, and is valid until the next read.
 func (d *jsonDecoder) key() ([]byte, *Error) {
 	if d.at == len(d.data) || d.data[d.at] != '"' {
 		return nil, d.malformed("a member's name in " + d.place())
@@ -22,7 +21,7 @@ func (d *jsonDecoder) key() ([]byte, *Error) {
 	return []byte(text), err
 }
 
-// text reads a string. Most have no escape and are copied in one piece.
+// text reads a string. Most strings have no escape and are copied in one piece.
 func (d *jsonDecoder) text() (string, *Error) {
 	d.at++
 	from := d.at
@@ -34,9 +33,9 @@ func (d *jsonDecoder) text() (string, *Error) {
 	return d.slowText(from, i)
 }
 
-// slowText goes on where text met the first byte that is not plain.
+// slowText continues text from the first byte that is not plain.
 func (d *jsonDecoder) slowText(from, i int) (string, *Error) {
-	// A text is never longer than what is left of the document.
+	// A text is never longer than the rest of the document.
 	d.scratch.bytes = slices.Grow(d.scratch.bytes[:0], len(d.data)-from)
 	out := append(d.scratch.bytes, d.data[from:i]...)
 	for i < len(d.data) {
@@ -68,8 +67,8 @@ func (d *jsonDecoder) slowText(from, i int) (string, *Error) {
 	return "", d.malformed("the end of " + d.place())
 }
 
-// escape returns what the escape stands for whose letter is at i, and how long
-// it is without its backslash; 0 means it is not one.
+// escape decodes the escape whose letter is at i. It returns the character and the length of the escape without its
+// backslash; 0: it is not an escape.
 func (d *jsonDecoder) escape(i int) (r rune, width int) {
 	if i == len(d.data) {
 		return 0, 0
@@ -93,8 +92,7 @@ func (d *jsonDecoder) escape(i int) (r rune, width int) {
 	return r, 11
 }
 
-// letter is what the letter behind a backslash stands for, 0 if it is not of
-// those that stand for one byte.
+// letter returns the byte for the letter after a backslash, or 0 if the letter does not stand for a single byte.
 func letter(c byte) byte {
 	switch c {
 	case '"', '\\', '/':

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// queryDecoder fills a struct from a form's tree.
+// queryDecoder decodes a form's tree into a struct.
 type queryDecoder struct{ action string }
 
-// decodeQuery fills the struct in from a form.
+// decodeQuery decodes a form into the struct.
 func decodeQuery(values url.Values, action Action, in any) *Error {
 	root, err := parseForm(values)
 	if err != nil {
@@ -23,8 +23,7 @@ func decodeQuery(values url.Values, action Action, in any) *Error {
 	return d.structure(action.input, plain, root, reflect.ValueOf(in).Elem(), "")
 }
 
-// value decodes node n into v; layout is how its member lays out lists and
-// maps.
+// value decodes node n into v; layout is the layout of the member's list or map.
 func (d queryDecoder) value(s *shape, layout form, n *node, v reflect.Value, path string) *Error {
 	if s.pointer {
 		v.Set(reflect.New(s.typ))
@@ -65,8 +64,8 @@ func (d queryDecoder) structure(s *shape, _ form, n *node, v reflect.Value, path
 	return nil
 }
 
-// emptied says whether n is an empty list or map under its member's own name:
-// botocore writes AttributeNames= for a list whose items are AttributeName.1.
+// emptied reports whether n is an empty list or map under its member's own name: botocore writes AttributeNames= for a
+// list whose items are AttributeName.1.
 func (s *shape) emptied(n *node) bool {
 	if n.value != "" || len(n.children) > 0 {
 		return false
@@ -75,8 +74,7 @@ func (s *shape) emptied(n *node) bool {
 	return f != nil && (f.shape.kind == listKind || f.shape.kind == mapKind)
 }
 
-// list reads Name.1, Name.2 (flat) or Name.member.1. Old clients give a flat
-// list of one without its number.
+// list reads Name.1, Name.2 (flat) or Name.member.1. Old clients omit the number in a flat list with one element.
 func (d queryDecoder) list(s *shape, layout form, n *node, v reflect.Value, path string) *Error {
 	if n.value == "" && len(n.children) == 0 && s.elem.kind == structKind {
 		return nil // an empty list is sent as Name=
@@ -133,7 +131,7 @@ func (d queryDecoder) entry(s *shape, layout form, item *node, v reflect.Value, 
 	return nil
 }
 
-// items finds the numbered nodes under a list or a map.
+// items returns the numbered nodes of a list or a map.
 func (d queryDecoder) items(flat bool, between string, n *node, path string) ([]*node, *Error) {
 	if n.valued && len(n.children) == 0 {
 		if !flat && n.value == "" {
@@ -196,8 +194,7 @@ func (d queryDecoder) scalar(s *shape, n *node, v reflect.Value, path string) *E
 	return nil
 }
 
-// leaf is the dotted name of the first value under n: the parameter as the
-// client wrote it.
+// leaf returns the dotted name of the first value under n, as the client wrote it.
 func (n *node) leaf() string {
 	if len(n.children) == 0 {
 		return n.name
@@ -205,7 +202,7 @@ func (n *node) leaf() string {
 	return n.name + "." + n.children[0].leaf()
 }
 
-// unknownParameter says what an action takes instead.
+// unknownParameter returns an error that lists the parameters of an action.
 func unknownParameter(action, path string, s *shape, query bool) *Error {
 	names := make([]string, 0, len(s.fields))
 	for i := range s.fields {
@@ -232,7 +229,7 @@ func malformedQuery(format string, args ...any) *Error {
 	}
 }
 
-// malformedInput is what AWS answers to a scalar it cannot read.
+// malformedInput returns AWS's error for a scalar that cannot be parsed.
 func malformedInput(s *shape, text, path string) *Error {
 	wanted := map[kind]string{
 		intKind: "an integer", floatKind: "a number", boolKind: "true or false",

@@ -14,8 +14,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// attribute and echo are a service small enough to see whole: Echo answers its
-// input.
+// attribute and echo belong to a small service: Echo returns its input.
 type attribute struct {
 	Text   string `json:"StringValue"`
 	Binary []byte `json:"BinaryValue"`
@@ -132,8 +131,7 @@ func TestOldQueryFormsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// Botocore sends an empty list or map under the name that the member has in
-// the model, not under that of its items.
+// Botocore sends an empty list or map under the member's name in the model, not under the name of its items.
 func TestQueryEmptyLists(t *testing.T) {
 	w := post(mux(wire.Options{}), "/", "",
 		"Action=Echo&AttributeNames=&Attributes=&Entries=&TagKeys=&Tags=&QueueUrl=x")

@@ -9,7 +9,7 @@ import (
 
 func validText(s string) bool { return utf8.ValidString(s) }
 
-// appendXMLAnswer writes the answer of an action in the query protocol.
+// appendXMLAnswer appends the answer of an action in the query protocol.
 func appendXMLAnswer(b []byte, service *Service, action Action, out any, requestID string) []byte {
 	b = append(b, xmlHead...)
 	b = append(b, '<')
@@ -23,7 +23,7 @@ func appendXMLAnswer(b []byte, service *Service, action Action, out any, request
 		b = appendOpen(b, result)
 		empty := len(b)
 		if b = xmlMembers(b, action.output, reflect.ValueOf(out).Elem()); len(b) == empty {
-			b = appendEmpty(b[:open], result) // AWS writes it so, and some look for that
+			b = appendEmpty(b[:open], result) // AWS writes it so, and some clients look for it
 		} else {
 			b = appendClose(b, result)
 		}
@@ -46,7 +46,7 @@ func xmlMembers(b []byte, s *shape, v reflect.Value) []byte {
 	return b
 }
 
-// appendXML writes v as an element, or as several where it is flat.
+// appendXML appends v as an element, or as several if it is flat.
 func appendXML(b []byte, name string, s *shape, layout form, v reflect.Value) []byte {
 	if s.pointer {
 		v = v.Elem()
@@ -129,8 +129,8 @@ func appendEmpty(b []byte, name string) []byte {
 	return append(append(append(b, '<'), name...), '/', '>')
 }
 
-// appendXMLText escapes text so that a parser gives it back byte for byte: a
-// bare carriage return would come back as a line feed.
+// appendXMLText escapes text so that a parser returns it byte for byte; an unescaped carriage return would become a
+// line feed.
 func appendXMLText(b []byte, text string) []byte {
 	from := 0
 	for i := 0; i < len(text); i++ {
@@ -155,7 +155,7 @@ func appendXMLText(b []byte, text string) []byte {
 	return append(b, text[from:]...)
 }
 
-// appendXMLError writes a refusal in the query protocol.
+// appendXMLError appends an error in the query protocol.
 func appendXMLError(b []byte, service *Service, e *Error, requestID string) []byte {
 	fault := "Sender"
 	if e.Fault {

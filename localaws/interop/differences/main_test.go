@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A run that panicked, and a list that gives no reason, prove nothing.
+// A run that panicked, or a list without a reason, is an error.
 func TestWhatCannotBeJudged(t *testing.T) {
 	for list, log := range map[string]string{
 		"TestA/two\tmoto\tx\n": "panic: no\n\nFAIL\n",
