@@ -76,7 +76,8 @@ func TestAProbeThatNeverEnds(t *testing.T) {
 	}
 }
 
-// A call that will not be made again need not wait for the present pause, only for the shortest one since the last probe.
+// A call that will not be made again need not wait for the present pause, only for the shortest one since the last
+// probe.
 func TestALastCall(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Minute})

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a partition and one consumer of it, told naively: maps and loops over everything. It lives through the same steps
-// as a Tracker and compares after each.
+// world is a partition and one consumer of it, told naively: maps and loops over everything. It lives through the same
+// steps as a Tracker and compares after each.
 type world struct {
 	t       *testing.T
 	tracker *Tracker

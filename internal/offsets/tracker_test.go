@@ -92,7 +92,8 @@ func TestCompletionsOutliveACrash(t *testing.T) {
 	}
 }
 
-// A window of any width is admitted only as far as its worst case can be encoded, and what was admitted is encoded whole.
+// A window of any width is admitted only as far as its worst case can be encoded, and what was admitted is encoded
+// whole.
 func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -184,7 +185,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	wantCommit(t, k, 8)
 }
 
-// Of what the broker has refused, half is told, and less is admitted; where even little is refused, nothing is told and nobody waits.
+// Of what the broker has refused, half is told, and less is admitted; where even little is refused, nothing is told and
+// nobody waits.
 func TestShortenDropsTheFarEnd(t *testing.T) {
 	k := New(1 << 15)
 	k.Start(0, "")
@@ -388,8 +390,8 @@ func TestTruncate(t *testing.T) {
 	wantCommit(t, k, 3)
 }
 
-// What was told of a log that was cut since is not believed of what was written there, whether somebody says that it was cut or
-// only its epochs do.
+// What was told of a log that was cut since is not believed of what was written there, whether somebody says that it
+// was cut or only its epochs do.
 func TestCompletionsOfACutLogAreForgotten(t *testing.T) {
 	k := New(8)
 	k.Start(0, "")

@@ -10,11 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// setting says what a topic's config takes; it answers what is wrong with a value, "" where nothing is.
+// setting checks a value of a topic's config; it returns what is wrong with it, or "".
 type setting func(value string) string
 
-// topicConfigs is all that a broker of Kafka 4.3 knows for a topic, with the bounds that it holds values to. A test
-// compares it with a real broker's.
+// topicConfigs are all topic configs that a broker of Kafka 4.3 knows, with their bounds. A test compares them with
+// those of a real broker.
 func topicConfigs() map[string]setting {
 	return map[string]setting{
 		cleanupPolicy:                             list("compact", "delete"),
@@ -55,7 +55,7 @@ func topicConfigs() map[string]setting {
 	}
 }
 
-// checkTopicConfig refuses a config that a broker does not know, or a value that it does not take.
+// checkTopicConfig refuses a config that a broker does not know, or a value that it does not accept.
 func checkTopicConfig(name string, value *string) refusal {
 	takes, known := topicConfigs()[name]
 	if !known {
@@ -151,7 +151,7 @@ func list(words ...string) setting {
 	}
 }
 
-// elements of a list; the empty text is the empty list.
+// elements returns the elements of a list; the empty text is the empty list.
 func elements(value string) []string {
 	if strings.TrimSpace(value) == "" {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// topicNameMax leaves room in a folder's name for the partition's number.
+// topicNameMax leaves room for the partition's number in the name of a folder.
 const topicNameMax = 249
 
-// refusal is why something is refused; the zero refusal refuses nothing.
+// refusal is the reason why a request is refused; the zero value refuses nothing.
 type refusal struct {
 	err *kerr.Error
 	why string
@@ -22,8 +22,8 @@ func refused(err *kerr.Error, why string, args ...any) refusal {
 	return refusal{err, fmt.Sprintf(why, args...)}
 }
 
-// createTopics answers itself where no topic of the request can be, with the reason; where some can, the others are
-// refused without words, for kfake's faults have none.
+// createTopics answers the request itself, with reasons, if no topic of the request is valid. If some are valid, the
+// others are refused without a text, because kfake's faults have none.
 func (r *refuser) createTopics(req *kmsg.CreateTopicsRequest) answer {
 	resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
 	nos := map[string]refusal{}
