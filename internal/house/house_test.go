@@ -10,7 +10,7 @@ import (
 
 const module = "github.com/godwitmq/godwit"
 
-// The house as it stands follows its plan.
+// The repository follows the plan.
 func TestTheHouse(t *testing.T) {
 	sources, err := inspect(os.DirFS("../.."))
 	if err != nil {
@@ -21,7 +21,7 @@ func TestTheHouse(t *testing.T) {
 	}
 }
 
-// judge compares what was found with the plan and returns what is wrong, each with what to do about it.
+// judge compares the packages with the plan and returns the differences, each with what to do about it.
 func judge(plan []room, statics map[string]string, sources []*source) []string {
 	var wrong []string
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -64,7 +64,7 @@ func judge(plan []room, statics map[string]string, sources []*source) []string {
 	return wrong
 }
 
-// inspect judges one package by its room.
+// inspect checks one package against its room.
 func (r room) inspect(s *source, plan []room) []string {
 	var wrong []string
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -85,7 +85,7 @@ func (r room) inspect(s *source, plan []room) []string {
 	return wrong
 }
 
-// refuse says why a room may not import a package, or "".
+// refuse returns why a room may not import a package; "": it may.
 func (r room) refuse(imported string, plan []room) string {
 	if ours, ok := inside(imported); ok {
 		if slices.ContainsFunc(plan, func(o room) bool { return o.tests && o.path == ours }) {
@@ -108,7 +108,7 @@ func (r room) refuse(imported string, plan []room) string {
 	return ""
 }
 
-// inside turns an import path into a room's path, if it is of this module.
+// inside returns the room of an import path, if it belongs to this module.
 func inside(imported string) (string, bool) {
 	if imported == module {
 		return ".", true
@@ -116,7 +116,7 @@ func inside(imported string) (string, bool) {
 	return strings.CutPrefix(imported, module+"/")
 }
 
-// covers: "a/..." covers a and all below, "..." everything.
+// covers reports whether a pattern matches a room: "a/..." matches a and everything below it, "..." everything.
 func covers(pattern, room string) bool {
 	if pattern == "..." {
 		return true

@@ -6,10 +6,10 @@ import (
 	"testing/fstest"
 )
 
-// doc makes a package's doc.go.
+// doc is the doc.go of a package.
 const doc = "// Package p is documented.\npackage p\n"
 
-// Each case breaks a small house in one way and says which complaint must come; the first breaks nothing.
+// Each case except the first makes one mistake in a small repository, and names the expected complaint.
 func TestJudge(t *testing.T) {
 	rooms := []room{
 		{path: "seam"},
@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A plan that lists what is not there, or lists it twice, is wrong too.
+// A plan that lists a package which does not exist, or lists one twice, is wrong.
 func TestJudgePlan(t *testing.T) {
 	house := fstest.MapFS{"seam/doc.go": {Data: []byte(doc)}}
 	sources, err := inspect(house)
@@ -129,17 +129,17 @@ func TestJudgePlan(t *testing.T) {
 // A file that does not parse is an error, not an empty package.
 func TestInspectBrokenFile(t *testing.T) {
 	if _, err := inspect(fstest.MapFS{"seam/x.go": {Data: []byte("package")}}); err == nil {
-		t.Fatal("a file that does not parse was taken")
+		t.Fatal("a file that does not parse was accepted")
 	}
 }
 
-// expect wants exactly one complaint that holds want, or none for "".
+// expect wants exactly one complaint that contains want, or none for "".
 func expect(t *testing.T, got []string, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(got) == 0:
 	case want != "" && len(got) == 1 && strings.Contains(got[0], want):
 	default:
-		t.Errorf("complaints:\n%s\nwant one holding: %q", strings.Join(got, "\n"), want)
+		t.Errorf("complaints:\n%s\nwant one with: %q", strings.Join(got, "\n"), want)
 	}
 }

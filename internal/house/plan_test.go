@@ -17,9 +17,9 @@ const (
 	xterm  = "golang.org/x/term"
 )
 
-// plan is the whole house. Who adds a package adds its line here, and asks whether the direction is right:
-// cmd and examples stand on everything; backends stand on driver and internal, never on godwit or on each other;
-// driver stands on nothing; localaws knows neither godwit nor the SDK it is judged by.
+// plan lists every package. To add a package, add its line here, and check the direction of its imports: cmd and
+// examples may import everything; backends import driver and internal, never godwit or each other; driver imports
+// nothing; localaws imports neither godwit nor the SDK that tests it.
 var plan = []room{
 	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
@@ -78,8 +78,8 @@ var plan = []room{
 	{path: "examples/typed", ours: []string{"..."}},
 }
 
-// statics are the package-level variables that are allowed although they could change, each with its reason.
-// Sentinel errors, tables that have their value from the start and compile-time assertions need no entry.
+// statics are package-level variables that are allowed although they can change, each with the reason. Sentinel errors,
+// tables that are complete from the start, and compile-time assertions need no entry.
 var statics = map[string]string{
 	"..JSON": "a codec without state, spelled as a value because it is passed like one",
 	"..Raw":  "a codec without state, spelled as a value because it is passed like one",

@@ -7,7 +7,7 @@ import (
 	"github.com/godwitmq/godwit/internal/pace"
 )
 
-// hour is a world whose load is far more than its dependency can do, for an hour.
+// hour is a world in which the load is far above the dependency's capacity for an hour.
 func hour(h handler, rate float64) world {
 	return world{
 		opts: pace.Options{Floor: 4, Ceiling: 256, Tolerance: tolerance}, rate: constant(rate), maxRate: rate,
@@ -15,7 +15,7 @@ func hour(h handler, rate float64) world {
 	}
 }
 
-// above counts the ticks that had more workers than so many.
+// above counts the ticks with more workers than size.
 func above(trace []moment, size int) (n int) {
 	for _, m := range trace {
 		if m.size > size {
@@ -25,7 +25,7 @@ func above(trace []moment, size int) (n int) {
 	return n
 }
 
-// succeeded is how many handlers a second did.
+// succeeded returns the number of successful handlers per second.
 func succeeded(trace []moment) float64 {
 	n := 0
 	for _, m := range trace {
@@ -34,8 +34,8 @@ func succeeded(trace []moment) float64 {
 	return float64(n) / (float64(len(trace)) * tick.Seconds())
 }
 
-// A dependency that serves twenty at a time gets about twenty, not the ceiling, and is hardly tried with more: with
-// pauses that double, seven times an hour. It does all the while most of what it can.
+// For a dependency that serves twenty calls at a time the pool gets about twenty workers, not the ceiling. Larger sizes
+// are tried rarely: with doubling pauses, seven times in an hour. The throughput is near the dependency's capacity.
 func TestADependencyThatGetsSlower(t *testing.T) {
 	for name, c := range map[string]struct {
 		service time.Duration
@@ -75,7 +75,7 @@ func TestADependencyThatGetsSlower(t *testing.T) {
 	}
 }
 
-// A dependency that refuses what is beyond thirty at a time gets about thirty.
+// For a dependency that refuses more than thirty calls at a time the pool gets about thirty workers.
 func TestADependencyThatRefuses(t *testing.T) {
 	t.Parallel()
 	w := hour(strict(300*time.Millisecond, 30), 150)
@@ -94,8 +94,8 @@ func TestADependencyThatRefuses(t *testing.T) {
 	}
 }
 
-// When the dependency can do more again, the next trial finds out, the pool grows as far as it must, and the long
-// pauses are forgotten.
+// When the dependency recovers, the next trial succeeds, the pool grows as far as necessary, and the long pauses are
+// cleared.
 func TestADependencyThatRecovers(t *testing.T) {
 	for name, bad := range map[string]handler{
 		"slow":    crowded(400*time.Millisecond, 20),
@@ -119,7 +119,7 @@ func TestADependencyThatRecovers(t *testing.T) {
 	}
 }
 
-// try doubles the size against a dependency that is good for eight workers, again and again, and tells when.
+// try doubles the size again and again, against a dependency with a capacity of eight workers, and returns the times.
 func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration,
 	capacity func(at time.Duration) int,
 ) (tries []time.Duration) {
@@ -136,7 +136,7 @@ func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration,
 	return tries
 }
 
-// The pauses between trials double up to half an hour; what was good in a trial makes the next one's pause short again.
+// The pauses between trials double up to half an hour; a successful trial makes the next pause short again.
 func TestPausesGrow(t *testing.T) {
 	eight := func(time.Duration) int { return 8 }
 	tries := try(t, pace.New(options()), time.Unix(0, 0), 4*time.Hour, eight)
@@ -153,7 +153,7 @@ func TestPausesGrow(t *testing.T) {
 		}
 	}
 
-	// It can do sixteen for an hour: that is kept, and beyond it the pauses begin anew.
+	// For an hour the capacity is sixteen: that size is kept, and beyond it the pauses start again with the shortest.
 	tries = try(t, pace.New(options()), time.Unix(0, 0), 3*time.Hour, func(at time.Duration) int {
 		if at < time.Hour {
 			return 8
@@ -171,7 +171,7 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// Failures that were there before the pool grew are not its fault: poison in the queue does not keep it small.
+// Failures that existed before the pool grew do not prevent growth.
 func TestFailuresFromBefore(t *testing.T) {
 	p := pace.New(options())
 	size, _ := ticks(p, time.Unix(0, 0), 40, 4, func(n int) pace.Sample {
@@ -184,7 +184,7 @@ func TestFailuresFromBefore(t *testing.T) {
 	}
 }
 
-// Slowness that came without growth, and a throughput that a slow poll limits, are not the pool's fault either.
+// Slowness that existed before the growth, and a throughput that is limited by slow polls, do not prevent growth.
 func TestSlownessFromBefore(t *testing.T) {
 	p := pace.New(options())
 	_, now := ticks(p, time.Unix(0, 0), 40, 4, func(n int) pace.Sample {

@@ -13,7 +13,7 @@ import (
 
 var javaClasses = flag.String("java", "", "the class path of Kafka's own clients; .ci/kafka gives it")
 
-// Java's clients find the same here as on a real broker: testdata/Walk.java says what.
+// Java's clients get the same answers here as from a real broker; see testdata/Walk.java.
 func TestJavaWalksThrough(t *testing.T) {
 	if *javaClasses == "" {
 		t.Skip("no -java: .ci/kafka runs this")

@@ -34,7 +34,7 @@ func kcat(t *testing.T, addr, input string, args ...string) string {
 	return string(out)
 }
 
-// A client of another make (librdkafka) lists, writes, reads and consumes in a group, beside one of franz-go.
+// Another client (librdkafka) lists, writes, reads and consumes in a group, together with franz-go.
 func TestKcat(t *testing.T) {
 	if *kcatProgram == "" {
 		t.Skip("no -kcat: .ci/interop runs this")

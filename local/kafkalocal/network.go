@@ -16,8 +16,8 @@ import (
 // firstPort is the port of the first broker on the network inside the process.
 const firstPort = 9092
 
-// network is where a server listens. It survives a Kill: addresses stay the same, and it knows every connection, so that
-// Kill can close all of them at the same moment.
+// network is where a server listens. It survives a Kill: addresses stay the same, and it knows every connection, so
+// that Kill can close all of them at the same moment.
 type network struct {
 	want    string                // the requested address; "" with a virtual network
 	virtual *kfake.VirtualNetwork // nil: TCP

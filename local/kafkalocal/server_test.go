@@ -21,7 +21,7 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// In a bubble of virtual time a client waits for hours in no time at all.
+// In a bubble of virtual time, a client waits for hours without delay.
 func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, nil)
@@ -45,7 +45,7 @@ func TestVirtualTime(t *testing.T) {
 	})
 }
 
-// On an address, every client of the machine reaches it.
+// On an address, every client on the machine reaches it.
 func TestAddress(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
 	c := client(t, []kgo.Opt{kgo.SeedBrokers(s.Addr())})
@@ -59,12 +59,12 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// An address that clients could not be told is refused, as is one that is none, or taken.
+// An address that clients cannot connect to is refused, as is an invalid one, or one that is in use.
 func TestAddressRefused(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":9092", "localhost", s.Addr()} {
 		if other, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Addr: addr}); err == nil {
-			t.Errorf("%s was taken", addr)
+			t.Errorf("%s was accepted", addr)
 			other.Close()
 		}
 	}
@@ -139,8 +139,7 @@ func killLosesNothing(t *testing.T) {
 	}
 }
 
-// What is in the folder is for its owner's eyes alone, also where the folder was there before. One that all users of
-// the machine share is refused.
+// Only the owner can enter the folder, also if the folder existed before. A folder that all users share is refused.
 func TestTheFolderIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has no such permissions")
@@ -168,7 +167,7 @@ func TestTheFolderIsPrivate(t *testing.T) {
 	}
 }
 
-// What was asked and not answered when the kill came stays unanswered, and is not kept.
+// A request that was not answered before Kill stays unanswered, and has no effect.
 func TestKillAnswersNothing(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Dir: t.TempDir() + "/data"})
 	topic := unique()
@@ -199,7 +198,7 @@ func TestKillAnswersNothing(t *testing.T) {
 	}
 }
 
-// A server in memory has nothing to come back to.
+// A server in memory cannot be started again with its data.
 func TestKillNeedsFolder(t *testing.T) {
 	s := serve(t, nil)
 	if err := s.Kill(t.Context()); err == nil || !strings.Contains(err.Error(), "Dir") {
@@ -234,7 +233,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// lines hands over what is written to it.
+// lines is a channel of what is written to it.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -242,7 +241,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What kfake says reaches the logger.
+// kfake's log lines reach the logger.
 func TestLogger(t *testing.T) {
 	said := make(lines, 100)
 	s := serve(t,

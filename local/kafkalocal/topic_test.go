@@ -13,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// What a topic may be called, and what it may not.
+// Valid and invalid names of topics.
 func TestTopicNames(t *testing.T) {
 	c := client(t, broker(t))
 	for _, name := range []string{"", ".", "..", "a b", "a/b", "é", "a,b", strings.Repeat("a", 250), "a@dlq"} {
@@ -25,7 +25,7 @@ func TestTopicNames(t *testing.T) {
 	}
 }
 
-// Counts that cannot be.
+// Invalid counts.
 func TestTopicCounts(t *testing.T) {
 	c := client(t, broker(t))
 	for _, n := range []struct {
@@ -45,7 +45,7 @@ func TestTopicCounts(t *testing.T) {
 	}
 }
 
-// One bad topic of a request does not keep the others from being created.
+// An invalid topic in a request does not prevent the creation of the others.
 func TestBadTopicAmongGood(t *testing.T) {
 	c := client(t, broker(t))
 	req := kmsg.NewPtrCreateTopicsRequest()
@@ -69,7 +69,7 @@ func TestBadTopicAmongGood(t *testing.T) {
 	want(t, "the good one again", tryCreate(t, c, good, 1, 1), kerr.TopicAlreadyExists)
 }
 
-// configs are values of topic configs, and whether a broker takes them.
+// configs are values of topic configs, and whether a broker accepts them.
 var configs = []struct {
 	name, value string
 	ok          bool
@@ -142,7 +142,7 @@ var configs = []struct {
 	{"internal.segment.bytes", "2000", true},
 }
 
-// A config that does not exist, or whose value is malformed, is refused; and the refusal says which.
+// A config that does not exist, or whose value is invalid, is refused, and the error names it.
 func TestTopicConfigs(t *testing.T) {
 	c := client(t, broker(t))
 	for _, config := range configs {
@@ -235,7 +235,7 @@ func TestKnowsEveryTopicConfig(t *testing.T) {
 	known := kafkalocal.TopicConfigs()
 	for _, config := range resp.Resources[0].Configs {
 		if !slices.Contains(known, config.Name) && config.Name != "kfake.is_internal" {
-			t.Errorf("%s is described and not known", config.Name)
+			t.Errorf("%s is described by the broker but unknown to the server", config.Name)
 		}
 	}
 }
