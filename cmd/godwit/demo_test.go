@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
 )
 
-// As the README calls it: progress is a plain log, then comes the table, and the last line is JSON that accounts for all.
+// As in the README: progress is a plain log, then comes the table, and the last line is JSON with all numbers.
 func TestDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errOut bytes.Buffer
@@ -34,7 +34,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("seed %d (-want +got):\n%s", got.Seed, diff)
 		}
 		if strings.Contains(errOut.String(), "\x1b") {
-			t.Errorf("control characters in what is not a terminal:\n%q", &errOut)
+			t.Errorf("control characters, although the output is not a terminal:\n%q", &errOut)
 		}
 	})
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// checkKafka checks the options of the Kafka part. An error means that the command was called wrongly.
+// checkKafka checks the options for Kafka. An error means wrong usage.
 func (o *localOptions) checkKafka() error {
 	if o.kafka == "" {
 		if o.kafkaData != "" {
-			return errors.New("--kafka-data is the folder of what --kafka serves: give --kafka too")
+			return errors.New("--kafka-data needs --kafka")
 		}
 		return nil
 	}
@@ -39,7 +39,7 @@ func (o *localOptions) serveKafka(errOut io.Writer) (*kafkalocal.Server, error) 
 		Logger: slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w (--kafka :0 takes a port that is free)", err)
+		return nil, fmt.Errorf("%w (--kafka :0 chooses a free port)", err)
 	}
 	warnBeyondLoopback(errOut, server.Addr())
 	return server, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// actAsCommand in the environment makes this test's program the command itself.
+// actAsCommand is the environment variable that makes the test binary act as the command.
 const actAsCommand = "GODWIT_TEST_ACT_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// served starts this test's program as `godwit local` with these arguments, in a process of its own, and returns it with
+// served starts the test binary as `godwit local` with these arguments, in a process of its own, and returns it with
 // the address of its Kafka.
 func served(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
@@ -57,7 +57,7 @@ func served(t *testing.T, args ...string) (*exec.Cmd, string) {
 	return nil, ""
 }
 
-// A terminated server ends with 0; what it kept in a folder is there for the next.
+// A terminated server ends with status 0; its data in a folder are there when it starts again.
 func TestLocalKafkaStopsCleanly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kafka")
 	cmd, addr := served(t, "--kafka", ":0", "--kafka-data", dir)
@@ -77,11 +77,11 @@ func TestLocalKafkaStopsCleanly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !topics.Has(topicOfTest) {
-		t.Error("the topic is gone")
+		t.Error("the topic is missing")
 	}
 }
 
-// A server that is killed in the midst of writing has everything that it acknowledged, and every commit.
+// A server that is killed during writes has every record that it acknowledged, and every commit.
 func TestLocalKafkaKilledLosesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kafka")
 	cmd, addr := served(t, "--kafka", "127.0.0.1:0", "--kafka-data", dir)
@@ -118,8 +118,8 @@ func TestLocalKafkaKilledLosesNothing(t *testing.T) {
 	}
 }
 
-// killWhileWriting writes and commits until the server is killed, and returns how many records and which commit were
-// acknowledged. Records are numbered in the order of their acknowledgement.
+// killWhileWriting writes and commits until the server is killed, and returns the number of acknowledged records and
+// the last acknowledged commit. Records are numbered in the order of their acknowledgement.
 func killWhileWriting(t *testing.T, cmd *exec.Cmd, addr string) (acknowledged int, committed int64) {
 	c := kafkaClient(t, addr, kgo.RecordRetries(0), kgo.RequestRetries(0), kgo.DisableIdempotentWrite())
 	adm := kadm.NewClient(c)
@@ -137,19 +137,19 @@ func killWhileWriting(t *testing.T, cmd *exec.Cmd, addr string) (acknowledged in
 			}
 			committed = int64(n)
 		}
-		if n == 1500 { // somewhere in what follows it dies
+		if n == 1500 { // the process ends during the following writes
 			go func() { _ = cmd.Process.Signal(syscall.SIGKILL) }()
 		}
 	}
 }
 
-// Wrong options are refused before anything is served.
+// Invalid options are refused before anything is served.
 func TestLocalKafkaWrongOptions(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"--kafka-data", "x"}, "give --kafka too"},
+		{[]string{"--kafka-data", "x"}, "needs --kafka"},
 		{[]string{"--kafka", "here"}, "not of the form host:port"},
 		{[]string{"--kafka", "0.0.0.0:9092"}, "name one address of this machine"},
 	} {
@@ -162,12 +162,12 @@ func TestLocalKafkaWrongOptions(t *testing.T) {
 	}
 }
 
-// A port that somebody has ends the command with a hint, and nothing was printed to point clients at.
+// A port that is in use ends the command with a hint, and without output that points clients at it.
 func TestLocalKafkaPortTaken(t *testing.T) {
 	_, addr := served(t, "--kafka", ":0")
 	var out, errOut bytes.Buffer
 	status := run(t.Context(), []string{"local", "--addr", "127.0.0.1:0", "--kafka", addr}, &out, &errOut)
-	if status != exitFailed || !strings.Contains(errOut.String(), "--kafka :0 takes a port that is free") ||
+	if status != exitFailed || !strings.Contains(errOut.String(), "--kafka :0 chooses a free port") ||
 		out.Len() > 0 {
 		t.Errorf("status %d, printed %q, errors %q", status, &out, &errOut)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The command prints exports that work, serves until it is told to stop, and ends with 0 and a closed port.
+// The command prints exports that work, serves until it is stopped, and ends with status 0 and a closed port.
 func TestLocalServesUntilStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -61,14 +61,14 @@ func TestLocalServesUntilStopped(t *testing.T) {
 		t.Error("the port is still open after the stop")
 	}
 	if !regexp.MustCompile(`--random-seed [1-9]\d* `).Match(errOut.Bytes()) {
-		t.Errorf("the seed that was drawn is not printed: %s", &errOut)
+		t.Errorf("the random seed is not printed: %s", &errOut)
 	}
 	if strings.Contains(errOut.String(), "warning") {
 		t.Errorf("a warning on loopback: %s", &errOut)
 	}
 }
 
-// A port that somebody has is a failure that says how to go on.
+// A port that is in use is an error with a hint.
 func TestLocalPortTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,12 +80,12 @@ func TestLocalPortTaken(t *testing.T) {
 		&errOut); status != exitFailed {
 		t.Errorf("status %d, want %d", status, exitFailed)
 	}
-	if !strings.Contains(errOut.String(), "--addr 127.0.0.1:0 takes a port that is free") {
+	if !strings.Contains(errOut.String(), "--addr 127.0.0.1:0 chooses a free port") {
 		t.Errorf("errors: %s", &errOut)
 	}
 }
 
-// What stands for all interfaces is warned of, and printed as an address that this machine can dial.
+// An address for all interfaces causes a warning, and is printed as an address that this machine can dial.
 func TestEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		listens, endpoint string
@@ -107,8 +107,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// A seed file is there before the exports are printed; a wrong one is a failure that names the file and the line, and
-// nothing is served.
+// The resources of a seed file exist before the exports are printed. An error in the file names the file and the line,
+// and nothing is served.
 func TestLocalSeed(t *testing.T) {
 	seed := func(text string) string {
 		path := filepath.Join(t.TempDir(), "seed.json")
@@ -142,7 +142,7 @@ func TestLocalSeed(t *testing.T) {
 	}
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		t.Errorf("the seeded queue is not there: %s", answer.Status)
+		t.Errorf("the seeded queue does not exist: %s", answer.Status)
 	}
 	stop()
 	if status := <-ended; status != exitDone {

@@ -34,7 +34,7 @@ func main() {
 	check(payments.SendBatch(ctx, ms))
 
 	var mu sync.Mutex
-	next := map[string]int{} // what each account expects
+	next := map[string]int{} // the next payment of each account
 	left := accounts * each
 	report, err := consumer.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
 		mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// The types of wishlist's messages.
+// The types of the wishlist's messages.
 const (
 	typeAdded   = "wish.added"
 	typeGranted = "wish.granted"

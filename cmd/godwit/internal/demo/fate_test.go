@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The seed alone decides, over many wishes each fate comes about as often as it should, and two branches do not share them.
+// The seed alone determines fates. Over many wishes each fate is as frequent as intended, and two branches have
+// different fates.
 func TestFates(t *testing.T) {
 	const wishes = 100_000
 	const seed = 7

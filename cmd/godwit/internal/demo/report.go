@@ -9,17 +9,19 @@ import (
 	"time"
 )
 
-// Report is how a demonstration went. Its JSON form is the command's last line under --json; fields are only ever added.
+// Report is the result of a demonstration. Its JSON form is the command's last line with --json; fields may be added,
+// but not removed.
 //
-// A wish goes to several channels and counts once: as handled when every channel that wants it has handled it, else by
-// the worst that happened to it. So Sent = Handled + Dead + Left + Lost.
+// A wish goes to several channels and counts once: as handled if every channel that wants it has handled it, otherwise
+// by the worst end on any channel. So Sent = Handled + Dead + Left + Lost.
 type Report struct {
-	Sent       int `json:"sent"`         // distinct wishes accepted by the service
-	Handled    int `json:"handled"`      // distinct wishes handled by every channel that wants them
-	Retried    int `json:"retried"`      // attempts that failed and were followed by another, on all channels
-	Dead       int `json:"dead"`         // distinct wishes found among the dead letters of a channel
-	Lost       int `json:"lost"`         // distinct wishes that are, on a channel, neither handled, nor dead, nor still waiting
-	Left       int `json:"left"`         // distinct wishes still waiting when an interrupted run ended
+	Sent    int `json:"sent"`    // distinct wishes accepted by the service
+	Handled int `json:"handled"` // distinct wishes handled by every channel that wants them
+	Retried int `json:"retried"` // attempts that failed and were retried, on all channels
+	Dead    int `json:"dead"`    // distinct wishes found among the dead letters of a channel
+	// Lost are the distinct wishes that, on a channel, were neither handled nor dead-lettered and do not wait any more.
+	Lost       int `json:"lost"`
+	Left       int `json:"left"`         // distinct wishes that still waited when an interrupted run ended
 	Twice      int `json:"twice"`        // wishes handled more than once, on all channels
 	OutOfOrder int `json:"out_of_order"` // wishes handled after a later one of the same user, on all channels
 
@@ -30,8 +32,9 @@ type Report struct {
 	Channels           []Channel `json:"channels"`
 }
 
-// Channel is one line of the table: the exchange, whose numbers are the report's and whose requests are those of sending;
-// then each consumer's channel, with what its filter lets pass, and the requests of receiving and settling.
+// Channel is one line of the table. The first line is the exchange, with the numbers of the whole report and the
+// requests for sending. The other lines are the consumers' channels, with the wishes that pass the filter and the
+// requests for receiving and settling.
 type Channel struct {
 	Name               string  `json:"name"`
 	Sent               int     `json:"sent"`
@@ -43,7 +46,7 @@ type Channel struct {
 	RequestsPerMessage float64 `json:"requests_per_message"`
 }
 
-// newReport sums up, once nothing runs any more.
+// newReport computes the report after everything has stopped.
 func (j *job) newReport() (*Report, error) {
 	r := &Report{
 		Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Sent: int(j.accepted.Load()),
@@ -86,7 +89,7 @@ func (j *job) newReport() (*Report, error) {
 	return r, nil
 }
 
-// waiting are the numbers of the wishes that still lie in a branch's queues.
+// waiting returns the numbers of the wishes that are still in a branch's queues.
 func (j *job) waiting(b *branch) (map[int]bool, error) {
 	waiting := map[int]bool{}
 	for _, q := range b.queues(j.backend.Server()) {
@@ -101,7 +104,7 @@ func (j *job) waiting(b *branch) (map[int]bool, error) {
 	return waiting, nil
 }
 
-// perMessage is the cost of a message in requests; 0 where nothing was sent.
+// perMessage returns the requests per message; 0 if none was sent.
 func perMessage(requests int64, sent int) float64 {
 	if sent == 0 {
 		return 0
@@ -126,14 +129,14 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return err
 }
 
-// remarks are what is only said when there is something to say.
+// remarks returns the numbers that are mentioned only if they are not zero.
 func (r *Report) remarks() string {
 	var s strings.Builder
 	for _, one := range []struct {
 		n    int
 		text string
 	}{
-		{r.Left, "still waiting when it was stopped"},
+		{r.Left, "still waiting when the run was stopped"},
 		{r.Twice, "handled more than once (delivery is at least once)"},
 		{r.OutOfOrder, "handled OUT OF ORDER"},
 		{r.Lost, "LOST"},
