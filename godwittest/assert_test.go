@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/godwittest"
 )
 
-// handleOrders fails for good for "bad", once for "shy", and never returns before an hour for "slow".
+// handleOrders fails permanently for "bad", once for "shy", and takes an hour for "slow".
 func handleOrders(_ context.Context, d *godwit.Delivery) error {
 	switch {
 	case string(d.Body) == "bad":
@@ -24,12 +24,12 @@ func handleOrders(_ context.Context, d *godwit.Delivery) error {
 	return nil
 }
 
-// Every assertion passes where it holds, and is seen to fail where it does not, with what was there instead.
+// Every assertion passes if it holds, and otherwise fails and reports the actual state.
 func TestAssertions(t *testing.T) {
 	bad := godwittest.DeadLetter{Body: "bad"}
 	for name, c := range map[string]struct {
 		assert func(h *godwittest.Harness)
-		fails  []string // nil: it holds
+		fails  []string // nil: the assertion holds
 	}{
 		"handled": {
 			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good") },
@@ -116,7 +116,7 @@ func TestAssertions(t *testing.T) {
 		},
 		"order, where there is none": {
 			func(h *godwittest.Harness) { h.AssertOrder("orders", "ada", "good") },
-			[]string{"keeps no order"},
+			[]string{"is not ordered"},
 		},
 		"await": {func(h *godwittest.Harness) { h.Await(func() bool { return true }) }, nil},
 		"await, in vain": {
@@ -151,15 +151,15 @@ func TestAssertions(t *testing.T) {
 		},
 		"a fault that never happens": {
 			func(h *godwittest.Harness) { h.Throttle(godwittest.Sends, "quiet", 1) },
-			[]string{"throttle the next 1 sends of quiet: it never happened"},
+			[]string{"throttle the next 1 sends of quiet: the fault never happened"},
 		},
 		"a fault of nothing": {
 			func(h *godwittest.Harness) { h.Fail(godwittest.Sends, "quiet", 0) },
-			[]string{"at least once"},
+			[]string{"at least 1"},
 		},
 		"a fault of unknown calls": {
 			func(h *godwittest.Harness) { h.Deny("dreams", "quiet") },
-			[]string{"Sends, Receives and Verdicts"},
+			[]string{"Sends, Receives or Verdicts"},
 		},
 		"duplicates where order is": {
 			func(h *godwittest.Harness) { h.Duplicates("steps", 0.5) },
@@ -186,7 +186,7 @@ func TestAssertions(t *testing.T) {
 					c.assert(h)
 				})
 				if c.fails == nil && failure != "" {
-					t.Errorf("it failed: %s", failure)
+					t.Errorf("the test failed: %s", failure)
 				} else if c.fails != nil {
 					says(t, failure, c.fails...)
 				}
@@ -199,7 +199,7 @@ func death(kind, cause string) godwittest.DeadLetter {
 	return godwittest.DeadLetter{Body: "bad", Kind: kind, Cause: cause}
 }
 
-// populate lets things happen on four channels.
+// populate causes different events on four channels.
 func populate(h *godwittest.Harness) {
 	backoff := godwit.Constant(5 * time.Second)
 	orders := h.Consumer("orders", &godwit.ConsumerOptions{Backoff: backoff})
@@ -215,7 +215,7 @@ func populate(h *godwittest.Harness) {
 	h.AwaitHandled("steps", 4)
 }
 
-// The end of a test says what a handler, or a consumer, did that nobody asked for.
+// The end of a test reports errors of handlers and consumers that the test did not ask for.
 func TestTheEndTells(t *testing.T) {
 	boom := errors.New("the database is of another version")
 	fatal := func(context.Context, *godwit.Delivery) error { return godwit.Fatal(boom) }
@@ -258,11 +258,11 @@ func TestTheEndTells(t *testing.T) {
 				failure := record(t,
 					func(r *recorder) { c.test(godwittest.New(r, &godwittest.Options{Patience: time.Hour})) })
 				if c.fails == nil && failure != "" {
-					t.Errorf("it failed: %s", failure)
+					t.Errorf("the test failed: %s", failure)
 				} else if c.fails != nil {
 					says(t, failure, c.fails...)
 				}
-				time.Sleep(3 * time.Hour) // what was left running ends
+				time.Sleep(3 * time.Hour) // running handlers return
 			})
 		})
 	}

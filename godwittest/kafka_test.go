@@ -11,10 +11,10 @@ import (
 	"github.com/godwitmq/godwit/godwittest"
 )
 
-// The harness does on Kafka what it does on AWS, outside of a bubble in real time.
+// The harness works on Kafka as on AWS, outside a bubble in real time.
 func TestKafka(t *testing.T) { onKafka(t, time.Millisecond) }
 
-// onKafka runs a consumer whose handler fails once for "shy" and always for "bad", with so long a backoff.
+// onKafka runs a consumer whose handler fails once for "shy" and always for "bad", with this backoff.
 func onKafka(t *testing.T, wait time.Duration) {
 	h := godwittest.NewKafka(t, nil)
 	ordered := &godwit.ConsumerOptions{Ordered: true, Backoff: godwit.Constant(wait)}
@@ -47,11 +47,11 @@ func onKafka(t *testing.T, wait time.Duration) {
 	}
 	h.Send(orders, godwittest.Keyed("ada", "4")...)
 	if left := h.Left("orders"); len(left) != 1 || left[0].State != "waiting" {
-		t.Errorf("left %+v, want one that waits", left)
+		t.Errorf("left %+v, want one waiting message", left)
 	}
 }
 
-// A failure says what was there, and what only the embedded AWS can do is refused by its name.
+// A failure reports the actual state, and methods that need the embedded AWS say so.
 func TestKafkaFailures(t *testing.T) {
 	failure := record(t, func(r *recorder) {
 		h := godwittest.NewKafka(r, &godwittest.KafkaOptions{Patience: 5 * time.Second})
@@ -71,7 +71,7 @@ func TestKafkaFailures(t *testing.T) {
 	says(t, failure, "on AWS")
 }
 
-// In a bubble the client needs its build tag, and without it nobody has to find out by a deadlock.
+// In a bubble the client needs its build tag; without it the harness fails instead of causing a deadlock.
 func TestKafkaInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if godwittest.ClientIsVirtual {
