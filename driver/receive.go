@@ -182,8 +182,8 @@ type Extender interface {
 	Extend(ctx context.Context, hs []Handle, by time.Duration) (ends time.Time, err error)
 }
 
-// AttemptLog is a Receiver that carries the attempts of held retries along, so that a crash does not start the count
-// anew. Started is called when a retry begins to be held: so many starts so far. It returns at once.
+// AttemptLog is a Receiver that carries the attempts of held retries along, so that a crash does not reset the
+// count. Started is called when a retry begins to be held: so many starts so far. It returns at once.
 type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }

@@ -24,8 +24,8 @@ func (a *answers) addressed(i int, m *message) bool {
 		return true
 	}
 	a.failed(entryID(i),
-		permanent("%s message %s: the service gave no receipt handle for it, so it comes again when its "+
-			"lease ends", a.op, deref(m.MessageId)))
+		permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again when "+
+			"its lease ends", a.op, deref(m.MessageId)))
 	return false
 }
 

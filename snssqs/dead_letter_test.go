@@ -185,7 +185,9 @@ func TestWhatAMessageCarriesSurvivesItsDeath(t *testing.T) {
 		trace := "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 		if _, err := w.sqs.SendMessage(w.Context(), &sqs.SendMessageInput{
 			QueueUrl: aws.String(w.url("orders")), MessageBody: aws.String("x"), MessageGroupId: aws.String("tenant"),
-			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &trace}},
+			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{
+				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &trace},
+			},
 		}); err != nil {
 			t.Fatal(err)
 		}

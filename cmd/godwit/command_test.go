@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Each command line that needs no server: its status and its output, as in testdata/NAME.golden.
 func TestCalls(t *testing.T) {

@@ -58,10 +58,10 @@ func settleRelease(k *kit) {
 	begun := time.Now()
 	again := e.get(1)[0]
 	if took := time.Since(begun); took > k.h.lease()/2 {
-		k.Errorf("it came again after %v, want at once", took)
+		k.Errorf("it was delivered again after %v, want at once", took)
 	}
 	if again.ID != first.ID {
-		k.Errorf("it came again as %s, was %s", again.ID, first.ID)
+		k.Errorf("it was delivered again as %s, want %s", again.ID, first.ID)
 	}
 	if again.Received != 0 && again.Received != first.Received+1 {
 		k.Errorf("received %d times, then %d", first.Received, again.Received)
@@ -79,10 +79,10 @@ func settleRetry(k *kit) {
 	}
 	ds := e.upTo(1, after+patience)
 	if len(ds) != 1 {
-		k.Fatalf("it did not come again within %v", after+patience)
+		k.Fatalf("it was not delivered again within %v", after+patience)
 	}
 	if took := time.Since(begun); took < after-time.Second {
-		k.Errorf("it came again after %v, want %v", took, after)
+		k.Errorf("it was delivered again after %v, want %v", took, after)
 	}
 }
 

@@ -7,8 +7,8 @@
 //
 //   - A [Backend] (backend.go) finds and creates what channels need: exchanges, queues and dead letters. It is a
 //     driver.Provisioner, a driver.Finder and a driver.Inspector.
-//   - A queue (queue.go) is a heap of lanes, ordered by the time at which each can be received. A delay, a waiting retry
-//     and a lease are the same thing: a time in the future.
+//   - A queue (queue.go) is a heap of lanes, ordered by the time at which each can be received. A delay, a waiting
+//     retry and a lease are the same thing: a time in the future.
 //   - A sender (sender.go) checks and copies a message once, in Prepare, and puts it into every queue whose filter lets
 //     it pass, unless an ordered channel has accepted the same message within the last five minutes.
 //   - A receiver (receiver.go) takes due messages under a lease, waits if none is due, and settles. It is a

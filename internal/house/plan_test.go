@@ -84,5 +84,5 @@ var statics = map[string]string{
 	"..JSON": "a codec without state, spelled as a value because it is passed like one",
 	"..Raw":  "a codec without state, spelled as a value because it is passed like one",
 
-	"..handlerReturned": "nil for ever: its address says why a context is over",
+	"..handlerReturned": "always nil: its address is the reason why a context has ended",
 }

@@ -11,15 +11,16 @@ import (
 // The text is a version and, in base64, these bytes:
 //
 //	uvarint  the latest leader epoch of a record that the text describes, plus one
-//	uvarint  n, the number of finished stretches; an unfinished one precedes each. The first one includes the offset before the
-//	         committed offset, and so is never empty
+//	uvarint  n, the number of finished stretches; an unfinished one precedes each. The first one includes the offset
+//	         before the committed offset, and so is never empty
 //	byte     the Rice parameter
-//	uvarint  the number of exceptions; for each of them two uvarints: the number of stretches since the exception before, and its
-//	         length minus one
-//	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant first;
-//	         those of exceptions are zero. Padded with zeros
+//	uvarint  the number of exceptions; for each of them two uvarints: the number of stretches since the exception
+//	         before, and its length minus one
+//	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant
+//	         first; those of exceptions are zero. Padded with zeros
 //	uvarints attempts, in pairs up to the checksum: the distance from the record before, and the number of attempts
-//	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big endian)
+//	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big
+//	         endian)
 
 const (
 	version = "g1."

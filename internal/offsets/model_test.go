@@ -246,7 +246,7 @@ func (w *world) compare() {
 	before := *w.tracker
 	w.tracker.recount()
 	if before.prices != w.tracker.prices {
-		w.t.Fatalf("prices are %v, counted anew %v", before.prices, w.tracker.prices)
+		w.t.Fatalf("prices are %v, recounted %v", before.prices, w.tracker.prices)
 	}
 }
 

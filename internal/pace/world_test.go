@@ -256,7 +256,8 @@ func picture(trace []moment) string {
 			fmt.Fprintf(&b,
 				"\n  %8v: %4d workers, age %5.1fs, busy %.2f, waiting %-5v ended %5d, failed %5d, service %v", m.at,
 				m.size,
-				m.oldest.Seconds(), m.sample.Busy, m.sample.Waiting, m.sample.Ended, m.sample.Failed, m.sample.Service.Round(time.Millisecond))
+				m.oldest.Seconds(), m.sample.Busy, m.sample.Waiting, m.sample.Ended, m.sample.Failed,
+				m.sample.Service.Round(time.Millisecond))
 			last = m.size
 		}
 	}

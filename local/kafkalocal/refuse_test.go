@@ -208,7 +208,8 @@ func TestDescribeGroupsOfNewerKind(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			group := unique()
 			c := client(t, reach, append(as.opts, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
-				kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+				kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+				kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 			if err := c.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}

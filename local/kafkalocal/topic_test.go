@@ -171,7 +171,8 @@ func TestAlterTopicConfigs(t *testing.T) {
 	c := client(t, broker(t))
 	topic := unique()
 	create(t, c, topic)
-	set, remove, add, subtract := kmsg.IncrementalAlterConfigOpSet, kmsg.IncrementalAlterConfigOpDelete, kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract
+	set, remove := kmsg.IncrementalAlterConfigOpSet, kmsg.IncrementalAlterConfigOpDelete
+	add, subtract := kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract
 	value := func(s string) *string { return &s }
 	for _, change := range []struct {
 		op    kmsg.IncrementalAlterConfigOp

@@ -48,7 +48,8 @@ func TestSNSQueuePolicyDecidesWhoMaySend(t *testing.T) {
 
 func TestSNSDeadLetterQueue(t *testing.T) {
 	runTopics(t, "what a queue does not take goes to the subscription's dead-letter queue, as it is", func(f *topics) {
-		topic, closed, gone, dead, closedDead := f.topic(false), f.closedInbox(false), f.inbox(false), f.inbox(false), f.closedInbox(false)
+		topic, closed, closedDead := f.topic(false), f.closedInbox(false), f.closedInbox(false)
+		gone, dead := f.inbox(false), f.inbox(false)
 		redrive := func(q *inbox) string { return `{"deadLetterTargetArn":"` + q.arn + `"}` }
 		f.subscribe(topic, closed, asRaw("RedrivePolicy", redrive(dead)))
 		f.subscribe(topic, gone, map[string]string{"RedrivePolicy": redrive(dead)})

@@ -350,7 +350,8 @@ func TestSNSTopicDeliveryPolicy(t *testing.T) {
 			f.Error("a removed policy is shown")
 		}
 		for policy, fault := range map[string]string{
-			`{"http":{"nonsense":1}}`:                                                                             `DeliveryPolicy: unknown field "nonsense"`,
+			`{"http":{"nonsense":1}}`: `DeliveryPolicy: unknown field "nonsense"`,
+
 			`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":0}}}`:                                         "DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1",
 			`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`:                                      "DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be less than or equal to 3600",
 			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":101}}}`:                                           "DeliveryPolicy: healthyRetryPolicy.numRetries must be less than or equal to 100",

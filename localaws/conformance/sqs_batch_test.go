@@ -45,7 +45,9 @@ func TestSQSSendMessageBatch(t *testing.T) {
 			"a": str("b"),
 			"c": {DataType: aws.String("Binary"), BinaryValue: []byte{1}},
 		}
-		full.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("t")}}
+		full.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("t")},
+		}
 		full.MessageGroupId = aws.String("tenant")
 		late := entry("late", "y")
 		late.DelaySeconds = 900
@@ -78,8 +80,12 @@ func TestSQSSendMessageBatch(t *testing.T) {
 			DataType:         aws.String("Binary"),
 			BinaryListValues: [][]byte{{1}},
 		}}
-		system.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("Binary"), BinaryValue: []byte{1}, StringListValues: []string{"x"}}}
-		binaries.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("Binary"), BinaryListValues: [][]byte{{1}}}}
+		system.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("Binary"), BinaryValue: []byte{1}, StringListValues: []string{"x"}},
+		}
+		binaries.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("Binary"), BinaryListValues: [][]byte{{1}}},
+		}
 		out := must(send(w, url, entry("good", "x"), late, twice, listed, binary, system, binaries,
 			entry("odd", "\x01"), entry("big", strings.Repeat("a", 1025)), entry("empty", "")))(w)
 		const lists = "Message attribute list values in SendMessage operation are not supported."

@@ -52,7 +52,7 @@ func TestSQSDeadLetters(t *testing.T) {
 		w.pass(time.Second)
 		w.nothing(dlq)
 	})
-	run(t, "of a FIFO queue, in order, retention anew", func(w *world) {
+	run(t, "of a FIFO queue, in order, retention starts again", func(w *world) {
 		dlq := w.fifo("d", attrs{"MessageRetentionPeriod": "60"})
 		url := w.fifo("f", w.deadLetters(dlq, 1))
 		w.send(url, "1", in("g"))
@@ -136,7 +136,7 @@ func TestSQSMessageMoveTask(t *testing.T) {
 			}
 			w.pass(time.Second)
 		}
-		w.Fatal("the task runs for ever")
+		w.Fatal("the task does not end")
 		return types.ListMessageMoveTasksResultEntry{}
 	}
 	run(t, "without a destination each goes where it came from, as a new message", func(w *world) {

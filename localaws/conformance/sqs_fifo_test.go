@@ -67,7 +67,7 @@ func TestSQSFIFOOrder(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.want(w.receive(url), "1", "3", "4")
 	})
-	run(t, "a message given back frees its group for itself, not for what is in flight behind it", func(w *world) {
+	run(t, "a message made visible unlocks its group for itself, not for messages in flight behind it", func(w *world) {
 		url := w.fifo("f", nil)
 		w.send(url, "g1-m1", in("1"))
 		w.send(url, "g1-m2", in("1"))
@@ -243,7 +243,7 @@ func TestSQSFIFOHandles(t *testing.T) {
 }
 
 func TestSQSReceiveRequestAttempt(t *testing.T) {
-	run(t, "the same attempt brings the same batch, its visibility anew", func(w *world) {
+	run(t, "the same attempt returns the same batch, and its visibility starts again", func(w *world) {
 		url := w.fifo("f", attrs{"VisibilityTimeout": "4"})
 		w.send(url, "1", in("g"))
 		w.send(url, "2", in("g"))

@@ -50,8 +50,9 @@ func TestSQSReceiveMessage(t *testing.T) {
 			w.Errorf("two (-want +got):\n%s", diff)
 		}
 		m = w.back(url, func(i *sqs.ReceiveMessageInput) {
-			// old clients still send it
-			i.MessageSystemAttributeNames, i.AttributeNames = nil, []types.QueueAttributeName{"ApproximateReceiveCount"} //nolint:staticcheck
+			i.MessageSystemAttributeNames = nil
+			//nolint:staticcheck // old clients still send it
+			i.AttributeNames = []types.QueueAttributeName{"ApproximateReceiveCount"}
 		})
 		if diff := cmp.Diff(map[string]string{"ApproximateReceiveCount": "3"}, m.Attributes); diff != "" {
 			w.Errorf("by the old name (-want +got):\n%s", diff)
@@ -158,7 +159,8 @@ func TestSQSReceiveMessage(t *testing.T) {
 			w.Errorf("counts %s, %s", second.Attributes["ApproximateReceiveCount"],
 				third.Attributes["ApproximateReceiveCount"])
 		}
-		if third.Attributes["ApproximateFirstReceiveTimestamp"] != first.Attributes["ApproximateFirstReceiveTimestamp"] {
+		const at = "ApproximateFirstReceiveTimestamp"
+		if third.Attributes[at] != first.Attributes[at] {
 			w.Error("the time of the first receive moved")
 		}
 	})

@@ -233,7 +233,7 @@ func TestSQSSendMessage(t *testing.T) {
 				"for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.")
 		}
 	})
-	run(t, "a group on a standard queue is taken and given back, a deduplication id is not", func(w *world) {
+	run(t, "a group on a standard queue is accepted and returned, a deduplication id is not", func(w *world) {
 		url := w.queue("q", nil)
 		w.send(url, "x", in("tenant-1"))
 		if got := w.one(url).Attributes["MessageGroupId"]; got != "tenant-1" {

@@ -51,7 +51,7 @@ func TestSQSDeleteMessage(t *testing.T) {
 }
 
 func TestSQSChangeMessageVisibility(t *testing.T) {
-	run(t, "zero gives back at once, more hides from now on", func(w *world) {
+	run(t, "zero makes visible at once, more hides from now on", func(w *world) {
 		url := w.queue("q", attrs{"VisibilityTimeout": "4"})
 		w.send(url, "x")
 		m := w.one(url)

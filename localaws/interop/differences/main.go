@@ -110,7 +110,8 @@ func readOutput(file string) (results, error) {
 		return results{}, fmt.Errorf("%s: the run is incomplete", file)
 	}
 	ended := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (.+) \([0-9.]+s\)$`).FindAllStringSubmatch(string(text), -1) {
+	end := regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (.+) \([0-9.]+s\)$`)
+	for _, m := range end.FindAllStringSubmatch(string(text), -1) {
 		ended[m[2]] = m[1]
 	}
 	return leaves(ended), nil
