@@ -112,6 +112,7 @@ func TestRules(t *testing.T) {
 		{"a file name", "a/sendMessage.go", "package a\n", "a/sendMessage.go: name it in snake_case"},
 		{"not yet", "kafka/x.go", "package a\n\n// The graveyard.\n", ""},
 		{"a page", "docs/x.md", "The graveyard.\n", "docs/x.md:1: \"graveyard\": use another word"},
+		{"a page's code", "docs/x.md", "The `graveyard`.\n", ""},
 		{"a page's long line", "docs/x.md", long + "x\n", "docs/x.md:1: 121 columns"},
 		{
 			"a page's table and code", "docs/x.md",
@@ -239,7 +240,7 @@ func (r wording) find(name string, line int, text string) (all []string) {
 	return all
 }
 
-// prose blanks the lines of a page that may be wide and are not prose: tables, code, links and headings.
+// prose blanks what may be wide in a page and is not prose: tables, links and code. Code in a line keeps its width.
 func prose(page string) string {
 	lines := strings.Split(page, "\n")
 	code := false
@@ -250,7 +251,8 @@ func prose(page string) string {
 			lines[i] = ""
 		}
 	}
-	return strings.Join(lines, "\n")
+	return regexp.MustCompile("`[^`\n]+`").ReplaceAllStringFunc(strings.Join(lines, "\n"),
+		func(code string) string { return strings.Repeat("_", utf8.RuneCountInString(code)) })
 }
 
 // tooWide complains of lines with more columns than allowed, except those in wide.
