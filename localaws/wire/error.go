@@ -56,7 +56,7 @@ func (e *Error) status() int {
 	return 400
 }
 
-// ErrDrop, returned by a Mux's Around, closes the connection without an answer.
+// ErrDrop makes a Mux close the connection without an answer, if Around returns it.
 var ErrDrop = errors.New("wire: the connection is dropped")
 
 // asError turns an action's error into an answer.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Default, as a delay or a visibility timeout, means the queue's own.
+// Default means the queue's own delay or visibility timeout.
 const Default time.Duration = -1
 
 // Put is one message to add.
