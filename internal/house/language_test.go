@@ -159,15 +159,17 @@ type wording []phrase
 type phrase struct {
 	text    string
 	instead string // the word of the glossary; "": another one
+	first   string // the first word, in lower case
 	pattern *regexp.Regexp
 }
 
 func avoid(text, instead string) phrase {
 	words := strings.Fields(text)
+	first := strings.ToLower(words[0])
 	for i, w := range words {
 		words[i] = regexp.QuoteMeta(w)
 	}
-	return phrase{text, instead, regexp.MustCompile(`(?i)\b` + strings.Join(words, `[\s/]+`) + `\b`)}
+	return phrase{text, instead, first, regexp.MustCompile(`(?i)\b` + strings.Join(words, `[\s/]+`) + `\b`)}
 }
 
 // rules are the archaisms, and the phrases that docs/glossary.md lists beside the word to use.
@@ -228,7 +230,11 @@ func (r wording) complaints(name, text string) (all []string) {
 
 // find complains of each phrase in a text that begins at a line of its file.
 func (r wording) find(name string, line int, text string) (all []string) {
+	lower := strings.ToLower(text)
 	for _, p := range r {
+		if !strings.Contains(lower, p.first) { // most texts hold none, and a pattern costs much more
+			continue
+		}
 		for _, at := range p.pattern.FindAllStringIndex(text, -1) {
 			use := "use another word"
 			if p.instead != "" {
