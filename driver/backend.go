@@ -50,6 +50,6 @@ type Depth struct {
 	Waiting  int64 // can be received now
 	InFlight int64 // received and not yet settled
 	Delayed  int64 // not yet due
-	// the age of the oldest waiting message; negative: unknown, because the service does not report it
+	// Oldest is the age of the oldest waiting message; negative: unknown, because the service does not report it.
 	Oldest time.Duration
 }

@@ -61,9 +61,9 @@ type Origin struct {
 
 // ReceiverOptions tell the backend how the core will use a Receiver.
 type ReceiverOptions struct {
-	// applied by the backend: a message that does not match is finished there and never returned
+	// Filter is applied by the backend: a message that does not match is discarded there and never returned.
 	Filter Filter
-	// the number of places the core would like to hold; 0: the backend's default for Concurrency
+	// Window is the number of places the core would like to hold; 0: the backend's default for Concurrency.
 	Window      int
 	Concurrency int           // the number of handlers that run at once
 	Wait        time.Duration // the duration of a long poll; 0: a poll does not wait
@@ -176,9 +176,9 @@ type Receiver interface {
 
 // Extender is a Receiver whose leases can be renewed.
 type Extender interface {
-	// Extend renews the leases so that they last for the duration by from now. It takes at most Limits().SettleBatch
-	// handles. ends is counted from before the request. A *BatchError with [ErrLost] names the deliveries that are no
-	// longer ours.
+	// Extend renews the leases so that they last for the duration by, counted from now. It takes at most
+	// Limits().SettleBatch handles. ends is counted from before the request. A *BatchError with [ErrLost] names the
+	// deliveries that are no longer ours.
 	Extend(ctx context.Context, hs []Handle, by time.Duration) (ends time.Time, err error)
 }
 

@@ -28,7 +28,7 @@ func (r *receiver) discard(d *discards) error {
 		which[i] = i
 	}
 	errs := map[int]error{}
-	// the messages are received, whatever has ended meanwhile
+	// Not the caller's context: the messages were received, whatever has ended meanwhile.
 	collect(errs, which, r.delete(context.Background(), d.ms))
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		var ids []string

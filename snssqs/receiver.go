@@ -48,7 +48,7 @@ type receiver struct {
 	attempts attempts
 	closed   atomic.Bool
 
-	// ends with Close; for the subscription's checks, and for polls that outlive their caller's context
+	// life ends with Close; it is for the subscription's checks, and for polls that outlive their caller's context.
 	life     context.Context
 	end      context.CancelFunc
 	watching sync.WaitGroup // the subscription's checks
@@ -203,7 +203,7 @@ func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*s
 		recall, cancel := context.WithTimeout(r.life, answerWithin)
 		defer cancel()
 		return r.b.polls.ReceiveMessage(recall, in, noRetries, r.queue.at())
-	// the id is not valid any more, because a message of its receive was settled
+	// The id is not valid any more, because a message of its receive was settled.
 	case again && !driver.ClassOf(classify(err)).Passing():
 		return r.attempt(ctx, in)
 	case driver.ClassOf(classify(err)) == driver.Transient:

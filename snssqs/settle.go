@@ -52,8 +52,8 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	return batchError(errs)
 }
 
-// Extend makes messages invisible for the duration by from now, at most until SQS's total is used up. A message that
-// has used it up is lost, because SQS would make it visible at once.
+// Extend makes messages invisible for the duration by, counted from now, at most until SQS's total is used up. A
+// message that has used it up is lost, because SQS would make it visible at once.
 func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
 	asked := time.Now()
 	errs := map[int]error{}

@@ -171,7 +171,7 @@ func exchangeOrdered(k *kit) {
 	b := k.queueOf("orderedexchange", "b", true, driver.Filter{})
 	a.put(keyed("ada", "1", "2", "3")...)
 	for _, e := range []*end{a, b} {
-		// a message that arrives while the head is in flight comes after it
+		// A message that arrives while the head is in flight comes after it.
 		for _, want := range []string{"1", "2", "3"} {
 			d := e.get(1)
 			e.sameOrder(d, want)

@@ -86,7 +86,7 @@ func (r *receiver) Settle(_ context.Context, batch []driver.Settlement) error {
 	return r.each(len(batch), func(i int) error { return r.q.settle(&batch[i], now) })
 }
 
-// Extend makes the leases last for by from now.
+// Extend makes the leases last for the duration by, counted from now.
 func (r *receiver) Extend(_ context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
 	now := time.Now()
 	ends := now.Add(by)

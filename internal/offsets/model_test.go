@@ -152,7 +152,7 @@ func (w *world) commit(stores bool) {
 	w.storedDone, w.storedTries = map[int64]bool{}, map[int64]int32{}
 	for _, o := range w.log {
 		if o >= c.Offset {
-			// What this period has not read yet is as in the commit before.
+			// Records that this period has not read yet are as in the commit before.
 			w.storedDone[o] = w.done[o]
 			w.storedTries[o] = w.attempts[o]
 		}

@@ -8,7 +8,7 @@ import (
 const (
 	enough = 4           // handlers before a gauge can be compared; the comparison accounts for small numbers
 	window = time.Minute // after this time, the older part of a gauge counts half
-	// how long a growth is observed, or four service times if longer, because problems may appear late
+	// trial is how long a growth is observed, or four service times if longer, because problems may appear late.
 	trial      = time.Minute
 	tooMany    = 0.2  // share of failures from which the pool may be the cause
 	worth      = 0.25 // part of the growth that must appear as growth of throughput

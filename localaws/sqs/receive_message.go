@@ -14,7 +14,7 @@ import (
 // ReceiveMessageInput is the input of ReceiveMessage.
 type ReceiveMessageInput struct {
 	QueueURL string `json:"QueueUrl"`
-	// the old name of the next parameter
+	// AttributeNames is the old name of the next parameter.
 	AttributeNames              []string `json:"AttributeNames" query:"AttributeName,flat"`
 	MessageSystemAttributeNames []string `json:"MessageSystemAttributeNames" query:"MessageSystemAttributeName,flat"`
 	MessageAttributeNames       []string `json:"MessageAttributeNames" query:"MessageAttributeName,flat"`
