@@ -1,9 +1,8 @@
 // Package godwittest tests an application's handlers with the real client, consumer and server, in virtual time.
 //
-// Its nouns: a [Harness] is a backend in this process, together with what a test does with it. A consumer or function that the harness runs is
-// [Running] until the test ends. A [Fault] is an error that the service causes. A [Message] is what happened to one
-// message, attempt by attempt. A [DeadLetter] is a rejected message with its cause. became of one message, attempt by
-// attempt; a [DeadLetter] is one that died, with its cause.
+// Its nouns: a [Harness] is a backend in this process, together with what a test does with it. A consumer or function
+// that the harness runs is a [Running] until the test ends. A [Fault] is an error that the service causes. A [Message]
+// is what happened to one message, attempt by attempt. A [DeadLetter] is a rejected message with its cause.
 //
 //	func TestAHandlerThatFailsTwice(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ func newVersion() *cobra.Command {
 }
 
 // version returns one line from the information that the go command wrote into the binary. A build from a working tree
-// has no version; then the line has the commit, if it is known. with the commit where there is one.
+// has no version; then the line has the commit, if it is known.
 func version(info *debug.BuildInfo, ok bool) string {
 	release, commit := "(unknown)", ""
 	if ok {
