@@ -34,6 +34,7 @@ fmt: ## write every Go file as the formatters want it: gofumpt, one import order
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
 	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest
+	go test -tags godwitstrict . ./internal/engine
 	go test -tags synctests ./kafka/acceptance
 
 .PHONY: lint

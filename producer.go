@@ -12,6 +12,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/batch"
+	"github.com/godwitmq/godwit/internal/calls"
 	"github.com/godwitmq/godwit/internal/circuit"
 )
 
@@ -72,7 +73,7 @@ type Producer struct {
 	mending chan struct{} // holds one: the right to provision again
 
 	count sendCounters
-	calls callLog
+	calls calls.Log
 
 	mu     sync.Mutex
 	closed bool
@@ -170,7 +171,7 @@ type sendCounters struct{ accepted, failed, retried atomic.Int64 }
 
 // Health is how the producer is doing now.
 func (p *Producer) Health() ProducerHealth {
-	return ProducerHealth{LastSend: p.calls.answered(stageSend), Unhealthy: p.calls.complaints(time.Now(), 0)}
+	return ProducerHealth{LastSend: p.calls.Answered(calls.Send), Unhealthy: p.calls.Complaints(time.Now(), 0)}
 }
 
 // ProducerHealth is how a producer is doing.
@@ -255,9 +256,9 @@ func (p *Producer) post(outs []*outgoing) {
 	for i, out := range outs {
 		wire[i] = out.Prepared
 	}
-	p.calls.begin(stageSend, len(wire))
+	p.calls.Begin(calls.Send, len(wire))
 	p.poster.Post(context.Background(), wire, func(i int, err error) {
-		p.calls.end(stageSend, stall(err))
+		p.calls.End(calls.Send, calls.Stall(err))
 		if driver.ClassOf(err) == driver.NotFound {
 			go func() { p.landed(outs[i], p.send(context.Background(), outs[i:i+1])) }()
 			return
@@ -293,9 +294,9 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 
 // call is a call of the sender's, as health sees it.
 func (p *Producer) call(ctx context.Context, wire []driver.Prepared) error {
-	p.calls.begin(stageSend, 1)
+	p.calls.Begin(calls.Send, 1)
 	err := p.sender.Send(ctx, wire)
-	p.calls.end(stageSend, stallOf(err, len(wire)))
+	p.calls.End(calls.Send, calls.StallOf(err, len(wire)))
 	return err
 }
 
@@ -328,9 +329,9 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 	defer func() { <-p.mending }()
 	spec := p.spec
 	spec.Again = true
-	p.calls.begin(stageProvision, 1)
+	p.calls.Begin(calls.Provision, 1)
 	err := provision(ctx, p.backend, p.name, spec)
-	p.calls.end(stageProvision, err)
+	p.calls.End(calls.Provision, err)
 	return err
 }
 

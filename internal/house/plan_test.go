@@ -41,7 +41,9 @@ var plan = []room{
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
+	{path: "internal/calls", ours: []string{"driver"}},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
+	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
 	{path: "internal/offsets"},
@@ -84,5 +86,5 @@ var statics = map[string]string{
 	"..JSON": "a codec without state, spelled as a value because it is passed like one",
 	"..Raw":  "a codec without state, spelled as a value because it is passed like one",
 
-	"..handlerReturned": "always nil: its address is the reason why a context has ended",
+	"internal/engine.handlerReturned": "always nil: its address is the reason why a context has ended",
 }

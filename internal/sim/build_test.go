@@ -162,7 +162,7 @@ func (b *builder) build(name string, patches ...patch) string {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", binary, ".").CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-tags", "godwitstrict", "-overlay", list, "-o", binary, ".").CombinedOutput()
 	if err != nil {
 		b.Fatalf("build %s: %v\n%s", name, err, out)
 	}
