@@ -2,8 +2,8 @@ package snssqs
 
 import "sync/atomic"
 
-// attributeCache remembers the attributes of the message sent last. Most messages of a sender have the same envelope and
-// routing key, and a map of attributes costs a kilobyte. The zero value is ready; safe for concurrent use.
+// attributeCache remembers the attributes of the message sent last. Most messages of a sender have the same envelope
+// and routing key, and a map of attributes costs a kilobyte. The zero value is ready; safe for concurrent use.
 type attributeCache[V any] struct {
 	last atomic.Pointer[attributeSet[V]]
 }

@@ -13,6 +13,7 @@ import (
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -141,7 +142,7 @@ func queueAttribute(kind, value *string) types.MessageAttributeValue {
 func (b *Backend) sendBatch(
 	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
 ) error {
-	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, once, q.at())
+	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, noRetries, q.at())
 	if err != nil {
 		return permission(classify(err), "sqs:SendMessage")
 	}

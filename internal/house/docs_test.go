@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// The documentation says which test shows what. A test that was renamed or removed shows nothing any more.
+// The documentation names the test for each promise. The test must exist.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	house := os.DirFS("../..")
 	there := testNames(t, house)
 	for page, least := range map[string]int{"docs/delivery-semantics.md": 20, "docs/consumer.md": 3} {
-		named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z]+/[a-z]+)`").FindAllStringSubmatch(text(t, house, page), -1)
+		named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z]+/[a-z]+)`").FindAllStringSubmatch(text(t, house, page),
+			-1)
 		if len(named) < least {
 			t.Errorf("%s names %d tests: the pattern that finds them finds too little", page, len(named))
 		}
@@ -26,11 +27,12 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// Every guarantee names, for each backend, a test or says that nothing shows it: an empty cell would say neither.
+// For each backend, every guarantee names a test, or says that no test shows it. An empty cell would say neither.
 func TestSemanticsHaveNoEmptyCells(t *testing.T) {
-	rows := regexp.MustCompile(`(?m)^\| \d.*$`).FindAllString(text(t, os.DirFS("../.."), "docs/delivery-semantics.md"), -1)
+	rows := regexp.MustCompile(`(?m)^\| \d.*$`).FindAllString(text(t, os.DirFS("../.."), "docs/delivery-semantics.md"),
+		-1)
 	if len(rows) < 8 {
-		t.Fatalf("%d rows; there are more guarantees", len(rows))
+		t.Fatalf("%d rows; want at least 8", len(rows))
 	}
 	for _, row := range rows {
 		for cell := range strings.SplitSeq(strings.Trim(row, "|"), "|") {
@@ -41,7 +43,7 @@ func TestSemanticsHaveNoEmptyCells(t *testing.T) {
 	}
 }
 
-// The file map of docs/architecture.md leads to files that are there, and misses none.
+// The file map of docs/architecture.md names existing files, and all files of the root package.
 func TestFileMapIsTheTree(t *testing.T) {
 	house := os.DirFS("../..")
 	_, rest, found := strings.Cut(text(t, house, "docs/architecture.md"), "### godwit (the root)")
@@ -54,13 +56,14 @@ func TestFileMapIsTheTree(t *testing.T) {
 	mapHolds(t, house, "internal/engine", engine)
 	for _, r := range plan {
 		top, _, _ := strings.Cut(r.path, "/")
-		if r.path != "." && !strings.Contains(around, "| "+r.path) && !strings.Contains(around, ", "+r.path) && top != "examples" {
+		if r.path != "." && !strings.Contains(around, "| "+r.path) && !strings.Contains(around, ", "+r.path) &&
+			top != "examples" {
 			t.Errorf("the file map of docs/architecture.md misses package %s: say what it is", r.path)
 		}
 	}
 }
 
-// mapHolds holds a part of the file map against the folder that it is about.
+// mapHolds compares a part of the file map with its folder.
 func mapHolds(t *testing.T, house fs.FS, dir, part string) {
 	t.Helper()
 	mapped := map[string]bool{}
@@ -81,8 +84,7 @@ func mapHolds(t *testing.T, house fs.FS, dir, part string) {
 	}
 }
 
-// A page that nobody finds is not read: README leads to every page of docs/, and to nothing that is not there.
-// Decisions are found by their folder.
+// README.md links to every page of docs/, and only to existing files. Decisions need no link of their own.
 func TestReadmeLeadsToEveryPage(t *testing.T) {
 	house := os.DirFS("../..")
 	linked := map[string]bool{}
@@ -103,10 +105,10 @@ func TestReadmeLeadsToEveryPage(t *testing.T) {
 	}
 }
 
-// testNames are the names of all test functions, and of the conformance kit's cases.
+// testNames returns the names of all test functions, and of the cases of the conformance kit.
 func testNames(t *testing.T, house fs.FS) map[string]bool {
 	names := map[string]bool{}
-	function, kitCase := regexp.MustCompile(`(?m)^func (Test\w+)\(`), regexp.MustCompile(`\{name: "([^"]+)", shows:`)
+	function, kitCase := regexp.MustCompile(`(?m)^func (Test\w+)\(`), regexp.MustCompile(`name:\s+"([^"]+)",\s+shows:`)
 	err := fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -17,19 +17,26 @@ const (
 	xterm  = "golang.org/x/term"
 )
 
-// plan is the whole house. Who adds a package adds its line here, and asks whether the direction is right:
-// cmd and examples stand on everything; backends stand on driver and internal, never on godwit or on each other;
-// driver stands on nothing; localaws knows neither godwit nor the SDK it is judged by.
+// plan lists every package. To add a package, add its line here, and check the direction of its imports: cmd and
+// examples may import everything; backends import driver and internal, never godwit or each other; driver imports
+// nothing; localaws imports neither godwit nor the SDK that tests it.
 var plan = []room{
 	{path: ".", ours: []string{"driver", "internal/..."}},
 	{path: "driver"},
 	{path: "driver/drivertest", ours: []string{"driver"}},
 	{path: "driver/memdriver", ours: []string{"driver"}},
-	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."}},
+	{
+		path: "godwittest",
+		ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."},
+	},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
-	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"}},
+	{
+		path: "kafka", ours: []string{"driver", "internal/..."},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"},
+	},
 	{path: "kafka/acceptance", tests: true},
-	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
+	// The only package that imports kfake.
+	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},
@@ -48,7 +55,13 @@ var plan = []room{
 	{path: "localaws/conformance", tests: true},
 	{path: "localaws/interop/differences"},
 	{path: "localaws/random"},
-	{path: "localaws/sns", ours: []string{"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext", "localaws/sqs", "localaws/wire"}},
+	{
+		path: "localaws/sns",
+		ours: []string{
+			"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext",
+			"localaws/sqs", "localaws/wire",
+		},
+	},
 	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},
 	{path: "localaws/sns/jsontext"},
 	{path: "localaws/sqs", ours: []string{"localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"}},
@@ -67,11 +80,11 @@ var plan = []room{
 	{path: "examples/typed", ours: []string{"..."}},
 }
 
-// statics are the package-level variables that are allowed although they could change, each with its reason.
-// Sentinel errors, tables that have their value from the start and compile-time assertions need no entry.
+// statics are package-level variables that are allowed although they can change, each with the reason. Sentinel errors,
+// tables that are complete from the start, and compile-time assertions need no entry.
 var statics = map[string]string{
 	"..JSON": "a codec without state, spelled as a value because it is passed like one",
 	"..Raw":  "a codec without state, spelled as a value because it is passed like one",
 
-	"internal/engine.handlerReturned": "nil for ever: its address says why a context is over",
+	"internal/engine.handlerReturned": "always nil: its address is the reason why a context has ended",
 }

@@ -103,7 +103,7 @@ func mutants() []mutant {
 			"\t\tv := r.decide(it, cause, failed[i])\n",
 			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n"}}},
 		{"make-a-topic-without-its-queues", []patch{{"snssqs/topic.go",
-			"\t\treturn b.reunite(ctx, t, exchange(s.Channel))\n",
+			"\t\treturn b.subscribeAll(ctx, t, exchange(s.Channel))\n",
 			"\t\treturn nil\n"}}},
 		{"forget-the-twelve-hours", []patch{{"snssqs/receiver.go",
 			"\tleaseTotal    = maxVisibility - time.Minute\n",
