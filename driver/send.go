@@ -59,9 +59,9 @@ type Sender interface {
 
 	// Send returns when the service has accepted the batch. A *BatchError names the entries that were not accepted; any
 	// other error means that no entry is known to be accepted. On ordered channels the core never has two batches with
-	// the same order key in flight. The core repeats entries that failed with a passing error, so the service's client
-	// must not, unless the backend makes batches itself (SendLimits.Batch is 0): then the client repeats and the core
-	// does not.
+	// the same order key in flight, and several messages of a key in one batch only if the producer's options ask for
+	// it. The core repeats entries that failed with a passing error, so the service's client must not, unless the
+	// backend makes batches itself (SendLimits.Batch is 0): then the client repeats and the core does not.
 	Send(ctx context.Context, batch []Prepared) error
 
 	// Close releases the sender. The core calls it when no Send is running.

@@ -67,16 +67,29 @@ func withBodyInMemory(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
 	}
-	body, err := io.ReadAll(req.Body)
-	_ = req.Body.Close() // it was read to its end
+	body, err := readBody(req.Body, req.ContentLength)
+	_ = req.Body.Close() // it has been read to its end
 	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
-	out := req.Clone(req.Context())
+	out := req.WithContext(req.Context()) // a shallow copy: nothing below changes the header
 	out.ContentLength = int64(len(body))
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return out, nil
+}
+
+// readBody reads a body, in one piece where the request says how long it is, as the SDK's requests do. A body that ends
+// before is an error.
+func readBody(body io.Reader, length int64) ([]byte, error) {
+	if length <= 0 {
+		return io.ReadAll(body)
+	}
+	all := make([]byte, length)
+	if _, err := io.ReadFull(body, all); err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // httpClient is the interface that the SDK needs.

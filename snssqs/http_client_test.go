@@ -167,3 +167,36 @@ func TestPollsHaveConnectionsOfTheirOwn(t *testing.T) {
 			w.MaxIdleConnsPerHost, p.MaxConnsPerHost, w.MaxConnsPerHost)
 	}
 }
+
+// A request's body is read in one piece where its length is known, and whole where it is not. One that is shorter than
+// announced is an error, since half a batch must not be sent.
+func TestRequestBodiesAreReadWhole(t *testing.T) {
+	for _, c := range []struct {
+		body   string
+		length int64
+		fails  bool
+	}{{"whole", 5, false}, {"whole", -1, false}, {"short", 6, true}} {
+		req, err := http.NewRequest(http.MethodPost, "http://localhost/", struct{ io.Reader }{strings.NewReader(c.body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = c.length
+		out, err := withBodyInMemory(req)
+		if c.fails {
+			if err == nil {
+				t.Errorf("%q of length %d was taken", c.body, c.length)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(out.Body)
+		again, _ := out.GetBody()
+		repeated, _ := io.ReadAll(again)
+		if string(got) != c.body || err != nil || string(repeated) != c.body ||
+			out.ContentLength != int64(len(c.body)) {
+			t.Errorf("%q of length %d was read as %q and %q, %v", c.body, c.length, got, repeated, err)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 			defer a.published()
 		}
 		var ids batchIDs
-		err := b.publish(ctx, t, batch, &ids)
+		err := s.publish(ctx, t, batch, &ids)
 		s.accepted(batch, &ids)
 		if err == nil && a != nil && a.due(time.Now()) {
 			s.looks.Go(func() { s.look(a, t) })
@@ -53,12 +53,13 @@ func (s *sender) look(a *subscribers, t *topic) {
 }
 
 // publish makes one request and returns an error per entry. ids gets the service's ids of the accepted entries.
-func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
+func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
 	entries := make([]types.PublishBatchRequestEntry, len(batch))
 	for i := range batch {
-		entries[i] = batch[i].Wire.(*wire).publication(i)
+		w := batch[i].Wire.(*wire)
+		entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute))
 	}
-	out, err := b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},
+	out, err := s.b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},
 		noPublishRetries, t.at())
 	if err != nil {
 		return permission(classify(err), "sns:Publish")
@@ -77,18 +78,8 @@ func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared
 }
 
 // publication returns the message as entry i of a batch to a topic.
-func (w *wire) publication(i int) types.PublishBatchRequestEntry {
-	kind := stringType
-	e := types.PublishBatchRequestEntry{
-		Id: entryID(i), Message: &w.body,
-		MessageAttributes: map[string]types.MessageAttributeValue{envelopeAttribute: {
-			DataType:    &kind,
-			StringValue: &w.envelope,
-		}},
-	}
-	if w.routingKey != "" {
-		e.MessageAttributes[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
-	}
+func (w *wire) publication(i int, attributes map[string]types.MessageAttributeValue) types.PublishBatchRequestEntry {
+	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body, MessageAttributes: attributes}
 	if w.group != "" {
 		e.MessageGroupId = &w.group
 	}
@@ -96,4 +87,8 @@ func (w *wire) publication(i int) types.PublishBatchRequestEntry {
 		e.MessageDeduplicationId = &w.dedup
 	}
 	return e
+}
+
+func topicAttribute(kind, value *string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: kind, StringValue: value}
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
@@ -50,15 +48,6 @@ func (w *wire) size() int {
 		n += len(w.routing) + len(stringType) + len(w.routingKey)
 	}
 	return n
-}
-
-func (w *wire) attributes() map[string]types.MessageAttributeValue {
-	kind := stringType
-	m := map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}
-	if w.routingKey != "" {
-		m[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
-	}
-	return m
 }
 
 // encode returns a message in wire form, or an error that says what is wrong with it.

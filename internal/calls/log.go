@@ -89,7 +89,8 @@ func (l *Log) BeginSettling(ss []driver.Settlement) {
 	}
 }
 
-// EndSettling notes how the service has answered a batch of settlements: an action has stalled if all of its entries have.
+// EndSettling notes how the service has answered a batch of settlements: an action has stalled if all of its entries
+// have.
 func (l *Log) EndSettling(ss []driver.Settlement, err error) {
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)

@@ -2,11 +2,12 @@ package engine
 
 import "github.com/godwitmq/godwit/driver"
 
-// acceptAtOnce is how many items are accepted under one holding of the lock: a log brings thousands, and workers wait meanwhile.
+// acceptAtOnce is how many items are accepted under one holding of the lock: a log brings thousands, and workers wait
+// meanwhile.
 const acceptAtOnce = 64
 
-// accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are. rest is how
-// many of the poll's places are reserved still.
+// accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are.
+// rest is how many of the poll's places are reserved still.
 func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
 	for len(in) > 0 {
 		n := min(len(in), acceptAtOnce)

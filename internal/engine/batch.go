@@ -82,8 +82,9 @@ type verdictAt struct {
 	at int
 }
 
-// verdicts reaches the verdicts on a batch, but for items that have gone back into their lane, behind one that is not done, or were
-// given up. All are reached before the first is carried out: from then on another worker may have what went back.
+// verdicts reaches the verdicts on a batch, but for items that have gone back into their lane, behind one that is not
+// done, or were given up. All are reached before the first is carried out: from then on another worker may have what
+// went back.
 func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause error) (vs []verdictAt) {
 	f := r.f
 	for i, it := range its {
@@ -111,8 +112,8 @@ type gatherer struct {
 	its []*Item
 }
 
-// gather collects a batch: the first item and those behind it in its lane, then what else is runnable, until it is full or its
-// window is over. Meanwhile no other worker takes anything of the session.
+// gather collects a batch: the first item and those behind it in its lane, then what else is runnable, until it is full
+// or its window is over. Meanwhile no other worker takes anything of the session.
 func (g *gatherer) gather(first *Item) []*Item {
 	f, window := g.f, g.r.cfg.Window
 	until := time.Now().Add(window)

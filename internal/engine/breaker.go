@@ -12,16 +12,16 @@ import (
 var breakerPause = backoff.Curve{First: 5 * time.Second, Max: 2 * time.Minute}
 
 const (
-	// probeCandidates is how many items a session keeps while its breaker is open, so that probing costs no receives and one
-	// bad message among them cannot keep it open.
+	// probeCandidates is how many items a session keeps while its breaker is open, so that probing costs no receives
+	// and one bad message among them cannot keep it open.
 	probeCandidates = 10
 	// probesEach is how many probes one item may fail before a fresh one takes its place.
 	probesEach = 5
 )
 
-// breaker stops a session from receiving while its handlers fail one after another: what comes then would only use its attempts
-// up. From time to time one item is let through, in turn of those that are kept for it; the first that is handled ends it. A
-// nil breaker never opens. Guarded by the fleet's lock.
+// breaker stops a session from receiving while its handlers fail one after another: what comes then would only use its
+// attempts up. From time to time one item is let through, in turn of those that are kept for it; the first that is
+// handled ends it. A nil breaker never opens. Guarded by the fleet's lock.
 type breaker struct {
 	f       *flow
 	circuit *circuit.Breaker
@@ -86,8 +86,8 @@ func (b *breaker) hold() {
 	b.f.fleet.wakeAll()
 }
 
-// keeps says whether an item whose handler has failed is kept for later probes, and if not, for how long it goes back. One that
-// has failed enough of them stays away for the longest pause, so that the fresh one is another.
+// keeps says whether an item whose handler has failed is kept for later probes, and if not, for how long it goes back.
+// One that has failed enough of them stays away for the longest pause, so that the fresh one is another.
 func (b *breaker) keeps(it *Item) (keep bool, away time.Duration) {
 	pause := b.pause()
 	if pause == 0 {
@@ -137,8 +137,8 @@ func (b *breaker) let(fresh bool) {
 	}
 }
 
-// polled keeps pollers back again once a probe has brought something, and gives back what came beyond what is kept: a poll that
-// was open when the breaker opened may bring more.
+// polled keeps pollers back again once a probe has brought something, and gives back what came beyond what is kept: a
+// poll that was open when the breaker opened may bring more.
 func (b *breaker) polled(n int) {
 	if b == nil || n == 0 || b.state == breakerClosed {
 		return

@@ -1,8 +1,8 @@
 package engine
 
 // bus has the runnable items of all sessions that share a pool of workers: one queue each, from which workers take in
-// turn, so that a flooded channel cannot starve a quiet one. It has no length of its own: the sessions' places bound it, and
-// so a push never blocks. Guarded by the fleet's lock.
+// turn, so that a flooded channel cannot starve a quiet one. It has no length of its own: the sessions' places bound
+// it, and so a push never blocks. Guarded by the fleet's lock.
 type bus struct {
 	queues []*queue
 	turn   int // whose turn it is

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// filled is a bus with a queue for each word: its letters are the items. Lower case is an item, "-" in front of the word freezes
-// the queue.
+// filled is a bus with a queue for each word: its letters are the items. Lower case is an item, "-" in front of the
+// word freezes the queue.
 func filled(words ...string) (*bus, map[*queue]string) {
 	b, names := &bus{}, map[*queue]string{}
 	for _, word := range words {

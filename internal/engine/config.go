@@ -34,12 +34,12 @@ type Config struct {
 
 	// Own makes the application's side of items that were just received, and stores it as their Owner.
 	Own func(items []*Item, in []driver.Delivery)
-	// Begin brings the application's side up to date with an item that is about to start: its attempt, its failures. It is called
-	// with the fleet's lock held, and so only copies.
+	// Begin brings the application's side up to date with an item that is about to start: its attempt, its failures. It
+	// is called with the fleet's lock held, and so only copies.
 	Begin func(it *Item)
-	// Handle runs the handler of one item, HandleBatch that of several: it answers with the errors of those that failed,
-	// by their index. With neither, the items are for the caller of [Session.Next]. Both store what a method of the
-	// delivery has chosen in Item.Chosen, also when the handler ends its goroutine.
+	// Handle runs the handler of one item, HandleBatch that of several: it answers with the errors of those that
+	// failed, by their index. With neither, the items are for the caller of [Session.Next]. Both store what a method of
+	// the delivery has chosen in Item.Chosen, also when the handler ends its goroutine.
 	Handle      func(ctx context.Context, it *Item) error
 	HandleBatch func(ctx context.Context, its []*Item) map[int]error
 	MaxBatch    int           // items in a batch

@@ -7,8 +7,8 @@ import (
 )
 
 // Context is what a handler gets: it is cancellable with a cause, with the processing deadline as a plain field. The
-// keeper fires the deadline for all handlers with one timer. Most of it is made when it is first asked for: a handler that
-// never looks at its context costs none of the allocations of a cancellable one.
+// keeper fires the deadline for all handlers with one timer. Most of it is made when it is first asked for: a handler
+// that never looks at its context costs none of the allocations of a cancellable one.
 type Context struct {
 	all      *commonContext // nil: no handler has had it yet
 	deadline moment         // noMoment: there is none

@@ -29,8 +29,8 @@ func isDone(c context.Context) bool {
 	}
 }
 
-// It behaves as the standard library's does, whether it is looked at before or after it is cancelled: the cause, contexts
-// that derive from it, functions that wait for it.
+// It behaves as the standard library's does, whether it is looked at before or after it is cancelled: the cause,
+// contexts that derive from it, functions that wait for it.
 func TestAHandlersContextIsAContext(t *testing.T) {
 	why := errors.New("why")
 	for name, look := range map[string]func(c context.Context) func() error{

@@ -59,8 +59,8 @@ func (c *Config) timedOut(it *Item) Verdict {
 	return Verdict{Action: ActionReject, Reason: c.Error("handle", it.ID, ErrProcessingTimeout)}
 }
 
-// prepare makes what a verdict needs that is carried out: the reasons that travel with a dead letter. Where there is nowhere to reject
-// to, the session stops instead.
+// prepare makes what a verdict needs that is carried out: the reasons that travel with a dead letter. Where there is
+// nowhere to reject to, the session stops instead.
 func (c *Config) prepare(it *Item, v Verdict) (Verdict, *driver.Death) {
 	switch {
 	case v.Action != ActionReject:
@@ -71,8 +71,8 @@ func (c *Config) prepare(it *Item, v Verdict) (Verdict, *driver.Death) {
 	return v, c.Death(it, v.Reason)
 }
 
-// conclude carries out the verdict on an item that a worker or an iterator's caller has in hand, and lets go of its stint; nil: that
-// has other items still.
+// conclude carries out the verdict on an item that a worker or an iterator's caller has in hand, and lets go of its
+// stint; nil: that has other items still.
 func (r *runner) conclude(it *Item, v Verdict, st *stint) {
 	f := r.f
 	for again := true; again; {

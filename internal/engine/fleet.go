@@ -90,8 +90,8 @@ func (f *Fleet) replace(w *worker) {
 	w.left()
 }
 
-// next waits for an item whose turn it is, and starts it; nil once the fleet is closed, or stop says so. stop is called with
-// the lock held; whatever changes what it says wakes everybody.
+// next waits for an item whose turn it is, and starts it; nil once the fleet is closed, or stop says so. stop is called
+// with the lock held; whatever changes what it says wakes everybody.
 func (f *Fleet) next(st *stint, stop func() bool) *Item {
 	f.mu.Lock()
 	for !stop() {

@@ -7,11 +7,12 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// flow moves the items of one session: the ways on from a state are methods here and in hold.go. All of it runs under the
-// fleet's lock, which lock and unlock take and release.
+// flow moves the items of one session: the ways on from a state are methods here and in hold.go. All of it runs under
+// the fleet's lock, which lock and unlock take and release.
 //
-// What follows from a move (the next of a lane may run, those behind an item go back with it) is not done by the method that
-// moves, but written down as a step, and unlock takes one step after another. So no method calls itself by way of others.
+// What follows from a move (the next of a lane may run, those behind an item go back with it) is not done by the method
+// that moves, but written down as a step, and unlock takes one step after another. So no method calls itself by way of
+// others.
 type flow struct {
 	ledger
 	fleet   *Fleet
@@ -50,8 +51,8 @@ const (
 	wayHeld            // its held retry is given back
 )
 
-// keptPause is how long an item that was given back untouched waits where it cannot go back (a log keeps what it handed out):
-// long enough that a handler that gives back again and again does not spin.
+// keptPause is how long an item that was given back untouched waits where it cannot go back (a log keeps what it handed
+// out): long enough that a handler that gives back again and again does not spin.
 const keptPause = time.Second
 
 func (f *flow) lock() { f.fleet.mu.Lock() }
@@ -124,8 +125,8 @@ func (f *flow) thenAway(head *Item, st driver.Settlement) {
 // stopping says whether the session polls no more.
 func (f *flow) stopping() bool { return f.polls.Err() != nil }
 
-// goOn lets a waiting item run that is the first of its lane, as soon as its tenant's share and the bus allow. An item that
-// must stay is not sent away because its tenant has too many here.
+// goOn lets a waiting item run that is the first of its lane, as soon as its tenant's share and the bus allow. An item
+// that must stay is not sent away because its tenant has too many here.
 func (f *flow) goOn(it *Item, must bool) {
 	switch {
 	case it.src.dead:
@@ -147,8 +148,8 @@ func (f *flow) goOn(it *Item, must bool) {
 	}
 }
 
-// carryOut does what a verdict says about an item in hand. Where that cannot be, it answers with the verdict to carry out instead.
-// What nobody has in hand any more stays as it is: it was given up meanwhile.
+// carryOut does what a verdict says about an item in hand. Where that cannot be, it answers with the verdict to carry
+// out instead. What nobody has in hand any more stays as it is: it was given up meanwhile.
 func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdict, again bool) {
 	switch {
 	case it.state == lost:
@@ -249,8 +250,8 @@ func (f *flow) giveBack(it *Item) {
 	}
 }
 
-// holdUntouched holds an item in hand whose handler could not begin its work: that was no attempt. Where there is no room for
-// what waits, the service keeps it.
+// holdUntouched holds an item in hand whose handler could not begin its work: that was no attempt. Where there is no
+// room for what waits, the service keeps it.
 func (f *flow) holdUntouched(it *Item, after time.Duration) {
 	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) {
 		f.held.hold(it, after, it.Attempt-1)
@@ -265,7 +266,8 @@ func (f *flow) untouched(it *Item) {
 	f.talk.givenBack(it)
 }
 
-// sendAway gives an item back untouched, for a while, and behind it its lane: one in hand is settled, one that waits is released.
+// sendAway gives an item back untouched, for a while, and behind it its lane: one in hand is settled, one that waits is
+// released.
 func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	f.untouched(it)
 	next := it.laneNext
@@ -279,8 +281,8 @@ func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	f.thenAway(next, behind)
 }
 
-// giveBackWaiting returns the waiting head of a lane, and behind it its lane, in order. While the session goes on, a lane near
-// the service's limit is kept and tried again.
+// giveBackWaiting returns the waiting head of a lane, and behind it its lane, in order. While the session goes on, a
+// lane near the service's limit is kept and tried again.
 func (f *flow) giveBackWaiting(it *Item) {
 	if f.stopping() || it.src.dead || !f.laneNearLimit(it) {
 		f.thenAway(it, driver.Settlement{Action: driver.Release})
@@ -338,8 +340,8 @@ func (f *flow) giveBackAll(heads []*Item) {
 	}
 }
 
-// lose takes in that items are ours no more. All of them are marked first: one that is lost as well is not given back because it
-// stands behind another.
+// lose takes in that items are ours no more. All of them are marked first: one that is lost as well is not given back
+// because it stands behind another.
 func (f *flow) lose(its ...*Item) {
 	for _, it := range its {
 		f.markLost(it)
@@ -365,8 +367,8 @@ func (f *flow) markLost(it *Item) {
 	}
 }
 
-// drop disposes of a waiting item that is not ours any more. Those behind it in its lane go back: it may be handled elsewhere
-// now, and they must not overtake it here.
+// drop disposes of a waiting item that is not ours any more. Those behind it in its lane go back: it may be handled
+// elsewhere now, and they must not overtake it here.
 func (f *flow) drop(it *Item) {
 	next := it.laneNext
 	f.move(it, evLose)
@@ -386,8 +388,8 @@ func (f *flow) undoBehind(it *Item) {
 	}
 }
 
-// laneNearLimit says whether an item, or one behind it in its lane, is near the service's limit. Then it is kept rather than
-// released, and only a stop gives it back.
+// laneNearLimit says whether an item, or one behind it in its lane, is near the service's limit. Then it is kept rather
+// than released, and only a stop gives it back.
 func (f *flow) laneNearLimit(it *Item) bool {
 	if f.lim.MaxReceives == 0 {
 		return false

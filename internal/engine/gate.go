@@ -10,8 +10,8 @@ const (
 	holdBroken                  // its breaker is open
 )
 
-// gate lets pollers through while there is no reason to hold them back. Each period between two holds has a context of its
-// own, so that a hold ends the polls that are open. Guarded by the fleet's lock.
+// gate lets pollers through while there is no reason to hold them back. Each period between two holds has a context of
+// its own, so that a hold ends the polls that are open. Guarded by the fleet's lock.
 type gate struct {
 	f      *flow
 	holds  hold
@@ -61,8 +61,8 @@ func (g *gate) closed() bool { return g.period == nil }
 // held says whether there is this reason to hold them back.
 func (g *gate) held(h hold) bool { return g.holds&h != 0 }
 
-// enter waits until the gate is open and returns the period's context; nil once the session polls no more. It runs without the
-// lock.
+// enter waits until the gate is open and returns the period's context; nil once the session polls no more. It runs
+// without the lock.
 func (g *gate) enter() context.Context {
 	for !g.f.stopping() {
 		g.f.fleet.mu.Lock()

@@ -15,8 +15,8 @@ type Health struct {
 	Complaints []string // why it does not do its work
 }
 
-// lacking says what holds the places, when a poll has waited for them for long although handlers are idle; "": that is not so.
-// Handlers that are all busy, here or in the fleet, are no fault but backpressure.
+// lacking says what holds the places, when a poll has waited for them for long although handlers are idle; "": that is
+// not so. Handlers that are all busy, here or in the fleet, are no fault but backpressure.
 func lacking(f *flow, now time.Time, workers int) string {
 	since := f.places.lacking
 	if since.IsZero() || now.Sub(since) < calls.FailureLasts || !f.cfg.handles() || f.running >= workers || f.queue.runnable() {

@@ -12,8 +12,8 @@ type holder struct {
 	log driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
 }
 
-// wants says whether a retry of an item in hand waits here, under a renewed lease, instead of with the service. If so, its lane
-// is on the shelf, where there is room.
+// wants says whether a retry of an item in hand waits here, under a renewed lease, instead of with the service. If so,
+// its lane is on the shelf, where there is room.
 func (h *holder) wants(it *Item, after time.Duration) bool {
 	f := h.f
 	switch {
@@ -49,7 +49,8 @@ func (h *holder) toShelf(head *Item) bool {
 	return true
 }
 
-// offShelf moves a lane back to the places, from its head on. There may be more of it than places are free: then polls wait.
+// offShelf moves a lane back to the places, from its head on. There may be more of it than places are free: then polls
+// wait.
 func (h *holder) offShelf(head *Item) {
 	for it := head; it != nil && it.held&hasShelf != 0; it = it.laneNext {
 		h.f.ledger.unshelve(it)
@@ -65,8 +66,8 @@ func (h *holder) tooLong(it *Item, after time.Duration) bool {
 	return h.f.lim.HoldMax > 0 && now.plus(after).since(it.first) > h.f.lim.HoldMax
 }
 
-// hold takes an item in hand back into its lane, as one that was started so often, until it is due: the key waits, the worker
-// does not. While nothing may wait here, the item goes back instead.
+// hold takes an item in hand back into its lane, as one that was started so often, until it is due: the key waits, the
+// worker does not. While nothing may wait here, the item goes back instead.
 func (h *holder) hold(it *Item, after time.Duration, starts int) {
 	f := h.f
 	if h.log != nil && starts > 0 {
@@ -94,12 +95,12 @@ func (h *holder) due(now moment) {
 	}
 }
 
-// startLogSize bounds what is remembered. What is forgotten counts a give-back as an attempt, which is on the safe side of
-// never ending.
+// startLogSize bounds what is remembered. What is forgotten counts a give-back as an attempt, which is on the safe side
+// of never ending.
 const startLogSize = 100_000
 
-// startLog remembers, for messages that went back to the service, how often they were really started and failed, because the
-// service counts every receive. Guarded by the fleet's lock.
+// startLog remembers, for messages that went back to the service, how often they were really started and failed,
+// because the service counts every receive. Guarded by the fleet's lock.
 type startLog struct {
 	by    map[string]startNote
 	order []string // ring of ids, oldest at next

@@ -7,11 +7,11 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Item is a delivery in the engine's hands. Items are used again: once one is gone and nothing refers to it any more, its
-// generation moves on. Who keeps an item for longer, as the application does, keeps its generation too.
+// Item is a delivery in the engine's hands. Items are used again: once one is gone and nothing refers to it any more,
+// its generation moves on. Who keeps an item for longer, as the application does, keeps its generation too.
 //
-// The exported fields belong to whoever has the item in hand: the poller that received it, then the worker that runs it.
-// Each other field is guarded by the fleet's lock, or never changes while the item is used.
+// The exported fields belong to whoever has the item in hand: the poller that received it, then the worker that runs
+// it. Each other field is guarded by the fleet's lock, or never changes while the item is used.
 type Item struct {
 	Owner    any       // the application's side of it
 	Chosen   *Verdict  // by a method of the delivery, while its handler ran; nil: by none
@@ -91,7 +91,8 @@ func (it *Item) tooOften(what string, err error) error {
 	return &ReceivedTooOftenError{int(it.received), it.in.flow.lim.MaxReceives, what, err}
 }
 
-// Follows says whether an item stands behind another one in its lane. In a batch those of a lane stand one after another.
+// Follows says whether an item stands behind another one in its lane. In a batch those of a lane stand one after
+// another.
 func (it *Item) Follows(before *Item) bool {
 	return it.lane != 0 && it.lane == before.lane && it.src == before.src
 }

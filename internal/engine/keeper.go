@@ -7,8 +7,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// keeper watches the time of everything a session holds, with one goroutine and one timer: it renews leases in batches, fires
-// processing timeouts, and lets held retries go on. What it watches is guarded by the fleet's lock.
+// keeper watches the time of everything a session holds, with one goroutine and one timer: it renews leases in batches,
+// fires processing timeouts, and lets held retries go on. What it watches is guarded by the fleet's lock.
 type keeper struct {
 	f      *flow
 	runner *runner

@@ -7,8 +7,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// source is what is kept for one driver.Source: its lanes, and how many of its items are started and not yet settled, so
-// that a revocation can wait for them. Guarded by the fleet's lock.
+// source is what is kept for one driver.Source: its lanes, and how many of its items are started and not yet settled,
+// so that a revocation can wait for them. Guarded by the fleet's lock.
 type source struct {
 	last    map[uint64]*Item // the newest item of each lane, by the hash of its key
 	started int              // items that are started, or being settled
@@ -95,8 +95,8 @@ func (s *sources) retire(keys []*driver.Source) []*source {
 	return dead
 }
 
-// mark is to be taken before a poll. When what the poll brought has been accepted, sweep lets go of the sources that were
-// retired before it began.
+// mark is to be taken before a poll. When what the poll brought has been accepted, sweep lets go of the sources that
+// were retired before it began.
 func (s *sources) mark() int { return len(s.retired) }
 
 func (s *sources) sweep(mark int) {

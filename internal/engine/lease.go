@@ -18,11 +18,12 @@ const (
 	renewalsAtOnce = 8
 )
 
-// LeastLeft is how much of a lease must be left when a poll that waits for a message is answered, so that it can be renewed.
+// LeastLeft is how much of a lease must be left when a poll that waits for a message is answered, so that it can be
+// renewed.
 func LeastLeft(lease time.Duration) time.Duration { return lease / renewBefore }
 
-// renewAt is when a lease is renewed next, by what was granted and not by what was asked; not sooner than a renewal is tried
-// again after a failure, however short the lease is.
+// renewAt is when a lease is renewed next, by what was granted and not by what was asked; not sooner than a renewal is
+// tried again after a failure, however short the lease is.
 func (l *lease) renewAt(now moment) moment {
 	granted := l.end().since(now)
 	return min(max(l.end().plus(-granted/renewBefore), now.plus(renewRetry)), l.end())
@@ -47,8 +48,8 @@ func (k *keeper) watch(it *Item, renewAt moment) {
 	k.due(renewAt)
 }
 
-// renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and loses the
-// items whose lease has ended. The caller holds the lock.
+// renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and
+// loses the items whose lease has ended. The caller holds the lock.
 func (k *keeper) renewDue(now moment) {
 	leases := &k.f.leases
 	var ended []*Item
@@ -158,8 +159,8 @@ func (k *keeper) renewed(batch []*Item, ends time.Time, err error) {
 	k.due(k.f.leases.first())
 }
 
-// answered goes by the answer about one lease. Where a verdict was faster than the renewal, which then found nothing, the verdict's
-// own answer counts.
+// answered goes by the answer about one lease. Where a verdict was faster than the renewal, which then found nothing,
+// the verdict's own answer counts.
 func (k *keeper) answered(it *Item, ends time.Time, failed error, now moment) (lost bool) {
 	switch {
 	case errors.Is(failed, driver.ErrLost):

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// ledger has the parts in which a session's items hold something, and is the only one that takes and returns it. It also
-// counts how many items hold what, apart from the parts, so that the two can be compared. Guarded by the fleet's lock.
+// ledger has the parts in which a session's items hold something, and is the only one that takes and returns it. It
+// also counts how many items hold what, apart from the parts, so that the two can be compared. Guarded by the fleet's
+// lock.
 type ledger struct {
 	queue   queue
 	places  places
@@ -146,8 +147,8 @@ func (l *ledger) count(what holding, n int) {
 	}
 }
 
-// imbalance is where the parts differ from what items hold; "": nowhere. The bytes of a fleet are everybody's, and so are
-// compared only for a session that is alone.
+// imbalance is where the parts differ from what items hold; "": nowhere. The bytes of a fleet are everybody's, and so
+// are compared only for a session that is alone.
 func (l *ledger) imbalance() string {
 	var parts []string
 	compare := func(what holding, there int, name string) {

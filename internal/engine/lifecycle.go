@@ -185,12 +185,12 @@ var needs = [states]holding{
 // onShelf are the states in which an item may have room on the shelf instead of a place.
 const onShelf = 1<<behind | 1<<aside | 1<<shelved
 
-// outlasts is what an item may hold whatever its state: a handler may return, and a renewal be answered, after its end. But
-// what waits again is no concern of the handler that had it.
+// outlasts is what an item may hold whatever its state: a handler may return, and a renewal be answered, after its end.
+// But what waits again is no concern of the handler that had it.
 const outlasts = hasStint | hasRenew
 
-// move moves an item along an edge, and takes and returns what the two states differ in. It says whether there is such an
-// edge: without one nothing happens, and somebody else had the item. The caller holds the fleet's lock.
+// move moves an item along an edge, and takes and returns what the two states differ in. It says whether there is such
+// an edge: without one nothing happens, and somebody else had the item. The caller holds the fleet's lock.
 func (f *flow) move(it *Item, e event) bool {
 	to := lifecycle[it.state][e]
 	if to == noEdge {

@@ -111,8 +111,8 @@ func route(t *testing.T, from, to state) []event {
 	return ways[to]
 }
 
-// Along every edge, an item of every kind gives back exactly what its next state does not hold, and takes what it needs; in the
-// end nothing is held. This is what finds an edge that forgets something.
+// Along every edge, an item of every kind gives back exactly what its next state does not hold, and takes what it
+// needs; in the end nothing is held. This is what finds an edge that forgets something.
 func TestEveryEdgeMovesWhatTheStatesDifferIn(t *testing.T) {
 	for name, k := range kinds {
 		for _, e := range edges {
@@ -171,7 +171,8 @@ func TestNoOtherEdges(t *testing.T) {
 	}
 }
 
-// A handler that does not return, and a renewal that is not answered, keep an item from being used again, and nothing else.
+// A handler that does not return, and a renewal that is not answered, keep an item from being used again, and nothing
+// else.
 func TestWhatOutlastsTheEnd(t *testing.T) {
 	for _, what := range []holding{hasStint, hasRenew} {
 		f := bare(driver.ReceiveLimits{Window: 100}, &Config{})

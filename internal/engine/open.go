@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
-// openWithin is how long one try to open a channel, or to make again what is missing of it, may take: a handful of requests. One
-// that hangs is given up, or it would hang for longer than the service is away.
+// openWithin is how long one try to open a channel, or to make again what is missing of it, may take: a handful of
+// requests. One that hangs is given up, or it would hang for longer than the service is away.
 const openWithin = 30 * time.Second
 
 var errHangs = fmt.Errorf("not done within %v", openWithin)
@@ -25,8 +25,8 @@ type service struct {
 	recv    driver.Receiver // once it is open
 }
 
-// open opens the receiver. While the service is away it keeps trying, as pollers do later, until ctx ends: a process that starts
-// during an outage would otherwise be one that is down after it.
+// open opens the receiver. While the service is away it keeps trying, as pollers do later, until ctx ends: a process
+// that starts during an outage would otherwise be one that is down after it.
 func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Receiver, error) {
 	var failing time.Time
 	for made := false; ; {

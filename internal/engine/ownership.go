@@ -8,8 +8,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// ownership takes in what the backend says of sources that are ours no more, and of messages that it finished by itself. The backend
-// calls it from goroutines of its own.
+// ownership takes in what the backend says of sources that are ours no more, and of messages that it finished by
+// itself. The backend calls it from goroutines of its own.
 type ownership struct {
 	f   *flow
 	obs Observer
@@ -18,8 +18,8 @@ type ownership struct {
 // revokedHandlers is the part of a revocation's time that handlers have to finish in; then they are cancelled.
 const revokedHandlers = 0.8
 
-// revoked is called by the backend before it lets go of sources: nothing more of them is started, and it returns when what was
-// started is settled.
+// revoked is called by the backend before it lets go of sources: nothing more of them is started, and it returns when
+// what was started is settled.
 func (o *ownership) revoked(ctx context.Context, keys []*driver.Source) {
 	dead := o.retire(keys)
 	if end, limited := ctx.Deadline(); limited {

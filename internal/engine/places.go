@@ -16,9 +16,9 @@ const (
 	shelfPart = 4
 )
 
-// places bounds the items that a session holds: a poll reserves as many as it asks the service for. Lanes that wait for a
-// retry stand on a shelf, which has a bound of its own: else a few of them would keep everything else out. Guarded by the
-// fleet's lock.
+// places bounds the items that a session holds: a poll reserves as many as it asks the service for. Lanes that wait for
+// a retry stand on a shelf, which has a bound of its own: else a few of them would keep everything else out. Guarded by
+// the fleet's lock.
 type places struct {
 	bytes *budget
 	wake  chan struct{} // holds one: there may be room
@@ -110,8 +110,8 @@ func (p *places) shelfFor(n int, size int64) bool {
 	return p.shelved+n <= shelfSize && p.shelf+size <= p.bytes.limit/shelfPart
 }
 
-// shelfBeside says whether there is more room on the shelf than a tenant has there already: n items of so many bytes. So one
-// tenant takes half of the shelf, a second one half of the rest.
+// shelfBeside says whether there is more room on the shelf than a tenant has there already: n items of so many bytes.
+// So one tenant takes half of the shelf, a second one half of the rest.
 func (p *places) shelfBeside(n int, bytes, size int64) bool {
 	return n < shelfSize-p.shelved && bytes+size <= p.bytes.limit/shelfPart-p.shelf
 }
@@ -122,7 +122,8 @@ func (p *places) shelve(size int64) { p.shelved, p.shelf = p.shelved+1, p.shelf+
 const answerCost = 3
 
 // poll begins a poll, if the budget has room for it. The first poller of a session asks for no room beside other polls,
-// which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it do ask.
+// which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it do
+// ask.
 func (p *places) poll(first bool) bool {
 	b := p.bytes
 	if b.held >= b.limit || !first && b.held+b.coming*answerCost >= b.limit {

@@ -42,7 +42,8 @@ func TestVerdictsUnderWayHoldPollsBack(t *testing.T) {
 	}
 }
 
-// Above the budget nothing is received; the first poller of a session may overshoot by one receive, those that join may not.
+// Above the budget nothing is received; the first poller of a session may overshoot by one receive, those that join may
+// not.
 func TestTheBudgetOfBytes(t *testing.T) {
 	b := &budget{limit: 100}
 	p := newPlaces(100, b)

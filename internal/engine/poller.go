@@ -29,15 +29,15 @@ const (
 	pollAgainPart  = 4
 )
 
-// pollPause is the pause after a poll that failed, when polls have failed for so long. Its second half is drawn, so that
-// consumers that failed together do not come back together.
+// pollPause is the pause after a poll that failed, when polls have failed for so long. Its second half is drawn, so
+// that consumers that failed together do not come back together.
 func pollPause(outage time.Duration) time.Duration {
 	d := min(max(outage/pollAgainPart, pollAgainLeast), pollAgainMost)
 	return d/2 + rand.N(d/2)
 }
 
-// pollers ask the service for messages. There is always one; others join while polls come back full and places are free, and
-// leave when one does not. So an idle channel costs one long poll, whatever its concurrency.
+// pollers ask the service for messages. There is always one; others join while polls come back full and places are
+// free, and leave when one does not. So an idle channel costs one long poll, whatever its concurrency.
 type pollers struct {
 	*service
 	f     *flow
@@ -133,8 +133,8 @@ func (p *pollers) left() {
 	p.f.fleet.mu.Unlock()
 }
 
-// once makes one poll with the places its caller has reserved, and says whether it came back full. period ends with the session,
-// or with the next hold.
+// once makes one poll with the places its caller has reserved, and says whether it came back full. period ends with the
+// session, or with the next hold.
 func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
 	f := p.f
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes

@@ -2,8 +2,8 @@ package engine
 
 import "context"
 
-// Next takes what is runnable, at most so many items; it waits for the first, for a settle error that nobody has seen (seen says
-// whether there is one), or for the end. Its caller settles them by [Item.Settle].
+// Next takes what is runnable, at most so many items; it waits for the first, for a settle error that nobody has seen
+// (seen says whether there is one), or for the end. Its caller settles them by [Item.Settle].
 func (s *Session) Next(most int, failed func() bool) (its []*Item) {
 	stop := func() bool {
 		return s.polls.Err() != nil || failed() || len(its) > 0 && !s.flow.queue.runnable()
@@ -64,8 +64,8 @@ func (it *Item) Settle(gen uint32, v Verdict) error {
 	return nil
 }
 
-// TakeBack gives an item back that the loop's body has left unsettled, and says whether it did. Nobody else may settle the
-// generation meanwhile.
+// TakeBack gives an item back that the loop's body has left unsettled, and says whether it did. Nobody else may settle
+// the generation meanwhile.
 func (it *Item) TakeBack(gen uint32) bool {
 	f := it.in.flow
 	f.lock()

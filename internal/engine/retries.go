@@ -2,8 +2,8 @@ package engine
 
 import "container/heap"
 
-// retries are the items whose retry is held here, the earliest first. Retries wait for very different times, so a list, as
-// leases have it, would not do. Guarded by the fleet's lock.
+// retries are the items whose retry is held here, the earliest first. Retries wait for very different times, so a list,
+// as leases have it, would not do. Guarded by the fleet's lock.
 type retries []*Item
 
 func (r *retries) add(it *Item)    { heap.Push(r, it) }

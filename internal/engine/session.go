@@ -50,8 +50,8 @@ func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
 func (c *Config) handles() bool { return c.Handle != nil || c.HandleBatch != nil }
 
 // Begin opens the receiver, however long that takes, and starts everything of the session but its pollers. The error is
-// ErrStopped if the session was told to end first. ready is called once the session can be paused and resized, just before it
-// begins: it returns the concurrency, and whether it begins paused, as they are by then.
+// ErrStopped if the session was told to end first. ready is called once the session can be paused and resized, just
+// before it begins: it returns the concurrency, and whether it begins paused, as they are by then.
 func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	o := s.cfg.Receiver
 	o.Concurrency = s.cfg.Concurrency * max(1, s.cfg.MaxBatch)

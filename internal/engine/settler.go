@@ -15,8 +15,8 @@ const (
 	// settleLinger and settleLongest are how long a verdict waits for others to travel with, once there is traffic.
 	settleLinger  = 2 * time.Millisecond
 	settleLongest = 5 * time.Millisecond
-	// settleCrowded is how long it waits while tenants are at their share. They settle a few at a time, which would cost a
-	// request for each few; and a verdict on its way holds up nobody.
+	// settleCrowded is how long it waits while tenants are at their share. They settle a few at a time, which would
+	// cost a request for each few; and a verdict on its way holds up nobody.
 	settleCrowded = 50 * time.Millisecond
 	// settlesAtOnce bounds the batches under way: at five milliseconds each, 32,000 verdicts a second.
 	settlesAtOnce = 16
@@ -44,8 +44,9 @@ func (v *verdict) settlement() driver.Settlement {
 	return driver.Settlement{Handle: v.it.handle, Action: v.action, After: v.after, Attempt: v.attempt, Death: v.death}
 }
 
-// settler tells the service the verdicts, in batches as large as it takes. Its calls run on a context of their own, which
-// shutdown does not cancel: only the end of the shutdown's whole budget does. Add may be called with the fleet's lock held.
+// settler tells the service the verdicts, in batches as large as it takes. Its calls run on a context of their own,
+// which shutdown does not cancel: only the end of the shutdown's whole budget does. Add may be called with the fleet's
+// lock held.
 type settler struct {
 	*batch.Batcher[verdict]
 	f        *flow
@@ -99,7 +100,8 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 	return s
 }
 
-// tell queues a verdict. After the end of a session nobody is told any more, and the message comes again. The caller holds the lock.
+// tell queues a verdict. After the end of a session nobody is told any more, and the message comes again. The caller
+// holds the lock.
 func (s *settler) tell(v verdict) {
 	if !s.Add(v) {
 		s.f.untold = append(s.f.untold, v)

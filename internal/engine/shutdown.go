@@ -15,8 +15,9 @@ func reserveOf(budget time.Duration) time.Duration { return min(shutdownReserve,
 // leastPoll is the shortest wait that services take, who count in seconds.
 const leastPoll = time.Second
 
-// FitWait shortens the wait of a poll so that a stop can wait for its end: on a channel without order an open poll cannot be
-// cancelled without losing what it was handed. A stop that has no time for any wait gets polls that do not wait.
+// FitWait shortens the wait of a poll so that a stop can wait for its end: on a channel without order an open poll
+// cannot be cancelled without losing what it was handed. A stop that has no time for any wait gets polls that do not
+// wait.
 func FitWait(wait, budget time.Duration) time.Duration {
 	if budget < 2*leastPoll {
 		return -1
@@ -24,9 +25,9 @@ func FitWait(wait, budget time.Duration) time.Duration {
 	return min(wait, (budget - reserveOf(budget)).Truncate(time.Second))
 }
 
-// Shutdown ends a session within its budget: what has not started is given back at once, running handlers may finish until only
-// the reserve is left, then they are cancelled and given back; verdicts are flushed; the receiver is closed. It returns why the
-// session could not go on, or could not be closed.
+// Shutdown ends a session within its budget: what has not started is given back at once, running handlers may finish
+// until only the reserve is left, then they are cancelled and given back; verdicts are flushed; the receiver is closed.
+// It returns why the session could not go on, or could not be closed.
 func (s *Session) Shutdown() error {
 	budget := s.cfg.ShutdownTimeout
 	end := time.Now().Add(budget)

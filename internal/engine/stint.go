@@ -9,8 +9,8 @@ import (
 // abandonAfter is how long a handler has to return once its processing timeout has cancelled it.
 const abandonAfter = time.Second
 
-// stint is one call of a handler, with one item or a batch, or the time for which an iterator's caller has an item. A worker has
-// one stint after another, and uses the same again. Guarded by the fleet's lock.
+// stint is one call of a handler, with one item or a batch, or the time for which an iterator's caller has an item. A
+// worker has one stint after another, and uses the same again. Guarded by the fleet's lock.
 type stint struct {
 	worker   *worker  // nil: an iterator's caller
 	ctx      *Context // for its timeout, lost leases and shutdown; nil: an iterator's caller cannot be cancelled
@@ -40,7 +40,8 @@ type AbandonedHandler struct {
 	Stack string // where it was when it was given up
 }
 
-// begin starts the first item of the bus for a stint, and says whether it did: an item that is not ours any more is dropped.
+// begin starts the first item of the bus for a stint, and says whether it did: an item that is not ours any more is
+// dropped.
 func (s *stints) begin(it *Item, st *stint) bool {
 	f := s.f
 	now := f.clock.now()
@@ -71,8 +72,8 @@ func (s *stints) begin(it *Item, st *stint) bool {
 	return true
 }
 
-// contextFor is the context for an item's handler. A context that a handler has had is not used again: what the handler may
-// have left running still looks at it.
+// contextFor is the context for an item's handler. A context that a handler has had is not used again: what the handler
+// may have left running still looks at it.
 func (s *stints) contextFor(it *Item, deadline moment) *Context {
 	ctx := it.Context
 	if ctx == nil || ctx.used() {
@@ -149,8 +150,8 @@ func (s *stints) unseat(st *stint) {
 	}
 }
 
-// interrupt cancels the handler. Losing the lease of one of several items does not: only when all are lost there is nothing left
-// to work for.
+// interrupt cancels the handler. Losing the lease of one of several items does not: only when all are lost there is
+// nothing left to work for.
 func (st *stint) interrupt(cause error) {
 	if errors.Is(cause, ErrLeaseLost) {
 		if st.lost++; st.lost < len(st.its) {
@@ -208,7 +209,8 @@ func (s *stints) overdue(now moment) (stuck []*stint) {
 func (st *stint) has(it *Item) bool { return it.stint == st && (it.state.inHand() || it.state == lost) }
 
 // abandon gives a handler up that ignores its cancelled context, and says how many are given up by now; 0: it has just
-// returned. Where order is kept its items keep their lanes and leases until it returns; the others are dead-lettered now.
+// returned. Where order is kept its items keep their lanes and leases until it returns; the others are dead-lettered
+// now.
 func (s *stints) abandon(st *stint, stack []byte) (out int) {
 	if !s.runs(st) || !st.late {
 		return 0

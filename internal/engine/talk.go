@@ -2,8 +2,8 @@ package engine
 
 import "github.com/godwitmq/godwit/driver"
 
-// talk is what a session has to tell its observer once the fleet's lock is released. It keeps the owners of items, since the items
-// may be used again by then. Guarded by the fleet's lock.
+// talk is what a session has to tell its observer once the fleet's lock is released. It keeps the owners of items,
+// since the items may be used again by then. Guarded by the fleet's lock.
 type talk struct {
 	obs     Observer
 	notes   []func() // in whatever order their goroutines come to it
@@ -62,7 +62,8 @@ func (t *talk) take(doing Activity) (notes []func(), orderly bool) {
 // pending says whether there are notes.
 func (t *talk) pending() bool { return len(t.notes) > 0 }
 
-// tellInOrder tells what is orderly, and what the session does, until there is nothing to tell. It runs without the lock.
+// tellInOrder tells what is orderly, and what the session does, until there is nothing to tell. It runs without the
+// lock.
 func (t *talk) tellInOrder(f *flow) {
 	for {
 		f.lock()

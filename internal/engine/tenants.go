@@ -8,9 +8,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Surplus of a tenant stays away until about half of what waits for its share here has started, so that it comes once and
-// the share never idles: at least minTenantPause, since services count in seconds; at most maxTenantPause, since other
-// consumers may come to help, and after a stop nobody can have it earlier.
+// Surplus of a tenant stays away until about half of what waits for its share here has started, so that it comes once
+// and the share never idles: at least minTenantPause, since services count in seconds; at most maxTenantPause, since
+// other consumers may come to help, and after a stop nobody can have it earlier.
 const (
 	minTenantPause = time.Second
 	maxTenantPause = 2 * time.Minute
@@ -67,8 +67,8 @@ func newTenants(share int, p *places, lim *driver.ReceiveLimits) *tenants {
 	return t
 }
 
-// admit says where an item goes, and if it is surplus, after which pause it may come again. An item that must be kept is
-// never surplus: it was held here already, or the service is about to dead-letter it.
+// admit says where an item goes, and if it is surplus, after which pause it may come again. An item that must be kept
+// is never surplus: it was held here already, or the service is about to dead-letter it.
 func (t *tenants) admit(it *Item, must bool) (admission, time.Duration) {
 	if t == nil || it.can&hasShare == 0 {
 		return admitted, 0
@@ -89,8 +89,8 @@ func (t *tenants) admit(it *Item, must bool) (admission, time.Duration) {
 	return waits, 0
 }
 
-// fits says whether an item should wait on the shelf: it starts soon, and its tenant leaves as much of the shelf to others
-// as it takes.
+// fits says whether an item should wait on the shelf: it starts soon, and its tenant leaves as much of the shelf to
+// others as it takes.
 func (t *tenants) fits(one *tenant, it *Item, now time.Time) bool {
 	return time.Duration(one.waiting)*t.every(one, now) <= t.soon && t.places.shelfBeside(one.shelved, one.shelf, it.size)
 }
@@ -100,7 +100,8 @@ func (t *tenants) every(one *tenant, now time.Time) time.Duration {
 	return max(one.gap, now.Sub(one.last)/time.Duration(t.share))
 }
 
-// pause is how long surplus stays away: it gets in line behind what is away, and comes in bunches, rather early than late.
+// pause is how long surplus stays away: it gets in line behind what is away, and comes in bunches, rather early than
+// late.
 func (t *tenants) pause(one *tenant, now time.Time) time.Duration {
 	every := t.every(one, now)
 	soonest := now.Add(time.Duration(one.waiting) * every / 2)

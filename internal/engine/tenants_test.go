@@ -8,8 +8,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Of one tenant its share runs, as much waits in places, more on the shelf while it starts soon, and the rest goes back; another
-// tenant is not concerned.
+// Of one tenant its share runs, as much waits in places, more on the shelf while it starts soon, and the rest goes
+// back; another tenant is not concerned.
 func TestWhereATenantsItemsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := bare(driver.ReceiveLimits{Window: 20, RetryMax: time.Hour, Lease: 30 * time.Second}, &Config{MaxPerTenant: 2})

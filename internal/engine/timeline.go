@@ -23,8 +23,8 @@ func (l *lease) overBy(now moment) bool {
 	return ends != noMoment && ends <= now
 }
 
-// timeline is a list of items sorted by the moment at which something is due for their leases. Insertion looks for its place
-// from the end, where it almost always is, since leases end almost in the order in which they began.
+// timeline is a list of items sorted by the moment at which something is due for their leases. Insertion looks for its
+// place from the end, where it almost always is, since leases end almost in the order in which they began.
 type timeline struct {
 	head, tail *Item
 	n          int

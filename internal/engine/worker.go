@@ -67,8 +67,8 @@ func (r *runner) work(w *worker, it *Item) {
 	err = r.cfg.Handle(st.ctx, it)
 }
 
-// worked concludes an item whose handler has returned. It is deferred, so that it also runs when the handler has ended the
-// goroutine.
+// worked concludes an item whose handler has returned. It is deferred, so that it also runs when the handler has ended
+// the goroutine.
 func (r *runner) worked(st *stint, it *Item, err error) {
 	f := r.f
 	now := f.clock.now()
@@ -134,8 +134,8 @@ func goroutine() string {
 	return name
 }
 
-// stack is where the worker's goroutine is now. It stops the world for a moment, which is why only handlers that are given up
-// are looked at.
+// stack is where the worker's goroutine is now. It stops the world for a moment, which is why only handlers that are
+// given up are looked at.
 func (w *worker) stack() []byte {
 	buf := make([]byte, 1<<20)
 	for one := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {

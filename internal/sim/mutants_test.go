@@ -4,6 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -100,7 +103,7 @@ func mutants() []mutant {
 			"\t\tv := r.decide(it, cause, failed[i])\n",
 			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n"}}},
 		{"make-a-topic-without-its-queues", []patch{{"snssqs/topic.go",
-			"\t\treturn b.reunite(ctx, t, exchange(s.Channel))\n",
+			"\t\treturn b.subscribeAll(ctx, t, exchange(s.Channel))\n",
 			"\t\treturn nil\n"}}},
 		{"forget-the-twelve-hours", []patch{{"snssqs/receiver.go",
 			"\tleaseTotal    = maxVisibility - time.Minute\n",
@@ -108,9 +111,58 @@ func mutants() []mutant {
 	}
 }
 
+// forgetful are mutants of the engine's books: for each kind of holding one that forgets it on one edge, and one whose part does not
+// hear of it. The unit tests of the engine find each of them.
+func forgetful() []mutant {
+	const (
+		file = "internal/engine/lifecycle.go"
+		give = "\tif give := it.held &^ (want | outlasts); give != 0 {\n"
+		take = "\tif take := want &^ it.held; take != 0 {\n"
+	)
+	edge := func(name, on, forgotten string) mutant {
+		return mutant{"forget-" + name, []patch{{file, give,
+			"\tgive := it.held &^ (want | outlasts)\n\tif " + on + " {\n\t\tgive &^= " + forgotten + "\n\t}\n\tif give != 0 {\n"}}}
+	}
+	part := func(name, file, old, new string) mutant {
+		return mutant{"unheard-" + name, []patch{{"internal/engine/" + file, old, new}}}
+	}
+	return []mutant{
+		edge("the-place", "it.state == running && to == settling", "hasPlace"),
+		edge("the-shelf", "it.state == shelved && to == queued", "hasShelf"),
+		edge("the-bytes", "it.state == lost && to == gone", "hasBytes"),
+		edge("the-lease", "it.state == settling && to == gone", "hasLease"),
+		edge("the-lane", "it.state == shelved && to == settling", "hasLane"),
+		edge("the-bus", "it.state == queued && to == gone", "hasLine"),
+		edge("the-tenants-line", "it.state == aside && to == settling", "hasAside"),
+		edge("the-timer", "it.state == shelved && to == gone", "hasTimer"),
+		edge("the-share", "it.state == kept && to == settling", "hasShare"),
+		edge("the-start", "it.state == cancelled && to == shelved", "hasStart"),
+		edge("what-runs", "it.state == gathering && to == behind", "hasRun"),
+		edge("the-verdict", "it.state == settling && to == gone", "hasSettle"),
+		{"forget-to-take-the-start", []patch{{file, take,
+			"\ttake := want &^ it.held\n\tif to == settling {\n\t\ttake &^= hasStart\n\t}\n\tif take != 0 {\n"}}},
+		{"keep-the-stint-of-what-waits", []patch{{file,
+			"\tif to.waiting() && it.held&hasStint != 0 {\n", "\tif to == behind && it.held&hasStint != 0 {\n"}}},
+		{"use-again-what-is-renewed", []patch{{"internal/engine/ledger.go",
+			"\tif it.state == gone && it.held == 0 {\n", "\tif it.state == gone && it.held&^hasRenew == 0 {\n"}}},
+		part("place", "places.go", "\t\tp.taken--\n", ""),
+		part("shelf", "places.go", "\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-size\n", "\t\tp.shelf -= size\n"),
+		part("bytes", "places.go", "\t\tp.bytes.release(size)\n", ""),
+		part("lease", "ledger.go", "\t\tl.leases.remove(it)\n", ""),
+		part("lane", "ledger.go", "\t\tit.src.leave(it)\n", ""),
+		part("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),
+		part("share", "tenants.go", "\tone.out--\n", ""),
+		part("tenants-line", "tenants.go", "\tone.waiting--\n\tt.waiting.Add(-1)\n", "\tone.waiting--\n"),
+		part("timer", "ledger.go", "\t\tl.retries.remove(it)\n", ""),
+		part("start", "ledger.go", "\t\tit.src.ended()\n", ""),
+		part("what-runs", "ledger.go", "\tif l.running--; l.running > 0 {\n", "\tif l.running > 0 {\n"),
+		part("verdict", "places.go", "\t\tp.settling--\n", ""),
+	}
+}
+
 // Every mutant still fits the code that it breaks.
 func TestMutantsFit(t *testing.T) {
-	for _, m := range mutants() {
+	for _, m := range slices.Concat(mutants(), forgetful()) {
 		for _, p := range m.patches {
 			if err := (patched{}).apply(p, "../..", ""); errors.Is(err, errNotOnce) {
 				t.Errorf("%s: the code has changed: %v; find the place again and adapt the mutant", m.name, err)
@@ -138,6 +190,38 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
 		}
 	}
+}
+
+// TestForgetfulMutants shows that the unit tests of the engine notice each mutant of its books, without the simulation.
+func TestForgetfulMutants(t *testing.T) {
+	if *mutantSeeds == 0 {
+		t.Skip("make sim-mutants runs them")
+	}
+	b := newBuilder(t)
+	b.exact = false
+	for _, m := range forgetful() {
+		binary := b.buildPackage("./internal/engine", m.name, m.patches...)
+		cmd := exec.Command(binary, "-test.timeout", "1m")
+		cmd.Dir = filepath.Join(b.root, "internal/engine")
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("%s: no unit test of the engine fails", m.name)
+		} else {
+			fmt.Printf("%-38s found: %s\n", m.name, firstFailure(string(out)))
+		}
+	}
+}
+
+// firstFailure is the first thing that a failed unit test says.
+func firstFailure(output string) string {
+	for line := range strings.Lines(output) {
+		if _, what, ok := strings.Cut(line, "_test.go:"); ok {
+			return strings.TrimSpace(what)
+		}
+		if strings.HasPrefix(line, "panic:") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "the process died"
 }
 
 // find looks for the first seed that notices a mutant.
