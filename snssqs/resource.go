@@ -87,7 +87,7 @@ func checkMapping(channel string, r Resource) error {
 	first, second, oneToMany := strings.Cut(channel, ".")
 	switch {
 	case second == fifoSuffix[1:]:
-		return fmt.Errorf("Ordered is an option of producers and consumers, "+
+		return fmt.Errorf("the order is an option of producers and consumers, "+
 			"not a part of the channel's name: it is %s", first)
 	case !legalPart(first), oneToMany && second != "*" && !legalPart(second):
 		return fmt.Errorf("it is not the name of a channel: " +
