@@ -120,6 +120,10 @@ type ReceiveLimits struct {
 	Window      int // the most places that are useful
 	Polls       int // the most Receive calls that may run at once; 0 and 1: one
 
+	// Grows: while traffic fills the polls, the core may hold more than Window deliveries and run more than Polls calls,
+	// so that its handlers do not wait for round trips. Leave it out where the service allows only a few receives.
+	Grows bool
+
 	// RetryMin and RetryMax bound the Retry.After that the service can keep. On channels with lanes the core holds
 	// shorter retries in their lane. Both 0: the service keeps no retries, and the core holds them all.
 	RetryMin, RetryMax time.Duration
@@ -159,7 +163,8 @@ type Receiver interface {
 	// Receive appends at most max deliveries to into. It returns when a delivery came, when the long poll ended, when
 	// ctx ended, or when a Settle freed capacity that the receiver was waiting for. When ctx ends, Receive still
 	// returns the deliveries that the service has already handed out, and the core releases them; it waits for an open
-	// poll if nothing else prevents their loss. At most Limits().Polls calls run at once. Deliveries of one Source come
+	// poll if nothing else prevents their loss. At most Limits().Polls calls run at once, unless the limits
+	// say that they grow. Deliveries of one Source come
 	// in order. After an error the core waits with backoff before the next call.
 	Receive(ctx context.Context, max int, into []Delivery) ([]Delivery, error)
 

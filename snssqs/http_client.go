@@ -13,8 +13,9 @@ import (
 const (
 	// pollConnections bounds the connections for long polls of one process.
 	pollConnections = 1024
-	// workConnections bounds the idle connections for sends and settlements that are kept open.
-	workConnections = 128
+	// workConnections bounds the idle connections for sends and settlements that are kept open: as many as a thousand
+	// handlers of 10 ms need when a settlement takes 50 ms.
+	workConnections = 512
 	// maxAnswer is the size of ten messages of the largest size, as JSON that writes each character as \u0000, plus a
 	// mebibyte for receipt handles and attributes.
 	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20

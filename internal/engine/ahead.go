@@ -5,12 +5,16 @@ import "time"
 const (
 	// aheadWindow is the shortest time over which the rate is measured.
 	aheadWindow = 20 * time.Millisecond
+	// aheadCalm is after how long without a poll's answer the rate is looked at all the same.
+	aheadCalm = time.Second
 	// aheadAtLeast and aheadPerHandler bound the places ahead, where the backend does not: handlers that suddenly take
 	// long then hide that many messages more, until their leases are due.
 	aheadAtLeast    = 1000
-	aheadPerHandler = 4
+	aheadPerHandler = 6
 	// aheadWeight is the weight of what is known of a round trip, or of a handler, against what is new.
 	aheadWeight = 8
+	// aheadSpare is for what polls and handlers differ in from one time to the next.
+	aheadSpare = 1.25
 )
 
 // ahead is how many places a session has beyond its window, for what is on its way while handlers end: the rate of handlers
@@ -36,8 +40,9 @@ func (a *ahead) handled(n int, took time.Duration) {
 	a.took += (took - a.took) / aheadWeight
 }
 
-// polled takes in a poll's answer, and says whether the number of places has changed. handlers is how many there are.
-func (a *ahead) polled(full bool, trip time.Duration, now moment, handlers int) bool {
+// polled takes in a poll's answer, and says whether the number of places has changed. handlers is how many the session may run
+// at once; alone says that no other session takes them.
+func (a *ahead) polled(full bool, trip time.Duration, now moment, handlers int, alone bool) bool {
 	if a.most == 0 {
 		return false
 	}
@@ -52,21 +57,32 @@ func (a *ahead) polled(full bool, trip time.Duration, now moment, handlers int) 
 		return false
 	}
 	before := a.extra
-	a.extra = a.worth(full, lasts, handlers)
+	a.extra = a.worth(full, lasts, handlers, alone)
 	a.ended, a.at = 0, now
 	return a.extra != before
 }
 
-// worth is how many places are needed: for what handlers end during a round trip, when all of them are busy, and at most for twice
-// as much as they have ended lately, so that the number grows only as long as that helps.
-func (a *ahead) worth(full bool, lasts time.Duration, handlers int) int {
+// calm takes in that time passes, which is all there is to go by when handlers suddenly take long: polls then wait for places.
+func (a *ahead) calm(now moment) {
+	lasts := now.since(a.at)
+	if a.extra == 0 || lasts < max(aheadCalm, 2*a.trip) {
+		return
+	}
+	a.extra = min(a.extra, int(float64(a.ended)/float64(lasts)*float64(a.trip)))
+	a.ended, a.at = 0, now
+}
+
+// worth is how many places are needed while polls come back full: for what handlers end during a round trip when all of them are
+// busy. In a fleet others have handlers too, so the number only doubles from what has ended lately. Where polls do not come back
+// full, the handlers keep up, and what has ended lately is enough.
+func (a *ahead) worth(full bool, lasts time.Duration, handlers int, alone bool) int {
 	recent := float64(a.ended) / float64(lasts) * float64(a.trip)
-	if !full {
+	if !full || a.ended == 0 || a.took == 0 {
 		return min(a.extra, int(recent))
 	}
-	busy := 2 * recent
-	if a.took > 0 {
-		busy = min(busy, 1.25*float64(handlers)*float64(a.trip)/float64(a.took))
+	busy := aheadSpare * float64(handlers) * float64(a.trip) / float64(a.took)
+	if !alone {
+		busy = min(busy, 2*recent)
 	}
 	return min(a.most, int(busy))
 }

@@ -52,6 +52,7 @@ func (k *keeper) watch(it *Item, renewAt moment) {
 // loses the items whose lease has ended. The caller holds the lock.
 func (k *keeper) renewDue(now moment) {
 	leases := &k.f.leases
+	k.f.places.ahead.calm(now)
 	var ended []*Item
 	var rest []*Item  // to be watched until their lease ends: it is being renewed, or lasts as long as it may
 	var later []*Item // to be tried again
@@ -71,6 +72,9 @@ func (k *keeper) renewDue(now moment) {
 				ended = append(ended, it)
 			case left == 0, it.lease.going, it.lease.renewing != nil:
 				rest = append(rest, it)
+			case k.spare(it):
+				rest = append(rest, it)
+				k.f.thenAway(it, driver.Settlement{Action: driver.Release})
 			case full:
 				later = append(later, it)
 			case len(batch) > 0 && left != by:
@@ -102,6 +106,11 @@ func (k *keeper) renewDue(now moment) {
 		leases.insert(it, it.lease.again(now))
 	}
 	k.f.lose(ended...)
+}
+
+// spare says whether an item that waits is better given back than renewed: more is held than handlers need by now.
+func (k *keeper) spare(it *Item) bool {
+	return k.f.places.tooMany() && (it.state == queued || it.state == behind) && !k.f.laneNearLimit(it)
 }
 
 // renewable is how long a lease may still be made to last from now; 0: not longer than it lasts anyway.

@@ -23,7 +23,8 @@ type places struct {
 	bytes *budget
 	wake  chan struct{} // holds one: there may be room
 
-	size     int       // places in all
+	size     int       // places of the window
+	ahead    ahead     // and those beyond it
 	taken    int       // by items
 	reserved int       // by polls under way
 	wanted   int       // by the poller that waits; 0: none does
@@ -41,7 +42,18 @@ func newPlaces(size int, bytes *budget) places {
 }
 
 // has says whether there are n places.
-func (p *places) has(n int) bool { return p.taken+p.reserved+n <= p.size && p.settling <= p.size }
+func (p *places) has(n int) bool {
+	size := p.size + p.ahead.extra
+	return p.taken+p.reserved+n <= size && p.settling <= size
+}
+
+// tooMany says whether more is held than there are places, which have become fewer.
+func (p *places) tooMany() bool { return p.taken+p.reserved > p.size+p.ahead.extra }
+
+// pollsWorth is how many polls at once fill the places, each with so many items.
+func (p *places) pollsWorth(batch int) int {
+	return (p.size + p.ahead.extra + batch - 1) / max(batch, 1)
+}
 
 // reserve reserves n places for a poll, which ends with polled. The first poller of a session waits for them.
 func (p *places) reserve(n int, first bool) bool {

@@ -112,7 +112,7 @@ func (p *pollers) join(period context.Context) {
 	want := p.want()
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	if p.n >= max(1, p.f.lim.Polls) || p.f.breaker.probing() || !p.f.places.reserve(want, false) {
+	if p.n >= p.most(want) || p.f.breaker.probing() || !p.f.places.reserve(want, false) {
 		return
 	}
 	p.n++
@@ -125,6 +125,16 @@ func (p *pollers) join(period context.Context) {
 			}
 		})
 	})
+}
+
+// most is how many pollers there may be: as many as the service allows, and where it can have more places than it knows of, as many
+// as fill those.
+func (p *pollers) most(batch int) int {
+	n := max(1, p.f.lim.Polls)
+	if p.f.places.ahead.extra > 0 {
+		n = max(n, p.f.places.pollsWorth(batch))
+	}
+	return n
 }
 
 func (p *pollers) left() {
@@ -151,6 +161,9 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	got, err := p.receive(period, want, hand)
 	f.lock()
 	f.count.Polls++
+	if f.places.ahead.polled(len(got) >= want, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
+		f.places.changed()
+	}
 	f.unlock()
 	full = len(got) >= want
 	brought = p.accept(got, hand, &rest)

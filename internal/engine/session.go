@@ -46,6 +46,9 @@ func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
 	return s
 }
 
+// most is how many handlers there may be at once.
+func (c *Config) most() int { return max(c.Concurrency, c.MaxConcurrency) }
+
 // handles says whether workers handle the items; else an iterator's caller does.
 func (c *Config) handles() bool { return c.Handle != nil || c.HandleBatch != nil }
 
@@ -89,6 +92,9 @@ func (s *Session) compose(recv driver.Receiver) {
 	f.quiet = make(chan struct{}, 1)
 	f.queue = queue{weight: s.cfg.Weight, priority: s.cfg.Priority, alone: s.fleet.alone, batches: s.cfg.HandleBatch != nil}
 	f.places = newPlaces(max(f.lim.Window, 1), &s.fleet.bytes)
+	if f.lim.Grows {
+		f.places.ahead = newAhead(s.cfg.most())
+	}
 	f.tenants = newTenants(s.cfg.MaxPerTenant, &f.places, &f.lim)
 	f.breaker = newBreaker(f, s.cfg.BreakAfter)
 	f.settler = newSettler(f, recv)

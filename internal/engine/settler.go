@@ -18,7 +18,8 @@ const (
 	// settleCrowded is how long it waits while tenants are at their share. They settle a few at a time, which would
 	// cost a request for each few; and a verdict on its way holds up nobody.
 	settleCrowded = 50 * time.Millisecond
-	// settlesAtOnce bounds the batches under way: at five milliseconds each, 32,000 verdicts a second.
+	// settlesAtOnce is how many batches may be under way at least; a session with more handlers may have as many as those, so
+	// that the round trip of a settle bounds nothing: what waits for an answer is bounded by the places.
 	settlesAtOnce = 16
 )
 
@@ -58,7 +59,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 	s := &settler{f: f}
 	s.finisher, _ = r.(driver.Finisher)
 	s.Batcher = batch.New(batch.Options[verdict]{
-		Limit: f.lim.SettleBatch, AtOnce: settlesAtOnce, Linger: settleLinger, Longest: settleLongest,
+		Limit: f.lim.SettleBatch, AtOnce: max(settlesAtOnce, f.cfg.most()), Linger: settleLinger, Longest: settleLongest,
 		Patience: func() time.Duration {
 			if f.tenants.crowded() {
 				return settleCrowded

@@ -108,6 +108,7 @@ func (s *stints) returned(st *stint, now moment) {
 		return
 	}
 	s.meter.over(len(st.its), st.begun, now)
+	s.f.places.ahead.handled(len(st.its), now.since(st.begun))
 	last := len(s.all) - 1
 	s.all[last].at = st.at
 	s.all[st.at], s.all[last] = s.all[last], nil

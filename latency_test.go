@@ -1,0 +1,99 @@
+package godwit_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// busyShare is the part of the time in which the workers of a consumer are handling, while it works a backlog off over a network
+// on which each request takes so long.
+func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
+	p := w.producer("orders", nil)
+	for range n / 1000 {
+		w.send(p, many(1000, "")...)
+	}
+	w.latency(trip)
+	var handled atomic.Int64
+	var from, until time.Time // of the middle of the backlog
+	done := make(chan struct{})
+	c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: workers})
+	r := w.run(c, func(context.Context, *godwit.Delivery) error {
+		time.Sleep(work)
+		switch handled.Add(1) {
+		case int64(n / 2):
+			from = time.Now()
+		case int64(n * 9 / 10):
+			until = time.Now()
+			close(done)
+		}
+		return nil
+	})
+	<-done
+	r.stop()
+	return float64(n*9/10-n/2) * work.Seconds() / until.Sub(from).Seconds() / float64(workers)
+}
+
+// Workers do not wait for the network: what the consumer holds grows by what they end during a round trip.
+func TestWorkersAreBusyAtRealLatency(t *testing.T) {
+	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
+		for _, workers := range []int{10, 64} {
+			t.Run(fmt.Sprint(trip, ", ", workers), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					if busy := busyShare(w, workers, 8000, 10*time.Millisecond, trip); busy < 0.9 {
+						t.Errorf("the workers are busy for %.2f of the time", busy)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Messages that are held ahead do not stay hidden when handlers suddenly take a minute: after a lease the consumer holds its
+// handlers and one receive.
+func TestSlowHandlersHideFewMessages(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const workers = 64
+		p := w.producer("orders", nil)
+		for range 12 {
+			w.send(p, many(1000, "")...)
+		}
+		w.latency(20 * time.Millisecond)
+		var handled atomic.Int64
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: workers})
+		r := w.run(c, func(ctx context.Context, _ *godwit.Delivery) error {
+			work := 10 * time.Millisecond
+			if handled.Add(1) > 4000 {
+				work = 4 * time.Minute
+			}
+			select {
+			case <-time.After(work):
+			case <-ctx.Done():
+			}
+			return nil
+		})
+		hidden := func() (n int) {
+			for _, m := range w.messages("orders") {
+				if m.State.String() == "in flight" {
+					n++
+				}
+			}
+			return n
+		}
+		time.Sleep(2 * time.Second)
+		if n := hidden(); n < workers+20 {
+			t.Errorf("only %d are hidden just after: nothing was held ahead, and this test shows nothing", n)
+		}
+		time.Sleep(45 * time.Second)
+		if n := hidden(); n > workers+10 {
+			t.Errorf("%d messages are hidden by %d handlers that take long", n, workers)
+		}
+		if got := r.stop(); got.LeaseLost+got.Unsettled != 0 || got.GivenBack == 0 {
+			t.Errorf("report %+v", got)
+		}
+	})
+}
