@@ -21,7 +21,7 @@ func delivery(owner any) *Delivery { return owner.(*Delivery) }
 
 // guard keeps a panic of a hook from its caller: it is a fault of the session, not of a handler. To be deferred.
 func (o *observer) guard() {
-	if p := recover(); p != nil {
+	if p := recover(); p != nil { //nolint:revive // its callers defer it
 		o.s.Fault(newPanicError(p))
 	}
 }

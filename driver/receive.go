@@ -120,8 +120,8 @@ type ReceiveLimits struct {
 	Window      int // the most places that are useful
 	Polls       int // the most Receive calls that may run at once; 0 and 1: one
 
-	// Grows: while traffic fills the polls, the core may hold more than Window deliveries and run more than Polls calls,
-	// so that its handlers do not wait for round trips. Leave it out where the service allows only a few receives.
+	// Grows: while traffic fills the polls, the core may hold more than Window deliveries and run more than Polls
+	// calls, so that its handlers do not wait for round trips. Leave it out where the service allows few receives.
 	Grows bool
 
 	// RetryMin and RetryMax bound the Retry.After that the service can keep. On channels with lanes the core holds

@@ -129,6 +129,6 @@ func (l *items) take() *Item {
 func (l *items) giveBack(it *Item) {
 	gen := it.gen + 1
 	in := it.in
-	*it = Item{gen: gen, in: in} //nolint:govet // its atomics are not in use: nobody refers to it
+	*it = Item{gen: gen, in: in}
 	l.free = append(l.free, it)
 }
