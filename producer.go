@@ -24,8 +24,8 @@ const (
 	sendLinger = time.Millisecond
 	// sendLongest is how long a message waits for company at most, where company is likely and calls take long.
 	sendLongest = 10 * time.Millisecond
-	// sendsAtOnce bounds the batches under way: at 20 ms a call, 50,000 messages a second. Backends keep no more
-	// connections open than that.
+	// sendsAtOnce bounds the batches under way: at 20 ms a call, 50,000 messages a second. A backend keeps at least as many
+	// connections open between calls.
 	sendsAtOnce = 100
 	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made, or to
 	// a call that begins when its time is over.
