@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/assign"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,10 +26,10 @@ const deliveryTimeout = 20 * time.Second
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector on Apache Kafka.
 type Backend struct {
 	o      Options
-	names  names
+	names  layout.Names
 	log    *slog.Logger
-	reuses bool    // the memory of records: nobody else sees them
-	client *client // of all that is not a member of a group: sends, dead letters, tiers, questions
+	reuses bool           // the memory of records: nobody else sees them
+	client *client.Client // of all that is not a member of a group: sends, dead letters, tiers, questions
 	admin  *kadm.Client
 	closed atomic.Bool
 
@@ -43,7 +47,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	b := &Backend{o: opts, names: names{namespace: opts.Namespace}, log: opts.Logger, limits: map[string]int32{}, specs: map[driver.Channel]driver.ChannelSpec{}}
+	b := &Backend{o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger, limits: map[string]int32{}, specs: map[driver.Channel]driver.ChannelSpec{}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -53,17 +57,17 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	more = append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.ProducerLinger(0), // records gather while requests are on their way; who is alone waits for none
-		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}), kgo.ProducerBatchMaxBytesFn(b.limit))
+		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.limit))
 	all, err := opts.clientOptions(b.log, more...)
 	if err != nil {
 		return nil, err
 	}
-	if b.client, err = newClient(all); err != nil {
+	if b.client, err = client.New(all); err != nil {
 		return nil, err
 	}
 	if err := refuseGroups(b.client.Client); err != nil {
-		b.client.cut()
-		return nil, errors.Join(err, b.client.close(context.WithoutCancel(ctx)))
+		b.client.Cut()
+		return nil, errors.Join(err, b.client.Close(context.WithoutCancel(ctx)))
 	}
 	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
 	return b, nil
@@ -74,7 +78,7 @@ func (b *Backend) Close(ctx context.Context) error {
 	if b.closed.Swap(true) {
 		return nil
 	}
-	return b.client.close(ctx)
+	return b.client.Close(ctx)
 }
 
 func (b *Backend) open() error {
@@ -87,24 +91,24 @@ func (b *Backend) open() error {
 // topicOf is the topic that an end of a channel speaks to.
 func (b *Backend) topicOf(ch driver.Channel) string {
 	if ch.DeadLetter {
-		return b.names.deadLetters(ch)
+		return b.names.DeadLetters(ch)
 	}
-	return b.names.topic(ch)
+	return b.names.Topic(ch)
 }
 
 // legal refuses what could not lie on Kafka, without a call.
 func (b *Backend) legal(ch driver.Channel) error {
-	if err := b.names.check(ch); err != nil {
+	if err := b.names.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
 	if ch.Ordered && b.o.channel(ch).Ordering == Unordered {
-		return permanent("channel %s is ordered, and kafka.Options says that its Ordering is Unordered: say ByKey or ByPartition there, or leave Ordered out", ch)
+		return failure.Permanent("channel %s is ordered, and kafka.Options says that its Ordering is Unordered: say ByKey or ByPartition there, or leave Ordered out", ch)
 	}
 	if o := b.o.channel(ch); o.Groups == Share && (o.Ordering != Unordered || len(o.Tiers) == 0 || b.o.RetryQueue != nil) {
-		return permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering Unordered, have Tiers, and no RetryQueue", ch)
+		return failure.Permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering Unordered, have Tiers, and no RetryQueue", ch)
 	}
 	if o := b.o.channel(ch); o.Retries == Park && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
-		return permanent("channel %s: Retries is Park, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say Alone", ch)
+		return failure.Permanent("channel %s: Retries is Park, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say Alone", ch)
 	}
 	return nil
 }
@@ -125,7 +129,7 @@ func (b *Backend) find(ctx context.Context, name string) (topic, error) {
 	req.Topics = append(req.Topics, one)
 	resp, err := req.RequestWith(ctx, b.client)
 	if err != nil {
-		return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(err))
+		return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
 	}
 	for _, t := range resp.Topics {
 		if t.Topic == nil || *t.Topic != name {
@@ -133,13 +137,13 @@ func (b *Backend) find(ctx context.Context, name string) (topic, error) {
 		}
 		switch err := kerr.ErrorForCode(t.ErrorCode); {
 		case errors.Is(err, kerr.UnknownTopicOrPartition):
-			return topic{}, missing(name)
+			return topic{}, failure.Missing(name)
 		case err != nil:
-			return topic{}, fmt.Errorf("ask for topic %s: %w", name, classify(err))
+			return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
 		}
 		return topic{name: name, id: t.TopicID, partitions: len(t.Partitions)}, nil
 	}
-	return topic{}, missing(name)
+	return topic{}, failure.Missing(name)
 }
 
 // remember keeps what a consumer wishes, for when something of it is gone.

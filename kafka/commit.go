@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -63,7 +65,7 @@ func (r *receiver) commit(ctx context.Context, m *member, es []*epoch) error {
 	select {
 	case r.committing <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("commit for group %s: %w", r.group, classify(context.Cause(ctx)))
+		return fmt.Errorf("commit for group %s: %w", r.group, failure.Classify(context.Cause(ctx)))
 	}
 	defer func() { <-r.committing }()
 	for try := 1; ; try++ {
@@ -86,7 +88,7 @@ func (r *receiver) commitLast(ctx context.Context, m *member, es []*epoch) error
 	for {
 		err := r.commit(ctx, m, es)
 		between := errors.Is(err, kerr.RebalanceInProgress) || errors.Is(err, kerr.IllegalGeneration)
-		if !between || over(ctx) {
+		if !between || failure.Over(ctx) {
 			return err
 		}
 		pause(ctx, joinPatience)
@@ -96,14 +98,14 @@ func (r *receiver) commitLast(ctx context.Context, m *member, es []*epoch) error
 // committed takes the answer in: for each partition, because one that failed leaves the others stored.
 func (r *receiver) committed(c *commitment) (tooLarge bool, err error) {
 	if c.err != nil {
-		return false, fmt.Errorf("commit for group %s: %w", r.group, classify(c.err))
+		return false, fmt.Errorf("commit for group %s: %w", r.group, failure.Classify(c.err))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range c.resp.Topics {
 		name := c.names(t.Topic, t.TopicID)
 		for _, p := range t.Partitions {
-			x, ok := c.told[partition{name, p.Partition}]
+			x, ok := c.told[wire.Partition{Topic: name, N: p.Partition}]
 			if !ok {
 				continue
 			}
@@ -119,7 +121,7 @@ func (r *receiver) committed(c *commitment) (tooLarge bool, err error) {
 			case errors.Is(perr, kerr.UnknownTopicID):
 				r.madeAnew(name)
 			default:
-				err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", p.Partition, name, r.group, classify(perr))
+				err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", p.Partition, name, r.group, failure.Classify(perr))
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,7 +22,7 @@ type commitment struct {
 	member     string // who commits, as it was before anything was collected: a later one may not own these partitions
 	generation int32
 	offsets    map[string]map[int32]kgo.EpochOffset
-	told       map[partition]told
+	told       map[wire.Partition]told
 	resp       *kmsg.OffsetCommitResponse
 	err        error
 	names      func(topic string, id kadm.TopicID) string
@@ -33,7 +35,7 @@ type told struct {
 
 // collect is what there is to tell.
 func (r *receiver) collect(m *member, es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[partition]told{}}
+	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[wire.Partition]told{}}
 	c.member, c.generation = m.client.GroupMetadata()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,11 +47,11 @@ func (r *receiver) collect(m *member, es []*epoch) *commitment {
 		if !changed {
 			continue
 		}
-		if c.offsets[e.topic] == nil {
-			c.offsets[e.topic] = map[int32]kgo.EpochOffset{}
+		if c.offsets[e.Topic] == nil {
+			c.offsets[e.Topic] = map[int32]kgo.EpochOffset{}
 		}
-		c.offsets[e.topic][e.n] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.partition] = told{e, now}
+		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
+		c.told[e.Partition] = told{e, now}
 	}
 	return c
 }
@@ -82,7 +84,7 @@ func (c *commitment) send(ctx context.Context, m *member) {
 	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 		c.resp, c.err = resp, err
 	})
-	if past || over(waiting) && !over(ctx) {
+	if past || failure.Over(waiting) && !failure.Over(ctx) {
 		c.resp, c.err = c.request(m).RequestWith(ctx, m.client)
 	}
 }
@@ -126,7 +128,7 @@ func (c *commitment) write(req *kmsg.OffsetCommitRequest) {
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
-			if x, ok := c.told[partition{c.names(t.Topic, t.TopicID), t.Partitions[j].Partition}]; ok {
+			if x, ok := c.told[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
 				t.Partitions[j].Metadata = &x.c.Metadata
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -68,7 +70,7 @@ func (q *deadTopic) Durable() bool { return true }
 // Put publishes a copy of each record, with the reasons. A topic that is gone is made again if the consumer of this process
 // may do that.
 func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
-	name := q.b.names.deadLetters(q.ch)
+	name := q.b.names.DeadLetters(q.ch)
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = q.letter(name, &rs[i])
@@ -83,7 +85,7 @@ func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
 	death := r.Death
 	for _, text := range []string{death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""), ""} {
 		death.Error = text
-		if c := q.copy(name, r, &death); wireSize(c) <= room {
+		if c := q.copy(name, r, &death); wire.Size(c) <= room {
 			return c
 		}
 	}
@@ -91,9 +93,9 @@ func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
 }
 
 func (q *deadTopic) copy(name string, r *Rejected, death *driver.Death) *kgo.Record {
-	c := deadRecord(r.Record, r.Group, death, r.Attempt)
+	c := deadletter.Copy(r.Record, r.Group, death, r.Attempt)
 	c.Topic, c.Partition = name, r.Record.Partition
-	setHeader(c, logHeader, q.log())
+	wire.SetHeader(c, deadletter.LogHeader, q.log())
 	return c
 }
 

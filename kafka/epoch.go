@@ -1,11 +1,11 @@
 package kafka
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -22,19 +22,11 @@ const (
 	waitingBytes = 16 << 20
 )
 
-// partition names one partition.
-type partition struct {
-	topic string
-	n     int32
-}
-
-func (p partition) String() string { return fmt.Sprintf("%s-%d", p.topic, p.n) }
-
 // epoch is one assignment of a partition, from assigned to revoked or lost: the seam's Source. Guarded by receiver.mu, but for
 // what does not change.
 type epoch struct {
 	driver.Source
-	partition
+	wire.Partition
 	stay time.Duration // in a tier: how long records stay at most; 0: the channel's own topic. Never changes.
 
 	tracker  *offsets.Tracker
@@ -54,8 +46,8 @@ type epoch struct {
 	gone     bool               // nothing of it counts any more
 }
 
-func newEpoch(p partition, stay time.Duration, identity string) *epoch {
-	e := &epoch{Source: driver.Source{Name: p.String()}, partition: p, stay: stay, tracker: offsets.New(trackerPlaces), next: -1, from: -1, begun: time.Now()}
+func newEpoch(p wire.Partition, stay time.Duration, identity string) *epoch {
+	e := &epoch{Source: driver.Source{Name: p.String()}, Partition: p, stay: stay, tracker: offsets.New(trackerPlaces), next: -1, from: -1, begun: time.Now()}
 	e.tracker.Bind(identity)
 	return e
 }
@@ -67,7 +59,7 @@ func (e *epoch) died(r *kgo.Record) bool {
 	}
 	offset := r.Offset
 	if e.stay > 0 {
-		offset = homeBefore(r).offset
+		offset = wire.HomeOrHere(r).Offset
 	}
 	_, died := e.dead[offset]
 	return died

@@ -7,6 +7,9 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,11 +21,11 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	var rising []letter
 	var copies []*kgo.Record
 	for _, l := range batch {
-		c, err := r.risen(ctx, l.record)
+		c, err := r.revived(ctx, l.record)
 		switch {
 		case err == nil:
 			rising, copies = append(rising, l), append(copies, c)
-		case driver.ClassOf(err).Passing() || over(ctx):
+		case driver.ClassOf(err).Passing() || failure.Over(ctx):
 			return err
 		default:
 			r.refuse(l, err)
@@ -35,7 +38,7 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 			rising[i].grave.tracker.Finish(rising[i].seq)
 			r.report.Moved++
 			r.report.To[copies[i].Topic]++
-		case driver.ClassOf(err).Passing() || over(ctx):
+		case driver.ClassOf(err).Passing() || failure.Over(ctx):
 			r.report.Left++
 			failed = fmt.Errorf("publish a dead letter of %s to topic %s: %w", r.ch, copies[i].Topic, err)
 		default:
@@ -45,14 +48,14 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	return errors.Join(failed, r.commit(ctx, false))
 }
 
-// risen is the record that goes back, if it can.
-func (r *redrive) risen(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
-	c := &kgo.Record{Topic: r.b.names.topic(r.ch), Key: rec.Key, Value: rec.Value, Headers: risen(rec.Headers)}
-	if g := graveOf(rec.Headers); g != nil {
-		c.Topic = string(g.first(rec.Headers, g.topic))
+// revived is the record that goes back, if it can.
+func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
+	c := &kgo.Record{Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value, Headers: deadletter.WithoutDeath(rec.Headers)}
+	if topic, ok := deadletter.TopicOf(rec.Headers); ok {
+		c.Topic = topic
 	}
 	if c.Topic == r.topic.name {
-		return nil, permanent("it says that it comes from where it is")
+		return nil, failure.Permanent("it says that it comes from where it is")
 	}
 	err, known := r.targets[c.Topic]
 	if !known {
@@ -70,7 +73,7 @@ func (r *redrive) risen(ctx context.Context, rec *kgo.Record) (*kgo.Record, erro
 func (r *redrive) refuse(l letter, err error) {
 	r.report.Left++
 	if r.refused == nil {
-		at := appendPosition(nil, l.record.Topic, l.record.Partition, l.record.Offset)
+		at := wire.AppendPosition(nil, l.record.Topic, l.record.Partition, l.record.Offset)
 		r.refused = fmt.Errorf("dead letter %s stays: %w", at, err)
 	}
 }
@@ -99,7 +102,7 @@ func (r *redrive) commit(ctx context.Context, first bool) error {
 		}
 		answers, err := r.b.admin.CommitOffsets(ctx, r.group, all)
 		if err != nil {
-			return fmt.Errorf("commit for group %s: %w", r.group, classify(err))
+			return fmt.Errorf("commit for group %s: %w", r.group, failure.Classify(err))
 		}
 		tooLarge, err := r.committed(told, answers)
 		if !tooLarge || try == commitTries {
@@ -113,16 +116,16 @@ func (r *redrive) committed(told map[int32]offsets.Commit, answers kadm.OffsetRe
 		a, ok := answers.Lookup(r.topic.name, n)
 		switch {
 		case !ok:
-			err = permanent("commit partition %d of topic %s for group %s: no answer", n, r.topic.name, r.group)
+			err = failure.Permanent("commit partition %d of topic %s for group %s: no answer", n, r.topic.name, r.group)
 		case a.Err == nil:
 			r.graves[n].tracker.Committed(c)
 		case errors.Is(a.Err, kerr.OffsetMetadataTooLarge):
 			r.graves[n].tracker.Shorten()
 			tooLarge = true
 		case errors.Is(a.Err, kerr.UnknownMemberID), errors.Is(a.Err, kerr.RebalanceInProgress), errors.Is(a.Err, kerr.IllegalGeneration), errors.Is(a.Err, kerr.StaleMemberEpoch):
-			err = permanent("a consumer of %s is running, and would handle what goes back: stop it first (group %s: %w)", r.ch, r.group, a.Err)
+			err = failure.Permanent("a consumer of %s is running, and would handle what goes back: stop it first (group %s: %w)", r.ch, r.group, a.Err)
 		default:
-			err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", n, r.topic.name, r.group, classify(a.Err))
+			err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", n, r.topic.name, r.group, failure.Classify(a.Err))
 		}
 	}
 	return tooLarge, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
@@ -19,7 +20,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, err
 	}
 	if ch.Queue == "" {
-		return driver.Depth{}, permanent("channel %s: an exchange has no group: inspect its channels", ch)
+		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
 	name := b.topicOf(ch)
 	if _, err := b.find(ctx, name); err != nil {
@@ -27,7 +28,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 	}
 	d := driver.Depth{Oldest: -1}
 	share := b.o.channel(ch).Groups == Share && !ch.DeadLetter
-	group := b.names.group(ch)
+	group := b.names.Group(ch)
 	ask := b.committed
 	if share {
 		ask = b.shared
@@ -43,12 +44,12 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return d, nil
 	}
 	if share {
-		if committed, err = b.committed(ctx, b.names.beside(ch, retryPart)); err != nil {
+		if committed, err = b.committed(ctx, b.names.Retries(ch)); err != nil {
 			return d, err
 		}
 	}
 	for _, tier := range b.o.channel(ch).Tiers {
-		n, err := b.behind(ctx, b.names.tier(ch, tier), committed)
+		n, err := b.behind(ctx, b.names.Tier(ch, tier), committed)
 		if err != nil && driver.ClassOf(err) != driver.NotFound {
 			return d, err
 		}
@@ -60,8 +61,8 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 // committed is how far a group has come; one that does not exist is nowhere.
 func (b *Backend) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
 	got, err := b.admin.FetchOffsets(ctx, group)
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("ask what group %s has committed: %w", group, classify(err))
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("ask what group %s has committed: %w", group, failure.Classify(err))
 	}
 	return got, nil
 }
@@ -72,8 +73,8 @@ func (b *Backend) shared(ctx context.Context, group string) (kadm.OffsetResponse
 	if err == nil {
 		err = all[group].Err
 	}
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("ask how far share group %s has come: %w", group, classify(err))
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("ask how far share group %s has come: %w", group, failure.Classify(err))
 	}
 	got := kadm.OffsetResponses{}
 	for topic, ps := range all[group].Offsets {
@@ -91,14 +92,14 @@ func (b *Backend) behind(ctx context.Context, topic string, committed kadm.Offse
 		err = starts.Error()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ask where the log of topic %s starts: %w", topic, classify(err))
+		return 0, fmt.Errorf("ask where the log of topic %s starts: %w", topic, failure.Classify(err))
 	}
 	ends, err := b.admin.ListCommittedOffsets(ctx, topic)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ask where the log of topic %s ends: %w", topic, classify(err))
+		return 0, fmt.Errorf("ask where the log of topic %s ends: %w", topic, failure.Classify(err))
 	}
 	ends.Each(func(end kadm.ListedOffset) {
 		from := int64(0)

@@ -8,6 +8,9 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -58,7 +61,7 @@ func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into 
 	in := r.newIntake(most)
 	var err error
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		if e := m.epochs[partition{p.Topic, p.Partition}]; e != nil && !m.retired && e.wants() {
+		if e := m.epochs[wire.Partition{Topic: p.Topic, N: p.Partition}]; e != nil && !m.retired && e.wants() {
 			e.bring(p.Records)
 		}
 		if perr := r.pollError(m, &p); perr != nil {
@@ -91,9 +94,9 @@ func (r *receiver) pollError(m *member, p *kgo.FetchTopicPartition) error {
 			"read up to", loss.ConsumedTo, "goes on at", loss.ResetTo)
 		return nil
 	case p.Topic == "":
-		return fmt.Errorf("poll for %s: %w", r.from, classify(err))
+		return fmt.Errorf("poll for %s: %w", r.from, failure.Classify(err))
 	}
-	return fmt.Errorf("poll partition %d of topic %s: %w", p.Partition, p.Topic, classify(err))
+	return fmt.Errorf("poll partition %d of topic %s: %w", p.Partition, p.Topic, failure.Classify(err))
 }
 
 // admitWaiting admits what is due, and what waits for a place in its tracker.
@@ -137,7 +140,7 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 		return true
 	}
 	died := e.died(rec)
-	if died || e.stay == 0 && in.r.picky && !matches(in.r.o.Filter, rec) {
+	if died || e.stay == 0 && in.r.picky && !wire.Matches(in.r.o.Filter, rec) {
 		in.passed.count(died)
 		e.tracker.Finish(seq)
 		in.r.forget(rec)
@@ -146,10 +149,10 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	w := in.r.used.take()
 	w.epoch, w.record, w.seq, w.attempt = e, rec, seq, attempt
 	if e.stay > 0 || in.r.set.Ordering == Unordered {
-		w.due, _ = due(rec)
+		w.due, _ = wire.Due(rec)
 	}
 	if e.stay > 0 {
-		w.attempt = max(w.attempt, starts(rec))
+		w.attempt = max(w.attempt, wire.Starts(rec))
 	}
 	in.route(w)
 	return true
@@ -188,11 +191,11 @@ func (r *receiver) tierless() bool { return r.retry == nil || !r.retry.Durable()
 // finish carries out what was decided.
 func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error) ([]driver.Delivery, error) {
 	in.passed.tell(in.r.o.Events)
-	texts := decoder{expected: len(in.out)}
+	texts := wire.NewDecoder(len(in.out))
 	for _, w := range in.out {
 		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.use}, Attempt: w.attempt})
 		d := &into[len(into)-1]
-		texts.decode(w.record, d)
+		texts.Decode(w.record, d)
 		in.r.place(w, d)
 	}
 	clear(in.out)
@@ -214,11 +217,11 @@ func (r *receiver) place(w *message, d *driver.Delivery) {
 		d.OrderKey, d.Tenant = "", d.OrderKey
 	}
 	if w.epoch.stay > 0 {
-		if home, ok := homeOf(w.record); ok {
+		if home, ok := wire.HomeOf(w.record); ok {
 			d.ID = home.String()
 		}
 	}
 	if r.from.DeadLetter {
-		d.Origin = origin(r.from, w.record)
+		d.Origin = deadletter.OriginOf(r.from, w.record)
 	}
 }

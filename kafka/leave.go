@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -14,8 +16,8 @@ import (
 // not say is said for it.
 func (m *member) close(ctx context.Context) error {
 	id, _ := m.client.GroupMetadata()
-	err := m.client.close(ctx)
-	if !errors.Is(err, errCut) || id == "" || m.instance() != nil || m.byBroker() {
+	err := m.client.Close(ctx)
+	if !errors.Is(err, client.ErrCut) || id == "" || m.instance() != nil || m.byBroker() {
 		return err
 	}
 	return m.r.b.leaveFor(context.WithoutCancel(ctx), m.r.group, id)
@@ -23,7 +25,7 @@ func (m *member) close(ctx context.Context) error {
 
 // leaveFor tells a group of the classic kind that a member is gone.
 func (b *Backend) leaveFor(ctx context.Context, group, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, cutPatience)
+	ctx, cancel := context.WithTimeout(ctx, client.CutPatience)
 	defer cancel()
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group, req.MemberID = group, id
@@ -38,7 +40,7 @@ func (b *Backend) leaveFor(ctx context.Context, group, id string) error {
 		err = kerr.ErrorForCode(resp.Members[0].ErrorCode)
 	}
 	if err != nil && !errors.Is(err, kerr.UnknownMemberID) {
-		return fmt.Errorf("leave group %s, which waits for this member until its session is over: %w", group, classify(err))
+		return fmt.Errorf("leave group %s, which waits for this member until its session is over: %w", group, failure.Classify(err))
 	}
 	return nil
 }

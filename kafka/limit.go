@@ -5,17 +5,12 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 const (
 	// brokerMaxBytes is what brokers take in one batch unless a topic says otherwise (max.message.bytes).
 	brokerMaxBytes = 1_048_588
-	// batchOverhead is what a batch of one record has around its record, at most: the batch's header, and the lengths and
-	// differences that the record begins with.
-	batchOverhead = 61 + 5 + 1 + 10 + 5 + 5 + 5 + 5
-	// headerOverhead is what a header has beside its name and value, at most.
-	headerOverhead = 5 + 5
 	// largestBatch bounds what franz-go joins into one request where a topic takes more.
 	largestBatch = 100 << 20
 )
@@ -53,17 +48,8 @@ func (b *Backend) learnLimit(ctx context.Context, topic string) error {
 			return nil
 		}
 	}
-	if class := classOf(err); class.Passing() {
-		return fmt.Errorf("ask how large the messages of topic %s may be: %w", topic, classify(err))
+	if class := failure.ClassOf(err); class.Passing() {
+		return fmt.Errorf("ask how large the messages of topic %s may be: %w", topic, failure.Classify(err))
 	}
 	return nil
-}
-
-// wireSize is how large a record is on the wire, at most, in a batch of its own.
-func wireSize(r *kgo.Record) int {
-	n := batchOverhead + len(r.Key) + len(r.Value)
-	for i := range r.Headers {
-		n += headerOverhead + len(r.Headers[i].Key) + len(r.Headers[i].Value)
-	}
-	return n
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/assign"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,19 +22,19 @@ const drainPatience = 10 * time.Second
 // member is one client in the group, with what it is assigned. A topic that was made anew needs a new one.
 type member struct {
 	r      *receiver
-	client *client
+	client *client.Client
 	topics map[string]kadm.TopicID // as they were when it joined
 	share  int32                   // bytes of one partition in a fetch
 	spare  records
 
 	// Guarded by receiver.mu.
-	epochs  map[partition]*epoch
+	epochs  map[wire.Partition]*epoch
 	retired bool // replaced: what it is told counts no more
 }
 
 // join makes a member.
 func (r *receiver) join(ctx context.Context) error {
-	m := &member{r: r, topics: map[string]kadm.TopicID{}, epochs: map[partition]*epoch{}}
+	m := &member{r: r, topics: map[string]kadm.TopicID{}, epochs: map[wire.Partition]*epoch{}}
 	names := []string{r.topic}
 	for name := range r.tiers {
 		names = append(names, name)
@@ -58,7 +61,7 @@ func (r *receiver) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.client, err = newClient(opts); err != nil {
+	if m.client, err = client.New(opts); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -70,7 +73,7 @@ func (r *receiver) join(ctx context.Context) error {
 // copies are the topics that records of this channel are copied to, besides its tiers.
 func (r *receiver) copies() []string {
 	if q, ok := r.dead.(*deadTopic); ok {
-		return []string{r.b.names.deadLetters(q.ch)}
+		return []string{r.b.names.DeadLetters(q.ch)}
 	}
 	return nil
 }
@@ -90,7 +93,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 		// Assigned by ranges, so that a tier's partition goes to whom the channel's partition of its number goes to.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
-		opts = append(opts, kgo.Balancers(following(r.group)))
+		opts = append(opts, kgo.Balancers(assign.Following(r.group)))
 	}
 	if m.r.b.reuses {
 		opts = append(opts, kgo.WithPools(&m.spare))
@@ -138,7 +141,7 @@ func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int3
 	}
 	for topic, ns := range ps {
 		for _, n := range ns {
-			p := partition{topic, n}
+			p := wire.Partition{Topic: topic, N: n}
 			m.epochs[p] = newEpoch(p, m.r.tiers[topic], fmt.Sprintf("%s-%d", m.topics[topic], n))
 		}
 	}
@@ -151,7 +154,7 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 	for _, g := range resp.Groups {
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
-				e := m.epochs[partition{m.name(t.Topic, t.TopicID), p.Partition}]
+				e := m.epochs[wire.Partition{Topic: m.name(t.Topic, t.TopicID), N: p.Partition}]
 				if e == nil || e.next >= 0 || p.ErrorCode != 0 {
 					continue
 				}
@@ -244,7 +247,7 @@ func (m *member) leave(ps map[string][]int32) (es []*epoch, sources []*driver.So
 	}()
 	for topic, ns := range ps {
 		for _, n := range ns {
-			if e := m.epochs[partition{topic, n}]; e != nil {
+			if e := m.epochs[wire.Partition{Topic: topic, N: n}]; e != nil {
 				e.leaving, e.backlog, e.backlogB = true, nil, 0
 				es, sources = append(es, e), append(sources, &e.Source)
 			}
@@ -273,8 +276,8 @@ func (r *receiver) discard(m *member, es []*epoch) {
 			r.taken -= e.taken
 		}
 		e.gone, e.backlog, e.backlogB = true, nil, 0
-		if m.epochs[e.partition] == e {
-			delete(m.epochs, e.partition)
+		if m.epochs[e.Partition] == e {
+			delete(m.epochs, e.Partition)
 		}
 		r.forgetLots(e)
 	}

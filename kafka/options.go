@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -123,7 +124,7 @@ type SASL struct {
 }
 
 func (o *Options) check() error {
-	if o.Namespace != "" && !legalPart(o.Namespace) {
+	if o.Namespace != "" && !layout.Legal(o.Namespace) {
 		return fmt.Errorf("kafka: Options.Namespace is %q: use letters, digits, '_' and '-'", o.Namespace)
 	}
 	if o.Partitions < 0 || o.Replication < 0 || o.MaxBlock < 0 || o.SessionTimeout < 0 {

@@ -3,6 +3,8 @@ package kafka
 import (
 	"slices"
 	"time"
+
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // barrierPatience is how long a partition waits at most for its tiers to be read up to where they ended when it was assigned.
@@ -40,7 +42,7 @@ func (r *receiver) parks(m *message) bool {
 }
 
 func (r *receiver) lotOf(m *message) (lotKey, *lot) {
-	k := lotKey{m.epoch.n, m.key(r.set.Ordering)}
+	k := lotKey{m.epoch.N, m.key(r.set.Ordering)}
 	return k, r.lots[k]
 }
 
@@ -61,7 +63,7 @@ func (r *receiver) park(m *message, due time.Time) {
 	if l.due.Before(due) {
 		l.due = due
 	}
-	at := spot{offset: homeBefore(m.record).offset}
+	at := spot{offset: wire.HomeOrHere(m.record).Offset}
 	if !r.retry.Durable() {
 		at.m = m
 	}
@@ -145,7 +147,7 @@ func (r *receiver) proceed(m *message, round uint64) bool {
 	if m.epoch.stay == 0 && !m.parked && len(l.spots) == 0 {
 		return l.hand(m, round)
 	}
-	offset := homeBefore(m.record).offset
+	offset := wire.HomeOrHere(m.record).Offset
 	i, found := l.find(offset)
 	switch {
 	case m.epoch.stay == 0 && !m.back && !m.parked && found: // its copy stands in a tier since before a crash
@@ -171,7 +173,7 @@ func (r *receiver) proceed(m *message, round uint64) bool {
 		return true // it waits, wherever it stands
 	}
 	l.spots[i].ready = true
-	return i == 0 && !r.catching[m.epoch.n]
+	return i == 0 && !r.catching[m.epoch.N]
 }
 
 // unpark takes a finished message out of its lot; the next of its key may then be handled. The caller holds r.mu.
@@ -183,7 +185,7 @@ func (r *receiver) unpark(m *message) {
 	if l == nil {
 		return
 	}
-	i, found := l.find(homeBefore(m.record).offset)
+	i, found := l.find(wire.HomeOrHere(m.record).Offset)
 	if !found || l.spots[i].m != m {
 		return
 	}
@@ -212,7 +214,7 @@ func (r *receiver) dueBehind(m *message) time.Time {
 }
 
 // barred says whether a partition has to wait until its tiers are read. The caller holds r.mu.
-func (r *receiver) barred(e *epoch) bool { return e.stay == 0 && r.catching[e.n] }
+func (r *receiver) barred(e *epoch) bool { return e.stay == 0 && r.catching[e.N] }
 
 // catchUp lets go on what waited for tiers that are read up to where they ended when they were assigned: until then, what stands
 // first of a key is not known. The caller holds r.mu.
@@ -232,7 +234,7 @@ func (r *receiver) catchUp(m *member, now time.Time) {
 
 func (r *receiver) behind(m *member, n int32, now time.Time) bool {
 	for topic := range r.tiers {
-		if t := m.epochs[partition{topic, n}]; t != nil && t.next < t.barrier && now.Sub(t.begun) < barrierPatience {
+		if t := m.epochs[wire.Partition{Topic: topic, N: n}]; t != nil && t.next < t.barrier && now.Sub(t.begun) < barrierPatience {
 			return true
 		}
 	}
@@ -242,7 +244,7 @@ func (r *receiver) behind(m *member, n int32, now time.Time) bool {
 // forgetLots forgets what is parked of an epoch that ends. The caller holds r.mu.
 func (r *receiver) forgetLots(e *epoch) {
 	for k, l := range r.lots {
-		if k.n != e.n {
+		if k.n != e.N {
 			continue
 		}
 		if e.stay == 0 {

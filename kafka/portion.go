@@ -58,10 +58,10 @@ func (in *intake) hush(m *member, e *epoch, stuck bool) {
 	switch {
 	case stuck && !e.paused && e.overdue():
 		e.paused = true
-		m.client.PauseFetchPartitions(map[string][]int32{e.topic: {e.n}})
+		m.client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
 	case e.paused && len(e.backlog) == 0:
 		e.paused = false
-		m.client.ResumeFetchPartitions(map[string][]int32{e.topic: {e.n}})
+		m.client.ResumeFetchPartitions(map[string][]int32{e.Topic: {e.N}})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -29,7 +30,7 @@ func (b *Backend) produce(ctx context.Context, rs []*kgo.Record) []error {
 		}
 	}
 	for i, err := range errs {
-		errs[i] = classify(err)
+		errs[i] = failure.Classify(err)
 	}
 	return errs
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -47,7 +48,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return nil
 	}
 	if s.Channel.DeadLetter {
-		_, err := b.find(ctx, b.names.deadLetters(s.Channel))
+		_, err := b.find(ctx, b.names.DeadLetters(s.Channel))
 		return err
 	}
 	own, err := b.ensureTopic(ctx, s, b.ownTopic(s))
@@ -55,7 +56,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto {
-		if err := b.startShare(ctx, b.names.group(s.Channel)); err != nil {
+		if err := b.startShare(ctx, b.names.Group(s.Channel)); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	if err := b.legal(dead); err != nil {
 		return dead, err
 	}
-	_, err := b.find(ctx, b.names.deadLetters(dead))
+	_, err := b.find(ctx, b.names.DeadLetters(dead))
 	return dead, err
 }
 
@@ -83,9 +84,9 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 func possible(s driver.ChannelSpec) error {
 	switch {
 	case s.Delay != 0:
-		return permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single messages, where nothing is ordered", s.Channel, s.Delay)
+		return failure.Permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single messages, where nothing is ordered", s.Channel, s.Delay)
 	case s.Encryption != "":
-		return permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' disks, or the bodies", s.Channel, s.Encryption)
+		return failure.Permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' disks, or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ type wish struct {
 // ownTopic is what an end of the channel speaks to.
 func (b *Backend) ownTopic(s driver.ChannelSpec) wish {
 	o := b.o.channel(s.Channel)
-	return wish{name: b.names.topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
+	return wish{name: b.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
 }
 
 // besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as that.
@@ -111,11 +112,11 @@ func (b *Backend) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 	}
 	o := b.o.channel(s.Channel)
 	if !s.NoDeadLetters && b.o.DeadLetterQueue == nil {
-		all = append(all, wish{name: b.names.deadLetters(s.Channel), partitions: partitions, config: besideConfig(o, s)})
+		all = append(all, wish{name: b.names.DeadLetters(s.Channel), partitions: partitions, config: besideConfig(o, s)})
 	}
 	if o.tiered() && b.o.RetryQueue == nil {
 		for _, d := range o.Tiers {
-			all = append(all, wish{name: b.names.tier(s.Channel, d), partitions: partitions, exactly: true, config: besideConfig(o, s)})
+			all = append(all, wish{name: b.names.Tier(s.Channel, d), partitions: partitions, exactly: true, config: besideConfig(o, s)})
 		}
 	}
 	return all
@@ -153,7 +154,7 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish)
 	t, err := b.find(ctx, w.name)
 	switch {
 	case err == nil && w.exactly && t.partitions != w.partitions:
-		return t, permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that its records come from: let it run empty and delete it, or add partitions",
+		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that its records come from: let it run empty and delete it, or add partitions",
 			s.Channel, w.name, t.partitions, w.partitions)
 	case err == nil && (s.Owner || s.Mode == driver.Verify):
 		return t, b.compare(ctx, s, w)
@@ -177,7 +178,7 @@ func (b *Backend) create(ctx context.Context, w wish) (topic, error) {
 	}
 	_, err := b.admin.CreateTopic(ctx, int32(w.partitions), replication, config, w.name)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return topic{}, fmt.Errorf("create topic %s: %w", w.name, classify(err))
+		return topic{}, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
 	}
 	begun := time.Now()
 	for try := 1; ; try++ {
@@ -198,14 +199,14 @@ func (b *Backend) compare(ctx context.Context, s driver.ChannelSpec, w wish) err
 	}
 	all, err := b.admin.DescribeTopicConfigs(ctx, w.name)
 	if err != nil {
-		return fmt.Errorf("read the configuration of topic %s: %w", w.name, classify(err))
+		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	r, err := all.On(w.name, nil)
 	if err == nil {
 		err = r.Err
 	}
 	if err != nil {
-		return fmt.Errorf("read the configuration of topic %s: %w", w.name, classify(err))
+		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	var change []kadm.AlterConfig
 	var told []string
@@ -220,7 +221,7 @@ func (b *Backend) compare(ctx context.Context, s driver.ChannelSpec, w wish) err
 	case len(change) == 0:
 		return nil
 	case s.Mode == driver.Verify:
-		return permanent("channel %s: topic %s differs: %s", s.Channel, w.name, strings.Join(told, "; "))
+		return failure.Permanent("channel %s: topic %s differs: %s", s.Channel, w.name, strings.Join(told, "; "))
 	}
 	done, err := b.admin.AlterTopicConfigs(ctx, change, w.name)
 	if err == nil {
@@ -230,7 +231,7 @@ func (b *Backend) compare(ctx context.Context, s driver.ChannelSpec, w wish) err
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("change the configuration of topic %s: %w", w.name, classify(err))
+		return fmt.Errorf("change the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -15,8 +18,6 @@ const (
 	recallMost = 2_000
 	// recallPatience bounds that look: a dead letter twice is better than a partition that nobody reads.
 	recallPatience = 10 * time.Second
-	// logHeader says which log a dead letter's offset belongs to: a topic that was made anew counts from zero again.
-	logHeader = "godwit-log"
 )
 
 // recall looks, before anything of newly assigned partitions is read, at what became of their records after the last commit:
@@ -38,13 +39,13 @@ func (r *receiver) recall(ctx context.Context, begun []*epoch) {
 	}
 	ns := make([]int32, len(begun))
 	for i, e := range begun {
-		ns[i] = e.n
+		ns[i] = e.N
 	}
 	letters := r.recallLetters(ctx, q, ns)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range begun {
-		e.dead = letters[e.n]
+		e.dead = letters[e.N]
 	}
 }
 
@@ -61,11 +62,11 @@ func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
 		}
 		r.mu.Lock()
 		for _, e := range begun {
-			first, ok1 := starts.Lookup(topic, e.n)
-			last, ok2 := ends.Lookup(topic, e.n)
-			if e.topic == topic && ok1 && ok2 && last.Offset > first.Offset && last.Offset > e.from {
+			first, ok1 := starts.Lookup(topic, e.N)
+			last, ok2 := ends.Lookup(topic, e.N)
+			if e.Topic == topic && ok1 && ok2 && last.Offset > first.Offset && last.Offset > e.from {
 				e.barrier = last.Offset
-				r.catching[e.n] = true
+				r.catching[e.N] = true
 			}
 		}
 		r.mu.Unlock()
@@ -75,7 +76,7 @@ func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
 
 // recallLetters reads the newest dead letters of some partitions, and returns the offsets of what died, by partition.
 func (r *receiver) recallLetters(ctx context.Context, q *deadTopic, ns []int32) map[int32]map[int64]struct{} {
-	letters, err := r.newestLetters(ctx, r.b.names.deadLetters(q.ch), ns)
+	letters, err := r.newestLetters(ctx, r.b.names.DeadLetters(q.ch), ns)
 	if err != nil {
 		r.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", r.speaker, "error", err)
 	}
@@ -124,7 +125,7 @@ func (r *receiver) readLetters(ctx context.Context, topic string, from map[int32
 	log, found := r.log(), map[int32]map[int64]struct{}{}
 	for len(open) > 0 {
 		fetches := client.PollFetches(ctx)
-		if over(ctx) {
+		if failure.Over(ctx) {
 			return found, context.Cause(ctx)
 		}
 		if errs := fetches.Errors(); len(errs) > 0 {
@@ -147,11 +148,11 @@ func (r *receiver) readLetters(ctx context.Context, topic string, from map[int32
 
 // ofOurs says which record of this channel's topic, as it is now, a dead letter was.
 func (r *receiver) ofOurs(letter *kgo.Record, log string) (n int32, offset int64, ok bool) {
-	if header(letter, logHeader) != log || header(letter, deadGroupHeader) != r.speaker || header(letter, deadTopicHeader) != r.topic {
+	if wire.Header(letter, deadletter.LogHeader) != log || wire.Header(letter, deadletter.GroupHeader) != r.speaker || wire.Header(letter, deadletter.TopicHeader) != r.topic {
 		return 0, 0, false
 	}
-	p, perr := strconv.ParseInt(header(letter, deadPartitionHeader), 10, 32)
-	offset, oerr := strconv.ParseInt(header(letter, deadOffsetHeader), 10, 64)
+	p, perr := strconv.ParseInt(wire.Header(letter, deadletter.PartitionHeader), 10, 32)
+	offset, oerr := strconv.ParseInt(wire.Header(letter, deadletter.OffsetHeader), 10, 64)
 	return int32(p), offset, perr == nil && oerr == nil
 }
 

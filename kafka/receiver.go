@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 const (
@@ -68,7 +69,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 		return nil, err
 	}
 	if from.Queue == "" {
-		return nil, permanent("channel %s: nothing can be received from all of an exchange: name one of its channels", from)
+		return nil, failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its channels", from)
 	}
 	if b.o.channel(from).Groups == Share && !from.DeadLetter {
 		return b.shareReceiver(ctx, from, o)
@@ -79,12 +80,12 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 // tierReceiver reads nothing but a channel's tiers.
 func (b *Backend) tierReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (*receiver, error) {
 	return b.logReceiver(ctx, from, o, func(r *receiver) {
-		r.tiersOnly, r.group = true, b.names.beside(from, retryPart)
+		r.tiersOnly, r.group = true, b.names.Retries(from)
 	})
 }
 
 func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, change func(*receiver)) (*receiver, error) {
-	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.group(from), speaker: b.names.group(from),
+	r := &receiver{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.Group(from), speaker: b.names.Group(from),
 		tiers: map[string]time.Duration{}, committing: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), lots: map[lotKey]*lot{}, catching: map[int32]bool{}}
 	r.mu.r, r.picky, r.places = r, !o.Filter.IsZero(), either(o.Window, window)
 	change(r)
@@ -112,7 +113,7 @@ func (r *receiver) equip() {
 		return
 	}
 	for _, d := range r.set.Tiers {
-		r.tiers[r.b.names.tier(r.from, d)] = d
+		r.tiers[r.b.names.Tier(r.from, d)] = d
 	}
 	r.retry = &tierQueue{b: r.b, ch: r.from, tiers: r.set.Tiers}
 }
@@ -137,7 +138,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	had := len(into)
 	ends := time.Now().Add(r.o.Wait)
 	for polled := false; ; polled = true {
-		if err := r.fit(ctx); err != nil || over(ctx) {
+		if err := r.fit(ctx); err != nil || failure.Over(ctx) {
 			return into, err
 		}
 		var err error
@@ -163,7 +164,7 @@ func (r *receiver) fit(ctx context.Context) error {
 	switch {
 	case closed:
 		return fmt.Errorf("the receiver of %s is %w", r.from, driver.ErrClosed)
-	case over(ctx):
+	case failure.Over(ctx):
 		return nil
 	case stale != nil:
 		return r.rejoin(ctx, stale)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -102,17 +104,14 @@ func (r *redrive) aim(ctx context.Context, channel string) error {
 	if err := r.b.open(); err != nil {
 		return err
 	}
-	exchange, queue, many := strings.Cut(strings.TrimSuffix(channel, "@"+dlqPart), partSeparator)
-	if !many {
-		exchange, queue = "", exchange
+	r.ch = layout.Parse(channel)
+	r.ch.DeadLetter = true
+	if err := r.b.names.Check(r.ch); err != nil || r.ch.Queue == "" {
+		return errors.Join(failure.Permanent("%q has no dead letters: name a channel, as orders or wishlist_events.mobile", channel), err)
 	}
-	r.ch = driver.Channel{Exchange: exchange, Queue: queue, DeadLetter: true}
-	if err := r.b.names.check(r.ch); err != nil || queue == "" {
-		return errors.Join(permanent("%q has no dead letters: name a channel, as orders or wishlist_events.mobile", channel), err)
-	}
-	r.group = r.b.names.group(r.ch)
+	r.group = r.b.names.Group(r.ch)
 	var err error
-	if r.topic, err = r.b.find(ctx, r.b.names.deadLetters(r.ch)); err != nil {
+	if r.topic, err = r.b.find(ctx, r.b.names.DeadLetters(r.ch)); err != nil {
 		return err
 	}
 	return r.measure(ctx)
@@ -125,18 +124,18 @@ func (r *redrive) measure(ctx context.Context) error {
 		err = starts.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("ask where the log of topic %s starts: %w", r.topic.name, classify(err))
+		return fmt.Errorf("ask where the log of topic %s starts: %w", r.topic.name, failure.Classify(err))
 	}
 	ends, err := r.b.admin.ListEndOffsets(ctx, r.topic.name)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("ask where the log of topic %s ends: %w", r.topic.name, classify(err))
+		return fmt.Errorf("ask where the log of topic %s ends: %w", r.topic.name, failure.Classify(err))
 	}
 	done, err := r.b.admin.FetchOffsets(ctx, r.group)
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return fmt.Errorf("ask what group %s has committed: %w", r.group, classify(err))
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(err))
 	}
 	r.graves = map[int32]*grave{}
 	for n := range int32(r.topic.partitions) {
@@ -195,14 +194,14 @@ func (r *redrive) turn(ctx context.Context, client *kgo.Client) error {
 	wait, cancel := context.WithTimeout(ctx, redriveWait)
 	defer cancel()
 	fetches := client.PollRecords(wait, most)
-	if over(ctx) {
+	if failure.Over(ctx) {
 		return context.Cause(ctx)
 	}
-	if over(wait) && fetches.Empty() {
+	if failure.Over(wait) && fetches.Empty() {
 		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait)}
 	}
 	if errs := fetches.Errors(); len(errs) > 0 {
-		return fmt.Errorf("read the dead letters %s: %w", r.ch, classify(errs[0].Err))
+		return fmt.Errorf("read the dead letters %s: %w", r.ch, failure.Classify(errs[0].Err))
 	}
 	var batch []letter
 	for iter := fetches.RecordIter(); !iter.Done(); {
@@ -234,10 +233,10 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 	seq, _, a := g.tracker.Admit(rec.Offset, rec.LeaderEpoch)
 	switch {
 	case a == offsets.Full:
-		return letter{}, permanent("so many dead letters of %s stay behind that what went back cannot be remembered any more: choose more of them, or remove what is not wanted", r.ch)
+		return letter{}, failure.Permanent("so many dead letters of %s stay behind that what went back cannot be remembered any more: choose more of them, or remove what is not wanted", r.ch)
 	case a == offsets.Finished:
 		return letter{}, nil
-	case r.o.Only != nil && !r.o.Only(origin(r.ch, rec)):
+	case r.o.Only != nil && !r.o.Only(deadletter.OriginOf(r.ch, rec)):
 		r.report.Left++
 		return letter{}, nil
 	}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -60,9 +62,9 @@ func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
 // Prepare makes the record. What the topic would refuse is refused here: the broker refuses whole batches.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
-		return driver.Prepared{}, permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering Unordered", s.to)
+		return driver.Prepared{}, failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering Unordered", s.to)
 	}
-	r, err := encode(m)
+	r, err := wire.Encode(m)
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
 	}
@@ -70,7 +72,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if r.Key == nil && s.keyless {
 		r.Key = []byte{} // hashed like any other, so that they stay in order
 	}
-	size := wireSize(r)
+	size := wire.Size(r)
 	if size > s.most {
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}
@@ -102,13 +104,13 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 		}
 		fill(batch[i].Receipt, rs[i])
 	}
-	return batchError(errs)
+	return failure.Batch(errs)
 }
 
 // fill tells who asks where a record lies, which is the id of its deliveries.
 func fill(receipt *driver.Receipt, r *kgo.Record) {
 	if receipt != nil {
-		*receipt = driver.Receipt{ID: string(appendPosition(nil, r.Topic, r.Partition, r.Offset))}
+		*receipt = driver.Receipt{ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset))}
 	}
 }
 
@@ -137,7 +139,7 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 // it refused is sent once more, in order.
 func (s *sender) landed(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {
-		p.answered(classify(err))
+		p.answered(failure.Classify(err))
 		return
 	}
 	s.again.Lock()

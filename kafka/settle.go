@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 // releasePause is how long a record waits that was given back untouched, so that nothing spins.
@@ -44,7 +45,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 			m.shown = true
 			reject = append(reject, i)
 		default:
-			errs[i] = permanent("settle: %s is no action", batch[i].Action)
+			errs[i] = failure.Permanent("settle: %s is no action", batch[i].Action)
 		}
 	}
 	r.mu.Unlock()
@@ -54,7 +55,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	if len(reject) > 0 {
 		r.bury(ctx, batch, reject, errs)
 	}
-	return batchError(errs)
+	return failure.Batch(errs)
 }
 
 // done finishes a message. The caller holds r.mu.
@@ -81,7 +82,7 @@ func (r *receiver) end(m *message) {
 func (r *receiver) postpone(ctx context.Context, batch []driver.Settlement, which []int, errs map[int]error) {
 	if r.retry == nil {
 		for _, i := range which {
-			errs[i] = permanent("channel %s keeps no retries: its Retries are Block, so whoever handles holds them", r.from)
+			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are Block, so whoever handles holds them", r.from)
 		}
 		return
 	}
@@ -114,7 +115,7 @@ func (r *receiver) postpone(ctx context.Context, batch []driver.Settlement, whic
 func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []int, errs map[int]error) {
 	if r.dead == nil {
 		for _, i := range which {
-			errs[i] = permanent("channel %s has no dead letters of its own", r.from)
+			errs[i] = failure.Permanent("channel %s has no dead letters of its own", r.from)
 		}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -49,7 +50,7 @@ type shareReceiver struct {
 
 func (b *Backend) shareReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
 	set := b.o.channel(from)
-	r := &shareReceiver{b: b, from: from, o: o, topic: b.names.topic(from), group: b.names.group(from),
+	r := &shareReceiver{b: b, from: from, o: o, topic: b.names.Topic(from), group: b.names.Group(from),
 		batch: int32(max(o.Concurrency, 1)+shareMembers-1)/shareMembers + 1,
 		retry: &tierQueue{b: b, ch: from, tiers: set.Tiers}, dead: b.o.DeadLetterQueue,
 		arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1), ask: make(chan struct{})}
@@ -106,7 +107,7 @@ func (r *shareReceiver) Receive(ctx context.Context, most int, into []driver.Del
 		if n > 0 {
 			wake(r.taken)
 		}
-		if n > 0 || failed != nil || over(ctx) {
+		if n > 0 || failed != nil || failure.Over(ctx) {
 			return into, failed
 		}
 		select {
@@ -221,7 +222,7 @@ func (r *shareReceiver) Settle(ctx context.Context, batch []driver.Settlement) e
 	for m, vs := range byMember {
 		m.settle(ctx, r.copyOut(ctx, vs, errs), errs)
 	}
-	return batchError(errs)
+	return failure.Batch(errs)
 }
 
 // copyOut publishes what is retried or rejected, and returns the verdicts that can be carried out.
@@ -283,7 +284,7 @@ func (r *shareReceiver) Extend(ctx context.Context, hs []driver.Handle, _ time.D
 	for m, vs := range byMember {
 		m.renew(ctx, vs, asked.Add(r.lock), errs)
 	}
-	return asked.Add(r.lock), batchError(errs)
+	return asked.Add(r.lock), failure.Batch(errs)
 }
 
 // Close gives back what is not settled and leaves the groups.
@@ -312,7 +313,7 @@ func spread(errs map[int]error, which []int, err error) {
 		return
 	}
 	for k, i := range which {
-		if e := entryOf(err, k); e != nil {
+		if e := failure.Entry(err, k); e != nil {
 			errs[i] = e
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,13 +27,13 @@ const (
 // shareMember is one client in the share group, with the records of its last poll.
 type shareMember struct {
 	r      *shareReceiver
-	client *client
+	client *client.Client
 	idle   chan struct{} // holds one: everything is settled, so the next poll may begin
 	acking chan struct{} // holds one while acknowledgements are under way: their answers name partitions, not records
 
 	mu      sync.Mutex
 	open    map[*shared]struct{}
-	answers map[partition]error // to the acknowledgements under way
+	answers map[wire.Partition]error // to the acknowledgements under way
 }
 
 // shared is one record under a lock: what a driver.Handle refers to.
@@ -61,7 +64,7 @@ func (r *shareReceiver) join() (*shareMember, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.client, err = newClient(opts); err != nil {
+	if m.client, err = client.New(opts); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -75,8 +78,8 @@ func (m *shareMember) run() {
 		cancel()
 		var failed error
 		for _, e := range fetches.Errors() {
-			if !errors.Is(e.Err, context.DeadlineExceeded) && !over(m.r.polls) {
-				failed = fmt.Errorf("poll topic %s: %w", m.r.topic, classify(e.Err))
+			if !errors.Is(e.Err, context.DeadlineExceeded) && !failure.Over(m.r.polls) {
+				failed = fmt.Errorf("poll topic %s: %w", m.r.topic, failure.Classify(e.Err))
 			}
 		}
 		ds := m.admit(fetches.Records())
@@ -98,7 +101,7 @@ func (m *shareMember) settled() bool {
 		select {
 		case <-m.idle:
 			t.Stop()
-			return !over(m.r.polls)
+			return !failure.Over(m.r.polls)
 		case <-m.r.polls.Done():
 			t.Stop()
 			return false
@@ -150,16 +153,16 @@ func (m *shareMember) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 	hand := func(s *shared) {
 		ds = append(ds, driver.Delivery{Source: &m.r.source, Handle: driver.Handle{Ref: s}, LeaseEnds: s.ends, Received: s.record.DeliveryCount()})
 		d := &ds[len(ds)-1]
-		decode(s.record, d)
+		wire.Decode(s.record, d)
 		d.OrderKey, d.Tenant = "", d.OrderKey
 	}
 	for i, rec := range rs {
 		s := &ss[i]
 		*s = shared{m: m, record: rec, ends: rec.AcquisitionDeadline()}
 		m.open[s] = struct{}{}
-		at, delayed := due(rec)
+		at, delayed := wire.Due(rec)
 		switch {
-		case died(dead, rec), !matches(m.r.o.Filter, rec):
+		case died(dead, rec), !wire.Matches(m.r.o.Filter, rec):
 			passed.count(died(dead, rec))
 			drop = append(drop, verdict{s: s, status: kgo.AckAccept})
 		case delayed && at.After(now), !fresh(rec):
@@ -226,13 +229,13 @@ func (m *shareMember) acknowledge(ctx context.Context, vs []verdict, errs map[in
 	case m.acking <- struct{}{}:
 	case <-ctx.Done():
 		for _, v := range vs {
-			errs[v.i] = classify(context.Cause(ctx))
+			errs[v.i] = failure.Classify(context.Cause(ctx))
 		}
 		return
 	}
 	defer func() { <-m.acking }()
 	m.mu.Lock()
-	m.answers = map[partition]error{}
+	m.answers = map[wire.Partition]error{}
 	var sent []verdict
 	for _, v := range vs {
 		if _, open := m.open[v.s]; !open {
@@ -249,10 +252,10 @@ func (m *shareMember) acknowledge(ctx context.Context, vs []verdict, errs map[in
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range sent {
-		lost := m.answers[partition{v.s.record.Topic, v.s.record.Partition}]
+		lost := m.answers[wire.Partition{Topic: v.s.record.Topic, N: v.s.record.Partition}]
 		switch {
 		case err != nil:
-			errs[v.i] = classify(err)
+			errs[v.i] = failure.Classify(err)
 		case lost != nil:
 			errs[v.i] = &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, lost)}
 		}
@@ -265,7 +268,7 @@ func (m *shareMember) answered(_ *kgo.Client, results kgo.ShareAckResults) {
 	defer m.mu.Unlock()
 	for _, one := range results {
 		if one.Err != nil && m.answers != nil {
-			m.answers[partition{one.Topic, one.Partition}] = one.Err
+			m.answers[wire.Partition{Topic: one.Topic, N: one.Partition}] = one.Err
 		}
 	}
 }
@@ -274,7 +277,7 @@ func (m *shareMember) answered(_ *kgo.Client, results kgo.ShareAckResults) {
 func (m *shareMember) close(ctx context.Context) error {
 	errs := map[int]error{}
 	m.settle(ctx, m.r.copyOut(ctx, m.unsettled(), errs), errs) // what fails comes back when its lock ends
-	return m.client.close(ctx)
+	return m.client.Close(ctx)
 }
 
 // lockOf asks how long a group's locks last.
@@ -286,7 +289,7 @@ func (b *Backend) lockOf(ctx context.Context, group string) (time.Duration, erro
 	req.Resources = append(req.Resources, one)
 	resp, err := req.RequestWith(ctx, b.client)
 	if err != nil {
-		return lock, fmt.Errorf("ask for the configuration of group %s: %w", group, classify(err))
+		return lock, fmt.Errorf("ask for the configuration of group %s: %w", group, failure.Classify(err))
 	}
 	for _, r := range resp.Resources {
 		if kerr.ErrorForCode(r.ErrorCode) != nil {
@@ -319,7 +322,7 @@ func (b *Backend) startShare(ctx context.Context, group string) error {
 		err = kerr.ErrorForCode(resp.Resources[0].ErrorCode)
 	}
 	if err != nil {
-		return fmt.Errorf("let group %s begin at the start of its log: %w", group, classify(err))
+		return fmt.Errorf("let group %s begin at the start of its log: %w", group, failure.Classify(err))
 	}
 	return nil
 }

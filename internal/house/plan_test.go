@@ -27,8 +27,14 @@ var plan = []room{
 	{path: "driver/memdriver", ours: []string{"driver"}},
 	{path: "godwittest", ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."}},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
-	{path: "kafka", ours: []string{"driver", "internal/..."}, others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"}},
+	{path: "kafka", ours: []string{"driver", "internal/...", "kafka/internal/..."}, others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"}},
 	{path: "kafka/acceptance", tests: true},
+	{path: "kafka/internal/assign", ours: []string{"kafka/internal/layout"}, others: []string{franz + "/kgo", franz + "/kmsg"}},
+	{path: "kafka/internal/client", others: []string{franz + "/kgo"}},
+	{path: "kafka/internal/deadletter", ours: []string{"driver", "internal/envelope", "kafka/internal/layout", "kafka/internal/wire"}, others: []string{franz + "/kgo"}},
+	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
+	{path: "kafka/internal/layout", ours: []string{"driver"}},
+	{path: "kafka/internal/wire", ours: []string{"driver"}, others: []string{franz + "/kgo"}},
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 

@@ -1,4 +1,4 @@
-package kafka
+package failure
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// classify wraps an error of Kafka or its client with what it asks of its caller.
-func classify(err error) error {
+// Classify wraps an error of Kafka or its client with what it asks of its caller.
+func Classify(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -23,10 +23,10 @@ func classify(err error) error {
 	if errors.Is(err, kgo.ErrClientClosed) {
 		return fmt.Errorf("kafka: %w: %w", driver.ErrClosed, err)
 	}
-	return &driver.Error{Class: classOf(err), Err: err}
+	return &driver.Error{Class: ClassOf(err), Err: err}
 }
 
-func classOf(err error) driver.Class {
+func ClassOf(err error) driver.Class {
 	for class, all := range map[driver.Class][]error{
 		driver.Denied:    denials,
 		driver.NotFound:  {kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.GroupIDNotFound},
@@ -71,21 +71,21 @@ func passing(code *kerr.Error) bool {
 	return false
 }
 
-// permanent is an error of ours that no repetition mends.
-func permanent(format string, args ...any) error {
+// Permanent is an error of ours that no repetition mends.
+func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }
 
-// missing says that a topic does not exist.
-func missing(topic string) error {
+// Missing says that a topic does not exist.
+func Missing(topic string) error {
 	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s does not exist: %w", topic, kerr.UnknownTopicOrPartition)}
 }
 
-// over says whether the caller, not the service, ended a call.
-func over(ctx context.Context) bool { return ctx.Err() != nil }
+// Over says whether the caller, not the service, ended a call.
+func Over(ctx context.Context) bool { return ctx.Err() != nil }
 
-// entryOf is the error of entry i in the answer to a batch.
-func entryOf(err error, i int) error {
+// Entry is the error of entry i in the answer to a batch.
+func Entry(err error, i int) error {
 	var entries *driver.BatchError
 	if errors.As(err, &entries) {
 		return entries.Errs[i]
@@ -93,8 +93,8 @@ func entryOf(err error, i int) error {
 	return err
 }
 
-// batchError answers for the entries that failed; nil: none did.
-func batchError(errs map[int]error) error {
+// Batch answers for the entries that failed; nil: none did.
+func Batch(errs map[int]error) error {
 	if len(errs) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package kafka
+package failure
 
 import (
 	"context"
@@ -21,18 +21,18 @@ func TestClassify(t *testing.T) {
 		kerr.InvalidTopicException: driver.Permanent, kerr.InvalidTimestamp: driver.Permanent, kerr.PolicyViolation: driver.Permanent,
 		kgo.ErrRecordTimeout: driver.Transient, kgo.ErrMaxBuffered: driver.Throttled, io.EOF: driver.Transient, context.DeadlineExceeded: driver.Transient,
 	} {
-		got := classify(fmt.Errorf("somewhere: %w", err))
+		got := Classify(fmt.Errorf("somewhere: %w", err))
 		if driver.ClassOf(got) != want || !errors.Is(got, err) {
 			t.Errorf("%v is of class %s, want %s", err, driver.ClassOf(got), want)
 		}
-		if again := classify(fmt.Errorf("above: %w", got)); driver.ClassOf(again) != want {
+		if again := Classify(fmt.Errorf("above: %w", got)); driver.ClassOf(again) != want {
 			t.Errorf("%v classified twice is of class %s", err, driver.ClassOf(again))
 		}
 	}
-	if got := classify(kgo.ErrClientClosed); !errors.Is(got, driver.ErrClosed) {
+	if got := Classify(kgo.ErrClientClosed); !errors.Is(got, driver.ErrClosed) {
 		t.Errorf("a closed client: %v", got)
 	}
-	if classify(nil) != nil {
+	if Classify(nil) != nil {
 		t.Error("nothing became an error")
 	}
 }

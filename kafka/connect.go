@@ -2,14 +2,13 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"strings"
-	"time"
 
+	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
@@ -17,75 +16,13 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-const (
-	// closePatience bounds how long a client may take to say goodbye: to a broker that does not answer, say.
-	closePatience = 5 * time.Second
-	// leastPatience is what it gets from a caller who has no time left.
-	leastPatience = 200 * time.Millisecond
-	// cutPatience is how long one that was cut off may take to end. It has nothing to wait for but its own goroutines, and a
-	// second for its metrics.
-	cutPatience = 2 * time.Second
-)
-
-// client is a client of Kafka that can be ended whatever it is waiting for.
-type client struct {
-	*kgo.Client
-	cut context.CancelFunc
-}
-
-func newClient(opts []kgo.Opt) (*client, error) {
-	ctx, cut := context.WithCancel(context.Background())
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.WithContext(ctx)}, opts...)...)
-	if err != nil {
-		cut()
-		return nil, fmt.Errorf("kafka: make the client: %w", err)
-	}
-	return &client{c, cut}, nil
-}
-
-// close ends the client. One that is waiting for its group to be joined hears of nothing before that is over, and is cut off;
-// then it is errCut, and the group does not know.
-func (c *client) close(ctx context.Context) error {
-	defer c.cut()
-	done := make(chan struct{})
-	go func() { // waited for, unless the caller's own dialer or context holds it up
-		defer close(done)
-		c.CloseAllowingRebalance()
-	}()
-	if ended(ctx, done, closePatience) || ended(context.WithoutCancel(ctx), done, leastPatience) {
-		return nil
-	}
-	c.cut()
-	if ended(context.WithoutCancel(ctx), done, cutPatience) {
-		return errCut
-	}
-	return errStuck
-}
-
-var (
-	errCut   = errors.New("kafka: the client did not end in time, and was cut off")
-	errStuck = errors.New("kafka: the client was cut off and does not end: a Dialer or another option in kafka.Options.Client ignores its context, and goes on in the background")
-)
-
-// ended waits for done.
-func ended(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
 func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
 	brokers, err := o.brokers()
 	if err != nil {
 		return nil, err
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(either(o.ClientID, defaultClientID)), kgo.WithLogger(logger{log})}
+	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(either(o.ClientID, defaultClientID)), kgo.WithLogger(client.Logger{To: log})}
 	if o.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(o.TLS))
 	}
@@ -169,22 +106,4 @@ func compression(name string) ([]kgo.Opt, error) {
 		return nil, fmt.Errorf("kafka: Compression is %q: use gzip, snappy, lz4, zstd, uncompressed or producer", name)
 	}
 	return []kgo.Opt{kgo.ProducerBatchCompression(codec)}, nil
-}
-
-// logger passes what franz-go says on, from warnings up: below that it speaks of every request.
-type logger struct{ log *slog.Logger }
-
-func (l logger) Level() kgo.LogLevel {
-	if l.log.Enabled(context.Background(), slog.LevelWarn) {
-		return kgo.LogLevelWarn
-	}
-	return kgo.LogLevelNone
-}
-
-func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
-	to := slog.LevelWarn
-	if level == kgo.LogLevelError {
-		to = slog.LevelError
-	}
-	l.log.Log(context.Background(), to, "kafka client: "+msg, keyvals...)
 }

@@ -1,4 +1,4 @@
-package kafka
+package wire
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// matches says whether a filter lets a record pass: brokers do not select, so the receiver does.
-func matches(f driver.Filter, r *kgo.Record) bool {
-	return f.IsZero() || passes(f, lastHeader(r.Headers, routingHeader))
+// Matches says whether a filter lets a record pass: brokers do not select, so the receiver does.
+func Matches(f driver.Filter, r *kgo.Record) bool {
+	return f.IsZero() || passes(f, LastHeader(r.Headers, routingHeader))
 }
 
 // passes says whether a filter lets a routing key pass. Exact and Prefix are alternatives; Exclude also lets messages pass that

@@ -1,4 +1,4 @@
-package kafka
+package deadletter
 
 import (
 	"encoding/binary"
@@ -7,21 +7,24 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Headers of a dead letter, under the names that brokers write themselves (KIP-1191). All are text.
 const (
-	dlqPrefix           = "__dlq.errors."
-	deadTopicHeader     = dlqPrefix + "topic"
-	deadPartitionHeader = dlqPrefix + "partition"
-	deadOffsetHeader    = dlqPrefix + "offset"
-	deadGroupHeader     = dlqPrefix + "group"
-	deadCountHeader     = dlqPrefix + "delivery.count"
-	deadMessageHeader   = dlqPrefix + "message"
+	TopicHeader     = wire.DeadPrefix + "topic"
+	PartitionHeader = wire.DeadPrefix + "partition"
+	OffsetHeader    = wire.DeadPrefix + "offset"
+	GroupHeader     = wire.DeadPrefix + "group"
+	countHeader     = wire.DeadPrefix + "delivery.count"
+	messageHeader   = wire.DeadPrefix + "message"
 	// historyHeader holds every death of the record, the latest last, as an envelope does on other backends. It stays when a
 	// dead letter goes back to where it was.
-	historyHeader = ownPrefix + "history"
+	historyHeader = wire.OwnPrefix + "history"
+	// LogHeader says which log a dead letter's offset belongs to: a topic that was made anew counts from zero again.
+	LogHeader = wire.OwnPrefix + "log"
 
 	// maxErrorText bounds an error's text; the history bounds its own.
 	maxErrorText = 1024
@@ -29,8 +32,8 @@ const (
 	maxHistory = 64 << 10
 )
 
-// graveyard is how one kind of writer spells where a dead letter was and why it died.
-type graveyard struct {
+// dialect is how one kind of writer spells where a dead letter was and why it died.
+type dialect struct {
 	topic, partition, offset string
 	group                    string
 	error, kinds             []string // the first that is there counts
@@ -38,12 +41,12 @@ type graveyard struct {
 	prefixes                 []string // all headers that begin so are of the death
 }
 
-// graveyards are the writers that are understood: Godwit and brokers, two forms of Spring Kafka (with numbers in binary), Kafka
+// dialects are those that are understood: Godwit and brokers, two forms of Spring Kafka (with numbers in binary), Kafka
 // Connect, Kafka Streams.
-var graveyards = []graveyard{
+var dialects = []dialect{
 	{
-		topic: deadTopicHeader, partition: deadPartitionHeader, offset: deadOffsetHeader, group: deadGroupHeader,
-		error: []string{deadMessageHeader}, count: deadCountHeader, prefixes: []string{dlqPrefix, logHeader},
+		topic: TopicHeader, partition: PartitionHeader, offset: OffsetHeader, group: GroupHeader,
+		error: []string{messageHeader}, count: countHeader, prefixes: []string{wire.DeadPrefix, LogHeader},
 	},
 	{
 		topic: "kafka_dlt-original-topic", partition: "kafka_dlt-original-partition", offset: "kafka_dlt-original-offset",
@@ -70,8 +73,8 @@ var graveyards = []graveyard{
 	},
 }
 
-// deadRecord is the copy of a record that died: all of it, and why. Its topic is the caller's matter. death may be nil.
-func deadRecord(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.Record {
+// Copy is the dead letter of a record: all of it, and why it was rejected. Its topic is the caller's matter. death may be nil.
+func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.Record {
 	var d driver.Death
 	if death != nil {
 		d = *death
@@ -79,32 +82,32 @@ func deadRecord(r *kgo.Record, group string, death *driver.Death, attempt int32)
 	d.Attempts = max(d.Attempts, attempt)
 	c := &kgo.Record{Key: r.Key, Value: r.Value, Headers: make([]kgo.RecordHeader, 0, len(r.Headers)+7)}
 	for _, h := range r.Headers {
-		if h.Key != historyHeader && !strings.HasPrefix(h.Key, dlqPrefix) {
+		if h.Key != historyHeader && !strings.HasPrefix(h.Key, wire.DeadPrefix) {
 			c.Headers = append(c.Headers, h)
 		}
 	}
 	add := func(name, value string) {
 		c.Headers = append(c.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
 	}
-	add(historyHeader, bury(lastHeader(r.Headers, historyHeader), envelope.Death{
-		ID: string(appendPosition(nil, r.Topic, r.Partition, r.Offset)), Error: d.Error, Kind: d.Kind, Consumer: d.Consumer,
+	add(historyHeader, addDeath(wire.LastHeader(r.Headers, historyHeader), envelope.Death{
+		ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)), Error: d.Error, Kind: d.Kind, Consumer: d.Consumer,
 		Channel: d.Channel, Attempts: d.Attempts, First: d.First, Last: d.Last,
 	}))
-	add(deadTopicHeader, r.Topic)
-	add(deadPartitionHeader, strconv.Itoa(int(r.Partition)))
-	add(deadOffsetHeader, strconv.FormatInt(r.Offset, 10))
-	add(deadGroupHeader, group)
+	add(TopicHeader, r.Topic)
+	add(PartitionHeader, strconv.Itoa(int(r.Partition)))
+	add(OffsetHeader, strconv.FormatInt(r.Offset, 10))
+	add(GroupHeader, group)
 	if d.Attempts > 0 {
-		add(deadCountHeader, strconv.Itoa(int(d.Attempts)))
+		add(countHeader, strconv.Itoa(int(d.Attempts)))
 	}
 	if d.Error != "" {
-		add(deadMessageHeader, strings.ToValidUTF8(d.Error[:min(len(d.Error), maxErrorText)], ""))
+		add(messageHeader, strings.ToValidUTF8(d.Error[:min(len(d.Error), maxErrorText)], ""))
 	}
 	return c
 }
 
 // bury adds a death to a history. One that is not ours is begun anew.
-func bury(history []byte, d envelope.Death) string {
+func addDeath(history []byte, d envelope.Death) string {
 	if len(history) > maxHistory {
 		history = nil
 	}
@@ -114,22 +117,22 @@ func bury(history []byte, d envelope.Death) string {
 	return envelope.Bury(string(history), d)
 }
 
-// origin is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody wrote is
+// OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody wrote is
 // that it was in this channel.
-func origin(from driver.Channel, r *kgo.Record) *driver.Origin {
-	o := &driver.Origin{Channel: from, ID: string(appendPosition(nil, r.Topic, r.Partition, r.Offset)), OrderKey: string(r.Key)}
+func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
+	o := &driver.Origin{Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)), OrderKey: string(r.Key)}
 	o.Channel.DeadLetter = false
-	g := graveOf(r.Headers)
+	g := dialectOf(r.Headers)
 	if g == nil {
 		return o
 	}
-	topic, group := string(g.first(r.Headers, g.topic)), string(lastHeader(r.Headers, g.group))
-	o.ID = string(appendPosition(nil, topic, int32(number(g.first(r.Headers, g.partition))), number(g.first(r.Headers, g.offset))))
-	if ch, ok := channelOf(topic, group); ok {
+	topic, group := string(first(r.Headers, g.topic)), string(wire.LastHeader(r.Headers, g.group))
+	o.ID = string(wire.AppendPosition(nil, topic, int32(number(first(r.Headers, g.partition))), number(first(r.Headers, g.offset))))
+	if ch, ok := layout.ChannelOf(topic, group); ok {
 		ch.Ordered = from.Ordered
 		o.Channel = ch
 	}
-	o.Death = driver.Death{Channel: o.Channel.String(), Consumer: group, Attempts: int32(min(max(0, number(lastHeader(r.Headers, g.count))), 1<<30))}
+	o.Death = driver.Death{Channel: o.Channel.String(), Consumer: group, Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30))}
 	o.Death.Error, o.Death.Kind = oneOf(r.Headers, g.error), oneOf(r.Headers, g.kinds)
 	if d, ok := lastDeath(r.Headers); ok && d.ID == o.ID {
 		o.Death = driver.Death{Error: d.Error, Kind: d.Kind, Consumer: d.Consumer, Channel: d.Channel, Attempts: d.Attempts, First: d.First, Last: d.Last}
@@ -137,12 +140,21 @@ func origin(from driver.Channel, r *kgo.Record) *driver.Origin {
 	return o
 }
 
-// graveOf is who wrote down the latest death: its headers stand last. nil: nobody did.
-func graveOf(hs []kgo.RecordHeader) *graveyard {
+// TopicOf is the topic that a dead letter was in; false: nobody wrote it down.
+func TopicOf(hs []kgo.RecordHeader) (string, bool) {
+	d := dialectOf(hs)
+	if d == nil {
+		return "", false
+	}
+	return string(first(hs, d.topic)), true
+}
+
+// dialectOf is who wrote down the latest death: its headers stand last. nil: nobody did.
+func dialectOf(hs []kgo.RecordHeader) *dialect {
 	for i := len(hs) - 1; i >= 0; i-- {
-		for g := range graveyards {
-			if hs[i].Key == graveyards[g].topic && len(hs[i].Value) > 0 {
-				return &graveyards[g]
+		for g := range dialects {
+			if hs[i].Key == dialects[g].topic && len(hs[i].Value) > 0 {
+				return &dialects[g]
 			}
 		}
 	}
@@ -151,7 +163,7 @@ func graveOf(hs []kgo.RecordHeader) *graveyard {
 
 // first is the first value of a header: Spring adds its own behind those of the topics in which a record waited, and where it was
 // at first is what counts.
-func (g *graveyard) first(hs []kgo.RecordHeader, name string) []byte {
+func first(hs []kgo.RecordHeader, name string) []byte {
 	for i := range hs {
 		if hs[i].Key == name {
 			return hs[i].Value
@@ -162,7 +174,7 @@ func (g *graveyard) first(hs []kgo.RecordHeader, name string) []byte {
 
 func oneOf(hs []kgo.RecordHeader, names []string) string {
 	for _, name := range names {
-		if value := lastHeader(hs, name); len(value) > 0 {
+		if value := wire.LastHeader(hs, name); len(value) > 0 {
 			return string(value)
 		}
 	}
@@ -170,7 +182,7 @@ func oneOf(hs []kgo.RecordHeader, names []string) string {
 }
 
 func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, ok bool) {
-	history := lastHeader(hs, historyHeader)
+	history := wire.LastHeader(hs, historyHeader)
 	if len(history) == 0 || len(history) > maxHistory {
 		return d, false
 	}
@@ -196,17 +208,17 @@ func number(value []byte) int64 {
 	return -1
 }
 
-// risen are the headers of a dead letter without those of its death: what goes back. Its history stays; a delay is over, and
-// attempts are counted anew.
-func risen(hs []kgo.RecordHeader) []kgo.RecordHeader {
+// WithoutDeath returns the headers of a dead letter without those of its death, for the record that goes back. Its history stays; a
+// delay is over, and attempts are counted from the start.
+func WithoutDeath(hs []kgo.RecordHeader) []kgo.RecordHeader {
 	out := make([]kgo.RecordHeader, 0, len(hs))
 next:
 	for _, h := range hs {
-		if h.Key == dueHeader || h.Key == homeHeader || h.Key == attemptHeader {
+		if h.Key == wire.DueHeader || h.Key == wire.HomeHeader || h.Key == wire.AttemptHeader {
 			continue
 		}
-		for g := range graveyards {
-			for _, prefix := range graveyards[g].prefixes {
+		for g := range dialects {
+			for _, prefix := range dialects[g].prefixes {
 				if strings.HasPrefix(h.Key, prefix) {
 					continue next
 				}

@@ -1,4 +1,4 @@
-package kafka
+package wire
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 
 // Texts of records that share memory stay what they were, however many and long they are.
 func TestDecodedTextsStay(t *testing.T) {
-	c := decoder{expected: 500}
+	c := Decoder{expected: 500}
 	ds := make([]driver.Delivery, 1000)
 	for i := range ds {
 		key := bytes.Repeat([]byte{byte(i)}, i*7%600)
-		c.decode(&kgo.Record{Topic: "t", Offset: int64(i), Key: key}, &ds[i])
+		c.Decode(&kgo.Record{Topic: "t", Offset: int64(i), Key: key}, &ds[i])
 		clear(key)
 	}
 	for i := range ds {
@@ -32,13 +32,13 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 		OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3, Body: []byte("book"), DedupID: "once",
 		Header: []driver.Header{{Name: "traceparent", Value: "00-ab-cd-01"}, {Name: "bytes", Value: "\xff\x00"}, {Name: "empty"}},
 	}
-	r, err := encode(&m)
+	r, err := Encode(&m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Topic, r.Partition, r.Offset, r.Timestamp = "prod.orders", 7, 1234, time.UnixMilli(99)
 	var got driver.Delivery
-	decode(r, &got)
+	Decode(r, &got)
 	want := driver.Delivery{
 		ID: "prod.orders/7/1234", OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3,
 		Body: []byte("book"), Header: m.Header, SentAt: time.UnixMilli(99),
@@ -46,18 +46,18 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if string(lastHeader(r.Headers, dedupHeader)) != "once" {
+	if string(LastHeader(r.Headers, dedupHeader)) != "once" {
 		t.Error("the de-duplication id is not carried")
 	}
 }
 
 // On the wire, what has a field of its own lies under the names that are documented.
 func TestHeadersAreAsDocumented(t *testing.T) {
-	r, err := encode(&driver.Message{RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute, Header: []driver.Header{{Name: "own", Value: "o"}}})
+	r, err := Encode(&driver.Message{RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute, Header: []driver.Header{{Name: "own", Value: "o"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, ok := due(r)
+	at, ok := Due(r)
 	if wait := time.Until(at); !ok || wait > time.Minute || wait < 50*time.Second {
 		t.Errorf("it is due in %v, %v", wait, ok)
 	}
@@ -86,7 +86,7 @@ func TestHeadersThatCannotBe(t *testing.T) {
 		"a dead letter's":  {Header: []driver.Header{{Name: "__dlq.errors.topic", Value: "x"}}},
 		"negative version": {Version: -1},
 	} {
-		if r, err := encode(&m); err == nil {
+		if r, err := Encode(&m); err == nil {
 			t.Errorf("%s: encoded as %v", name, r.Headers)
 		}
 	}
@@ -98,7 +98,7 @@ func TestForeignHeaders(t *testing.T) {
 		{Key: "godwit-version", Value: []byte("seven")}, {Key: "routing_key", Value: []byte("new")}, {Key: "godwit-unknown", Value: []byte("later version")},
 	}}
 	var d driver.Delivery
-	decode(r, &d)
+	Decode(r, &d)
 	if diff := cmp.Diff([]driver.Header{{Name: "a", Value: "last"}}, d.Header); diff != "" {
 		t.Error(diff)
 	}
@@ -109,7 +109,7 @@ func TestForeignHeaders(t *testing.T) {
 
 func TestDueTimesThatAreNone(t *testing.T) {
 	for _, value := range []string{"", "soon", "-5", "0", "9223372036854775807", "1e12"} {
-		if at, ok := due(&kgo.Record{Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte(value)}}}); ok {
+		if at, ok := Due(&kgo.Record{Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte(value)}}}); ok {
 			t.Errorf("%q is taken for %v", value, at)
 		}
 	}
@@ -130,17 +130,17 @@ func TestFilterMatches(t *testing.T) {
 		{filter: driver.Filter{Exclude: []string{"A"}}, pass: []string{"", "B", "AA"}, refuse: []string{"A"}},
 	} {
 		for _, key := range c.pass {
-			if !matches(c.filter, record(key)) {
+			if !Matches(c.filter, record(key)) {
 				t.Errorf("%+v refuses %q", c.filter, key)
 			}
 		}
 		for _, key := range c.refuse {
-			if matches(c.filter, record(key)) {
+			if Matches(c.filter, record(key)) {
 				t.Errorf("%+v lets %q pass", c.filter, key)
 			}
 		}
 	}
-	if matches(driver.Filter{Exact: []string{"A"}}, &kgo.Record{}) || !matches(driver.Filter{Exclude: []string{"A"}}, &kgo.Record{}) {
+	if Matches(driver.Filter{Exact: []string{"A"}}, &kgo.Record{}) || !Matches(driver.Filter{Exclude: []string{"A"}}, &kgo.Record{}) {
 		t.Error("a record without the header counts as having a key")
 	}
 }
@@ -151,12 +151,12 @@ func FuzzEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, route, kind string, version int, name, value, other string, body []byte) {
 		m := driver.Message{OrderKey: key, RoutingKey: route, ContentType: kind, Type: kind, Version: version, Body: body,
 			Header: []driver.Header{{Name: name, Value: value}, {Name: other, Value: name}}}
-		r, err := encode(&m)
+		r, err := Encode(&m)
 		if err != nil {
 			return
 		}
 		var d driver.Delivery
-		decode(r, &d)
+		Decode(r, &d)
 		got := driver.Message{OrderKey: d.OrderKey, RoutingKey: d.RoutingKey, ContentType: d.ContentType, Type: d.Type, Version: d.Version, Body: d.Body, Header: d.Header}
 		if diff := cmp.Diff(m, got); diff != "" || d.Err != nil {
 			t.Errorf("%v %s", d.Err, diff)
@@ -164,7 +164,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// Any record is decoded without a panic, with header names that are unique and none of ours, also as a dead letter.
+// Any record is decoded without a panic, with header names that are unique and none of ours.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("a\x00b\x00kafka_dlt-original-topic\x00orders\x00kafka_dlt-original-partition\x00\x00\x00\x00\x01"))
 	f.Add([]byte("godwit-history\x00{\"v\":1,\"d\":[{\"id\":\"x/0/1\"}]}\x00__dlq.errors.topic\x00x\x00__dlq.errors.offset\x001"))
@@ -174,7 +174,7 @@ func FuzzDecode(f *testing.F) {
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: string(parts[i]), Value: parts[i+1]})
 		}
 		var d driver.Delivery
-		decode(r, &d)
+		Decode(r, &d)
 		seen := map[string]bool{}
 		for _, h := range d.Header {
 			if seen[h.Name] || reserved(h.Name) {
@@ -184,18 +184,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		if d.Version < 0 || d.OrderKey != string(data) {
 			t.Errorf("version %d, key %q", d.Version, d.OrderKey)
-		}
-		if o := origin(driver.Channel{Queue: "q", DeadLetter: true}, r); o.Channel.DeadLetter || o.Death.Attempts < 0 {
-			t.Errorf("origin %+v", o)
-		}
-		dead := deadRecord(r, "g", &driver.Death{Error: string(data)}, 1)
-		if graveOf(dead.Headers) != &graveyards[0] && r.Topic != "" {
-			t.Error("the dead letter does not say where it was")
-		}
-		for _, h := range risen(dead.Headers) {
-			if h.Key == deadOffsetHeader {
-				t.Error("what goes back is still dead")
-			}
 		}
 	})
 }
@@ -208,10 +196,10 @@ func BenchmarkDecode(b *testing.B) {
 				r.Headers = append(r.Headers, kgo.RecordHeader{Key: "header-" + strconv.Itoa(i), Value: []byte("value of a header")})
 			}
 			b.ReportAllocs()
-			c := decoder{expected: 1 << 40}
+			c := Decoder{expected: 1 << 40}
 			for b.Loop() {
 				var d driver.Delivery
-				c.decode(r, &d)
+				c.Decode(r, &d)
 			}
 		})
 	}

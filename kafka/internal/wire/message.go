@@ -1,4 +1,4 @@
-package kafka
+package wire
 
 import (
 	"fmt"
@@ -15,17 +15,19 @@ import (
 const (
 	routingHeader     = "routing_key" // as on the other backends: foreign producers write it too
 	contentTypeHeader = "content-type"
-	typeHeader        = ownPrefix + "type"
-	versionHeader     = ownPrefix + "version" // of the type, in decimal
-	dueHeader         = ownPrefix + "due"     // when a delayed record may be handled, in milliseconds since 1970
-	dedupHeader       = ownPrefix + "dedup"   // the sender's de-duplication id: carried, and nothing is done about it
+	typeHeader        = OwnPrefix + "type"
+	versionHeader     = OwnPrefix + "version" // of the type, in decimal
+	DueHeader         = OwnPrefix + "due"     // when a delayed record may be handled, in milliseconds since 1970
+	dedupHeader       = OwnPrefix + "dedup"   // the sender's de-duplication id: carried, and nothing is done about it
 
-	// ownPrefix is reserved.
-	ownPrefix = "godwit-"
+	// OwnPrefix is reserved.
+	OwnPrefix = "godwit-"
+	// DeadPrefix begins the headers of a dead letter, under the names that brokers write themselves (KIP-1191). It is reserved, too.
+	DeadPrefix = "__dlq.errors."
 )
 
-// encode makes a record of a message. Its topic is the sender's matter. Without a body it is a tombstone.
-func encode(m *driver.Message) (*kgo.Record, error) {
+// Encode makes a record of a message. Its topic is the sender's matter. Without a body it is a tombstone.
+func Encode(m *driver.Message) (*kgo.Record, error) {
 	if err := checkHeaders(m.Header); err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func encode(m *driver.Message) (*kgo.Record, error) {
 		add(versionHeader, strconv.Itoa(m.Version))
 	}
 	if m.Delay > 0 {
-		add(dueHeader, strconv.FormatInt(time.Now().Add(m.Delay).UnixMilli(), 10))
+		add(DueHeader, strconv.FormatInt(time.Now().Add(m.Delay).UnixMilli(), 10))
 	}
 	for _, h := range m.Header {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
@@ -68,7 +70,7 @@ func checkHeaders(hs []driver.Header) error {
 		case h.Name == routingHeader || h.Name == contentTypeHeader:
 			return fmt.Errorf("header %s: use the field of the message that it stands for", h.Name)
 		case reserved(h.Name):
-			return fmt.Errorf("header %s: names that begin with %s or %s are reserved", h.Name, ownPrefix, dlqPrefix)
+			return fmt.Errorf("header %s: names that begin with %s or %s are reserved", h.Name, OwnPrefix, DeadPrefix)
 		}
 		for _, before := range hs[:i] {
 			if before.Name == h.Name {
@@ -81,24 +83,27 @@ func checkHeaders(hs []driver.Header) error {
 
 // reserved says that a header is Godwit's, or as good as.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, ownPrefix) || strings.HasPrefix(name, dlqPrefix)
+	return strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, DeadPrefix)
 }
 
-// decoder makes deliveries of records, so many as are expected. Their texts share pieces of memory: for each its own would
+// Decoder makes deliveries of records, so many as are expected. Their texts share pieces of memory: for each its own would
 // be an allocation a record.
-type decoder struct {
+type Decoder struct {
 	expected int
 	texts    strings.Builder
 }
 
+// NewDecoder returns a decoder for so many records.
+func NewDecoder(expected int) *Decoder { return &Decoder{expected: expected} }
+
 // maxTexts bounds a piece of memory that deliveries share, since the one that is held longest holds all of it.
 const maxTexts = 4 << 10
 
-// decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own memory.
-func (c *decoder) decode(r *kgo.Record, d *driver.Delivery) {
+// Decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own memory.
+func (c *Decoder) Decode(r *kgo.Record, d *driver.Delivery) {
 	var room [192]byte
 	var some [16]int32
-	b, which := appendPosition(room[:0], r.Topic, r.Partition, r.Offset), some[:0]
+	b, which := AppendPosition(room[:0], r.Topic, r.Partition, r.Offset), some[:0]
 	position := len(b)
 	b = append(b, r.Key...)
 	key, own := len(b), 0
@@ -113,23 +118,25 @@ func (c *decoder) decode(r *kgo.Record, d *driver.Delivery) {
 	text := c.text(b)
 	d.ID, d.OrderKey = text[:position], text[position:key]
 	d.Body, d.SentAt = r.Value, r.Timestamp
-	d.Due, _ = due(r)
+	d.Due, _ = Due(r)
 	if own > 0 {
 		d.Header = make([]driver.Header, 0, own)
 	}
 	text = text[key:]
 	for _, i := range which {
 		n := len(r.Headers[i].Value)
-		d.Err = either(d.Err, take(d, r.Headers[i].Key, text[:n]))
+		if err := take(d, r.Headers[i].Key, text[:n]); d.Err == nil {
+			d.Err = err
+		}
 		text = text[n:]
 	}
 }
 
-// decode is decoder.decode for one record alone.
-func decode(r *kgo.Record, d *driver.Delivery) { (&decoder{expected: 1}).decode(r, d) }
+// Decode is decoder.decode for one record alone.
+func Decode(r *kgo.Record, d *driver.Delivery) { NewDecoder(1).Decode(r, d) }
 
 // text is b as a string.
-func (c *decoder) text(b []byte) string {
+func (c *Decoder) text(b []byte) string {
 	if c.texts.Cap()-c.texts.Len() < len(b) {
 		c.texts = strings.Builder{}
 		c.texts.Grow(max(len(b), min(c.expected*len(b), maxTexts)))
@@ -172,8 +179,8 @@ func overridden(hs []kgo.RecordHeader, i int) bool {
 	return false
 }
 
-// lastHeader is the value of a header; nil: there is none.
-func lastHeader(hs []kgo.RecordHeader, name string) []byte {
+// LastHeader is the value of a header; nil: there is none.
+func LastHeader(hs []kgo.RecordHeader, name string) []byte {
 	for i := len(hs) - 1; i >= 0; i-- {
 		if hs[i].Key == name {
 			return hs[i].Value
@@ -182,9 +189,9 @@ func lastHeader(hs []kgo.RecordHeader, name string) []byte {
 	return nil
 }
 
-// due is when a record may be handled, if it says so.
-func due(r *kgo.Record) (time.Time, bool) {
-	ms, err := strconv.ParseInt(string(lastHeader(r.Headers, dueHeader)), 10, 64)
+// Due is when a record may be handled, if it says so.
+func Due(r *kgo.Record) (time.Time, bool) {
+	ms, err := strconv.ParseInt(string(LastHeader(r.Headers, DueHeader)), 10, 64)
 	if err != nil || ms <= 0 || ms > maxDue {
 		return time.Time{}, false // nobody's promise: it may be handled now
 	}
@@ -194,9 +201,23 @@ func due(r *kgo.Record) (time.Time, bool) {
 // maxDue is the end of the year 9999: what is later is no time that anybody meant.
 const maxDue = 253_402_300_799_999
 
-// appendPosition spells where a record lies, which is also its id.
-func appendPosition(b []byte, topic string, partition int32, offset int64) []byte {
+// AppendPosition spells where a record lies, which is also its id.
+func AppendPosition(b []byte, topic string, partition int32, offset int64) []byte {
 	b = append(append(b, topic...), '/')
 	b = append(strconv.AppendInt(b, int64(partition), 10), '/')
 	return strconv.AppendInt(b, offset, 10)
+}
+
+// Header is the value of a header as text; "": there is none.
+func Header(r *kgo.Record, name string) string { return string(LastHeader(r.Headers, name)) }
+
+// SetHeader gives a record a header in the place of those of its name. Other records may share the headers that it had.
+func SetHeader(r *kgo.Record, name, value string) {
+	hs := make([]kgo.RecordHeader, 0, len(r.Headers)+1) // never in place: copies share their headers with what came
+	for _, h := range r.Headers {
+		if h.Key != name {
+			hs = append(hs, h)
+		}
+	}
+	r.Headers = append(hs, kgo.RecordHeader{Key: name, Value: []byte(value)})
 }

@@ -1,28 +1,28 @@
-package kafka
+package assign
 
 import (
 	"errors"
 	"slices"
-	"strings"
 
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's partition of
+// Following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's partition of
 // their number goes to. So one member sees all that waits of a key.
 //
 // The leader assigns for all of the group, and not all may be of one channel: channel y in namespace x and channel x.y without
 // one have groups of the same name. So what follows what is read from the names.
-func following(group string) kgo.GroupBalancer {
-	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), infix: partSeparator + group + tierInfix}
+func Following(group string) kgo.GroupBalancer {
+	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), group: group}
 }
 
 var errBalancer = errors.New("kafka: the sticky balancer is not what it was")
 
 type followingBalancer struct {
 	kgo.GroupBalancer
-	infix string // between a topic's name and its tier's delay
+	group string
 }
 
 // MemberBalancer takes this balancer's Balance instead of the one it stands on.
@@ -41,7 +41,7 @@ func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]i
 	}
 	first, home := map[string]int32{}, map[string]string{}
 	for topic, partitions := range topics {
-		of, _, tier := strings.Cut(topic, f.infix)
+		of, tier := layout.Split(topic, f.group)
 		if _, known := topics[of]; tier && known {
 			home[topic] = of
 		} else {

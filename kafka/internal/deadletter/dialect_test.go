@@ -1,6 +1,7 @@
-package kafka
+package deadletter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -26,19 +28,19 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 	r := &kgo.Record{Topic: "prod.wishlist_events", Partition: 3, Offset: 77, Key: []byte("ada"), Value: []byte("bad"), Headers: headersOf("locale", "de", "__dlq.errors.topic", "forged")}
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	death := driver.Death{Error: "no such user", Kind: "permanent", Consumer: "billing", Channel: "wishlist_events.mobile", Attempts: 2, First: at, Last: at.Add(time.Second)}
-	c := deadRecord(r, "prod.wishlist_events.mobile", &death, 3)
+	c := Copy(r, "prod.wishlist_events.mobile", &death, 3)
 	for name, want := range map[string]string{
 		"locale": "de", "__dlq.errors.topic": "prod.wishlist_events", "__dlq.errors.partition": "3", "__dlq.errors.offset": "77",
 		"__dlq.errors.group": "prod.wishlist_events.mobile", "__dlq.errors.delivery.count": "3", "__dlq.errors.message": "no such user",
 	} {
-		if got := string(lastHeader(c.Headers, name)); got != want {
+		if got := string(wire.LastHeader(c.Headers, name)); got != want {
 			t.Errorf("header %s is %q, want %q", name, got, want)
 		}
 	}
 	c.Topic = "prod.wishlist_events.prod.wishlist_events.mobile.dlq"
 	death.Attempts = 3
 	want := &driver.Origin{Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true}, ID: "prod.wishlist_events/3/77", OrderKey: "ada", Death: death}
-	if diff := cmp.Diff(want, origin(lettersOfMobile, c)); diff != "" {
+	if diff := cmp.Diff(want, OriginOf(lettersOfMobile, c)); diff != "" {
 		t.Error(diff)
 	}
 	if len(r.Headers) != 2 || string(r.Headers[1].Value) != "forged" {
@@ -52,14 +54,14 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 	r := &kgo.Record{Topic: "orders", Offset: 1, Headers: headersOf("locale", "de", "godwit-due", "1", "kafka_dlt-original-topic", "x", "retry_topic-attempts", "2")}
 	for i, text := range []string{"first", "second", "third"} {
 		r.Offset = int64(i)
-		c := deadRecord(r, "orders", &driver.Death{Error: text}, 1)
+		c := Copy(r, "orders", &driver.Death{Error: text}, 1)
 		c.Headers = append(c.Headers, headersOf("godwit-log", "id")...)
-		if o := origin(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text || o.ID != "orders/0/"+string(rune('0'+i)) {
+		if o := OriginOf(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text || o.ID != "orders/0/"+string(rune('0'+i)) {
 			t.Errorf("death %d is told as %+v", i, o)
 		}
-		r.Headers = risen(c.Headers)
+		r.Headers = WithoutDeath(c.Headers)
 	}
-	e, err := envelope.Parse(string(lastHeader(r.Headers, historyHeader)))
+	e, err := envelope.Parse(string(wire.LastHeader(r.Headers, historyHeader)))
 	if err != nil || len(e.Deaths) != 3 || e.Deaths[0].Error != "first" || e.Deaths[2].Error != "third" {
 		t.Errorf("the history is %+v, %v", e.Deaths, err)
 	}
@@ -73,7 +75,7 @@ func TestADeadLetterIsBounded(t *testing.T) {
 	for _, history := range []string{"", "nonsense", `{"v":9}`, `{"v":1,"d":[` + strings.Repeat(" ", maxHistory) + `]}`} {
 		r := &kgo.Record{Topic: "orders", Headers: headersOf("godwit-history", history)}
 		for range 20 {
-			r = deadRecord(r, "orders", &driver.Death{Error: strings.Repeat("ä", 5000)}, 1)
+			r = Copy(r, "orders", &driver.Death{Error: strings.Repeat("ä", 5000)}, 1)
 			r.Topic = "orders"
 		}
 		size := 0
@@ -151,13 +153,37 @@ func TestForeignDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.OrderKey = "ada"
-			got := origin(lettersOfMobile, &kgo.Record{Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"), Headers: c.headers})
+			got := OriginOf(lettersOfMobile, &kgo.Record{Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"), Headers: c.headers})
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if left := risen(append(c.headers, headersOf("own", "kept")...)); len(left) > 1 && name != "nobody" {
+			if left := WithoutDeath(append(c.headers, headersOf("own", "kept")...)); len(left) > 1 && name != "nobody" {
 				t.Errorf("what goes back has the headers %v", left)
 			}
 		})
 	}
+}
+
+// Any record has an origin, and can die and go back, without a panic.
+func FuzzOriginOf(f *testing.F) {
+	f.Add([]byte("a\x00b\x00kafka_dlt-original-topic\x00orders\x00kafka_dlt-original-partition\x00\x00\x00\x00\x01"))
+	f.Add([]byte("godwit-history\x00{\"v\":1,\"d\":[{\"id\":\"x/0/1\"}]}\x00__dlq.errors.topic\x00x\x00__dlq.errors.offset\x001"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &kgo.Record{Key: data, Value: data}
+		for i, parts := 0, bytes.Split(data, []byte{0}); i+1 < len(parts); i += 2 {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: string(parts[i]), Value: parts[i+1]})
+		}
+		if o := OriginOf(driver.Channel{Queue: "q", DeadLetter: true}, r); o.Channel.DeadLetter || o.Death.Attempts < 0 {
+			t.Errorf("origin %+v", o)
+		}
+		dead := Copy(r, "g", &driver.Death{Error: string(data)}, 1)
+		if dialectOf(dead.Headers) != &dialects[0] && r.Topic != "" {
+			t.Error("the dead letter does not say where it was")
+		}
+		for _, h := range WithoutDeath(dead.Headers) {
+			if h.Key == OffsetHeader {
+				t.Error("what goes back is still dead")
+			}
+		}
+	})
 }

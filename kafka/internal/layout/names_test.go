@@ -1,4 +1,4 @@
-package kafka
+package layout
 
 import (
 	"strings"
@@ -11,25 +11,25 @@ import (
 func TestNamesAreAsDocumented(t *testing.T) {
 	orders := driver.Channel{Queue: "orders"}
 	mobile := driver.Channel{Exchange: "wishlist_events", Queue: "mobile"}
-	plain, prod := names{}, names{namespace: "prod"}
+	plain, prod := Names{}, Names{Namespace: "prod"}
 	letters := mobile
 	letters.DeadLetter = true
 	for want, got := range map[string]string{
-		"orders":                     plain.topic(orders),
-		"orders ":                    plain.group(orders) + " ",
-		"wishlist_events":            plain.topic(mobile),
-		"wishlist_events.mobile":     plain.group(mobile),
-		"wishlist_events.mobile.dlq": plain.group(letters),
-		"orders.orders.dlq":          plain.deadLetters(orders),
-		"wishlist_events.wishlist_events.mobile.dlq":           plain.deadLetters(letters),
-		"wishlist_events.wishlist_events.mobile.dlq ":          plain.deadLetters(mobile) + " ",
-		"orders.orders.retry.1m":                               plain.tier(orders, time.Minute),
-		"orders.orders.retry.90s":                              plain.tier(orders, 90*time.Second),
-		"orders.orders.retry.24h":                              plain.tier(orders, 24*time.Hour),
-		"orders.orders.retry.1500ms":                           plain.tier(orders, 1500*time.Millisecond),
-		"prod.orders":                                          prod.topic(orders),
-		"prod.wishlist_events.mobile":                          prod.group(mobile),
-		"prod.wishlist_events.prod.wishlist_events.mobile.dlq": prod.deadLetters(mobile),
+		"orders":                     plain.Topic(orders),
+		"orders ":                    plain.Group(orders) + " ",
+		"wishlist_events":            plain.Topic(mobile),
+		"wishlist_events.mobile":     plain.Group(mobile),
+		"wishlist_events.mobile.dlq": plain.Group(letters),
+		"orders.orders.dlq":          plain.DeadLetters(orders),
+		"wishlist_events.wishlist_events.mobile.dlq":           plain.DeadLetters(letters),
+		"wishlist_events.wishlist_events.mobile.dlq ":          plain.DeadLetters(mobile) + " ",
+		"orders.orders.retry.1m":                               plain.Tier(orders, time.Minute),
+		"orders.orders.retry.90s":                              plain.Tier(orders, 90*time.Second),
+		"orders.orders.retry.24h":                              plain.Tier(orders, 24*time.Hour),
+		"orders.orders.retry.1500ms":                           plain.Tier(orders, 1500*time.Millisecond),
+		"prod.orders":                                          prod.Topic(orders),
+		"prod.wishlist_events.mobile":                          prod.Group(mobile),
+		"prod.wishlist_events.prod.wishlist_events.mobile.dlq": prod.DeadLetters(mobile),
 	} {
 		if got != strings.TrimSpace(want) && got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -44,12 +44,12 @@ func TestNamesThatCannotBe(t *testing.T) {
 		{Exchange: "e", Queue: "dlq"}, {Exchange: "e.f"}, {Exchange: "dlq", Queue: "a"},
 		{Queue: long}, {Exchange: long, Queue: "q"}, {Exchange: long + long + long},
 	} {
-		if err := (names{}).check(ch); err == nil {
+		if err := (Names{}).Check(ch); err == nil {
 			t.Errorf("channel %s was taken", ch)
 		}
 	}
 	for _, ch := range []driver.Channel{{Queue: "a"}, {Queue: "retry"}, {Exchange: "e"}, {Exchange: "e", Queue: "q-1_2"}, {Queue: long[:117]}} {
-		if err := (names{}).check(ch); err != nil {
+		if err := (Names{}).Check(ch); err != nil {
 			t.Error(err)
 		}
 	}
@@ -62,7 +62,7 @@ type place struct {
 }
 
 // placeOf is the inverse of deadLetters and tier, told apart from them.
-func placeOf(n names, topic string) (p place, ok bool) {
+func placeOf(n Names, topic string) (p place, ok bool) {
 	what := ""
 	if rest, dead := strings.CutSuffix(topic, ".dlq"); dead {
 		topic, p.ch.DeadLetter = rest, true
@@ -79,17 +79,17 @@ func placeOf(n names, topic string) (p place, ok bool) {
 		topic, what, p.tier = rest, topic[i+1:], d
 	}
 	parts := 1
-	if n.namespace != "" {
+	if n.Namespace != "" {
 		parts = 2
 	}
 	all := strings.Split(topic, ".")
 	if len(all) <= parts {
 		return p, false
 	}
-	ch, ok := channelOf(strings.Join(all[:parts], "."), strings.Join(all[parts:], "."))
+	ch, ok := ChannelOf(strings.Join(all[:parts], "."), strings.Join(all[parts:], "."))
 	ch.DeadLetter = p.ch.DeadLetter
 	p.ch = ch
-	return p, ok && n.check(ch) == nil && (p.ch.DeadLetter && n.deadLetters(ch)+what == topic+".dlq" || p.tier > 0 && n.tier(ch, p.tier) == topic+".retry."+what)
+	return p, ok && n.Check(ch) == nil && (p.ch.DeadLetter && n.DeadLetters(ch)+what == topic+".dlq" || p.tier > 0 && n.Tier(ch, p.tier) == topic+".retry."+what)
 }
 
 // Two channels never share a group, dead letters or a tier, and each can be told from its name.
@@ -98,22 +98,22 @@ func FuzzNames(f *testing.F) {
 	f.Add("prod", "wishlist_events", "retry", int64(5))
 	f.Add("a", "retry", "retry", int64(3600))
 	f.Fuzz(func(t *testing.T, space, exchange, queue string, seconds int64) {
-		n, ch := names{space}, driver.Channel{Exchange: exchange, Queue: queue}
-		if space != "" && !legalPart(space) || queue == "" || n.check(ch) != nil {
+		n, ch := Names{space}, driver.Channel{Exchange: exchange, Queue: queue}
+		if space != "" && !Legal(space) || queue == "" || n.Check(ch) != nil {
 			return
 		}
-		if got, ok := channelOf(n.topic(ch), n.group(ch)); !ok || got != ch {
-			t.Errorf("%s of %s is read as %s, %v", n.group(ch), n.topic(ch), got, ok)
+		if got, ok := ChannelOf(n.Topic(ch), n.Group(ch)); !ok || got != ch {
+			t.Errorf("%s of %s is read as %s, %v", n.Group(ch), n.Topic(ch), got, ok)
 		}
 		d := time.Duration(1+seconds&0xffff) * time.Second
-		if got, ok := placeOf(n, n.tier(ch, d)); !ok || got != (place{ch, d}) {
-			t.Errorf("%s is read as %+v, %v", n.tier(ch, d), got, ok)
+		if got, ok := placeOf(n, n.Tier(ch, d)); !ok || got != (place{ch, d}) {
+			t.Errorf("%s is read as %+v, %v", n.Tier(ch, d), got, ok)
 		}
 		ch.DeadLetter = true
-		if got, ok := placeOf(n, n.deadLetters(ch)); !ok || got != (place{ch: ch}) {
-			t.Errorf("%s is read as %+v, %v", n.deadLetters(ch), got, ok)
+		if got, ok := placeOf(n, n.DeadLetters(ch)); !ok || got != (place{ch: ch}) {
+			t.Errorf("%s is read as %+v, %v", n.DeadLetters(ch), got, ok)
 		}
-		for _, name := range []string{n.topic(ch), n.deadLetters(ch), n.tier(ch, d)} {
+		for _, name := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, d)} {
 			if len(name) > maxTopicName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
 				t.Errorf("Kafka would refuse %q", name)
 			}
@@ -126,7 +126,7 @@ func FuzzChannelOf(f *testing.F) {
 	f.Add("orders", "orders")
 	f.Add("prod.wishlist_events", "prod.wishlist_events.mobile")
 	f.Fuzz(func(t *testing.T, topic, group string) {
-		ch, ok := channelOf(topic, group)
+		ch, ok := ChannelOf(topic, group)
 		if !ok {
 			return
 		}
@@ -134,8 +134,8 @@ func FuzzChannelOf(f *testing.F) {
 		if !spaced {
 			space = ""
 		}
-		if n := (names{space}); n.topic(ch) != topic || n.group(ch) != group {
-			t.Errorf("%s, %s is read as %s, which is %s, %s", topic, group, ch, n.topic(ch), n.group(ch))
+		if n := (Names{space}); n.Topic(ch) != topic || n.Group(ch) != group {
+			t.Errorf("%s, %s is read as %s, which is %s, %s", topic, group, ch, n.Topic(ch), n.Group(ch))
 		}
 	})
 }
