@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -91,7 +92,7 @@ func (r *receiver) commitLast(ctx context.Context, m *member, es []*epoch) error
 		if !between || failure.Over(ctx) {
 			return err
 		}
-		pause(ctx, joinPatience)
+		_ = backoff.Sleep(ctx, joinPatience)
 	}
 }
 

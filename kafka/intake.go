@@ -9,6 +9,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/discard"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,7 +25,7 @@ type intake struct {
 	out   []*message // to be delivered
 	move  []*message // to be published to a tier instead
 
-	passed passedOver
+	passed discard.Tally
 }
 
 // newIntake begins a round. The caller holds r.mu; there is one round at a time.
@@ -135,13 +136,17 @@ func (in *intake) admit(e *epoch, rec *kgo.Record) bool {
 	}
 	e.next = rec.Offset + 1
 	if a == offsets.Finished {
-		in.passed.finished++
+		in.passed.Finished++
 		in.r.forget(rec)
 		return true
 	}
 	died := e.died(rec)
 	if died || e.stay == 0 && in.r.picky && !wire.Matches(in.r.o.Filter, rec) {
-		in.passed.count(died)
+		if died {
+			in.passed.Finished++
+		} else {
+			in.passed.Filtered++
+		}
 		e.tracker.Finish(seq)
 		in.r.forget(rec)
 		return true
@@ -190,7 +195,7 @@ func (r *receiver) tierless() bool { return r.retry == nil || !r.retry.Durable()
 
 // finish carries out what was decided.
 func (in *intake) finish(ctx context.Context, into []driver.Delivery, err error) ([]driver.Delivery, error) {
-	in.passed.tell(in.r.o.Events)
+	in.passed.Tell(in.r.o.Events)
 	texts := wire.NewDecoder(len(in.out))
 	for _, w := range in.out {
 		into = append(into, driver.Delivery{Source: &w.epoch.Source, Handle: driver.Handle{Ref: w, Seq: w.use}, Attempt: w.attempt})

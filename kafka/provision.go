@@ -13,6 +13,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/share"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -56,7 +57,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto {
-		if err := b.startShare(ctx, b.names.Group(s.Channel)); err != nil {
+		if err := share.Begin(ctx, b.client, b.names.Group(s.Channel)); err != nil {
 			return err
 		}
 	}

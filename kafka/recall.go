@@ -3,19 +3,13 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
-	// recallMost is how many of the newest dead letters of a partition are looked at when it is assigned. What counts is what
-	// was rejected after the last commit, a second's work.
-	recallMost = 2_000
 	// recallPatience bounds that look: a dead letter twice is better than a partition that nobody reads.
 	recallPatience = 10 * time.Second
 )
@@ -33,19 +27,15 @@ func (r *receiver) recall(ctx context.Context, begun []*epoch) {
 			r.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group", r.group, "error", err)
 		}
 	}
-	q, ok := r.dead.(*deadTopic)
-	if !ok {
-		return
-	}
-	ns := make([]int32, len(begun))
+	partitions := make([]int32, len(begun))
 	for i, e := range begun {
-		ns[i] = e.N
+		partitions[i] = e.N
 	}
-	letters := r.recallLetters(ctx, q, ns)
+	known := r.recallLetters(ctx, partitions)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range begun {
-		e.dead = letters[e.N]
+		e.dead = known[e.N]
 	}
 }
 
@@ -74,86 +64,27 @@ func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
 	return nil
 }
 
-// recallLetters reads the newest dead letters of some partitions, and returns the offsets of what died, by partition.
-func (r *receiver) recallLetters(ctx context.Context, q *deadTopic, ns []int32) map[int32]map[int64]struct{} {
-	letters, err := r.newestLetters(ctx, r.b.names.DeadLetters(q.ch), ns)
+// recallLetters reads the newest dead letters of some partitions, if this channel has a topic of them.
+func (r *receiver) recallLetters(ctx context.Context, partitions []int32) deadletter.Known {
+	q, ok := r.dead.(*deadTopic)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recallPatience)
+	defer cancel()
+	open := func(more ...kgo.Opt) (*kgo.Client, error) {
+		opts, err := r.b.o.clientOptions(r.b.log, more...)
+		if err != nil {
+			return nil, err
+		}
+		return kgo.NewClient(opts...)
+	}
+	of := deadletter.Source{Topic: r.topic, Log: r.log(), Group: r.speaker}
+	known, err := deadletter.Recall(ctx, r.b.admin, open, r.b.names.DeadLetters(q.ch), of, partitions)
 	if err != nil {
 		r.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", r.speaker, "error", err)
 	}
-	return letters
-}
-
-func (r *receiver) newestLetters(ctx context.Context, topic string, ns []int32) (map[int32]map[int64]struct{}, error) {
-	starts, err := r.b.admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := r.b.admin.ListEndOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	from, open := map[int32]kgo.Offset{}, map[int32]int64{}
-	count := int32(len(ends[topic]))
-	for _, n := range ns {
-		if count == 0 {
-			break
-		}
-		n %= count
-		first, _ := starts.Lookup(topic, n)
-		last, _ := ends.Lookup(topic, n)
-		if last.Offset > first.Offset {
-			from[n] = kgo.NewOffset().At(max(first.Offset, last.Offset-recallMost))
-			open[n] = last.Offset
-		}
-	}
-	if len(open) == 0 {
-		return nil, nil
-	}
-	return r.readLetters(ctx, topic, from, open)
-}
-
-func (r *receiver) readLetters(ctx context.Context, topic string, from map[int32]kgo.Offset, open map[int32]int64) (map[int32]map[int64]struct{}, error) {
-	opts, err := r.b.o.clientOptions(r.b.log, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
-	if err != nil {
-		return nil, err
-	}
-	client, err := kgo.NewClient(opts...)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	log, found := r.log(), map[int32]map[int64]struct{}{}
-	for len(open) > 0 {
-		fetches := client.PollFetches(ctx)
-		if failure.Over(ctx) {
-			return found, context.Cause(ctx)
-		}
-		if errs := fetches.Errors(); len(errs) > 0 {
-			return found, errs[0].Err
-		}
-		fetches.EachRecord(func(rec *kgo.Record) {
-			if n, offset, ok := r.ofOurs(rec, log); ok {
-				if found[n] == nil {
-					found[n] = map[int64]struct{}{}
-				}
-				found[n][offset] = struct{}{}
-			}
-			if rec.Offset+1 >= open[rec.Partition] {
-				delete(open, rec.Partition)
-			}
-		})
-	}
-	return found, nil
-}
-
-// ofOurs says which record of this channel's topic, as it is now, a dead letter was.
-func (r *receiver) ofOurs(letter *kgo.Record, log string) (n int32, offset int64, ok bool) {
-	if wire.Header(letter, deadletter.LogHeader) != log || wire.Header(letter, deadletter.GroupHeader) != r.speaker || wire.Header(letter, deadletter.TopicHeader) != r.topic {
-		return 0, 0, false
-	}
-	p, perr := strconv.ParseInt(wire.Header(letter, deadletter.PartitionHeader), 10, 32)
-	offset, oerr := strconv.ParseInt(wire.Header(letter, deadletter.OffsetHeader), 10, 64)
-	return int32(p), offset, perr == nil && oerr == nil
+	return known
 }
 
 // log is which log the channel's topic is.
