@@ -34,7 +34,9 @@ var plan = []room{
 	{path: "kafka/internal/deadletter", ours: []string{"driver", "internal/envelope", "kafka/internal/failure", "kafka/internal/layout", "kafka/internal/wire"}, others: []string{franz + "/kgo", franz + "/kadm"}},
 	{path: "kafka/internal/discard", ours: []string{"driver"}},
 	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
+	{path: "kafka/internal/intake", others: []string{franz + "/kgo"}},
 	{path: "kafka/internal/layout", ours: []string{"driver"}},
+	{path: "kafka/internal/parking"},
 	{path: "kafka/internal/share", ours: []string{"driver", "internal/backoff", "kafka/internal/..."}, others: []string{franz + "/kgo", franz + "/kerr", franz + "/kmsg"}},
 	{path: "kafka/internal/wire", ours: []string{"driver"}, others: []string{franz + "/kgo"}},
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}}, // the only one that knows kfake
