@@ -67,7 +67,8 @@ type ReceiverOptions struct {
 }
 
 // Events are how lost ownership, and what is finished unseen, reach the core. The backend calls them from its own
-// goroutine or from within Receive, holding no lock that Receive or Settle needs. Backends that never lose a source
+// goroutine or from within Receive, never while it holds a lock that Receive, Settle, Finish or Started takes: the core
+// calls those from within the events, and from goroutines that an event waits for. Backends that never lose a source
 // call neither Revoked nor Lost. A nil func is not called.
 type Events struct {
 	// Revoked: dispatch nothing more of these. It returns when every started delivery has been settled through
@@ -173,14 +174,20 @@ type Extender interface {
 }
 
 // AttemptLog is a Receiver that carries the attempts of held retries along, so that a crash does not start the count
-// anew. Started is called when a retry begins to be held: so many starts so far. It returns at once.
+// again. Started is called when a retry begins to be held: so many starts so far.
+//
+// The core may call Started while it holds a lock of its own. Started only notes the number: it does no I/O, waits for
+// nothing that takes longer than a few instructions, and calls nothing of the core.
 type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
 
 // Finisher is a Receiver whose Done is noted in memory, and told to the service by a later commit. The core then calls
-// Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail and returns at once; a
-// forgotten Source is ignored.
+// Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail; a forgotten Source is
+// ignored.
+//
+// The core may call Finish while it holds a lock of its own, as with Started: Finish only notes. What
+// follows from it (admitting what waited, say) happens in the backend's own goroutines or in the next Receive.
 type Finisher interface {
 	Finish(h Handle)
 }

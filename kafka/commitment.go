@@ -33,29 +33,6 @@ type told struct {
 	c offsets.Commit
 }
 
-// collect is what there is to tell.
-func (r *receiver) collect(m *member, es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[wire.Partition]told{}}
-	c.member, c.generation = m.client.GroupMetadata()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range es {
-		if e.gone {
-			continue
-		}
-		now, changed := e.tracker.Commit()
-		if !changed {
-			continue
-		}
-		if c.offsets[e.Topic] == nil {
-			c.offsets[e.Topic] = map[int32]kgo.EpochOffset{}
-		}
-		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.Partition] = told{e, now}
-	}
-	return c
-}
-
 // send makes the request, with the metadata in it. A group of the classic kind may be joining, and then franz-go keeps
 // commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a second crash
 // would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so these go past
@@ -108,7 +85,7 @@ func (m *member) passes(c *commitment) bool {
 // request is the commit as franz-go would make it.
 func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation, req.InstanceID = m.r.group, c.member, c.generation, m.instance()
+	req.Group, req.MemberID, req.Generation, req.InstanceID = m.g.sub.group, c.member, c.generation, m.instance()
 	for topic, ps := range c.offsets {
 		t := kmsg.NewOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = topic, m.topics[topic]

@@ -2,97 +2,83 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const (
-	// recallPatience bounds that look: a dead letter twice is better than a partition that nobody reads.
-	recallPatience = 10 * time.Second
-)
+// recallPatience bounds the look at what became of records: a dead letter twice is better than a partition that nobody reads.
+const recallPatience = 10 * time.Second
 
 // recall looks, before anything of newly assigned partitions is read, at what became of their records after the last commit:
 // which are dead letters already, and how far their tiers reach.
-func (r *receiver) recall(ctx context.Context, begun []*epoch) {
+func (g *group) recall(ctx context.Context, begun []*epoch) {
 	if len(begun) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
-	if r.set.Retries == Park {
-		if err := r.raiseBarriers(ctx, begun); err != nil {
-			r.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group", r.group, "error", err)
-		}
+	ends, err := g.endsOfTiers(ctx)
+	if err != nil {
+		g.sub.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group", g.sub.group, "error", err)
 	}
 	partitions := make([]int32, len(begun))
 	for i, e := range begun {
 		partitions[i] = e.N
 	}
-	known := r.recallLetters(ctx, partitions)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	known := g.recallLetters(ctx, partitions)
 	for _, e := range begun {
-		e.dead = known[e.N]
+		g.ledger.recalled(e, known[e.N], ends[e.Partition])
 	}
 }
 
-// raiseBarriers notes where the tiers end.
-func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
-	for topic := range r.tiers {
-		starts, err := r.b.admin.ListStartOffsets(ctx, topic)
-		if err != nil {
-			return err
-		}
-		ends, err := r.b.admin.ListEndOffsets(ctx, topic)
-		if err != nil {
-			return err
-		}
-		r.mu.Lock()
-		for _, e := range begun {
-			first, ok1 := starts.Lookup(topic, e.N)
-			last, ok2 := ends.Lookup(topic, e.N)
-			if e.Topic == topic && ok1 && ok2 && last.Offset > first.Offset && last.Offset > e.from {
-				e.barrier = last.Offset
-				r.catching[e.N] = true
-			}
-		}
-		r.mu.Unlock()
+// endsOfTiers is where the tiers end that have something in them: until they are read so far, what stands first of a key is not known.
+func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, error) {
+	if g.sub.set.Retries != Park {
+		return nil, nil
 	}
-	return nil
+	all := map[wire.Partition]int64{}
+	for topic := range g.sub.tiers {
+		starts, err := g.sub.b.admin.ListStartOffsets(ctx, topic)
+		if err != nil {
+			return all, err
+		}
+		ends, err := g.sub.b.admin.ListEndOffsets(ctx, topic)
+		if err != nil {
+			return all, err
+		}
+		ends.Each(func(end kadm.ListedOffset) {
+			if start, ok := starts.Lookup(topic, end.Partition); ok && end.Err == nil && end.Offset > start.Offset {
+				all[wire.Partition{Topic: topic, N: end.Partition}] = end.Offset
+			}
+		})
+	}
+	return all, nil
 }
 
 // recallLetters reads the newest dead letters of some partitions, if this channel has a topic of them.
-func (r *receiver) recallLetters(ctx context.Context, partitions []int32) deadletter.Known {
-	q, ok := r.dead.(*deadTopic)
+func (g *group) recallLetters(ctx context.Context, partitions []int32) deadletter.Known {
+	s := g.sub
+	q, ok := s.dead.(*deadTopic)
 	if !ok {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
 	open := func(more ...kgo.Opt) (*kgo.Client, error) {
-		opts, err := r.b.o.clientOptions(r.b.log, more...)
+		opts, err := s.b.o.clientOptions(s.b.log, more...)
 		if err != nil {
 			return nil, err
 		}
 		return kgo.NewClient(opts...)
 	}
-	of := deadletter.Source{Topic: r.topic, Log: r.log(), Group: r.speaker}
-	known, err := deadletter.Recall(ctx, r.b.admin, open, r.b.names.DeadLetters(q.ch), of, partitions)
+	of := deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}
+	known, err := deadletter.Recall(ctx, s.b.admin, open, s.b.names.DeadLetters(q.ch), of, partitions)
 	if err != nil {
-		r.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", r.speaker, "error", err)
+		s.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", s.consumer(), "error", err)
 	}
 	return known
-}
-
-// log is which log the channel's topic is.
-func (r *receiver) log() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.member == nil {
-		return ""
-	}
-	return fmt.Sprint(r.member.topics[r.topic])
 }

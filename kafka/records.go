@@ -38,13 +38,6 @@ func ours(c *kgo.Client) bool {
 	return reflect.ValueOf(c.OptValue(kgo.WithPools)).Len() == 0
 }
 
-// forget gives a record back that nothing needs any more.
-func (r *receiver) forget(rec *kgo.Record) {
-	if r.b.reuses {
-		rec.Recycle()
-	}
-}
-
 // GetRecords returns room for n records, or nothing.
 func (rs *records) GetRecords(n int) []kgo.Record {
 	rs.mu.Lock()

@@ -8,7 +8,10 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A retry that waits in a tier comes back, when it is due and not before, with how often it was started.
@@ -217,5 +220,72 @@ func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.same(l.get(1), "1")
+	})
+}
+
+// A record that cannot be moved behind the parked ones of its key is neither lost nor overtaken: it is handled from where it is when
+// its turn comes.
+func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.Park, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		w.send(0, "k=1")
+		l.settle(driver.Retry, l.get(1)...)
+		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s", Err: kerr.TopicAuthorizationFailed})
+		w.send(0, "k=2")
+		for ends := time.Now().Add(4 * time.Second); time.Now().Before(ends) && fault.Hits() == 0; {
+			if ds, _ := l.recv.Receive(w.Context(), 1, nil); len(ds) > 0 {
+				w.Fatalf("%s overtook", texts(ds))
+			}
+		}
+		if fault.Hits() == 0 {
+			w.Fatal("nothing was moved")
+		}
+		for _, want := range []string{"1", "2"} {
+			d := l.get(1)
+			w.same(d, want)
+			l.settle(driver.Done, d...)
+		}
+		w.send(0, "k=3")
+		begun := time.Now()
+		w.same(l.get(1), "3")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("nothing of the key is parked, and its next record took %v", took)
+		}
+	})
+}
+
+// A retry whose copy could not be written leaves nothing behind that its key waits for.
+func TestRetryThatCouldNotBeWritten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.Park, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		w.send(0, "k=1")
+		one := l.get(1)
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s", Err: kerr.TopicAuthorizationFailed})
+		err := l.recv.Settle(w.Context(), []driver.Settlement{{Handle: one[0].Handle, Action: driver.Retry, After: time.Second}})
+		if driver.ClassOf(err) != driver.Denied {
+			w.Fatalf("retry: %v, want that it is denied", err)
+		}
+		l.settle(driver.Reject, one...)
+		w.send(0, "k=2")
+		begun := time.Now()
+		w.same(l.get(1), "2")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("nothing of the key is parked, and its next record took %v", took)
+		}
+	})
+}
+
+// A dead letter that only this process keeps holds up the commit, and not its key.
+func TestParkedKeyAfterADeadLetterInMemory(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.Park, DeadLetterQueue: &kafka.MemoryDeadLetters{}}
+		w.begin(o, driver.Events{}).end()
+		w.send(0, "k=1", "k=2")
+		l := w.begin(o, driver.Events{}) // now they come together
+		l.settle(driver.Retry, l.get(2)...)
+		one := l.get(1)
+		w.same(one, "1")
+		l.settle(driver.Reject, one...)
+		w.same(l.get(1), "2")
 	})
 }

@@ -17,7 +17,7 @@ func (b *Backend) shareReceiver(ctx context.Context, from driver.Channel, o driv
 	if err != nil {
 		return nil, err
 	}
-	tiers, err := b.tierReceiver(ctx, from, o)
+	tiers, err := b.logReceiver(ctx, from, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (b *Backend) shareReceiver(ctx context.Context, from driver.Channel, o driv
 			for i, c := range rs {
 				later[i] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt}
 			}
-			return tiers.retry.Put(ctx, later)
+			return tiers.sub.retry.Put(ctx, later)
 		},
 		Reject: func(ctx context.Context, rs []share.Copy) []error {
 			rejected := make([]Rejected, len(rs))
@@ -48,10 +48,10 @@ func (b *Backend) shareReceiver(ctx context.Context, from driver.Channel, o driv
 					rejected[i].Death = *c.Death
 				}
 			}
-			return tiers.dead.Put(ctx, rejected)
+			return tiers.sub.dead.Put(ctx, rejected)
 		},
 		Recall: func(ctx context.Context, partitions []int32) deadletter.Known {
-			return tiers.recallLetters(ctx, partitions)
+			return tiers.group.recallLetters(ctx, partitions)
 		},
 	})
 	if err != nil {
