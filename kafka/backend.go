@@ -101,14 +101,14 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.names.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	if ch.Ordered && b.o.channel(ch).Ordering == Unordered {
-		return failure.Permanent("channel %s is ordered, and kafka.Options says that its Ordering is Unordered: say ByKey or ByPartition there, or leave Ordered out", ch)
+	if ch.Ordered && b.o.channel(ch).Ordering == OrderNone {
+		return failure.Permanent("channel %s is ordered, and kafka.Options says that its Ordering is OrderNone: say OrderByKey or OrderByPartition there, or leave Ordered out", ch)
 	}
-	if o := b.o.channel(ch); o.Groups == Share && (o.Ordering != Unordered || len(o.Tiers) == 0 || b.o.RetryQueue != nil) {
-		return failure.Permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering Unordered, have Tiers, and no RetryQueue", ch)
+	if o := b.o.channel(ch); o.GroupProtocol == GroupShare && (o.Ordering != OrderNone || len(o.Tiers) == 0 || b.o.RetryQueue != nil) {
+		return failure.Permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering OrderNone, have Tiers, and no RetryQueue", ch)
 	}
-	if o := b.o.channel(ch); o.Retries == Park && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
-		return failure.Permanent("channel %s: Retries is Park, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say Alone", ch)
+	if o := b.o.channel(ch); o.Retries == RetryPark && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
+		return failure.Permanent("channel %s: Retries is RetryPark, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say RetryAlone", ch)
 	}
 	return nil
 }

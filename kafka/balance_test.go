@@ -50,7 +50,7 @@ func TestChannelsWhoseGroupsHaveOneName(t *testing.T) {
 // retrying receives from a channel, retries each record once, and tells of each delivery.
 func (w *world) retrying(namespace string, ch driver.Channel) chan string {
 	w.Helper()
-	o := kafka.Options{Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}, Namespace: namespace, Partitions: 2, Retries: kafka.Alone}
+	o := kafka.Options{Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}, Namespace: namespace, Partitions: 2, Retries: kafka.RetryAlone}
 	b, err := kafka.Open(w.Context(), &o)
 	if err != nil {
 		w.Fatal(err)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,7 +23,7 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 	if err != nil {
 		return nil, err
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(either(o.ClientID, defaultClientID)), kgo.WithLogger(client.Logger{To: log})}
+	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)), kgo.WithLogger(client.Logger{To: log})}
 	if o.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(o.TLS))
 	}

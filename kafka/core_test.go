@@ -21,7 +21,7 @@ import (
 // The core and this backend together, while members come and go: every record is handled, those of a key one after another and
 // in order, and what fails comes back before its successors.
 func TestConsumersComeAndGo(t *testing.T) {
-	for name, o := range map[string]kafka.Options{"block": {}, "park": {Retries: kafka.Park}, "broker": {Groups: kafka.Consumer}} {
+	for name, o := range map[string]kafka.Options{"block": {}, "park": {Retries: kafka.RetryPark}, "broker": {GroupProtocol: kafka.GroupConsumer}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const n, partitions, keys = 3000, 4, 40

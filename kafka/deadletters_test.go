@@ -50,7 +50,7 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 // of its own.
 func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Alone}
+		o := kafka.Options{Retries: kafka.RetryAlone}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "b", "bad")
 		ds := l.get(3)

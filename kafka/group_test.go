@@ -108,7 +108,7 @@ func (w *world) expel(group string) {
 func TestRebalancesLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, partitions = 4000, 6
-		o := kafka.Options{Partitions: partitions, Retries: kafka.Park}
+		o := kafka.Options{Partitions: partitions, Retries: kafka.RetryPark}
 		w.begin(o, driver.Events{}).end()
 		for i := range n {
 			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(strconv.Itoa(i % 50)), Value: []byte(strconv.Itoa(i))}, nil)

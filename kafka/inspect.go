@@ -27,7 +27,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
-	share := b.o.channel(ch).Groups == Share && !ch.DeadLetter
+	share := b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter
 	group := b.names.Group(ch)
 	ask := b.committed
 	if share {

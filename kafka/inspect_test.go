@@ -13,7 +13,7 @@ import (
 // The depth is what the group has not committed yet, and what waits in its tiers; nobody need be in the group.
 func TestDepth(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2, Retries: kafka.Alone}, driver.Events{})
+		l := w.begin(kafka.Options{Partitions: 2, Retries: kafka.RetryAlone}, driver.Events{})
 		depth := func(want driver.Depth) {
 			w.Helper()
 			want.Oldest = -1

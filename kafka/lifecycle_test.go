@@ -155,7 +155,7 @@ func TestHandlesAreUsedOnce(t *testing.T) {
 
 // A retry that cannot be copied goes back to the core's hands, and its key is free once it is settled otherwise.
 func TestAKeyIsFreeWhenItsMessageIsFinished(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: Park})
+	l, e := newTestLedger(t, Options{Retries: RetryPark})
 	in := l.begin(10)
 	rec := func(offset int64) *kgo.Record { return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset} }
 	in.admit(e, rec(0))

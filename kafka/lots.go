@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
-// lots keeps the order of keys across retries, where the channel's Retries is Park; else nothing is in it. Guarded by ledger.mu.
+// lots keeps the order of keys across retries, where the channel's Retries is RetryPark; else nothing is in it. Guarded by ledger.mu.
 type lots struct {
 	sub *subscription
 	parking.Lots[*message]
@@ -14,7 +14,7 @@ type lots struct {
 
 // key names a message's lot.
 func (l *lots) key(m *message) parking.Key {
-	if l.sub.set.Ordering == ByPartition {
+	if l.sub.set.Ordering == OrderByPartition {
 		return parking.Key{Partition: m.epoch.N}
 	}
 	return parking.Key{Partition: m.epoch.N, Name: string(m.record.Key)}

@@ -65,7 +65,9 @@ func (m *member) options(topics []string) []kgo.Opt {
 }
 
 // byBroker says that the group is one that the broker assigns (KIP-848).
-func (m *member) byBroker() bool { return m.g.sub.set.Groups == Consumer && !m.g.sub.tiersOnly }
+func (m *member) byBroker() bool {
+	return m.g.sub.set.GroupProtocol == GroupConsumer && !m.g.sub.tiersOnly
+}
 
 // instance is what a static member is called; nil: it is none.
 func (m *member) instance() *string {

@@ -23,7 +23,7 @@ import (
 // a second's work at most, and what a leaving member drained does not come again.
 func TestGroupsOfTheBroker(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 2, Groups: kafka.Consumer}
+		o := kafka.Options{Partitions: 2, GroupProtocol: kafka.GroupConsumer}
 		var held []driver.Delivery
 		var l *life
 		l = w.begin(o, driver.Events{Revoked: func(_ context.Context, sources []*driver.Source) {
@@ -63,10 +63,10 @@ func TestGroupsOfTheBroker(t *testing.T) {
 
 // The tiers of a partition are read by whom the partition belongs to, in groups of both kinds.
 func TestTiersFollowTheirPartition(t *testing.T) {
-	for name, groups := range map[string]kafka.Groups{"classic": kafka.Classic, "consumer": kafka.Consumer} {
+	for name, groups := range map[string]kafka.GroupProtocol{"classic": kafka.GroupClassic, "consumer": kafka.GroupConsumer} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				o := kafka.Options{Partitions: 4, Retries: kafka.Park, Groups: groups}
+				o := kafka.Options{Partitions: 4, Retries: kafka.RetryPark, GroupProtocol: groups}
 				a, b := w.begin(o, driver.Events{}), w.begin(o, driver.Events{})
 				owner := map[string]*life{}
 				var mu sync.Mutex
@@ -109,7 +109,7 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 func TestUnboundedInFlight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		polled := &polledCount{}
-		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.Unordered, Tiers: []time.Duration{time.Minute}, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
+		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute}, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
 		const n = 100_000
 		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n) // what waits in a tier is held here up to a bound
@@ -180,13 +180,16 @@ func TestImpossibleOptions(t *testing.T) {
 		"Channels[\"x\"].Tiers":             {Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}}},
 		"Namespace":                         {Namespace: "a b"},
 		"negative":                          {Partitions: -1},
+		"Channels[\"x\"].Ordering is 9":     {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
+		"Options.Retries is 9":              {Retries: 9},
+		"Options.GroupProtocol is 9":        {GroupProtocol: 9},
 		"contradict":                        {TLS: &tls.Config{}, Client: []kgo.Opt{kgo.Dialer(nil), kgo.MaxBufferedRecords(-1)}},
 	} {
 		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("open: %v, want an error that says %q", err, text)
 		}
 	}
-	b, err := kafka.Open(t.Context(), &kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.Unordered}}})
+	b, err := kafka.Open(t.Context(), &kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.OrderNone}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,8 +197,8 @@ func TestImpossibleOptions(t *testing.T) {
 	_, serr := b.Sender(t.Context(), ordered)
 	_, rerr := b.Receiver(t.Context(), ordered, driver.ReceiverOptions{})
 	for _, err := range []error{serr, rerr, b.Ensure(t.Context(), driver.ChannelSpec{Channel: ordered})} {
-		if err == nil || !strings.Contains(err.Error(), "ByKey") {
-			t.Errorf("an ordered channel that is Unordered: %v, want an error that says what to do", err)
+		if err == nil || !strings.Contains(err.Error(), "OrderByKey") {
+			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
 		}
 	}
 	for text, s := range map[string]driver.ChannelSpec{"Delay": {Delay: time.Minute}, "Encryption": {Encryption: "alias/key"}} {

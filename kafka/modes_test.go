@@ -46,16 +46,16 @@ func TestDriverOnABroker(t *testing.T) {
 // modes are the ways in which a channel can lie on Kafka.
 func modes() map[string]kafka.Options {
 	return map[string]kafka.Options{
-		"key": {}, "partition": {Ordering: kafka.ByPartition}, "park": {Retries: kafka.Park}, "unordered": {Ordering: kafka.Unordered},
-		"consumer": {Groups: kafka.Consumer}, "share": {Ordering: kafka.Unordered, Groups: kafka.Share},
+		"key": {}, "partition": {Ordering: kafka.OrderByPartition}, "park": {Retries: kafka.RetryPark}, "unordered": {Ordering: kafka.OrderNone},
+		"consumer": {GroupProtocol: kafka.GroupConsumer}, "share": {Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
 	}
 }
 
 func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Options) driver.Backend) drivertest.Harness {
-	unordered := o.Ordering == kafka.Unordered
+	unordered := o.Ordering == kafka.OrderNone
 	return drivertest.Harness{
-		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.ByPartition, Delays: unordered, Retries: unordered || o.Retries == kafka.Park,
-			Leases: o.Groups == kafka.Share, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true, Finds: true},
+		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered, Retries: unordered || o.Retries == kafka.RetryPark,
+			Leases: o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true, Finds: true},
 		Open: func(t testing.TB) driver.Backend { return open(t, o) },
 		Skip: skips(mode),
 	}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err != nil {
 		return err
 	}
-	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto {
+	if b.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode == driver.Auto {
 		if err := share.Begin(ctx, b.client, b.names.Group(s.Channel)); err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (b *Backend) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 
 func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	config := map[string]string{}
-	if keep := either(s.Retention, o.Retention); keep != 0 {
+	if keep := cmp.Or(s.Retention, o.Retention); keep != 0 {
 		config["retention.ms"] = millis(keep)
 	}
 	if o.Compression != "" {
@@ -139,7 +140,7 @@ func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
-	keep := either(s.Retention, o.Retention)
+	keep := cmp.Or(s.Retention, o.Retention)
 	if keep >= 0 && keep < besideRetention {
 		keep = besideRetention
 	}

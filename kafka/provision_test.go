@@ -21,7 +21,7 @@ func TestTopicsAsWished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Namespace: "prod", Partitions: 3, Replication: 1, Retention: 24 * time.Hour, Compression: "zstd", Tiers: []time.Duration{time.Minute},
 			TopicConfig: map[string]string{"cleanup.policy": "compact,delete"},
-			Channels:    map[string]kafka.ChannelOptions{"wishes.*": {Retries: kafka.Park, Partitions: 5}}}
+			Channels:    map[string]kafka.ChannelOptions{"wishes.*": {Retries: kafka.RetryPark, Partitions: 5}}}
 		b := w.backend(o)
 		audit := driver.Channel{Exchange: "wishes", Queue: "audit"}
 		if err := b.Ensure(w.Context(), driver.ChannelSpec{Channel: audit, Owner: true}); err != nil {

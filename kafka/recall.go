@@ -37,7 +37,7 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 
 // endsOfTiers is where the tiers end that have something in them: until they are read so far, what stands first of a key is not known.
 func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, error) {
-	if g.sub.set.Retries != Park {
+	if g.sub.set.Retries != RetryPark {
 		return nil, nil
 	}
 	all := map[wire.Partition]int64{}

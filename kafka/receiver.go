@@ -39,7 +39,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if from.Queue == "" {
 		return nil, failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its channels", from)
 	}
-	if b.o.channel(from).Groups == Share && !from.DeadLetter {
+	if b.o.channel(from).GroupProtocol == GroupShare && !from.DeadLetter {
 		return b.shareReceiver(ctx, from, o)
 	}
 	return b.logReceiver(ctx, from, o, false)

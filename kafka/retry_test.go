@@ -17,7 +17,7 @@ import (
 // A retry that waits in a tier comes back, when it is due and not before, with how often it was started.
 func TestRetryNeverRetries(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Alone}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryAlone}, driver.Events{})
 		w.send(0, "k=a")
 		first := l.get(1)
 		begun := time.Now()
@@ -41,7 +41,7 @@ func TestRetryNeverRetries(t *testing.T) {
 // A retry survives the process: it stands in its tier before its record is finished.
 func TestRetryLostInACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Alone}
+		o := kafka.Options{Retries: kafka.RetryAlone}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=a")
 		l.settle(driver.Retry, l.get(1)...)
@@ -60,7 +60,7 @@ func TestRetryLostInACrash(t *testing.T) {
 // do not.
 func TestParkedKeyOvertaken(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Park}
+		o := kafka.Options{Retries: kafka.RetryPark}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
 		l := w.begin(o, driver.Events{})    // now they come together
@@ -92,7 +92,7 @@ func TestParkedKeyOvertaken(t *testing.T) {
 // What comes later of a key that is being handled waits until it is known whether that fails: else it would overtake.
 func TestKeyOvertakenWhileItFails(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
 		w.send(0, "k=2", "free=x")
@@ -110,7 +110,7 @@ func TestKeyOvertakenWhileItFails(t *testing.T) {
 // Without keys, where nothing is ordered, a retry holds nobody up.
 func TestParkedWithoutAKey(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
 		w.send(0, "a")
 		l.settle(driver.Retry, l.get(1)...)
 		w.send(0, "b")
@@ -126,7 +126,7 @@ func TestParkedWithoutAKey(t *testing.T) {
 // After a restart a parked key is still parked.
 func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Park}
+		o := kafka.Options{Retries: kafka.RetryPark}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
@@ -147,7 +147,7 @@ func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		q := &kafka.MemoryRetryQueue{}
-		o := kafka.Options{Retries: kafka.Park, RetryQueue: q}
+		o := kafka.Options{Retries: kafka.RetryPark, RetryQueue: q}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2", "j=x")
 		l := w.begin(o, driver.Events{})
@@ -178,7 +178,7 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 // A delayed message comes when it is due, however long that is, and holds up nobody.
 func TestDelayBeyondTheLongestTier(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Ordering: kafka.Unordered, Tiers: []time.Duration{5 * time.Second, time.Minute}}, driver.Events{})
+		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{5 * time.Second, time.Minute}}, driver.Events{})
 		s, err := l.b.Sender(w.Context(), driver.Channel{Queue: "orders"})
 		if err != nil {
 			w.Fatal(err)
@@ -227,7 +227,7 @@ func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 // its turn comes.
 func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
 		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s", Err: kerr.TopicAuthorizationFailed})
@@ -257,7 +257,7 @@ func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 // A retry whose copy could not be written leaves nothing behind that its key waits for.
 func TestRetryThatCouldNotBeWritten(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
 		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s", Err: kerr.TopicAuthorizationFailed})
@@ -278,7 +278,7 @@ func TestRetryThatCouldNotBeWritten(t *testing.T) {
 // A dead letter that only this process keeps holds up the commit, and not its key.
 func TestParkedKeyAfterADeadLetterInMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Park, DeadLetterQueue: &kafka.MemoryDeadLetters{}}
+		o := kafka.Options{Retries: kafka.RetryPark, DeadLetterQueue: &kafka.MemoryDeadLetters{}}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
 		l := w.begin(o, driver.Events{}) // now they come together

@@ -15,8 +15,8 @@ type RetryQueue interface {
 	// Put takes records that come back later, and answers for each; nil: taken.
 	Put(ctx context.Context, rs []Later) []error
 	// Durable says who brings them back. True: the queue, to the channel's topic, also after this process has ended, so that
-	// they are finished here. (They are new records then, so that Park cannot keep their order.) False: this process holds them, unfinished, until they are due;
-	// nothing is committed past them.
+	// they are finished here. (They are new records then, so that RetryPark cannot keep their order.) False: this process
+	// holds them, unfinished, until they are due; nothing is committed past them.
 	Durable() bool
 }
 

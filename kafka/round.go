@@ -73,7 +73,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	default:
 		m := l.messages.take()
 		m.epoch, m.record, m.seq, m.attempt, m.stage = e, rec, seq, attempt, admitted
-		if !home || l.sub.set.Ordering == Unordered {
+		if !home || l.sub.set.Ordering == OrderNone {
 			m.due, _ = wire.Due(rec)
 		}
 		if !home {

@@ -53,7 +53,7 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, topic: t.name, most: int(b.limit(t.name)), delays: b.o.channel(to).Ordering == Unordered, keyless: to.Ordered}, nil
+	return &sender{b: b, to: to, topic: t.name, most: int(b.limit(t.name)), delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered}, nil
 }
 
 // Limits says that this backend batches by itself.
@@ -62,7 +62,7 @@ func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
 // Prepare makes the record. What the topic would refuse is refused here: the broker refuses whole batches.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
-		return driver.Prepared{}, failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering Unordered", s.to)
+		return driver.Prepared{}, failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering OrderNone", s.to)
 	}
 	r, err := wire.Encode(m)
 	if err != nil {

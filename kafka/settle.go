@@ -59,7 +59,7 @@ func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, 
 				l.delay(m, m.due)
 			}
 		case s.Action == driver.Retry && r.sub.retry == nil:
-			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are Block, so whoever handles holds them", r.sub.from)
+			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are RetryBlock, so whoever handles holds them", r.sub.from)
 		case s.Action == driver.Retry:
 			if m := l.claim(s.Handle, retrying); m != nil {
 				l.lots.reserve(m, now.Add(s.After))

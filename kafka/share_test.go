@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-var sharing = kafka.Options{Ordering: kafka.Unordered, Groups: kafka.Share, Partitions: 2}
+var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Partitions: 2}
 
 // A broker archives a record that was handed out five times, given back ones counted. Deploys in a row, each giving back what it
 // had, lose nothing.
@@ -157,11 +157,11 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 
 // Order and share groups exclude each other, and that is said at construction.
 func TestSharedAndOrdered(t *testing.T) {
-	b, err := kafka.Open(t.Context(), &kafka.Options{Groups: kafka.Share})
+	b, err := kafka.Open(t.Context(), &kafka.Options{GroupProtocol: kafka.GroupShare})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Receiver(t.Context(), orders, driver.ReceiverOptions{}); err == nil || !strings.Contains(err.Error(), "Unordered") {
+	if _, err := b.Receiver(t.Context(), orders, driver.ReceiverOptions{}); err == nil || !strings.Contains(err.Error(), "OrderNone") {
 		t.Errorf("receiver: %v, want an error that says what to do", err)
 	}
 	if err := b.Close(t.Context()); err != nil {

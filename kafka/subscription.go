@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -31,7 +32,7 @@ func (b *Backend) subscribe(from driver.Channel, o driver.ReceiverOptions, tiers
 		s.group = b.names.Retries(from)
 	}
 	if from.DeadLetter {
-		s.set.Retries = Block
+		s.set.Retries = RetryBlock
 		return s
 	}
 	if s.dead = b.o.DeadLetterQueue; s.dead == nil {
@@ -54,12 +55,12 @@ func (b *Backend) subscribe(from driver.Channel, o driver.ReceiverOptions, tiers
 func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 
 // places is how many deliveries the core has places for, about.
-func (s *subscription) places() int { return either(s.o.Window, window) }
+func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
 
 // parks says that a message keeps the order of its key across its retry. A message without a key, on a channel that is not ordered,
 // has no successors.
 func (s *subscription) parks(m *message) bool {
-	return s.set.Retries == Park && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == ByPartition)
+	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == OrderByPartition)
 }
 
 // moves says that records which are not due wait in a tier. Else they wait in this process.
@@ -82,7 +83,7 @@ func (s *subscription) limits() driver.ReceiveLimits {
 	}
 	lim.RetryMin, lim.RetryMax = s.set.Tiers[0], s.set.Tiers[len(s.set.Tiers)-1]
 	lim.Behind = driver.BehindGoesOn
-	if s.set.Retries == Park {
+	if s.set.Retries == RetryPark {
 		lim.Behind = driver.BehindFollows
 	}
 	return lim
@@ -91,9 +92,9 @@ func (s *subscription) limits() driver.ReceiveLimits {
 // fill says which lane a delivery is in, and where it was first.
 func (s *subscription) fill(m *message, d *driver.Delivery) {
 	switch s.set.Ordering {
-	case ByPartition:
+	case OrderByPartition:
 		d.OrderKey = m.epoch.Name
-	case Unordered:
+	case OrderNone:
 		d.OrderKey, d.Tenant = "", d.OrderKey
 	}
 	if m.epoch.stay > 0 {

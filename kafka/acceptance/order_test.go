@@ -18,9 +18,9 @@ import (
 func TestKeyOrderLost(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
 		"block":     {},
-		"park":      {Retries: kafka.Park, Tiers: []time.Duration{time.Second}},
-		"partition": {Ordering: kafka.ByPartition},
-		"consumer":  {Groups: kafka.Consumer},
+		"park":      {Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		"partition": {Ordering: kafka.OrderByPartition},
+		"consumer":  {GroupProtocol: kafka.GroupConsumer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

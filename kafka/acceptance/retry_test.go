@@ -16,11 +16,11 @@ import (
 func TestRetryThatNeverRetries(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
 		"block":     {},
-		"park":      {Retries: kafka.Park, Tiers: []time.Duration{time.Second, 2 * time.Second}},
-		"alone":     {Retries: kafka.Alone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
-		"unordered": {Ordering: kafka.Unordered, Tiers: []time.Duration{time.Second, 2 * time.Second}},
-		"partition": {Ordering: kafka.ByPartition},
-		"memory":    {Retries: kafka.Alone, RetryQueue: &kafka.MemoryRetryQueue{}, Tiers: []time.Duration{time.Second, 2 * time.Second}},
+		"park":      {Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second, 2 * time.Second}},
+		"alone":     {Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
+		"unordered": {Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
+		"partition": {Ordering: kafka.OrderByPartition},
+		"memory":    {Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{}, Tiers: []time.Duration{time.Second, 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
@@ -70,7 +70,7 @@ func TestRetryThatNeverRetries(t *testing.T) {
 func TestMemoryRetryQueueFollowedByCommit(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, failing = 200, 20 // every twentieth waits
-		o := kafka.Options{Retries: kafka.Alone, RetryQueue: &kafka.MemoryRetryQueue{}, Tiers: []time.Duration{time.Second, time.Hour}}
+		o := kafka.Options{Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{}, Tiers: []time.Duration{time.Second, time.Hour}}
 		w.create(1)
 		w.ensure(o)
 		w.fill(records, records)

@@ -17,7 +17,7 @@ import (
 )
 
 // sharing is a channel of a share group.
-var sharing = kafka.Options{Ordering: kafka.Unordered, Groups: kafka.Share}
+var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare}
 
 // limit is how often a broker hands out a record before it archives it, unless its group says otherwise.
 const limit = 5

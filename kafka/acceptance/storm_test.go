@@ -22,7 +22,7 @@ func TestRebalanceStorm(t *testing.T) {
 		crashes int // every so many, the one that leaves is cut off instead; 0: none
 	}{
 		"classic":  {},
-		"consumer": {o: kafka.Options{Groups: kafka.Consumer}},
+		"consumer": {o: kafka.Options{GroupProtocol: kafka.GroupConsumer}},
 		"crashes":  {crashes: 10}, // for each the group waits until its session is over, which is the time of ten
 	} {
 		t.Run(name, func(t *testing.T) {
