@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +14,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // deliveryTimeout is how long franz-go repeats the sending of a record.
@@ -33,9 +30,9 @@ type Backend struct {
 	admin  *kadm.Client
 	closed atomic.Bool
 
-	mu     sync.Mutex
-	limits map[string]int32                      // max.message.bytes by topic, once asked
-	specs  map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+	topics      *topics
+	producer    *producer
+	provisioner *provisioner
 }
 
 // Open prepares the client; it makes no request.
@@ -47,7 +44,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	b := &Backend{o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger, limits: map[string]int32{}, specs: map[driver.Channel]driver.ChannelSpec{}}
+	b := &Backend{o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger, topics: &topics{limits: map[string]int32{}}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -57,7 +54,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	more = append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.ProducerLinger(0), // records gather while requests are on their way; who is alone waits for none
-		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.limit))
+		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.topics.limit))
 	all, err := opts.clientOptions(b.log, more...)
 	if err != nil {
 		return nil, err
@@ -70,6 +67,9 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		return nil, errors.Join(err, b.client.Close(context.WithoutCancel(ctx)))
 	}
 	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
+	b.topics.client, b.topics.admin = b.client, b.admin
+	b.producer = &producer{client: b.client, log: b.log}
+	b.provisioner = &provisioner{o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin, specs: map[driver.Channel]driver.ChannelSpec{}}
 	return b, nil
 }
 
@@ -111,58 +111,4 @@ func (b *Backend) legal(ch driver.Channel) error {
 		return failure.Permanent("channel %s: Retries is RetryPark, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say RetryAlone", ch)
 	}
 	return nil
-}
-
-// topic is what is known of a topic.
-type topic struct {
-	name       string
-	id         kadm.TopicID
-	partitions int
-}
-
-// find asks for a topic; one that does not exist is of class NotFound. It asks a broker: what the client remembers may be
-// five seconds old, and a topic that was just made would be waited for as long.
-func (b *Backend) find(ctx context.Context, name string) (topic, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	one := kmsg.NewMetadataRequestTopic()
-	one.Topic = &name
-	req.Topics = append(req.Topics, one)
-	resp, err := req.RequestWith(ctx, b.client)
-	if err != nil {
-		return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
-	}
-	for _, t := range resp.Topics {
-		if t.Topic == nil || *t.Topic != name {
-			continue
-		}
-		switch err := kerr.ErrorForCode(t.ErrorCode); {
-		case errors.Is(err, kerr.UnknownTopicOrPartition):
-			return topic{}, failure.Missing(name)
-		case err != nil:
-			return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
-		}
-		return topic{name: name, id: t.TopicID, partitions: len(t.Partitions)}, nil
-	}
-	return topic{}, failure.Missing(name)
-}
-
-// remember keeps what a consumer wishes, for when something of it is gone.
-func (b *Backend) remember(s driver.ChannelSpec) {
-	ch := s.Channel
-	if ch.DeadLetter {
-		return
-	}
-	ch.Ordered = false
-	b.mu.Lock()
-	b.specs[ch] = s
-	b.mu.Unlock()
-}
-
-// wished is what the consumer of this process wished of its channel, if it may make what is missing.
-func (b *Backend) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ch.Ordered, ch.DeadLetter = false, false
-	s, ok := b.specs[ch]
-	return s, ok && s.Mode == driver.Auto
 }

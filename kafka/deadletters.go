@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -75,13 +74,13 @@ func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 	for i := range rs {
 		copies[i] = q.letter(name, &rs[i])
 	}
-	return q.b.produceMaking(ctx, q.ch, copies)
+	return q.b.copy(ctx, q.ch, copies)
 }
 
 // letter is the copy of a record. Where the record is so large that there is no room for the reasons, they are shortened or
 // left out, because the copy matters more.
 func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
-	room := int(q.b.limit(name))
+	room := int(q.b.topics.limit(name))
 	death := r.Death
 	for _, text := range []string{death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""), ""} {
 		death.Error = text
@@ -97,31 +96,4 @@ func (q *deadTopic) copy(name string, r *Rejected, death *driver.Death) *kgo.Rec
 	c.Topic, c.Partition = name, r.Record.Partition
 	wire.SetHeader(c, deadletter.LogHeader, q.log())
 	return c
-}
-
-// produceMaking is produce for topics that the consumer of a channel owns: if they are gone, they are made again, once.
-func (b *Backend) produceMaking(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
-	errs := b.produce(ctx, rs)
-	spec, ours := b.wished(ch)
-	var again []*kgo.Record
-	var which []int
-	for i, err := range errs {
-		if ours && driver.ClassOf(err) == driver.NotFound {
-			r := *rs[i]
-			again, which = append(again, &r), append(which, i)
-		}
-	}
-	if len(again) == 0 {
-		return errs
-	}
-	if err := b.Ensure(ctx, spec); err != nil {
-		for _, i := range which {
-			errs[i] = errors.Join(errs[i], err)
-		}
-		return errs
-	}
-	for k, err := range b.produce(ctx, again) {
-		errs[which[k]] = err
-	}
-	return errs
 }

@@ -32,7 +32,7 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 		}
 	}
 	var failed error
-	for i, err := range r.b.produce(ctx, copies) {
+	for i, err := range r.b.producer.produce(ctx, copies) {
 		switch {
 		case err == nil:
 			rising[i].grave.tracker.Finish(rising[i].seq)
@@ -59,8 +59,8 @@ func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, er
 	}
 	err, known := r.targets[c.Topic]
 	if !known {
-		if _, err = r.b.find(ctx, c.Topic); err == nil {
-			err = r.b.learnLimit(ctx, c.Topic)
+		if _, err = r.b.topics.find(ctx, c.Topic); err == nil {
+			err = r.b.topics.learnLimit(ctx, c.Topic)
 		}
 		if err != nil && driver.ClassOf(err).Passing() {
 			return nil, err

@@ -62,7 +62,7 @@ func (g *group) join(ctx context.Context) error {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		t, err := s.b.find(ctx, name)
+		t, err := s.b.topics.find(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (g *group) join(ctx context.Context) error {
 		}
 	}
 	for _, name := range append(names, s.copies()...) {
-		if err := s.b.learnLimit(ctx, name); err != nil {
+		if err := s.b.topics.learnLimit(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (g *group) watch(ctx context.Context) {
 
 func (g *group) compare(ctx context.Context, m *member) {
 	for name, id := range m.topics {
-		t, err := g.sub.b.find(ctx, name)
+		t, err := g.sub.b.topics.find(ctx, name)
 		if driver.ClassOf(err) == driver.NotFound && err != nil || err == nil && t.id != id {
 			g.createdAgain(m, name)
 			return

@@ -18,7 +18,7 @@ func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close(t.Context()) })
-	l := newLedger(b.subscribe(driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, false, nil))
+	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, false, nil))
 	m := newMember(nil)
 	l.assign(m, map[string][]int32{"orders": {0}})
 	e := l.start(m, wire.Partition{Topic: "orders"}, 0, "")

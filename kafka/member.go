@@ -182,11 +182,11 @@ func (m *member) close(ctx context.Context) error {
 	if !errors.Is(err, client.ErrCut) || id == "" || m.instance() != nil || m.byBroker() {
 		return err
 	}
-	return m.g.sub.b.leaveFor(context.WithoutCancel(ctx), m.g.sub.group, id)
+	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.client, m.g.sub.group, id)
 }
 
 // leaveFor tells a group of the classic kind that a member is gone.
-func (b *Backend) leaveFor(ctx context.Context, group, id string) error {
+func leaveFor(ctx context.Context, ask kmsg.Requestor, group, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, client.CutPatience)
 	defer cancel()
 	req := kmsg.NewPtrLeaveGroupRequest()
@@ -194,7 +194,7 @@ func (b *Backend) leaveFor(ctx context.Context, group, id string) error {
 	one := kmsg.NewLeaveGroupRequestMember()
 	one.MemberID = id
 	req.Members = append(req.Members, one)
-	resp, err := req.RequestWith(ctx, b.client)
+	resp, err := req.RequestWith(ctx, ask)
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}

@@ -40,15 +40,15 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 		return nil, failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its channels", from)
 	}
 	if b.o.channel(from).GroupProtocol == GroupShare && !from.DeadLetter {
-		return b.shareReceiver(ctx, from, o)
+		return newShareReceiver(ctx, b, from, o)
 	}
-	return b.logReceiver(ctx, from, o, false)
+	return newReceiver(ctx, b, from, o, false)
 }
 
-// logReceiver opens a receiver of the channel's topic and its tiers, or of its tiers only.
-func (b *Backend) logReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool) (*receiver, error) {
+// newReceiver opens a receiver of the channel's topic and its tiers, or of its tiers only.
+func newReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool) (*receiver, error) {
 	r := &receiver{}
-	r.sub = b.subscribe(from, o, tiersOnly, func() string { return r.group.log() })
+	r.sub = subscribe(b, from, o, tiersOnly, func() string { return r.group.log() })
 	r.ledger = newLedger(r.sub)
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)

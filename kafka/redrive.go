@@ -111,7 +111,7 @@ func (r *redrive) aim(ctx context.Context, channel string) error {
 	}
 	r.group = r.b.names.Group(r.ch)
 	var err error
-	if r.topic, err = r.b.find(ctx, r.b.names.DeadLetters(r.ch)); err != nil {
+	if r.topic, err = r.b.topics.find(ctx, r.b.names.DeadLetters(r.ch)); err != nil {
 		return err
 	}
 	return r.measure(ctx)

@@ -46,14 +46,14 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.legal(to); err != nil {
 		return nil, err
 	}
-	t, err := b.find(ctx, b.topicOf(to))
+	t, err := b.topics.find(ctx, b.topicOf(to))
 	if err != nil {
 		return nil, err
 	}
-	if err := b.learnLimit(ctx, t.name); err != nil {
+	if err := b.topics.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, topic: t.name, most: int(b.limit(t.name)), delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered}, nil
+	return &sender{b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)), delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered}, nil
 }
 
 // Limits says that this backend batches by itself.
@@ -97,7 +97,7 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 		rs[i] = &r
 	}
 	errs := map[int]error{}
-	for i, err := range s.b.produce(ctx, rs) {
+	for i, err := range s.b.producer.produce(ctx, rs) {
 		if err != nil {
 			errs[i] = fmt.Errorf("send to topic %s: %w", s.topic, err)
 			continue
@@ -161,8 +161,8 @@ func (s *sender) repeat() {
 			r.Offset, r.LeaderEpoch = 0, 0
 			rs[i] = &r
 		}
-		s.b.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
-		for i, err := range s.b.produce(context.Background(), rs) {
+		s.b.producer.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
+		for i, err := range s.b.producer.produce(context.Background(), rs) {
 			if err == nil {
 				*line[i].record = *rs[i] // where it lies
 			}

@@ -10,14 +10,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// shareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the channel's tiers.
-func (b *Backend) shareReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+// newShareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the channel's tiers.
+func newShareReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
 	group := b.names.Group(from)
 	lock, err := share.LockOf(ctx, b.client, group)
 	if err != nil {
 		return nil, err
 	}
-	tiers, err := b.logReceiver(ctx, from, o, true)
+	tiers, err := newReceiver(ctx, b, from, o, true)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type subscription struct {
 }
 
 // subscribe decides where retries wait and dead letters go. log tells which log the channel's topic is.
-func (b *Backend) subscribe(from driver.Channel, o driver.ReceiverOptions, tiersOnly bool, log func() string) *subscription {
+func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool, log func() string) *subscription {
 	s := &subscription{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.Group(from),
 		tiersOnly: tiersOnly, tiers: map[string]time.Duration{}}
 	if tiersOnly {

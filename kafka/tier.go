@@ -27,7 +27,7 @@ func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 		copies[i] = tierRecord(&rs[i])
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
-	return q.b.produceMaking(ctx, q.ch, copies)
+	return q.b.copy(ctx, q.ch, copies)
 }
 
 // fitting is the shortest tier that is long enough, else the longest, from where the record moves on.
