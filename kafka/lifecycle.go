@@ -97,7 +97,7 @@ func (l *ledger) move(m *message, to stage) bool {
 		m.epoch.wait(m, -1)
 	}
 	if has&holdsKey == 0 && m.stands != parking.Outside {
-		l.leaveKey(m, from)
+		l.leaveKey(m)
 	}
 	e := m.epoch
 	if to == finished {
@@ -109,11 +109,10 @@ func (l *ledger) move(m *message, to stage) bool {
 	return true
 }
 
-// leaveKey takes a message out of its key's hands, and out of its spot once it is over here. A message that was copied to a tier leaves
-// its spot to the copy.
-func (l *ledger) leaveKey(m *message, from stage) {
-	copied := from == moving || from == retrying
-	next, again := l.lots.leave(m, m.stage == kept || m.stage == finished && !copied)
+// leaveKey takes a message out of its key's hands, and out of its spot once it is over. The spot of a message that was copied to a tier is
+// the copy's already.
+func (l *ledger) leaveKey(m *message) {
+	next, again := l.lots.leave(m, m.stage == kept || m.stage == finished)
 	if next != nil {
 		l.delay(next, time.Now())
 	}

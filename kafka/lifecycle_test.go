@@ -1,6 +1,10 @@
 package kafka
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +103,32 @@ func (l *ledger) free(e *epoch) int {
 	e.backlog.Bring(rs)
 	l.intake.Share(backlogs(l.epochs), 1, func() int { return window + 1 }, func(*epoch, *kgo.Record) bool { n++; l.intake.Occupy(&e.backlog); return true })
 	return n
+}
+
+// The table is the one that docs/architecture.md shows.
+func TestTheTableIsAsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[uint8]string{holdsPlace: "place", holdsKey: "key", holdsRoom: "room"}
+	for _, s := range everyStage() {
+		var next, holds []string
+		for _, to := range everyStage() {
+			if followers[s].has(to) {
+				next = append(next, to.String())
+			}
+		}
+		for _, h := range []uint8{holdsPlace, holdsKey, holdsRoom} {
+			if holdings[s]&h != 0 {
+				holds = append(holds, names[h])
+			}
+		}
+		row := fmt.Sprintf("| %s | %s | %s |", s, cmp.Or(strings.Join(holds, ", "), "–"), cmp.Or(strings.Join(next, ", "), "–"))
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/architecture.md has no line %s", row)
+		}
+	}
 }
 
 // Every stage has a way to an end, or its end is that of its epoch.

@@ -135,6 +135,22 @@ func TestWhatCouldNotBeMoved(t *testing.T) {
 	}
 }
 
+// What could not be moved does not overtake one of its key that is still in the core's hands.
+func TestWhatCouldNotBeMovedWaitsForTheCore(t *testing.T) {
+	l := &Lots[int64]{Away: true}
+	one := enter(t, l, visitor(1, Outside, false), 1, Go)
+	two := enter(t, l, visitor(2, Outside, false), 1, Go)
+	l.Return(k, l.Reserve(k, 1, 1, now, one))
+	at := l.Reserve(k, 3, 3, now, enter(t, l, visitor(3, Outside, false), 2, Move))
+	l.Reclaim(k, 3, 3)
+	enter(t, l, visitor(1, Outside, true), 3, Go)
+	l.Free(k, 1, 1)
+	at = enter(t, l, visitor(3, at, false), 4, Move)
+	l.Reclaim(k, 3, 3)
+	l.Return(k, two)
+	enter(t, l, visitor(3, at, false), 5, Go)
+}
+
 // Where retries wait in this process, so does what comes after them.
 func TestParkedInThisProcess(t *testing.T) {
 	l := &Lots[int64]{}
