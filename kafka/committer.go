@@ -17,7 +17,7 @@ import (
 const (
 	// commitEvery is how much work a crash can make undone at most, beyond what is in flight.
 	commitEvery = time.Second
-	// commitPatience bounds a commit: while the group is joined anew it has to wait.
+	// commitPatience bounds a commit: while its group rebalances, it has to wait.
 	commitPatience = 10 * time.Second
 	// commitTries bounds how often metadata is made shorter at once; each time it halves.
 	commitTries = 5

@@ -103,7 +103,7 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 	g.ledger.retire(old)
 	g.lose(g.ledger.of(old), why)
 	if err := g.join(ctx); err != nil {
-		return true, fmt.Errorf("join group %s anew: %w", g.sub.group, err)
+		return true, fmt.Errorf("join group %s again: %w", g.sub.group, err)
 	}
 	g.wg.Go(func() { _ = old.close(context.Background()) }) // it may have to wait for its last answers
 	return true, nil

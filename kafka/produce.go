@@ -44,7 +44,7 @@ func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 	return errs
 }
 
-// forget makes the client look anew for topics that it did not find, or not as it knew them.
+// forget makes the client look again for topics that it did not find, or not as it knew them.
 func (p *producer) forget(rs []*kgo.Record, errs []error) {
 	gone := map[string]bool{}
 	for i, err := range errs {

@@ -189,7 +189,7 @@ func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	return config
 }
 
-// millis is a time as Kafka's configuration spells it; negative: for ever.
+// millis is a time as Kafka's configuration spells it; negative: without end.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
 // ensureTopic makes one topic, or compares it with what is wished.

@@ -141,7 +141,7 @@ func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delive
 	return into, r.shift(ctx, in.move)
 }
 
-// Started notes how often a record was started whose retry the core holds: a crash then does not start the count anew.
+// Started notes how often a record was started whose retry the core holds: a crash then does not start the count again.
 func (r *receiver) Started(h driver.Handle, attempt int32) { r.ledger.note(note{h, attempt}) }
 
 // Finish is Settle of one that is done.

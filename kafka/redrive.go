@@ -50,10 +50,10 @@ func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions
 	if o != nil {
 		r.o = *o
 	}
-	if err := r.aim(ctx, channel); err != nil {
+	if err := r.prepare(ctx, channel); err != nil {
 		return r.report, err
 	}
-	if len(r.graves) == 0 {
+	if len(r.logs) == 0 {
 		return r.report, nil
 	}
 	if err := r.commit(ctx, true); err != nil {
@@ -65,42 +65,42 @@ func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions
 	}
 	defer client.Close()
 	for r.more() && err == nil {
-		err = r.turn(ctx, client)
+		err = r.step(ctx, client)
 	}
 	return r.report, errors.Join(err, r.refused)
 }
 
 // redrive is one run.
 type redrive struct {
-	b      *Backend
-	o      RedriveOptions
-	ch     driver.Channel // the dead letters
-	topic  topic
-	group  string
-	graves map[int32]*grave
+	b     *Backend
+	o     RedriveOptions
+	ch    driver.Channel // the dead letters
+	topic topic
+	group string
+	logs  map[int32]*deadLog
 	// targets are the topics that letters went to, once looked for, with the reason why one cannot be used.
 	targets map[string]error
 	report  RedriveReport
 	refused error // the first
 }
 
-// grave is one partition of the dead letters.
-type grave struct {
+// deadLog is one partition of the dead letters, and how far the run has come in it.
+type deadLog struct {
 	tracker   *offsets.Tracker
 	from, end int64
 	epoch     int32
 	read      bool
 }
 
-// letter is one that goes back.
+// letter is a dead letter that goes back.
 type letter struct {
 	record *kgo.Record
-	grave  *grave
+	log    *deadLog
 	seq    uint64
 }
 
-// aim finds out what there is to do.
-func (r *redrive) aim(ctx context.Context, channel string) error {
+// prepare finds out what there is to do.
+func (r *redrive) prepare(ctx context.Context, channel string) error {
 	if err := r.b.open(); err != nil {
 		return err
 	}
@@ -137,11 +137,11 @@ func (r *redrive) measure(ctx context.Context) error {
 	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
 		return fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(err))
 	}
-	r.graves = map[int32]*grave{}
+	r.logs = map[int32]*deadLog{}
 	for n := range int32(r.topic.partitions) {
 		start, _ := starts.Lookup(r.topic.name, n)
 		end, _ := ends.Lookup(r.topic.name, n)
-		g := &grave{tracker: offsets.New(redrivePlaces), from: start.Offset, end: end.Offset, epoch: -1}
+		g := &deadLog{tracker: offsets.New(redrivePlaces), from: start.Offset, end: end.Offset, epoch: -1}
 		g.tracker.Bind(identity(r.topic.id, n))
 		metadata := ""
 		if c, ok := done.Lookup(r.topic.name, n); ok && c.Err == nil && c.At >= start.Offset {
@@ -149,7 +149,7 @@ func (r *redrive) measure(ctx context.Context) error {
 		}
 		if g.from < g.end {
 			g.tracker.Start(g.from, metadata)
-			r.graves[n] = g
+			r.logs[n] = g
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func (r *redrive) measure(ctx context.Context) error {
 // reader reads the letters as no member of a group, markers of transactions too: they may be the end of a log.
 func (r *redrive) reader() (*kgo.Client, error) {
 	from := map[int32]kgo.Offset{}
-	for n, g := range r.graves {
+	for n, g := range r.logs {
 		from[n] = kgo.NewOffset().At(g.from)
 	}
 	opts, err := r.b.o.clientOptions(r.b.log, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords())
@@ -177,7 +177,7 @@ func (r *redrive) more() bool {
 	if r.o.Most > 0 && r.report.Moved >= r.o.Most {
 		return false
 	}
-	for _, g := range r.graves {
+	for _, g := range r.logs {
 		if !g.read {
 			return true
 		}
@@ -185,8 +185,8 @@ func (r *redrive) more() bool {
 	return false
 }
 
-// turn reads some letters, publishes those that go back, and commits.
-func (r *redrive) turn(ctx context.Context, client *kgo.Client) error {
+// step reads some letters, publishes those that go back, and commits.
+func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 	most := redriveBatch
 	if r.o.Most > 0 {
 		most = min(most, r.o.Most-r.report.Moved)
@@ -218,7 +218,7 @@ func (r *redrive) turn(ctx context.Context, client *kgo.Client) error {
 
 // admit decides on one letter; one without a record stays, or went back before.
 func (r *redrive) admit(rec *kgo.Record) (letter, error) {
-	g := r.graves[rec.Partition]
+	g := r.logs[rec.Partition]
 	if g == nil || rec.Offset >= g.end {
 		if g != nil {
 			g.read = true
@@ -240,7 +240,7 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 		r.report.Left++
 		return letter{}, nil
 	}
-	return letter{record: rec, grave: g, seq: seq}, nil
+	return letter{record: rec, log: g, seq: seq}, nil
 }
 
 // identity is which log a partition is, for its tracker.

@@ -15,16 +15,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// publish sends letters back, and then commits that they went. What is refused for good stays, and the run goes on; what fails
-// in passing ends it.
+// publish publishes letters to where they came from, and then commits that. A letter that is refused for good stays, and the run goes
+// on; an error that may pass ends it.
 func (r *redrive) publish(ctx context.Context, batch []letter) error {
-	var rising []letter
+	var chosen []letter
 	var copies []*kgo.Record
 	for _, l := range batch {
 		c, err := r.revived(ctx, l.record)
 		switch {
 		case err == nil:
-			rising, copies = append(rising, l), append(copies, c)
+			chosen, copies = append(chosen, l), append(copies, c)
 		case driver.ClassOf(err).Passing() || failure.Over(ctx):
 			return err
 		default:
@@ -35,27 +35,27 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	for i, err := range r.b.producer.produce(ctx, copies) {
 		switch {
 		case err == nil:
-			rising[i].grave.tracker.Finish(rising[i].seq)
+			chosen[i].log.tracker.Finish(chosen[i].seq)
 			r.report.Moved++
 			r.report.To[copies[i].Topic]++
 		case driver.ClassOf(err).Passing() || failure.Over(ctx):
 			r.report.Left++
 			failed = fmt.Errorf("publish a dead letter of %s to topic %s: %w", r.ch, copies[i].Topic, err)
 		default:
-			r.refuse(rising[i], err)
+			r.refuse(chosen[i], err)
 		}
 	}
 	return errors.Join(failed, r.commit(ctx, false))
 }
 
-// revived is the record that goes back, if it can.
+// revived is the record that a letter becomes again; an error says why it cannot.
 func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
 	c := &kgo.Record{Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value, Headers: deadletter.WithoutDeath(rec.Headers)}
 	if topic, ok := deadletter.TopicOf(rec.Headers); ok {
 		c.Topic = topic
 	}
 	if c.Topic == r.topic.name {
-		return nil, failure.Permanent("it says that it comes from where it is")
+		return nil, failure.Permanent("its headers name the topic of the dead letters as the one that it came from")
 	}
 	err, known := r.targets[c.Topic]
 	if !known {
@@ -87,7 +87,7 @@ func (r *redrive) commit(ctx context.Context, first bool) error {
 	for try := 1; ; try++ {
 		told := map[int32]offsets.Commit{}
 		all := kadm.Offsets{}
-		for n, g := range r.graves {
+		for n, g := range r.logs {
 			c, changed := g.tracker.Commit()
 			if first {
 				c.Epoch = g.epoch
@@ -118,9 +118,9 @@ func (r *redrive) committed(told map[int32]offsets.Commit, answers kadm.OffsetRe
 		case !ok:
 			err = failure.Permanent("commit partition %d of topic %s for group %s: no answer", n, r.topic.name, r.group)
 		case a.Err == nil:
-			r.graves[n].tracker.Committed(c)
+			r.logs[n].tracker.Committed(c)
 		case errors.Is(a.Err, kerr.OffsetMetadataTooLarge):
-			r.graves[n].tracker.Shorten()
+			r.logs[n].tracker.Shorten()
 			tooLarge = true
 		case errors.Is(a.Err, kerr.UnknownMemberID), errors.Is(a.Err, kerr.RebalanceInProgress), errors.Is(a.Err, kerr.IllegalGeneration), errors.Is(a.Err, kerr.StaleMemberEpoch):
 			err = failure.Permanent("a consumer of %s is running, and would handle what goes back: stop it first (group %s: %w)", r.ch, r.group, a.Err)

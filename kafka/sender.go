@@ -135,7 +135,7 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 	}
 }
 
-// landed takes an answer in. A topic that was made anew is not found by its old id: the client has to forget that, and what
+// landed takes an answer in. A topic that was created again is not found by its old id: the client has to forget that, and what
 // it refused is sent once more, in order.
 func (s *sender) landed(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {

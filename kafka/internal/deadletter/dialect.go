@@ -23,7 +23,7 @@ const (
 	// historyHeader holds every death of the record, the latest last, as an envelope does on other backends. It stays when a
 	// dead letter goes back to where it was.
 	historyHeader = wire.OwnPrefix + "history"
-	// LogHeader says which log a dead letter's offset belongs to: a topic that was made anew counts from zero again.
+	// LogHeader says which log a dead letter's offset belongs to: a topic that was created again counts from zero again.
 	LogHeader = wire.OwnPrefix + "log"
 
 	// maxErrorText bounds an error's text; the history bounds its own.
@@ -106,7 +106,7 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 	return c
 }
 
-// bury adds a death to a history. One that is not ours is begun anew.
+// addDeath adds a death to a history. One that is not ours is replaced.
 func addDeath(history []byte, d envelope.Death) string {
 	if len(history) > maxHistory {
 		history = nil
