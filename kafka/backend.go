@@ -44,7 +44,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	b := &Backend{o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger, topics: &topics{limits: map[string]int32{}}}
+	b := &Backend{o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger,
+		topics: &topics{limits: map[string]int32{}}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -69,7 +70,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
 	b.topics.client, b.topics.admin = b.client, b.admin
 	b.producer = &producer{client: b.client, log: b.log}
-	b.provisioner = &provisioner{o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin, specs: map[driver.Channel]driver.ChannelSpec{}}
+	b.provisioner = &provisioner{o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin,
+		specs: map[driver.Channel]driver.ChannelSpec{}}
 	return b, nil
 }
 
@@ -102,13 +104,17 @@ func (b *Backend) legal(ch driver.Channel) error {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
 	if ch.Ordered && b.o.channel(ch).Ordering == OrderNone {
-		return failure.Permanent("channel %s is ordered, and kafka.Options says that its Ordering is OrderNone: say OrderByKey or OrderByPartition there, or leave Ordered out", ch)
+		return failure.Permanent("channel %s is ordered, and kafka.Options says that its Ordering is OrderNone: say "+
+			"OrderByKey or OrderByPartition there, or leave Ordered out", ch)
 	}
-	if o := b.o.channel(ch); o.GroupProtocol == GroupShare && (o.Ordering != OrderNone || len(o.Tiers) == 0 || b.o.RetryQueue != nil) {
-		return failure.Permanent("channel %s: share groups keep no order, and their retries wait in tiers: kafka.Options must say Ordering OrderNone, have Tiers, and no RetryQueue", ch)
+	if o := b.o.channel(ch); o.GroupProtocol == GroupShare && (o.Ordering != OrderNone || len(o.Tiers) == 0 ||
+		b.o.RetryQueue != nil) {
+		return failure.Permanent("channel %s: share groups keep no order, and their retries wait in tiers: "+
+			"kafka.Options must say Ordering OrderNone, have Tiers, and no RetryQueue", ch)
 	}
 	if o := b.o.channel(ch); o.Retries == RetryPark && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
-		return failure.Permanent("channel %s: Retries is RetryPark, and what a RetryQueue of your own brings back cannot be told from new records: leave RetryQueue out, or say RetryAlone", ch)
+		return failure.Permanent("channel %s: Retries is RetryPark, and what a RetryQueue of your own brings back "+
+			"cannot be told from new records: leave RetryQueue out, or say RetryAlone", ch)
 	}
 	return nil
 }

@@ -71,14 +71,15 @@ func TestDuplicatesOfFinishedWorkAfterACrash(t *testing.T) {
 	})
 }
 
-// The broker's limit on metadata costs nobody his commit: the others of the request are stored, and shorter metadata follows
-// at once.
+// The broker's limit on metadata costs nobody his commit: the others of the request are stored, and shorter metadata
+// follows at once.
 func TestMetadataTooLarge(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
 		w.send(0, "a", "b", "c")
 		w.send(1, "d")
-		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Partitions: []int32{0}, Err: kerr.OffsetMetadataTooLarge})
+		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Partitions: []int32{0},
+			Err: kerr.OffsetMetadataTooLarge})
 		for _, d := range l.get(4) {
 			if string(d.Body) != "a" {
 				l.settle(driver.Done, d)

@@ -34,9 +34,9 @@ type told struct {
 }
 
 // send makes the request, with the metadata in it. A group of the classic kind may be joining, and then franz-go keeps
-// commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a second crash
-// would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so these go past
-// franz-go.
+// commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a
+// second crash would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so
+// these go past franz-go.
 func (c *commitment) send(ctx context.Context, m *member) {
 	c.names = m.name
 	var begun atomic.Bool // its request, or the way past
@@ -58,7 +58,8 @@ func (c *commitment) send(ctx context.Context, m *member) {
 		c.write(req)
 		return nil
 	})
-	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
+		resp *kmsg.OffsetCommitResponse, err error) {
 		c.resp, c.err = resp, err
 	})
 	if past || failure.Over(waiting) && !failure.Over(ctx) {
@@ -68,8 +69,8 @@ func (c *commitment) send(ctx context.Context, m *member) {
 
 var errJoining = errors.New("the group is joining")
 
-// passes says whether a commit can go past franz-go: not where topics have no ids, because franz-go alone can ask for a version
-// of the request that goes without.
+// passes says whether a commit can go past franz-go: not where topics have no ids, because franz-go alone can ask for a
+// version of the request that goes without.
 func (m *member) passes(c *commitment) bool {
 	if m.byBroker() {
 		return false

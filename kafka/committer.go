@@ -23,7 +23,8 @@ const (
 	commitTries = 5
 )
 
-// committer tells the broker what is finished: every second by a goroutine of its own, and when partitions go to another member.
+// committer tells the broker what is finished: every second by a goroutine of its own, and when partitions go to
+// another member.
 type committer struct {
 	sub    *subscription
 	ledger *ledger
@@ -52,8 +53,8 @@ func (c *committer) run(ctx context.Context, current func() *member) {
 	}
 }
 
-// commitNow commits what there is. The end of the receiver does not cut it short: an answer that nobody waits for any more could
-// be to a commit that takes effect after the next one.
+// commitNow commits what there is. The end of the receiver does not cut it short: an answer that nobody waits for any
+// more could be to a commit that takes effect after the next one.
 func (c *committer) commitNow(m *member) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
@@ -62,7 +63,8 @@ func (c *committer) commitNow(m *member) {
 	}
 }
 
-// commitLast is commit for what is another member's next: between two generations of the group it waits for the new one.
+// commitLast is commit for what is another member's next: between two generations of the group it waits for the new
+// one.
 func (c *committer) commitLast(ctx context.Context, m *member, es []*epoch) error {
 	ctx, cancel := context.WithTimeout(ctx, commitPatience)
 	defer cancel()
@@ -118,7 +120,8 @@ func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err er
 			case errors.Is(perr, kerr.UnknownTopicID):
 				m.g.createdAgain(m, name)
 			default:
-				err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", p.Partition, name, c.sub.group, failure.Classify(perr))
+				err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", p.Partition, name, c.sub.group,
+					failure.Classify(perr))
 			}
 		}
 	}
@@ -132,7 +135,8 @@ func (c *committer) shorten(x told) {
 	c.shortened++
 	times := c.shortened
 	c.mu.Unlock()
-	c.sub.b.log.Warn("the broker calls commit metadata too large, and gets less from now on: after a crash, more may be handled again (offset.metadata.max.bytes)",
+	c.sub.b.log.Warn("the broker calls commit metadata too large, and gets less from now on: after a crash, more may "+
+		"be handled again (offset.metadata.max.bytes)",
 		"topic", x.e.Topic, "partition", x.e.N, "characters", len(x.c.Metadata), "times", times)
 }
 

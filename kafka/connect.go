@@ -23,7 +23,8 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 	if err != nil {
 		return nil, err
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)), kgo.WithLogger(client.Logger{To: log})}
+	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
+		kgo.WithLogger(client.Logger{To: log})}
 	if o.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(o.TLS))
 	}
@@ -57,7 +58,8 @@ func (o *Options) brokers() ([]string, error) {
 	for i := range brokers {
 		brokers[i] = strings.TrimSpace(brokers[i])
 		if _, _, err := net.SplitHostPort(brokers[i]); err != nil {
-			return nil, fmt.Errorf("kafka: %q in the environment's %s is not of the form host:port (several have commas between them): %w",
+			return nil, fmt.Errorf("kafka: %q in the environment's %s is not of the form host:port (several have "+
+				"commas between them): %w",
 				brokers[i], brokersVariable, err)
 		}
 	}
@@ -69,8 +71,10 @@ func (o *Options) brokers() ([]string, error) {
 func refuseGroups(c *kgo.Client) error {
 	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
 		if group, _ := c.OptValue(opt).(string); group != "" {
-			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q): a consumer's group is called as its channel is, with Namespace in front: "+
-				"leave the option out, and use the channel %q, or exchange.consumer where the topic is called otherwise", name, group, group)
+			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q): a consumer's group is called as its channel is, "+
+				"with Namespace in front: "+
+				"leave the option out, and use the channel %q, or exchange.consumer where the topic is called "+
+				"otherwise", name, group, group)
 		}
 	}
 	return nil
@@ -93,13 +97,15 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 			return oauth.Auth{Token: token}, err
 		}), nil
 	}
-	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER", s.Mechanism)
+	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
+		s.Mechanism)
 }
 
 // compression is how producers compress, by the name that topics use.
 func compression(name string) ([]kgo.Opt, error) {
 	codecs := map[string]kgo.CompressionCodec{
-		"": kgo.NoCompression(), "producer": kgo.NoCompression(), "uncompressed": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
+		"": kgo.NoCompression(), "producer": kgo.NoCompression(), "uncompressed": kgo.NoCompression(),
+		"gzip":   kgo.GzipCompression(),
 		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	}
 	codec, ok := codecs[name]

@@ -14,11 +14,11 @@ import (
 
 // DeadLetterQueue takes what was rejected. It is called from several goroutines at once.
 type DeadLetterQueue interface {
-	// Put takes rejected records, and answers for each; nil: taken. A record that it took may come again, if this process
-	// ends before the record's offset is committed.
+	// Put takes rejected records, and answers for each; nil: taken. A record that it took may come again, if this
+	// process ends before the record's offset is committed.
 	Put(ctx context.Context, rs []Rejected) []error
-	// Durable says whether what was put survives this process. If not, the record stays unfinished: nothing is committed
-	// past it, and it comes again after a restart.
+	// Durable says whether what was put survives this process. If not, the record stays unfinished: nothing is
+	// committed past it, and it comes again after a restart.
 	Durable() bool
 }
 
@@ -66,8 +66,8 @@ type deadTopic struct {
 
 func (q *deadTopic) Durable() bool { return true }
 
-// Put publishes a copy of each record, with the reasons. A topic that is gone is made again if the consumer of this process
-// may do that.
+// Put publishes a copy of each record, with the reasons. A topic that is gone is made again if the consumer of this
+// process may do that.
 func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 	name := q.b.names.DeadLetters(q.ch)
 	copies := make([]*kgo.Record, len(rs))
@@ -77,18 +77,20 @@ func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 	return q.b.copy(ctx, q.ch, copies)
 }
 
-// letter is the copy of a record. Where the record is so large that there is no room for the reasons, they are shortened or
-// left out, because the copy matters more.
+// letter is the copy of a record. Where the record is so large that there is no room for the reasons, they are
+// shortened or left out, because the copy matters more.
 func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
 	room := int(q.b.topics.limit(name))
 	death := r.Death
-	for _, text := range []string{death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""), ""} {
+	for _, text := range []string{death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""),
+		""} {
 		death.Error = text
 		if c := q.copy(name, r, &death); wire.Size(c) <= room {
 			return c
 		}
 	}
-	return &kgo.Record{Topic: name, Partition: r.Record.Partition, Key: r.Record.Key, Value: r.Record.Value, Headers: r.Record.Headers}
+	return &kgo.Record{Topic: name, Partition: r.Record.Partition, Key: r.Record.Key, Value: r.Record.Value,
+		Headers: r.Record.Headers}
 }
 
 func (q *deadTopic) copy(name string, r *Rejected, death *driver.Death) *kgo.Record {

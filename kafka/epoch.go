@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// trackerPlaces bounds the records between the oldest unfinished one of a partition and the newest: so far others get
-	// ahead of one that is stuck. 16 bytes each, taken as needed.
+	// trackerPlaces bounds the records between the oldest unfinished one of a partition and the newest: so far others
+	// get ahead of one that is stuck. 16 bytes each, taken as needed.
 	trackerPlaces = 1 << 18
-	// waitingMost is how many records of one partition may wait here until they are due, or until others of their key are settled.
+	// waitingMost is how many records of one partition may wait here until they are due, or until others of their key
+	// are settled.
 	waitingMost = 10_000
 	// waitingBytes bounds the same in bytes: large records had better wait on the broker.
 	waitingBytes = 16 << 20
@@ -31,8 +32,8 @@ const (
 	epochGone               // nothing of it counts any more
 )
 
-// epoch is one assignment of a partition, from assigned to revoked or lost: the seam's Source. Guarded by ledger.mu, but for
-// what does not change: Source, Partition, member and stay.
+// epoch is one assignment of a partition, from assigned to revoked or lost: the seam's Source. Guarded by ledger.mu,
+// but for what does not change: Source, Partition, member and stay.
 type epoch struct {
 	driver.Source
 	wire.Partition
@@ -50,7 +51,8 @@ type epoch struct {
 }
 
 func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
-	e := &epoch{Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: stay, tracker: offsets.New(trackerPlaces), next: -1, from: -1}
+	e := &epoch{Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: stay,
+		tracker: offsets.New(trackerPlaces), next: -1, from: -1}
 	e.backlog.Of = e
 	e.tracker.Bind(fmt.Sprintf("%s-%d", m.topics[p.Topic], p.N))
 	return e

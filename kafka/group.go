@@ -19,7 +19,8 @@ import (
 // watchEvery is how often topics are compared with what they were when the member joined.
 const watchEvery = 10 * time.Second
 
-// group is a receiver's membership in its consumer group: one member at a time. A topic that was created again needs a new one.
+// group is a receiver's membership in its consumer group: one member at a time. A topic that was created again needs a
+// new one.
 type group struct {
 	sub       *subscription
 	ledger    *ledger
@@ -125,10 +126,11 @@ func sourcesOf(es []*epoch) []*driver.Source {
 	return sources
 }
 
-var errCreatedAgain = errors.New("the topic was deleted, or deleted and created again: what was read of it counts no more")
+var errCreatedAgain = errors.New("the topic was deleted, or deleted and created again: what was read of it counts no " +
+	"more")
 
-// createdAgain notes that a topic is not the one that a member joined for, and says so once: a running client never finds its
-// way to the new one.
+// createdAgain notes that a topic is not the one that a member joined for, and says so once: a running client never
+// finds its way to the new one.
 func (g *group) createdAgain(m *member, topic string) {
 	g.mu.Lock()
 	known := g.stale != nil || g.member != m
@@ -139,13 +141,14 @@ func (g *group) createdAgain(m *member, topic string) {
 	if known || g.closed.Load() {
 		return
 	}
-	g.sub.b.log.Error("a topic was deleted, or deleted and created again: what its old form held is gone, and a new member joins for the new one",
+	g.sub.b.log.Error("a topic was deleted, or deleted and created again: what its old form held is gone, and a new "+
+		"member joins for the new one",
 		"topic", topic, "group", g.sub.group)
 	g.ledger.wakeup.wake()
 }
 
-// watch compares the topics with what they were when the member joined. It is the way to learn of a topic that is gone and has
-// not come back: a poll just stays empty.
+// watch compares the topics with what they were when the member joined. It is the way to learn of a topic that is gone
+// and has not come back: a poll just stays empty.
 func (g *group) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -192,7 +195,8 @@ func (g *group) pollError(p *kgo.FetchTopicPartition) error {
 		g.createdAgain(g.current(), p.Topic)
 		return nil
 	case errors.As(err, &loss):
-		g.sub.b.log.Error("the broker lost records of a partition: reading goes on where its log does", "topic", p.Topic, "partition", p.Partition,
+		g.sub.b.log.Error("the broker lost records of a partition: reading goes on where its log does", "topic",
+			p.Topic, "partition", p.Partition,
 			"read up to", loss.ConsumedTo, "goes on at", loss.ResetTo)
 		return nil
 	case p.Topic == "":

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A partition that goes to another member is drained first: what is settled while Revoked runs is committed, and does not come
-// again there.
+// A partition that goes to another member is drained first: what is settled while Revoked runs is committed, and does
+// not come again there.
 func TestRevokedWithoutDrain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var l *life
@@ -111,7 +111,8 @@ func TestRebalancesLoseNothing(t *testing.T) {
 		o := kafka.Options{Partitions: partitions, Retries: kafka.RetryPark}
 		w.begin(o, driver.Events{}).end()
 		for i := range n {
-			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(strconv.Itoa(i % 50)), Value: []byte(strconv.Itoa(i))}, nil)
+			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions),
+				Key: []byte(strconv.Itoa(i % 50)), Value: []byte(strconv.Itoa(i))}, nil)
 		}
 		if err := w.client.Flush(w.Context()); err != nil {
 			w.Fatal(err)
@@ -169,7 +170,10 @@ func TestStaticMembersAreNotMissed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begin(kafka.Options{Partitions: 2, InstanceID: "a"}, driver.Events{})
 		revoked := 0
-		b := w.begin(kafka.Options{Partitions: 2, InstanceID: "b"}, driver.Events{Revoked: func(context.Context, []*driver.Source) { revoked++ }})
+		b := w.begin(kafka.Options{Partitions: 2, InstanceID: "b"}, driver.Events{Revoked: func(context.Context,
+			[]*driver.Source) {
+			revoked++
+		}})
 		var wg sync.WaitGroup
 		wg.Go(func() { a.within(1, 20*time.Second) })
 		b.within(1, 20*time.Second)

@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction can
-// still take back. (DescribeGroups does not know the groups of KIP-848.) What is in flight is part of what waits, because a
-// log does not tell it apart; records in tiers count as delayed.
+// Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction
+// can still take back. (DescribeGroups does not know the groups of KIP-848.) What is in flight is part of what waits,
+// because a log does not tell it apart; records in tiers count as delayed.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err

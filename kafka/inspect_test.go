@@ -43,7 +43,8 @@ func TestDepth(t *testing.T) {
 		if got, err := l.b.Inspect(w.Context(), dead); err != nil || got.Waiting != 1 {
 			w.Errorf("dead letters: depth %+v, %v, want 1 waiting", got, err)
 		}
-		if _, err := l.b.Inspect(w.Context(), driver.Channel{Queue: "nowhere"}); driver.ClassOf(err) != driver.NotFound {
+		if _, err := l.b.Inspect(w.Context(),
+			driver.Channel{Queue: "nowhere"}); driver.ClassOf(err) != driver.NotFound {
 			w.Errorf("what does not exist: %v", err)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens to a record
-// is decided here, under one lock, without I/O; receiver, group and committer carry it out.
+// ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens
+// to a record is decided here, under one lock, without I/O; receiver, group and committer carry it out.
 type ledger struct {
 	sub    *subscription
 	notes  notes
@@ -30,7 +30,8 @@ type ledger struct {
 }
 
 func newLedger(sub *subscription) *ledger {
-	l := &ledger{sub: sub, epochs: map[wire.Partition]*epoch{}, intake: intake.New[*epoch](sub.places()), lots: lots{sub: sub}}
+	l := &ledger{sub: sub, epochs: map[wire.Partition]*epoch{}, intake: intake.New[*epoch](sub.places()),
+		lots: lots{sub: sub}}
 	l.lots.Away = sub.moves()
 	return l
 }
@@ -66,8 +67,8 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	return e
 }
 
-// recalled tells an epoch what became of its records before: which have a dead letter, and for one of a tier, up to which offset the
-// channel's own partition waits for it; 0: it does not.
+// recalled tells an epoch what became of its records before: which have a dead letter, and for one of a tier, up to
+// which offset the channel's own partition waits for it; 0: it does not.
 func (l *ledger) recalled(e *epoch, dead map[int64]struct{}, barrier int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,8 +78,8 @@ func (l *ledger) recalled(e *epoch, dead map[int64]struct{}, barrier int64) {
 	}
 }
 
-// leave stops the admission of partitions. It waits until what a poll under way brings is admitted, or else records of this
-// epoch could be taken for those of the next one. A poll that begins later brings none of them.
+// leave stops the admission of partitions. It waits until what a poll under way brings is admitted, or else records of
+// this epoch could be taken for those of the next one. A poll that begins later brings none of them.
 func (l *ledger) leave(m *member, topics map[string][]int32) (es []*epoch) {
 	l.mu.Lock()
 	each(topics, func(p wire.Partition) {
@@ -155,7 +156,8 @@ func (l *ledger) read() {
 	clear(l.taken)
 }
 
-// held is the message of a delivery in the core's hands; nil: it was forgotten, or settled before. The caller holds l.mu.
+// held is the message of a delivery in the core's hands; nil: it was forgotten, or settled before. The caller holds
+// l.mu.
 func (l *ledger) held(h driver.Handle) *message {
 	m := h.Ref.(*message)
 	if m.use != h.Seq || m.stage != delivered || m.epoch.state == epochGone {
@@ -194,7 +196,8 @@ func (l *ledger) bring(m *member, fetches kgo.Fetches, most int) *round {
 	l.notes.await(0)
 	in := l.begin(most)
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		if e := l.epochs[wire.Partition{Topic: p.Topic, N: p.Partition}]; e != nil && e.member == m && e.state == epochOpen {
+		if e := l.epochs[wire.Partition{Topic: p.Topic, N: p.Partition}]; e != nil && e.member == m &&
+			e.state == epochOpen {
 			e.backlog.Bring(p.Records)
 		}
 	})

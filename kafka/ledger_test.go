@@ -15,7 +15,8 @@ func ofKey(offset int64) *kgo.Record {
 	return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset, Value: []byte("body")}
 }
 
-// What was parked of a partition is forgotten with its epoch, or else the next one would wait for what another member handles.
+// What was parked of a partition is forgotten with its epoch, or else the next one would wait for what another member
+// handles.
 func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
 	l, e := newTestLedger(t, Options{Retries: RetryPark})
 	in := l.begin(10)
@@ -51,7 +52,8 @@ func TestPlacesEndWithTheirEpoch(t *testing.T) {
 	}
 }
 
-// A partition is left when what a poll under way brings is admitted, not before: it could be taken for records of the next epoch.
+// A partition is left when what a poll under way brings is admitted, not before: it could be taken for records of the
+// next epoch.
 func TestLeavingWaitsForThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, e := newTestLedger(t, Options{})
@@ -68,7 +70,8 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 			t.Fatal("the partition is left while a poll is under way")
 		default:
 		}
-		in := l.bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "orders", Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{ofKey(0)}}}}}}}, 10)
+		in := l.bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "orders",
+			Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{ofKey(0)}}}}}}}, 10)
 		if len(in.out) > 0 {
 			t.Error("a record is admitted of a partition that is being left")
 		}
@@ -90,7 +93,8 @@ func TestReplacedMembersGetNothing(t *testing.T) {
 	}
 	other := newMember(nil)
 	l.assign(other, map[string][]int32{"orders": {0}})
-	if l.start(e.member, wire.Partition{Topic: "orders"}, 0, "") != nil || len(l.leave(e.member, map[string][]int32{"orders": {0}})) > 0 {
+	if l.start(e.member, wire.Partition{Topic: "orders"}, 0, "") != nil ||
+		len(l.leave(e.member, map[string][]int32{"orders": {0}})) > 0 {
 		t.Error("it begins or leaves an epoch of the one in its place")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
-// stage is where a message is in its life. What a stage may be followed by, and what a message holds in it, are the two tables below.
-// A message whose epoch has ended has no stage any more: nothing of it counts.
+// stage is where a message is in its life. What a stage may be followed by, and what a message holds in it, are the two
+// tables below. A message whose epoch has ended has no stage any more: nothing of it counts.
 type stage uint8
 
 const (
@@ -25,7 +25,8 @@ const (
 
 // String is the stage's name, for tests and errors.
 func (s stage) String() string {
-	return [...]string{"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "retrying", "rejecting", "kept", "finished"}[s]
+	return [...]string{"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "retrying", "rejecting",
+		"kept", "finished"}[s]
 }
 
 // followers are the stages that may follow each stage.
@@ -75,8 +76,8 @@ func set(ss ...stage) (all stages) {
 
 func (ss stages) has(s stage) bool { return ss&(1<<s) != 0 }
 
-// move takes a message to its next stage, and takes and gives back what the two stages differ in. false: the message cannot go there,
-// because its epoch has ended, or because it was settled before.
+// move takes a message to its next stage, and takes and gives back what the two stages differ in. false: the message
+// cannot go there, because its epoch has ended, or because it was settled before.
 func (l *ledger) move(m *message, to stage) bool {
 	if m.epoch.state == epochGone || !followers[m.stage].has(to) {
 		return false
@@ -109,8 +110,8 @@ func (l *ledger) move(m *message, to stage) bool {
 	return true
 }
 
-// leaveKey takes a message out of its key's hands, and out of its spot once it is over. The spot of a message that was copied to a tier is
-// the copy's already.
+// leaveKey takes a message out of its key's hands, and out of its spot once it is over. The spot of a message that was
+// copied to a tier is the copy's already.
 func (l *ledger) leaveKey(m *message) {
 	next, again := l.lots.leave(m, m.stage == kept || m.stage == finished)
 	if next != nil {
@@ -121,7 +122,8 @@ func (l *ledger) leaveKey(m *message) {
 	}
 }
 
-// finish lets the tracker pass a message. Nothing needs a message any more that was only delivered, and its memory is used again.
+// finish lets the tracker pass a message. Nothing needs a message any more that was only delivered, and its memory is
+// used again.
 func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
 	l.sub.recycle(m.record)

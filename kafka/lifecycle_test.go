@@ -48,7 +48,8 @@ func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
 	e.next++
 	m.seq, _, _ = e.tracker.Admit(e.next, 0)
 	m.stage = admitted
-	way := map[stage][]stage{kept: {delivered, rejecting, kept}, retrying: {delivered, retrying}, rejecting: {delivered, rejecting}, admitted: nil}
+	way := map[stage][]stage{kept: {delivered, rejecting, kept}, retrying: {delivered, retrying},
+		rejecting: {delivered, rejecting}, admitted: nil}
 	steps, known := way[to]
 	if !known {
 		steps = []stage{to}
@@ -83,8 +84,10 @@ func TestMessagesFollowTheTable(t *testing.T) {
 			if holdings[to]&holdsRoom != 0 {
 				wantRoom = 1
 			}
-			if places := 16_384 - l.free(e); places != wantPlaces || e.waiting != wantRoom || e.waitingB != wantRoom*len("body") {
-				t.Errorf("%s after %s holds %d places, and room of %d messages with %d bytes", to, from, places, e.waiting, e.waitingB)
+			if places := 16_384 - l.free(e); places != wantPlaces || e.waiting != wantRoom ||
+				e.waitingB != wantRoom*len("body") {
+				t.Errorf("%s after %s holds %d places, and room of %d messages with %d bytes", to, from, places,
+					e.waiting, e.waitingB)
 			}
 			if unfinished := e.tracker.Unfinished(); unfinished == 1 == (to == finished) {
 				t.Errorf("%s after %s: %d unfinished", to, from, unfinished)
@@ -101,7 +104,8 @@ func (l *ledger) free(e *epoch) int {
 		rs[i] = &kgo.Record{}
 	}
 	e.backlog.Bring(rs)
-	l.intake.Share(backlogs(l.epochs), 1, func() int { return window + 1 }, func(*epoch, *kgo.Record) bool { n++; l.intake.Occupy(&e.backlog); return true })
+	l.intake.Share(backlogs(l.epochs), 1, func() int { return window + 1 },
+		func(*epoch, *kgo.Record) bool { n++; l.intake.Occupy(&e.backlog); return true })
 	return n
 }
 
@@ -124,7 +128,8 @@ func TestTheTableIsAsDocumented(t *testing.T) {
 				holds = append(holds, names[h])
 			}
 		}
-		row := fmt.Sprintf("| %s | %s | %s |", s, cmp.Or(strings.Join(holds, ", "), "–"), cmp.Or(strings.Join(next, ", "), "–"))
+		row := fmt.Sprintf("| %s | %s | %s |", s, cmp.Or(strings.Join(holds, ", "), "–"),
+			cmp.Or(strings.Join(next, ", "), "–"))
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/architecture.md has no line %s", row)
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
-// lots keeps the order of keys across retries, where the channel's Retries is RetryPark; else nothing is in it. Guarded by ledger.mu.
+// lots keeps the order of keys across retries, where the channel's Retries is RetryPark; else nothing is in it. Guarded
+// by ledger.mu.
 type lots struct {
 	sub *subscription
 	parking.Lots[*message]
@@ -53,8 +54,8 @@ func (l *lots) behind(m *message) time.Time {
 	return l.Due(l.key(m), at)
 }
 
-// leave takes a message out of its key's hands. It keeps its spot, unless it is over. next is the one that stands first then, if it only
-// waits for that; again: something waited for the hands to be empty.
+// leave takes a message out of its key's hands. It keeps its spot, unless it is over. next is the one that stands first
+// then, if it only waits for that; again: something waited for the hands to be empty.
 func (l *lots) leave(m *message, over bool) (next *message, again bool) {
 	k := l.key(m)
 	m.stands, again = l.Return(k, m.stands)

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// drainPatience is how long what is running may go on when a partition is taken away. The core cancels handlers when four
-// fifths of it are over; the group waits for a minute at most.
+// drainPatience is how long what is running may go on when a partition is taken away. The core cancels handlers when
+// four fifths of it are over; the group waits for a minute at most.
 const drainPatience = 10 * time.Second
 
 // member is one client in the group. What it is assigned is in the ledger.
@@ -32,14 +32,16 @@ type member struct {
 
 func newMember(g *group) *member { return &member{g: g, topics: map[string]kadm.TopicID{}} }
 
-// options of a member. Where to start is said twice on purpose: a group that is new begins at the start of the log, and one
-// whose offset the log no longer holds begins there again, because a duplicate beats a loss.
+// options of a member. Where to start is said twice on purpose: a group that is new begins at the start of the log, and
+// one whose offset the log no longer holds begins there again, because a duplicate beats a loss.
 func (m *member) options(topics []string) []kgo.Opt {
 	o, s := &m.g.sub.b.o, m.g.sub
 	start := kgo.NewOffset().AtStart()
 	opts := []kgo.Opt{kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
-		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
-		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost), kgo.OnOffsetsFetched(m.fetched)}
+		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost),
+		kgo.OnOffsetsFetched(m.fetched)}
 	switch {
 	case s.tiersOnly:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
@@ -80,8 +82,8 @@ func (m *member) instance() *string {
 }
 
 const (
-	// fetchWait is how long a broker waits for records. A partition that is assigned, or let go on, meanwhile is not asked for
-	// before that is over, so it is short.
+	// fetchWait is how long a broker waits for records. A partition that is assigned, or let go on, meanwhile is not
+	// asked for before that is over, so it is short.
 	fetchWait = 500 * time.Millisecond
 	// fetchLeast and fetchMost bound what one broker sends at once; the largest is franz-go's own default.
 	fetchLeast = 1 << 20
@@ -106,7 +108,8 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 				if p.Metadata != nil {
 					metadata = *p.Metadata
 				}
-				if e := m.g.ledger.start(m, wire.Partition{Topic: m.name(t.Topic, t.TopicID), N: p.Partition}, p.Offset, metadata); e != nil {
+				if e := m.g.ledger.start(m, wire.Partition{Topic: m.name(t.Topic, t.TopicID), N: p.Partition}, p.Offset,
+					metadata); e != nil {
 					begun = append(begun, e)
 				}
 			}
@@ -173,9 +176,9 @@ func (m *member) awaitEnd(ctx context.Context) {
 	}
 }
 
-// close ends the member's client and leaves the group. A client that is in the midst of joining cannot leave before all have
-// joined; if the process ended meanwhile, the group would wait for this member too, a session long. So what its client could
-// not say is said for it.
+// close ends the member's client and leaves the group. A client that is in the midst of joining cannot leave before all
+// have joined; if the process ended meanwhile, the group would wait for this member too, a session long. So what its
+// client could not say is said for it.
 func (m *member) close(ctx context.Context) error {
 	id, _ := m.client.GroupMetadata()
 	err := m.client.Close(ctx)
@@ -202,7 +205,8 @@ func leaveFor(ctx context.Context, ask kmsg.Requestor, group, id string) error {
 		err = kerr.ErrorForCode(resp.Members[0].ErrorCode)
 	}
 	if err != nil && !errors.Is(err, kerr.UnknownMemberID) {
-		return fmt.Errorf("leave group %s, which waits for this member until its session is over: %w", group, failure.Classify(err))
+		return fmt.Errorf("leave group %s, which waits for this member until its session is over: %w", group,
+			failure.Classify(err))
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a crash undoes
-// a second's work at most, and what a leaving member drained does not come again.
+// A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a
+// crash undoes a second's work at most, and what a leaving member drained does not come again.
 func TestGroupsOfTheBroker(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2, GroupProtocol: kafka.GroupConsumer}
@@ -63,7 +63,8 @@ func TestGroupsOfTheBroker(t *testing.T) {
 
 // The tiers of a partition are read by whom the partition belongs to, in groups of both kinds.
 func TestTiersFollowTheirPartition(t *testing.T) {
-	for name, groups := range map[string]kafka.GroupProtocol{"classic": kafka.GroupClassic, "consumer": kafka.GroupConsumer} {
+	for name, groups := range map[string]kafka.GroupProtocol{"classic": kafka.GroupClassic,
+		"consumer": kafka.GroupConsumer} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				o := kafka.Options{Partitions: 4, Retries: kafka.RetryPark, GroupProtocol: groups}
@@ -109,10 +110,12 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 func TestUnboundedInFlight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		polled := &polledCount{}
-		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute}, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
+		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute},
+			Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
 		const n = 100_000
-		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n) // what waits in a tier is held here up to a bound
+		// what waits in a tier is held here up to a bound
+		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n)
 		l.nothing(5 * time.Second)
 		got := polled.n.Load()
 		if got > n/2 { // with what was fetched when the partition was paused, and thrown away
@@ -146,13 +149,15 @@ func TestCredentials(t *testing.T) {
 		t.Run(mechanism, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var network kfake.VirtualNetwork
-				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen), kfake.EnableSASL(), kfake.Superuser(mechanism, "ada", "secret"))
+				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen),
+					kfake.EnableSASL(), kfake.Superuser(mechanism, "ada", "secret"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer cluster.Close()
 				for password, want := range map[string]bool{"secret": true, "guess": false} {
-					b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(), SASL: &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
+					b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(),
+						SASL:   &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
 						Client: []kgo.Opt{kgo.Dialer(network.DialContext)}})
 					if err != nil {
 						t.Fatal(err)
@@ -183,13 +188,15 @@ func TestImpossibleOptions(t *testing.T) {
 		"Channels[\"x\"].Ordering is 9":     {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
 		"Options.Retries is 9":              {Retries: 9},
 		"Options.GroupProtocol is 9":        {GroupProtocol: 9},
-		"contradict":                        {TLS: &tls.Config{}, Client: []kgo.Opt{kgo.Dialer(nil), kgo.MaxBufferedRecords(-1)}},
+		"contradict": {TLS: &tls.Config{}, Client: []kgo.Opt{kgo.Dialer(nil),
+			kgo.MaxBufferedRecords(-1)}},
 	} {
 		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("open: %v, want an error that says %q", err, text)
 		}
 	}
-	b, err := kafka.Open(t.Context(), &kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.OrderNone}}})
+	b, err := kafka.Open(t.Context(),
+		&kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.OrderNone}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +208,11 @@ func TestImpossibleOptions(t *testing.T) {
 			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
 		}
 	}
-	for text, s := range map[string]driver.ChannelSpec{"Delay": {Delay: time.Minute}, "Encryption": {Encryption: "alias/key"}} {
+	for text, s := range map[string]driver.ChannelSpec{"Delay": {Delay: time.Minute},
+		"Encryption": {Encryption: "alias/key"}} {
 		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
-		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), text) {
+		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v, want an error that names it", text, err)
 		}
 	}

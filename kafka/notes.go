@@ -6,8 +6,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// notes is what the core has told by Finish and Started, until the ledger takes it in. The core may hold a lock of its own while
-// it tells: a note is appended under a lock that nobody holds for longer than that, and at most a poll that waits is ended.
+// notes is what the core has told by Finish and Started, until the ledger takes it in. The core may hold a lock of its
+// own while it tells: a note is appended under a lock that nobody holds for longer than that, and at most a poll that
+// waits is ended.
 type notes struct {
 	mu   sync.Mutex
 	all  []note

@@ -92,8 +92,8 @@ func TestWakeupEndsAWait(t *testing.T) {
 	})
 }
 
-// The core tells of its deliveries under a lock of its own: it is never kept waiting by a round of admission, also where what it tells ends
-// the wait of a poll.
+// The core tells of its deliveries under a lock of its own: it is never kept waiting by a round of admission, also
+// where what it tells ends the wait of a poll.
 func TestTellingTakesNoLockOfARound(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	r := &receiver{sub: l.sub, ledger: l}

@@ -10,11 +10,13 @@ import (
 
 // A channel has what its own options say, where they say nothing what the backend's say, and else the defaults.
 func TestAChannelsOptionsInherit(t *testing.T) {
-	o := Options{Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second}, GroupProtocol: GroupConsumer,
-		Partitions: 3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
+	o := Options{Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
+		GroupProtocol: GroupConsumer,
+		Partitions:    3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
 		Channels: map[string]ChannelOptions{
-			"own": {Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{}, GroupProtocol: GroupClassic,
-				Partitions: 1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{}},
+			"own": {Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
+				GroupProtocol: GroupClassic,
+				Partitions:    1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{}},
 			"nothing":      {},
 			"events.*":     {Ordering: OrderByPartition},
 			"events.audit": {Partitions: 5},
@@ -38,7 +40,8 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 		}
 	}
 	var none Options
-	want := ChannelOptions{Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers, GroupProtocol: GroupClassic, Partitions: defaultPartitions}
+	want := ChannelOptions{Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers,
+		GroupProtocol: GroupClassic, Partitions: defaultPartitions}
 	if diff := cmp.Diff(want, none.channel(driver.Channel{Queue: "q"})); diff != "" {
 		t.Error(diff)
 	}

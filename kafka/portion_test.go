@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A partition with a long log and slow handlers leaves places for what comes of another, holds no more of its log than that in
-// memory, and goes on when what it has is settled.
+// A partition with a long log and slow handlers leaves places for what comes of another, holds no more of its log than
+// that in memory, and goes on when what it has is settled.
 func TestAPartitionLeavesPlacesToOthers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, places = 100_000, 16_384
@@ -75,7 +75,8 @@ func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 	})
 }
 
-// flood writes so many records like one, with bodies that cannot be compressed, or else all of them would come in one fetch.
+// flood writes so many records like one, with bodies that cannot be compressed, or else all of them would come in one
+// fetch.
 func (w *world) flood(like kgo.Record, n int) {
 	w.Helper()
 	noise := rand.NewChaCha8([32]byte{})
@@ -111,7 +112,8 @@ func TestSettledRecordsAreUsedAgain(t *testing.T) {
 		}
 		for i, d := range all {
 			text := strconv.Itoa(i)
-			if string(d.Body) != text || d.OrderKey != "key "+text || len(d.Header) != 1 || d.Header[0].Value != "header "+text || d.ID != "orders/0/"+text {
+			if string(d.Body) != text || d.OrderKey != "key "+text || len(d.Header) != 1 ||
+				d.Header[0].Value != "header "+text || d.ID != "orders/0/"+text {
 				w.Fatalf("record %d is %q of key %q with headers %v and id %s", i, d.Body, d.OrderKey, d.Header, d.ID)
 			}
 		}

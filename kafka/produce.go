@@ -19,7 +19,8 @@ type producer struct {
 }
 
 // produce sends records and waits for the answer to each; its errors are classified. A topic that was deleted and made
-// again is never adopted by the client: it is told to forget it, and what was not sent for that reason is sent once more.
+// again is never adopted by the client: it is told to forget it, and what was not sent for that reason is sent once
+// more.
 func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 	errs := p.produceOnce(ctx, rs)
 	var again []*kgo.Record
@@ -54,7 +55,8 @@ func (p *producer) forget(rs []*kgo.Record, errs []error) {
 		}
 		gone[rs[i].Topic] = true
 		if again {
-			p.log.Error("a topic was deleted and created again: what its old form held is gone, and the new one is used from now on", "topic", rs[i].Topic)
+			p.log.Error("a topic was deleted and created again: what its old form held is gone, and the new one is "+
+				"used from now on", "topic", rs[i].Topic)
 		}
 		p.client.PurgeTopicsFromProducing(rs[i].Topic)
 	}

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// besideRetention is how long dead letters and records in tiers are kept, at least: somebody has to look at them first,
-	// or their consumer may be away.
+	// besideRetention is how long dead letters and records in tiers are kept, at least: somebody has to look at them
+	// first, or their consumer may be away.
 	besideRetention = 14 * 24 * time.Hour
 	// spreadPatience is how long brokers may take to know of a topic that was just created.
 	spreadPatience = 10 * time.Second
@@ -71,9 +71,11 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 func possible(s driver.ChannelSpec) error {
 	switch {
 	case s.Delay != 0:
-		return failure.Permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single messages, where nothing is ordered", s.Channel, s.Delay)
+		return failure.Permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single "+
+			"messages, where nothing is ordered", s.Channel, s.Delay)
 	case s.Encryption != "":
-		return failure.Permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' disks, or the bodies", s.Channel, s.Encryption)
+		return failure.Permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' "+
+			"disks, or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
 }
@@ -148,18 +150,21 @@ func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
 	return wish{name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
 }
 
-// besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as that.
+// besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as
+// that.
 func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 	if !s.Owner || s.Channel.Queue == "" {
 		return nil
 	}
 	o := p.o.channel(s.Channel)
 	if !s.NoDeadLetters && p.o.DeadLetterQueue == nil {
-		all = append(all, wish{name: p.names.DeadLetters(s.Channel), partitions: partitions, config: besideConfig(o, s)})
+		all = append(all, wish{name: p.names.DeadLetters(s.Channel), partitions: partitions,
+			config: besideConfig(o, s)})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {
 		for _, d := range o.Tiers {
-			all = append(all, wish{name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true, config: besideConfig(o, s)})
+			all = append(all, wish{name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
+				config: besideConfig(o, s)})
 		}
 	}
 	return all
@@ -197,7 +202,8 @@ func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w w
 	t, err := p.topics.find(ctx, w.name)
 	switch {
 	case err == nil && w.exactly && t.partitions != w.partitions:
-		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that its records come from: let it run empty and delete it, or add partitions",
+		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that "+
+			"its records come from: let it run empty and delete it, or add partitions",
 			s.Channel, w.name, t.partitions, w.partitions)
 	case err == nil && (s.Owner || s.Mode == driver.Verify):
 		return t, p.compare(ctx, s, w)
@@ -226,7 +232,8 @@ func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
 	begun := time.Now()
 	for try := 1; ; try++ {
 		t, err := p.topics.find(ctx, w.name)
-		if err == nil && t.partitions > 0 || driver.ClassOf(err) != driver.NotFound && err != nil || time.Since(begun) > spreadPatience {
+		if err == nil && t.partitions > 0 || driver.ClassOf(err) != driver.NotFound && err != nil ||
+			time.Since(begun) > spreadPatience {
 			return t, err
 		}
 		if err := backoff.Sleep(ctx, spreadAgain.Jittered(try)); err != nil {

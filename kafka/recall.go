@@ -10,11 +10,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// recallPatience bounds the look at what became of records: a dead letter twice is better than a partition that nobody reads.
+// recallPatience bounds the look at what became of records: a dead letter twice is better than a partition that nobody
+// reads.
 const recallPatience = 10 * time.Second
 
-// recall looks, before anything of newly assigned partitions is read, at what became of their records after the last commit:
-// which are dead letters already, and how far their tiers reach.
+// recall looks, before anything of newly assigned partitions is read, at what became of their records after the last
+// commit: which are dead letters already, and how far their tiers reach.
 func (g *group) recall(ctx context.Context, begun []*epoch) {
 	if len(begun) == 0 {
 		return
@@ -23,7 +24,8 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	defer cancel()
 	ends, err := g.endsOfTiers(ctx)
 	if err != nil {
-		g.sub.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group", g.sub.group, "error", err)
+		g.sub.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group",
+			g.sub.group, "error", err)
 	}
 	partitions := make([]int32, len(begun))
 	for i, e := range begun {
@@ -35,7 +37,8 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	}
 }
 
-// endsOfTiers is where the tiers end that have something in them: until they are read so far, what stands first of a key is not known.
+// endsOfTiers is where the tiers end that have something in them: until they are read so far, what stands first of a
+// key is not known.
 func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, error) {
 	if g.sub.set.Retries != RetryPark {
 		return nil, nil
@@ -78,7 +81,8 @@ func (g *group) recallLetters(ctx context.Context, partitions []int32) deadlette
 	of := deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}
 	known, err := deadletter.Recall(ctx, s.b.admin, open, s.b.names.DeadLetters(q.ch), of, partitions)
 	if err != nil {
-		s.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", s.consumer(), "error", err)
+		s.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", s.consumer(), "error",
+			err)
 	}
 	return known
 }

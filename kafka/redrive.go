@@ -20,7 +20,8 @@ const (
 	redriveBatch = 500
 	// redrivePlaces bounds how many letters that stay behind one run reads past, in each partition.
 	redrivePlaces = 1 << 16
-	// redriveWait is how long a partition may bring nothing before the run gives up: retention may have removed its end.
+	// redriveWait is how long a partition may bring nothing before the run gives up: retention may have removed its
+	// end.
 	redriveWait = 15 * time.Second
 )
 
@@ -38,13 +39,13 @@ type RedriveReport struct {
 	Left  int            // stay: not chosen, or refused
 }
 
-// Redrive moves dead letters of a channel (orders, or orders@dlq) back to the topics that they were in, whoever wrote that
-// down; where nobody did, to the channel's own. Keys and headers are as they were, without those of the death; the history
-// of deaths stays. On an exchange's topic all of its consumers get them again.
+// Redrive moves dead letters of a channel (orders, or orders@dlq) back to the topics that they were in, whoever wrote
+// that down; where nobody did, to the channel's own. Keys and headers are as they were, without those of the death; the
+// history of deaths stays. On an exchange's topic all of its consumers get them again.
 //
 // Each is published before it counts as finished in the group that reads the dead letters, which must have no member
-// meanwhile: a run that ends early is continued by the next one, and a crash repeats at most the batch under way. Letters
-// written while it runs are not looked at. With an error, the report says how far it came.
+// meanwhile: a run that ends early is continued by the next one, and a crash repeats at most the batch under way.
+// Letters written while it runs are not looked at. With an error, the report says how far it came.
 func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions) (RedriveReport, error) {
 	r := &redrive{b: b, report: RedriveReport{To: map[string]int{}}, targets: map[string]error{}}
 	if o != nil {
@@ -107,7 +108,8 @@ func (r *redrive) prepare(ctx context.Context, channel string) error {
 	r.ch = layout.Parse(channel)
 	r.ch.DeadLetter = true
 	if err := r.b.names.Check(r.ch); err != nil || r.ch.Queue == "" {
-		return errors.Join(failure.Permanent("%q has no dead letters: name a channel, as orders or wishlist_events.mobile", channel), err)
+		return errors.Join(failure.Permanent("%q has no dead letters: name a channel, as orders or "+
+			"wishlist_events.mobile", channel), err)
 	}
 	r.group = r.b.names.Group(r.ch)
 	var err error
@@ -161,7 +163,8 @@ func (r *redrive) reader() (*kgo.Client, error) {
 	for n, g := range r.logs {
 		from[n] = kgo.NewOffset().At(g.from)
 	}
-	opts, err := r.b.o.clientOptions(r.b.log, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords())
+	opts, err := r.b.o.clientOptions(r.b.log,
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords())
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +201,8 @@ func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 		return context.Cause(ctx)
 	}
 	if failure.Over(wait) && fetches.Empty() {
-		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait)}
+		return &driver.Error{Class: driver.Transient,
+			Err: fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait)}
 	}
 	if errs := fetches.Errors(); len(errs) > 0 {
 		return fmt.Errorf("read the dead letters %s: %w", r.ch, failure.Classify(errs[0].Err))
@@ -233,7 +237,9 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 	seq, _, a := g.tracker.Admit(rec.Offset, rec.LeaderEpoch)
 	switch {
 	case a == offsets.Full:
-		return letter{}, failure.Permanent("so many dead letters of %s stay behind that what went back cannot be remembered any more: choose more of them, or remove what is not wanted", r.ch)
+		return letter{},
+			failure.Permanent("so many dead letters of %s stay behind that what went back cannot be remembered any "+
+				"more: choose more of them, or remove what is not wanted", r.ch)
 	case a == offsets.Finished:
 		return letter{}, nil
 	case r.o.Only != nil && !r.o.Only(deadletter.OriginOf(r.ch, rec)):

@@ -53,11 +53,14 @@ func (l *life) redrive(o *kafka.RedriveOptions, moved, left int) error {
 	return err
 }
 
-// What died goes back with its key and headers, is handled again, and says where it has been; a second run finds nothing.
+// What died goes back with its key and headers, is handled again, and says where it has been; a second run finds
+// nothing.
 func TestRedrive(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		r := &kgo.Record{Topic: "orders", Key: []byte("ada"), Value: []byte("book"), Headers: []kgo.RecordHeader{{Key: "locale", Value: []byte("de")}, {Key: "routing_key", Value: []byte("A.B")}}}
+		r := &kgo.Record{Topic: "orders", Key: []byte("ada"), Value: []byte("book"),
+			Headers: []kgo.RecordHeader{{Key: "locale", Value: []byte("de")},
+				{Key: "routing_key", Value: []byte("A.B")}}}
 		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +72,8 @@ func TestRedrive(t *testing.T) {
 		ds := l.get(3)
 		w.same(ds, "book", "pen", "no key")
 		d := ds[0]
-		if d.OrderKey != "ada" || d.RoutingKey != "A.B" || len(d.Header) != 1 || d.Header[0].Value != "de" || d.Origin != nil || d.ID != "orders/0/3" {
+		if d.OrderKey != "ada" || d.RoutingKey != "A.B" || len(d.Header) != 1 || d.Header[0].Value != "de" ||
+			d.Origin != nil || d.ID != "orders/0/3" {
 			t.Errorf("what went back arrives as %+v", d)
 		}
 		back := w.all("orders", 6)[3]
@@ -126,7 +130,8 @@ func TestRedriveFromForeigners(t *testing.T) {
 			t.Fatal(err)
 		}
 		letter := func(text, header, topic string) *kgo.Record {
-			return &kgo.Record{Topic: ordersDead, Key: []byte("k"), Value: []byte(text), Headers: []kgo.RecordHeader{{Key: header, Value: []byte(topic)}}}
+			return &kgo.Record{Topic: ordersDead, Key: []byte("k"), Value: []byte(text),
+				Headers: []kgo.RecordHeader{{Key: header, Value: []byte(topic)}}}
 		}
 		if err := w.client.ProduceSync(w.Context(),
 			letter("spring", "kafka_dlt-original-topic", "foreign"),
@@ -134,11 +139,13 @@ func TestRedriveFromForeigners(t *testing.T) {
 			letter("itself", "__dlq.errors.topic", ordersDead),
 			letter("unknown", "own", "x"),
 			letter("connect", "__connect.errors.topic", "foreign"),
-			&kgo.Record{Topic: ordersDead, Value: []byte(strings.Repeat("x", 2000)), Headers: []kgo.RecordHeader{{Key: "__dlq.errors.topic", Value: []byte("foreign")}}},
+			&kgo.Record{Topic: ordersDead, Value: []byte(strings.Repeat("x", 2000)),
+				Headers: []kgo.RecordHeader{{Key: "__dlq.errors.topic", Value: []byte("foreign")}}},
 		).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.admin.AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: new("1000")}}, "foreign"); err != nil {
+		if _, err := w.admin.AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig,
+			Name: "max.message.bytes", Value: new("1000")}}, "foreign"); err != nil {
 			t.Fatal(err)
 		}
 		err := l.redrive(nil, 3, 3)
@@ -220,7 +227,8 @@ func TestRedriveBesideAConsumer(t *testing.T) {
 			n += len(ds)
 		}
 		before := w.count("orders")
-		if err := l.redrive(nil, 0, 0); driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), "stop it first") {
+		if err := l.redrive(nil, 0, 0); driver.ClassOf(err) != driver.Permanent ||
+			!strings.Contains(err.Error(), "stop it first") {
 			t.Errorf("the error is %v", err)
 		}
 		if n := w.count("orders") - before; n != 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// publish publishes letters to where they came from, and then commits that. A letter that is refused for good stays, and the run goes
-// on; an error that may pass ends it.
+// publish publishes letters to where they came from, and then commits that. A letter that is refused for good stays,
+// and the run goes on; an error that may pass ends it.
 func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	var chosen []letter
 	var copies []*kgo.Record
@@ -50,7 +50,8 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 
 // revived is the record that a letter becomes again; an error says why it cannot.
 func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
-	c := &kgo.Record{Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value, Headers: deadletter.WithoutDeath(rec.Headers)}
+	c := &kgo.Record{Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value,
+		Headers: deadletter.WithoutDeath(rec.Headers)}
 	if topic, ok := deadletter.TopicOf(rec.Headers); ok {
 		c.Topic = topic
 	}
@@ -78,8 +79,8 @@ func (r *redrive) refuse(l letter, err error) {
 	}
 }
 
-// commit tells the group what went back. The first one changes nothing: it finds out, before anything is published, whether
-// the group can be told.
+// commit tells the group what went back. The first one changes nothing: it finds out, before anything is published,
+// whether the group can be told.
 func (r *redrive) commit(ctx context.Context, first bool) error {
 	// What was published is committed also when the caller wants an end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
@@ -94,7 +95,8 @@ func (r *redrive) commit(ctx context.Context, first bool) error {
 			}
 			if changed || first {
 				told[n] = c
-				all.Add(kadm.Offset{Topic: r.topic.name, TopicID: r.topic.id, Partition: n, At: c.Offset, LeaderEpoch: c.Epoch, Metadata: c.Metadata})
+				all.Add(kadm.Offset{Topic: r.topic.name, TopicID: r.topic.id, Partition: n, At: c.Offset,
+					LeaderEpoch: c.Epoch, Metadata: c.Metadata})
 			}
 		}
 		if len(told) == 0 {
@@ -122,10 +124,13 @@ func (r *redrive) committed(told map[int32]offsets.Commit, answers kadm.OffsetRe
 		case errors.Is(a.Err, kerr.OffsetMetadataTooLarge):
 			r.logs[n].tracker.Shorten()
 			tooLarge = true
-		case errors.Is(a.Err, kerr.UnknownMemberID), errors.Is(a.Err, kerr.RebalanceInProgress), errors.Is(a.Err, kerr.IllegalGeneration), errors.Is(a.Err, kerr.StaleMemberEpoch):
-			err = failure.Permanent("a consumer of %s is running, and would handle what goes back: stop it first (group %s: %w)", r.ch, r.group, a.Err)
+		case errors.Is(a.Err, kerr.UnknownMemberID), errors.Is(a.Err, kerr.RebalanceInProgress),
+			errors.Is(a.Err, kerr.IllegalGeneration), errors.Is(a.Err, kerr.StaleMemberEpoch):
+			err = failure.Permanent("a consumer of %s is running, and would handle what goes back: stop it first "+
+				"(group %s: %w)", r.ch, r.group, a.Err)
 		default:
-			err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", n, r.topic.name, r.group, failure.Classify(a.Err))
+			err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", n, r.topic.name, r.group,
+				failure.Classify(a.Err))
 		}
 	}
 	return tooLarge, err

@@ -56,8 +56,8 @@ func TestRetryLostInACrash(t *testing.T) {
 	})
 }
 
-// While a record of a key waits for its retry, later ones of the key wait behind it, also those that arrive later, and others
-// do not.
+// While a record of a key waits for its retry, later ones of the key wait behind it, also those that arrive later, and
+// others do not.
 func TestParkedKeyOvertaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Retries: kafka.RetryPark}
@@ -178,13 +178,15 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 // A delayed message comes when it is due, however long that is, and holds up nobody.
 func TestDelayBeyondTheLongestTier(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{5 * time.Second, time.Minute}}, driver.Events{})
+		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{5 * time.Second, time.Minute}},
+			driver.Events{})
 		s, err := l.b.Sender(w.Context(), driver.Channel{Queue: "orders"})
 		if err != nil {
 			w.Fatal(err)
 		}
 		begun := time.Now()
-		for body, delay := range map[string]time.Duration{"late": 3*time.Minute + 30*time.Second, "soon": 2 * time.Second, "now": 0} {
+		for body, delay := range map[string]time.Duration{"late": 3*time.Minute + 30*time.Second,
+			"soon": 2 * time.Second, "now": 0} {
 			p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte(body), Delay: delay})
 			if err != nil {
 				w.Fatal(err)
@@ -215,7 +217,8 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		r := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("1"), Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}}}
+		r := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("1"),
+			Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}}}
 		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
 			w.Fatal(err)
 		}
@@ -223,14 +226,15 @@ func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	})
 }
 
-// A record that cannot be moved behind the parked ones of its key is neither lost nor overtaken: it is handled from where it is when
-// its turn comes.
+// A record that cannot be moved behind the parked ones of its key is neither lost nor overtaken: it is handled from
+// where it is when its turn comes.
 func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
-		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s", Err: kerr.TopicAuthorizationFailed})
+		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
+			Err: kerr.TopicAuthorizationFailed})
 		w.send(0, "k=2")
 		for ends := time.Now().Add(4 * time.Second); time.Now().Before(ends) && fault.Hits() == 0; {
 			if ds, _ := l.recv.Receive(w.Context(), 1, nil); len(ds) > 0 {
@@ -260,8 +264,10 @@ func TestRetryThatCouldNotBeWritten(t *testing.T) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s", Err: kerr.TopicAuthorizationFailed})
-		err := l.recv.Settle(w.Context(), []driver.Settlement{{Handle: one[0].Handle, Action: driver.Retry, After: time.Second}})
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
+			Err: kerr.TopicAuthorizationFailed})
+		err := l.recv.Settle(w.Context(), []driver.Settlement{{Handle: one[0].Handle, Action: driver.Retry,
+			After: time.Second}})
 		if driver.ClassOf(err) != driver.Denied {
 			w.Fatalf("retry: %v, want that it is denied", err)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// round is one round of admission. There is one at a time; what it decided under the ledger's lock is carried out after it.
+// round is one round of admission. There is one at a time; what it decided under the ledger's lock is carried out after
+// it.
 type round struct {
 	l      *ledger
 	number uint64

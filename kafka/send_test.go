@@ -20,7 +20,8 @@ import (
 func TestALoneSendDoesNotLinger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const roundTrip = 5 * time.Millisecond
-		b, err := kafka.Open(w.Context(), &kafka.Options{Brokers: w.cluster.ListenAddrs(), Partitions: 1, Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}})
+		b, err := kafka.Open(w.Context(), &kafka.Options{Brokers: w.cluster.ListenAddrs(), Partitions: 1,
+			Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}})
 		if err != nil {
 			w.Fatal(err)
 		}

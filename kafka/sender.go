@@ -15,7 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does neither.
+// sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does
+// neither.
 type sender struct {
 	b       *Backend
 	to      driver.Channel
@@ -53,7 +54,8 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.topics.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)), delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered}, nil
+	return &sender{b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
+		delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered}, nil
 }
 
 // Limits says that this backend batches by itself.
@@ -62,7 +64,9 @@ func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
 // Prepare makes the record. What the topic would refuse is refused here: the broker refuses whole batches.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
-		return driver.Prepared{}, failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering OrderNone", s.to)
+		return driver.Prepared{},
+			failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send "+
+				"without a delay, or make the channel's Ordering OrderNone", s.to)
 	}
 	r, err := wire.Encode(m)
 	if err != nil {
@@ -80,7 +84,9 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 }
 
 func (s *sender) tooLarge(size int64) error {
-	return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size, s.topic, s.most, kerr.MessageTooLarge)}
+	return &driver.Error{Class: driver.TooLarge,
+		Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size,
+			s.topic, s.most, kerr.MessageTooLarge)}
 }
 
 // Send answers when the brokers that are in sync have the records.
@@ -135,8 +141,8 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 	}
 }
 
-// landed takes an answer in. A topic that was created again is not found by its old id: the client has to forget that, and what
-// it refused is sent once more, in order.
+// landed takes an answer in. A topic that was created again is not found by its old id: the client has to forget that,
+// and what it refused is sent once more, in order.
 func (s *sender) landed(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {
 		p.answered(failure.Classify(err))

@@ -27,8 +27,8 @@ type claimed struct {
 	*driver.Settlement
 }
 
-// Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published first, and
-// finished then. A release leaves the record unfinished: it comes again to whom the partition goes to.
+// Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published
+// first, and finished then. A release leaves the record unfinished: it comes again to whom the partition goes to.
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
 	if r.group.closed.Load() {
 		return r.errClosed()
@@ -54,12 +54,14 @@ func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, 
 		case s.Action == driver.Done:
 			l.claim(s.Handle, finished)
 		case s.Action == driver.Release:
-			if m := l.held(s.Handle); m != nil && r.sub.tiersOnly { // a share group gives back what is not handled now; else it waits in its lane
+			// a share group gives back what is not handled now; else it waits in its lane
+			if m := l.held(s.Handle); m != nil && r.sub.tiersOnly {
 				m.due = now.Add(releasePause)
 				l.delay(m, m.due)
 			}
 		case s.Action == driver.Retry && r.sub.retry == nil:
-			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are RetryBlock, so whoever handles holds them", r.sub.from)
+			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are RetryBlock, so whoever handles "+
+				"holds them", r.sub.from)
 		case s.Action == driver.Retry:
 			if m := l.claim(s.Handle, retrying); m != nil {
 				l.lots.reserve(m, now.Add(s.After))

@@ -10,8 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// newShareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the channel's tiers.
-func newShareReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+// newShareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the
+// channel's tiers.
+func newShareReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error) {
 	group := b.names.Group(from)
 	lock, err := share.LockOf(ctx, b.client, group)
 	if err != nil {

@@ -25,8 +25,10 @@ type subscription struct {
 }
 
 // subscribe decides where retries wait and dead letters go. log tells which log the channel's topic is.
-func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool, log func() string) *subscription {
-	s := &subscription{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from), group: b.names.Group(from),
+func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
+	log func() string) *subscription {
+	s := &subscription{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
+		group:     b.names.Group(from),
 		tiersOnly: tiersOnly, tiers: map[string]time.Duration{}}
 	if tiersOnly {
 		s.group = b.names.Retries(from)
@@ -57,8 +59,8 @@ func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 // places is how many deliveries the core has places for, about.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
 
-// parks says that a message keeps the order of its key across its retry. A message without a key, on a channel that is not ordered,
-// has no successors.
+// parks says that a message keeps the order of its key across its retry. A message without a key, on a channel that is
+// not ordered, has no successors.
 func (s *subscription) parks(m *message) bool {
 	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == OrderByPartition)
 }

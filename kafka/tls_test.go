@@ -27,7 +27,8 @@ func TestTLS(t *testing.T) {
 		roots *x509.CertPool
 		class driver.Class
 	}{{"known", known, 0}, {"unknown", x509.NewCertPool(), driver.Denied}} {
-		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{RootCAs: c.roots, ServerName: "example.com"}})
+		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(),
+			TLS: &tls.Config{RootCAs: c.roots, ServerName: "example.com"}})
 		if err != nil {
 			t.Fatal(err)
 		}

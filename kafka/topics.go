@@ -37,8 +37,8 @@ type topic struct {
 	partitions int
 }
 
-// find asks for a topic; one that does not exist is of class NotFound. It asks a broker: what the client remembers may be
-// five seconds old, and a topic that was just made would be waited for as long.
+// find asks for a topic; one that does not exist is of class NotFound. It asks a broker: what the client remembers may
+// be five seconds old, and a topic that was just made would be waited for as long.
 func (t *topics) find(ctx context.Context, name string) (topic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	one := kmsg.NewMetadataRequestTopic()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// wakeup ends the wait of a poll when there is something to do here. Its methods may be called from several goroutines, with the
-// ledger's lock held or without.
+// wakeup ends the wait of a poll when there is something to do here. Its methods may be called from several goroutines,
+// with the ledger's lock held or without.
 type wakeup struct {
 	mu    sync.Mutex
 	woken bool

@@ -38,7 +38,8 @@ func inWorld(t *testing.T, f func(w *world)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.cluster.Close)
-		w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,8 @@ var orders = driver.Channel{Queue: "orders"} // what is ordered is the options' 
 func (l *life) open(events driver.Events) {
 	l.w.Helper()
 	var err error
-	if l.recv, err = l.b.Receiver(l.w.Context(), orders, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Events: events}); err != nil {
+	if l.recv, err = l.b.Receiver(l.w.Context(), orders, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second,
+		Events: events}); err != nil {
 		l.w.Fatal(err)
 	}
 }
@@ -124,7 +126,8 @@ func (w *world) send(n int32, texts ...string) {
 	}
 }
 
-// get receives until there are n deliveries, for at most a minute and a half: longer than a member that crashed is missed.
+// get receives until there are n deliveries, for at most a minute and a half: longer than a member that crashed is
+// missed.
 func (l *life) get(n int) []driver.Delivery {
 	l.w.Helper()
 	ds := l.within(n, 90*time.Second)

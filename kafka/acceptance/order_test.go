@@ -13,8 +13,8 @@ import (
 )
 
 // The mistake: records of one partition are handled concurrently, and those of one key with them; or a retry lets later
-// ones of its key pass. Handlers take random times and fail at random; the order of each key holds in every way of keeping
-// it, and no key is handled twice at once.
+// ones of its key pass. Handlers take random times and fail at random; the order of each key holds in every way of
+// keeping it, and no key is handled twice at once.
 func TestKeyOrderLost(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
 		"block":     {},

@@ -9,11 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's partition of
-// their number goes to. So one member sees all that waits of a key.
+// Following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's
+// partition of their number goes to. So one member sees all that waits of a key.
 //
-// The leader assigns for all of the group, and not all may be of one channel: channel y in namespace x and channel x.y without
-// one have groups of the same name. So what follows what is read from the names.
+// The leader assigns for all of the group, and not all may be of one channel: channel y in namespace x and channel x.y
+// without one have groups of the same name. So what follows what is read from the names.
 func Following(group string) kgo.GroupBalancer {
 	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), group: group}
 }
@@ -26,13 +26,14 @@ type followingBalancer struct {
 }
 
 // MemberBalancer takes this balancer's Balance instead of the one it stands on.
-func (f *followingBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+func (f *followingBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer,
+	map[string]struct{}, error) {
 	b, err := kgo.NewConsumerBalancer(f, members)
 	return b, b.MemberTopics(), err
 }
 
-// Balance assigns what follows nothing, then lets the tiers follow. A partition that first has to be revoked elsewhere is assigned
-// to nobody in this round, and neither are those that follow it.
+// Balance assigns what follows nothing, then lets the tiers follow. A partition that first has to be revoked elsewhere
+// is assigned to nobody in this round, and neither are those that follow it.
 func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
 	inner, ok := f.GroupBalancer.(kgo.ConsumerBalancerBalance)
 	if !ok {

@@ -5,8 +5,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Partitioner sends a record to the partition of its key, hashed as Kafka's own clients do it, so that other clients agree.
-// Dead letters and records in tiers keep the partition of the record that they are a copy of: there they are looked for.
+// Partitioner sends a record to the partition of its key, hashed as Kafka's own clients do it, so that other clients
+// agree. Dead letters and records in tiers keep the partition of the record that they are a copy of: there they are
+// looked for.
 func Partitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
 
 type partitioner struct{ byKey kgo.Partitioner }

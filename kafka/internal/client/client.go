@@ -15,8 +15,8 @@ const (
 	closePatience = 5 * time.Second
 	// leastPatience is what it gets from a caller who has no time left.
 	leastPatience = 200 * time.Millisecond
-	// CutPatience is how long one that was cut off may take to end. It has nothing to wait for but its own goroutines, and a
-	// second for its metrics.
+	// CutPatience is how long one that was cut off may take to end. It has nothing to wait for but its own goroutines,
+	// and a second for its metrics.
 	CutPatience = 2 * time.Second
 )
 
@@ -37,8 +37,8 @@ func New(opts []kgo.Opt) (*Client, error) {
 	return &Client{Client: c, Cut: cut}, nil
 }
 
-// Close ends the client. One that is waiting for its group to be joined hears of nothing before that is over, and is cut off;
-// then it is ErrCut, and the group does not know.
+// Close ends the client. One that is waiting for its group to be joined hears of nothing before that is over, and is
+// cut off; then it is ErrCut, and the group does not know.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.Cut()
 	done := make(chan struct{})
@@ -59,7 +59,8 @@ func (c *Client) Close(ctx context.Context) error {
 var (
 	// ErrCut says that the client was cut off: what it wanted to tell the brokers at its end is not told.
 	ErrCut   = errors.New("kafka: the client did not end in time, and was cut off")
-	errStuck = errors.New("kafka: the client was cut off and does not end: a Dialer or another option in kafka.Options.Client ignores its context, and goes on in the background")
+	errStuck = errors.New("kafka: the client was cut off and does not end: a Dialer or another option in " +
+		"kafka.Options.Client ignores its context, and goes on in the background")
 )
 
 // ended waits for done.

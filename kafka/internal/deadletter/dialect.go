@@ -20,10 +20,11 @@ const (
 	GroupHeader     = wire.DeadPrefix + "group"
 	countHeader     = wire.DeadPrefix + "delivery.count"
 	messageHeader   = wire.DeadPrefix + "message"
-	// historyHeader holds every death of the record, the latest last, as an envelope does on other backends. It stays when a
-	// dead letter goes back to where it was.
+	// historyHeader holds every death of the record, the latest last, as an envelope does on other backends. It stays
+	// when a dead letter goes back to where it was.
 	historyHeader = wire.OwnPrefix + "history"
-	// LogHeader says which log a dead letter's offset belongs to: a topic that was created again counts from zero again.
+	// LogHeader says which log a dead letter's offset belongs to: a topic that was created again counts from zero
+	// again.
 	LogHeader = wire.OwnPrefix + "log"
 
 	// maxErrorText bounds an error's text; the history bounds its own.
@@ -49,18 +50,20 @@ var dialects = []dialect{
 		error: []string{messageHeader}, count: countHeader, prefixes: []string{wire.DeadPrefix, LogHeader},
 	},
 	{
-		topic: "kafka_dlt-original-topic", partition: "kafka_dlt-original-partition", offset: "kafka_dlt-original-offset",
-		group: "kafka_dlt-original-consumer-group",
-		error: []string{"kafka_dlt-exception-message", "kafka_dlt-key-exception-message"},
-		kinds: []string{"kafka_dlt-exception-cause-fqcn", "kafka_dlt-exception-fqcn", "kafka_dlt-key-exception-fqcn"},
-		count: "retry_topic-attempts", prefixes: []string{"kafka_dlt-", "retry_topic-"},
+		topic: "kafka_dlt-original-topic", partition: "kafka_dlt-original-partition",
+		offset: "kafka_dlt-original-offset",
+		group:  "kafka_dlt-original-consumer-group",
+		error:  []string{"kafka_dlt-exception-message", "kafka_dlt-key-exception-message"},
+		kinds:  []string{"kafka_dlt-exception-cause-fqcn", "kafka_dlt-exception-fqcn", "kafka_dlt-key-exception-fqcn"},
+		count:  "retry_topic-attempts", prefixes: []string{"kafka_dlt-", "retry_topic-"},
 	},
 	{
 		topic: "kafka_original-topic", partition: "kafka_original-partition", offset: "kafka_original-offset",
 		group: "kafka_dlt-original-consumer-group",
 		error: []string{"kafka_exception-message", "kafka_key-exception-message"},
 		kinds: []string{"kafka_exception-cause-fqcn", "kafka_exception-fqcn", "kafka_key-exception-fqcn"},
-		count: "retry_topic-attempts", prefixes: []string{"kafka_original-", "kafka_exception-", "kafka_key-exception-"},
+		count: "retry_topic-attempts", prefixes: []string{"kafka_original-", "kafka_exception-",
+			"kafka_key-exception-"},
 	},
 	{
 		topic: "__connect.errors.topic", partition: "__connect.errors.partition", offset: "__connect.errors.offset",
@@ -69,11 +72,13 @@ var dialects = []dialect{
 	},
 	{
 		topic: "__streams.errors.topic", partition: "__streams.errors.partition", offset: "__streams.errors.offset",
-		error: []string{"__streams.errors.message"}, kinds: []string{"__streams.errors.exception"}, prefixes: []string{"__streams.errors."},
+		error: []string{"__streams.errors.message"}, kinds: []string{"__streams.errors.exception"},
+		prefixes: []string{"__streams.errors."},
 	},
 }
 
-// Copy is the dead letter of a record: all of it, and why it was rejected. Its topic is the caller's matter. death may be nil.
+// Copy is the dead letter of a record: all of it, and why it was rejected. Its topic is the caller's matter. death may
+// be nil.
 func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.Record {
 	var d driver.Death
 	if death != nil {
@@ -90,8 +95,9 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 		c.Headers = append(c.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
 	}
 	add(historyHeader, addDeath(wire.LastHeader(r.Headers, historyHeader), envelope.Death{
-		ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)), Error: d.Error, Kind: d.Kind, Consumer: d.Consumer,
-		Channel: d.Channel, Attempts: d.Attempts, First: d.First, Last: d.Last,
+		ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)), Error: d.Error, Kind: d.Kind,
+		Consumer: d.Consumer,
+		Channel:  d.Channel, Attempts: d.Attempts, First: d.First, Last: d.Last,
 	}))
 	add(TopicHeader, r.Topic)
 	add(PartitionHeader, strconv.Itoa(int(r.Partition)))
@@ -117,25 +123,29 @@ func addDeath(history []byte, d envelope.Death) string {
 	return envelope.Bury(string(history), d)
 }
 
-// OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody wrote is
-// that it was in this channel.
+// OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody
+// wrote is that it was in this channel.
 func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
-	o := &driver.Origin{Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)), OrderKey: string(r.Key)}
+	o := &driver.Origin{Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)),
+		OrderKey: string(r.Key)}
 	o.Channel.DeadLetter = false
 	g := dialectOf(r.Headers)
 	if g == nil {
 		return o
 	}
 	topic, group := string(first(r.Headers, g.topic)), string(wire.LastHeader(r.Headers, g.group))
-	o.ID = string(wire.AppendPosition(nil, topic, int32(number(first(r.Headers, g.partition))), number(first(r.Headers, g.offset))))
+	o.ID = string(wire.AppendPosition(nil, topic, int32(number(first(r.Headers, g.partition))),
+		number(first(r.Headers, g.offset))))
 	if ch, ok := layout.ChannelOf(topic, group); ok {
 		ch.Ordered = from.Ordered
 		o.Channel = ch
 	}
-	o.Death = driver.Death{Channel: o.Channel.String(), Consumer: group, Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30))}
+	o.Death = driver.Death{Channel: o.Channel.String(), Consumer: group,
+		Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30))}
 	o.Death.Error, o.Death.Kind = oneOf(r.Headers, g.error), oneOf(r.Headers, g.kinds)
 	if d, ok := lastDeath(r.Headers); ok && d.ID == o.ID {
-		o.Death = driver.Death{Error: d.Error, Kind: d.Kind, Consumer: d.Consumer, Channel: d.Channel, Attempts: d.Attempts, First: d.First, Last: d.Last}
+		o.Death = driver.Death{Error: d.Error, Kind: d.Kind, Consumer: d.Consumer, Channel: d.Channel,
+			Attempts: d.Attempts, First: d.First, Last: d.Last}
 	}
 	return o
 }
@@ -161,8 +171,8 @@ func dialectOf(hs []kgo.RecordHeader) *dialect {
 	return nil
 }
 
-// first is the first value of a header: Spring adds its own behind those of the topics in which a record waited, and where it was
-// at first is what counts.
+// first is the first value of a header: Spring adds its own behind those of the topics in which a record waited, and
+// where it was at first is what counts.
 func first(hs []kgo.RecordHeader, name string) []byte {
 	for i := range hs {
 		if hs[i].Key == name {
@@ -193,8 +203,8 @@ func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, ok bool) {
 	return e.Deaths[len(e.Deaths)-1], true
 }
 
-// number reads decimal text, or the big-endian bytes of an int or a long, which Spring Kafka writes; what is neither is -1. The
-// bytes of a number that anybody has are never all digits.
+// number reads decimal text, or the big-endian bytes of an int or a long, which Spring Kafka writes; what is neither is
+// -1. The bytes of a number that anybody has are never all digits.
 func number(value []byte) int64 {
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return n
@@ -208,8 +218,8 @@ func number(value []byte) int64 {
 	return -1
 }
 
-// WithoutDeath returns the headers of a dead letter without those of its death, for the record that goes back. Its history stays; a
-// delay is over, and attempts are counted from the start.
+// WithoutDeath returns the headers of a dead letter without those of its death, for the record that goes back. Its
+// history stays; a delay is over, and attempts are counted from the start.
 func WithoutDeath(hs []kgo.RecordHeader) []kgo.RecordHeader {
 	out := make([]kgo.RecordHeader, 0, len(hs))
 next:

@@ -25,13 +25,17 @@ func headersOf(pairs ...string) (hs []kgo.RecordHeader) {
 }
 
 func TestADeadLetterTellsWhy(t *testing.T) {
-	r := &kgo.Record{Topic: "prod.wishlist_events", Partition: 3, Offset: 77, Key: []byte("ada"), Value: []byte("bad"), Headers: headersOf("locale", "de", "__dlq.errors.topic", "forged")}
+	r := &kgo.Record{Topic: "prod.wishlist_events", Partition: 3, Offset: 77, Key: []byte("ada"), Value: []byte("bad"),
+		Headers: headersOf("locale", "de", "__dlq.errors.topic", "forged")}
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	death := driver.Death{Error: "no such user", Kind: "permanent", Consumer: "billing", Channel: "wishlist_events.mobile", Attempts: 2, First: at, Last: at.Add(time.Second)}
+	death := driver.Death{Error: "no such user", Kind: "permanent", Consumer: "billing",
+		Channel: "wishlist_events.mobile", Attempts: 2, First: at, Last: at.Add(time.Second)}
 	c := Copy(r, "prod.wishlist_events.mobile", &death, 3)
 	for name, want := range map[string]string{
-		"locale": "de", "__dlq.errors.topic": "prod.wishlist_events", "__dlq.errors.partition": "3", "__dlq.errors.offset": "77",
-		"__dlq.errors.group": "prod.wishlist_events.mobile", "__dlq.errors.delivery.count": "3", "__dlq.errors.message": "no such user",
+		"locale": "de", "__dlq.errors.topic": "prod.wishlist_events", "__dlq.errors.partition": "3",
+		"__dlq.errors.offset": "77",
+		"__dlq.errors.group":  "prod.wishlist_events.mobile", "__dlq.errors.delivery.count": "3",
+		"__dlq.errors.message": "no such user",
 	} {
 		if got := string(wire.LastHeader(c.Headers, name)); got != want {
 			t.Errorf("header %s is %q, want %q", name, got, want)
@@ -39,7 +43,8 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 	}
 	c.Topic = "prod.wishlist_events.prod.wishlist_events.mobile.dlq"
 	death.Attempts = 3
-	want := &driver.Origin{Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true}, ID: "prod.wishlist_events/3/77", OrderKey: "ada", Death: death}
+	want := &driver.Origin{Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true},
+		ID: "prod.wishlist_events/3/77", OrderKey: "ada", Death: death}
 	if diff := cmp.Diff(want, OriginOf(lettersOfMobile, c)); diff != "" {
 		t.Error(diff)
 	}
@@ -48,15 +53,17 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 	}
 }
 
-// A letter that went back and died again tells of its latest death, and carries the others along; what goes back is as it was
-// sent, but for its history.
+// A letter that went back and died again tells of its latest death, and carries the others along; what goes back is as
+// it was sent, but for its history.
 func TestHistoryOutlivesARedrive(t *testing.T) {
-	r := &kgo.Record{Topic: "orders", Offset: 1, Headers: headersOf("locale", "de", "godwit-due", "1", "kafka_dlt-original-topic", "x", "retry_topic-attempts", "2")}
+	r := &kgo.Record{Topic: "orders", Offset: 1, Headers: headersOf("locale", "de", "godwit-due", "1",
+		"kafka_dlt-original-topic", "x", "retry_topic-attempts", "2")}
 	for i, text := range []string{"first", "second", "third"} {
 		r.Offset = int64(i)
 		c := Copy(r, "orders", &driver.Death{Error: text}, 1)
 		c.Headers = append(c.Headers, headersOf("godwit-log", "id")...)
-		if o := OriginOf(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text || o.ID != "orders/0/"+string(rune('0'+i)) {
+		if o := OriginOf(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text ||
+			o.ID != "orders/0/"+string(rune('0'+i)) {
 			t.Errorf("death %d is told as %+v", i, o)
 		}
 		r.Headers = WithoutDeath(c.Headers)
@@ -72,7 +79,8 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 
 // The bounds of texts hold, at any character, and a history that is none is begun anew.
 func TestADeadLetterIsBounded(t *testing.T) {
-	for _, history := range []string{"", "nonsense", `{"v":9}`, `{"v":1,"d":[` + strings.Repeat(" ", maxHistory) + `]}`} {
+	for _, history := range []string{"", "nonsense", `{"v":9}`, `{"v":1,"d":[` + strings.Repeat(" ", maxHistory) +
+		`]}`} {
 		r := &kgo.Record{Topic: "orders", Headers: headersOf("godwit-history", history)}
 		for range 20 {
 			r = Copy(r, "orders", &driver.Death{Error: strings.Repeat("ä", 5000)}, 1)
@@ -103,43 +111,69 @@ func TestForeignDeadLetters(t *testing.T) {
 		want    driver.Origin
 	}{
 		"a broker": {
-			headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "2", "__dlq.errors.offset", "41", "__dlq.errors.group", "orders",
-				"__dlq.errors.delivery.count", "5", "__dlq.errors.message", "Offset delivery count exceeded the threshold."),
-			driver.Origin{Channel: other, ID: "orders/2/41", Death: driver.Death{Error: "Offset delivery count exceeded the threshold.", Consumer: "orders", Channel: "orders", Attempts: 5}},
+			headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "2", "__dlq.errors.offset", "41",
+				"__dlq.errors.group", "orders",
+				"__dlq.errors.delivery.count", "5", "__dlq.errors.message",
+				"Offset delivery count exceeded the threshold."),
+			driver.Origin{Channel: other, ID: "orders/2/41",
+				Death: driver.Death{Error: "Offset delivery count exceeded the threshold.", Consumer: "orders",
+					Channel: "orders", Attempts: 5}},
 		},
 		"Spring Kafka": {
-			headersOf("kafka_dlt-original-topic", "wishlist_events", "kafka_dlt-original-partition", n4(1), "kafka_dlt-original-offset", n8(1<<33),
-				"kafka_dlt-original-timestamp", n8(5), "kafka_dlt-original-consumer-group", "audit", "kafka_dlt-exception-fqcn", "org.springframework.kafka.listener.ListenerExecutionFailedException",
-				"kafka_dlt-exception-cause-fqcn", "java.lang.IllegalStateException", "kafka_dlt-exception-message", "Listener failed", "kafka_dlt-exception-stacktrace", "at …"),
-			driver.Origin{Channel: mobile, ID: "wishlist_events/1/8589934592", Death: driver.Death{Error: "Listener failed", Kind: "java.lang.IllegalStateException", Consumer: "audit", Channel: "wishlist_events.mobile"}},
+			headersOf("kafka_dlt-original-topic", "wishlist_events", "kafka_dlt-original-partition", n4(1),
+				"kafka_dlt-original-offset", n8(1<<33),
+				"kafka_dlt-original-timestamp", n8(5), "kafka_dlt-original-consumer-group", "audit",
+				"kafka_dlt-exception-fqcn", "org.springframework.kafka.listener.ListenerExecutionFailedException",
+				"kafka_dlt-exception-cause-fqcn", "java.lang.IllegalStateException", "kafka_dlt-exception-message",
+				"Listener failed", "kafka_dlt-exception-stacktrace", "at …"),
+			driver.Origin{Channel: mobile, ID: "wishlist_events/1/8589934592",
+				Death: driver.Death{Error: "Listener failed", Kind: "java.lang.IllegalStateException",
+					Consumer: "audit", Channel: "wishlist_events.mobile"}},
 		},
 		"Spring Kafka, of a key": {
-			headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(0), "kafka_dlt-original-offset", n8(7), "kafka_dlt-original-consumer-group", "orders",
+			headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(0),
+				"kafka_dlt-original-offset", n8(7), "kafka_dlt-original-consumer-group", "orders",
 				"kafka_dlt-key-exception-fqcn", "a.B", "kafka_dlt-key-exception-message", "bad key"),
-			driver.Origin{Channel: other, ID: "orders/0/7", Death: driver.Death{Error: "bad key", Kind: "a.B", Consumer: "orders", Channel: "orders"}},
+			driver.Origin{Channel: other, ID: "orders/0/7", Death: driver.Death{Error: "bad key", Kind: "a.B",
+				Consumer: "orders", Channel: "orders"}},
 		},
 		"Spring Kafka, by retry topics": {
-			headersOf("kafka_original-topic", "orders", "kafka_original-partition", n4(9), "kafka_original-offset", n8(3), "retry_topic-attempts", n4(4),
-				"kafka_exception-fqcn", "a.B", "kafka_exception-message", "no", "kafka_dlt-original-consumer-group", "orders-retry"),
-			driver.Origin{Channel: mobile, ID: "orders/9/3", Death: driver.Death{Error: "no", Kind: "a.B", Consumer: "orders-retry", Channel: "wishlist_events.mobile", Attempts: 4}},
+			headersOf("kafka_original-topic", "orders", "kafka_original-partition", n4(9), "kafka_original-offset",
+				n8(3), "retry_topic-attempts", n4(4),
+				"kafka_exception-fqcn", "a.B", "kafka_exception-message", "no", "kafka_dlt-original-consumer-group",
+				"orders-retry"),
+			driver.Origin{Channel: mobile, ID: "orders/9/3", Death: driver.Death{Error: "no", Kind: "a.B",
+				Consumer: "orders-retry", Channel: "wishlist_events.mobile", Attempts: 4}},
 		},
 		"Spring Kafka, moved twice": {
-			headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(1), "kafka_dlt-original-offset", n8(2),
-				"kafka_dlt-original-topic", "orders-retry", "kafka_dlt-original-partition", n4(0), "kafka_dlt-original-offset", n8(9), "kafka_dlt-exception-message", "no"),
-			driver.Origin{Channel: mobile, ID: "orders/1/2", Death: driver.Death{Error: "no", Channel: "wishlist_events.mobile"}},
+			headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(1),
+				"kafka_dlt-original-offset", n8(2),
+				"kafka_dlt-original-topic", "orders-retry", "kafka_dlt-original-partition", n4(0),
+				"kafka_dlt-original-offset", n8(9), "kafka_dlt-exception-message", "no"),
+			driver.Origin{Channel: mobile, ID: "orders/1/2", Death: driver.Death{Error: "no",
+				Channel: "wishlist_events.mobile"}},
 		},
 		"Kafka Connect": {
-			headersOf("__connect.errors.topic", "orders", "__connect.errors.partition", "0", "__connect.errors.offset", "12", "__connect.errors.connector.name", "sink", "__connect.errors.task.id", "0",
-				"__connect.errors.stage", "VALUE_CONVERTER", "__connect.errors.class.name", "org.apache.kafka.connect.json.JsonConverter",
-				"__connect.errors.exception.class.name", "org.apache.kafka.connect.errors.DataException", "__connect.errors.exception.message", "cannot convert", "__connect.errors.exception.stacktrace", "at …"),
-			driver.Origin{Channel: mobile, ID: "orders/0/12", Death: driver.Death{Error: "cannot convert", Kind: "org.apache.kafka.connect.errors.DataException", Consumer: "sink", Channel: "wishlist_events.mobile"}},
+			headersOf("__connect.errors.topic", "orders", "__connect.errors.partition", "0", "__connect.errors.offset",
+				"12", "__connect.errors.connector.name", "sink", "__connect.errors.task.id", "0",
+				"__connect.errors.stage", "VALUE_CONVERTER", "__connect.errors.class.name",
+				"org.apache.kafka.connect.json.JsonConverter",
+				"__connect.errors.exception.class.name", "org.apache.kafka.connect.errors.DataException",
+				"__connect.errors.exception.message", "cannot convert", "__connect.errors.exception.stacktrace",
+				"at …"),
+			driver.Origin{Channel: mobile, ID: "orders/0/12", Death: driver.Death{Error: "cannot convert",
+				Kind: "org.apache.kafka.connect.errors.DataException", Consumer: "sink",
+				Channel: "wishlist_events.mobile"}},
 		},
 		"Kafka Streams": {
-			headersOf("__streams.errors.exception", "a.B", "__streams.errors.message", "size is not 4", "__streams.errors.topic", "orders", "__streams.errors.partition", "0", "__streams.errors.offset", "5"),
-			driver.Origin{Channel: mobile, ID: "orders/0/5", Death: driver.Death{Error: "size is not 4", Kind: "a.B", Channel: "wishlist_events.mobile"}},
+			headersOf("__streams.errors.exception", "a.B", "__streams.errors.message", "size is not 4",
+				"__streams.errors.topic", "orders", "__streams.errors.partition", "0", "__streams.errors.offset", "5"),
+			driver.Origin{Channel: mobile, ID: "orders/0/5", Death: driver.Death{Error: "size is not 4", Kind: "a.B",
+				Channel: "wishlist_events.mobile"}},
 		},
 		"numbers that are none": {
-			headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "a few", "__dlq.errors.delivery.count", "-7"),
+			headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "a few", "__dlq.errors.delivery.count",
+				"-7"),
 			driver.Origin{Channel: mobile, ID: "orders/-1/-1", Death: driver.Death{Channel: "wishlist_events.mobile"}},
 		},
 		"nobody": {
@@ -147,13 +181,15 @@ func TestForeignDeadLetters(t *testing.T) {
 			driver.Origin{Channel: mobile, ID: "letters/4/8"},
 		},
 		"Spring Kafka after a broker": {
-			headersOf("__dlq.errors.topic", "old", "__dlq.errors.group", "old", "kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(1), "kafka_dlt-original-offset", n8(2)),
+			headersOf("__dlq.errors.topic", "old", "__dlq.errors.group", "old", "kafka_dlt-original-topic", "orders",
+				"kafka_dlt-original-partition", n4(1), "kafka_dlt-original-offset", n8(2)),
 			driver.Origin{Channel: mobile, ID: "orders/1/2", Death: driver.Death{Channel: "wishlist_events.mobile"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.OrderKey = "ada"
-			got := OriginOf(lettersOfMobile, &kgo.Record{Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"), Headers: c.headers})
+			got := OriginOf(lettersOfMobile, &kgo.Record{Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"),
+				Headers: c.headers})
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -173,7 +209,8 @@ func FuzzOriginOf(f *testing.F) {
 		for i, parts := 0, bytes.Split(data, []byte{0}); i+1 < len(parts); i += 2 {
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: string(parts[i]), Value: parts[i+1]})
 		}
-		if o := OriginOf(driver.Channel{Queue: "q", DeadLetter: true}, r); o.Channel.DeadLetter || o.Death.Attempts < 0 {
+		if o := OriginOf(driver.Channel{Queue: "q", DeadLetter: true}, r); o.Channel.DeadLetter ||
+			o.Death.Attempts < 0 {
 			t.Errorf("origin %+v", o)
 		}
 		dead := Copy(r, "g", &driver.Death{Error: string(data)}, 1)

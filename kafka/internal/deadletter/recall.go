@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// recallMost is how many of the newest dead letters of a partition are read. Only those matter that were written after the
-// channel's last commit, a second's work.
+// recallMost is how many of the newest dead letters of a partition are read. Only those matter that were written after
+// the channel's last commit, a second's work.
 const recallMost = 2_000
 
 // Known are the records of one topic that have a dead letter, by partition and offset.
@@ -35,7 +35,8 @@ type Source struct{ Topic, Log, Group string }
 
 // record says which record of the source a dead letter is a copy of.
 func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bool) {
-	if wire.Header(letter, LogHeader) != s.Log || wire.Header(letter, GroupHeader) != s.Group || wire.Header(letter, TopicHeader) != s.Topic {
+	if wire.Header(letter, LogHeader) != s.Log || wire.Header(letter, GroupHeader) != s.Group ||
+		wire.Header(letter, TopicHeader) != s.Topic {
 		return 0, 0, false
 	}
 	p, perr := strconv.ParseInt(wire.Header(letter, PartitionHeader), 10, 32)
@@ -43,8 +44,10 @@ func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bo
 	return int32(p), offset, perr == nil && oerr == nil
 }
 
-// Recall reads the newest dead letters of some partitions of a topic. With an error, it returns what it has found so far.
-func Recall(ctx context.Context, admin *kadm.Client, open func(...kgo.Opt) (*kgo.Client, error), topic string, of Source, partitions []int32) (Known, error) {
+// Recall reads the newest dead letters of some partitions of a topic. With an error, it returns what it has found so
+// far.
+func Recall(ctx context.Context, admin *kadm.Client, open func(...kgo.Opt) (*kgo.Client, error), topic string,
+	of Source, partitions []int32) (Known, error) {
 	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package discard
 
 import "github.com/godwitmq/godwit/driver"
 
-// Tally counts the records of one poll that are finished unseen, by the reason. All of it is expected: brokers do
-// not select, so the filter's work is done here; and a log is read again from its last commit on. The zero value is ready.
+// Tally counts the records of one poll that are finished unseen, by the reason. All of it is expected: brokers do not
+// select, so the filter's work is done here; and a log is read again from its last commit on. The zero value is ready.
 type Tally struct {
 	Filtered int // the filter does not want them
 	Finished int // they were handled before, or their copy stands in the dead letters

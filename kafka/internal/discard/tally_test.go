@@ -16,7 +16,8 @@ func TestTallyIsToldOnceForEachReason(t *testing.T) {
 		t.Errorf("told %+v of nothing", told)
 	}
 	(&Tally{Filtered: 2, Finished: 3}).Tell(events)
-	want := []driver.Discarded{{Reason: driver.DiscardFiltered, Count: 2, Expected: true}, {Reason: driver.DiscardFinished, Count: 3, Expected: true}}
+	want := []driver.Discarded{{Reason: driver.DiscardFiltered, Count: 2, Expected: true},
+		{Reason: driver.DiscardFinished, Count: 3, Expected: true}}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Error(diff)
 	}

@@ -26,6 +26,7 @@ func Classify(err error) error {
 	return &driver.Error{Class: ClassOf(err), Err: err}
 }
 
+// ClassOf is what an error asks of its caller.
 func ClassOf(err error) driver.Class {
 	for class, all := range map[driver.Class][]error{
 		driver.Denied:    denials,
@@ -57,14 +58,16 @@ func ClassOf(err error) driver.Class {
 
 // denials are answers for want of credentials or permission.
 var denials = []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed,
-	kerr.TransactionalIDAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState, kerr.UnsupportedSaslMechanism,
+	kerr.TransactionalIDAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState,
+	kerr.UnsupportedSaslMechanism,
 	kerr.SecurityDisabled, kerr.DelegationTokenExpired}
 
-// passing are codes that Kafka does not call retriable because the request as it stands will not succeed, but that the next
-// one, of a member that has joined again, will.
+// passing are codes that Kafka does not call retriable because the request as it stands will not succeed, but that the
+// next one, of a member that has joined again, will.
 func passing(code *kerr.Error) bool {
 	switch code {
-	case kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.StaleMemberEpoch, kerr.FencedMemberEpoch,
+	case kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.StaleMemberEpoch,
+		kerr.FencedMemberEpoch,
 		kerr.UnknownServerError, kerr.MemberIDRequired:
 		return true
 	}
@@ -78,7 +81,8 @@ func Permanent(format string, args ...any) error {
 
 // Missing says that a topic does not exist.
 func Missing(topic string) error {
-	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s does not exist: %w", topic, kerr.UnknownTopicOrPartition)}
+	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s does not exist: %w", topic,
+		kerr.UnknownTopicOrPartition)}
 }
 
 // Over says whether the caller, not the service, ended a call.

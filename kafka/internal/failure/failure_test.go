@@ -15,11 +15,16 @@ import (
 // Each error asks of its caller what would help, and the service's own stays reachable.
 func TestClassify(t *testing.T) {
 	for err, want := range map[error]driver.Class{
-		kerr.TopicAuthorizationFailed: driver.Denied, kerr.SaslAuthenticationFailed: driver.Denied, kerr.UnknownTopicOrPartition: driver.NotFound,
-		kerr.UnknownTopicID: driver.NotFound, kerr.MessageTooLarge: driver.TooLarge, kerr.ThrottlingQuotaExceeded: driver.Throttled,
-		kerr.NotLeaderForPartition: driver.Transient, kerr.IllegalGeneration: driver.Transient, kerr.CoordinatorNotAvailable: driver.Transient,
-		kerr.InvalidTopicException: driver.Permanent, kerr.InvalidTimestamp: driver.Permanent, kerr.PolicyViolation: driver.Permanent,
-		kgo.ErrRecordTimeout: driver.Transient, kgo.ErrMaxBuffered: driver.Throttled, io.EOF: driver.Transient, context.DeadlineExceeded: driver.Transient,
+		kerr.TopicAuthorizationFailed: driver.Denied, kerr.SaslAuthenticationFailed: driver.Denied,
+		kerr.UnknownTopicOrPartition: driver.NotFound,
+		kerr.UnknownTopicID:          driver.NotFound, kerr.MessageTooLarge: driver.TooLarge,
+		kerr.ThrottlingQuotaExceeded: driver.Throttled,
+		kerr.NotLeaderForPartition:   driver.Transient, kerr.IllegalGeneration: driver.Transient,
+		kerr.CoordinatorNotAvailable: driver.Transient,
+		kerr.InvalidTopicException:   driver.Permanent, kerr.InvalidTimestamp: driver.Permanent,
+		kerr.PolicyViolation: driver.Permanent,
+		kgo.ErrRecordTimeout: driver.Transient, kgo.ErrMaxBuffered: driver.Throttled, io.EOF: driver.Transient,
+		context.DeadlineExceeded: driver.Transient,
 	} {
 		got := Classify(fmt.Errorf("somewhere: %w", err))
 		if driver.ClassOf(got) != want || !errors.Is(got, err) {

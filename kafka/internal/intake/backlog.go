@@ -3,8 +3,8 @@ package intake
 import "github.com/twmb/franz-go/pkg/kgo"
 
 const (
-	// backlogMost is how many polled records of a partition that stands still may wait before it is paused. A pause costs
-	// the fetches under way, so it is never for the ordinary back pressure, which is that nothing is polled.
+	// backlogMost is how many polled records of a partition that stands still may wait before it is paused. A pause
+	// costs the fetches under way, so it is never for the ordinary back pressure, which is that nothing is polled.
 	backlogMost = 16_384
 	// backlogBytes bounds the same in bytes: large records had better wait on the broker.
 	backlogBytes = 16 << 20

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// A partition that had its portion gets more when a chunk of it is free: one place at a time would be a poll for each. A
-	// chunk is one part in so many, and no more than largestChunk.
+	// A partition that had its portion gets more when a chunk of it is free: one place at a time would be a poll for
+	// each. A chunk is one part in so many, and no more than largestChunk.
 	portionChunk = 8
 	largestChunk = 256
 )
@@ -47,8 +47,10 @@ func (in *Intake[E]) Forget(b *Backlog[E]) {
 	b.Drop()
 }
 
-// Share admits what waits, of all partitions alike: at most as many records as there is room for. There are count backlogs.
-func (in *Intake[E]) Share(backlogs iter.Seq[*Backlog[E]], count int, room func() int, admit func(e E, r *kgo.Record) bool) Change[E] {
+// Share admits what waits, of all partitions alike: at most as many records as there is room for. There are count
+// backlogs.
+func (in *Intake[E]) Share(backlogs iter.Seq[*Backlog[E]], count int, room func() int,
+	admit func(e E, r *kgo.Record) bool) Change[E] {
 	in.change, in.enough = Change[E]{}, -1
 	portion := in.portion(count)
 	turn := in.turn[:0]
@@ -82,8 +84,8 @@ func (in *Intake[E]) Share(backlogs iter.Seq[*Backlog[E]], count int, room func(
 	return in.change
 }
 
-// portion is how many places one partition may have: as many as are free, so that what comes of another finds
-// some, and its part of all in any case. A partition that had them all would keep no more workers busy than it has keys, and
+// portion is how many places one partition may have: as many as are free, so that what comes of another finds some, and
+// its part of all in any case. A partition that had them all would keep no more workers busy than it has keys, and
 // nobody would know of the others' records.
 func (in *Intake[E]) portion(count int) int { return max(in.places-in.taken, in.places/max(count, 1)) }
 
@@ -104,7 +106,8 @@ func (in *Intake[E]) Freed(b *Backlog[E]) bool {
 	return !b.Empty() && b.taken <= b.enough || in.taken <= in.enough
 }
 
-// Missing is how many places have to become free before anything might be admitted, at least; 0: nothing waits for a place.
+// Missing is how many places have to become free before anything might be admitted, at least; 0: nothing waits for a
+// place.
 func (in *Intake[E]) Missing(backlogs iter.Seq[*Backlog[E]]) (n int) {
 	least := func(missing int) {
 		if missing = max(1, missing); n == 0 || missing < n {

@@ -28,19 +28,20 @@ func newTable(places int, partitions ...string) *table {
 func (t *table) share() Change[string] {
 	t.went = map[string]int{}
 	total := 0
-	return t.in.Share(slices.Values(t.backlogs), len(t.backlogs), func() int { return t.most - total }, func(p string, _ *kgo.Record) bool {
-		if p == t.refuse {
-			return false
-		}
-		for _, b := range t.backlogs {
-			if b.Of == p {
-				t.in.Occupy(b)
+	return t.in.Share(slices.Values(t.backlogs), len(t.backlogs), func() int { return t.most - total },
+		func(p string, _ *kgo.Record) bool {
+			if p == t.refuse {
+				return false
 			}
-		}
-		total++
-		t.went[p]++
-		return true
-	})
+			for _, b := range t.backlogs {
+				if b.Of == p {
+					t.in.Occupy(b)
+				}
+			}
+			total++
+			t.went[p]++
+			return true
+		})
 }
 
 func records(n, bytes int) []*kgo.Record {
@@ -101,7 +102,8 @@ func TestAPartitionHasItsPortion(t *testing.T) {
 
 // What stands still is fetched no more while much of it waits, by number or by bytes, and again when that is gone.
 func TestAPartitionThatStandsStillIsPaused(t *testing.T) {
-	for name, rs := range map[string][]*kgo.Record{"number": records(backlogMost, 1), "bytes": records(2, backlogBytes/2)} {
+	for name, rs := range map[string][]*kgo.Record{"number": records(backlogMost, 1),
+		"bytes": records(2, backlogBytes/2)} {
 		t.Run(name, func(t *testing.T) {
 			s := newTable(1<<20, "a", "b")
 			s.backlogs[0].Bring(rs[1:])

@@ -18,14 +18,15 @@ const (
 	TierInfix     = partSeparator + retryPart + partSeparator
 	partSeparator = "."
 	maxTopicName  = 249 // Kafka's limit
-	// longestSuffix is what the names of a channel's other topics can add to topic and group: that of the dead letters is
-	// shorter, and no tier waits for longer.
+	// longestSuffix is what the names of a channel's other topics can add to topic and group: that of the dead letters
+	// is shorter, and no tier waits for longer.
 	longestSuffix = TierInfix + "99999s"
 )
 
 // Names maps channels to topics and groups. A namespace stands in front of every one of them; "": none.
 //
-// A queue and an exchange of one name share a topic, as consumer groups do: orders and orders.audit read the same records.
+// A queue and an exchange of one name share a topic, as consumer groups do: orders and orders.audit read the same
+// records.
 type Names struct{ Namespace string }
 
 // Check says why a channel could not lie on Kafka.
@@ -39,15 +40,18 @@ func (n Names) Check(ch driver.Channel) error {
 	}
 	for _, part := range parts {
 		if !Legal(part) {
-			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
+			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
+				"and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
 		}
 	}
 	longest := len(n.Topic(ch))
 	if ch.Queue != "" {
-		longest += len(partSeparator) + len(n.Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) + len(longestSuffix)
+		longest += len(partSeparator) + len(n.Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) +
+			len(longestSuffix)
 	}
 	if room := maxTopicName - longest; room < 0 {
-		return fmt.Errorf("channel %s: the names of its topics have up to %d characters, %d more than Kafka takes: shorten a part of it or the namespace", ch, longest, -room)
+		return fmt.Errorf("channel %s: the names of its topics have up to %d characters, %d more than Kafka takes: "+
+			"shorten a part of it or the namespace", ch, longest, -room)
 	}
 	return nil
 }
@@ -85,7 +89,8 @@ func (n Names) Tier(ch driver.Channel, d time.Duration) string {
 // Retries is the group that reads the tiers of a channel whose own topic a share group reads.
 func (n Names) Retries(ch driver.Channel) string { return n.beside(ch, retryPart) }
 
-// Split tells what a tier stands beside: the topic that its records come from. false: the topic is not a tier of that group.
+// Split tells what a tier stands beside: the topic that its records come from. false: the topic is not a tier of that
+// group.
 func Split(topic, group string) (of string, ok bool) {
 	of, _, ok = strings.Cut(topic, partSeparator+group+TierInfix)
 	return of, ok
@@ -118,8 +123,8 @@ func (n Names) in(name string) string {
 	return n.Namespace + partSeparator + name
 }
 
-// ChannelOf is the channel that a group reads from a topic, whatever their namespace; false where the group's name is not one
-// that Godwit gives.
+// ChannelOf is the channel that a group reads from a topic, whatever their namespace; false where the group's name is
+// not one that Godwit gives.
 func ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
 	space, name, spaced := strings.Cut(topic, partSeparator)
 	if !spaced {
@@ -153,8 +158,8 @@ func shortly(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }
 
-// Legal says whether a part of a name can be used. It holds what makes the mapping one to one: letters, digits, '_' and '-', beginning and ending with a letter or
-// digit, without "--" (as on every backend), and not the reserved word.
+// Legal says whether a part of a name can be used. It holds what makes the mapping one to one: letters, digits, '_' and
+// '-', beginning and ending with a letter or digit, without "--" (as on every backend), and not the reserved word.
 func Legal(part string) bool {
 	if part == "" || part == dlqPart || strings.Contains(part, "--") {
 		return false

@@ -48,7 +48,8 @@ func TestNamesThatCannotBe(t *testing.T) {
 			t.Errorf("channel %s was taken", ch)
 		}
 	}
-	for _, ch := range []driver.Channel{{Queue: "a"}, {Queue: "retry"}, {Exchange: "e"}, {Exchange: "e", Queue: "q-1_2"}, {Queue: long[:117]}} {
+	for _, ch := range []driver.Channel{{Queue: "a"}, {Queue: "retry"}, {Exchange: "e"},
+		{Exchange: "e", Queue: "q-1_2"}, {Queue: long[:117]}} {
 		if err := (Names{}).Check(ch); err != nil {
 			t.Error(err)
 		}
@@ -89,7 +90,8 @@ func placeOf(n Names, topic string) (p place, ok bool) {
 	ch, ok := ChannelOf(strings.Join(all[:parts], "."), strings.Join(all[parts:], "."))
 	ch.DeadLetter = p.ch.DeadLetter
 	p.ch = ch
-	return p, ok && n.Check(ch) == nil && (p.ch.DeadLetter && n.DeadLetters(ch)+what == topic+".dlq" || p.tier > 0 && n.Tier(ch, p.tier) == topic+".retry."+what)
+	return p, ok && n.Check(ch) == nil && (p.ch.DeadLetter && n.DeadLetters(ch)+what == topic+".dlq" || p.tier > 0 &&
+		n.Tier(ch, p.tier) == topic+".retry."+what)
 }
 
 // Two channels never share a group, dead letters or a tier, and each can be told from its name.
@@ -114,7 +116,8 @@ func FuzzNames(f *testing.F) {
 			t.Errorf("%s is read as %+v, %v", n.DeadLetters(ch), got, ok)
 		}
 		for _, name := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, d)} {
-			if len(name) > maxTopicName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
+			if len(name) > maxTopicName || strings.Trim(name,
+				"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
 				t.Errorf("Kafka would refuse %q", name)
 			}
 		}

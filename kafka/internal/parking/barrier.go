@@ -36,8 +36,8 @@ func (l *Lots[M]) Raise(t Tier, offset int64, now time.Time) {
 // Barred says whether a partition has to wait until its tiers are read.
 func (l *Lots[M]) Barred(partition int32) bool { return l.barriers.holds(partition) }
 
-// Lift lowers the barriers of tiers that were read. read says how far, and whether the tier is still ours. free are the messages
-// that stand first of their keys, and waited for that.
+// Lift lowers the barriers of tiers that were read. read says how far, and whether the tier is still ours. free are the
+// messages that stand first of their keys, and waited for that.
 func (l *Lots[M]) Lift(now time.Time, read func(Tier) (next int64, ok bool)) (free []M) {
 	for partition, tiers := range l.barriers {
 		for topic, b := range tiers {

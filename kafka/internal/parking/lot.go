@@ -25,8 +25,8 @@ type spot[M comparable] struct {
 
 // lot is what is parked of one key.
 //
-// What is in the core's hands counts as well: whether it fails is known when it is settled, and nothing of its key that comes in a
-// later round may be handled, or be moved to a tier, before that.
+// What is in the core's hands counts as well: whether it fails is known when it is settled, and nothing of its key that
+// comes in a later round may be handled, or be moved to a tier, before that.
 type lot[M comparable] struct {
 	spots   []spot[M]
 	due     time.Time // the latest of the spots'
@@ -36,7 +36,10 @@ type lot[M comparable] struct {
 }
 
 func (l *lot[M]) find(offset int64) (i int, found bool) {
-	return slices.BinarySearchFunc(l.spots, offset, func(s spot[M], offset int64) int { return cmp.Compare(s.offset, offset) })
+	return slices.BinarySearchFunc(l.spots, offset, func(s spot[M], offset int64) int {
+		return cmp.Compare(s.offset,
+			offset)
+	})
 }
 
 // put gives a message the spot of an offset.

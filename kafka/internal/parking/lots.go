@@ -90,8 +90,8 @@ func (l *Lots[M]) hand(lot *lot[M], m M, round uint64) (Answer, Standing) {
 	return Go, InHand
 }
 
-// Reserve gives a message a spot that is to be retried, or moved behind those of its key. Where parked messages go to a tier, the
-// spot is away from now on, because the copy may be read before it is known to be written.
+// Reserve gives a message a spot that is to be retried, or moved behind those of its key. Where parked messages go to a
+// tier, the spot is away from now on, because the copy may be read before it is known to be written.
 func (l *Lots[M]) Reserve(k Key, m M, offset int64, due time.Time, at Standing) Standing {
 	lot := l.at(k)
 	lot.until(due)
@@ -133,8 +133,8 @@ func (l *Lots[M]) Return(k Key, at Standing) (now Standing, again bool) {
 	return now, l.tidy(k, lot)
 }
 
-// Free gives up the spot of a message that is finished. next is the one that stands first then, if it only waits for that. again is as
-// with Return.
+// Free gives up the spot of a message that is finished. next is the one that stands first then, if it only waits for
+// that. again is as with Return.
 func (l *Lots[M]) Free(k Key, m M, offset int64) (next M, ok, again bool) {
 	lot := l.lots[k]
 	if lot == nil {
@@ -158,7 +158,8 @@ func (l *Lots[M]) release(lot *lot[M]) (m M, ok bool) {
 	return m, ok
 }
 
-// tidy notes that what waits behind the core's hands may go on when they are empty, and forgets a lot with nothing in it.
+// tidy notes that what waits behind the core's hands may go on when they are empty, and forgets a lot with nothing in
+// it.
 func (l *Lots[M]) tidy(k Key, lot *lot[M]) (again bool) {
 	switch {
 	case lot.hands > 0:
@@ -194,7 +195,8 @@ func (l *Lots[M]) Resume(room func() int, route func(M)) {
 	}
 }
 
-// Due is when a message may come back that is moved behind those of its key: not before them. at is when it is due itself.
+// Due is when a message may come back that is moved behind those of its key: not before them. at is when it is due
+// itself.
 func (l *Lots[M]) Due(k Key, at time.Time) time.Time {
 	if lot := l.lots[k]; lot != nil && lot.due.After(at) {
 		return lot.due

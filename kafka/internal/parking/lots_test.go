@@ -71,7 +71,8 @@ func TestResumingStopsWithTheRound(t *testing.T) {
 	}
 }
 
-// While one waits in a tier, later ones of its key move behind it; they come back one by one, each when the one before is finished.
+// While one waits in a tier, later ones of its key move behind it; they come back one by one, each when the one before
+// is finished.
 func TestParkedOnesComeBackInOrder(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	due := now.Add(time.Minute)

@@ -40,9 +40,10 @@ type handed struct {
 	ends   time.Time // of the lock; guarded by member.mu
 }
 
-// fresh says that a record is handed out for the first time. Only such a one is handled from where it is, or given back: a broker
-// that hears of a crash gives what was in hand to the fetches that wait, and may yet have to hear that these are of the crashed
-// process as well, so that each member of it uses up a delivery that nobody sees. After five, by default, it archives the record.
+// fresh says that a record is handed out for the first time. Only such a one is handled from where it is, or given
+// back: a broker that hears of a crash gives what was in hand to the fetches that wait, and may yet have to hear that
+// these are of the crashed process as well, so that each member of it uses up a delivery that nobody sees. After five,
+// by default, it archives the record.
 func fresh(rec *kgo.Record) bool { return rec.DeliveryCount() <= 1 }
 
 // join makes a member.
@@ -50,7 +51,8 @@ func (r *Receiver) join() (*member, error) {
 	m := &member{r: r, idle: make(chan struct{}, 1), acking: make(chan struct{}, 1), open: map[*handed]struct{}{}}
 	m.idle <- struct{}{}
 	var err error
-	m.client, err = r.c.Open(kgo.ShareGroup(r.c.Group), kgo.ConsumeTopics(r.c.Topic), kgo.ShareMaxRecords(r.batch), kgo.ShareMaxRecordsStrict(),
+	m.client, err = r.c.Open(kgo.ShareGroup(r.c.Group), kgo.ConsumeTopics(r.c.Topic), kgo.ShareMaxRecords(r.batch),
+		kgo.ShareMaxRecordsStrict(),
 		kgo.ShareAckCallback(m.answered), kgo.FetchMaxWait(r.c.FetchWait))
 	return m, err
 }
@@ -77,8 +79,8 @@ func (m *member) run() {
 	}
 }
 
-// settled waits until the next poll may begin. What nobody settled before its lock ended is given back, for the next poll would
-// accept it.
+// settled waits until the next poll may begin. What nobody settled before its lock ended is given back, for the next
+// poll would accept it.
 func (m *member) settled() bool {
 	for {
 		until := m.last()
@@ -95,7 +97,8 @@ func (m *member) settled() bool {
 		if time.Until(m.last()) > 0 {
 			continue
 		}
-		m.settle(m.r.polls, m.unsettled(), map[int]error{}) // given back, and not copied: it may be somebody else's by now
+		// given back, and not copied: it may be somebody else's by now
+		m.settle(m.r.polls, m.unsettled(), map[int]error{})
 	}
 }
 
@@ -104,7 +107,8 @@ func (m *member) unsettled() (vs []verdict) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for s := range m.open {
-		vs = append(vs, verdict{i: len(vs), of: s, st: driver.Settlement{Action: driver.Release}, status: kgo.AckRelease})
+		vs = append(vs, verdict{i: len(vs), of: s, st: driver.Settlement{Action: driver.Release},
+			status: kgo.AckRelease})
 	}
 	return vs
 }
@@ -125,8 +129,8 @@ func (m *member) last() time.Time {
 	return last.Add(lockGrace)
 }
 
-// admit makes deliveries of records. What is not due, and what was handed out before, goes to a tier instead, from where it
-// comes with a count of its own; if it cannot, it is handled: its last delivery may be this one.
+// admit makes deliveries of records. What is not due, and what was handed out before, goes to a tier instead, from
+// where it comes with a count of its own; if it cannot, it is handled: its last delivery may be this one.
 func (m *member) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 	if len(rs) == 0 {
 		wake(m.idle)
@@ -178,16 +182,17 @@ func (m *member) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 
 // deliver appends the delivery of a record.
 func (r *Receiver) deliver(h *handed, ds []driver.Delivery) []driver.Delivery {
-	ds = append(ds, driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: h}, LeaseEnds: h.ends, Received: h.record.DeliveryCount()})
+	ds = append(ds, driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: h}, LeaseEnds: h.ends,
+		Received: h.record.DeliveryCount()})
 	d := &ds[len(ds)-1]
 	wire.Decode(h.record, d)
 	d.OrderKey, d.Tenant = "", d.OrderKey
 	return ds
 }
 
-// recall looks up which of the records of a poll are dead letters already. A share group commits no metadata that could tell;
-// but what was rejected and not accepted, because its process ended in between, is handed out once more than before, and
-// only for such records the newest dead letters of their partitions are read.
+// recall looks up which of the records of a poll are dead letters already. A share group commits no metadata that could
+// tell; but what was rejected and not accepted, because its process ended in between, is handed out once more than
+// before, and only for such records the newest dead letters of their partitions are read.
 func (m *member) recall(rs []*kgo.Record) deadletter.Known {
 	var partitions []int32
 	for _, rec := range rs {

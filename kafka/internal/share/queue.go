@@ -23,8 +23,8 @@ func newQueue() *queue {
 	return &queue{arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1), wanted: make(chan struct{})}
 }
 
-// begin says that a Receive waits. The members poll only then: a record that they fetched while nobody receives would be handed out
-// again with a higher count.
+// begin says that a Receive waits. The members poll only then: a record that they fetched while nobody receives would
+// be handed out again with a higher count.
 func (q *queue) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// members is how many clients of one receiver are in a share group. A client accepts what is left of its last poll with
-	// the next one, so it must not poll before all of that is settled: new records of its partitions wait for that, and the other
-	// members keep the handlers busy meanwhile.
+	// members is how many clients of one receiver are in a share group. A client accepts what is left of its last poll
+	// with the next one, so it must not poll before all of that is settled: new records of its partitions wait for
+	// that, and the other members keep the handlers busy meanwhile.
 	members = 4
 	// pollPause spaces the polls of a member, or of the tiers, that fail.
 	pollPause = time.Second
@@ -67,7 +67,8 @@ type Receiver struct {
 
 // NewReceiver joins the group.
 func NewReceiver(ctx context.Context, c *Config) (*Receiver, error) {
-	r := &Receiver{c: *c, batch: int32(max(c.Options.Concurrency, 1)+members-1)/members + 1, source: driver.Source{Name: c.Topic}, queue: newQueue()}
+	r := &Receiver{c: *c, batch: int32(max(c.Options.Concurrency, 1)+members-1)/members + 1,
+		source: driver.Source{Name: c.Topic}, queue: newQueue()}
 	r.polls, r.stop = context.WithCancel(context.Background())
 	for range members {
 		m, err := r.join()
@@ -87,7 +88,8 @@ func NewReceiver(ctx context.Context, c *Config) (*Receiver, error) {
 // Limits says that records come back when their lock ends, and that retries wait in tiers.
 func (r *Receiver) Limits() driver.ReceiveLimits {
 	n := int(r.batch) * members
-	return driver.ReceiveLimits{Batch: n, Window: max(r.c.Options.Window, 2*n), Polls: 1, Lease: r.c.Lock, Behind: driver.BehindGoesOn,
+	return driver.ReceiveLimits{Batch: n, Window: max(r.c.Options.Window, 2*n), Polls: 1, Lease: r.c.Lock,
+		Behind:   driver.BehindGoesOn,
 		RetryMin: r.c.LeastRetry, RetryMax: r.c.LongestRetry}
 }
 
@@ -132,7 +134,8 @@ func (r *Receiver) readTiers() {
 	}
 }
 
-// Settle accepts what is done, and what is rejected or retried once its copy stands. What is released is handed out again.
+// Settle accepts what is done, and what is rejected or retried once its copy stands. What is released is handed out
+// again.
 func (r *Receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
 	errs := map[int]error{}
 	var tiers []driver.Settlement

@@ -31,7 +31,8 @@ func (r *Receiver) publish(ctx context.Context, vs []verdict, errs map[int]error
 			v.status = kgo.AckAccept // its copy has a count of its own
 			later, laterOf = append(later, Copy{Record: rec, Due: time.Now()}), append(laterOf, v)
 		case driver.Retry:
-			later, laterOf = append(later, Copy{Record: rec, Due: time.Now().Add(st.After), Attempt: st.Attempt}), append(laterOf, v)
+			later, laterOf = append(later, Copy{Record: rec, Due: time.Now().Add(st.After), Attempt: st.Attempt}),
+				append(laterOf, v)
 		case driver.Reject:
 			dead, deadOf = append(dead, Copy{Record: rec, Death: st.Death, Attempt: st.Attempt}), append(deadOf, v)
 		default:

@@ -13,8 +13,8 @@ func Matches(f driver.Filter, r *kgo.Record) bool {
 	return f.IsZero() || passes(f, LastHeader(r.Headers, routingHeader))
 }
 
-// passes says whether a filter lets a routing key pass. Exact and Prefix are alternatives; Exclude also lets messages pass that
-// have no key, and holds beside the others as well.
+// passes says whether a filter lets a routing key pass. Exact and Prefix are alternatives; Exclude also lets messages
+// pass that have no key, and holds beside the others as well.
 func passes(f driver.Filter, key []byte) bool {
 	if key := string(key); key != "" && slices.Contains(f.Exclude, key) {
 		return false

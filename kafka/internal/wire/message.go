@@ -22,7 +22,8 @@ const (
 
 	// OwnPrefix is reserved.
 	OwnPrefix = "godwit-"
-	// DeadPrefix begins the headers of a dead letter, under the names that brokers write themselves (KIP-1191). It is reserved, too.
+	// DeadPrefix begins the headers of a dead letter, under the names that brokers write themselves (KIP-1191). It is
+	// reserved, too.
 	DeadPrefix = "__dlq.errors."
 )
 
@@ -86,8 +87,8 @@ func reserved(name string) bool {
 	return strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, DeadPrefix)
 }
 
-// Decoder makes deliveries of records, so many as are expected. Their texts share pieces of memory: for each its own would
-// be an allocation a record.
+// Decoder makes deliveries of records, so many as are expected. Their texts share pieces of memory: for each its own
+// would be an allocation a record.
 type Decoder struct {
 	expected int
 	texts    strings.Builder
@@ -99,7 +100,8 @@ func NewDecoder(expected int) *Decoder { return &Decoder{expected: expected} }
 // maxTexts bounds a piece of memory that deliveries share, since the one that is held longest holds all of it.
 const maxTexts = 4 << 10
 
-// Decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own memory.
+// Decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own
+// memory.
 func (c *Decoder) Decode(r *kgo.Record, d *driver.Delivery) {
 	var room [192]byte
 	var some [16]int32
@@ -159,7 +161,8 @@ func take(d *driver.Delivery, name, value string) (err error) {
 	case versionHeader:
 		if d.Version, err = strconv.Atoi(value); err != nil || d.Version < 0 {
 			d.Version = 0
-			return fmt.Errorf("header %s is %q, not a number: whoever sent this does not write as Godwit does", name, value)
+			return fmt.Errorf("header %s is %q, not a number: whoever sent this does not write as Godwit does", name,
+				value)
 		}
 	default:
 		if !reserved(name) {

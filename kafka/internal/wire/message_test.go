@@ -21,7 +21,8 @@ func TestDecodedTextsStay(t *testing.T) {
 		clear(key)
 	}
 	for i := range ds {
-		if want := "t/0/" + strconv.Itoa(i); ds[i].ID != want || ds[i].OrderKey != string(bytes.Repeat([]byte{byte(i)}, i*7%600)) {
+		if want := "t/0/" + strconv.Itoa(i); ds[i].ID != want || ds[i].OrderKey != string(bytes.Repeat([]byte{byte(i)},
+			i*7%600)) {
 			t.Fatalf("delivery %d became %q, %q", i, ds[i].ID, ds[i].OrderKey)
 		}
 	}
@@ -29,8 +30,10 @@ func TestDecodedTextsStay(t *testing.T) {
 
 func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	m := driver.Message{
-		OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3, Body: []byte("book"), DedupID: "once",
-		Header: []driver.Header{{Name: "traceparent", Value: "00-ab-cd-01"}, {Name: "bytes", Value: "\xff\x00"}, {Name: "empty"}},
+		OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3, Body: []byte("book"),
+		DedupID: "once",
+		Header: []driver.Header{{Name: "traceparent", Value: "00-ab-cd-01"}, {Name: "bytes", Value: "\xff\x00"},
+			{Name: "empty"}},
 	}
 	r, err := Encode(&m)
 	if err != nil {
@@ -40,8 +43,9 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	var got driver.Delivery
 	Decode(r, &got)
 	want := driver.Delivery{
-		ID: "prod.orders/7/1234", OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3,
-		Body: []byte("book"), Header: m.Header, SentAt: time.UnixMilli(99),
+		ID: "prod.orders/7/1234", OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish",
+		Version: 3,
+		Body:    []byte("book"), Header: m.Header, SentAt: time.UnixMilli(99),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -53,7 +57,8 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 
 // On the wire, what has a field of its own lies under the names that are documented.
 func TestHeadersAreAsDocumented(t *testing.T) {
-	r, err := Encode(&driver.Message{RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute, Header: []driver.Header{{Name: "own", Value: "o"}}})
+	r, err := Encode(&driver.Message{RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute,
+		Header: []driver.Header{{Name: "own", Value: "o"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +66,8 @@ func TestHeadersAreAsDocumented(t *testing.T) {
 	if wait := time.Until(at); !ok || wait > time.Minute || wait < 50*time.Second {
 		t.Errorf("it is due in %v, %v", wait, ok)
 	}
-	want := map[string]string{"routing_key": "k", "content-type": "c", "godwit-type": "t", "godwit-version": "2", "own": "o",
+	want := map[string]string{"routing_key": "k", "content-type": "c", "godwit-type": "t", "godwit-version": "2",
+		"own":        "o",
 		"godwit-due": strconv.FormatInt(at.UnixMilli(), 10)}
 	got := map[string]string{}
 	for _, h := range r.Headers {
@@ -94,8 +100,10 @@ func TestHeadersThatCannotBe(t *testing.T) {
 
 func TestForeignHeaders(t *testing.T) {
 	r := &kgo.Record{Topic: "t", Headers: []kgo.RecordHeader{
-		{Key: "a", Value: []byte("first")}, {Key: "routing_key", Value: []byte("old")}, {Key: "a", Value: []byte("last")},
-		{Key: "godwit-version", Value: []byte("seven")}, {Key: "routing_key", Value: []byte("new")}, {Key: "godwit-unknown", Value: []byte("later version")},
+		{Key: "a", Value: []byte("first")}, {Key: "routing_key", Value: []byte("old")},
+		{Key: "a", Value: []byte("last")},
+		{Key: "godwit-version", Value: []byte("seven")}, {Key: "routing_key", Value: []byte("new")},
+		{Key: "godwit-unknown", Value: []byte("later version")},
 	}}
 	var d driver.Delivery
 	Decode(r, &d)
@@ -125,7 +133,8 @@ func TestFilterMatches(t *testing.T) {
 		refuse []string
 	}{
 		{filter: driver.Filter{}, pass: []string{"", "A"}},
-		{filter: driver.Filter{Exact: []string{"A"}, Prefix: []string{"B."}}, pass: []string{"A", "B.", "B.C"}, refuse: []string{"", "AA", "B", "C"}},
+		{filter: driver.Filter{Exact: []string{"A"}, Prefix: []string{"B."}}, pass: []string{"A", "B.", "B.C"},
+			refuse: []string{"", "AA", "B", "C"}},
 		{filter: driver.Filter{Prefix: []string{""}}, pass: []string{"A"}, refuse: []string{""}},
 		{filter: driver.Filter{Exclude: []string{"A"}}, pass: []string{"", "B", "AA"}, refuse: []string{"A"}},
 	} {
@@ -140,7 +149,8 @@ func TestFilterMatches(t *testing.T) {
 			}
 		}
 	}
-	if Matches(driver.Filter{Exact: []string{"A"}}, &kgo.Record{}) || !Matches(driver.Filter{Exclude: []string{"A"}}, &kgo.Record{}) {
+	if Matches(driver.Filter{Exact: []string{"A"}}, &kgo.Record{}) || !Matches(driver.Filter{Exclude: []string{"A"}},
+		&kgo.Record{}) {
 		t.Error("a record without the header counts as having a key")
 	}
 }
@@ -149,7 +159,8 @@ func TestFilterMatches(t *testing.T) {
 func FuzzEncode(f *testing.F) {
 	f.Add("key", "route", "type", 1, "name", "value", "other", []byte("body"))
 	f.Fuzz(func(t *testing.T, key, route, kind string, version int, name, value, other string, body []byte) {
-		m := driver.Message{OrderKey: key, RoutingKey: route, ContentType: kind, Type: kind, Version: version, Body: body,
+		m := driver.Message{OrderKey: key, RoutingKey: route, ContentType: kind, Type: kind, Version: version,
+			Body:   body,
 			Header: []driver.Header{{Name: name, Value: value}, {Name: other, Value: name}}}
 		r, err := Encode(&m)
 		if err != nil {
@@ -157,7 +168,8 @@ func FuzzEncode(f *testing.F) {
 		}
 		var d driver.Delivery
 		Decode(r, &d)
-		got := driver.Message{OrderKey: d.OrderKey, RoutingKey: d.RoutingKey, ContentType: d.ContentType, Type: d.Type, Version: d.Version, Body: d.Body, Header: d.Header}
+		got := driver.Message{OrderKey: d.OrderKey, RoutingKey: d.RoutingKey, ContentType: d.ContentType, Type: d.Type,
+			Version: d.Version, Body: d.Body, Header: d.Header}
 		if diff := cmp.Diff(m, got); diff != "" || d.Err != nil {
 			t.Errorf("%v %s", d.Err, diff)
 		}
@@ -191,9 +203,11 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkDecode(b *testing.B) {
 	for name, headers := range map[string]int{"headers=0": 0, "headers=5": 5} {
 		b.Run(name, func(b *testing.B) {
-			r := &kgo.Record{Topic: "wishlist_events", Partition: 12, Offset: 1_234_567, Key: []byte("user-1234"), Value: []byte("body")}
+			r := &kgo.Record{Topic: "wishlist_events", Partition: 12, Offset: 1_234_567, Key: []byte("user-1234"),
+				Value: []byte("body")}
 			for i := range headers {
-				r.Headers = append(r.Headers, kgo.RecordHeader{Key: "header-" + strconv.Itoa(i), Value: []byte("value of a header")})
+				r.Headers = append(r.Headers, kgo.RecordHeader{Key: "header-" + strconv.Itoa(i),
+					Value: []byte("value of a header")})
 			}
 			b.ReportAllocs()
 			c := Decoder{expected: 1 << 40}
