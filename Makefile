@@ -26,10 +26,15 @@ check: ## before every commit: format, vet, tests (no race detector)
 	go vet ./...
 	go test ./...
 
+.PHONY: fmt
+fmt: ## write every Go file as the formatters want it: gofumpt, one import order
+	@.ci/fmt -w
+
 .PHONY: test
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
 	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest
+	go test -tags godwitstrict . ./internal/engine
 	go test -tags synctests ./kafka/acceptance
 
 .PHONY: lint

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Defaults and limits of ConsumerOptions.
@@ -109,13 +110,16 @@ type Consumer struct {
 	adapts  bool // MaxConcurrency was above Concurrency from the start
 	state   machine
 	health  healthLog
+	sealed  choice // what a delivery's choice is while none can be made
+
+	discards discardLog
 
 	mu      sync.Mutex
 	claimed bool // it runs, or ran
 	paused  bool
-	session *session                // of Run or an iterator, once begun
-	giveUp  context.CancelCauseFunc // ends the opening of its receiver; nil: it is not being opened
-	puller  *puller                 // of an iterator, once begun
+	session *engine.Session // of Run or an iterator, once begun
+	giveUp  func(error)     // ends the opening of its receiver; nil: it is not being opened
+	puller  *puller         // of an iterator, once begun
 }
 
 // NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What
@@ -171,20 +175,34 @@ func (c *Consumer) tellState(from, to State) {
 
 // guard calls a hook that may come before the session; a panic in it is a fault of the session, if there is one.
 func (c *Consumer) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.fault(newPanicError(p))
+		}
+	}()
+	f()
+}
+
+// fault deals with a panic of a function that users gave.
+func (c *Consumer) fault(err *PanicError) {
 	c.mu.Lock()
 	s := c.session
 	c.mu.Unlock()
 	if s != nil {
-		s.guard(f)
+		s.Fault(err)
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err := newPanicError(p)
-			c.log.Error("internal panic", "error", err, "stack", string(err.Stack))
-		}
-	}()
-	f()
+	c.log.Error("internal panic", "error", err, "stack", string(err.Stack))
+}
+
+// unsettled is who wants to see settle errors beside the hook; nil: nobody.
+func (c *Consumer) unsettled() func(error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.puller == nil {
+		return nil
+	}
+	return c.puller.failed
 }
 
 // checkBackend refuses a backend that is missing: also a nil pointer of one.
@@ -203,35 +221,11 @@ func (c *Consumer) Report() Report {
 	if s == nil {
 		return Report{}
 	}
-	return s.report()
+	return reportOf(s)
 }
 
 // Channel is the name the consumer was made with.
 func (c *Consumer) Channel() string { return c.name }
-
-// Health is how the consumer is doing now.
-func (c *Consumer) Health() Health {
-	h := Health{}
-	h.State, h.Since = c.state.now()
-	c.mu.Lock()
-	s := c.session
-	h.Paused = c.paused
-	c.mu.Unlock()
-	now := time.Now()
-	c.health.fill(&h, now, max(c.o.WaitTime, 0))
-	if s != nil {
-		for _, complaint := range []string{s.breaker.complaint(), s.lacking(now)} {
-			if complaint != "" {
-				h.Unhealthy = append(h.Unhealthy, complaint)
-			}
-		}
-		h.Running = int(s.running.Load())
-		if oldest := s.keeper.oldest(); oldest != never {
-			h.Oldest = s.clock.time(oldest)
-		}
-	}
-	return h
-}
 
 // State is where the consumer is in its life, and since when.
 func (c *Consumer) State() (State, time.Time) { return c.state.now() }
@@ -308,10 +302,10 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	}
 	o.WaitTime = max(o.WaitTime, -1)
 	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
-		o.WaitTime = min(o.WaitTime, o.Lease-o.Lease/renewBefore)
+		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}
 	if !ch.Ordered {
-		o.WaitTime = fitWait(o.WaitTime, o.ShutdownTimeout)
+		o.WaitTime = engine.FitWait(o.WaitTime, o.ShutdownTimeout)
 	}
 	return errors.Join(
 		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),

@@ -9,7 +9,7 @@ func (c *Consumer) Pause() {
 	s := c.session
 	c.mu.Unlock()
 	if s != nil {
-		s.holdBack()
+		s.Pause()
 	}
 }
 
@@ -20,7 +20,7 @@ func (c *Consumer) Resume() {
 	s := c.session
 	c.mu.Unlock()
 	if s != nil {
-		s.letIn(holdPaused)
+		s.Resume()
 	}
 }
 
@@ -36,7 +36,7 @@ func (c *Consumer) SetConcurrency(n int) error {
 	c.o.Concurrency = n
 	c.mu.Unlock()
 	if s != nil {
-		s.setConcurrency(n, s.pace.restart(n))
+		s.SetConcurrency(n)
 	}
 	return nil
 }
@@ -46,68 +46,4 @@ func (c *Consumer) concurrency() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.o.Concurrency
-}
-
-// holdBack stops polling, and gives back what has not started, because the consumer is paused.
-func (s *session) holdBack() {
-	var heads []*Delivery
-	s.gate.shut(holdPaused, func() {
-		if s.lim.Keeps { // what is here cannot go back, and nobody else could have it
-			s.bus.freeze(s)
-		} else {
-			heads = s.bus.park(s)
-		}
-	})
-	if !s.lim.Keeps {
-		s.giveBackAll(heads)
-	}
-}
-
-// holdProbes stops polling because the breaker is open, and returns what is more than it keeps for its probes.
-func (s *session) holdProbes() (surplus []*Delivery) {
-	s.gate.shut(holdBroken, func() {
-		s.bus.freeze(s)
-		if !s.lim.Keeps {
-			surplus = s.bus.surplus(s, probeCandidates)
-		}
-	})
-	return surplus
-}
-
-// giveBackAll gives back heads of lanes that have not started, and all that waits elsewhere.
-func (s *session) giveBackAll(heads []*Delivery) {
-	if s.lim.Keeps {
-		return
-	}
-	for _, head := range heads {
-		s.giveBackWaiting(head)
-	}
-	s.giveBackHeld()
-	s.giveBackAside()
-}
-
-// letIn takes a reason back, and polls again if it was the last.
-func (s *session) letIn(h hold) {
-	s.gate.lift(h, func() { s.bus.unpark(s) })
-}
-
-// probe lets one delivery through, and asks for one if there is none here, or a fresh one is wanted.
-func (s *session) probe(fresh bool) {
-	if s.gate.held(holdPaused) {
-		return
-	}
-	if !s.bus.grant(s) || fresh && !s.lim.Keeps {
-		s.gate.lift(holdBroken, func() {})
-	}
-}
-
-func (s *session) setConcurrency(n, more int) {
-	s.places.grow(more * s.batching.size())
-	switch {
-	case s.pool == nil: // an iterator's caller is one
-	case s.queue.alone:
-		s.pool.resize(n)
-	default:
-		s.bus.cap(s, n)
-	}
 }

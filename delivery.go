@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Delivery is a message in a consumer's hands. Its fields are for reading. It is settled at most once: by the verdict
@@ -38,42 +39,46 @@ type Delivery struct {
 	Undecodable error
 	SentAt      time.Time // zero: unknown
 
-	in       *session
-	src      *source
-	handle   driver.Handle
-	err      error // could not be decoded
-	size     int64
-	first    moment // of the first failure we know of; noMoment: there was none
-	received int32
-	delay    time.Duration // that it waits before it can be received, and which is no age
-
-	phase atomic.Uint32
-	lost  atomic.Bool // the lease; set once
-	kept  atomic.Bool // by the caller of an iterator
-	told  atomic.Bool // its verdict has left for the service
-
-	counted  bool // against its session's cap; guarded by bus.mu
-	tenanted bool // it has one of its tenant's share; guarded by tenants.mu
-	returned bool // after its timeout; guarded by healthLog.mu
-	shelved  bool // it holds a place on the shelf instead of one of its own; guarded by source.mu; aside, by tenants.mu
-	probes   int8 // of an open breaker that it failed; whoever has it in hand may look
-
-	choice   atomic.Pointer[choice] // of the handler, before it returned
-	lane     uint64                 // hash of its lane's key; 0: no lane
-	laneNext *Delivery              // guarded by source.mu
-	busNext  *Delivery              // guarded by bus.mu
-
-	lease *lease         // guarded by keeper.mu; nil where there are none
-	stint *stint         // guarded by keeper.mu; nil: it does not run
-	ctx   handlerContext // of its first handler; a retry that was held has another
+	c         *Consumer // nil: made by hand
+	item      *engine.Item
+	gen       uint32      // of the item: what it is used for later is another delivery
+	nearLimit bool        // the service itself is about to dead-letter the message
+	pulls     bool        // the caller of an iterator settles it
+	kept      atomic.Bool // by the caller of an iterator
+	choice    atomic.Pointer[choice]
+	ctx       engine.Context // for its first handler
 }
 
-// The phases of a delivery. Whoever moves it from running to settled owns the verdict.
-const (
-	phaseWaiting uint32 = iota // in its lane, on the bus, or held until a retry is due
-	phaseRunning               // with a handler, or with the caller of an iterator
-	phaseSettled               // a verdict is on its way to the service, or there
-)
+// fill takes over what was received.
+func (d *Delivery) fill(c *Consumer, it *engine.Item, in *driver.Delivery) {
+	d.ID, d.Channel = in.ID, c.name
+	d.OrderKey, d.Tenant, d.RoutingKey = in.OrderKey, in.Tenant, in.RoutingKey
+	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
+	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
+	d.Attempt, d.Failures, d.Death = it.Attempt, it.Failures, deathOf(in.Origin)
+	if c.channel.DeadLetter {
+		d.Undecodable = in.Err
+	}
+	d.c, d.item, d.gen, d.nearLimit = c, it, it.Generation(), it.NearLimit()
+	d.choice.Store(&c.sealed)
+}
+
+// begin lets a handler, or an iterator's caller, choose what becomes of it.
+func (d *Delivery) begin(it *engine.Item) {
+	d.Attempt, d.Failures = it.Attempt, it.Failures
+	d.kept.Store(false)
+	d.choice.Store(nil)
+}
+
+// seal ends that, and returns what was chosen; nil: nothing was.
+func (d *Delivery) seal() *engine.Verdict {
+	chosen := d.choice.Swap(&d.c.sealed)
+	if chosen == nil || chosen == &d.c.sealed {
+		return nil
+	}
+	v := chosen.engine()
+	return &v
+}
 
 // Forward is a message to send on, say a dead letter back to its channel: body, keys, type, headers. On an ordered
 // channel its DedupID derives from this delivery, so that forwarding it twice, after a crash, is one message, and the
@@ -97,7 +102,7 @@ func (d *Delivery) Retry(after time.Duration) error {
 
 // Reject moves the message to the channel's dead letters, with reason as its cause of death.
 func (d *Delivery) Reject(reason error) error {
-	if d.in != nil && d.in.noDeadLetters() {
+	if d.c != nil && d.c.noDeadLetters() {
 		return ErrNoDeadLetters
 	}
 	return d.settle(&choice{verdict: Verdict{Action: Reject}, reason: readable(reason)})
@@ -117,7 +122,7 @@ type Settlement struct {
 // before it returns, and for tests of handlers that settle by themselves.
 func (d *Delivery) Settled() (how Settlement, ok bool) {
 	c := d.choice.Load()
-	if c == nil || d.in != nil && c == d.in.sealed {
+	if c == nil || d.c != nil && c == &d.c.sealed {
 		return Settlement{}, false
 	}
 	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
@@ -130,48 +135,42 @@ type choice struct {
 	reason  error
 }
 
+// engine is the choice in the engine's words.
+func (c *choice) engine() engine.Verdict {
+	v := engineVerdict(c.verdict)
+	v.Reason = c.reason
+	if c.release {
+		v.Action = engine.ActionRelease
+	}
+	return v
+}
+
 // settle carries a choice out. While a handler runs, that is left to its worker, so that the next of the lane does not
 // start before the handler has returned.
 func (d *Delivery) settle(c *choice) error {
-	lost := d.lost.Load()
-	switch {
-	case d.in == nil: // made by hand
-		if !d.choice.CompareAndSwap(nil, c) {
-			return ErrSettled
+	if d.c != nil && !d.pulls {
+		if err := d.item.InHand(d.gen); err != nil {
+			return err
 		}
-		return nil
-	case d.in.pool != nil:
-		switch {
-		case lost:
-			return ErrLeaseLost
-		case d.phase.Load() != phaseRunning || !d.choice.CompareAndSwap(nil, c):
-			return ErrSettled
-		}
-		return nil
-	}
-	claimed := d.claim()
-	if claimed { // also what is lost: it has a place, and what is behind it waits
-		d.choice.Store(c)
-		d.in.keeper.ended(d, d.in.clock.now())
-		e := ending{d: d, v: c.verdict, reason: c.reason}
-		if c.release {
-			e = d.in.released(d)
-		}
-		d.in.carryOut(&e)
 	}
 	switch {
-	case lost:
-		return ErrLeaseLost
-	case !claimed:
+	case !d.choice.CompareAndSwap(nil, c):
 		return ErrSettled
+	case d.pulls:
+		return d.item.Settle(d.gen, c.engine())
 	}
 	return nil
 }
 
-// claim takes the right to settle, for exactly one caller.
-func (d *Delivery) claim() bool { return d.phase.CompareAndSwap(phaseRunning, phaseSettled) }
+// Keep lets an iteration go on while the caller still works on this delivery, in another goroutine, say. It is settled
+// later; its lease is kept until then, and a consumer holds no more than its places.
+func (d *Delivery) Keep() {
+	if d.kept.Store(true); d.pulls {
+		d.item.Keep(d.gen)
+	}
+}
 
 // behind says whether d stands behind another delivery in its lane. In a batch those of a lane stand one after another.
 func (d *Delivery) behind(before *Delivery) bool {
-	return before != nil && d.lane != 0 && d.lane == before.lane && d.src == before.src
+	return before != nil && d.item != nil && d.item.Follows(before.item)
 }

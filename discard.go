@@ -54,27 +54,23 @@ type discardSum struct {
 	id    string // of one of them; "": none is known
 }
 
-// discarded takes in what the backend finished unseen.
-func (s *session) discarded(in driver.Discarded) {
+// discardedOf is what the backend finished unseen, in the words of users.
+func discardedOf(in driver.Discarded) Discarded {
 	d := Discarded{Count: in.Count, IDs: in.IDs, Expected: in.Expected}
 	switch in.Reason {
 	case driver.DiscardFiltered:
 		d.Reason = DiscardFiltered
-		s.count.filtered.Add(int64(d.Count))
 	case driver.DiscardFinished:
 		d.Reason = DiscardFinished
-		s.count.redelivered.Add(int64(d.Count))
 	}
-	s.unseen.add(d)
-	s.logDiscarded(time.Now())
-	observe(s, s.c.o.Hooks.Discarded, d)
+	return d
 }
 
 // logDiscarded logs what was discarded: the first at once, then the sum once a minute.
-func (s *session) logDiscarded(now time.Time) {
+func (c *Consumer) logDiscarded(now time.Time) {
 	say := func(why DiscardReason, text string) {
-		if sum := s.unseen.take(why, now); sum.count > 0 {
-			s.c.log.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
+		if sum := c.discards.take(why, now); sum.count > 0 {
+			c.log.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
 		}
 	}
 	say(DiscardFiltered, "messages were finished unseen: the consumer's filter does not want them")

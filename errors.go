@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // What callers branch on with errors.Is. The first group are causes of a handler's cancelled context
 // (context.Cause).
 var (
-	ErrProcessingTimeout = errors.New("the handler exceeded the processing timeout")
-	ErrLeaseLost         = errors.New("the lease was lost: the message may be handled elsewhere")
-	ErrShutdown          = errors.New("the consumer is shutting down")
-	ErrRevoked           = errors.New("the partition goes to another consumer")
+	ErrProcessingTimeout = engine.ErrProcessingTimeout
+	ErrLeaseLost         = engine.ErrLeaseLost
+	ErrShutdown          = engine.ErrShutdown
+	ErrRevoked           = engine.ErrRevoked
 
-	ErrClosed        = errors.New("closed")
+	ErrClosed        = engine.ErrClosed
 	ErrInvalid       = errors.New("invalid")
-	ErrSettled       = errors.New("the delivery is already settled")
-	ErrAbandoned     = errors.New("too many handlers ignore their cancelled context")
+	ErrSettled       = engine.ErrSettled
+	ErrAbandoned     = engine.ErrAbandoned
 	ErrUnanswered    = errors.New("the service has not answered: the message may have been accepted")
 	ErrCircuitOpen   = errors.New("the service seems to be down: it is only probed")
 	ErrBufferFull    = errors.New("as many results are open as ProducerOptions.Buffer allows")
-	ErrNoDeadLetters = errors.New("the channel has no dead letters")
+	ErrNoDeadLetters = engine.ErrNoDeadLetters
 )
 
 // Error says what was being done to which channel or message when Err happened.
@@ -54,39 +55,6 @@ func wrapError(op, channel, id string, err error) error {
 	}
 	return &Error{Op: op, Channel: channel, MessageID: id, Err: err}
 }
-
-// heldTooLong says why a retry ended before its attempts did: it held up what is behind it.
-type heldTooLong struct {
-	limit time.Duration
-	err   error // of the last attempt; nil: it had none
-}
-
-func (e *heldTooLong) Error() string {
-	s := fmt.Sprintf("retries would hold up the messages behind it for longer than %v", e.limit)
-	if e.err != nil {
-		s += ": " + e.err.Error()
-	}
-	return s
-}
-
-func (e *heldTooLong) Unwrap() error { return e.err }
-
-// tooManyReceives says why a delivery is rejected that would go back to a service that is about to give it up.
-type tooManyReceives struct {
-	received, limit int
-	what            string // would have been done with it
-	err             error  // of the last attempt; nil: it had none
-}
-
-func (e *tooManyReceives) Error() string {
-	s := fmt.Sprintf("it was received %d times, and the queue gives it up after %d (maxReceiveCount), so it is not %s again", e.received, e.limit, e.what)
-	if e.err != nil {
-		s += ": " + e.err.Error()
-	}
-	return s
-}
-
-func (e *tooManyReceives) Unwrap() error { return e.err }
 
 // retriedError says how often and for how long something was tried.
 type retriedError struct {
@@ -158,9 +126,6 @@ func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
-
-// errGoexit is the error of a handler that ended its goroutine instead of returning.
-var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, as t.FailNow does) instead of returning")
 
 // readable is err, or an error that can be read where a method of err panics, as those of a nil pointer in an error do.
 func readable(err error) (out error) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // defaultFleetConcurrency is the pool's size for each consumer, unless one is given.
@@ -76,26 +78,23 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	b := newBus()
-	p := &pool{bus: b}
-	bytes := &budget{limit: o.MaxBytes}
-	p.resize(o.Concurrency)
+	f := engine.NewFleet(o.Concurrency, o.MaxBytes, o.alone)
 	reports, errs := make([]Report, len(as)), make([]error, len(as))
 	var all sync.WaitGroup
 	for i, a := range as {
 		all.Go(func() { // each begins by itself: one whose service is away does not hold the others up
-			s, err := a.begin(ctx, o, b, bytes, p)
+			s, err := a.begin(ctx, o, f)
 			switch {
-			case errors.Is(err, errStopped):
+			case errors.Is(err, engine.ErrStopped):
 				return
 			case err != nil:
 				errs[i] = err
 				stop(err)
 				return
 			case o.alone:
-				p.resize(a.consumer.concurrency()) // which may have been changed since
+				f.Resize(a.consumer.concurrency()) // which may have been changed since
 			}
-			reports[i], errs[i] = s.live(func(err error) {
+			reports[i], errs[i] = a.consumer.live(s, func(err error) {
 				if o.StopTogether {
 					stop(err)
 				}
@@ -103,8 +102,7 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 		})
 	}
 	all.Wait()
-	b.close()
-	p.wg.Wait()
+	f.Close()
 	return reports, errors.Join(errs...)
 }
 
@@ -142,26 +140,27 @@ func checkFleet(o *FleetOptions, as []Assignment) error {
 	return nil
 }
 
-func (a Assignment) begin(ctx context.Context, o *FleetOptions, b *bus, bytes *budget, p *pool) (*session, error) {
-	c := a.consumer
-	q := queue{weight: a.weight, priority: a.priority, alone: o.alone, limit: c.concurrency()}
-	h := a.handler
+func (a Assignment) begin(ctx context.Context, o *FleetOptions, f *engine.Fleet) (*engine.Session, error) {
+	c, h := a.consumer, a.handler
 	if h != nil {
 		h = wrap(h, slices.Concat(o.Middleware, c.o.Middleware))
 	}
-	return c.begin(ctx, b, q, bytes, p, h, a.batching)
+	cfg := c.config(h, a.batching)
+	cfg.Weight, cfg.Priority = a.weight, a.priority
+	return c.begin(ctx, f, cfg)
 }
 
 // live runs a session that has begun, until it is over. Why it cannot go on is told as soon as that is known.
-func (s *session) live(failed func(err error)) (Report, error) {
-	polls := s.poll()
-	<-s.polls.Done()
-	if err := s.fatal(); err != nil {
+func (c *Consumer) live(s *engine.Session, failed func(err error)) (Report, error) {
+	s.Poll()
+	<-s.Done()
+	if err := s.Fatal(); err != nil {
 		failed(err)
 	}
-	stopped := s.shutdown(polls)
-	r := s.report()
-	observe(s, s.c.o.Hooks.Shutdown, r)
-	s.c.state.to(Exited)
-	return r, errors.Join(s.fatal(), stopped)
+	r, err := c.end(s)
+	if f := c.o.Hooks.Shutdown; f != nil {
+		c.guard(func() { f(r) })
+	}
+	c.state.to(Exited)
+	return r, err
 }

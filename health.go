@@ -2,9 +2,11 @@ package godwit
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/godwitmq/godwit/internal/calls"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Health is how a consumer is doing.
@@ -29,16 +31,15 @@ type AbandonedHandler struct {
 	Stack     string // where it was when it was given up
 }
 
-// healthLog collects what Health tells.
+// healthLog collects what Health tells and the session does not know.
 type healthLog struct {
-	calls callLog
+	calls calls.Log
 
 	mu         sync.Mutex
 	settleErr  error
 	settleWhen time.Time
 	faultErr   error
 	faultWhen  time.Time
-	out        map[*Delivery]AbandonedHandler
 }
 
 func (l *healthLog) settleFailed(err error) {
@@ -53,65 +54,41 @@ func (l *healthLog) fault(err error) {
 	l.mu.Unlock()
 }
 
-// abandon notes a handler and returns how many are out now; 0: it has returned meanwhile.
-func (l *healthLog) abandon(d *Delivery, stack []byte) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if d.returned {
-		return 0
+// Health is how the consumer is doing now.
+func (c *Consumer) Health() Health {
+	h := Health{}
+	h.State, h.Since = c.state.now()
+	c.mu.Lock()
+	s := c.session
+	h.Paused = c.paused
+	c.mu.Unlock()
+	now := time.Now()
+	var known engine.Health
+	if s != nil {
+		known = s.Health(now)
 	}
-	if l.out == nil {
-		l.out = map[*Delivery]AbandonedHandler{}
-	}
-	l.out[d] = AbandonedHandler{MessageID: d.ID, Since: time.Now(), Stack: string(stack)}
-	return len(l.out)
+	c.health.fill(&h, now, max(c.o.WaitTime, 0), &known)
+	return h
 }
-
-// returned takes back what abandon noted, or is about to note.
-func (l *healthLog) returned(d *Delivery) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d.returned = true
-	delete(l.out, d)
-}
-
-// unhealthyFor is how long a failure is remembered against the consumer when nothing is tried any more, and how long a
-// poll may wait for places while handlers are idle.
-const unhealthyFor = time.Minute
 
 // fill tells what is known, of a consumer whose polls wait for so long.
-func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration) {
-	h.LastPoll = l.calls.answered(stagePoll)
-	h.Unhealthy = append(h.Unhealthy, l.calls.complaints(now, wait)...)
+func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration, known *engine.Health) {
+	h.LastPoll, h.Running, h.Oldest = l.calls.Answered(calls.Poll), known.Running, known.Oldest
+	h.Unhealthy = append(h.Unhealthy, l.calls.Complaints(now, wait)...)
+	for _, a := range known.Abandoned {
+		h.Abandoned = append(h.Abandoned, AbandonedHandler{MessageID: a.ID, Since: a.Since, Stack: a.Stack})
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range l.out {
-		h.Abandoned = append(h.Abandoned, a)
-	}
-	slices.SortFunc(h.Abandoned, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
 	complain := func(format string, args ...any) { h.Unhealthy = append(h.Unhealthy, fmt.Sprintf(format, args...)) }
-	if l.settleErr != nil && now.Sub(l.settleWhen) < unhealthyFor {
+	if l.settleErr != nil && now.Sub(l.settleWhen) < calls.FailureLasts {
 		complain("a verdict was not taken: %v", l.settleErr)
 	}
-	if l.faultErr != nil && now.Sub(l.faultWhen) < unhealthyFor {
+	if l.faultErr != nil && now.Sub(l.faultWhen) < calls.FailureLasts {
 		complain("an internal panic: %v", l.faultErr)
 	}
-	if n := len(l.out); n > 0 {
+	if n := len(known.Abandoned); n > 0 {
 		complain("%d handlers ignore their cancelled context", n)
 	}
-}
-
-// lacking says what holds the places, when a poll has waited for them for long although handlers are idle; "": that is not
-// so. Handlers that are all busy, here or in the fleet, are no fault but backpressure.
-func (s *session) lacking(now time.Time) string {
-	since, workers := s.places.lackingSince(), int64(s.c.concurrency())
-	running := s.running.Load()
-	if since.IsZero() || now.Sub(since) < unhealthyFor || s.pool == nil || running >= workers || s.bus.waiting(s) {
-		return ""
-	}
-	taken, settling, bytes := s.places.held()
-	held := s.keeper.holding()
-	return fmt.Sprintf("no place has been free for a poll for %v, although %d of %d handlers run: %d deliveries wait behind "+
-		"another of their key, %d are held for a retry, %d are being settled, and all have %d bytes",
-		now.Sub(since).Round(time.Second), running, workers, max(0, taken-int(running)-held), held, settling, bytes)
+	h.Unhealthy = append(h.Unhealthy, known.Complaints...)
 }

@@ -20,6 +20,7 @@ type logOf struct {
 	lim    driver.ReceiveLimits
 	source *driver.Source
 	events driver.Events
+	wait   time.Duration // of a poll
 	feed   chan []driver.Delivery
 
 	late func() // called when records have been taken and have not arrived yet; nil: nothing
@@ -42,7 +43,7 @@ func (l *logOf) Sender(context.Context, driver.Channel) (driver.Sender, error) {
 }
 
 func (l *logOf) Receiver(_ context.Context, _ driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
-	l.events = o.Events
+	l.events, l.wait = o.Events, o.Wait
 	return l, nil
 }
 func (l *logOf) Close(context.Context) error  { return nil }
@@ -55,6 +56,8 @@ func (l *logOf) Receive(ctx context.Context, _ int, into []driver.Delivery) ([]d
 			l.late()
 		}
 		return append(into, ds...), nil
+	case <-time.After(l.wait): // else the watchdog ends the poll, and the next one waits
+		return into, nil
 	case <-ctx.Done():
 		return into, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 const (
@@ -48,7 +50,7 @@ func (l *consumerLog) waitCut(o *ConsumerOptions, asked time.Duration) {
 	if o.WaitTime >= asked || asked < 0 {
 		return
 	}
-	every := max(o.WaitTime, emptyPollEvery)
+	every := max(o.WaitTime, engine.EmptyPollEvery)
 	l.Info("polls wait for a shorter time, so that a stop can wait for them and a lease be renewed", "WaitTime",
 		max(o.WaitTime, 0), "asked", asked, "ShutdownTimeout", o.ShutdownTimeout, "polls_a_minute", int(time.Minute/every))
 }

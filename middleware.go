@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Recover turns a handler's panic into a *PanicError. Consumers do so by themselves; it is for middleware outside of it
@@ -34,7 +36,7 @@ func Log(log *slog.Logger) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, d *Delivery) (err error) {
 			begun := time.Now()
-			err = errGoexit // unless the handler returns
+			err = engine.ErrGoexit // unless the handler returns
 			defer func() { logEnd(ctx, log, d, err, time.Since(begun)) }()
 			err = recovered(ctx, next, d)
 			return err

@@ -6,12 +6,14 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // puller is a session whose deliveries an iterator hands out. Its caller settles them.
 type puller struct {
-	*session
-	polls    *pollers
+	c        *Consumer
+	s        *engine.Session
 	failures failures
 	left     sync.Once
 	closing  sync.Once
@@ -81,16 +83,16 @@ func (c *Consumer) batches(ctx context.Context, most int) iter.Seq2[[]*Delivery,
 	return func(yield func([]*Delivery, error) bool) {
 		p, err := c.pull(ctx)
 		if err != nil {
-			if !errors.Is(err, errStopped) {
+			if !errors.Is(err, engine.ErrStopped) {
 				yield(nil, err)
 			}
 			return
 		}
 		if most == 0 {
-			most = p.batch()
+			most = p.s.MostAtOnce()
 		}
 		defer p.leave()
-		defer context.AfterFunc(p.session.polls, p.bus.wakeAll)()
+		defer p.s.WakeWhenDone()()
 		for {
 			ds := p.next(most)
 			if err := p.failures.take(); err != nil && !yield(nil, err) {
@@ -98,10 +100,10 @@ func (c *Consumer) batches(ctx context.Context, most int) iter.Seq2[[]*Delivery,
 				return
 			}
 			if len(ds) == 0 {
-				if p.session.polls.Err() == nil {
+				if !p.over() {
 					continue
 				}
-				if err := p.fatal(); err != nil {
+				if err := p.s.Fatal(); err != nil {
 					yield(nil, err)
 				}
 				return
@@ -118,38 +120,41 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 	if err := c.claim(); err != nil {
 		return nil, err
 	}
-	p := &puller{ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
-	s, err := c.begin(ctx, newBus(), queue{weight: 1, alone: true}, &budget{limit: c.o.MaxBytes}, nil, nil, nil)
+	p := &puller{c: c, ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
+	s, err := c.begin(ctx, engine.NewFleet(0, c.o.MaxBytes, true), c.config(nil, nil))
 	if err != nil {
 		return nil, err
 	}
-	p.session = s
-	s.failed = func(err error) {
-		p.failures.add(err)
-		s.bus.wakeAll()
-	}
+	p.s = s
 	c.mu.Lock()
 	c.puller = p
 	c.mu.Unlock()
-	p.polls = s.poll()
+	s.Poll()
 	return p, nil
 }
 
-// next takes what is runnable, at most so many; it waits for the first, for a failure, or for the end.
-func (p *puller) next(most int) (ds []*Delivery) {
-	stop := func() bool {
-		return p.session.polls.Err() != nil || p.failures.some() || len(ds) > 0 && !p.queue.runnable()
+// failed takes in a settle error that the caller is to see.
+func (p *puller) failed(err error) {
+	p.failures.add(err)
+	p.s.Wake()
+}
+
+// over says whether the session polls no more.
+func (p *puller) over() bool {
+	select {
+	case <-p.s.Done():
+		return true
+	default:
+		return false
 	}
-	for len(ds) < most {
-		d := p.bus.pop(stop)
-		if d == nil {
-			return ds
-		}
-		if p.start(d, p.clock.now()) {
-			st := new(stint)
-			p.keeper.started(st, st.with(d), nil, p.clock.now(), never)
-			ds = append(ds, d)
-		}
+}
+
+// next takes what is runnable, at most so many; it waits for the first, for a failure, or for the end.
+func (p *puller) next(most int) []*Delivery {
+	its := p.s.Next(most, p.failures.some)
+	ds := make([]*Delivery, len(its))
+	for i, it := range its {
+		ds[i] = delivery(it.Owner)
 	}
 	return ds
 }
@@ -158,15 +163,19 @@ func (p *puller) next(most int) (ds []*Delivery) {
 func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool {
 	defer func() {
 		for _, d := range ds {
-			if d.kept.Load() || !d.claim() {
-				continue
+			if !d.kept.Load() && d.choice.CompareAndSwap(nil, &p.c.sealed) && d.item.TakeBack(d.gen) {
+				p.unsettled(d)
 			}
-			observe(p.session, p.c.o.Hooks.Unsettled, d)
-			p.keeper.ended(d, p.clock.now())
-			p.giveBack(d)
 		}
 	}()
 	return yield(ds, nil)
+}
+
+// unsettled tells that the loop's body has left a delivery unsettled.
+func (p *puller) unsettled(d *Delivery) {
+	if f := p.c.o.Hooks.Unsettled; f != nil {
+		p.c.guard(func() { f(d) })
+	}
 }
 
 func (p *puller) release(ds []*Delivery) {
@@ -178,9 +187,9 @@ func (p *puller) release(ds []*Delivery) {
 // leave ends the iteration: prefetched deliveries go back at once, and the rest of a shutdown follows by itself.
 func (p *puller) leave() {
 	p.left.Do(func() {
-		p.halt(ErrClosed)
+		p.s.Stop(ErrClosed)
 		go func() {
-			p.err = p.shutdown(p.polls)
+			_, p.err = p.c.end(p.s)
 			p.c.state.to(Exited)
 			close(p.ended)
 			p.remind()
@@ -197,7 +206,7 @@ func (p *puller) remind() {
 	case <-p.closed:
 	case <-t.C:
 		if f := p.c.o.Hooks.Unclosed; f != nil {
-			p.guard(f)
+			p.c.guard(f)
 		}
 	}
 }
@@ -227,13 +236,11 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 		return Report{}, &Error{Op: "close", Channel: c.name, Err: context.Cause(ctx)}
 	}
 	<-p.reminded
-	r := p.report()
+	r := reportOf(p.s)
 	p.reported.Do(func() {
-		observe(p.session, c.o.Hooks.Shutdown, r)
+		if f := c.o.Hooks.Shutdown; f != nil {
+			c.guard(func() { f(r) })
+		}
 	})
 	return r, errors.Join(p.failures.take(), p.err)
 }
-
-// Keep lets an iteration go on while the caller still works on this delivery, in another goroutine, say. It is settled
-// later; its lease is kept until then, and a consumer holds no more than its places.
-func (d *Delivery) Keep() { d.kept.Store(true) }

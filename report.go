@@ -1,10 +1,9 @@
 package godwit
 
 import (
-	"sync/atomic"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Report is what a consumer did from its start to its end, or to the moment at which it was asked.
@@ -29,34 +28,13 @@ type Report struct {
 	StillRunning int // deliveries whose handlers had not returned
 }
 
-// counters are a Report in the making.
-type counters struct {
-	received, handled, dropped, retried, rejected, released atomic.Int64
-	timeouts, abandoned, lost, unsettled, leaked, polls     atomic.Int64
-	filtered, redelivered                                   atomic.Int64
-}
-
-// unseen is how many messages were finished without a handler.
-func (c *counters) unseen() int64 { return c.filtered.Load() + c.redelivered.Load() }
-
-func (c *counters) settled(v *verdict) {
-	switch a := v.action; {
-	case v.untouched, a == driver.Release:
-		c.released.Add(1)
-	case a == driver.Done:
-		c.handled.Add(1)
-	case a == driver.Retry:
-		c.retried.Add(1)
-	case a == driver.Reject:
-		c.rejected.Add(1)
-	}
-}
-
-func (c *counters) report() Report {
+// reportOf is what a session has done so far.
+func reportOf(s *engine.Session) Report {
+	n := s.Counts()
 	return Report{
-		Received: c.received.Load(), Handled: c.handled.Load(), Dropped: c.dropped.Load(), Retried: c.retried.Load(),
-		Rejected: c.rejected.Load(), GivenBack: c.released.Load(), TimedOut: c.timeouts.Load(),
-		Abandoned: c.abandoned.Load(), LeaseLost: c.lost.Load(), Leaked: c.leaked.Load(), Unsettled: c.unsettled.Load(), Polls: c.polls.Load(),
-		Filtered: c.filtered.Load(), Redelivered: c.redelivered.Load(),
+		Received: n.Received, Handled: n.Handled, Dropped: n.Dropped, Retried: n.Retried, Rejected: n.Rejected,
+		GivenBack: n.GivenBack, TimedOut: n.TimedOut, Abandoned: n.Abandoned, LeaseLost: n.LeaseLost, Unsettled: n.Unsettled,
+		Polls: n.Polls, Filtered: n.Filtered, Redelivered: n.Redelivered, Leaked: n.Leaked, StillRunning: n.StillRunning,
+		Took: n.Took,
 	}
 }

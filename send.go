@@ -21,13 +21,31 @@ type SendMiddleware func(SendFunc) SendFunc
 // Send sends one message and returns when the service has accepted it. Concurrent senders share requests. When ctx ends
 // first, the error says whether the message may have been accepted all the same.
 func (p *Producer) Send(ctx context.Context, m Message) error {
-	return p.through(func(ctx context.Context, m *Message) error {
-		out, err := p.queue(ctx, m)
-		if err != nil {
-			return err
-		}
-		return out.wait(ctx, p)
-	})(ctx, &m)
+	if len(p.o.Middleware) == 0 {
+		return p.sendOne(ctx, &m)
+	}
+	return p.sendThrough(ctx, m)
+}
+
+// sendThrough is Send with middleware. It is a method of its own, because the message that middleware gets is allocated.
+func (p *Producer) sendThrough(ctx context.Context, m Message) error {
+	return p.through(p.sendOne)(ctx, &m)
+}
+
+func (p *Producer) sendOne(ctx context.Context, m *Message) error {
+	var one struct { // in one piece
+		caller
+		outgoing
+	}
+	one.caller.expect(1)
+	if err := p.prepare(ctx, m, &one.outgoing, &one.caller); err != nil {
+		return err
+	}
+	if err := p.submit(&one.outgoing); err != nil {
+		return err
+	}
+	one.caller.wait(ctx)
+	return one.outgoing.outcome(ctx, p)
 }
 
 // SendBatch sends messages, in order, and returns when the service has answered for all of them: nil, or a *SendBatchError
@@ -35,24 +53,26 @@ func (p *Producer) Send(ctx context.Context, m Message) error {
 // is sent after its failure is final.
 func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	errs := map[int]error{}
-	outs := make([]*outgoing, len(ms))
+	all := make([]outgoing, len(ms))
+	outs := make([]*outgoing, 0, len(ms))
+	var c caller
 	for i := range ms {
-		m := ms[i]
-		if err := p.through(func(ctx context.Context, m *Message) (err error) {
-			outs[i], err = p.prepare(ctx, m)
-			return err
-		})(ctx, &m); err != nil {
-			errs[i], outs[i] = err, nil
-		}
-	}
-	if err := p.submit(present(outs)...); err != nil {
-		return err
-	}
-	for i, out := range outs {
-		if out == nil {
+		if err := p.prepareThrough(ctx, ms[i], &all[i], &c); err != nil {
+			errs[i] = err
 			continue
 		}
-		if err := out.wait(ctx, p); err != nil {
+		outs = append(outs, &all[i])
+	}
+	c.expect(len(outs))
+	if err := p.submit(outs...); err != nil {
+		return err
+	}
+	c.wait(ctx)
+	for i := range all {
+		if errs[i] != nil {
+			continue
+		}
+		if err := all[i].outcome(ctx, p); err != nil {
 			errs[i] = err
 		}
 	}
@@ -60,6 +80,15 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 		return nil
 	}
 	return &SendBatchError{Errs: errs}
+}
+
+// prepareThrough runs one message through the middleware and brings it into wire form.
+func (p *Producer) prepareThrough(ctx context.Context, m Message, out *outgoing, c *caller) error {
+	if len(p.o.Middleware) == 0 {
+		return p.prepare(ctx, &m, out, c)
+	}
+	own := m
+	return p.through(func(ctx context.Context, m *Message) error { return p.prepare(ctx, m, out, c) })(ctx, &own)
 }
 
 // SendAsync queues one message and returns at once with a result to wait for; a fault of the message itself is returned
@@ -74,20 +103,12 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 			return nil, p.error("send", errors.Join(ErrBufferFull, context.Cause(ctx)))
 		}
 	}
-	r := &Result{done: make(chan struct{})}
-	err := p.through(func(ctx context.Context, m *Message) error {
-		out, err := p.prepare(ctx, m)
-		if err != nil {
-			return err
-		}
-		r.tell = sync.OnceFunc(func() { out.tell(r.err) })
-		out.done = func(err error) {
-			r.err = err
-			close(r.done)
-			<-p.buffer
-		}
-		return p.submit(out)
-	})(ctx, &m)
+	r := &Result{caller: caller{buffer: p.buffer}}
+	r.caller.expect(1)
+	err := p.prepareThrough(ctx, m, &r.out, &r.caller)
+	if err == nil {
+		err = p.submit(&r.out)
+	}
 	if err != nil {
 		<-p.buffer
 		return nil, err
@@ -97,21 +118,21 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 
 // Result is the outcome of SendAsync, once there is one.
 type Result struct {
-	done chan struct{}
-	err  error
-	tell func() // fills in the receipt
+	caller caller
+	out    outgoing
+	told   sync.Once // fills in the receipt
 }
 
 // Done is closed when the outcome is known.
-func (r *Result) Done() <-chan struct{} { return r.done }
+func (r *Result) Done() <-chan struct{} { return r.caller.done }
 
 // Wait returns the outcome: nil when the service has accepted the message, whose Receipt is filled in then. If ctx
 // ends first it returns its cause, and the message goes on.
 func (r *Result) Wait(ctx context.Context) error {
 	select {
-	case <-r.done:
-		r.tell()
-		return r.err
+	case <-r.caller.done:
+		r.told.Do(r.out.tell)
+		return r.out.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -125,43 +146,77 @@ func (p *Producer) through(last SendFunc) SendFunc {
 	return last
 }
 
-func (p *Producer) queue(ctx context.Context, m *Message) (*outgoing, error) {
-	out, err := p.prepare(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	return out, p.submit(out)
-}
-
 // prepare brings a message into wire form, in its sender's goroutine.
-func (p *Producer) prepare(ctx context.Context, m *Message) (*outgoing, error) {
+func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *caller) error {
 	if m.DedupID != "" && !p.spec.Channel.Ordered {
-		return nil, p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
+		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
 			"only ordered channels de-duplicate: make the channel ordered, or leave it out and let handlers be idempotent (Idempotent)"))
 	}
-	wire := m.driver(p.spec.Channel.Ordered)
-	prepared, err := p.sender.Prepare(ctx, &wire)
+	wire, _ := p.spare.Get().(*driver.Message) // a backend retains none
+	if wire == nil {
+		wire = new(driver.Message)
+	}
+	*wire = m.driver(p.spec.Channel.Ordered)
+	prepared, err := p.sender.Prepare(ctx, wire)
+	*wire = driver.Message{}
+	p.spare.Put(wire)
 	if err != nil {
-		return nil, p.error("send", err)
+		return p.error("send", err)
 	}
 	if m.Receipt != nil {
 		prepared.Receipt = new(driver.Receipt) // not the sender's own, who may be gone when the answer comes
 	}
-	out := &outgoing{Prepared: prepared, receipt: m.Receipt,
-		until: time.Now().Add(p.o.RetryFor), answer: make(chan error, 1)}
-	out.done = func(err error) { out.answer <- err }
-	return out, nil
+	out.Prepared, out.receipt, out.caller = prepared, m.Receipt, c
+	out.until = time.Now().Add(p.o.RetryFor)
+	return nil
+}
+
+// caller is one call of Send, SendBatch or SendAsync, which waits for the outcomes of its messages.
+type caller struct {
+	open   atomic.Int32  // messages without an outcome
+	done   chan struct{} // closed when there are none; nil: there never were any
+	buffer chan struct{} // of SendAsync: the place that the open result takes; nil: it takes none
+}
+
+// expect says how many messages the caller waits for, before they are submitted.
+func (c *caller) expect(n int) {
+	if n > 0 {
+		c.open.Store(int32(n))
+		c.done = make(chan struct{})
+	}
+}
+
+// answered notes the outcome of one message. Only the last wakes the caller.
+func (c *caller) answered() {
+	if c.open.Add(-1) > 0 {
+		return
+	}
+	close(c.done)
+	if c.buffer != nil {
+		<-c.buffer
+	}
+}
+
+// wait waits for all outcomes, or for ctx.
+func (c *caller) wait(ctx context.Context) {
+	if c.done == nil {
+		return
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+	}
 }
 
 // outgoing is a message on its way.
 type outgoing struct {
 	driver.Prepared
-	receipt *Receipt    // nil: nobody asks
-	until   time.Time   // when it is no longer worth repeating
-	tries   int         // calls it was in
-	last    error       // of the last of them that failed
-	done    func(error) // gets the outcome, once
-	answer  chan error  // where done puts it, unless someone else wants it
+	receipt *Receipt  // nil: nobody asks
+	until   time.Time // when it is no longer worth repeating
+	tries   int       // calls it was in
+	last    error     // of the last of them that failed
+	caller  *caller
+	err     error // the outcome, readable once there is one
 	phase   atomic.Uint32
 }
 
@@ -169,6 +224,7 @@ const (
 	outQueued uint32 = iota
 	outLeft
 	outWithdrawn
+	outAnswered
 )
 
 // leave says that the message goes to the service; from then on it cannot be withdrawn.
@@ -178,40 +234,32 @@ func (m *outgoing) leave() bool {
 
 func (m *outgoing) withdraw() bool { return m.phase.CompareAndSwap(outQueued, outWithdrawn) }
 
+// answered gives the message its outcome, once.
+func (m *outgoing) answered(err error) {
+	m.err = err
+	m.phase.Store(outAnswered)
+	m.caller.answered()
+}
+
 // tell fills in the receipt of a message that was accepted.
-func (m *outgoing) tell(err error) {
-	if err == nil && m.receipt != nil {
+func (m *outgoing) tell() {
+	if m.err == nil && m.receipt != nil {
 		*m.receipt = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
 	}
 }
 
-// wait waits for the outcome, or for ctx, and then says whether the message may have been accepted.
-func (m *outgoing) wait(ctx context.Context, p *Producer) error {
-	select {
-	case err := <-m.answer:
-		m.tell(err)
-		return err
-	case <-ctx.Done():
-	}
-	if m.withdraw() {
+// outcome is what the sender is told after its wait. Where ctx ended first, it says whether the message may have been
+// accepted.
+func (m *outgoing) outcome(ctx context.Context, p *Producer) error {
+	switch {
+	case m.phase.Load() == outAnswered:
+		m.tell()
+		return m.err
+	case m.withdraw():
 		return p.error("send", context.Cause(ctx))
+	case m.phase.Load() == outAnswered: // between the two looks
+		m.tell()
+		return m.err
 	}
-	select { // it left, so an answer that is there already says more than the context
-	case err := <-m.answer:
-		m.tell(err)
-		return err
-	default:
-		return p.error("send", errors.Join(ErrUnanswered, context.Cause(ctx)))
-	}
-}
-
-// present drops the nils.
-func present(outs []*outgoing) []*outgoing {
-	var there []*outgoing
-	for _, out := range outs {
-		if out != nil {
-			there = append(there, out)
-		}
-	}
-	return there
+	return p.error("send", errors.Join(ErrUnanswered, context.Cause(ctx)))
 }

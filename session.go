@@ -3,339 +3,206 @@ package godwit
 import (
 	"context"
 	"errors"
-	"hash/maphash"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// session is one run of one consumer: what it holds, and the way of a delivery through it.
-//
-//	poller → accept → lane → bus → start → handler → conclude → settler → settled
-//
-// The session moves deliveries along that line; each noun on it has a file of its own.
-type session struct {
-	c        *Consumer
-	handler  Handler   // of single deliveries
-	batching *batching // of batches; neither: the caller of an iterator settles
-	recv     driver.Receiver
-	lim      driver.ReceiveLimits
-	log      driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
-	finisher driver.Finisher   // nil: Done is settled like all else
-	pool     *pool             // nil without workers
-	bus      *bus
-	queue    queue // guarded by bus.mu
-	places   *places
-	sources  sources
-	seed     maphash.Seed
-	keeper   *keeper
-	settler  *settler
-	starts   *startLog
-	tenants  *tenants // nil: none has a cap
-	pace     *pacing
-	breaker  *breaker // nil: there is none
-	sealed   *choice  // what a delivery's choice is once its handler has returned
-
-	begun time.Time
-	clock clock
-	base  commonContext   // of handlers' contexts: values of Run's context, not its cancellation
-	polls context.Context // ends when polling must
-	gate  *gate
-	halt  context.CancelCauseFunc
-
-	running atomic.Int64  // deliveries with a handler or with an iterator's caller
-	quiet   chan struct{} // holds one: running has become 0
-	count   counters
-	health  *healthLog // the consumer's
-	unseen  discardLog
-	failed  func(error) // who wants to see settle errors; nil: only the hook
-	ending  struct {
-		sync.Mutex
-		err error // why the session cannot go on
+// config is what the engine needs to know of the consumer, with the handler of its deliveries; neither handler: the caller of an
+// iterator settles them.
+func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
+	o := &c.o
+	cfg := &engine.Config{
+		Backend: c.backend, Channel: c.channel,
+		Receiver: driver.ReceiverOptions{
+			Filter: o.Filter.driver(), Wait: max(o.WaitTime, 0), Bytes: o.MaxBytes, Lease: o.Lease,
+		},
+		Concurrency: c.concurrency(), BatchSize: o.BatchSize, MaxPerTenant: o.MaxPerTenant, BreakAfter: o.BreakAfter,
+		MaxAbandoned: o.MaxAbandoned, Delay: o.Delay, DelayTolerance: o.DelayTolerance, ProcessingTimeout: o.ProcessingTimeout,
+		ShutdownTimeout: o.ShutdownTimeout, NoDeadLetters: c.noDeadLetters(), TellEnded: o.Hooks.Ended != nil, Weight: 1,
+		Own:   func(its []*engine.Item, in []driver.Delivery) { c.own(its, in, h == nil && hs == nil) },
+		Begin: func(it *engine.Item) { delivery(it.Owner).begin(it) },
+		Judge: c.judge, Busy: busy, Blame: blames, Death: c.death,
+		Error:   func(op, id string, err error) error { return wrapError(op, c.name, id, err) },
+		Panic:   func(v any) error { return newPanicError(v) },
+		Observe: func(s *engine.Session) engine.Observer { return &observer{c, s} },
+		Calls:   &c.health.calls,
 	}
-	faults faultLog
+	if c.adapts {
+		cfg.MaxConcurrency = o.MaxConcurrency
+	}
+	if o.Provision == ProvisionAuto {
+		cfg.Provision = c.provisionAgain
+	}
+	switch {
+	case h != nil:
+		cfg.Handle = func(ctx context.Context, it *engine.Item) error { return c.handle(ctx, h, it) }
+	case hs != nil:
+		cfg.MaxBatch, cfg.Window = hs.Size, hs.Window
+		cfg.HandleBatch = func(ctx context.Context, its []*engine.Item) map[int]error {
+			return c.handleBatch(ctx, hs.handler, its)
+		}
+	}
+	return cfg
 }
 
-// begin opens the receiver, however long that takes, and starts everything of a session but its pollers and workers. The
-// error is errStopped if ctx ends first, or the consumer is closed.
-func (c *Consumer) begin(
-	ctx context.Context, b *bus, q queue, bytes *budget, p *pool, h Handler, hs *batching,
-) (*session, error) {
-	q.batches = hs != nil
-	s := &session{
-		c: c, begun: time.Now(), clock: newClock(), bus: b, queue: q, handler: h, batching: hs, pool: p,
-		seed: maphash.MakeSeed(), quiet: make(chan struct{}, 1), sources: sources{by: map[*driver.Source]*source{}},
-		starts: newStartLog(), sealed: new(choice), health: &c.health,
-	}
-	s.polls, s.halt = context.WithCancelCause(ctx)
+// begin makes and begins a session. The error is engine.ErrStopped if ctx ends first, or the consumer is closed.
+func (c *Consumer) begin(ctx context.Context, f *engine.Fleet, cfg *engine.Config) (*engine.Session, error) {
+	s := engine.NewSession(ctx, f, cfg)
 	c.mu.Lock()
-	c.giveUp = s.halt
+	c.giveUp = s.Stop
 	c.mu.Unlock()
-	recv, err := s.open(s.polls, driver.ReceiverOptions{
-		Filter: c.o.Filter.driver(), Concurrency: c.concurrency() * hs.size(), Wait: max(c.o.WaitTime, 0),
-		Bytes: c.o.MaxBytes, Lease: c.o.Lease,
-		Events: driver.Events{Revoked: s.revoked, Lost: s.lostSources, Discarded: s.discarded},
+	err := s.Begin(func() (int, bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.session, c.giveUp = s, nil
+		return c.o.Concurrency, c.paused
 	})
 	if err != nil {
-		s.halt(err)
 		c.state.to(Exiting)
 		c.state.to(Exited)
 		return nil, err
 	}
-	s.recv, s.lim = recv, recv.Limits()
-	s.log, _ = recv.(driver.AttemptLog)
-	s.finisher, _ = recv.(driver.Finisher)
-	s.places = newPlaces(max(s.lim.Window, 1), bytes)
-	s.tenants = newTenants(c.o.MaxPerTenant, s.places, s.lim)
-	s.pace = newPacing(s, c.concurrency())
-	s.keeper = newKeeper(s, recv, s.lim)
-	s.settler = newSettler(s, recv, s.lim.SettleBatch)
-	s.base = commonContext{context.WithoutCancel(ctx), s.clock}
-	s.breaker = newBreaker(s, c.o.BreakAfter)
-	c.mu.Lock()
-	c.session, c.giveUp = s, nil
-	s.queue.limit = c.o.Concurrency // which may have been changed since
-	var holds hold
-	if c.paused {
-		holds = holdPaused
-	}
-	s.gate = newGate(s.polls, holds)
-	s.queue.parked, s.queue.frozen = c.paused && !s.lim.Keeps, c.paused && s.lim.Keeps
-	c.mu.Unlock()
-	b.join(s)
-	go s.keeper.loop()
 	c.state.to(Listening)
 	return s, nil
 }
 
-// start moves a runnable delivery to running, and says whether it is there. What cannot run is disposed of.
-func (s *session) start(d *Delivery, now moment) bool {
-	if d.leaseOver(now) { // the keeper has not looked yet: the process may have been frozen
-		s.leaseLost(d)
-	}
-	if d.lost.Load() || !d.src.begin() {
-		s.bus.vacate(d)
-		s.drop(d)
-		return false
-	}
-	d.phase.Store(phaseRunning)
-	if s.running.Add(1) == 1 {
-		s.moveState()
-	}
-	if d.err != nil && d.claim() {
-		s.conclude(d, Verdict{Action: Reject}, d.err)
-		return false
-	}
-	return true
+// end shuts a session down and reports what it did.
+func (c *Consumer) end(s *engine.Session) (Report, error) {
+	c.state.to(Exiting)
+	err := s.Shutdown()
+	c.logDiscarded(time.Now().Add(discardEvery)) // the rest of the sums, which wait for their minute
+	return reportOf(s), err
 }
 
-// stopped takes back what start counted, once the delivery runs no more.
-func (s *session) stopped(d *Delivery) {
-	s.bus.vacate(d)
-	s.yield(d)
-	s.oneLess()
+func (c *Consumer) noDeadLetters() bool { return c.o.NoDeadLetters || c.channel.DeadLetter }
+
+// provisionAgain makes again what was found missing.
+func (c *Consumer) provisionAgain(ctx context.Context) error {
+	spec := c.spec()
+	spec.Again = true
+	return provision(ctx, c.backend, c.name, spec)
 }
 
-// oneLess takes one off what runs, and says so to who waits for the last.
-func (s *session) oneLess() {
-	if s.running.Add(-1) > 0 {
-		return
-	}
-	s.moveState()
-	select {
-	case s.quiet <- struct{}{}:
-	default:
-	}
-}
+// slabSize is how many deliveries are allocated together. The slowest of them keeps all in memory.
+const slabSize = 64
 
-// moveState follows the number of running handlers, without flapping between two messages of a stream.
-func (s *session) moveState() {
-	for {
-		n := s.running.Load()
-		if n > 0 {
-			if s.c.state.is(Idle) {
-				s.c.state.to(Listening)
-			}
-			s.c.state.to(Processing)
-		} else if !s.bus.waiting(s) {
-			s.c.state.to(Listening)
+// own makes the deliveries of items that were just received.
+func (c *Consumer) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
+	var slab []Delivery
+	for i, it := range its {
+		if len(slab) == 0 {
+			slab = make([]Delivery, min(len(its)-i, slabSize))
 		}
-		if (s.running.Load() > 0) == (n > 0) {
-			return
+		d := &slab[0]
+		slab = slab[1:]
+		d.fill(c, it, &in[i])
+		d.pulls = pulls
+		it.Owner, it.Context = d, &d.ctx
+	}
+}
+
+// handle runs the handler of one item.
+func (c *Consumer) handle(ctx context.Context, h Handler, it *engine.Item) error {
+	d := delivery(it.Owner)
+	defer func() { it.Chosen = d.seal() }() // also when the handler ends its goroutine
+	return recovered(ctx, h, d)
+}
+
+// handleBatch runs the handler of several, and answers with the errors of those that failed, by their index.
+func (c *Consumer) handleBatch(ctx context.Context, h BatchHandler, its []*engine.Item) map[int]error {
+	ds := make([]*Delivery, len(its))
+	for i, it := range its {
+		ds[i] = delivery(it.Owner)
+	}
+	given := slices.Clone(ds) // the handler may do with its slice what it likes
+	defer func() {
+		for i, it := range its {
+			it.Chosen = given[i].seal()
 		}
+	}()
+	failed := entryErrors(callBatch(ctx, h, ds), len(ds))
+	for i, err := range failed {
+		failed[i] = readable(err)
 	}
+	return failed
 }
 
-// conclude carries a verdict out. The caller has claimed the delivery.
-func (s *session) conclude(d *Delivery, v Verdict, reason error) {
-	switch {
-	case d.lost.Load():
-		s.disown(d)
-	case v.Action == Retry && s.nearLimit(d) && s.polls.Err() == nil: // however it would wait, a crash or a stop would be a receive more
-		s.conclude(d, Verdict{Action: Reject}, s.tooManyReceives(d, "retried", reason))
-	case v.Action == Retry && s.holds(d, v.After):
-		if s.heldTooLong(d, v.After) {
-			s.offShelf(d)
-			s.conclude(d, Verdict{Action: Reject}, &heldTooLong{s.lim.HoldMax, reason})
-			return
+// judge asks the policy. A policy that panics has decided nothing, and the default decides.
+func (c *Consumer) judge(it *engine.Item, err error) (v engine.Verdict) {
+	d := delivery(it.Owner)
+	d.Failures = it.Failures
+	defer func() {
+		if p := recover(); p != nil {
+			c.fault(newPanicError(p))
+			v = engineVerdict(RetryPolicy(c.o.MaxAttempts, defaultBackoff())(d, err)) // Backoff is the caller's too
 		}
-		s.hold(d, v.After)
-	case v.Action == Retry:
-		s.starts.note(d, d.Attempt)
-		s.settle(d, driver.Settlement{Action: driver.Retry, After: s.keepable(v.After), Attempt: int32(d.Attempt)}, s.lim.Behind)
-	case v.Action == Reject && s.noDeadLetters():
-		s.fail(&Error{Op: "dead-letter", Channel: s.c.name, MessageID: d.ID, Err: errors.Join(ErrNoDeadLetters, reason)})
-		s.giveBack(d)
-	case v.Action == Reject:
-		death := s.death(d, reason)
-		s.c.log.rejected(d, death.Kind, reason)
-		s.settle(d, driver.Settlement{Action: driver.Reject, Attempt: int32(d.Attempt), Death: death}, driver.BehindGoesOn)
-		if f := s.c.o.Hooks.Rejected; f != nil {
-			s.guard(func() { f(d, reason) })
-		}
-	case v.Action == Stop:
-		s.fail(&Error{Op: "handle", Channel: s.c.name, MessageID: d.ID, Err: reason})
-		s.giveBack(d)
-	default:
-		if v.Action == Drop {
-			s.count.dropped.Add(1)
-		}
-		s.settle(d, driver.Settlement{Action: driver.Done}, driver.BehindGoesOn)
-	}
+	}()
+	return engineVerdict(c.policy(d, err))
 }
 
-// settle sends a verdict on its way and makes the next of the lane runnable, or sends the whole lane away behind it.
-func (s *session) settle(d *Delivery, st driver.Settlement, behind driver.Behind) {
-	next := d.src.leave(d)
-	if st.Action == driver.Done && s.finisher != nil {
-		s.finish(d)
-	} else if s.places.settle(); behind == driver.BehindGoesOn {
-		s.tell(verdictOn(d, st))
-	} else {
-		s.tell(append([]verdict{verdictOn(d, st)}, s.unlane(next, behindIt(st, behind))...)...)
-		next = nil
+// busy says whether a handler could not begin its work, because another has it, and for how long it waits.
+func busy(err error) (wait time.Duration, yes bool) {
+	if !errors.Is(err, ErrBusy) {
+		return 0, false
 	}
-	if next != nil && next.phase.Load() == phaseWaiting { // else it is handled in one batch with d
-		s.resume(next)
-	}
-	s.stopped(d)
+	return busyWait(err), true
 }
 
-// finish settles what is done where that is only noted.
-func (s *session) finish(d *Delivery) {
-	s.finisher.Finish(d.handle)
-	s.keeper.forget(d)
-	d.src.end()
-	s.places.giveBack(1)
-	s.places.bytes.release(d.size)
-	s.count.settled(&verdict{d: d, action: driver.Done})
+// blames says whether a handler's error tells something about what it depends on: one that it has marked does not.
+func blames(err error) bool {
+	k := markOf(err).kind
+	return k != markPermanent && k != markFatal && !errors.Is(err, ErrShutdown)
 }
 
-// behindIt is what becomes of the deliveries of a lane behind one that is settled by st.
-func behindIt(st driver.Settlement, behind driver.Behind) driver.Settlement {
-	if behind == driver.BehindFollows {
-		return st
-	}
-	return driver.Settlement{Action: driver.Release}
-}
-
-// landed takes in that the service has verdicts.
-func (s *session) landed(vs []verdict) {
-	s.endAll(vs)
-	for i := range vs {
-		if vs[i].d.lost.Load() {
-			s.unsettled(vs[i], ErrLeaseLost)
-		} else {
-			s.count.settled(&vs[i])
-		}
-	}
-}
-
-// settled takes in that the service has not taken a verdict.
-func (s *session) settled(v verdict, err error) {
-	s.endAll([]verdict{v})
-	if errors.Is(err, driver.ErrLost) || v.d.lost.Load() {
-		if !v.d.lost.Swap(true) {
-			s.lostLease(v.d)
-		}
-		err = ErrLeaseLost
-	}
-	s.unsettled(v, err)
-}
-
-// endAll frees what deliveries held until their verdict was answered, taking each lock once for all of them.
-func (s *session) endAll(vs []verdict) {
-	s.keeper.forgetAll(vs)
-	var size int64
-	for i := 0; i < len(vs); {
-		src, n := vs[i].d.src, 0
-		for ; i < len(vs) && vs[i].d.src == src; i++ {
-			size += vs[i].d.size
-			n++
-		}
-		src.endAll(n)
-	}
-	s.places.settled(len(vs), size)
-}
-
-// unsettled is the end of a verdict that the service has not taken: the message comes again.
-func (s *session) unsettled(v verdict, err error) {
-	s.count.unsettled.Add(1)
-	s.health.settleFailed(err)
-	wrapped := wrapError(v.action.String(), s.c.name, v.d.ID, err)
-	if !errors.Is(err, ErrLeaseLost) { // which was told when it was lost
-		s.c.log.settleFailed(v.d, wrapped)
-	}
-	if s.failed != nil {
-		s.failed(wrapped)
-	}
-	if f := s.c.o.Hooks.SettleFailed; f != nil {
-		s.guard(func() { f(v.d, wrapped) })
-	}
-}
-
-func (s *session) noDeadLetters() bool { return s.c.o.NoDeadLetters || s.c.channel.DeadLetter }
-
-func (s *session) death(d *Delivery, reason error) *driver.Death {
+// death is why a delivery goes to the dead letters.
+func (c *Consumer) death(it *engine.Item, reason error) *driver.Death {
+	d := delivery(it.Owner)
 	if reason == nil {
 		reason = errors.New("rejected without a reason")
 	}
-	now := time.Now()
 	death := &driver.Death{
-		Error: reason.Error(), Kind: kindOf(reason, d, s.c.o.MaxAttempts),
-		Consumer: s.c.o.Name, Channel: s.c.name, Attempts: int32(d.Attempt), First: now, Last: now,
+		Error: reason.Error(), Kind: kindOf(reason, d, c.o.MaxAttempts), Consumer: c.o.Name, Channel: c.name,
+		Attempts: int32(it.Attempt), First: it.FirstFailure(), Last: time.Now(),
 	}
-	if d.first != noMoment {
-		death.First = s.clock.time(d.first)
-	}
-	if d.err != nil {
+	if it.Err != nil {
 		death.Kind, death.Attempts = kindUndecodable, 0
 	}
 	return death
 }
 
-// report is what the session has done so far.
-func (s *session) report() Report {
-	r := s.count.report()
-	r.Took, r.StillRunning = time.Since(s.begun), len(s.keeper.remaining())
-	return r
-}
-
-// fail ends the session with an error; the first one counts.
-func (s *session) fail(err error) {
-	s.ending.Lock()
-	if s.ending.err == nil && s.polls.Err() == nil {
-		s.ending.err = err
+// engineVerdict is a verdict in the engine's words.
+func engineVerdict(v Verdict) engine.Verdict {
+	ev := engine.Verdict{After: v.After}
+	switch v.Action {
+	case Retry:
+		ev.Action = engine.ActionRetry
+	case Reject:
+		ev.Action = engine.ActionReject
+	case Drop:
+		ev.Action = engine.ActionDrop
+	case Stop:
+		ev.Action = engine.ActionStop
+	default:
+		ev.Action = engine.ActionDone
 	}
-	s.ending.Unlock()
-	s.halt(err)
+	return ev
 }
 
-// fatal is why the session cannot go on; nil: it can, or was told to stop.
-func (s *session) fatal() error {
-	s.ending.Lock()
-	defer s.ending.Unlock()
-	return s.ending.err
+// verdictOf is the engine's verdict in the words of users. What is given back untouched has none.
+func verdictOf(v engine.Verdict) Verdict {
+	switch v.Action {
+	case engine.ActionRetry, engine.ActionHold:
+		return Verdict{Action: Retry, After: v.After}
+	case engine.ActionReject:
+		return Verdict{Action: Reject}
+	case engine.ActionDrop:
+		return Verdict{Action: Drop}
+	case engine.ActionStop:
+		return Verdict{Action: Stop}
+	default:
+		return Verdict{}
+	}
 }

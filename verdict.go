@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Verdict says what becomes of a delivery. The zero Verdict is Done.
@@ -71,8 +72,8 @@ func (d *Delivery) exhausted(maxAttempts int) bool {
 	if d.Failures >= maxAttempts {
 		return true
 	}
-	if d.in != nil && d.in.c.o.releasesOften() {
-		return d.in.nearLimit(d)
+	if d.c != nil && d.c.o.releasesOften() {
+		return d.nearLimit
 	}
 	return d.Attempt >= attemptsAFailure*maxAttempts
 }
@@ -114,8 +115,8 @@ const (
 func kindOf(err error, d *Delivery, maxAttempts int) string {
 	var p *PanicError
 	var u *undecodable
-	var held *heldTooLong
-	var received *tooManyReceives
+	var held *engine.HeldTooLongError
+	var received *engine.ReceivedTooOftenError
 	exhausted := d.exhausted(maxAttempts)
 	switch {
 	case errors.As(err, &held):

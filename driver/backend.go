@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Backend opens both ends of channels. It is safe for concurrent use. A Backend may also be a [Provisioner], a
-// [Finder] and an [Inspector]; the core asserts them once, at construction.
+// Backend opens senders and receivers of channels. It is safe for concurrent use. A Backend may also be a
+// [Provisioner], a [Finder] and an [Inspector]; the core asserts these abilities once, at construction.
 type Backend interface {
 	Sender(ctx context.Context, to Channel) (Sender, error)
 	Receiver(ctx context.Context, from Channel, o ReceiverOptions) (Receiver, error)
 
-	// Close releases what the backend itself holds (connections, say). Senders and Receivers are closed before it.
-	// What is called after it answers [ErrClosed].
+	// Close releases the resources of the backend itself, for example its connections. Senders and Receivers are closed
+	// before it. A method called after Close returns [ErrClosed].
 	Close(ctx context.Context) error
 }
 
-// Channel names one end to the backend.
+// Channel names one channel to the backend.
 type Channel struct {
 	Exchange string // the fan-out point; "" for a one-to-one channel
-	Queue    string // "" with an Exchange: all of its queues, which only a Sender can have
+	Queue    string // "" with an Exchange: all queues of the exchange, which is possible only for a Sender
 	Ordered  bool
-	// DeadLetter means the dead letters of the channel instead of the channel.
+	// DeadLetter selects the dead letters of the channel instead of the channel itself.
 	DeadLetter bool
 }
 
@@ -40,15 +40,16 @@ func (c Channel) String() string {
 	return name
 }
 
-// Inspector looks without receiving.
+// Inspector reports the depth of a channel without receiving from it.
 type Inspector interface {
 	Inspect(ctx context.Context, c Channel) (Depth, error)
 }
 
-// Depth is how much lies in a channel. On services that count approximately it is approximate.
+// Depth is the number of messages in a channel. It is approximate where the service counts approximately.
 type Depth struct {
-	Waiting  int64         // could be received now
-	InFlight int64         // received and not yet settled
-	Delayed  int64         // not yet due
-	Oldest   time.Duration // the age of the oldest waiting message; negative: the service does not tell
+	Waiting  int64 // can be received now
+	InFlight int64 // received and not yet settled
+	Delayed  int64 // not yet due
+	// Oldest is the age of the oldest waiting message; negative: unknown, because the service does not report it.
+	Oldest time.Duration
 }

@@ -1,15 +1,17 @@
-// Package driver is the seam between Godwit's core and what carries the messages.
+// Package driver is the seam between Godwit's core and the backends that carry messages.
 //
-// Its nouns: a [Backend] opens both ends of a [Channel]; a [Sender] takes prepared messages in batches; a [Receiver]
-// returns a [Delivery] per message, each from a [Source] and under a lease; a [Settlement] says what becomes of it. A
-// [Provisioner] makes what a [ChannelSpec] wishes, a [Finder] finds dead letters, an [Inspector] tells the [Depth], an
-// [Extender] renews leases, an [AttemptLog] carries attempts along, a [Finisher] notes what is done.
+// Its nouns: a [Backend] opens senders and receivers of a [Channel]. A [Sender] takes prepared messages in batches. A
+// [Receiver] returns one [Delivery] per message; each comes from a [Source] and is held under a lease. A [Settlement]
+// says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, a [Finder] finds dead
+// letters, an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
+// number of attempts, and a [Finisher] records finished deliveries.
 //
-// Everything is batch in, batch out. Below the seam lie wire formats, names, filters, provisioning, offsets and
-// publishing to dead letters; above it lie joining of senders, places, lanes, workers, policy, leases and states.
-// The package holds no logic and imports the standard library only. Applications import it to write a backend, and
-// never otherwise. Package drivertest is the specification in executable form, package memdriver the smallest backend
-// that keeps it.
+// Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
+// offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,
+// lanes, workers, policy, leases and states. This package holds no logic and imports only the standard library.
 //
-// Nothing passed into a method may be retained after it returned, except what a [Handle] refers to.
+// Import this package to write a backend; an application does not need it. Package drivertest is the specification as a
+// test, and package memdriver is the smallest backend that passes it.
+//
+// A method must not retain its arguments after it has returned, except for the values that a [Handle] refers to.
 package driver

@@ -7,25 +7,25 @@ import (
 )
 
 var (
-	// ErrClosed is answered by everything that was closed.
+	// ErrClosed is returned by every method of a closed backend, sender or receiver.
 	ErrClosed = errors.New("closed")
-	// ErrLost marks the entry of a delivery that is no longer ours.
-	ErrLost = errors.New("the delivery is no longer ours")
+	// ErrLost marks the entry of a delivery whose lease or source is lost.
+	ErrLost = errors.New("the delivery is no longer ours: its lease has ended or its source was lost")
 )
 
-// Class says what an error asks of its caller.
+// Class says what the caller can do about an error.
 type Class uint8
 
 const (
-	Permanent Class = iota // repeating it cannot help
-	Transient              // repeating it may help
-	Throttled              // repeating it helps, later and less often
+	Permanent Class = iota // repeating the call cannot help
+	Transient              // repeating the call may help
+	Throttled              // repeating the call helps if it happens later and less often
 	NotFound               // the queue, topic or key does not exist
 	TooLarge               // the message is larger than the channel takes
-	Denied                 // credentials or policy forbid it
+	Denied                 // the credentials or a policy forbid the call
 )
 
-// String is the class's name.
+// String returns the name of the class.
 func (c Class) String() string {
 	names := [...]string{"permanent", "transient", "throttled", "not found", "too large", "denied"}
 	if int(c) < len(names) {
@@ -34,20 +34,20 @@ func (c Class) String() string {
 	return "unknown class"
 }
 
-// Passing says that a repetition may succeed.
+// Passing reports whether repeating the call may succeed.
 func (c Class) Passing() bool { return c == Transient || c == Throttled }
 
-// Error classifies an error of a service. The service's own error stays reachable by errors.As.
+// Error adds a class to an error of a service. The service's own error stays reachable by errors.As.
 type Error struct {
 	Class Class
 	Err   error
-	After time.Duration // the service said when to come back; 0: it did not
+	After time.Duration // how long the service asks the caller to wait; 0: the service did not say
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf is the class of err. What no backend has classified is [Permanent].
+// ClassOf returns the class of err. An error that no backend has classified is [Permanent].
 func ClassOf(err error) Class {
 	var e *Error
 	if errors.As(err, &e) {
@@ -56,7 +56,7 @@ func ClassOf(err error) Class {
 	return Permanent
 }
 
-// BatchError answers a batch of which some entries failed: their index and why. The others succeeded.
+// BatchError reports the entries of a batch that failed, by index. All other entries succeeded.
 type BatchError struct{ Errs map[int]error }
 
 func (e *BatchError) Error() string {
@@ -75,7 +75,7 @@ func (e *BatchError) Error() string {
 	return fmt.Sprintf("batch: %d entries failed, the first is entry %d: %v", len(e.Errs), first, e.Errs[first])
 }
 
-// Unwrap makes the entries' errors reachable by errors.Is and errors.As.
+// Unwrap makes the errors of the entries reachable by errors.Is and errors.As.
 func (e *BatchError) Unwrap() []error {
 	errs := make([]error, 0, len(e.Errs))
 	for _, err := range e.Errs {

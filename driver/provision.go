@@ -5,57 +5,57 @@ import (
 	"time"
 )
 
-// Provisioner makes what a channel needs, idempotently, or says what is missing. Of a channel of dead letters it
-// makes nothing: the consumer of the channel itself does.
+// Provisioner creates the resources that a channel needs, idempotently, or reports which are missing. For a channel of
+// dead letters it creates nothing: the consumer of the original channel creates the dead letters' queue.
 type Provisioner interface {
 	Ensure(ctx context.Context, s ChannelSpec) error
 }
 
-// Finder is a Backend that finds dead letters as they are. The core asks it instead of a Provisioner when dead
-// letters are opened: only the consumer of the channel itself makes them.
+// Finder is a Backend that finds existing dead letters. The core calls it instead of a Provisioner when dead letters
+// are opened, because only the consumer of the original channel may create them.
 type Finder interface {
-	// Find returns dead, which is the dead letters of a channel, as Ordered as they are, whatever dead says; a
-	// service that does not tell leaves that as it is. It makes and changes nothing; what does not exist is of class
-	// NotFound.
+	// Find returns the dead-letter channel dead with Ordered set to what the service reports, whatever dead.Ordered
+	// says; if the service does not report it, Ordered is unchanged. Find creates and changes nothing. The error for
+	// dead letters that do not exist is of class NotFound.
 	Find(ctx context.Context, dead Channel) (Channel, error)
 }
 
-// Mode says how far a Provisioner may go.
+// Mode says how much a Provisioner may change.
 type Mode uint8
 
 const (
-	Auto   Mode = iota // create what is missing; an owner also changes what differs
-	Verify             // look, change nothing; what is missing or differs is an error
-	Never              // make no call at all
+	Auto   Mode = iota // create what is missing; an owner also changes attributes that differ
+	Verify             // change nothing; a resource that is missing or differs is an error
+	Never              // make no call
 )
 
-// ChannelSpec is what the core wishes of a channel, in no service's words.
+// ChannelSpec describes the resources that the core wants for a channel, independently of the service.
 type ChannelSpec struct {
 	Channel Channel
-	// Owner is a consumer, who may change attributes; a producer only creates what is missing.
+	// Owner is set for a consumer, which may change attributes. A producer only creates what is missing.
 	Owner bool
 	Mode  Mode
-	// Again: it was there when its end was opened, and something of it was found gone since. An owner may then leave
-	// the exchange to its producers, so that none of them sends before everybody whose queue is gone is back; a
-	// producer may be refused as [Transient] meanwhile.
+	// Again is set when the channel was provisioned before and a part of it was found missing since. An owner may then
+	// leave the creation of the exchange to the producers, so that no producer sends before every queue that was lost
+	// is subscribed again. Meanwhile the error for a producer may be [Transient].
 	Again bool
 
 	Filter         Filter
-	Delay          time.Duration // every message waits that long; 0: none
-	Retention      time.Duration // 0: the longest the service has
+	Delay          time.Duration // how long every message waits before it can be received; 0: not at all
+	Retention      time.Duration // 0: the longest that the service supports
 	Lease          time.Duration // 0: the backend's default
-	MaxReceives    int           // after so many the service itself dead-letters; 0: never
+	MaxReceives    int           // the service itself dead-letters a message after this many receives; 0: never
 	NoDeadLetters  bool
 	HighThroughput bool   // ordered channels: de-duplicate per order key, not per channel
-	Encryption     string // "" the service's own, else a key
+	Encryption     string // the encryption key; "": the service's own
 	Tags           map[string]string
 }
 
-// Filter selects by routing key. Exact and Prefix are alternatives of each other; Exclude stands alone and lets
-// messages without a routing key pass. The zero Filter lets everything pass.
+// Filter selects messages by routing key. A message passes if it matches Exact or Prefix. Exclude cannot be combined
+// with them; a message without a routing key passes Exclude. The zero Filter lets every message pass.
 type Filter struct{ Exact, Prefix, Exclude []string }
 
-// IsZero says that everything passes.
+// IsZero reports whether every message passes.
 func (f Filter) IsZero() bool {
 	return len(f.Exact) == 0 && len(f.Prefix) == 0 && len(f.Exclude) == 0
 }

@@ -5,71 +5,75 @@ import (
 	"time"
 )
 
-// Message is what goes out.
+// Message is a message to send.
 type Message struct {
 	OrderKey   string
 	RoutingKey string
-	// DedupID "": derived from order key, routing key, type, version and body where the service de-duplicates.
+	// DedupID identifies equal messages to the service. "": where the service de-duplicates, the backend derives it
+	// from order key, routing key, type, version and body.
 	DedupID     string
 	ContentType string
-	Type        string // what the body is, for dispatch by type
-	Version     int    // of Type's schema; 0: not versioned
+	Type        string // the type of the body, for dispatch by type
+	Version     int    // the version of Type's schema; 0: not versioned
 	Header      []Header
 	Body        []byte
 	Delay       time.Duration
 }
 
-// Header is one name and value. Names are unique within a message.
+// Header is a name and a value. Names are unique within a message.
 type Header struct{ Name, Value string }
 
-// Prepared is a message in wire form: validated and enveloped.
+// Prepared is a message in wire form: validated, and with its envelope.
 type Prepared struct {
-	Wire     any    // the backend's own
-	OrderKey string // what the core keeps in order: one batch in flight for each
-	Size     int    // what counts against SendLimits.Bytes
-	// Receipt is filled in by Send and Post for an entry that was accepted, before they answer. nil: nobody asks.
+	Wire     any    // owned by the backend
+	OrderKey string // the core keeps at most one batch in flight per OrderKey
+	Size     int    // counted against SendLimits.Bytes
+	// Receipt is filled in by Send and Post, before they answer, for an entry that was accepted. nil: no caller asked.
 	Receipt *Receipt
 }
 
-// Receipt is what the service says of a message that it accepted.
+// Receipt is what the service reports about a message that it accepted.
 type Receipt struct {
-	ID string // the service's: that of the message's deliveries, where there is one queue or log
-	// Duplicate: the service has accepted and not delivered it, because an equal one was accepted by the same Sender
-	// before. A duplicate of another Sender's message cannot be told.
+	ID string // assigned by the service; the ID of the message's deliveries, where there is one queue or log
+	// Duplicate: the service accepted the message and does not deliver it, because the same Sender sent an equal one
+	// before. The duplicate of another Sender's message is not recognized.
 	Duplicate bool
 }
 
-// SendLimits bound one call of Send.
+// SendLimits are the limits of one call of Send.
 type SendLimits struct {
-	// Batch is the most messages a Send takes. 0: the backend batches by itself, so the core calls Send per
-	// caller and joins nobody.
+	// Batch is the most messages that one Send takes. 0: the backend makes batches itself, so the core calls Send once
+	// per caller and does not join callers.
 	Batch int
-	Bytes int // the sum of Prepared.Size in a Send; 0: no bound
+	Bytes int // the most that the Prepared.Size of one Send may sum to; 0: no limit
 }
 
 // Sender sends to one channel. Safe for concurrent use.
 type Sender interface {
 	Limits() SendLimits
 
-	// Prepare encodes one message in the goroutine of its caller, and is not repeated when Send is. Every fault
-	// of a single message (too large, a bad character, a delay where there is none) is answered here, so that it
-	// can touch no batch.
+	// Prepare encodes one message in the goroutine of its caller; it is not repeated when Send is. Prepare returns
+	// every error that concerns a single message (too large, an invalid character, a delay on a channel without
+	// delays), so that such an error cannot fail a batch.
 	Prepare(ctx context.Context, m *Message) (Prepared, error)
 
-	// Send answers when the service has accepted. A *BatchError names the entries that were not; any other error
-	// means that none is known to be accepted. On ordered channels the core never has two batches with one order
-	// key in flight. The core repeats what failed in passing; a client below it does not, unless the backend
-	// batches by itself (SendLimits.Batch 0): then its client repeats and the core does not.
+	// Send returns when the service has accepted the batch. A *BatchError names the entries that were not accepted; any
+	// other error means that no entry is known to be accepted. On ordered channels the core never has two batches with
+	// the same order key in flight, and several messages of a key in one batch only if the producer's options ask for
+	// it. The core repeats entries that failed with a passing error, so the service's client must not, unless the
+	// backend makes batches itself (SendLimits.Batch is 0): then the client repeats and the core does not.
 	Send(ctx context.Context, batch []Prepared) error
 
-	// Close releases the sender. No Send is running.
+	// Close releases the sender. The core calls it when no Send is running.
 	Close(ctx context.Context) error
 }
 
-// Poster is a Sender that batches by itself ([SendLimits].Batch is 0) and takes messages without waiting for their answers:
-// the core then calls Post instead of Send, in its callers' goroutines, so that what one caller sends stays in order.
+// Poster is a Sender that makes batches itself ([SendLimits].Batch is 0) and takes messages without waiting for the
+// answer. The core then calls Post instead of Send, in the goroutines of its callers, so that the messages of one
+// caller stay in order.
 type Poster interface {
-	// Post returns once the messages stand in line, in this order and behind those of earlier calls; it waits for room
-	// only. answered gets each message's end once, by its index, from any goroutine, and returns at once.
+	// Post returns when the messages are queued in this order, behind those of earlier calls; it waits only for free
+	// capacity. The backend calls answered once per message, with its index, from any goroutine; answered returns at
+	// once.
 	Post(ctx context.Context, batch []Prepared, answered func(i int, err error))
 }

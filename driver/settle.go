@@ -2,24 +2,25 @@ package driver
 
 import "time"
 
-// Action is what becomes of a delivery.
+// Action is what the core decided about a delivery.
 type Action uint8
 
 const (
-	// Done deletes it, or marks it finished.
+	// Done deletes the delivery, or marks it finished.
 	Done Action = iota
-	// Release gives it back untouched: it is there again at once. On a log only at shutdown. Not an attempt.
+	// Release returns the delivery untouched; it can be received again at once. No attempt is counted. On a log, the
+	// core releases only at shutdown.
 	Release
-	// Retry lets it come back after Settlement.After. Where that means a copy, the copy stands before the original
-	// is finished.
+	// Retry makes the delivery available again after Settlement.After. Where this takes a copy, the copy is written
+	// before the original is finished.
 	Retry
-	// Reject copies it as received, with its Death, to the channel's dead letters, then finishes it; the pair is
-	// idempotent where the service can de-duplicate. Without a dead-letter channel it is an error, and the delivery
-	// stays ours.
+	// Reject copies the delivery as received, together with its Death, to the channel's dead letters, and then finishes
+	// it; the two steps are idempotent together where the service can de-duplicate. Without a dead-letter channel,
+	// Reject is an error and the delivery stays ours.
 	Reject
 )
 
-// String is the action's name, for errors and reports.
+// String returns the name of the action, for errors and reports.
 func (a Action) String() string {
 	names := [...]string{"done", "release", "retry", "reject"}
 	if int(a) < len(names) {
@@ -33,16 +34,16 @@ type Settlement struct {
 	Handle  Handle
 	Action  Action
 	After   time.Duration // Retry only
-	Attempt int32         // starts so far, this one included, where the backend can carry it along
+	Attempt int32         // attempts so far, including this one, if the backend can carry the number along
 	Death   *Death        // Reject only
 }
 
-// Death tells why a delivery was rejected.
+// Death says why a delivery was rejected.
 type Death struct {
 	Error       string // its text; the backend cuts it to what the service takes
 	Kind        string // exhausted, permanent, timeout, undecodable, …
-	Consumer    string // who rejected it
-	Channel     string // the channel it died on, as users spell it
+	Consumer    string // the consumer that rejected the delivery
+	Channel     string // the channel of the rejected delivery, as users write it
 	Attempts    int32
-	First, Last time.Time // the first and the last failure known to the consumer
+	First, Last time.Time // the first and the last failure that the consumer knows of
 }

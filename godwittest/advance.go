@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Advance lets time pass. In a bubble it sleeps, and everything that is due happens. Outside of one it moves the server's
-// clock, which ends delays and waits for retries, and nothing of the process: so no delivery may be held, since its lease
-// would end behind its consumer's back. What becomes visible on the way is waited for until it is held no more. A delivery
-// that is held for longer than a second fails the test.
+// Advance lets time pass. In a bubble it sleeps, and everything that becomes due happens. Outside a bubble it moves the
+// server's clock, which ends delays and waits for retries, but does not affect timers of the process. Therefore no
+// delivery may be held, because its lease would end while its consumer still holds it. Advance waits for messages that
+// become visible on the way until they are not held any more. If a delivery is held for longer than a second, the test
+// fails.
 func (h *Harness) Advance(d time.Duration) {
 	h.t.Helper()
 	if d < 0 {
@@ -24,12 +25,13 @@ func (h *Harness) Advance(d time.Duration) {
 	}
 	h.aws("to advance outside of a bubble")
 	if held := h.move(d); len(held) > 0 {
-		h.t.Fatalf("advance by %v: the server's clock cannot move while deliveries are held, since their leases would end: let their handlers return, "+
+		h.t.Fatalf("advance by %v: the server's clock cannot move while deliveries are held, since their leases "+
+			"would end: let their handlers return, "+
 			"or run the test in a testing/synctest bubble\n%s", d, strings.Join(held, "\n"))
 	}
 }
 
-// move moves the server's clock from one thing that is due to the next; it returns what is held and stops that.
+// move moves the server's clock from one due time to the next. If a delivery is held, it stops and returns which.
 func (h *Harness) move(d time.Duration) (held []string) {
 	end := h.Now().Add(d)
 	for {
@@ -49,12 +51,13 @@ func (h *Harness) move(d time.Duration) (held []string) {
 	}
 }
 
-// halt keeps consumers from receiving once nothing is held and they have taken what is there for them; else it returns what
-// is held. A consumer that does not take what is there, because it is paused, say, is not waited for longer than grace.
+// halt stops consumers from receiving when nothing is held and they have taken the messages that are available for
+// them; otherwise it returns which deliveries are held. It waits at most for grace for a consumer that does not
+// receive, for example because it is paused.
 func (h *Harness) halt() (held []string) {
 	h.await(grace, func() bool {
 		h.journal.halt(true)
-		// In the order in which a message goes, so that none slips by between two looks.
+		// In the order in which a message moves, so that none is missed between two checks.
 		quiet := !h.wanted() && !h.onTheWay()
 		if held = h.held(); quiet && len(held) == 0 {
 			return true
@@ -68,7 +71,7 @@ func (h *Harness) halt() (held []string) {
 	return held
 }
 
-// nextDue is when the next message becomes visible, or the end.
+// nextDue returns when the next message becomes visible, or end.
 func (h *Harness) nextDue(now, end time.Time) time.Time {
 	to := end
 	for _, q := range h.Server().SQS().Queues() {
@@ -81,7 +84,7 @@ func (h *Harness) nextDue(now, end time.Time) time.Time {
 	return to
 }
 
-// onTheWay says whether a poll has left the server's line and its answer is not here yet.
+// onTheWay reports whether the server has answered a poll whose answer has not arrived yet.
 func (h *Harness) onTheWay() bool {
 	polls := 0
 	for _, q := range h.Server().SQS().Queues() {
@@ -90,7 +93,7 @@ func (h *Harness) onTheWay() bool {
 	return polls+h.journal.polls() > 0
 }
 
-// wanted says whether something is there that a consumer may receive.
+// wanted reports whether a message is available that a consumer may receive.
 func (h *Harness) wanted() bool {
 	for _, q := range h.Server().SQS().Queues() {
 		if q.Model().Stats().Visible > 0 && h.journal.receives(h.aws("to advance").channelOf(q.Name())) {
@@ -100,14 +103,14 @@ func (h *Harness) wanted() bool {
 	return false
 }
 
-// held lists the deliveries that consumers hold, by what the server knows as well.
+// held lists the deliveries that consumers hold; it also asks the server.
 func (h *Harness) held() []string {
 	return h.journal.holds(func(channel, id string) bool {
 		return slices.ContainsFunc(h.Left(channel), func(l Left) bool { return l.ID == id && l.State == "in flight" })
 	})
 }
 
-// halt says whether the clock moves.
+// halt stops or allows receiving.
 func (j *journal) halt(yes bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -120,14 +123,14 @@ func (j *journal) halt(yes bool) {
 	}
 }
 
-// receives says whether a channel has a receiver that is open.
+// receives reports whether a channel has an open receiver.
 func (j *journal) receives(channel string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.channel(channel).receivers > 0
 }
 
-// receivers counts those that are open.
+// receivers counts the open receivers.
 func (j *journal) receivers() (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -137,7 +140,7 @@ func (j *journal) receivers() (n int) {
 	return n
 }
 
-// polls counts the Receive calls that run.
+// polls counts the running Receive calls.
 func (j *journal) polls() (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -147,7 +150,7 @@ func (j *journal) polls() (n int) {
 	return n
 }
 
-// holds lists the deliveries that are held; in flight is asked without the lock.
+// holds lists the held deliveries. It calls inFlight without the lock.
 func (j *journal) holds(inFlight func(channel, id string) bool) []string {
 	j.mu.Lock()
 	type one struct{ channel, id, line string }
@@ -162,7 +165,8 @@ func (j *journal) holds(inFlight func(channel, id string) bool) []string {
 		case h.retry:
 			why = "its consumer holds it for a retry"
 		}
-		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body), j.now().Sub(h.since).Round(time.Millisecond), why)
+		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body),
+			j.now().Sub(h.since).Round(time.Millisecond), why)
 		all = append(all, one{h.m.Channel, h.m.ID, line})
 	}
 	j.mu.Unlock()

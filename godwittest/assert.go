@@ -7,7 +7,7 @@ import (
 )
 
 // AssertHandled fails the test unless exactly these bodies of a channel were handled, in any order. A message that was
-// delivered and handled twice counts once: that may happen to every application.
+// delivered and handled twice counts once, because delivery is at least once.
 func (h *Harness) AssertHandled(channel string, bodies ...string) {
 	h.t.Helper()
 	h.assert(func() string {
@@ -25,8 +25,8 @@ func (h *Harness) AssertHandled(channel string, bodies ...string) {
 	})
 }
 
-// AssertAttempts fails the test unless each message of a channel with this body was tried so often, redeliveries included,
-// and there is one.
+// AssertAttempts fails the test unless a channel has a message with this body, and each such message had this number of
+// attempts, including redeliveries.
 func (h *Harness) AssertAttempts(channel, body string, attempts int) {
 	h.t.Helper()
 	h.assert(func() string {
@@ -37,18 +37,20 @@ func (h *Harness) AssertAttempts(channel, body string, attempts int) {
 			}
 			there = true
 			if n := len(m.Attempts); n != attempts {
-				return fmt.Sprintf("%s of %s had %s, want %d\n%s", short(m.Body), channel, count(n, "attempt"), attempts, h.picture(channel))
+				return fmt.Sprintf("%s of %s had %s, want %d\n%s", short(m.Body), channel, count(n, "attempt"),
+					attempts, h.picture(channel))
 			}
 		}
 		if !there {
-			return fmt.Sprintf("nothing with the body %s was received from %s\n%s", short([]byte(body)), channel, h.picture(channel))
+			return fmt.Sprintf("nothing with the body %s was received from %s\n%s", short([]byte(body)), channel,
+				h.picture(channel))
 		}
 		return ""
 	})
 }
 
-// AssertDeadLettered fails the test unless exactly these lie in the dead letters of a channel, in any order. Of those
-// wanted, Body counts, Cause as a part of the error's text, and every other field that is not zero.
+// AssertDeadLettered fails the test unless a channel has exactly these dead letters, in any order. Of a wanted one,
+// Body must be equal, Cause must be a part of the error's text, and every other field that is not zero must be equal.
 func (h *Harness) AssertDeadLettered(channel string, want ...DeadLetter) {
 	h.t.Helper()
 	h.assert(func() string {
@@ -76,7 +78,7 @@ func (h *Harness) AssertDeadLettered(channel string, want ...DeadLetter) {
 	})
 }
 
-// AssertNone fails the test if anything ever came to a channel: received, waiting or dead.
+// AssertNone fails the test if a channel has or had any message: received, waiting or dead.
 func (h *Harness) AssertNone(channel string) {
 	h.t.Helper()
 	h.assert(func() string {
@@ -88,8 +90,8 @@ func (h *Harness) AssertNone(channel string) {
 	})
 }
 
-// AssertNothingLeft fails the test if anything lies in the channels, waiting or in flight. Without any, all channels but
-// the dead letters are meant; those of a channel can be named, as orders@dlq.
+// AssertNothingLeft fails the test if a channel has messages, waiting or in flight. Without arguments it checks all
+// channels but dead letters; the dead letters of a channel can be named, as orders@dlq.
 func (h *Harness) AssertNothingLeft(channels ...string) {
 	h.t.Helper()
 	h.assert(func() string {
@@ -97,16 +99,17 @@ func (h *Harness) AssertNothingLeft(channels ...string) {
 		if len(left) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s left, and nothing should be\n%s", count(len(left), "message"), h.picture(h.named(channels)...))
+		return fmt.Sprintf("%s left, and nothing should be\n%s", count(len(left), "message"),
+			h.picture(h.named(channels)...))
 	})
 }
 
-// AssertOrder fails the test unless exactly these bodies of an order key were handled, in this order. What was handled again
-// counts where it was handled first.
+// AssertOrder fails the test unless exactly these bodies of an order key were handled, in this order. If a message was
+// handled twice, the first time counts.
 func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
 	h.t.Helper()
 	if made, ordered := h.service.made(channel); made && !ordered {
-		h.t.Fatalf("%s keeps no order: set Ordered in the options of its producer and its consumer", channel)
+		h.t.Fatalf("%s is not ordered: set Ordered in the options of its producer and its consumer", channel)
 	}
 	h.assert(func() string {
 		var ms []Message
@@ -123,11 +126,12 @@ func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
 		if slices.Equal(got, bodies) {
 			return ""
 		}
-		return fmt.Sprintf("%s were handled in another order than wanted:\n  got  %s\n  want %s\n%s", keyed(channel, orderKey), list(got), list(bodies), h.picture(channel))
+		return fmt.Sprintf("%s were handled in another order than wanted:\n  got  %s\n  want %s\n%s",
+			keyed(channel, orderKey), list(got), list(bodies), h.picture(channel))
 	})
 }
 
-// assert looks until check complains no more, for the time of grace.
+// assert repeats check until it has no complaint, for at most the time of grace.
 func (h *Harness) assert(check func() (complaint string)) {
 	h.t.Helper()
 	if !h.await(grace, func() bool { return check() == "" }) {
@@ -135,7 +139,7 @@ func (h *Harness) assert(check func() (complaint string)) {
 	}
 }
 
-// named are the channels, or without any all but the dead letters.
+// named returns the channels or, without any, all channels but dead letters.
 func (h *Harness) named(channels []string) []string {
 	if len(channels) > 0 {
 		return channels
@@ -157,7 +161,7 @@ func (d DeadLetter) matches(is DeadLetter) bool {
 		(d.Consumer == "" || d.Consumer == is.Consumer) && (d.ID == "" || d.ID == is.ID)
 }
 
-// difference tells what is missing and what is there without being wanted, as multisets.
+// difference returns what is missing and what is not wanted, comparing multisets.
 func difference(want, got []string) string {
 	n := map[string]int{}
 	for _, w := range want {

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/godwittest"
 )
 
-// handleOrders fails for good for "bad", once for "shy", and never returns before an hour for "slow".
+// handleOrders fails permanently for "bad", once for "shy", and takes an hour for "slow".
 func handleOrders(_ context.Context, d *godwit.Delivery) error {
 	switch {
 	case string(d.Body) == "bad":
@@ -24,58 +24,159 @@ func handleOrders(_ context.Context, d *godwit.Delivery) error {
 	return nil
 }
 
-// Every assertion passes where it holds, and is seen to fail where it does not, with what was there instead.
+// Every assertion passes if it holds, and otherwise fails and reports the actual state.
 func TestAssertions(t *testing.T) {
 	bad := godwittest.DeadLetter{Body: "bad"}
 	for name, c := range map[string]struct {
 		assert func(h *godwittest.Harness)
-		fails  []string // nil: it holds
+		fails  []string // nil: the assertion holds
 	}{
-		"handled":               {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good") }, nil},
-		"handled, one missing":  {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good", "red") }, []string{`missing: "red"`, "orders: 4 received, 0 left"}},
-		"handled, one too many": {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good") }, []string{`not wanted: "good"`}},
-		"handled, twice": {func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "shy", "shy", "good", "good") },
-			[]string{`missing: "shy", 2 times`, `attempt 1 at +0s: "not yet" after 0s, retry after 5s`, "attempt 2 at +5s: handled"}},
-		"handled, of another channel": {func(h *godwittest.Harness) { h.AssertHandled("ordres", "good") }, []string{"nothing of this name was made"}},
-		"attempts":                    {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 2) }, nil},
-		"attempts, another number":    {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 1) }, []string{`"shy" of orders had 2 attempts, want 1`}},
-		"attempts, of nothing":        {func(h *godwittest.Harness) { h.AssertAttempts("orders", "red", 1) }, []string{`nothing with the body "red"`}},
-		"dead":                        {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad) }, nil},
-		"dead, with its cause":        {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", death("permanent", "no such")) }, nil},
-		"dead, of another cause":      {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", death("", "no such ball")) }, []string{`missing: "bad": no such ball`, `not wanted: "bad", permanent at attempt 1: no such kite (rejected by orders)`}},
-		"dead, of another kind":       {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", death("exhausted", "")) }, []string{`missing: "bad", exhausted`}},
-		"dead, twice":                 {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad, bad) }, []string{`missing: "bad"`}},
-		"dead, none":                  {func(h *godwittest.Harness) { h.AssertDeadLettered("orders") }, []string{`not wanted: "bad"`}},
-		"none":                        {func(h *godwittest.Harness) { h.AssertNone("quiet") }, nil},
-		"none, and some":              {func(h *godwittest.Harness) { h.AssertNone("orders") }, []string{"something came to orders", `"good": handled`}},
-		"none, and some waiting":      {func(h *godwittest.Harness) { h.AssertNone("unread") }, []string{`"letter": never received here, waiting`}},
-		"nothing left":                {func(h *godwittest.Harness) { h.AssertNothingLeft("orders", "quiet") }, nil},
-		"nothing left, of all":        {func(h *godwittest.Harness) { h.AssertNothingLeft() }, []string{"1 message left", `"letter": never received here, waiting`}},
-		"nothing left, of the dead":   {func(h *godwittest.Harness) { h.AssertNothingLeft("orders@dlq") }, []string{"1 message left", "orders@dlq"}},
-		"order":                       {func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "shy", "2", "3") }, nil},
-		"order, of another key":       {func(h *godwittest.Harness) { h.AssertOrder("steps", "bob", "1") }, nil},
-		"order, another":              {func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "2", "shy", "3") }, []string{`got  ["shy" "2" "3"]`, `want ["2" "shy" "3"]`, `"2" [ada]: handled`}},
-		"order, where there is none":  {func(h *godwittest.Harness) { h.AssertOrder("orders", "ada", "good") }, []string{"keeps no order"}},
-		"await":                       {func(h *godwittest.Harness) { h.Await(func() bool { return true }) }, nil},
-		"await, in vain":              {func(h *godwittest.Harness) { h.Await(func() bool { return false }) }, []string{"waited 1h0m0s for a condition"}},
-		"await handled, in vain":      {func(h *godwittest.Harness) { h.AwaitHandled("orders", 4) }, []string{"for 4 handled messages of orders, and there are 3"}},
-		"await dead letters":          {func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 1) }, nil},
-		"await dead letters, in vain": {func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 2) }, []string{"for 2 dead letters of orders, and there are 1"}},
-		"await nothing left, in vain": {func(h *godwittest.Harness) { h.AwaitNothingLeft() }, []string{`"letter": never received here`}},
-		"advance":                     {func(h *godwittest.Harness) { h.Advance(time.Hour) }, nil},
-		"advance, backwards":          {func(h *godwittest.Harness) { h.Advance(-1) }, []string{"time does not go back"}},
+		"handled": {
+			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good", "good") },
+			nil,
+		},
+		"handled, one missing": {func(h *godwittest.Harness) {
+			h.AssertHandled("orders", "shy", "good", "good",
+				"red")
+		}, []string{`missing: "red"`, "orders: 4 received, 0 left"}},
+		"handled, one too many": {
+			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "good") },
+			[]string{`not wanted: "good"`},
+		},
+		"handled, twice": {
+			func(h *godwittest.Harness) { h.AssertHandled("orders", "shy", "shy", "shy", "good", "good") },
+			[]string{
+				`missing: "shy", 2 times`, `attempt 1 at +0s: "not yet" after 0s, retry after 5s`,
+				"attempt 2 at +5s: handled",
+			},
+		},
+		"handled, of another channel": {
+			func(h *godwittest.Harness) { h.AssertHandled("ordres", "good") },
+			[]string{"nothing of this name was made"},
+		},
+		"attempts": {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 2) }, nil},
+		"attempts, another number": {
+			func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 1) },
+			[]string{`"shy" of orders had 2 attempts, want 1`},
+		},
+		"attempts, of nothing": {
+			func(h *godwittest.Harness) { h.AssertAttempts("orders", "red", 1) },
+			[]string{`nothing with the body "red"`},
+		},
+		"dead": {func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad) }, nil},
+		"dead, with its cause": {func(h *godwittest.Harness) {
+			h.AssertDeadLettered("orders",
+				death("permanent", "no such"))
+		}, nil},
+		"dead, of another cause": {func(h *godwittest.Harness) {
+			h.AssertDeadLettered("orders",
+				death("", "no such ball"))
+		}, []string{
+			`missing: "bad": no such ball`,
+			`not wanted: "bad", permanent at attempt 1: no such kite (rejected by orders)`,
+		}},
+		"dead, of another kind": {func(h *godwittest.Harness) {
+			h.AssertDeadLettered("orders",
+				death("exhausted", ""))
+		}, []string{`missing: "bad", exhausted`}},
+		"dead, twice": {
+			func(h *godwittest.Harness) { h.AssertDeadLettered("orders", bad, bad) },
+			[]string{`missing: "bad"`},
+		},
+		"dead, none": {
+			func(h *godwittest.Harness) { h.AssertDeadLettered("orders") },
+			[]string{`not wanted: "bad"`},
+		},
+		"none": {func(h *godwittest.Harness) { h.AssertNone("quiet") }, nil},
+		"none, and some": {
+			func(h *godwittest.Harness) { h.AssertNone("orders") },
+			[]string{"something came to orders", `"good": handled`},
+		},
+		"none, and some waiting": {
+			func(h *godwittest.Harness) { h.AssertNone("unread") },
+			[]string{`"letter": never received here, waiting`},
+		},
+		"nothing left": {func(h *godwittest.Harness) { h.AssertNothingLeft("orders", "quiet") }, nil},
+		"nothing left, of all": {
+			func(h *godwittest.Harness) { h.AssertNothingLeft() },
+			[]string{"1 message left", `"letter": never received here, waiting`},
+		},
+		"nothing left, of the dead": {
+			func(h *godwittest.Harness) { h.AssertNothingLeft("orders@dlq") },
+			[]string{"1 message left", "orders@dlq"},
+		},
+		"order": {
+			func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "shy", "2", "3") },
+			nil,
+		},
+		"order, of another key": {func(h *godwittest.Harness) { h.AssertOrder("steps", "bob", "1") }, nil},
+		"order, another": {
+			func(h *godwittest.Harness) { h.AssertOrder("steps", "ada", "2", "shy", "3") },
+			[]string{`got  ["shy" "2" "3"]`, `want ["2" "shy" "3"]`, `"2" [ada]: handled`},
+		},
+		"order, where there is none": {
+			func(h *godwittest.Harness) { h.AssertOrder("orders", "ada", "good") },
+			[]string{"is not ordered"},
+		},
+		"await": {func(h *godwittest.Harness) { h.Await(func() bool { return true }) }, nil},
+		"await, in vain": {
+			func(h *godwittest.Harness) { h.Await(func() bool { return false }) },
+			[]string{"waited 1h0m0s for a condition"},
+		},
+		"await handled, in vain": {
+			func(h *godwittest.Harness) { h.AwaitHandled("orders", 4) },
+			[]string{"for 4 handled messages of orders, and there are 3"},
+		},
+		"await dead letters": {func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 1) }, nil},
+		"await dead letters, in vain": {
+			func(h *godwittest.Harness) { h.AwaitDeadLettered("orders", 2) },
+			[]string{"for 2 dead letters of orders, and there are 1"},
+		},
+		"await nothing left, in vain": {
+			func(h *godwittest.Harness) { h.AwaitNothingLeft() },
+			[]string{`"letter": never received here`},
+		},
+		"advance":            {func(h *godwittest.Harness) { h.Advance(time.Hour) }, nil},
+		"advance, backwards": {func(h *godwittest.Harness) { h.Advance(-1) }, []string{"time does not go back"}},
 		"send, what cannot be": {func(h *godwittest.Harness) {
 			h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}), godwit.Message{Delay: time.Minute})
 		}, []string{"send to steps"}},
-		"producer, of no channel":      {func(h *godwittest.Harness) { h.Producer("--", nil) }, []string{"make a producer of --"}},
-		"consumer, of no channel":      {func(h *godwittest.Harness) { h.Consumer("--", nil) }, []string{"make a consumer of --"}},
-		"a fault that never happens":   {func(h *godwittest.Harness) { h.Throttle(godwittest.Sends, "quiet", 1) }, []string{"throttle the next 1 sends of quiet: it never happened"}},
-		"a fault of nothing":           {func(h *godwittest.Harness) { h.Fail(godwittest.Sends, "quiet", 0) }, []string{"at least once"}},
-		"a fault of unknown calls":     {func(h *godwittest.Harness) { h.Deny("dreams", "quiet") }, []string{"Sends, Receives and Verdicts"}},
-		"duplicates where order is":    {func(h *godwittest.Harness) { h.Duplicates("steps", 0.5) }, []string{"an ordered channel"}},
-		"duplicates of nothing":        {func(h *godwittest.Harness) { h.Duplicates("nowhere", 0.5) }, []string{"no queue yet"}},
-		"duplicates, more than all":    {func(h *godwittest.Harness) { h.Duplicates("quiet", 2) }, []string{"between 0 and 1"}},
-		"a consumer of the wrong kind": {func(h *godwittest.Harness) { h.Consumer("orders", &godwit.ConsumerOptions{Ordered: true}) }, []string{"make a consumer of orders"}},
+		"producer, of no channel": {
+			func(h *godwittest.Harness) { h.Producer("--", nil) },
+			[]string{"make a producer of --"},
+		},
+		"consumer, of no channel": {
+			func(h *godwittest.Harness) { h.Consumer("--", nil) },
+			[]string{"make a consumer of --"},
+		},
+		"a fault that never happens": {
+			func(h *godwittest.Harness) { h.Throttle(godwittest.Sends, "quiet", 1) },
+			[]string{"throttle the next 1 sends of quiet: the fault never happened"},
+		},
+		"a fault of nothing": {
+			func(h *godwittest.Harness) { h.Fail(godwittest.Sends, "quiet", 0) },
+			[]string{"at least 1"},
+		},
+		"a fault of unknown calls": {
+			func(h *godwittest.Harness) { h.Deny("dreams", "quiet") },
+			[]string{"Sends, Receives or Verdicts"},
+		},
+		"duplicates where order is": {
+			func(h *godwittest.Harness) { h.Duplicates("steps", 0.5) },
+			[]string{"an ordered channel"},
+		},
+		"duplicates of nothing": {
+			func(h *godwittest.Harness) { h.Duplicates("nowhere", 0.5) },
+			[]string{"no queue yet"},
+		},
+		"duplicates, more than all": {
+			func(h *godwittest.Harness) { h.Duplicates("quiet", 2) },
+			[]string{"between 0 and 1"},
+		},
+		"a consumer of the wrong kind": {func(h *godwittest.Harness) {
+			h.Consumer("orders",
+				&godwit.ConsumerOptions{Ordered: true})
+		}, []string{"make a consumer of orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -85,7 +186,7 @@ func TestAssertions(t *testing.T) {
 					c.assert(h)
 				})
 				if c.fails == nil && failure != "" {
-					t.Errorf("it failed: %s", failure)
+					t.Errorf("the test failed: %s", failure)
 				} else if c.fails != nil {
 					says(t, failure, c.fails...)
 				}
@@ -98,7 +199,7 @@ func death(kind, cause string) godwittest.DeadLetter {
 	return godwittest.DeadLetter{Body: "bad", Kind: kind, Cause: cause}
 }
 
-// populate lets things happen on four channels.
+// populate causes different events on four channels.
 func populate(h *godwittest.Harness) {
 	backoff := godwit.Constant(5 * time.Second)
 	orders := h.Consumer("orders", &godwit.ConsumerOptions{Backoff: backoff})
@@ -108,12 +209,13 @@ func populate(h *godwittest.Harness) {
 	h.Run(orders, handleOrders)
 	h.Run(steps, handleOrders)
 	h.Send(h.Producer("orders", nil), godwittest.Bodies("shy", "good", "bad", "good")...)
-	h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}), append(godwittest.Keyed("ada", "shy", "2", "3"), godwittest.Keyed("bob", "1")...)...)
+	h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}),
+		append(godwittest.Keyed("ada", "shy", "2", "3"), godwittest.Keyed("bob", "1")...)...)
 	h.AwaitHandled("orders", 3)
 	h.AwaitHandled("steps", 4)
 }
 
-// The end of a test says what a handler, or a consumer, did that nobody asked for.
+// The end of a test reports errors of handlers and consumers that the test did not ask for.
 func TestTheEndTells(t *testing.T) {
 	boom := errors.New("the database is of another version")
 	fatal := func(context.Context, *godwit.Delivery) error { return godwit.Fatal(boom) }
@@ -153,13 +255,14 @@ func TestTheEndTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				failure := record(t, func(r *recorder) { c.test(godwittest.New(r, &godwittest.Options{Patience: time.Hour})) })
+				failure := record(t,
+					func(r *recorder) { c.test(godwittest.New(r, &godwittest.Options{Patience: time.Hour})) })
 				if c.fails == nil && failure != "" {
-					t.Errorf("it failed: %s", failure)
+					t.Errorf("the test failed: %s", failure)
 				} else if c.fails != nil {
 					says(t, failure, c.fails...)
 				}
-				time.Sleep(3 * time.Hour) // what was left running ends
+				time.Sleep(3 * time.Hour) // running handlers return
 			})
 		})
 	}

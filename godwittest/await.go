@@ -6,18 +6,19 @@ import (
 )
 
 const (
-	// A condition is looked at after every event of a consumer, and besides after a wait that grows with the time passed,
-	// since it may depend on what the harness does not see. So a wait of days costs thousands of looks, not millions.
+	// A condition is checked after every event of a consumer. It is also checked after waits that grow with the time
+	// that has passed, because it may depend on events that the harness does not see. A wait of days needs thousands of
+	// checks, not millions.
 	firstLook    = time.Millisecond
 	lookFraction = 64
 	longestReal  = 50 * time.Millisecond
-	// grace is how long an assertion that does not hold is looked at again: a verdict leaves a moment after its handler has
-	// returned, in a batch.
+	// grace is how long an assertion that does not hold is repeated, because a verdict is sent in a batch, a moment
+	// after its handler has returned.
 	grace = time.Second
 )
 
-// Await waits until a condition holds. The test ends if it does not within Options.Patience. The condition is asked in the
-// test's goroutine; in a bubble, when everything else waits.
+// Await waits until a condition is true. If that takes longer than Options.Patience, the test ends. The condition is
+// called in the test's goroutine; in a bubble, when all other goroutines wait.
 func (h *Harness) Await(cond func() bool) {
 	h.t.Helper()
 	if !h.await(h.patience, cond) {
@@ -25,32 +26,35 @@ func (h *Harness) Await(cond func() bool) {
 	}
 }
 
-// AwaitHandled waits until n messages of a channel are handled and the service knows: they are gone.
+// AwaitHandled waits until n messages of a channel are handled, and the service has deleted them.
 func (h *Harness) AwaitHandled(channel string, n int) {
 	h.t.Helper()
 	if !h.await(h.patience, func() bool { return h.journal.handledOn(channel) >= n && h.settled(channel) }) {
-		h.t.Fatalf("waited %v for %d handled messages of %s, and there are %d\n%s", h.patience, n, channel, h.journal.handledOn(channel), h.picture(channel))
+		h.t.Fatalf("waited %v for %d handled messages of %s, and there are %d\n%s", h.patience, n, channel,
+			h.journal.handledOn(channel), h.picture(channel))
 	}
 }
 
-// AwaitDeadLettered waits until n messages lie in the dead letters of a channel.
+// AwaitDeadLettered waits until a channel has n dead letters.
 func (h *Harness) AwaitDeadLettered(channel string, n int) {
 	h.t.Helper()
 	if !h.await(h.patience, func() bool { return len(h.Left(channel+deadSuffix)) >= n }) {
-		h.t.Fatalf("waited %v for %d dead letters of %s, and there are %d\n%s", h.patience, n, channel, len(h.DeadLetters(channel)), h.picture(channel))
+		h.t.Fatalf("waited %v for %d dead letters of %s, and there are %d\n%s", h.patience, n, channel,
+			len(h.DeadLetters(channel)), h.picture(channel))
 	}
 }
 
-// AwaitNothingLeft waits until nothing lies in the channels: everything is handled or dead-lettered. Without any, all
-// channels but the dead letters are meant.
+// AwaitNothingLeft waits until the channels have no messages: all are handled or dead-lettered. Without arguments it
+// checks all channels but dead letters.
 func (h *Harness) AwaitNothingLeft(channels ...string) {
 	h.t.Helper()
 	if !h.await(h.patience, func() bool { return len(h.left(channels)) == 0 }) {
-		h.t.Fatalf("waited %v for everything to be handled or dead-lettered\n%s", h.patience, h.picture(h.named(channels)...))
+		h.t.Fatalf("waited %v for everything to be handled or dead-lettered\n%s", h.patience,
+			h.picture(h.named(channels)...))
 	}
 }
 
-// settled says that nothing which was handled lies on the server.
+// settled reports whether the server has no handled message any more.
 func (h *Harness) settled(channel string) bool {
 	done := map[string]bool{}
 	for _, m := range h.Messages(channel) {
@@ -59,7 +63,7 @@ func (h *Harness) settled(channel string) bool {
 	return !h.service.lies(channel, func(id string) bool { return done[id] })
 }
 
-// await waits at most so long, and says whether the condition held.
+// await waits at most this long, and reports whether the condition became true.
 func (h *Harness) await(atMost time.Duration, cond func() bool) bool {
 	begun := time.Now()
 	for {

@@ -1,8 +1,8 @@
-// Package godwittest tests an application's handlers: on the real client, consumer and server, in virtual time.
+// Package godwittest tests an application's handlers with the real client, consumer and server, in virtual time.
 //
-// Its nouns: a [Harness] is a backend of its own, in this process, and what a test does with it; what the harness runs
-// is [Running] until the test ends; a [Fault] is something that the service does to the application; a [Message] is what
-// became of one message, attempt by attempt; a [DeadLetter] is one that died, with its cause.
+// Its nouns: a [Harness] is a backend in this process, together with what a test does with it. A consumer or function
+// that the harness runs is a [Running] until the test ends. A [Fault] is an error that the service causes. A [Message]
+// is what happened to one message, attempt by attempt. A [DeadLetter] is a rejected message with its cause.
 //
 //	func TestAHandlerThatFailsTwice(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -15,14 +15,15 @@
 //		})
 //	}
 //
-// In a testing/synctest bubble time is virtual, and days pass in no time. Outside of one it is real; [Harness.Advance]
-// then moves the server's clock alone.
+// In a testing/synctest bubble time is virtual, and days pass at once. Outside a bubble it is real, and
+// [Harness.Advance] moves only the server's clock.
 //
-// The harness watches at the seam between godwit and its backend, so it sees whatever uses [Harness.Backend]: also the
-// producers and consumers that the application makes itself. It looks into the server without receiving anything.
+// The harness observes the seam between godwit and its backend, so it sees everything that uses [Harness.Backend],
+// including producers and consumers that the application creates itself. It inspects the server without receiving
+// messages.
 //
-// [NewKafka] makes a harness on the embedded Kafka instead of the embedded AWS.
+// [NewKafka] returns a harness with the embedded Kafka instead of the embedded AWS.
 //
-// An assertion that does not hold is looked at again for a second, because a verdict leaves a moment after its handler has
-// returned; then it fails the test, and says what was there instead.
+// An assertion that does not hold is repeated for a second, because a verdict is sent a moment after its handler has
+// returned. Then it fails the test, and reports the actual state.
 package godwittest

@@ -1,4 +1,4 @@
 package godwittest
 
-// ClientIsVirtual is clientIsVirtual.
+// ClientIsVirtual exports clientIsVirtual.
 const ClientIsVirtual = clientIsVirtual

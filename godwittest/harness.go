@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// virtualPatience is longer than any service keeps a message: what has not come by then never will.
+	// virtualPatience is longer than any service keeps a message: a message that has not come by then never will.
 	virtualPatience = 15 * 24 * time.Hour
 	realPatience    = 10 * time.Second
-	// defaultSeed makes a test see the same ids and chaos in every run.
+	// defaultSeed gives a test the same ids and chaos in every run.
 	defaultSeed = 1
 )
 
-// Options of a harness. The zero value is good.
+// Options of a harness. The zero value is usable.
 type Options struct {
-	// Local is of the backend and its server. nil: their defaults, but for the server's seed: that is the same in every
-	// run, unless Local.Server gives one. A test that fails prints it.
+	// Local are the options of the backend and its server. nil: their defaults, except that the server's seed is the
+	// same in every run. Local.Server can set another seed. A test that fails prints the seed.
 	Local *local.Options
-	// Patience is how long to wait for what should come. 0: 15 days in a bubble, 10 s outside.
+	// Patience is how long to wait for an expected event. 0: 15 days in a bubble, 10 s outside.
 	Patience time.Duration
 }
 
-// Harness is a backend with a server of its own, for one test. Its methods are for the test's goroutine; handlers may
-// call those that only look.
+// Harness is a backend with its own server, for one test. Its methods are for the test's goroutine; handlers may call
+// those that only inspect.
 type Harness struct {
 	t        testing.TB
-	watched  driver.Backend // whose receivers and senders write the journal
+	watched  driver.Backend // its receivers and senders write the journal
 	service  service
 	journal  *journal
 	bubble   bool // time is virtual
 	patience time.Duration
-	begun    time.Time // on the server's clock
+	begun    time.Time // by the server's clock
 
 	mu        sync.Mutex
 	producers []*godwit.Producer
@@ -49,8 +49,8 @@ type Harness struct {
 	faults    []*Fault
 }
 
-// New opens a harness that ends with the test: consumers are stopped, producers closed, and what went wrong with one of
-// them fails the test. Inside of a bubble, t is the bubble's.
+// New returns a harness that ends with the test: then consumers are stopped and producers closed, and their errors fail
+// the test. In a bubble, t must be the bubble's.
 func New(t testing.TB, o *Options) *Harness {
 	t.Helper()
 	var opts Options
@@ -86,13 +86,13 @@ func newHarness(t testing.TB, patience time.Duration) *Harness {
 	return h
 }
 
-// begin begins to write the journal, until the test ends.
+// begin starts the journal, until the test ends.
 func (h *Harness) begin(s service) {
 	h.service, h.begun, h.journal = s, s.now(), newJournal(s.now)
 	h.t.Cleanup(h.end)
 }
 
-// seeded are the options of the backend, with a seed for its server.
+// seeded returns the options of the backend, with a seed for its server.
 func seeded(o *local.Options) (of local.Options) {
 	if o != nil {
 		of = *o
@@ -106,25 +106,25 @@ func seeded(o *local.Options) (of local.Options) {
 	return of
 }
 
-// inBubble asks synctest where we are: Wait panics outside of a bubble.
+// inBubble asks synctest: Wait panics outside a bubble.
 func inBubble() (yes bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			yes = p == "wait already in progress" // of another goroutine of the bubble
+			yes = p == "wait already in progress" // another goroutine of the bubble calls it
 		}
 	}()
 	synctest.Wait()
 	return true
 }
 
-// Backend is what producers and consumers of the application are made with. What they do is seen by the harness.
+// Backend is for producers and consumers that the application creates. The harness sees what they do.
 func (h *Harness) Backend() driver.Backend { return h.watched }
 
-// Server is the embedded AWS: for looking into, and for faults that the harness has no word for. A harness of
+// Server returns the embedded AWS, for inspection, and for faults that the harness does not have. A harness of
 // [NewKafka] has a [Harness.Broker] instead.
 func (h *Harness) Server() *localaws.Server { return h.aws("to look into its Server").server }
 
-// aws is the service of what only the embedded AWS can do.
+// aws returns the embedded AWS, for methods that work only on it.
 func (h *Harness) aws(what string) *aws {
 	h.t.Helper()
 	s, ok := h.service.(*aws)
@@ -134,10 +134,10 @@ func (h *Harness) aws(what string) *aws {
 	return s
 }
 
-// Now is the time by the server's clock. In a bubble that is time.Now.
+// Now returns the server's time. In a bubble it is time.Now.
 func (h *Harness) Now() time.Time { return h.service.now() }
 
-// Producer makes a producer that is closed at the end of the test.
+// Producer creates a producer that is closed when the test ends.
 func (h *Harness) Producer(channel string, o *godwit.ProducerOptions) *godwit.Producer {
 	h.t.Helper()
 	p, err := godwit.NewProducer(h.t.Context(), h.Backend(), channel, o)
@@ -150,7 +150,7 @@ func (h *Harness) Producer(channel string, o *godwit.ProducerOptions) *godwit.Pr
 	return p
 }
 
-// Send sends messages, in order. One that is not accepted ends the test.
+// Send sends messages in order. A message that is not accepted ends the test.
 func (h *Harness) Send(p *godwit.Producer, ms ...godwit.Message) {
 	h.t.Helper()
 	if err := p.SendBatch(h.t.Context(), ms); err != nil {
@@ -158,10 +158,10 @@ func (h *Harness) Send(p *godwit.Producer, ms ...godwit.Message) {
 	}
 }
 
-// Bodies are messages with these texts as bodies.
+// Bodies returns messages with these texts as bodies.
 func Bodies(texts ...string) []godwit.Message { return Keyed("", texts...) }
 
-// Keyed are messages of one order key with these texts as bodies.
+// Keyed returns messages with one order key and these texts as bodies.
 func Keyed(orderKey string, texts ...string) []godwit.Message {
 	ms := make([]godwit.Message, len(texts))
 	for i, text := range texts {
@@ -170,8 +170,8 @@ func Keyed(orderKey string, texts ...string) []godwit.Message {
 	return ms
 }
 
-// Consumer makes a consumer whose every attempt is noted, with its error. It is closed at the end of the test, if it was
-// not run: then it belongs to a loop over its deliveries.
+// Consumer creates a consumer whose attempts are recorded with their errors. If it is not run, but used in a loop over
+// its deliveries, it is closed when the test ends.
 func (h *Harness) Consumer(channel string, o *godwit.ConsumerOptions) *godwit.Consumer {
 	h.t.Helper()
 	var opts godwit.ConsumerOptions
@@ -189,7 +189,7 @@ func (h *Harness) Consumer(channel string, o *godwit.ConsumerOptions) *godwit.Co
 	return c
 }
 
-// end is the test's end. Everything is stopped at once, as a process stops, and in any case.
+// end ends the test. Everything is stopped at the same time, as when a process stops, whether or not the test failed.
 func (h *Harness) end() {
 	h.t.Helper()
 	for _, f := range h.faults {
@@ -201,7 +201,7 @@ func (h *Harness) end() {
 	for _, r := range h.running {
 		r.finish()
 	}
-	// The test's own context has ended by now.
+	// The test's own context has already ended.
 	ctx, cancel := context.WithTimeout(context.Background(), h.patience)
 	defer cancel()
 	h.closed("consumer", len(h.consumers), func(i int) (string, error) {
@@ -212,7 +212,7 @@ func (h *Harness) end() {
 		return h.producers[i].Channel(), h.producers[i].Close(ctx)
 	})
 	for _, left := range h.journal.open() {
-		h.t.Errorf("%s was left open: close what the application makes (Producer.Close), or what it has queued "+
+		h.t.Errorf("%s was left open: close what the application creates (Producer.Close), or messages that are queued "+
 			"is lost when its process ends", left)
 	}
 	if err := h.watched.Close(ctx); err != nil {
@@ -226,7 +226,7 @@ func (h *Harness) end() {
 	}
 	for _, f := range h.faults {
 		if !f.happened() {
-			h.t.Errorf("%s: it never happened, so this test has not tried it", f)
+			h.t.Errorf("%s: the fault never happened, so this test has not tested it", f)
 		}
 	}
 }

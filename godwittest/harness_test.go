@@ -20,7 +20,7 @@ import (
 
 func done(context.Context, *godwit.Delivery) error { return nil }
 
-// Outside of a bubble the clock does not move while something is held, and the failure says what.
+// Outside a bubble the clock does not move while a delivery is held, and the failure names the delivery.
 func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		ordered bool
@@ -31,7 +31,11 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 			return func(context.Context, *godwit.Delivery) error { <-release; return nil }
 		}, "a handler has it"},
 		"for a retry": {true, func(chan struct{}) godwit.Handler {
-			return func(context.Context, *godwit.Delivery) error { return godwit.RetryAfter(time.Minute, errors.New("no")) }
+			return func(context.Context,
+				*godwit.Delivery,
+			) error {
+				return godwit.RetryAfter(time.Minute, errors.New("no"))
+			}
 		}, "its consumer holds it for a retry"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +50,12 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 					close(release)
 				})
 				h.Run(h.Consumer("orders", &godwit.ConsumerOptions{Ordered: c.ordered}), c.handler(release))
-				h.Send(h.Producer("orders", &godwit.ProducerOptions{Ordered: c.ordered}), godwittest.Bodies("a kite")...)
-				h.Await(func() bool { return len(h.Messages("orders")) == 1 && len(h.Messages("orders")[0].Attempts) == 1 })
+				h.Send(h.Producer("orders", &godwit.ProducerOptions{Ordered: c.ordered}),
+					godwittest.Bodies("a kite")...)
+				h.Await(func() bool {
+					return len(h.Messages("orders")) == 1 &&
+						len(h.Messages("orders")[0].Attempts) == 1
+				})
 				h.Advance(time.Hour)
 			})
 			says(t, failure, "advance by 1h0m0s", `orders: "a kite", received`, c.says)
@@ -55,7 +63,7 @@ func TestAdvanceSaysWhatIsHeld(t *testing.T) {
 	}
 }
 
-// Every run of a test sees the same ids, unless it gives a seed; a failure prints the seed.
+// Every run of a test has the same ids, unless the test sets a seed. A failure prints the seed.
 func TestTheSeedIsGivenAndPrinted(t *testing.T) {
 	id := func(o *godwittest.Options) (id string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -73,7 +81,7 @@ func TestTheSeedIsGivenAndPrinted(t *testing.T) {
 	says(t, failure, "the server's seed was 7")
 }
 
-// Outside of a bubble, what becomes due on the way is handled on the way, by whoever waits for it.
+// Outside a bubble, a message that becomes due during Advance is handled during Advance.
 func TestAdvanceHandlesWhatIsDue(t *testing.T) {
 	h := godwittest.New(t, nil)
 	begun := h.Now()
@@ -100,7 +108,7 @@ func TestAdvanceHandlesWhatIsDue(t *testing.T) {
 	}
 }
 
-// A consumer that does not take what is there keeps nobody waiting.
+// A consumer that does not receive an available message does not block Advance.
 func TestAdvancePastAMessageThatNobodyTakes(t *testing.T) {
 	h := godwittest.New(t, nil)
 	h.Consumer("orders", nil)
@@ -111,11 +119,12 @@ func TestAdvancePastAMessageThatNobodyTakes(t *testing.T) {
 	}
 }
 
-// What an application makes itself, on the harness's backend, is seen as well; also a loop.
+// The harness sees what the application creates on its backend, also a loop over deliveries.
 func TestConsumersOfTheApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, &godwittest.Options{Local: &local.Options{Namespace: "prod"}})
-		c, err := godwit.NewConsumer(t.Context(), h.Backend(), "wishes.audit", &godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)})
+		c, err := godwit.NewConsumer(t.Context(), h.Backend(), "wishes.audit",
+			&godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,12 +151,13 @@ func TestConsumersOfTheApplication(t *testing.T) {
 		h.AwaitNothingLeft()
 		h.AssertHandled("wishes.audit", "a kite")
 		h.AssertAttempts("wishes.audit", "a kite", 3)
-		h.AssertDeadLettered("wishes.audit", godwittest.DeadLetter{Body: "bad", Cause: "no such kite", Consumer: "wishes.audit"})
+		h.AssertDeadLettered("wishes.audit",
+			godwittest.DeadLetter{Body: "bad", Cause: "no such kite", Consumer: "wishes.audit"})
 		h.AssertNothingLeft()
 	})
 }
 
-// Attempts whose retries the consumer holds itself are seen, also of a consumer that the application has made.
+// Attempts whose retries the consumer holds itself are recorded, also for a consumer that the application has created.
 func TestHeldRetriesOfTheApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, nil)
@@ -183,7 +193,7 @@ func TestHeldRetriesOfTheApplication(t *testing.T) {
 	})
 }
 
-// A producer that the application has left open is named.
+// A producer that the application has left open is reported.
 func TestAProducerLeftOpen(t *testing.T) {
 	failure := record(t, func(r *recorder) {
 		h := godwittest.New(r, nil)
@@ -203,11 +213,11 @@ func TestAProducerLeftOpen(t *testing.T) {
 	})
 	says(t, failure, "1 producer of wishes.* was left open")
 	if strings.Contains(failure, "orders") {
-		t.Errorf("it names one that was closed:\n%s", failure)
+		t.Errorf("the failure names a producer that was closed:\n%s", failure)
 	}
 }
 
-// What a consumer gives back, and what it drops, is not handled.
+// A delivery that is released or dropped does not count as handled.
 func TestOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, nil)
@@ -229,32 +239,45 @@ func TestOutcomes(t *testing.T) {
 		for _, a := range h.Messages("orders")[0].Attempts {
 			outcomes = append(outcomes, a.Outcome)
 		}
-		if want := []string{"given back", "dropped"}; !slices.Equal(outcomes, want) || len(started) != 2 {
+		if want := []string{"released", "dropped"}; !slices.Equal(outcomes, want) || len(started) != 2 {
 			t.Errorf("outcomes %q of starts %q, want %q", outcomes, started, want)
 		}
 	})
 }
 
-// Each fault does to the application what its name says.
+// Each fault does what its name says.
 func TestFaults(t *testing.T) {
 	send := func(h *godwittest.Harness) { h.Send(h.Producer("orders", nil), godwittest.Bodies("a kite")...) }
 	for name, c := range map[string]struct {
 		inject func(h *godwittest.Harness) *godwittest.Fault
 		check  func(t *testing.T, h *godwittest.Harness, took time.Duration)
 	}{
-		// The handler takes 100 ms, and the shortest waits of three repetitions 10, 20 and 40.
-		"throttled sends": {func(h *godwittest.Harness) *godwittest.Fault { return h.Throttle(godwittest.Sends, "orders", 3) }, slower(170 * time.Millisecond)},
-		"failed receives": {func(h *godwittest.Harness) *godwittest.Fault { return h.Fail(godwittest.Receives, "orders", 3) }, slower(200 * time.Millisecond)},
-		"a lost receive": {func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
-			slower(30 * time.Second)},
-		// Short enough for the sender's 20 s, of which the waits between its last tries may take ten.
-		"an outage": {func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(5 * time.Second) }, slower(5 * time.Second)},
-		"duplicates": {func(h *godwittest.Harness) *godwittest.Fault { return h.Duplicates("orders", 1) },
+		// The handler takes 100 ms; the shortest waits of three repetitions take 10, 20 and 40 ms.
+		"throttled sends": {func(h *godwittest.Harness) *godwittest.Fault {
+			return h.Throttle(godwittest.Sends,
+				"orders", 3)
+		}, slower(170 * time.Millisecond)},
+		"failed receives": {func(h *godwittest.Harness) *godwittest.Fault {
+			return h.Fail(godwittest.Receives, "orders",
+				3)
+		}, slower(200 * time.Millisecond)},
+		"a lost receive": {
+			func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
+			slower(30 * time.Second),
+		},
+		// Shorter than the sender's 20 s, of which the waits between its last tries may take ten.
+		"an outage": {
+			func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(5 * time.Second) },
+			slower(5 * time.Second),
+		},
+		"duplicates": {
+			func(h *godwittest.Harness) *godwittest.Fault { return h.Duplicates("orders", 1) },
 			func(t *testing.T, h *godwittest.Harness, _ time.Duration) {
 				if m := h.Messages("orders")[0]; m.Received < 2 {
-					t.Errorf("it came %d times", m.Received)
+					t.Errorf("the message was received %d times", m.Received)
 				}
-			}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -264,7 +287,8 @@ func TestFaults(t *testing.T) {
 				begun := time.Now()
 				c.inject(h)
 				h.Send(p, godwittest.Bodies("a kite")...)
-				h.Run(consumer, func(context.Context, *godwit.Delivery) error { time.Sleep(100 * time.Millisecond); return nil })
+				h.Run(consumer,
+					func(context.Context, *godwit.Delivery) error { time.Sleep(100 * time.Millisecond); return nil })
 				h.AwaitHandled("orders", 1)
 				h.AssertHandled("orders", "a kite")
 				c.check(t, h, time.Since(begun))
@@ -278,7 +302,7 @@ func TestFaults(t *testing.T) {
 			p := h.Producer("orders", nil)
 			fault := h.Deny(godwittest.Sends, "orders")
 			if err := p.Send(t.Context(), godwit.Message{}); err == nil {
-				t.Error("it was accepted")
+				t.Error("the send was accepted")
 			}
 			fault.Lift()
 			send(h)
@@ -292,7 +316,7 @@ func TestFaults(t *testing.T) {
 			h.Deny(godwittest.Sends, "wishes.*")
 			send(h)
 			if err := h.Producer("wishes.*", nil).Send(t.Context(), godwit.Message{}); err == nil {
-				t.Error("it was accepted")
+				t.Error("the send was accepted")
 			}
 			h.AssertNone("wishes.audit")
 		})
@@ -302,12 +326,12 @@ func TestFaults(t *testing.T) {
 func slower(least time.Duration) func(*testing.T, *godwittest.Harness, time.Duration) {
 	return func(t *testing.T, _ *godwittest.Harness, took time.Duration) {
 		if took < least {
-			t.Errorf("it took %v; the fault does nothing", took)
+			t.Errorf("the send took %v; the fault has no effect", took)
 		}
 	}
 }
 
-// AwaitHandled waits for the service, not for the handler.
+// AwaitHandled waits until the service has deleted the message, not only for the handler.
 func TestAwaitHandledWaitsForTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, nil)
@@ -323,7 +347,7 @@ func TestAwaitHandledWaitsForTheService(t *testing.T) {
 	})
 }
 
-// Two harnesses know nothing of each other.
+// Two harnesses in one process are independent.
 func TestTwoInOneProcess(t *testing.T) {
 	one, other := godwittest.New(t, nil), godwittest.New(t, nil)
 	one.Run(one.Consumer("orders", nil), done)
@@ -337,7 +361,7 @@ func TestPatienceIsNotNegative(t *testing.T) {
 	says(t, record(t, func(r *recorder) { godwittest.New(r, &godwittest.Options{Patience: -1}) }), "Options.Patience")
 }
 
-// The code of docs/testing.md is compiled and run: it stands in testing_test.go.
+// The code in docs/testing.md is compiled and run, because testing_test.go contains it.
 func TestThePageIsCode(t *testing.T) {
 	page, err := os.ReadFile("../docs/testing.md")
 	if err != nil {
@@ -353,7 +377,7 @@ func TestThePageIsCode(t *testing.T) {
 	}
 	for _, b := range blocks {
 		if !strings.Contains(string(code), strings.TrimSpace(b[1])) {
-			t.Errorf("docs/testing.md has code that testing_test.go has not:\n%s", b[1])
+			t.Errorf("docs/testing.md has code that testing_test.go does not contain:\n%s", b[1])
 		}
 	}
 }

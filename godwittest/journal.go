@@ -12,41 +12,41 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// journal is what consumers did. The seam writes deliveries and verdicts, hooks write attempts with their errors.
+// journal records what consumers do. The seam records deliveries and verdicts, hooks record attempts with their errors.
 type journal struct {
 	now func() time.Time
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
 	log     map[string]*channelLog
-	senders map[string]int // that are open, by channel
+	senders map[string]int // number of open senders, by channel
 	held    map[driver.Handle]*hold
 	starts  map[*godwit.Delivery]start
-	order   int  // of the latest attempt
-	moving  bool // the server's clock: nobody may begin to receive
+	order   int  // number of the latest attempt
+	moving  bool // the server's clock moves, so no Receive may begin
 }
 
-// channelLog is one channel's part of it.
+// channelLog is the journal of one channel.
 type channelLog struct {
-	messages []*Message // in the order in which they first came
+	messages []*Message // in the order in which they were received first
 	byID     map[string]*Message
 	handled  int
-	dead     []DeadLetter // what consumers rejected
+	dead     []DeadLetter // messages that consumers rejected
 
-	receivers int // that are open
-	polls     int // Receive calls of theirs that run
+	receivers int // number of open ones
+	polls     int // number of their running Receive calls
 }
 
-// hold is a delivery that a consumer has, or whose verdict the service has not taken yet.
+// hold is a delivery that a consumer holds, or whose verdict the service has not accepted yet.
 type hold struct {
 	m     *Message
 	by    *receiver
 	since time.Time
-	told  bool // its verdict
-	retry bool // it was started before, and its consumer holds it until the next attempt
+	told  bool // its verdict was reported
+	retry bool // an attempt was made, and the consumer holds the delivery until the next one
 }
 
-// tell says that there is a verdict, or that there will be none.
+// tell records that there is a verdict, or that there will be none.
 func (h *hold) tell() {
 	if !h.told {
 		h.told = true
@@ -54,31 +54,33 @@ func (h *hold) tell() {
 	}
 }
 
-// start is where a running handler's attempt stands: attempts may be moved in memory, so by its index.
+// start identifies a running handler's attempt. It has an index, because the slice of attempts may be reallocated.
 type start struct {
 	m       *Message
 	attempt int
 }
 
 func newJournal(now func() time.Time) *journal {
-	return &journal{now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
-		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{}}
+	return &journal{
+		now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
+		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{},
+	}
 }
 
-// change wakes whoever waits for one. It needs the lock.
+// change wakes the goroutines that wait for a change. The caller holds the lock.
 func (j *journal) change() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// next is closed at the next change.
+// next returns a channel that is closed at the next change.
 func (j *journal) next() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.changed
 }
 
-// channel needs the lock.
+// channel returns the journal of a channel. The caller holds the lock.
 func (j *journal) channel(name string) *channelLog {
 	c := j.log[name]
 	if c == nil {
@@ -88,7 +90,7 @@ func (j *journal) channel(name string) *channelLog {
 	return c
 }
 
-// opened counts a receiver of a channel; closed is its twin.
+// opened counts a receiver of a channel; closed removes it.
 func (j *journal) opened(r *receiver) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -96,14 +98,14 @@ func (j *journal) opened(r *receiver) {
 	j.change()
 }
 
-// sends counts the senders of a channel that are open.
+// sends changes the number of open senders of a channel.
 func (j *journal) sends(channel string, more int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.senders[channel] += more
 }
 
-// open lists the channels whose senders were left open.
+// open lists the channels with senders that were left open.
 func (j *journal) open() (lines []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,7 +118,7 @@ func (j *journal) open() (lines []string) {
 	return lines
 }
 
-// enter lets a Receive begin, not while the server's clock moves. It says false when ctx ends first.
+// enter lets a Receive begin when the server's clock does not move. It returns false if ctx ends first.
 func (j *journal) enter(ctx context.Context, channel string) bool {
 	for {
 		j.mu.Lock()
@@ -135,7 +137,7 @@ func (j *journal) enter(ctx context.Context, channel string) bool {
 	}
 }
 
-// received is the end of what enter began.
+// received ends what enter began.
 func (j *journal) received(r *receiver, ds []driver.Delivery) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,7 +147,10 @@ func (j *journal) received(r *receiver, ds []driver.Delivery) {
 		d := &ds[i]
 		m := c.byID[d.ID]
 		if m == nil {
-			m = &Message{Channel: r.channel, ID: d.ID, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey, Body: slices.Clone(d.Body)}
+			m = &Message{
+				Channel: r.channel, ID: d.ID, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey,
+				Body: slices.Clone(d.Body),
+			}
 			c.byID[d.ID] = m
 			c.messages = append(c.messages, m)
 		}
@@ -160,7 +165,8 @@ func (j *journal) received(r *receiver, ds []driver.Delivery) {
 	}
 }
 
-// forgetTold lets go of deliveries of a message whose verdict was never taken: it has come again. It needs the lock.
+// forgetTold removes deliveries of a message whose verdict the service never accepted, because it was delivered again.
+// The caller holds the lock.
 func (j *journal) forgetTold(m *Message) {
 	for handle, h := range j.held {
 		if h.m == m && h.told {
@@ -169,7 +175,7 @@ func (j *journal) forgetTold(m *Message) {
 	}
 }
 
-// verdicts notes what a consumer wants of deliveries. The same may be said again, when the service has not taken it.
+// verdicts records the settlements of deliveries. A settlement may be repeated if the service has not accepted it.
 func (j *journal) verdicts(batch []driver.Settlement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -185,9 +191,9 @@ func (j *journal) verdicts(batch []driver.Settlement) {
 func (j *journal) verdict(m *Message, s *driver.Settlement) {
 	a := m.open()
 	if a == nil && s.Action == driver.Release {
-		return // it was never started
+		return // no attempt was made
 	}
-	if a == nil { // of a consumer without our hooks
+	if a == nil { // the consumer does not have our hooks
 		a = j.attempt(m, max(int(s.Attempt), m.attempts()+1))
 	}
 	a.settled = true
@@ -205,32 +211,34 @@ func (j *journal) verdict(m *Message, s *driver.Settlement) {
 		a.Outcome = retryAfter(s.After)
 	case driver.Reject:
 		a.Outcome = deadLettered
-		j.bury(m, s.Death)
+		j.deadLetter(m, s.Death)
 	case driver.Release:
 		if a.Outcome != stopped {
-			a.Outcome = givenBack
+			a.Outcome = released
 		}
 	}
 }
 
-// bury notes a dead letter. It needs the lock.
-func (j *journal) bury(m *Message, d *driver.Death) {
+// deadLetter records a dead letter. The caller holds the lock.
+func (j *journal) deadLetter(m *Message, d *driver.Death) {
 	if d == nil {
 		d = &driver.Death{}
 	}
 	c := j.channel(m.Channel)
-	c.dead = append(c.dead, DeadLetter{Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
-		Consumer: d.Consumer, ID: m.ID})
+	c.dead = append(c.dead, DeadLetter{
+		Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
+		Consumer: d.Consumer, ID: m.ID,
+	})
 }
 
-// rejected are the dead letters of a channel that consumers made.
+// rejected returns the dead letters of a channel that consumers rejected.
 func (j *journal) rejected(channel string) []DeadLetter {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.channel(channel).dead)
 }
 
-// unfinished are copies of the messages of a channel that have no verdict that ends them.
+// unfinished returns copies of the messages of a channel without a final verdict.
 func (j *journal) unfinished(channel string) []Message {
 	return slices.DeleteFunc(j.messages(channel), func(m Message) bool {
 		if len(m.Attempts) == 0 {
@@ -241,15 +249,15 @@ func (j *journal) unfinished(channel string) []Message {
 	})
 }
 
-// attempt is a new one of a message. It needs the lock.
+// attempt adds an attempt to a message. The caller holds the lock.
 func (j *journal) attempt(m *Message, number int) *Attempt {
 	j.order++
 	m.Attempts = append(m.Attempts, Attempt{Number: number, At: j.now(), order: j.order})
 	return &m.Attempts[len(m.Attempts)-1]
 }
 
-// holding notes that a consumer holds a delivery for a retry, after so many starts. Of a consumer without our hooks it
-// is all that is known of them.
+// holding records that a consumer holds a delivery for a retry, with its number of attempts. For a consumer without our
+// hooks, nothing else is known about its attempts.
 func (j *journal) holding(handle driver.Handle, starts int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,15 +273,15 @@ func (j *journal) holding(handle driver.Handle, starts int) {
 	}
 	if a != nil {
 		a.settled = true
-		if a.Number > starts { // it could not begin its work, which is no attempt
-			a.Outcome = givenBack
+		if a.Number > starts { // the handler could not start, which is no attempt
+			a.Outcome = released
 		}
 	}
 	j.change()
 }
 
-// letGo: the service has taken the verdicts on these, or they are somebody else's.
-func (j *journal) letGo(hs []driver.Handle) {
+// accepted removes deliveries whose verdicts the service has accepted, or that were lost.
+func (j *journal) accepted(hs []driver.Handle) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, handle := range hs {
@@ -285,7 +293,7 @@ func (j *journal) letGo(hs []driver.Handle) {
 	j.change()
 }
 
-// closed forgets what a receiver held: it comes again.
+// closed removes a receiver and what it held; its messages are delivered again.
 func (j *journal) closed(r *receiver) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -299,7 +307,7 @@ func (j *journal) closed(r *receiver) {
 	j.change()
 }
 
-// hook puts the journal before a consumer's own hooks.
+// hook calls the journal before a consumer's own hooks.
 func (j *journal) hook(own godwit.Hooks) godwit.Hooks {
 	hooks := own
 	hooks.Started = func(d *godwit.Delivery) {
@@ -322,10 +330,10 @@ func (j *journal) started(d *godwit.Delivery) {
 	defer j.mu.Unlock()
 	m := j.channel(d.Channel).byID[d.ID]
 	if m == nil {
-		return // of a backend that is not ours
+		return // the delivery comes from another backend
 	}
 	if last := m.open(); last != nil && m.untold == 1 {
-		last.settled = true // it was held in the consumer, for this attempt
+		last.settled = true // the consumer held the delivery for this attempt
 	}
 	j.attempt(m, d.Attempt)
 	j.starts[d] = start{m, len(m.Attempts) - 1}
@@ -344,7 +352,7 @@ func (j *journal) ended(d *godwit.Delivery, v godwit.Verdict, err error, took ti
 	a.Err, a.Took = err, took
 	switch v.Action {
 	case godwit.Done:
-		a.Outcome = handled // unless the delivery is given back: its settlement tells
+		a.Outcome = handled // unless the settlement says that the delivery is released
 	case godwit.Retry:
 		a.Outcome = retryAfter(v.After)
 	case godwit.Reject:
@@ -357,7 +365,7 @@ func (j *journal) ended(d *godwit.Delivery, v godwit.Verdict, err error, took ti
 	j.change()
 }
 
-// messages are copies of all that came on a channel.
+// messages returns copies of all messages that were received from a channel.
 func (j *journal) messages(channel string) []Message {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -369,14 +377,14 @@ func (j *journal) messages(channel string) []Message {
 	return ms
 }
 
-// handledOn counts the messages of a channel that were handled.
+// handledOn counts the handled messages of a channel.
 func (j *journal) handledOn(channel string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.channel(channel).handled
 }
 
-// channels are those that something was received from.
+// channels returns the channels from which a message was received.
 func (j *journal) channels() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -389,21 +397,23 @@ func (j *journal) channels() []string {
 	return names
 }
 
-// watched are the channels whose receivers were opened.
+// watched returns the channels whose receivers were opened.
 func (j *journal) watched() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Collect(maps.Keys(j.log))
 }
 
-// handling lists what handlers have in hand.
+// handling lists the messages in running handlers.
 func (j *journal) handling() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var lines []string
 	for _, s := range j.starts {
 		a := &s.m.Attempts[s.attempt]
-		lines = append(lines, fmt.Sprintf("  %s: %s at attempt %d, for %v now", s.m.Channel, short(s.m.Body), a.Number, j.now().Sub(a.At)))
+		lines = append(lines,
+			fmt.Sprintf("  %s: %s at attempt %d, for %v now", s.m.Channel, short(s.m.Body), a.Number,
+				j.now().Sub(a.At)))
 	}
 	slices.Sort(lines)
 	return lines

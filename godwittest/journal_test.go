@@ -9,8 +9,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// A retry that the consumer held itself ended with the next attempt: what comes later says nothing of it. And the order of
-// handling is that of the handled attempts, whatever order things came in.
+// A retry that the consumer held ended with the next attempt, so later events do not change it. The order of handling
+// is the order of the handled attempts, whatever the order of delivery.
 func TestJournal(t *testing.T) {
 	j := newJournal(time.Now)
 	r := &receiver{channel: "orders", journal: j}
@@ -21,7 +21,7 @@ func TestJournal(t *testing.T) {
 			ds = append(ds, driver.Delivery{ID: id, OrderKey: "ada", Handle: driver.Handle{Seq: seq + uint64(i)}})
 		}
 		if !j.enter(t.Context(), "orders") {
-			t.Fatal("it may not receive")
+			t.Fatal("enter returned false")
 		}
 		j.received(r, ds)
 	}
@@ -33,8 +33,8 @@ func TestJournal(t *testing.T) {
 	settle := func(seq uint64, a driver.Action) {
 		s := []driver.Settlement{{Handle: driver.Handle{Seq: seq}, Action: a}}
 		j.verdicts(s)
-		j.verdicts(s) // the service has not taken it
-		j.letGo([]driver.Handle{s[0].Handle})
+		j.verdicts(s) // the service has not accepted it
+		j.accepted([]driver.Handle{s[0].Handle})
 	}
 	receive(1, "a", "b")
 	try("a", 1, godwit.Retry)
@@ -42,7 +42,7 @@ func TestJournal(t *testing.T) {
 	settle(2, driver.Done)
 	try("a", 2, godwit.Done)
 	settle(1, driver.Done)
-	receive(3, "a") // its delete was lost
+	receive(3, "a") // the answer to its delete was lost
 	settle(3, driver.Release)
 
 	ms := j.messages("orders")

@@ -10,17 +10,17 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// KafkaOptions of a harness on Kafka. The zero value is good.
+// KafkaOptions of a harness on Kafka. The zero value is usable.
 type KafkaOptions struct {
-	Kafka *kafkalocal.Options // the backend's and its broker's; nil: their defaults
-	// Patience is how long to wait for what should come. 0: 15 days in a bubble, 10 s outside.
+	Kafka *kafkalocal.Options // of the backend and its broker; nil: their defaults
+	// Patience is how long to wait for an expected event. 0: 15 days in a bubble, 10 s outside.
 	Patience time.Duration
 }
 
-// NewKafka is [New] with Kafka instead of AWS: the embedded broker, in this process. In a bubble the tests have to be
-// built with -tags synctests, which the client of Kafka needs there; outside of one, time is real, and
-// [Harness.Advance] cannot move it. Faults are the broker's own: [Harness.Broker] has them. [Harness.AwaitHandled]
-// waits until the next commit will tell.
+// NewKafka is [New] with Kafka instead of AWS: the embedded broker, in this process. In a bubble, build the tests with
+// -tags synctests, which the client of Kafka needs there. Outside a bubble time is real, and [Harness.Advance] cannot
+// move it. Faults are those of [Harness.Broker]. [Harness.AwaitHandled] waits until the offset is ready for the next
+// commit.
 func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	t.Helper()
 	var opts KafkaOptions
@@ -29,7 +29,7 @@ func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	}
 	h := newHarness(t, opts.Patience)
 	if h.bubble && !clientIsVirtual {
-		t.Fatalf("godwittest: in a testing/synctest bubble the client of Kafka has to be built for it: " +
+		t.Fatalf("godwittest: in a testing/synctest bubble the client of Kafka needs a build tag: " +
 			"go test -tags synctests; or leave the bubble")
 	}
 	b, err := kafkalocal.Open(t.Context(), opts.Kafka)
@@ -43,7 +43,7 @@ func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	return h
 }
 
-// Broker is the embedded broker of a harness of [NewKafka]: for looking into, for faults, for a kill.
+// Broker returns the embedded broker of a harness of [NewKafka], for inspection, for faults, and for Kill.
 func (h *Harness) Broker() *kafkalocal.Server {
 	h.t.Helper()
 	s, ok := h.service.(*kafka)
@@ -53,34 +53,38 @@ func (h *Harness) Broker() *kafkalocal.Server {
 	return s.backend.Server()
 }
 
-// kafkaBackend is the backend with both ends watched, and can all that the backend can.
+// kafkaBackend is the backend with journaling senders and receivers. It embeds the backend, so it has all its
+// abilities.
 type kafkaBackend struct {
 	*kafkalocal.Backend
 	journal *journal
 }
 
-// Sender opens a sender that is watched.
+// Sender opens a sender that writes the journal.
 func (b *kafkaBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
 	return b.journal.sender(ctx, b.Backend, to)
 }
 
-// Receiver opens a receiver that is watched.
-func (b *kafkaBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+// Receiver opens a receiver that writes the journal.
+func (b *kafkaBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	return b.journal.receiver(ctx, b.Backend, from, o)
 }
 
-// kafka is the embedded broker. What a record became lies in no log, so most of it is the journal's.
+// kafka is the embedded broker. A log does not record what happened to a record, so most information comes from the
+// journal.
 type kafka struct {
 	backend *kafkalocal.Backend
 	journal *journal
 }
 
-// lookPatience is how long the broker may take to answer.
+// lookPatience is how long the broker may take for an answer.
 const lookPatience = 10 * time.Second
 
 func (s *kafka) now() time.Time { return time.Now() }
 
-// depth is what the group of a channel has not committed.
+// depth returns the number of records that the group of a channel has not committed.
 func (s *kafka) depth(channel string) (n int64, made bool) {
 	ch := driver.Channel{}
 	ch.Queue, ch.DeadLetter = strings.CutSuffix(channel, deadSuffix)
@@ -101,10 +105,12 @@ func (s *kafka) left(channel string) []Left {
 	}
 	for i, m := range s.journal.unfinished(channel) {
 		if i == len(left) {
-			break // the others are committed by now
+			break // the others are already committed
 		}
-		left[i] = Left{Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight",
-			Received: m.Received}
+		left[i] = Left{
+			Channel: channel, ID: m.ID, Body: m.Body, OrderKey: m.OrderKey, State: "in flight",
+			Received: m.Received,
+		}
 	}
 	return left
 }

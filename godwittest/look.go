@@ -16,57 +16,57 @@ const (
 	fifoSuffix = ".fifo"
 )
 
-// Left is a message that lies on the server.
+// Left is a message that is on the server.
 type Left struct {
 	Channel  string
 	ID       string
 	Body     []byte
 	OrderKey string
-	State    string    // visible, delayed, or in flight: with a consumer, or waiting for its next attempt
-	Until    time.Time // when it becomes visible; zero where it is
-	Received int       // by anybody
+	State    string    // visible, delayed, or in flight: held by a consumer, or waiting for its next attempt
+	Until    time.Time // when it becomes visible; zero: it is visible
+	Received int       // number of receives
 }
 
-// DeadLetter is a message that lies in the dead letters of a channel.
+// DeadLetter is a dead letter of a channel.
 type DeadLetter struct {
 	Body string
 	Kind string // exhausted, permanent, rejected, timeout, undecodable, panic; "": the service moved it itself
-	// Cause is the text of the error that it died of. [Harness.AssertDeadLettered] looks for a part of it.
+	// Cause is the text of the error that led to the rejection. [Harness.AssertDeadLettered] searches for a part of it.
 	Cause    string
 	Attempts int
 	Consumer string
-	ID       string // when it was alive
+	ID       string // of the original message
 }
 
-// Messages are what was received from a channel, in the order in which it first came.
+// Messages returns the messages that were received from a channel, in the order in which they were received first.
 func (h *Harness) Messages(channel string) []Message { return h.journal.messages(channel) }
 
-// Left are the messages that lie in a channel, in order of arrival. A channel without a queue has none. On Kafka they
-// are what its group has not committed yet; of those that no consumer of the harness has received, only the number is
-// known.
+// Left returns the messages in a channel, in order of arrival. A channel without a queue has none. On Kafka they are
+// the records that its group has not committed yet; of records that no consumer of the harness has received, only the
+// number is known.
 func (h *Harness) Left(channel string) []Left { return h.service.left(channel) }
 
-// DeadLetters are the dead letters of a channel that nobody has handled yet, in order of arrival. On Kafka they are
+// DeadLetters returns the dead letters of a channel that were not handled yet, in order of arrival. On Kafka they are
 // those that consumers of the harness have rejected.
 func (h *Harness) DeadLetters(channel string) []DeadLetter { return h.service.dead(channel) }
 
-// service is the server under a harness, looked into without receiving anything.
+// service is the server of a harness, inspected without receiving.
 type service interface {
 	now() time.Time
 	left(channel string) []Left
 	dead(channel string) []DeadLetter
-	// lies says whether one of the messages lies in their channel still.
+	// lies reports whether one of the messages is still in its channel.
 	lies(channel string, is func(id string) bool) bool
-	// channels are all that there are, in any order; those of dead letters among them.
+	// channels returns all channels, in any order, including dead letters.
 	channels() []string
-	// made says whether there is such a channel, and ordered whether it keeps order.
+	// made reports whether a channel exists, and whether it is ordered.
 	made(channel string) (made, ordered bool)
 }
 
 // aws is the embedded AWS.
 type aws struct {
 	server *localaws.Server
-	space  string // in front of every name on it
+	space  string // the prefix of every name on it
 }
 
 func (s *aws) now() time.Time { return s.server.Now() }
@@ -81,7 +81,10 @@ func (s *aws) left(channel string) []Left {
 	for i := range views {
 		v := &views[i]
 		body, env := open(v)
-		left[i] = Left{Channel: channel, ID: v.ID, Body: body, OrderKey: v.Group, State: v.State.String(), Until: v.Until, Received: v.Count}
+		left[i] = Left{
+			Channel: channel, ID: v.ID, Body: body, OrderKey: v.Group, State: v.State.String(),
+			Until: v.Until, Received: v.Count,
+		}
 		if env.OrderKey != "" {
 			left[i].OrderKey = env.OrderKey
 		}
@@ -101,20 +104,23 @@ func (s *aws) dead(channel string) []DeadLetter {
 		dead[i] = DeadLetter{Body: string(body), ID: views[i].ID}
 		if n := len(env.Deaths); n > 0 {
 			d := &env.Deaths[n-1]
-			dead[i] = DeadLetter{Body: string(body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts), Consumer: d.Consumer, ID: d.ID}
+			dead[i] = DeadLetter{
+				Body: string(body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),
+				Consumer: d.Consumer, ID: d.ID,
+			}
 		}
 	}
 	return dead
 }
 
-// channels are all that there are or were, by name; those of dead letters among them.
+// channels returns all channels that exist or existed, sorted by name, including dead letters.
 func (h *Harness) channels() []string {
 	names := append(h.journal.channels(), h.service.channels()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// open reads a message as it lies on the server. What cannot be read keeps its raw bytes.
+// open decodes a message on the server. A message that cannot be decoded keeps its raw bytes.
 func open(v *queue.View) ([]byte, envelope.Envelope) {
 	raw := []byte(v.Body)
 	env, err := envelope.Parse(v.Attributes["godwit"].Text)
@@ -128,7 +134,7 @@ func open(v *queue.View) ([]byte, envelope.Envelope) {
 	return body, env
 }
 
-// queue is the queue of a channel, ordered or not; nil if there is none.
+// queue returns the queue of a channel, ordered or not; nil if there is none.
 func (s *aws) queue(channel string) *sqs.Queue {
 	name, dead := strings.CutSuffix(channel, deadSuffix)
 	name = s.space + strings.Replace(name, ".", "--", 1)
@@ -141,7 +147,7 @@ func (s *aws) queue(channel string) *sqs.Queue {
 	return s.server.SQS().Queue(name)
 }
 
-// channelOf is the channel that a queue belongs to, as users spell it; "" for queues of others.
+// channelOf returns the channel of a queue, as users write it; "" for foreign queues.
 func (s *aws) channelOf(queue string) string {
 	name, ours := strings.CutPrefix(strings.TrimSuffix(queue, fifoSuffix), s.space)
 	if !ours {

@@ -6,44 +6,44 @@ import (
 	"time"
 )
 
-// Message is what the harness has seen of one message on one channel. A message that is delivered again is the same.
+// Message is what the harness knows about one message on one channel. Redeliveries belong to the same Message.
 type Message struct {
-	Channel    string // as users spell it
-	ID         string // the service's
+	Channel    string // as users write it
+	ID         string // assigned by the service
 	OrderKey   string
 	Tenant     string
 	RoutingKey string
 	Body       []byte
-	Received   int // deliveries, of this harness's consumers
+	Received   int // number of deliveries to this harness's consumers
 	Attempts   []Attempt
-	Handled    bool // an attempt of it ended with Done
+	Handled    bool // an attempt ended with Done
 
-	untold int // deliveries of it that have no verdict yet
+	untold int // number of deliveries without a verdict
 }
 
 // Attempt is one start of a handler.
 type Attempt struct {
-	Number int // as the handler saw it
+	Number int // the number that the handler saw
 	At     time.Time
 	Took   time.Duration
-	Err    error // what the handler returned, if its consumer was made by the harness
-	// Outcome is what became of the delivery: handled, retry after 5s, dead-lettered, dropped, given back, stopped; ""
-	// while the handler runs. Of a consumer that the application has made, a retry that it holds itself has no known
-	// wait: retry held by the consumer.
+	Err    error // the error that the handler returned, if its consumer was created by the harness
+	// Outcome is what happened to the delivery: handled, retry after 5s, dead-lettered, dropped, released, stopped; ""
+	// while the handler runs. If a consumer that the application has created holds a retry itself, the wait is unknown:
+	// retry held by the consumer.
 	Outcome string
 
-	order   int  // of its start, among all attempts
-	settled bool // its verdict has left the consumer
+	order   int  // number of its start, among all attempts
+	settled bool // the consumer has sent its verdict
 }
 
-// clone is a copy that later events do not change.
+// clone returns a copy that later events do not change.
 func (m *Message) clone() Message {
 	c := *m
 	c.Body, c.Attempts = slices.Clone(m.Body), slices.Clone(m.Attempts)
 	return c
 }
 
-// open is the latest attempt whose verdict has not left the consumer.
+// open returns the latest attempt whose verdict the consumer has not sent.
 func (m *Message) open() *Attempt {
 	for i := len(m.Attempts) - 1; i >= 0; i-- {
 		if a := &m.Attempts[i]; a.Outcome != "" && !a.settled {
@@ -53,7 +53,7 @@ func (m *Message) open() *Attempt {
 	return nil
 }
 
-// attempts is how often it was tried, as far as the latest attempt knows.
+// attempts returns the number of attempts, as far as the latest attempt knows.
 func (m *Message) attempts() int {
 	if n := len(m.Attempts); n > 0 {
 		return m.Attempts[n-1].Number
@@ -61,12 +61,12 @@ func (m *Message) attempts() int {
 	return 0
 }
 
-// runs says whether a handler has the message.
+// runs reports whether a handler is running for the message.
 func (m *Message) runs() bool {
 	return slices.ContainsFunc(m.Attempts, func(a Attempt) bool { return a.Outcome == "" })
 }
 
-// handledAs is the place of its first handled attempt among all attempts.
+// handledAs returns the number of its first handled attempt among all attempts.
 func (m *Message) handledAs() int {
 	for i := range m.Attempts {
 		if m.Attempts[i].Outcome == handled {
@@ -81,7 +81,7 @@ const (
 	handled      = "handled"
 	deadLettered = "dead-lettered"
 	dropped      = "dropped"
-	givenBack    = "given back"
+	released     = "released"
 	stopped      = "stopped the consumer"
 	retryHeld    = "retry held by the consumer"
 )

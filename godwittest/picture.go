@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	shownMessages = 20 // of a channel, in a failure's message: who has more looks at Messages
-	shownAttempts = 8  // of a message: the first ones and the last
+	shownMessages = 20 // per channel in a failure's text; Messages returns all
+	shownAttempts = 8  // per message: the first ones and the last
 	shownBody     = 80 // characters
 )
 
-// picture tells what is there, for failures: what became of each message, and what lies where. Without channels, it tells
-// all.
+// picture describes the state for failures: what happened to each message, and which messages are in the channels.
+// Without arguments it describes all channels.
 func (h *Harness) picture(channels ...string) string {
 	if len(channels) == 0 {
 		channels = h.channels()
@@ -97,7 +97,7 @@ func (h *Harness) drawDead(b *strings.Builder, channel string) {
 	}
 }
 
-// state is what became of a message, in a few words.
+// state describes what happened to a message.
 func (h *Harness) state(m *Message, l Left, lies bool) string {
 	var words []string
 	if m.Handled {
@@ -118,7 +118,7 @@ func (h *Harness) state(m *Message, l Left, lies bool) string {
 	return strings.Join(words, ", ")
 }
 
-// place is where a message lies.
+// place describes where a message is.
 func (h *Harness) place(l Left) string {
 	if l.Until.IsZero() {
 		return "waiting"
@@ -126,12 +126,12 @@ func (h *Harness) place(l Left) string {
 	return fmt.Sprintf("%s until %s", l.State, h.after(l.Until))
 }
 
-// after is a time since the harness began, which is what a test's reader counts from.
+// after returns a time as the duration since the harness began.
 func (h *Harness) after(at time.Time) string {
 	return "+" + at.Sub(h.begun).Round(time.Millisecond).String()
 }
 
-// line is a dead letter in a few words.
+// line describes a dead letter.
 func (d DeadLetter) line() string {
 	var b strings.Builder
 	b.WriteString(short([]byte(d.Body)))
@@ -150,7 +150,7 @@ func (d DeadLetter) line() string {
 	return b.String()
 }
 
-// short is a body as a failure shows it.
+// short returns a body as a failure shows it.
 func short(body []byte) string {
 	text := []rune(string(body))
 	if len(text) <= shownBody {

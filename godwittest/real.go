@@ -2,5 +2,5 @@
 
 package godwittest
 
-// clientIsVirtual says whether the client of Kafka was built for bubbles.
+// clientIsVirtual reports whether the client of Kafka was built for bubbles.
 const clientIsVirtual = false

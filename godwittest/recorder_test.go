@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that keeps failures to itself, so that they can be looked at.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -45,7 +45,7 @@ func (r *recorder) text() string {
 	return strings.Join(r.failures, "\n")
 }
 
-// record runs a test and returns how it failed; "": it did not.
+// record runs a test and returns its failures; "": there were none.
 func record(t *testing.T, test func(r *recorder)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -68,16 +68,16 @@ func record(t *testing.T, test func(r *recorder)) string {
 	return text
 }
 
-// says fails the test unless a failure holds every part.
+// says checks that a failure contains every part.
 func says(t *testing.T, failure string, parts ...string) {
 	t.Helper()
 	if failure == "" {
-		t.Errorf("it did not fail; want a failure with %q", parts)
+		t.Errorf("the test did not fail; want a failure with %q", parts)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(failure, part) {
-			t.Errorf("the failure does not say %q:\n%s", part, failure)
+			t.Errorf("the failure does not contain %q:\n%s", part, failure)
 		}
 	}
 }

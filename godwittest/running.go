@@ -8,40 +8,41 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// Running is what the harness runs, until [Running.Stop] or the end of the test.
+// Running is a running consumer or function, until [Running.Stop] or the end of the test.
 type Running struct {
 	h      *Harness
 	what   string
 	cancel context.CancelFunc
 	done   chan struct{}
-	report godwit.Report // read after done, as is err
+	report godwit.Report // read after done was closed, as is err
 	err    error
-	told   bool // the test has, or will have, the error
+	told   bool // the test has asked for the error
 }
 
-// Run runs a consumer, and returns when it has begun. An error that it ends with fails the test, unless [Running.Wait] hands
-// it over.
+// Run runs a consumer, and returns when it has begun. If it ends with an error, the test fails, unless [Running.Wait]
+// returns the error.
 func (h *Harness) Run(c *godwit.Consumer, handler godwit.Handler) *Running {
-	return h.start("the consumer of "+c.Channel(), 1, func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
+	return h.start("the consumer of "+c.Channel(), 1,
+		func(ctx context.Context) (godwit.Report, error) { return c.Run(ctx, handler) })
 }
 
-// RunAll runs a fleet, and returns when it has begun. Its reports are told by the consumers' hooks, not by the Running.
+// RunAll runs a fleet, and returns when it has begun. Its reports go to the consumers' hooks, not to the Running.
 func (h *Harness) RunAll(o *godwit.FleetOptions, as ...godwit.Assignment) *Running {
 	return h.start("the fleet", len(as), func(ctx context.Context) (godwit.Report, error) {
 		return godwit.Report{}, godwit.RunAll(ctx, o, as...)
 	})
 }
 
-// Go runs anything that runs until its context ends: the application itself, say, or a loop over deliveries. The name is
-// for messages.
+// Go runs a function until its context ends: for example the application itself, or a loop over deliveries. The name is
+// for failures.
 func (h *Harness) Go(name string, run func(ctx context.Context) error) *Running {
 	return h.start(name, 0, func(ctx context.Context) (godwit.Report, error) { return godwit.Report{}, run(ctx) })
 }
 
-// start runs something and waits until it has opened so many receivers, or has ended: else Advance could pass by what they
-// should receive.
+// start runs a function, and waits until it has opened a number of receivers or has ended; otherwise Advance could pass
+// messages that they should receive.
 func (h *Harness) start(what string, receivers int, run func(context.Context) (godwit.Report, error)) *Running {
-	// Not the test's context: that one ends before the harness stops what runs, and not in its order.
+	// Not the test's context, which ends before the harness stops its consumers in order.
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Running{h: h, what: what, cancel: cancel, done: make(chan struct{})}
 	h.mu.Lock()
@@ -56,7 +57,7 @@ func (h *Harness) start(what string, receivers int, run func(context.Context) (g
 	return r
 }
 
-// Stop ends it as a deploy does, waits until it has returned, and returns its report. An error fails the test.
+// Stop ends it as a deployment does, waits until it has returned, and returns its report. An error fails the test.
 func (r *Running) Stop() godwit.Report {
 	r.h.t.Helper()
 	r.cancel()
@@ -64,18 +65,18 @@ func (r *Running) Stop() godwit.Report {
 	return r.report
 }
 
-// Wait waits until it ends by itself, and returns how. The error does not fail the test.
+// Wait waits until it ends by itself, and returns its result. An error does not fail the test.
 func (r *Running) Wait() (godwit.Report, error) {
 	r.h.t.Helper()
 	r.told = true
 	if !r.returned() {
-		r.h.t.Fatalf("%s should have ended by itself, and still runs after %v\n%s", r.what, r.h.patience, r.h.picture())
+		r.h.t.Fatalf("%s should have ended by itself, but still runs after %v\n%s", r.what, r.h.patience, r.h.picture())
 	}
 	r.finish()
 	return r.report, r.err
 }
 
-// finish waits for its end, and fails the test for what the test has not asked for. It may be called again.
+// finish waits for the end, and fails the test for an error that the test has not asked for. It may be called again.
 func (r *Running) finish() {
 	r.h.t.Helper()
 	if !r.returned() {
@@ -86,7 +87,9 @@ func (r *Running) finish() {
 		r.h.t.Errorf("%s ended with an error: %v", r.what, r.err)
 	}
 	if n := r.report.StillRunning; n > 0 && !r.told {
-		r.h.t.Errorf("%s returned while %d of its handlers still run: they ignore their context\n%s", r.what, n, strings.Join(r.h.journal.handling(), "\n"))
+		r.h.t.Errorf("%s returned while %d of its handlers still run: they ignore the end of their context\n%s", r.what,
+			n,
+			strings.Join(r.h.journal.handling(), "\n"))
 	}
 	r.told = true
 }
@@ -100,7 +103,7 @@ func (r *Running) ended() bool {
 	}
 }
 
-// returned waits for the end, as long as the harness's patience.
+// returned waits for the end, at most for the harness's patience.
 func (r *Running) returned() bool {
 	timer := time.NewTimer(r.h.patience)
 	defer timer.Stop()

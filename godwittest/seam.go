@@ -9,24 +9,26 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// backend is the local backend with both ends watched. It embeds the whole backend, so that it can all that the backend
-// can.
+// backend is the local backend with journaling senders and receivers. It embeds the backend, so it has all its
+// abilities.
 type backend struct {
 	*local.Backend
 	journal *journal
 }
 
-// Sender opens a sender that is watched.
+// Sender opens a sender that writes the journal.
 func (b *backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
 	return b.journal.sender(ctx, b.Backend, to)
 }
 
-// Receiver opens a receiver that is watched.
-func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+// Receiver opens a receiver that writes the journal.
+func (b *backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	return b.journal.receiver(ctx, b.Backend, from, o)
 }
 
-// sender opens a sender whose closing is watched.
+// sender opens a sender whose closing is recorded.
 func (j *journal) sender(ctx context.Context, b driver.Backend, to driver.Channel) (driver.Sender, error) {
 	inner, err := b.Sender(ctx, to)
 	if err != nil {
@@ -43,7 +45,7 @@ func (j *journal) sender(ctx context.Context, b driver.Backend, to driver.Channe
 	return s, nil
 }
 
-// sender notes its end.
+// sender records its closing.
 type sender struct {
 	driver.Sender
 	channel string
@@ -55,8 +57,11 @@ func (s *sender) Close(ctx context.Context) error {
 	return s.Sender.Close(ctx)
 }
 
-// receiver opens a receiver that is watched. Where it is a log or has leases, the one that is returned is as well.
-func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+// receiver opens a receiver that writes the journal. If the backend's is an AttemptLog or an Extender, so is the
+// returned one.
+func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Channel,
+	o driver.ReceiverOptions,
+) (driver.Receiver, error) {
 	inner, err := b.Receiver(ctx, from, o)
 	if err != nil {
 		return nil, err
@@ -75,12 +80,12 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	return r, nil
 }
 
-// receiver notes what comes and what becomes of it.
+// receiver records deliveries and settlements.
 type receiver struct {
 	driver.Receiver
 	channel string
 	journal *journal
-	log     driver.AttemptLog // nil: it is none
+	log     driver.AttemptLog // nil: the receiver is not one
 }
 
 func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
@@ -93,8 +98,8 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, err
 }
 
-// Started makes it a driver.AttemptLog: attempts whose retries are held in the consumer are seen by nothing else at the
-// seam.
+// Started implements driver.AttemptLog: no other call of the seam shows attempts whose retries are held in the
+// consumer.
 func (r *receiver) Started(h driver.Handle, attempt int32) {
 	r.journal.holding(h, int(attempt))
 	if r.log != nil {
@@ -107,7 +112,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	err := r.Receiver.Settle(ctx, batch)
 	var entries *driver.BatchError
 	if err != nil && !errors.As(err, &entries) {
-		return err // none is known to be settled
+		return err // no entry is known to be settled
 	}
 	var over []driver.Handle
 	for i := range batch {
@@ -115,7 +120,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 			over = append(over, batch[i].Handle)
 		}
 	}
-	r.journal.letGo(over)
+	r.journal.accepted(over)
 	return err
 }
 
@@ -125,7 +130,7 @@ func (r *receiver) Close(ctx context.Context) error {
 	return err
 }
 
-// leasedReceiver also sees leases that are lost.
+// leasedReceiver also records lost leases.
 type leasedReceiver struct {
 	*receiver
 	inner driver.Extender
@@ -141,12 +146,12 @@ func (r *leasedReceiver) Extend(ctx context.Context, hs []driver.Handle, by time
 				lost = append(lost, hs[i])
 			}
 		}
-		r.journal.letGo(lost)
+		r.journal.accepted(lost)
 	}
 	return ends, err
 }
 
-// finishingReceiver also sees what a log notes as done.
+// finishingReceiver also records deliveries that are finished in a log.
 type finishingReceiver struct {
 	*receiver
 	inner driver.Finisher
@@ -154,6 +159,6 @@ type finishingReceiver struct {
 
 func (r *finishingReceiver) Finish(h driver.Handle) {
 	r.journal.verdicts([]driver.Settlement{{Handle: h}})
-	r.journal.letGo([]driver.Handle{h}) // before the backend uses the handle again
+	r.journal.accepted([]driver.Handle{h}) // before the backend reuses the handle
 	r.inner.Finish(h)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/godwitmq/godwit/godwittest"
 )
 
-// The code of docs/testing.md stands in this file; a test holds the two together.
+// docs/testing.md shows the code of this file; a test compares them.
 
-// charge is the application's handler: it asks a bank that may be down.
+// charge is the application's handler: it calls a bank, which may be down.
 func charge(bank func() error) godwit.Handler {
 	return func(_ context.Context, d *godwit.Delivery) error {
 		if len(d.Body) == 0 {
@@ -40,26 +40,29 @@ func TestACharge(t *testing.T) {
 }
 
 func TestFourteenDaysOfRetries(t *testing.T) {
-	h := godwittest.New(t, nil) // no bubble: the process stays where it is, and the server's days pass
+	h := godwittest.New(t, nil) // no bubble: the process's time is real, and the server's clock is moved
 	consumer := h.Consumer("payments", &godwit.ConsumerOptions{
-		MaxAttempts: 29, Backoff: godwit.Constant(11*time.Hour + 58*time.Minute), // SQS keeps a wait for almost 12 hours
+		MaxAttempts: 29,
+		Backoff:     godwit.Constant(11*time.Hour + 58*time.Minute), // SQS keeps a wait for almost 12 hours
 	})
 	h.Run(consumer, charge(func() error { return errors.New("the bank is closed") }))
 	h.Send(h.Producer("payments", nil), godwittest.Bodies("5 euros")...)
 	h.Await(func() bool { return len(h.Messages("payments")) == 1 })
 
 	h.Advance(13 * 24 * time.Hour)
-	h.AssertDeadLettered("payments") // none: there is still a day to go
+	h.AssertDeadLettered("payments") // none: there is one more day
 
 	h.Advance(24 * time.Hour)
 	h.AssertAttempts("payments", "5 euros", 29)
-	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+	h.AssertDeadLettered("payments",
+		godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
 }
 
 func TestTheBankReopens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := godwittest.New(t, nil)
-		consumer := h.Consumer("payments", &godwit.ConsumerOptions{MaxAttempts: 10, Backoff: godwit.Constant(7*time.Hour + 10*time.Second)})
+		consumer := h.Consumer("payments",
+			&godwit.ConsumerOptions{MaxAttempts: 10, Backoff: godwit.Constant(7*time.Hour + 10*time.Second)})
 		reopens := time.Now().Add(48 * time.Hour)
 		h.Run(consumer, charge(func() error {
 			if time.Now().Before(reopens) {
@@ -97,7 +100,7 @@ func TestADeploy(t *testing.T) {
 		h.Send(orders, godwittest.Keyed("ada", ada...)...)
 		h.Send(orders, godwittest.Keyed("bob", bob...)...)
 
-		h.Advance(5500 * time.Millisecond) // in the middle of handlers
+		h.Advance(5500 * time.Millisecond) // while handlers run
 		report := first.Stop()
 		h.Run(h.Consumer("orders", ordered), slowly) // the new version
 
@@ -116,16 +119,16 @@ func TestABrokenConnection(t *testing.T) {
 		h := godwittest.New(t, nil)
 		consumer := h.Consumer("payments", nil)
 		payments := h.Producer("payments", nil)
-		h.LoseAnswers(godwittest.Sends, "payments", 1)    // it is there, and the producer sends it again
-		h.Throttle(godwittest.Sends, "payments", 2)       // which is refused twice before it is taken
-		h.LoseAnswers(godwittest.Receives, "payments", 1) // it is nobody's until its lease ends
+		h.LoseAnswers(godwittest.Sends, "payments", 1)    // the message is sent, and the producer sends it again
+		h.Throttle(godwittest.Sends, "payments", 2)       // it is refused twice, and then accepted
+		h.LoseAnswers(godwittest.Receives, "payments", 1) // the message is in flight until its lease ends
 		h.Fail(godwittest.Verdicts, "payments", 1)
 		h.Run(consumer, charge(func() error { return nil }))
 
 		h.Send(payments, godwittest.Bodies("5 euros")...)
 
 		h.AwaitNothingLeft()
-		h.AssertHandled("payments", "5 euros", "5 euros") // which is why the bank wants an id with each payment
+		h.AssertHandled("payments", "5 euros", "5 euros") // so the bank wants an id with each payment
 	})
 }
 
@@ -157,5 +160,6 @@ func TestAChargeOnKafka(t *testing.T) {
 
 	h.AwaitNothingLeft()
 	h.AssertAttempts("payments", "5 euros", 3)
-	h.AssertDeadLettered("payments", godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
+	h.AssertDeadLettered("payments",
+		godwittest.DeadLetter{Body: "5 euros", Kind: "exhausted", Cause: "the bank is closed"})
 }

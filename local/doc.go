@@ -1,4 +1,4 @@
-// Package local is Godwit with nothing installed: it starts package localaws in this process and opens the backend
-// snssqs on it, so that what runs on AWS runs on a laptop and in a test. Its noun: a [Backend], which is the one of
-// snssqs together with its server.
+// Package local is Godwit without any installation. It starts package localaws in this process and opens the backend
+// snssqs on it, so that a program for AWS runs on a laptop and in a test. Its noun: a [Backend] is a snssqs.Backend
+// together with its server.
 package local

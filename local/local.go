@@ -8,27 +8,28 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// endpoint is a name that is never looked up: the transport calls the server in process.
+// endpoint is never resolved, because the transport calls the server in process.
 const endpoint = "http://localaws.internal"
 
-// Options of a local backend. The zero value is good.
+// Options of a local backend. The zero value is usable.
 type Options struct {
-	Server    *localaws.Options // nil: its defaults, and a seed that [localaws.Server.Seed] tells
+	Server    *localaws.Options // nil: its defaults, with a random seed that [localaws.Server.Seed] returns
 	Namespace string
-	Logger    *slog.Logger // of the backend's warnings; nil: slog.Default()
+	Logger    *slog.Logger // for the backend's warnings; nil: slog.Default()
 }
 
-// Backend is a snssqs.Backend on a server of its own.
+// Backend is a snssqs.Backend with its own server.
 type Backend struct {
 	*snssqs.Backend
 	server *localaws.Server
 }
 
-// Open starts a server in this process and opens a backend on it. Its messages are gone with Close.
+// Open starts a server in this process and opens a backend on it. Close drops its messages.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
 	var opts Options
 	if o != nil {
@@ -48,7 +49,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	b, err := snssqs.Open(ctx, &snssqs.Options{
 		Namespace: opts.Namespace, AWS: &conf, Transport: server.Transport(), Logger: opts.Logger,
-		CancelPolls: true, // the server never drops an answer that it has
+		CancelPolls: true, // the server never drops an answer
 	})
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
@@ -56,7 +57,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	return &Backend{Backend: b, server: server}, nil
 }
 
-// Server is the embedded server: for looking into, for faults, for moving its clock.
+// Server returns the embedded server, for inspection, for injecting faults, and for advancing its clock.
 func (b *Backend) Server() *localaws.Server { return b.server }
 
 // Close closes the backend and stops the server.

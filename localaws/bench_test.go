@@ -20,10 +20,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// BenchmarkNew is how long a server takes to be ready.
+// BenchmarkNew measures how long a server takes to be ready.
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		s, err := localaws.New(&localaws.Options{Seed: testSeed})
@@ -34,10 +35,9 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkLoopback sends, receives and deletes in batches of ten messages of
-// 1 KiB, with sixteen of the real clients over loopback, against this server and
-// against a handler that reads the request and answers canned JSON. Either runs
-// in a process of its own, so that its CPU time is its own.
+// BenchmarkLoopback sends, receives and deletes batches of ten messages of 1 KiB, with sixteen real clients over
+// loopback, against this server and against a handler that reads the request and returns constant JSON. Each runs in a
+// process of its own, so that its CPU time can be measured.
 func BenchmarkLoopback(b *testing.B) {
 	for _, kind := range []string{"canned", "localaws"} {
 		b.Run(kind, func(b *testing.B) {
@@ -62,9 +62,8 @@ func BenchmarkLoopback(b *testing.B) {
 	}
 }
 
-// inMemory hands net/http bodies that are in memory and known to be. With the
-// SDK's own body type it may close the connection of a server that answers
-// fast, and the answer is lost behind its 200.
+// inMemory passes request bodies to net/http as byte readers. With the SDK's own body type, net/http may close the
+// connection of a server that answers fast, and drop the answer after its status 200.
 type inMemory struct{ next http.RoundTripper }
 
 func (t inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -77,7 +76,7 @@ func (t inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// drive lets sixteen clients share b.N rounds.
+// drive distributes b.N rounds over sixteen clients.
 func drive(b *testing.B, c *sqs.Client, url *string) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
@@ -105,14 +104,16 @@ func round(b *testing.B, c *sqs.Client, url *string) error {
 	if _, err := c.SendMessageBatch(ctx, send); err != nil {
 		return err
 	}
-	got, err := c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
+	got, err := c.ReceiveMessage(ctx,
+		&sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
 	if err != nil {
 		return err
 	}
 	remove := &sqs.DeleteMessageBatchInput{QueueUrl: url}
 	for i, m := range got.Messages {
 		id := strconv.Itoa(i)
-		remove.Entries = append(remove.Entries, types.DeleteMessageBatchRequestEntry{Id: &id, ReceiptHandle: m.ReceiptHandle})
+		remove.Entries = append(remove.Entries,
+			types.DeleteMessageBatchRequestEntry{Id: &id, ReceiptHandle: m.ReceiptHandle})
 	}
 	_, err = c.DeleteMessageBatch(ctx, remove)
 	return err
@@ -122,8 +123,7 @@ func benchBody() string {
 	return strings.Repeat(`{"order":"7f3c1a52-8f0e-4d1b-9c55-2f1f3a1c0d9e","amount":1999.5}`, 16)
 }
 
-// serveElsewhere starts this test binary as a server and returns its address;
-// stop ends it and returns the CPU time it used.
+// serveElsewhere starts this test binary as a server and returns its address; stop ends it and returns its CPU time.
 func serveElsewhere(b *testing.B, kind string) (addr string, stop func() time.Duration) {
 	b.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestServeForBenchmark$", "-test.v=false")
@@ -141,7 +141,7 @@ func serveElsewhere(b *testing.B, kind string) (addr string, stop func() time.Du
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		b.Fatal("the server said nothing")
+		b.Fatal("the server printed no address")
 	}
 	return lines.Text(), func() time.Duration {
 		in.Close()
@@ -153,7 +153,7 @@ func serveElsewhere(b *testing.B, kind string) (addr string, stop func() time.Du
 	}
 }
 
-// TestServeForBenchmark is the other process of BenchmarkLoopback.
+// TestServeForBenchmark is the server process of BenchmarkLoopback.
 func TestServeForBenchmark(t *testing.T) {
 	kind := os.Getenv("LOCALAWS_BENCH_SERVER")
 	if kind == "" {
@@ -182,17 +182,19 @@ func TestServeForBenchmark(t *testing.T) {
 	}
 }
 
-// canned answers every action of the benchmark with the same JSON as the real
-// server would, made beforehand.
+// canned answers every action of the benchmark with the same JSON as the real server, prepared in advance.
 func canned() http.HandlerFunc {
 	body := benchBody()
 	sum := fmt.Sprintf("%x", md5.Sum([]byte(body)))
 	var sent, received, deleted []map[string]string
 	for i := range 10 {
 		id := strconv.Itoa(i)
-		sent = append(sent, map[string]string{"Id": id, "MessageId": "00000000-0000-4000-8000-000000000000", "MD5OfMessageBody": sum})
-		received = append(received, map[string]string{"MessageId": "00000000-0000-4000-8000-000000000000",
-			"ReceiptHandle": strings.Repeat("x", 32), "MD5OfBody": sum, "Body": body})
+		sent = append(sent,
+			map[string]string{"Id": id, "MessageId": "00000000-0000-4000-8000-000000000000", "MD5OfMessageBody": sum})
+		received = append(received, map[string]string{
+			"MessageId":     "00000000-0000-4000-8000-000000000000",
+			"ReceiptHandle": strings.Repeat("x", 32), "MD5OfBody": sum, "Body": body,
+		})
 		deleted = append(deleted, map[string]string{"Id": id})
 	}
 	answers := map[string][]byte{
@@ -216,8 +218,7 @@ func marshal(v any) []byte {
 	return b
 }
 
-// BenchmarkWakeUp is the time from a send to the answer of a poll that waited,
-// over loopback.
+// BenchmarkWakeUp measures the time from a send to the answer of a waiting poll, over loopback.
 func BenchmarkWakeUp(b *testing.B) {
 	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
@@ -241,14 +242,16 @@ func BenchmarkWakeUp(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		go func() {
-			_, err := c.ReceiveMessage(b.Context(), &sqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
+			_, err := c.ReceiveMessage(b.Context(),
+				&sqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
 			got <- err
 		}()
 		if err := model.Await(b.Context(), waiting(1)); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		if _, err := c.SendMessage(b.Context(), &sqs.SendMessageInput{QueueUrl: out.QueueUrl, MessageBody: &body}); err != nil {
+		if _, err := c.SendMessage(b.Context(),
+			&sqs.SendMessageInput{QueueUrl: out.QueueUrl, MessageBody: &body}); err != nil {
 			b.Fatal(err)
 		}
 		if err := <-got; err != nil {
@@ -257,8 +260,7 @@ func BenchmarkWakeUp(b *testing.B) {
 	}
 }
 
-// BenchmarkHandler is the same round without client and socket: what the server
-// itself costs.
+// BenchmarkHandler measures the same round without client and socket, which is the cost of the server itself.
 func BenchmarkHandler(b *testing.B) {
 	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
@@ -299,7 +301,7 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// answer keeps what a handler writes.
+// answer records what a handler writes.
 type answer struct {
 	header http.Header
 	status int

@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// calls counts calls by action. The zero value is ready.
+// calls counts calls by action. The zero value is usable.
 type calls struct {
 	mu     sync.Mutex
 	counts map[calledAction]int
@@ -14,8 +14,8 @@ type calls struct {
 
 type calledAction struct{ service, action string }
 
-// Calls is how often each action was called, "sqs.SendMessage", so that tests
-// can count requests. Calls that a control failed or dropped count too.
+// Calls returns how often each action, such as "sqs.SendMessage", was called, so that tests can count requests. Calls
+// that a control failed or dropped count, too.
 func (s *Server) Calls() map[string]int {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()

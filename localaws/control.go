@@ -14,30 +14,28 @@ import (
 // Request is a call as a control sees it.
 type Request struct {
 	wire.Call
-	Input any // the action's input, a pointer: *sqs.SendMessageInput
+	Input any // a pointer to the action's input, such as *sqs.SendMessageInput
 }
 
-// Outcome is what a control wants of a call. The zero Outcome leaves it alone.
-// Before it takes effect, in this order: Delay, then Drop or Err. After it took
-// effect: DelayAfter, then DropAfter or ErrAfter, which make a response that was
-// lost.
+// Outcome is what a control decides about a call. The zero Outcome does not affect the call. Before the call takes
+// effect, Delay applies, then Drop or Err. After it took effect, DelayAfter applies, then DropAfter or ErrAfter, which
+// simulate a lost response.
 type Outcome struct {
-	Delay time.Duration // of the server's clock, before anything
-	Err   *wire.Error   // answered instead of taking effect
-	Drop  bool          // the connection breaks; nothing took effect
+	Delay time.Duration // on the server's clock, before anything else
+	Err   *wire.Error   // the answer; the call takes no effect
+	Drop  bool          // the connection is closed; the call takes no effect
 
 	DelayAfter time.Duration
-	ErrAfter   *wire.Error // answered although it took effect
-	DropAfter  bool        // the connection breaks although it took effect
+	ErrAfter   *wire.Error // the answer, although the call took effect
+	DropAfter  bool        // the connection is closed, although the call took effect
 
-	// Strand keeps from the call that its client goes away, as AWS does at times:
-	// what it does happens all the same, and the answer goes nowhere. A poll whose
-	// client is gone still takes messages, which stay invisible for their timeout.
-	// A client that waits gets its answer.
+	// Strand hides from the call that its client has disconnected, as AWS sometimes does: the call takes effect, and
+	// the answer is lost. A poll without a client still takes messages, which are invisible for their timeout. A client
+	// that waits gets its answer.
 	Strand bool
 
-	// FailEntries decides over single entries of a batch call, by their ids,
-	// before they take effect; nil leaves an entry alone.
+	// FailEntries decides about single entries of a batch call, by id, before they take effect; nil: the entry is not
+	// affected.
 	FailEntries func(id string) *wire.Error
 }
 
@@ -46,28 +44,27 @@ func (o *Outcome) zero() bool {
 		!o.Strand && o.FailEntries == nil
 }
 
-// control is one function that watches calls.
+// control is one registered function.
 type control struct {
 	pattern string
 	f       func(context.Context, *Request) Outcome
 	once    bool
 }
 
-// controls are those in force. The first that decides a call decides it alone.
+// controls are the registered functions. The first that decides a call decides it alone.
 type controls struct {
 	mu  sync.RWMutex
 	all []*control
 }
 
-// Control calls f at every call of an action, "sqs.SendMessage", of a service,
-// "sqs.*", or at all, "*". The first control whose Outcome is not zero decides;
-// those after it do not see the call. f is called concurrently, in the calls'
-// goroutines, and may block until its context ends.
+// Control calls f for every call of an action, "sqs.SendMessage", of a service, "sqs.*", or for every call, "*". The
+// first control whose Outcome is not zero decides; later controls do not see the call. f is called concurrently, in the
+// goroutines of the calls, and may block until its context ends.
 func (s *Server) Control(action string, f func(context.Context, *Request) Outcome) (remove func()) {
 	return s.controls.add(&control{pattern: action, f: f})
 }
 
-// ControlOnce is Control until f has decided one call.
+// ControlOnce is the same as Control, until f has decided one call.
 func (s *Server) ControlOnce(action string, f func(context.Context, *Request) Outcome) (remove func()) {
 	return s.controls.add(&control{pattern: action, f: f, once: true})
 }
@@ -79,8 +76,7 @@ func (c *controls) add(one *control) (remove func()) {
 	return func() { c.remove(one) }
 }
 
-// remove reports whether the control was there: of two calls that a ControlOnce
-// would decide, one gets it.
+// remove reports whether the control was registered: of two calls that a ControlOnce would decide, one succeeds.
 func (c *controls) remove(one *control) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +119,7 @@ func (c *control) matches(r *Request) bool {
 	return service == r.Service && (action == "*" || action == r.Action)
 }
 
-// around stands around every call: it counts, and does what a control wants.
+// around wraps every call: it counts the call, and applies what a control decides.
 func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error) {
 	s.calls.add(c)
 	s.controls.mu.RLock()
@@ -159,7 +155,7 @@ func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run)
 	return out, err
 }
 
-// stranding is a run that goes on without its client. Close waits for it.
+// stranding returns a Run that continues without its client. Close waits for it.
 func (s *Server) stranding(run wire.Run) wire.Run {
 	type answer struct {
 		out any
@@ -184,7 +180,7 @@ func (s *Server) stranding(run wire.Run) wire.Run {
 	}
 }
 
-// strand runs f in a goroutine that Close waits for; not after Close.
+// strand runs f in a goroutine that Close waits for. After Close it does not run f.
 func (s *Server) strand(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package localaws is an AWS on your machine.
 //
-// Nouns: a Server holds everything of one account and region; its services are
-// models behind the wire; a control is a function that watches, fails, delays or
-// drops calls; the clock is the server's own and can be moved.
+// Its nouns: a [Server] holds all resources of one account and region. Its services are models behind the wire
+// protocols. A control is a function that observes, fails, delays or drops calls. The clock is the server's own and can
+// be advanced.
 //
 //	server, err := localaws.New(nil)
 //	defer server.Close()
@@ -13,16 +13,14 @@
 //		Credentials:  aws.AnonymousCredentials{},
 //	})
 //
-// Listen opens an address for clients of other processes and languages. Any key
-// and secret are accepted; signatures are not checked. A server made inside a
-// testing/synctest bubble lives in its virtual time. A server is one account and
-// one region, whatever region a request is signed for; many servers fit into one
-// process.
+// Listen opens an address for clients in other processes and languages. Any access key and secret are accepted;
+// signatures are not checked. A server created in a testing/synctest bubble uses the bubble's virtual time. A server
+// has one account and one region, whatever region a request is signed for; a process can have many servers.
 //
-// For tests: Control (fail, delay or drop any call, before or after it took
-// effect), Advance (move the clock), SQS and SNS (look without receiving, await,
-// chaos), Calls (count requests), Options.Seed (repeat everything random), Plant (a
-// file of queues and topics). Over HTTP, besides AWS's own:
+// For tests there are Control (fail, delay or drop any call, before or after it took effect), Advance (move the clock),
+// SQS and SNS (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count requests),
+// Options.Seed (repeat everything random) and Plant (create queues and topics from a file). Over HTTP there are, in
+// addition to AWS's actions:
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
@@ -33,8 +31,8 @@
 //
 // # What is supported
 //
-// Every action and parameter below; an action, a parameter or an attribute that
-// is not listed is answered by an error that names it.
+// The actions and parameters that are listed here; any other action, parameter or attribute is answered by an error
+// that names it.
 //
 // Amazon SQS, in awsJson 1.0 and in the query protocol:
 //
@@ -64,17 +62,14 @@
 //	TagQueue                      QueueUrl, Tags
 //	UntagQueue                    QueueUrl, TagKeys
 //
-// Its queues' attributes: ApproximateNumberOfMessages,
-// ApproximateNumberOfMessagesDelayed, ApproximateNumberOfMessagesNotVisible,
-// ContentBasedDeduplication, CreatedTimestamp, DeduplicationScope, DelaySeconds,
-// FifoQueue, FifoThroughputLimit, KmsDataKeyReusePeriodSeconds, KmsMasterKeyId,
-// LastModifiedTimestamp, MaximumMessageSize, MessageRetentionPeriod, Policy,
-// QueueArn, ReceiveMessageWaitTimeSeconds, RedriveAllowPolicy, RedrivePolicy,
-// SqsManagedSseEnabled, VisibilityTimeout. Policies are honoured for deliveries
-// of other services; callers themselves may do everything. Messages are not
-// encrypted; the attributes are kept and shown. A receive that finds something
-// answers at once with all it may; nothing is sampled. Fairness between the
-// groups of a standard queue is not modelled.
+// Attributes of queues: ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed,
+// ApproximateNumberOfMessagesNotVisible, ContentBasedDeduplication, CreatedTimestamp, DeduplicationScope, DelaySeconds,
+// FifoQueue, FifoThroughputLimit, KmsDataKeyReusePeriodSeconds, KmsMasterKeyId, LastModifiedTimestamp,
+// MaximumMessageSize, MessageRetentionPeriod, Policy, QueueArn, ReceiveMessageWaitTimeSeconds, RedriveAllowPolicy,
+// RedrivePolicy, SqsManagedSseEnabled, VisibilityTimeout. Policies apply to deliveries of other services; a caller
+// itself may do everything. Messages are not encrypted; the attributes are stored and shown. A receive returns every
+// available message at once, up to its limit; AWS may sample. Fairness between the groups of a standard queue is not
+// modelled.
 //
 // Amazon SNS, in the query protocol:
 //

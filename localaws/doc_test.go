@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestTheDocumentListsEveryActionAndParameter: the page of the package is what
-// people look things up in.
+// TestTheDocumentListsEveryActionAndParameter: the package's documentation is the reference for users.
 func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// listener is one address the server answers at.
+// listener is one address of the server.
 type listener struct {
 	addr   string
 	server *http.Server
 	done   chan struct{} // closed when Serve has returned
 }
 
-// Listen answers at addr, "127.0.0.1:4566" or "127.0.0.1:0", until Close. It
-// returns the address, with the port chosen.
+// Listen serves on addr, such as "127.0.0.1:4566" or "127.0.0.1:0", until Close. It returns the address with the chosen
+// port.
 func (s *Server) Listen(addr string) (net.Addr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, errors.New("localaws: Listen on a server that is closed")
+		return nil, errors.New("localaws: Listen was called on a closed server")
 	}
 	socket, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 		addr: socket.Addr().String(),
 		server: &http.Server{
 			Handler:           s.Handler(),
-			ReadHeaderTimeout: 10 * time.Second, // a client that says nothing holds nothing
+			ReadHeaderTimeout: 10 * time.Second, // so that a silent client does not hold a connection
 			ErrorLog:          nil,
 		},
 		done: make(chan struct{}),
@@ -47,8 +47,7 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 	return socket.Addr(), nil
 }
 
-// drain is how long Close lets calls under way finish; polls end at once, and
-// all else is short.
+// drain is how long Close waits for running calls. Polls end at once, and other calls are short.
 const drain = 5 * time.Second
 
 func (l *listener) close() error {

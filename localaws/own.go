@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// ownPrefix is where the server's own pages are, which AWS does not have:
+// ownPrefix is the path of the server's own pages, which AWS does not have:
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
@@ -48,7 +48,7 @@ func (s *Server) advance(w http.ResponseWriter, r *http.Request) {
 	respond(w, http.StatusOK, map[string]time.Time{"now": s.Now().UTC()})
 }
 
-// queueSummary is a queue in the list of them.
+// queueSummary is a queue in the list of queues.
 type queueSummary struct {
 	Name     string `json:"name"`
 	ARN      string `json:"arn"`
@@ -56,7 +56,7 @@ type queueSummary struct {
 	Visible  int    `json:"visible"`
 	Delayed  int    `json:"delayed"`
 	InFlight int    `json:"inFlight"`
-	Polls    int    `json:"polls"` // receives that wait right now
+	Polls    int    `json:"polls"` // receives that are waiting now
 }
 
 func (s *Server) listQueues(w http.ResponseWriter, _ *http.Request) {
@@ -71,7 +71,7 @@ func (s *Server) listQueues(w http.ResponseWriter, _ *http.Request) {
 	respond(w, http.StatusOK, map[string]any{"queues": all})
 }
 
-// messageView is a message in a queue's list.
+// messageView is a message in the list of a queue.
 type messageView struct {
 	ID         string            `json:"id"`
 	State      string            `json:"state"`

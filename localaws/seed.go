@@ -19,13 +19,13 @@ type seedQueue struct {
 	Name       string            `json:"name"`
 	Attributes seedAttributes    `json:"attributes"`
 	Tags       map[string]string `json:"tags"`
-	// DeadLetterQueue is a queue's name, here or already there; with
-	// MaxReceiveCount it stands for a RedrivePolicy.
+	// DeadLetterQueue is the name of a queue, in this file or existing. Together with MaxReceiveCount it replaces a
+	// RedrivePolicy.
 	DeadLetterQueue string `json:"deadLetterQueue"`
 	MaxReceiveCount int    `json:"maxReceiveCount"`
 }
 
-// seedTopic is a topic in a seed file, with what subscribes to it.
+// seedTopic is a topic in a seed file, with its subscriptions.
 type seedTopic struct {
 	Name          string             `json:"name"`
 	Attributes    seedAttributes     `json:"attributes"`
@@ -39,8 +39,8 @@ type seedSubscription struct {
 	Attributes seedAttributes `json:"attributes"`
 }
 
-// Plant creates what a seed file describes: JSON with queues, topics and the
-// topics' subscriptions. What is there already stays, as far as it agrees.
+// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions. An existing
+// resource is accepted if its attributes agree.
 //
 //	{
 //	  "queues": [
@@ -56,11 +56,9 @@ type seedSubscription struct {
 //	  ]
 //	}
 //
-// Attributes are AWS's own; their values may be texts, numbers, booleans, or
-// JSON where AWS wants JSON in a text. A name that ends in .fifo makes a FIFO
-// queue or topic. The queues come first, whatever their order. Endpoints of
-// subscriptions confirm at the first address that Listen opened. The error names
-// line and field.
+// Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
+// A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order. Endpoints of
+// subscriptions confirm at the first address that Listen opened. An error names the line and the field.
 func (s *Server) Plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -89,7 +87,7 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 	return nil
 }
 
-// baseURL is the first address that Listen opened, "" without one.
+// baseURL returns the first address that Listen opened; "": none.
 func (s *Server) baseURL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,11 +97,10 @@ func (s *Server) baseURL() string {
 	return "http://" + s.listeners[0].addr
 }
 
-// redriveName is the attribute that may name a queue further down the file.
+// redriveName is the attribute that may name a queue which comes later in the file.
 const redriveName = "RedrivePolicy"
 
-// plantQueue creates a queue without its dead letters: their queue may come
-// later.
+// plantQueue creates a queue without its dead letters, because their queue may come later.
 func (s *Server) plantQueue(q seedQueue) error {
 	attributes := seedAttributes{}
 	for name, v := range q.Attributes {
@@ -124,7 +121,7 @@ func (s *Server) plantDeadLetters(q seedQueue) error {
 	case q.DeadLetterQueue == "" && q.MaxReceiveCount != 0:
 		return errors.New("maxReceiveCount needs deadLetterQueue")
 	case q.DeadLetterQueue != "" && policy != "":
-		return errors.New("deadLetterQueue and the attribute RedrivePolicy say the same; give one of them")
+		return errors.New("deadLetterQueue and the attribute RedrivePolicy have the same meaning; set one of them")
 	case q.DeadLetterQueue != "":
 		target := s.sqs.Queue(q.DeadLetterQueue)
 		if target == nil {
@@ -144,15 +141,16 @@ func (t seedTopic) seed() sns.Seed {
 		maps.Copy(seed.Attributes, t.Attributes)
 	}
 	for _, sub := range t.Subscriptions {
-		seed.Subscriptions = append(seed.Subscriptions, sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})
+		seed.Subscriptions = append(seed.Subscriptions,
+			sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})
 	}
 	return seed
 }
 
-// seedAttributes are attributes whose values may be written as any JSON.
+// seedAttributes are attributes whose values may be any JSON.
 type seedAttributes map[string]string
 
-// UnmarshalJSON makes texts of all values.
+// UnmarshalJSON turns every value into a string.
 func (a *seedAttributes) UnmarshalJSON(b []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
@@ -174,13 +172,13 @@ func (a *seedAttributes) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// seedReader reads a seed file and remembers where in it things stand.
+// seedReader reads a seed file, and keeps positions for error texts.
 type seedReader struct {
 	path string
 	data []byte
 }
 
-// placed is an element of a list and where it begins.
+// placed is an element of a list, with its position.
 type placed[T any] struct {
 	value  T
 	offset int64
@@ -195,7 +193,7 @@ func (f *seedReader) read() (queues []placed[seedQueue], topics []placed[seedTop
 		}
 		return nil, nil, f.at(0, "%w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(f.data)) // which knows where it is
+	d := json.NewDecoder(bytes.NewReader(f.data)) // because it reports its position
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, nil, f.at(d.InputOffset(), "expected an object with queues and topics")
 	}
@@ -219,7 +217,7 @@ func (f *seedReader) read() (queues []placed[seedQueue], topics []placed[seedTop
 	return queues, topics, nil
 }
 
-// elements reads a list, strictly.
+// elements decodes a list, strictly.
 func elements[T any](f *seedReader, d *json.Decoder, name string) ([]placed[T], error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return nil, f.at(d.InputOffset(), "%s is not a list", name)
@@ -244,7 +242,7 @@ func elements[T any](f *seedReader, d *json.Decoder, name string) ([]placed[T], 
 	return all, nil
 }
 
-// at puts file and line before an error.
+// at adds file and line to an error.
 func (f *seedReader) at(offset int64, format string, args ...any) error {
 	before := f.data[:min(offset, int64(len(f.data)))]
 	line := 1 + bytes.Count(before, []byte("\n"))

@@ -32,7 +32,7 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 	    {"name": "log.fifo", "attributes": {"ContentBasedDeduplication": true}}
 	  ]
 	}`)
-	for range 2 { // once more is fine
+	for range 2 { // repeating it is allowed
 		if err := f.server.Plant(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,8 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 	if tags := f.server.SQS().Queue("orders").Tags(); tags["team"] != "a" {
 		t.Errorf("tags %v", tags)
 	}
-	if topics := f.server.SNS().Topics(); len(topics) != 2 || len(topics[0].Subscriptions)+len(topics[1].Subscriptions) != 1 {
+	if topics := f.server.SNS().Topics(); len(topics) != 2 ||
+		len(topics[0].Subscriptions)+len(topics[1].Subscriptions) != 1 {
 		t.Errorf("topics %+v", topics)
 	}
 }
@@ -64,14 +65,33 @@ func TestPlantSaysLineAndField(t *testing.T) {
 		{"not an object", "[]", "seed.json:1: expected an object"},
 		{"unknown section", "{\n\"queue\": []}", `seed.json:2: unknown field "queue"`},
 		{"not a list", `{"queues": {}}`, "queues is not a list"},
-		{"unknown field", "{\"queues\": [\n{\"name\": \"a\"},\n{\"nmae\": \"b\"}]}", `seed.json:3: queues[1]: unknown field "nmae"`},
-		{"unknown attribute", "{\"queues\": [\n\n{\"name\": \"a\", \"attributes\": {\"Nope\": 1}}]}", `seed.json:3: queue "a": InvalidAttributeName: Unknown Attribute Nope.`},
-		{"bad value", `{"queues": [{"name": "a", "attributes": {"DelaySeconds": 901}}]}`, "Invalid value for the parameter DelaySeconds."},
+		{
+			"unknown field", "{\"queues\": [\n{\"name\": \"a\"},\n{\"nmae\": \"b\"}]}",
+			`seed.json:3: queues[1]: unknown field "nmae"`,
+		},
+		{
+			"unknown attribute", "{\"queues\": [\n\n{\"name\": \"a\", \"attributes\": {\"Nope\": 1}}]}",
+			`seed.json:3: queue "a": InvalidAttributeName: Unknown Attribute Nope.`,
+		},
+		{
+			"bad value", `{"queues": [{"name": "a", "attributes": {"DelaySeconds": 901}}]}`,
+			"Invalid value for the parameter DelaySeconds.",
+		},
 		{"bad name", `{"queues": [{"name": "a b"}]}`, "Can only include alphanumeric characters"},
-		{"no such dead-letter queue", "{\"queues\": [\n{\"name\": \"a\", \"deadLetterQueue\": \"b\", \"maxReceiveCount\": 1}]}", `seed.json:2: queue "a": deadLetterQueue "b" does not exist`},
-		{"no count", `{"queues": [{"name": "a"}, {"name": "b", "deadLetterQueue": "a"}]}`, "Invalid value for maxReceiveCount: 0"},
+		{
+			"no such dead-letter queue",
+			"{\"queues\": [\n{\"name\": \"a\", \"deadLetterQueue\": \"b\", \"maxReceiveCount\": 1}]}",
+			`seed.json:2: queue "a": deadLetterQueue "b" does not exist`,
+		},
+		{
+			"no count", `{"queues": [{"name": "a"}, {"name": "b", "deadLetterQueue": "a"}]}`,
+			"Invalid value for maxReceiveCount: 0",
+		},
 		{"a count alone", `{"queues": [{"name": "a", "maxReceiveCount": 3}]}`, "maxReceiveCount needs deadLetterQueue"},
-		{"said twice", `{"queues": [{"name": "a", "deadLetterQueue": "a", "attributes": {"RedrivePolicy": {}}}]}`, "give one of them"},
+		{
+			"said twice", `{"queues": [{"name": "a", "deadLetterQueue": "a", "attributes": {"RedrivePolicy": {}}}]}`,
+			"set one of them",
+		},
 		{"bad topic", "{\"topics\": [\n{\"name\": \"a b\"}]}", `seed.json:2: topic "a b"`},
 		{"bad subscription", `{"topics": [{"name": "a", "subscriptions": [{"queue": "none"}, {}]}]}`, "subscriptions["},
 	}
@@ -90,6 +110,6 @@ func TestPlantSaysLineAndField(t *testing.T) {
 	}
 	f := newFixture(t, nil)
 	if err := f.server.Plant(t.Context(), "/nowhere/seed.json"); err == nil {
-		t.Error("a file that is not there: no error")
+		t.Error("a missing file: no error")
 	}
 }

@@ -21,23 +21,22 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options are a Server's. The zero value is the default of each.
+// Options configure a Server. The zero value has the default of each field.
 type Options struct {
-	Account string // twelve digits; "" means 000000000000
-	Region  string // "" means us-east-1
-	// Seed fixes everything random: ids, receipt handles, chaos. Give one to repeat a run, as tests do. 0 draws one
-	// ([Server.Seed] tells it), so that a server that is started again never repeats the ids of the one before.
+	Account string // twelve digits; "": 000000000000
+	Region  string // "": us-east-1
+	// Seed determines everything random: ids, receipt handles, chaos. Set it to repeat a run, as tests do. 0: a random
+	// seed, which [Server.Seed] returns, so that a server does not repeat the ids of an earlier one.
 	Seed   uint64
-	Logger *slog.Logger // nil discards
-	// RealisticWaits keeps the waits of 60 s that AWS imposes: between two
-	// purges of a queue, and before the name of a deleted queue is free.
+	Logger *slog.Logger // nil: logs are discarded
+	// RealisticWaits enforces AWS's waits of 60 s: between two purges of a queue, and before the name of a deleted
+	// queue can be used again.
 	RealisticWaits bool
-	// Endpoints carries SNS's deliveries to http and https endpoints; nil means a
-	// transport of the server's own.
+	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own.
 	Endpoints http.RoundTripper
 }
 
-// Server is an AWS of one account and region. It is safe for concurrent use.
+// Server is an AWS with one account and region. It is safe for concurrent use.
 type Server struct {
 	opts     Options
 	clock    *clock.Clock
@@ -52,10 +51,10 @@ type Server struct {
 	closed    bool
 	ended     chan struct{} // closed by Close
 	listeners []*listener
-	stranded  sync.WaitGroup // calls whose client may be gone
+	stranded  sync.WaitGroup // running calls that continue without their client
 }
 
-// New returns a server, ready. nil options are the defaults.
+// New returns a running server. nil options are the defaults.
 func New(o *Options) (*Server, error) {
 	s := &Server{clock: clock.New(), ended: make(chan struct{})}
 	if o != nil {
@@ -103,25 +102,24 @@ func (s *Server) services() []*wire.Service {
 	}
 }
 
-// SQS is the model of SQS: for looking without receiving, and for chaos.
+// SQS returns the model of SQS, for inspecting queues without receiving, and for chaos.
 func (s *Server) SQS() *sqs.Service { return s.sqs }
 
-// SNS is the model of SNS: topics, subscriptions, and deliveries that failed.
+// SNS returns the model of SNS, for inspecting topics, subscriptions and failed deliveries.
 func (s *Server) SNS() *sns.Service { return s.sns }
 
-// Seed is what everything random is drawn from: Options.Seed, or the number that New drew. Options with it repeat a
-// run.
+// Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
+// the same seed repeats the run.
 func (s *Server) Seed() uint64 { return s.opts.Seed }
 
-// Now is the server's time.
+// Now returns the server's time.
 func (s *Server) Now() time.Time { return s.clock.Now() }
 
-// Advance moves the server's clock by d. What became due has happened, in its
-// order, when it returns. Polls that it wakes answer in their own goroutines.
+// Advance moves the server's clock by d. When it returns, everything that became due has happened, in order. Polls that
+// it wakes answer in their own goroutines.
 func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
 
-// Reset empties the server: every resource, every control, every count. The
-// clock stays where it is.
+// Reset removes every resource and control, and sets every count to zero. The clock is unchanged.
 func (s *Server) Reset() {
 	s.controls.reset()
 	s.sns.Reset()
@@ -129,7 +127,7 @@ func (s *Server) Reset() {
 	s.calls.reset()
 }
 
-// Handler serves every service, and the server's own pages under /_localaws/.
+// Handler returns the handler of every service, and of the server's own pages under /_localaws/.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isOwn(r.URL.Path) {
@@ -144,9 +142,8 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// Close ends every poll that waits, closes what Listen opened, and returns when
-// nothing of the server runs any more. Calls in process still work afterwards,
-// but none waits.
+// Close ends waiting polls, closes what Listen opened, and returns when no goroutine of the server runs any more.
+// In-process calls still work afterwards, but do not wait.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if !s.closed {

@@ -13,12 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// fixture is a server and the real client on it, in process.
+// fixture is a server with the real client, in process.
 type fixture struct {
 	*testing.T
 	server *localaws.Server
@@ -26,7 +27,7 @@ type fixture struct {
 	ctx    context.Context
 }
 
-// testSeed makes tests see the same ids, receipt handles and chaos in every run.
+// testSeed gives tests the same ids, receipt handles and chaos in every run.
 const testSeed = 1
 
 func newFixture(t *testing.T, o *localaws.Options) *fixture {
@@ -94,7 +95,8 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 			t.Fatalf("%d messages after %v, want one after 7s", len(got), waited)
 		}
 		if _, err := f.client.ChangeMessageVisibility(f.ctx, &sqs.ChangeMessageVisibilityInput{
-			QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle, VisibilityTimeout: 3}); err != nil {
+			QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle, VisibilityTimeout: 3,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		began = time.Now()
@@ -102,7 +104,8 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 		if waited := time.Since(began); len(got) != 1 || waited != 3*time.Second {
 			t.Fatalf("%d messages after %v, want one after 3s", len(got), waited)
 		}
-		if _, err := f.client.DeleteMessage(f.ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
+		if _, err := f.client.DeleteMessage(f.ctx,
+			&sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
 			t.Fatal(err)
 		}
 		began = time.Now()
@@ -112,8 +115,8 @@ func TestOneMessageAllTheWayInVirtualTime(t *testing.T) {
 	})
 }
 
-// A server that is started again must not repeat the ids of the one before: clients that remember ids would take new
-// messages for finished ones. A given seed repeats a run, ids and receipt handles included.
+// A new server must not repeat the ids of an earlier one: clients that remember ids would take new messages for
+// finished ones. A given seed repeats a run, including ids and receipt handles.
 func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
 	drawn := func(o *localaws.Options) (seed uint64, id, handle string) {
 		f := newFixture(t, o)
@@ -125,7 +128,8 @@ func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
 	seed, id, handle := drawn(&localaws.Options{})
 	otherSeed, otherID, otherHandle := drawn(&localaws.Options{})
 	if seed == 0 || seed == otherSeed || id == otherID || handle == otherHandle {
-		t.Errorf("two servers without a seed: seeds %d and %d, ids %s and %s, want different ones", seed, otherSeed, id, otherID)
+		t.Errorf("two servers without a seed: seeds %d and %d, ids %s and %s, want different ones", seed, otherSeed, id,
+			otherID)
 	}
 	if s, i, h := drawn(&localaws.Options{Seed: seed}); s != seed || i != id || h != handle {
 		t.Errorf("seed %d again: seed %d, id %s, want id %s and the same receipt handle", seed, s, i, id)
@@ -133,14 +137,14 @@ func TestOnlyAGivenSeedRepeatsIDs(t *testing.T) {
 }
 
 func TestDaysOfLongPolls(t *testing.T) {
-	const days = 2 // the race detector's patience; fourteen take seconds without it
+	const days = 2 // few, because of the race detector; without it fourteen take seconds
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		url := f.create("orders", nil)
 		end := time.Now().Add(days * 24 * time.Hour)
 		for time.Now().Before(end) {
 			if got := f.receive(url, 20); len(got) != 0 {
-				t.Fatal("a message out of nowhere")
+				t.Fatal("received a message that was not sent")
 			}
 		}
 		if n := f.server.Calls()["sqs.ReceiveMessage"]; n != days*24*180 {
@@ -186,8 +190,10 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 			{"response lost", localaws.Outcome{DropAfter: true}, 1},
 			{"failed after", localaws.Outcome{ErrAfter: &wire.Error{Code: "InternalError", Status: 500}}, 2},
 		} {
-			f.server.ControlOnce("sqs.SendMessage", func(context.Context, *localaws.Request) localaws.Outcome { return test.outcome })
-			if _, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}); err == nil {
+			f.server.ControlOnce("sqs.SendMessage",
+				func(context.Context, *localaws.Request) localaws.Outcome { return test.outcome })
+			if _, err := f.client.SendMessage(f.ctx,
+				&sqs.SendMessageInput{QueueUrl: url, MessageBody: &body}); err == nil {
 				t.Errorf("%s: the call succeeded", test.name)
 			}
 			if n := f.server.SQS().Queue("orders").Model().Stats().Visible; n != test.left {
@@ -205,14 +211,18 @@ func TestControlBeforeAndAfterEffect(t *testing.T) {
 	})
 }
 
-// A poll whose client has gone away takes messages where Strand says so, as AWS does at times. One whose client waits
-// answers, and on a FIFO queue the same attempt gets what was stranded.
+// With Strand, a poll whose client has disconnected takes messages, as AWS sometimes does. A poll whose client waits
+// answers, and on a FIFO queue a receive with the same attempt id gets the stranded messages.
 func TestAStrandedPollTakesMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
-		for name, attributes := range map[string]map[string]string{"orders": nil, "orders.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"}} {
+		for name, attributes := range map[string]map[string]string{
+			"orders":      nil,
+			"orders.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
+		} {
 			url := f.create(name, attributes)
-			remove := f.server.Control("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Strand: true} })
+			remove := f.server.Control("sqs.ReceiveMessage",
+				func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Strand: true} })
 			in := &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 20}
 			send := &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("one")}
 			if attributes != nil {
@@ -286,9 +296,10 @@ func TestFailEntries(t *testing.T) {
 			return nil
 		}}
 	})
-	out, err := f.client.SendMessageBatch(f.ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
-	}})
+	out, err := f.client.SendMessageBatch(f.ctx,
+		&sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,8 +325,7 @@ func TestAdvanceEndsVisibility(t *testing.T) {
 	}
 }
 
-// The SDK for Java v1 gives the tags of TagQueue as Tags.1.Key; everybody else
-// writes Tag.1.Key.
+// The SDK for Java v1 writes the tags of TagQueue as Tags.1.Key; other clients write Tag.1.Key.
 func TestTagsAsTheOldJavaClientWritesThem(t *testing.T) {
 	f := newFixture(t, nil)
 	url := f.create("q", nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/tagging"
 )
 
-// queuesOfTopics lets SNS into SQS, under the name that queue policies know it by.
+// queuesOfTopics gives SNS access to SQS, as the service that queue policies name.
 type queuesOfTopics struct{ sqs *sqs.Service }
 
 func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) error {
@@ -47,7 +47,7 @@ func (s *Server) taggedTopics() []tagging.Resource {
 	return all
 }
 
-// topicView is a topic in the list of them.
+// topicView is a topic in the list of topics.
 type topicView struct {
 	Name          string             `json:"name"`
 	ARN           string             `json:"arn"`
@@ -63,11 +63,11 @@ type subscriptionView struct {
 	Protocol   string            `json:"protocol"`
 	Endpoint   string            `json:"endpoint"`
 	Confirmed  bool              `json:"confirmed"`
-	Token      string            `json:"token,omitempty"` // what confirms it
+	Token      string            `json:"token,omitempty"` // the token that confirms it
 	Attributes map[string]string `json:"attributes"`
 }
 
-// failureView is a delivery that failed for good.
+// failureView is a delivery that finally failed.
 type failureView struct {
 	At              time.Time `json:"at"`
 	Subscription    string    `json:"subscription"`
@@ -80,17 +80,22 @@ type failureView struct {
 func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
 	topics, failures := []topicView{}, []failureView{}
 	for _, t := range s.sns.Topics() {
-		v := topicView{Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags, Subscriptions: []subscriptionView{}}
+		v := topicView{
+			Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags,
+			Subscriptions: []subscriptionView{},
+		}
 		for _, sub := range t.Subscriptions {
 			v.Subscriptions = append(v.Subscriptions, subscriptionView{
-				ARN: sub.ARN, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Confirmed: sub.Confirmed, Token: sub.Token, Attributes: sub.Attributes,
+				ARN: sub.ARN, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Confirmed: sub.Confirmed,
+				Token: sub.Token, Attributes: sub.Attributes,
 			})
 		}
 		topics = append(topics, v)
 	}
 	for _, f := range s.sns.Failures() {
 		failures = append(failures, failureView{
-			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID, Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
+			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID,
+			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
 		})
 	}
 	respond(w, http.StatusOK, map[string]any{"topics": topics, "failures": failures})

@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// get reads a URL over the network.
+// get requests a URL over the network.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -34,7 +35,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// Over loopback, everything an endpoint has to visit lies where the client reached the server.
+// Over loopback, every URL that an endpoint has to visit has the host and port by which the client reached the server.
 func TestEndpointConfirmsAndVerifiesOverLoopback(t *testing.T) {
 	server, err := localaws.New(&localaws.Options{Seed: testSeed})
 	if err != nil {
@@ -56,21 +57,28 @@ func TestEndpointConfirmsAndVerifiesOverLoopback(t *testing.T) {
 	defer endpoint.Close()
 	base := "http://" + addr.String()
 	client := sns.New(sns.Options{
-		Region: "us-east-1", BaseEndpoint: &base, HTTPClient: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()},
+		Region: "us-east-1", BaseEndpoint: &base,
+		HTTPClient:  &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()},
 		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""), RetryMaxAttempts: 1,
 	})
 	topic, err := client.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("t")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Subscribe(t.Context(), &sns.SubscribeInput{TopicArn: topic.TopicArn, Protocol: aws.String("http"), Endpoint: &endpoint.URL}); err != nil {
+	if _, err := client.Subscribe(t.Context(),
+		&sns.SubscribeInput{
+			TopicArn: topic.TopicArn, Protocol: aws.String("http"),
+			Endpoint: &endpoint.URL,
+		}); err != nil {
 		t.Fatal(err)
 	}
 	confirmation := <-letters
-	if body := get(t, confirmation["SubscribeURL"].(string)); !strings.Contains(body, "<SubscriptionArn>"+*topic.TopicArn) {
+	if body := get(t, confirmation["SubscribeURL"].(string)); !strings.Contains(body,
+		"<SubscriptionArn>"+*topic.TopicArn) {
 		t.Fatalf("confirmed with %s", body)
 	}
-	if _, err := client.Publish(t.Context(), &sns.PublishInput{TopicArn: topic.TopicArn, Message: aws.String("hello")}); err != nil {
+	if _, err := client.Publish(t.Context(),
+		&sns.PublishInput{TopicArn: topic.TopicArn, Message: aws.String("hello")}); err != nil {
 		t.Fatal(err)
 	}
 	note := <-letters
@@ -90,7 +98,8 @@ func TestEndpointConfirmsAndVerifiesOverLoopback(t *testing.T) {
 	if err := json.Unmarshal([]byte(get(t, base+"/_localaws/topics")), &shown); err != nil {
 		t.Fatal(err)
 	}
-	if len(shown.Topics) != 1 || shown.Topics[0].ARN != *topic.TopicArn || len(shown.Topics[0].Subscriptions) != 1 || !shown.Topics[0].Subscriptions[0].Confirmed {
+	if len(shown.Topics) != 1 || shown.Topics[0].ARN != *topic.TopicArn || len(shown.Topics[0].Subscriptions) != 1 ||
+		!shown.Topics[0].Subscriptions[0].Confirmed {
 		t.Errorf("/_localaws/topics shows %+v", shown)
 	}
 	server.Reset()

@@ -7,18 +7,16 @@ import (
 	"net/http"
 )
 
-// Transport is a RoundTripper that calls the server in process, without a
-// socket, in the caller's goroutine and under the request's context. Any host
-// is answered. A response that exists is returned even where the context ended
-// meanwhile: a poll that is cancelled in the very moment it got messages never
-// loses them.
+// Transport returns a RoundTripper that calls the server in process, without a socket, in the caller's goroutine and
+// with the request's context. It answers for any host. If there is a response, it is returned even if the context has
+// ended, so that a poll that is cancelled at the moment when it gets messages does not lose them.
 func (s *Server) Transport() http.RoundTripper {
 	return &transport{handler: s.Handler()}
 }
 
 type transport struct{ handler http.Handler }
 
-// errDropped is what a client sees of a connection that a control broke.
+// errDropped is the error of a connection that a control closed.
 var errDropped = errors.New("localaws: connection reset by a control")
 
 func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err error) {
@@ -28,8 +26,7 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	// A handler must not see the client's own URL object change, and a nil body
-	// is http.NoBody on the serving side.
+	// The handler must not modify the client's own URL, and on the server side a nil body is http.NoBody.
 	in := *r
 	if in.Host == "" {
 		in.Host = r.URL.Host
@@ -57,7 +54,7 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	return w.response(r), nil
 }
 
-// recorder keeps what a handler writes.
+// recorder records what a handler writes.
 type recorder struct {
 	header http.Header
 	status int
@@ -77,8 +74,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// useful says that there is an answer worth more than the context's end: all
-// but the error that the end itself caused.
+// useful reports whether the answer is worth more than the context's end. Only the error that the end itself caused is
+// not.
 func (w *recorder) useful() bool { return w.status != 0 && w.status < 500 }
 
 func (w *recorder) response(r *http.Request) *http.Response {

@@ -4,32 +4,34 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// answers reconciles the answer to a batch with what was sent: every entry must be mentioned.
+// answers matches the answer to a batch request with the batch: the answer must mention every entry.
 type answers struct {
-	op   string
-	seen []bool
-	errs map[int]error
+	op       string
+	answered []bool
+	errs     map[int]error
 }
 
-func newAnswers(op string, n int) *answers { return &answers{op: op, seen: make([]bool, n)} }
+func newAnswers(op string, n int) *answers { return &answers{op: op, answered: make([]bool, n)} }
 
-// addressed says whether a message can be named to SQS. One that came without a receipt handle fails here and alone: in
-// a request it would fail all the others.
+// addressed reports whether a message has a receipt handle, which settling needs. A message without one fails here,
+// alone; in a request it would fail all other entries.
 func (a *answers) addressed(i int, m *message) bool {
 	if deref(m.ReceiptHandle) != "" {
 		return true
 	}
-	a.failed(entryID(i), permanent("%s message %s: the service gave no receipt handle for it, so it comes again when its "+
-		"lease ends", a.op, deref(m.MessageId)))
+	a.failed(entryID(i),
+		permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again when "+
+			"its lease ends", a.op, deref(m.MessageId)))
 	return false
 }
 
 func (a *answers) successful(id *string) {
 	if i, ok := a.index(id); ok {
-		a.seen[i] = true
+		a.answered[i] = true
 	}
 }
 
@@ -38,7 +40,7 @@ func (a *answers) failed(id *string, err error) {
 	if !ok {
 		return
 	}
-	a.seen[i] = true
+	a.answered[i] = true
 	if a.errs == nil {
 		a.errs = map[int]error{}
 	}
@@ -51,16 +53,16 @@ func (a *answers) failedAll(entries []types.BatchResultErrorEntry) {
 	}
 }
 
-// index is the entry an answer speaks of; an id that we did not send belongs to none.
+// index returns the entry that a part of the answer belongs to. An id that we did not send belongs to none.
 func (a *answers) index(id *string) (int, bool) {
 	i, err := strconv.Atoi(deref(id))
-	return i, err == nil && i >= 0 && i < len(a.seen) && strconv.Itoa(i) == deref(id)
+	return i, err == nil && i >= 0 && i < len(a.answered) && strconv.Itoa(i) == deref(id)
 }
 
-// err is nil when every entry succeeded, else a *driver.BatchError.
+// err returns nil if every entry succeeded, otherwise a *driver.BatchError.
 func (a *answers) err() error {
-	for i, seen := range a.seen {
-		if !seen {
+	for i, answered := range a.answered {
+		if !answered {
 			a.failed(entryID(i), unanswered(a.op))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -16,7 +17,9 @@ func TestAnswersMentionEveryEntry(t *testing.T) {
 	}
 	a.successful(nil)
 	a.failedAll([]types.BatchResultErrorEntry{
-		{Id: id("1"), Code: id("InvalidMessageContents"), SenderFault: true}, {Id: id("2"), Code: id("InternalError")}, {Id: id("9"), Code: id("x")},
+		{Id: id("1"), Code: id("InvalidMessageContents"), SenderFault: true},
+		{Id: id("2"), Code: id("InternalError")},
+		{Id: id("9"), Code: id("x")},
 	})
 	var batch *driver.BatchError
 	if !errors.As(a.err(), &batch) || len(batch.Errs) != 3 {
@@ -40,6 +43,6 @@ func TestAnswersThatAreGood(t *testing.T) {
 	both.successful(entryID(0))
 	both.failed(entryID(0), errors.New("no"))
 	if both.err() == nil {
-		t.Error("an entry that is named in both lists counts as sent")
+		t.Error("an entry that is in both lists counts as sent")
 	}
 }

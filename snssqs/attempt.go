@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// attempts are the ids of receives on a FIFO queue. One whose answer was lost is used again by the next receive: SQS
-// then hands out the same messages again, instead of keeping their groups locked until the lease ends.
+// attempts manages the ReceiveRequestAttemptIds of a FIFO queue. If the answer to a receive is lost, the next receive
+// uses the same id. SQS then returns the same messages again; otherwise their groups stay locked until the lease ends.
 type attempts struct {
 	mu   sync.Mutex
 	lost []attempt
@@ -18,20 +18,20 @@ type attempt struct {
 	asked time.Time
 }
 
-// begin is the id of the next receive, and whether it has been used before.
+// begin returns the id of the next receive, and whether it was used before.
 func (a *attempts) begin(now time.Time, lease time.Duration) (at attempt, again bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.lost) > 0 {
 		at, a.lost = a.lost[0], a.lost[1:]
-		if now.Sub(at.asked) < lease { // later its messages are visible again anyway
+		if now.Sub(at.asked) < lease { // later than that, the messages are visible again anyway
 			return at, true
 		}
 	}
 	return attempt{rand.Text(), now}, false
 }
 
-// failed keeps an id whose answer did not arrive.
+// failed keeps the id of a receive whose answer did not arrive.
 func (a *attempts) failed(at attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// On a FIFO queue the answer to a receive that was lost is asked for again, so that its groups are not locked until the
-// lease ends.
+// On a FIFO queue, a receive whose answer was lost is repeated with the same attempt id, so that its groups are not
+// locked until the lease ends.
 func TestALostReceiveIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: testSeed}})
@@ -39,7 +39,8 @@ func TestALostReceiveIsAskedForAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Server().ControlOnce("sqs.ReceiveMessage", func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
+		b.Server().ControlOnce("sqs.ReceiveMessage",
+			func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
 		if _, err := r.Receive(t.Context(), 10, nil); driver.ClassOf(err) != driver.Transient || err == nil {
 			t.Fatalf("a lost answer: %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -25,7 +26,7 @@ type Backend struct {
 	region      string
 	log         *slog.Logger
 	cancelPolls bool
-	polls       *sqs.Client // long polls, with a pool of connections of their own
+	polls       *sqs.Client // long polls, with their own pool of connections
 	sqs         *sqs.Client
 	sns         *sns.Client
 	sts         *sts.Client
@@ -33,14 +34,14 @@ type Backend struct {
 	closed      atomic.Bool
 
 	mu       sync.Mutex
-	identity identity                              // once asked
-	queues   map[driver.Channel]*queue             // found before
-	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+	identity identity                              // set by the first call of whoami
+	queues   map[driver.Channel]*queue             // queues that were found
+	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
 
-	audiences map[driver.Channel]*audience // of the exchanges that producers of this process may make
+	subscribers map[driver.Channel]*subscribers // of the exchanges that producers of this process may create
 }
 
-// Open prepares the clients; it makes no request.
+// Open creates the clients; it makes no request.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
 	var opts Options
 	if o != nil {
@@ -53,9 +54,12 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger, cancelPolls: opts.CancelPolls,
-		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
-		audiences: map[driver.Channel]*audience{}}
+	b := &Backend{
+		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
+		cancelPolls: opts.CancelPolls,
+		queues:      map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
+		subscribers: map[driver.Channel]*subscribers{},
+	}
 	if b.log == nil {
 		b.log = slog.Default()
 	}
@@ -63,7 +67,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// connect makes the clients that the caller has not brought, and gives all of them deadlines.
+// connect creates the clients that the caller did not supply, and sets deadlines for all of them.
 func (b *Backend) connect(conf aws.Config, o *Options) {
 	polls, work := newClients(o.Transport)
 	b.clients = []*http.Client{polls, work}
@@ -83,8 +87,8 @@ func (b *Backend) connect(conf aws.Config, o *Options) {
 	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })
 }
 
-// awsConfig is what the clients are made from that the caller has not brought. Where he brought those that matter, it is
-// theirs, because who is asked for the account must be who is asked for topics.
+// awsConfig returns the configuration for the clients that the caller did not supply. If the caller supplied SQS and
+// SNS, it is that of the SNS client, because the account must be the one that the topics belong to.
 func awsConfig(ctx context.Context, o *Options) (aws.Config, error) {
 	switch {
 	case o.AWS != nil:
@@ -104,23 +108,24 @@ func awsConfig(ctx context.Context, o *Options) (aws.Config, error) {
 	if conf.Region == "" {
 		return aws.Config{}, fmt.Errorf("snssqs: no AWS region: set AWS_REGION or Options.AWS")
 	}
-	conf.Credentials = hinted{conf.Credentials}
+	conf.Credentials = explainedCredentials{conf.Credentials}
 	return conf, nil
 }
 
-// hinted are credentials whose absence says what to do about it.
-type hinted struct{ aws.CredentialsProvider }
+// explainedCredentials are credentials whose absence is explained by the error.
+type explainedCredentials struct{ aws.CredentialsProvider }
 
-func (h hinted) Retrieve(ctx context.Context) (aws.Credentials, error) {
+func (h explainedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := h.CredentialsProvider.Retrieve(ctx)
 	if err != nil {
-		err = fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile (AWS_PROFILE) or a role, "+
+		err = fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile "+
+			"(AWS_PROFILE) or a role, "+
 			"or Options.AWS; for the embedded server use local.Open, or what `godwit local` prints: %w", err)
 	}
 	return c, err
 }
 
-// Close lets go of idle connections. It does not end what senders and receivers do.
+// Close closes idle connections. It does not end senders and receivers.
 func (b *Backend) Close(context.Context) error {
 	if b.closed.Swap(true) {
 		return nil
@@ -138,7 +143,7 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// remember keeps what a consumer wishes of its channel, for the checks of its receiver.
+// remember records what a consumer asked for, for the checks of its receiver.
 func (b *Backend) remember(s driver.ChannelSpec) {
 	s.Again = false
 	b.mu.Lock()
@@ -146,24 +151,24 @@ func (b *Backend) remember(s driver.ChannelSpec) {
 	b.mu.Unlock()
 }
 
-// wish is what a consumer of this process wished of a channel.
-func (b *Backend) wish(ch driver.Channel) (driver.ChannelSpec, bool) {
+// specOf returns what a consumer of this process asked for.
+func (b *Backend) specOf(ch driver.Channel) (driver.ChannelSpec, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.specs[ch]
 	return s, known
 }
 
-// once turns the SDK's retries off, for calls that the core repeats, and sees to their bodies, also on the caller's client.
-// Checksums are compared here, message by message.
-func once(o *sqs.Options) {
+// noRetries turns off the SDK's retries of calls that the core repeats, keeps request bodies in memory, and turns off
+// the SDK's checksums, because this package compares them message by message. It applies to the caller's client, too.
+func noRetries(o *sqs.Options) {
 	o.DisableMessageChecksumValidation = true
 	o.Retryer = aws.NopRetryer{}
 	o.HTTPClient = withBodies(o.HTTPClient)
 }
 
-// publishOnce is once for SNS.
-func publishOnce(o *sns.Options) {
+// noPublishRetries is the same as once, for SNS.
+func noPublishRetries(o *sns.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.HTTPClient = withBodies(o.HTTPClient)
 }

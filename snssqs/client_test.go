@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
@@ -20,7 +21,7 @@ func credentialsOfTheTest(context.Context) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: "k", SecretAccessKey: "s"}, nil
 }
 
-// failing answers some actions with 500, and counts.
+// failing answers some actions with status 500, and counts the calls.
 type failing struct {
 	next    http.RoundTripper
 	on      atomic.Bool
@@ -32,23 +33,30 @@ func (f *failing) RoundTrip(r *http.Request) (*http.Response, error) {
 		return f.next.RoundTrip(r)
 	}
 	f.refused.Add(1)
-	return &http.Response{StatusCode: 500, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+	return &http.Response{
+		StatusCode: 500, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")),
+		Request: r,
+	}, nil
 }
 
-// One layer retries, and it is not the SDK: whatever a caller's own clients are set to.
+// The SDK retries none of these calls, whatever the caller's own clients are set to.
 func TestSendsPollsAndSettlesAreTriedOnce(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		f := &failing{next: w.server.Transport()}
 		conf := w.conf
 		conf.HTTPClient, conf.RetryMaxAttempts, conf.RetryMode = &http.Client{Transport: f}, 7, aws.RetryModeAdaptive
 		for name, o := range map[string]snssqs.Options{
-			"the caller's clients": {SQS: sqs.NewFromConfig(conf), SNS: sns.NewFromConfig(conf, func(o *sns.Options) { o.RetryMaxAttempts = 9 })},
-			"our own":              {Transport: f},
+			"the caller's clients": {
+				SQS: sqs.NewFromConfig(conf),
+				SNS: sns.NewFromConfig(conf, func(o *sns.Options) { o.RetryMaxAttempts = 9 }),
+			},
+			"our own": {Transport: f},
 		} {
 			w.b = w.open(o)
 			w.ensure(owner(audit))
 			w.ensure(owner(orders))
-			s, topic, r := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"}), w.receiver(orders, driver.Filter{})
+			s, topic, r := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"}), w.receiver(orders,
+				driver.Filter{})
 			p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte("x")})
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +78,8 @@ func TestSendsPollsAndSettlesAreTriedOnce(t *testing.T) {
 				err := try()
 				f.on.Store(false)
 				if n := f.refused.Load(); n != 1 || driver.ClassOf(err) != driver.Transient || err == nil {
-					t.Errorf("%s, %s: %d requests, %v, of class %s; want one, of class transient", name, call, n, err, driver.ClassOf(err))
+					t.Errorf("%s, %s: %d requests, %v, of class %s; want one, of class transient", name, call, n, err,
+						driver.ClassOf(err))
 				}
 			}
 			if err := settle(driver.Done); err != nil {
@@ -80,12 +89,14 @@ func TestSendsPollsAndSettlesAreTriedOnce(t *testing.T) {
 	})
 }
 
-// With the caller's clients nothing is taken from the environment, and the topics' account is asked for at their address.
+// If the caller supplies both clients, nothing is read from the environment, and the account is looked up at their
+// address.
 func TestTheCallersClientsAreEnough(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
 	inWorld(t, localaws.Options{}, func(w *world) {
-		b, err := snssqs.Open(w.Context(), &snssqs.Options{SQS: w.sqs, SNS: w.sns, Transport: w.server.Transport(), CancelPolls: true})
+		b, err := snssqs.Open(w.Context(),
+			&snssqs.Options{SQS: w.sqs, SNS: w.sns, Transport: w.server.Transport(), CancelPolls: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,9 +117,15 @@ func TestEndpointsFromTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, names := range [][]string{{"AWS_ENDPOINT_URL"}, {"AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SNS", "AWS_ENDPOINT_URL_STS"}} {
+	for _, names := range [][]string{
+		{"AWS_ENDPOINT_URL"},
+		{"AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SNS", "AWS_ENDPOINT_URL_STS"},
+	} {
 		t.Run(names[0], func(t *testing.T) {
-			for name, value := range map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"} {
+			for name, value := range map[string]string{
+				"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "k",
+				"AWS_SECRET_ACCESS_KEY": "s",
+			} {
 				t.Setenv(name, value)
 			}
 			for _, name := range names {
@@ -136,10 +153,12 @@ func TestEndpointsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// Without credentials the error says where they may come from.
+// The error about missing credentials says where they can come from.
 func TestMissingCredentialsAreExplained(t *testing.T) {
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+	} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HOME", t.TempDir())
@@ -152,7 +171,8 @@ func TestMissingCredentialsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true})
-	if err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") || !strings.Contains(err.Error(), "local.Open") {
+	if err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") ||
+		!strings.Contains(err.Error(), "local.Open") {
 		t.Errorf("without credentials: %v", err)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// answerWithin is how long one call may take, from its first byte to the last of its answer, the SDK's retries of
-// provisioning calls among it. A connection that broke silently, or a service that stops in the middle of an answer,
-// holds nobody up for longer; a batch of 1 MiB comes through at 100 KiB a second.
+// answerWithin bounds one call, from the first byte of the request to the last byte of the answer, including the SDK's
+// retries of provisioning calls. It limits the damage of a connection that broke silently, or of a service that stops
+// in the middle of an answer. A batch of 1 MiB fits at 100 KiB a second.
 const answerWithin = 10 * time.Second
 
-// deadlines gives each call of a client a deadline; a poll has its wait besides. A client's timeouts know nothing of
-// waits, and net/http's own bounds end with the header.
+// deadlines gives each call of a client a deadline; a long poll gets its wait in addition. A client's own timeout does
+// not know the wait, and net/http's timeouts end with the response header.
 func deadlines(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("godwitDeadline", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
@@ -34,7 +34,7 @@ func deadlines(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// pollWait is how long a poll may stay open. One that does not say takes what the queue's attributes say.
+// pollWait returns how long a poll may stay open. A poll without a wait uses the queue's own.
 func pollWait(in *sqs.ReceiveMessageInput) time.Duration {
 	if in.WaitTimeSeconds == 0 {
 		return maxWait

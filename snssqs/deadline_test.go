@@ -11,12 +11,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// hanging answers nothing, or the header and then nothing, once it is on.
+// hanging answers nothing, or only a header, after it was switched on.
 type hanging struct {
 	next    http.RoundTripper
 	on      atomic.Bool
@@ -34,7 +35,7 @@ func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: silence{r.Context()}, Request: r}, nil
 }
 
-// silence is a body that never comes, as net/http gives it: reading ends with the request's context.
+// silence is a body that never arrives; as in net/http, reading it ends with the request's context.
 type silence struct{ ctx context.Context }
 
 func (s silence) Read([]byte) (int, error) {
@@ -46,7 +47,7 @@ func (silence) Close() error { return nil }
 
 var _ io.ReadCloser = silence{}
 
-// Every request ends in time, also one whose answer stops in its body, with our clients and the caller's.
+// Every request has a deadline, also for an answer that stops in its body, with our clients and with the caller's.
 func TestEveryRequestHasADeadline(t *testing.T) {
 	for _, headers := range []bool{false, true} {
 		for _, theirs := range []bool{false, true} {
@@ -61,7 +62,8 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 				w.b = w.open(o)
 				w.ensure(owner(orders))
 				w.ensure(owner(audit))
-				s, topic, r := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"}), w.receiver(orders, driver.Filter{})
+				s, topic := w.sender(orders), w.sender(driver.Channel{Exchange: "wishlist_events"})
+				r := w.receiver(orders, driver.Filter{})
 				p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte("x")})
 				if err != nil {
 					t.Fatal(err)
@@ -80,7 +82,8 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 					"release": func() error { return settle(driver.Release) },
 					"reject":  func() error { return settle(driver.Reject) },
 					"renew": func() error {
-						_, err := r.(driver.Extender).Extend(context.Background(), []driver.Handle{d.Handle}, time.Minute)
+						_, err := r.(driver.Extender).Extend(context.Background(), []driver.Handle{d.Handle},
+							time.Minute)
 						return err
 					},
 					"provision": func() error { return w.b.Ensure(context.Background(), owner(audit)) },
@@ -99,11 +102,13 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 						if call == "provision" {
 							most = 40 * time.Second // of several requests
 						}
-						if took := time.Since(begun); err == nil || driver.ClassOf(err) != driver.Transient || took > most || !strings.Contains(err.Error(), "within 1") {
-							t.Errorf("%s, headers %v, theirs %v: %v, of class %s, after %v", call, headers, theirs, err, driver.ClassOf(err), took)
+						if took := time.Since(begun); err == nil || driver.ClassOf(err) != driver.Transient ||
+							took > most || !strings.Contains(err.Error(), "within 1") {
+							t.Errorf("%s, headers %v, theirs %v: %v, of class %s, after %v", call, headers, theirs, err,
+								driver.ClassOf(err), took)
 						}
 					case <-time.After(time.Hour):
-						t.Fatalf("%s, headers %v, theirs %v: hangs", call, headers, theirs)
+						t.Fatalf("%s, headers %v, theirs %v: did not return", call, headers, theirs)
 					}
 				}
 				h.on.Store(false)

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
-// decode fills a delivery from a message as received, whose routing key is in the attribute routing. A message that
-// cannot be decoded keeps its raw bytes and the reason.
+// decode fills a delivery from a received message; routing is the name of the attribute with the routing key. If the
+// message cannot be decoded, the delivery has the raw bytes and the reason.
 func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery) {
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
@@ -45,14 +46,14 @@ func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery
 	}
 }
 
-// share lets go of the body as received where it can be made of the delivery's own: large messages are in memory once.
+// share drops the received body if it can be rebuilt from the delivery's, so that large messages are in memory once.
 func (m *message) share(body []byte, text string, e envelope.Encoding) {
-	if text == deref(m.Body) && e != envelope.Empty { // not what SNS wrapped
+	if text == deref(m.Body) && e != envelope.Empty { // not for a body that was unwrapped from SNS's JSON
 		m.Body, m.body, m.encoding = nil, body, e
 	}
 }
 
-// text is the body as received.
+// text returns the body as received.
 func (m *message) text() *string {
 	if m.Body == nil {
 		text := m.encoding.Text(m.body)
@@ -61,8 +62,8 @@ func (m *message) text() *string {
 	return m.Body
 }
 
-// open returns body, envelope and attributes, also of a message that SNS delivered in its own JSON: as such it arrives
-// without any attribute, and lies in the dead letters with one of ours that says so.
+// open returns body, envelope and attributes of a message. It also reads SNS's own JSON, in which a message arrives if
+// the subscription has no raw delivery: without any attribute or, as a dead letter, with ours that marks it.
 func open(m *types.Message) (body string, env envelope.Envelope, attributes map[string]string, err error) {
 	body = deref(m.Body)
 	attributes = make(map[string]string, len(m.MessageAttributes))
@@ -86,7 +87,7 @@ func open(m *types.Message) (body string, env envelope.Envelope, attributes map[
 	return n.Message, env, attributes, err
 }
 
-// attributeText is an attribute as a header: binary ones in base64, as they are in SNS's JSON too, because headers are text.
+// attributeText returns an attribute as the text of a header. A binary value is in base64, as in SNS's JSON.
 func attributeText(a types.MessageAttributeValue) string {
 	if a.StringValue == nil {
 		return base64.StdEncoding.EncodeToString(a.BinaryValue)
@@ -94,7 +95,7 @@ func attributeText(a types.MessageAttributeValue) string {
 	return *a.StringValue
 }
 
-// notification is what SNS makes of a message without raw delivery.
+// notification is SNS's JSON for a message without raw delivery.
 type notification struct {
 	Type, TopicArn    string
 	MessageID         string `json:"MessageId"`
@@ -118,7 +119,7 @@ func readEnvelope(attributes map[string]string) (envelope.Envelope, error) {
 	return envelope.Parse(text)
 }
 
-// headers are those of the envelope, and for foreign messages their attributes.
+// headers returns the headers of the envelope or, for a foreign message, its attributes.
 func headers(env envelope.Envelope, attributes map[string]string, routing string) []driver.Header {
 	n := len(env.Headers) + len(attributes)
 	if n == 0 {
@@ -139,7 +140,7 @@ func headers(env envelope.Envelope, attributes map[string]string, routing string
 	return hs
 }
 
-// keys tells order key and tenant from the message group; a key that the group could not hold travels in the envelope.
+// keys derives order key and tenant from the message group. A key that is no valid group travels in the envelope.
 func keys(from driver.Channel, group, travelled string) (order, tenant string) {
 	key := group
 	if travelled != "" {
@@ -154,15 +155,17 @@ func keys(from driver.Channel, group, travelled string) (order, tenant string) {
 	return key, ""
 }
 
-// origin is where a dead letter was. One that SQS moved itself kept its id and tells no reasons.
+// origin returns where a dead letter came from. A message that SQS itself moved has kept its id and has no reasons.
 func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery) *driver.Origin {
 	o := &driver.Origin{Channel: from, ID: d.ID, OrderKey: d.OrderKey}
 	o.Channel.DeadLetter = false
 	if n := len(env.Deaths); n > 0 {
 		last := env.Deaths[n-1]
 		o.ID = last.ID
-		o.Death = driver.Death{Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
-			Attempts: last.Attempts, First: last.First, Last: last.Last}
+		o.Death = driver.Death{
+			Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
+			Attempts: last.Attempts, First: last.First, Last: last.Last,
+		}
 		if last.OrderKey != "" {
 			o.OrderKey = last.OrderKey
 		}
@@ -173,7 +176,7 @@ func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery) *dri
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0 // SQS's own numbers are numbers; what is missing counts as unknown
+		return 0 // SQS's own numbers are valid; a missing one is unknown
 	}
 	return n
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// discards are messages of one receive that are deleted instead of being returned, each with the reason.
+// discards are the messages of one receive that are deleted instead of returned, each with the reason.
 type discards struct {
 	ms      []*message
 	reasons []driver.DiscardReason
@@ -17,8 +17,8 @@ func (d *discards) add(m *message, why driver.DiscardReason) {
 	d.ms, d.reasons = append(d.ms, m), append(d.reasons, why)
 }
 
-// discard deletes messages that are finished already or that the filter does not want, and tells the core. One that
-// cannot be deleted comes again, and is told when it is gone.
+// discard deletes messages that are already finished or that the filter does not select, and reports them to the core.
+// A message that cannot be deleted is delivered again, and is reported when it is deleted.
 func (r *receiver) discard(d *discards) error {
 	if len(d.ms) == 0 {
 		return nil
@@ -28,7 +28,8 @@ func (r *receiver) discard(d *discards) error {
 		which[i] = i
 	}
 	errs := map[int]error{}
-	collect(errs, which, r.delete(context.Background(), d.ms)) // they are received, whatever has ended meanwhile
+	// Not the caller's context: the messages were received, whatever has ended meanwhile.
+	collect(errs, which, r.delete(context.Background(), d.ms))
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		var ids []string
 		for i, m := range d.ms {
@@ -41,7 +42,7 @@ func (r *receiver) discard(d *discards) error {
 		}
 	}
 	if err := batchError(errs); err != nil {
-		return fmt.Errorf("delete what is finished, or not wanted by the filter: %w", err)
+		return fmt.Errorf("delete messages that are finished or that the filter does not select: %w", err)
 	}
 	return nil
 }

@@ -12,16 +12,17 @@ import (
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// told collects what a receiver says that it discarded.
+// told collects the messages that a receiver reports as discarded.
 type told []driver.Discarded
 
-// ids are those that were discarded for a reason.
+// ids returns the messages that were discarded for a reason.
 func (t told) ids(reason driver.DiscardReason) (ids []string) {
 	for _, d := range t {
 		if d.Reason == reason {
@@ -32,17 +33,19 @@ func (t told) ids(reason driver.DiscardReason) (ids []string) {
 	return ids
 }
 
-// telling is a receiver that tells what it discards.
+// telling opens a receiver that records what it discards.
 func (w *world) telling(ch driver.Channel, f driver.Filter) (driver.Receiver, *told) {
 	w.Helper()
 	t := &told{}
-	r, err := w.b.Receiver(w.Context(), ch, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Filter: f, Events: driver.Events{
-		Discarded: func(d driver.Discarded) {
-			if d.Expected || d.Count != len(d.IDs) || d.Count == 0 {
-				w.Errorf("told %+v", d)
-			}
-			*t = append(*t, d)
-		}}})
+	r, err := w.b.Receiver(w.Context(), ch,
+		driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Filter: f, Events: driver.Events{
+			Discarded: func(d driver.Discarded) {
+				if d.Expected || d.Count != len(d.IDs) || d.Count == 0 {
+					w.Errorf("told %+v", d)
+				}
+				*t = append(*t, d)
+			},
+		}})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -50,12 +53,16 @@ func (w *world) telling(ch driver.Channel, f driver.Filter) (driver.Receiver, *t
 	return r, t
 }
 
-// sent sends foreign messages and gives their ids.
+// sent sends foreign messages and returns their ids.
 func (w *world) sent(queue string, ms map[string]map[string]types.MessageAttributeValue) map[string]string {
 	w.Helper()
 	ids := map[string]string{}
 	for body, attributes := range ms {
-		out, err := w.sqs.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.url(queue)), MessageBody: &body, MessageAttributes: attributes})
+		out, err := w.sqs.SendMessage(w.Context(),
+			&sqs.SendMessageInput{
+				QueueUrl: aws.String(w.url(queue)), MessageBody: &body,
+				MessageAttributes: attributes,
+			})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -64,13 +71,14 @@ func (w *world) sent(queue string, ms map[string]map[string]types.MessageAttribu
 	return ids
 }
 
-// keyed is a message with an attribute.
+// keyed returns a message's attributes with one attribute.
 func keyed(name, value string) map[string]types.MessageAttributeValue {
 	return map[string]types.MessageAttributeValue{name: text(value)}
 }
 
-// A message that the filter deletes is told with its id. On a mapped queue, which others fill, a message without a
-// routing key is handed over unless that is not wished, and the attribute that holds the key can be chosen.
+// A message that the filter discards is reported with its id. On a mapped queue, whose messages come from other
+// programs, a message without a routing key is returned unless RequireRoutingKey is set, and the attribute of the key
+// can be chosen.
 func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 	all := map[string]map[string]types.MessageAttributeValue{
 		"wanted": keyed("routing_key", "MOBILE.X"), "unwanted": keyed("routing_key", "BOOK"), "bare": nil,
@@ -81,11 +89,17 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 		as   *snssqs.Resource // nil: the queue is ours
 		want []string
 	}{
-		"ours":                  {nil, []string{"wanted"}},
-		"mapped":                {&snssqs.Resource{}, []string{"bare", "theirs unwanted", "theirs wanted", "wanted"}},
-		"mapped, key required":  {&snssqs.Resource{RequireRoutingKey: true}, []string{"wanted"}},
-		"mapped, own attribute": {&snssqs.Resource{RoutingKey: "event_type"}, []string{"bare", "theirs wanted", "unwanted", "wanted"}},
-		"mapped, both":          {&snssqs.Resource{RoutingKey: "event_type", RequireRoutingKey: true}, []string{"theirs wanted"}},
+		"ours":                 {nil, []string{"wanted"}},
+		"mapped":               {&snssqs.Resource{}, []string{"bare", "theirs unwanted", "theirs wanted", "wanted"}},
+		"mapped, key required": {&snssqs.Resource{RequireRoutingKey: true}, []string{"wanted"}},
+		"mapped, own attribute": {
+			&snssqs.Resource{RoutingKey: "event_type"},
+			[]string{"bare", "theirs wanted", "unwanted", "wanted"},
+		},
+		"mapped, both": {
+			&snssqs.Resource{RoutingKey: "event_type", RequireRoutingKey: true},
+			[]string{"theirs wanted"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
@@ -104,7 +118,8 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 					}
 					for _, d := range ds {
 						got = append(got, string(d.Body))
-						if body := string(d.Body); (body == "theirs wanted") != (d.RoutingKey == "MOBILE.Y") && c.as != nil && c.as.RoutingKey != "" {
+						if body := string(d.Body); (body == "theirs wanted") != (d.RoutingKey == "MOBILE.Y") &&
+							c.as != nil && c.as.RoutingKey != "" {
 							t.Errorf("%q has routing key %q", body, d.RoutingKey)
 						}
 					}
@@ -118,7 +133,8 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 				if slices.Sort(got); !slices.Equal(got, c.want) {
 					t.Errorf("received %q, want %q", got, c.want)
 				}
-				if ids := told.ids(driver.DiscardFiltered); !slices.Equal(ids, gone) || len(told.ids(driver.DiscardFinished)) > 0 {
+				if ids := told.ids(driver.DiscardFiltered); !slices.Equal(ids, gone) ||
+					len(told.ids(driver.DiscardFinished)) > 0 {
 					t.Errorf("told %+v, want %q as filtered", *told, gone)
 				}
 			})
@@ -126,19 +142,26 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 	}
 }
 
-// The attribute that a mapped topic's messages have their routing key in is what is sent, filtered by and read.
+// The routing attribute of a mapped topic is used when sending, filtering and receiving.
 func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		topic, err := w.sns.CreateTopic(w.Context(), &sns.CreateTopicInput{Name: aws.String("Legacy")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{"news.*": {Topic: *topic.TopicArn, RoutingKey: "event_type"}}})
+		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{"news.*": {
+			Topic:      *topic.TopicArn,
+			RoutingKey: "event_type",
+		}}})
 		ch := driver.Channel{Exchange: "news", Queue: "ours"}
 		w.ensure(filtered(ch))
 		for _, key := range []string{"MOBILE.A", "BOOK"} {
-			if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{TopicArn: topic.TopicArn, Message: aws.String("theirs"),
-				MessageAttributes: map[string]snstypes.MessageAttributeValue{"event_type": {DataType: aws.String("String"), StringValue: &key}}}); err != nil {
+			if _, err := w.sns.Publish(w.Context(), &sns.PublishInput{
+				TopicArn: topic.TopicArn, Message: aws.String("theirs"),
+				MessageAttributes: map[string]snstypes.MessageAttributeValue{
+					"event_type": {DataType: aws.String("String"), StringValue: &key},
+				},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			w.send(w.sender(driver.Channel{Exchange: "news"}), driver.Message{Body: []byte("ours"), RoutingKey: key})
@@ -157,32 +180,38 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 
 func TestRoutingAttributesThatCannotBe(t *testing.T) {
 	for _, name := range []string{"godwit", "a b", "AWS.x"} {
-		if _, err := snssqs.Open(t.Context(), &snssqs.Options{AWS: &aws.Config{Region: "eu-west-1"},
-			Names: map[string]snssqs.Resource{"orders": {Queue: queueARN + "x", RoutingKey: name}}}); err == nil {
-			t.Errorf("%q was taken as the attribute of the routing key", name)
+		if _, err := snssqs.Open(t.Context(), &snssqs.Options{
+			AWS:   &aws.Config{Region: "eu-west-1"},
+			Names: map[string]snssqs.Resource{"orders": {Queue: queueARN + "x", RoutingKey: name}},
+		}); err == nil {
+			t.Errorf("%q was accepted as Resource.RoutingKey", name)
 		}
 	}
 }
 
-// A message that is finished and comes again is deleted and told; another message is neither, even if the server gives
+// A finished message that is delivered again is deleted and reported; another message is not, even if the server gives
 // it the same id, or none.
 func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	for name, id := range map[string]any{"their own ids": nil, "one id for all": "7", "empty ids": "", "no ids": 0} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
-				w.b = w.open(snssqs.Options{Transport: &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){
-					"ReceiveMessage": func(answer map[string]any) {
-						messages, _ := answer["Messages"].([]any)
-						for _, m := range messages {
-							switch m := m.(map[string]any); id {
-							case nil:
-							case 0:
-								delete(m, "MessageId")
-							default:
-								m["MessageId"] = id
+				w.b = w.open(snssqs.Options{Transport: &rewriting{
+					next: w.server.Transport(),
+					edit: map[string]func(map[string]any){
+						"ReceiveMessage": func(answer map[string]any) {
+							messages, _ := answer["Messages"].([]any)
+							for _, m := range messages {
+								switch m := m.(map[string]any); id {
+								case nil:
+								case 0:
+									delete(m, "MessageId")
+								default:
+									m["MessageId"] = id
+								}
 							}
-						}
-					}}}})
+						},
+					},
+				}})
 				w.ensure(owner(orders))
 				r, told := w.telling(orders, driver.Filter{})
 				handled := map[string]int{}
@@ -202,7 +231,7 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 				if len(handled) != 20 || len(*told) > 0 {
 					t.Errorf("handed over %d of 20, told %+v", len(handled), *told)
 				}
-				// Somebody else receives the first again before it is done, so its delete deletes nothing.
+				// Another consumer receives the first message again before it is done, so this delete deletes nothing.
 				time.Sleep(31 * time.Second)
 				if ds := w.receive(w.receiver(orders, driver.Filter{}), 1); string(ds[0].Body) != "0" {
 					t.Fatalf("received %q", ds[0].Body)
@@ -221,7 +250,7 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	}
 }
 
-// A message that could not be deleted was not discarded: it comes again, and is told once it is gone.
+// A message that could not be deleted was not discarded: it is delivered again, and reported when it is deleted.
 func TestWhatIsNotDeletedIsNotTold(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(audit))

@@ -1,13 +1,14 @@
 // Package snssqs is the backend on Amazon SNS and SQS, with the AWS SDK for Go v2.
 //
-// Its nouns: a [Backend] opens senders and receivers; a name maps a channel to a queue or a topic, one to one; an
-// envelope travels in one attribute beside the user's bytes; a poll receives under a lease (SQS's visibility
-// timeout); a settle deletes, changes visibility, or copies to the dead letters and then deletes.
+// Its nouns: a [Backend] opens senders and receivers. A name maps a channel to a queue or a topic, one to one. An
+// envelope travels in one message attribute beside the user's bytes. A poll receives messages under a lease, which is
+// SQS's visibility timeout. A settlement deletes a message, changes its visibility, or copies it to the dead letters
+// and then deletes it.
 //
-// Queue of orders: orders; its dead letters: orders--dlq. Topic of wishlist_events.*: wishlist_events; queue of
-// wishlist_events.audit_log: wishlist_events--audit_log. Ordered ones end in .fifo. With a namespace:
-// prod---orders.
+// The queue of orders is named orders, and that of its dead letters orders--dlq. The topic of wishlist_events.* is
+// named wishlist_events, and the queue of wishlist_events.audit_log is named wishlist_events--audit_log. Names of
+// ordered channels end in .fifo. A namespace stands in front: prod---orders.
 //
-// The SDK's own retries are off for everything that the core repeats, also on the caller's clients: two layers that
-// repeat multiply.
+// The SDK's own retries are turned off for every call that the core repeats, also on the caller's clients, because the
+// numbers of two retrying layers multiply.
 package snssqs

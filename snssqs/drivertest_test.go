@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/local"
@@ -18,13 +19,14 @@ import (
 )
 
 var everything = drivertest.Abilities{
-	Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true,
+	Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true, Inspects: true,
+	LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true,
 }
 
 // The backend keeps every contract of the seam, on the embedded server in virtual time.
 func TestDriver(t *testing.T) { drivertest.Run(t, harness()) }
 
-// BenchmarkDriver is what a message costs in the backend, the SDK and the embedded server together.
+// BenchmarkDriver measures the cost of a message in the backend, the SDK and the embedded server together.
 func BenchmarkDriver(b *testing.B) { drivertest.Benchmark(b, harness()) }
 
 func harness() drivertest.Harness {
@@ -51,7 +53,8 @@ func harness() drivertest.Harness {
 				fault(server, c, localaws.Outcome{Err: &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}})
 			},
 			Deny: func(c drivertest.Call) {
-				fault(server, c, localaws.Outcome{Err: &wire.Error{Code: "AccessDeniedException", Message: "no", Status: 403}})
+				fault(server, c,
+					localaws.Outcome{Err: &wire.Error{Code: "AccessDeniedException", Message: "no", Status: 403}})
 			},
 			LoseAnswer: func(c drivertest.Call) { fault(server, c, localaws.Outcome{DropAfter: true}) },
 			FailEntry: func(c drivertest.Call, i int) {
@@ -68,13 +71,17 @@ func harness() drivertest.Harness {
 
 // client is an SNS client of the test's own.
 func client(s *localaws.Server) *sns.Client {
-	return sns.New(sns.Options{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: s.Transport()}})
+	return sns.New(sns.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s",
+			""), HTTPClient: &http.Client{Transport: s.Transport()},
+	})
 }
 
 func fault(s *localaws.Server, c drivertest.Call, o localaws.Outcome) {
 	action := map[drivertest.Call]string{
-		drivertest.Send: "sqs.SendMessageBatch", drivertest.SettleDone: "sqs.DeleteMessageBatch", drivertest.Receive: "sqs.ReceiveMessage",
+		drivertest.Send: "sqs.SendMessageBatch", drivertest.SettleDone: "sqs.DeleteMessageBatch",
+		drivertest.Receive: "sqs.ReceiveMessage",
 	}[c]
 	s.ControlOnce(action, func(context.Context, *localaws.Request) localaws.Outcome { return o })
 }

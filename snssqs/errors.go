@@ -10,10 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// classify wraps an error of AWS with what it asks of its caller.
+// classify adds the class to an error of AWS.
 func classify(err error) error {
 	if err == nil {
 		return nil
@@ -55,28 +56,35 @@ func classOf(err error) driver.Class {
 	if errors.As(err, &before) || errors.As(err, &params) {
 		return driver.Permanent
 	}
-	// No answer, or one that could not be read: the connection failed, the client gave up, a proxy answered.
+	// No answer, or an unreadable one: the connection failed, the client gave up, or a proxy answered.
 	return driver.Transient
 }
 
-// classOfCode knows the codes of both services, in both protocols.
+// classOfCode returns the class of an error code of either service, in either protocol.
 func classOfCode(code string) (driver.Class, bool) {
 	if i := strings.LastIndexByte(code, '#'); i >= 0 {
 		code = code[i+1:]
 	}
 	switch code {
-	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException", "ResourceNotFoundException":
+	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException",
+		"ResourceNotFoundException":
 		return driver.NotFound, true
-	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException", "RequestThrottledException",
-		"TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "PriorRequestNotComplete", "SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
+	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException",
+		"RequestThrottledException",
+		"TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "PriorRequestNotComplete",
+		"SlowDown", "OverLimit", "KmsThrottled", "KMSThrottling", "KMS.ThrottlingException":
 		return driver.Throttled, true
 	case "InternalError", "InternalFailure", "InternalServerError", "InternalErrorException", "ServiceUnavailable",
-		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException", "RequestExpired",
+		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "KmsInternalException",
+		"RequestExpired",
 		"ConcurrentAccess", "ConcurrentAccessException":
 		return driver.Transient, true
-	case "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
-		"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "ExpiredToken", "ExpiredTokenException",
-		"MissingAuthenticationToken", "IncompleteSignature", "NotAuthorized", "OptInRequired", "KmsAccessDenied", "KMSAccessDenied":
+	case "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
+		"InvalidSecurity",
+		"InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "ExpiredToken",
+		"ExpiredTokenException",
+		"MissingAuthenticationToken", "IncompleteSignature", "NotAuthorized", "OptInRequired", "KmsAccessDenied",
+		"KMSAccessDenied":
 		return driver.Denied, true
 	case "BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong":
 		return driver.TooLarge, true
@@ -84,20 +92,20 @@ func classOfCode(code string) (driver.Class, bool) {
 	return 0, false
 }
 
-// permanent is an error of ours that no repetition mends.
+// permanent returns an error that repeating the call cannot help.
 func permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }
 
-// permission names what would help where a call was denied.
+// permission adds the missing permission to the error of a denied call.
 func permission(err error, action string) error {
 	if driver.ClassOf(err) != driver.Denied {
 		return err
 	}
-	return fmt.Errorf("%w (permission %s would help)", err, action)
+	return fmt.Errorf("%w (it needs permission %s)", err, action)
 }
 
-// entryError makes an error of a batch entry's code and text.
+// entryError returns the error of a batch entry from its code and text.
 func entryError(code, message string, senderFault bool) error {
 	err := &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultServer}
 	if senderFault {
@@ -114,7 +122,7 @@ func entryError(code, message string, senderFault bool) error {
 	return &driver.Error{Class: class, Err: err}
 }
 
-// lost says whether an error means that a delivery is no longer ours, and then says so in the seam's words.
+// lost turns an error which means that a delivery is no longer ours into driver.ErrLost.
 func lost(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -125,7 +133,8 @@ func lost(err error) error {
 	code := api.ErrorCode()
 	text := api.ErrorMessage()
 	gone := strings.HasSuffix(code, "InvalidParameterValue") &&
-		(strings.Contains(text, "receipt handle has expired") || strings.Contains(text, "Message does not exist or is not available"))
+		(strings.Contains(text, "receipt handle has expired") ||
+			strings.Contains(text, "Message does not exist or is not available"))
 	if gone || errors.As(err, &inflight) || errors.As(err, &handle) ||
 		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
 		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
@@ -133,10 +142,13 @@ func lost(err error) error {
 	return err
 }
 
-// unanswered is the error of an entry that a batch's answer did not mention: it may have been taken or not.
+// unanswered returns the error of an entry that the answer does not mention: it may have been accepted or not.
 func unanswered(op string) error {
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%s: the answer mentions the entry neither as successful nor as failed", op)}
+	return &driver.Error{
+		Class: driver.Transient,
+		Err:   fmt.Errorf("%s: the answer mentions the entry neither as successful nor as failed", op),
+	}
 }
 
-// over says whether the caller, not the service, ended a call.
+// over reports whether the caller, and not the service, ended a call.
 func over(ctx context.Context) bool { return ctx.Err() != nil }

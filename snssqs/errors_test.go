@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// answer is a transport with one answer for everything, or an error.
+// answer is a transport that answers every request in the same way, or with an error.
 type answer struct {
 	status int
 	header map[string]string
@@ -31,24 +32,33 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	for name, value := range a.header {
 		h.Set(name, value)
 	}
-	return &http.Response{StatusCode: a.status, Header: h, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
+	return &http.Response{
+		StatusCode: a.status, Header: h, Body: io.NopCloser(strings.NewReader(a.body)),
+		Request: r,
+	}, nil
 }
 
-// ask sends one request of a service and returns its error as the core sees it.
+// ask sends one request and returns its error as the core sees it.
 func (a answer) ask(t *testing.T, service string) error {
 	t.Helper()
-	conf := aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"), HTTPClient: &http.Client{Transport: a},
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), Retryer: func() aws.Retryer { return aws.NopRetryer{} }}
+	conf := aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		HTTPClient: &http.Client{Transport: a},
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s",
+			""), Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+	}
 	var err error
 	if service == "sqs" {
-		_, err = sqs.NewFromConfig(conf).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("http://localaws.internal/0/q"), MessageBody: aws.String("x")})
+		_, err = sqs.NewFromConfig(conf).SendMessage(t.Context(),
+			&sqs.SendMessageInput{QueueUrl: aws.String("http://localaws.internal/0/q"), MessageBody: aws.String("x")})
 	} else {
-		_, err = sns.NewFromConfig(conf).Publish(t.Context(), &sns.PublishInput{TopicArn: aws.String("arn:aws:sns:us-east-1:0:t"), Message: aws.String("x")})
+		_, err = sns.NewFromConfig(conf).Publish(t.Context(),
+			&sns.PublishInput{TopicArn: aws.String("arn:aws:sns:us-east-1:0:t"), Message: aws.String("x")})
 	}
 	return classify(err)
 }
 
-// inJSON and inXML are a code as SQS and as SNS answer it.
+// inJSON and inXML return an error code as SQS and as SNS send it.
 func inJSON(status int, code, query string) answer {
 	a := answer{status: status, body: fmt.Sprintf(`{"__type":"com.amazonaws.sqs#%s","message":"text"}`, code)}
 	if query != "" {
@@ -58,7 +68,10 @@ func inJSON(status int, code, query string) answer {
 }
 
 func inXML(status int, code string) answer {
-	return answer{status: status, body: fmt.Sprintf(`<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>text</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code)}
+	return answer{
+		status: status,
+		body:   fmt.Sprintf(`<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>text</Message></Error><RequestId>r</RequestId></ErrorResponse>`, code),
+	}
 }
 
 func TestErrorsAreClassified(t *testing.T) {
@@ -67,22 +80,34 @@ func TestErrorsAreClassified(t *testing.T) {
 		answer  answer
 		want    driver.Class
 	}{
-		"no such queue":               {"sqs", inJSON(400, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"), driver.NotFound},
-		"no such queue, query error":  {"sqs", inJSON(400, "QueueDoesNotExist", ""), driver.NotFound},
-		"throttled queue":             {"sqs", inJSON(400, "RequestThrottled", "RequestThrottled"), driver.Throttled},
-		"throttled by the front":      {"sqs", inJSON(400, "ThrottlingException", ""), driver.Throttled},
-		"throttled key":               {"sqs", inJSON(400, "KmsThrottled", "KMS.ThrottlingException"), driver.Throttled},
-		"too many in flight":          {"sqs", inJSON(403, "OverLimit", "OverLimit"), driver.Throttled},
-		"too many requests, no code":  {"sqs", answer{status: 429}, driver.Throttled},
-		"denied queue":                {"sqs", inJSON(403, "AccessDeniedException", "AccessDenied"), driver.Denied},
-		"denied, no code":             {"sqs", answer{status: 403}, driver.Denied},
-		"unknown client":              {"sqs", inJSON(403, "UnrecognizedClientException", ""), driver.Denied},
-		"old token":                   {"sqs", inJSON(403, "ExpiredTokenException", ""), driver.Denied},
-		"denied key":                  {"sqs", inJSON(400, "KmsAccessDenied", ""), driver.Denied},
-		"disabled key":                {"sqs", inJSON(400, "KmsDisabled", ""), driver.Permanent},
-		"bad characters":              {"sqs", inJSON(400, "InvalidMessageContents", ""), driver.Permanent},
-		"bad parameter":               {"sqs", inJSON(400, "InvalidParameterValueException", "InvalidParameterValue"), driver.Permanent},
-		"batch too long":              {"sqs", inJSON(400, "BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong"), driver.TooLarge},
+		"no such queue": {
+			"sqs",
+			inJSON(400, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"), driver.NotFound,
+		},
+		"no such queue, query error": {"sqs", inJSON(400, "QueueDoesNotExist", ""), driver.NotFound},
+		"throttled queue":            {"sqs", inJSON(400, "RequestThrottled", "RequestThrottled"), driver.Throttled},
+		"throttled by the front":     {"sqs", inJSON(400, "ThrottlingException", ""), driver.Throttled},
+		"throttled key": {
+			"sqs", inJSON(400, "KmsThrottled", "KMS.ThrottlingException"),
+			driver.Throttled,
+		},
+		"too many in flight":         {"sqs", inJSON(403, "OverLimit", "OverLimit"), driver.Throttled},
+		"too many requests, no code": {"sqs", answer{status: 429}, driver.Throttled},
+		"denied queue":               {"sqs", inJSON(403, "AccessDeniedException", "AccessDenied"), driver.Denied},
+		"denied, no code":            {"sqs", answer{status: 403}, driver.Denied},
+		"unknown client":             {"sqs", inJSON(403, "UnrecognizedClientException", ""), driver.Denied},
+		"old token":                  {"sqs", inJSON(403, "ExpiredTokenException", ""), driver.Denied},
+		"denied key":                 {"sqs", inJSON(400, "KmsAccessDenied", ""), driver.Denied},
+		"disabled key":               {"sqs", inJSON(400, "KmsDisabled", ""), driver.Permanent},
+		"bad characters":             {"sqs", inJSON(400, "InvalidMessageContents", ""), driver.Permanent},
+		"bad parameter": {
+			"sqs", inJSON(400, "InvalidParameterValueException", "InvalidParameterValue"),
+			driver.Permanent,
+		},
+		"batch too long": {
+			"sqs",
+			inJSON(400, "BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong"), driver.TooLarge,
+		},
 		"request too large, no code":  {"sqs", answer{status: 413}, driver.TooLarge},
 		"internal":                    {"sqs", inJSON(500, "InternalFailure", ""), driver.Transient},
 		"unknown code, 500":           {"sqs", inJSON(500, "Mystery", ""), driver.Transient},
@@ -118,7 +143,7 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
-// What is wrong with a request before it leaves is wrong the next time too.
+// A request that is invalid before it is sent will be invalid when repeated.
 func TestARequestThatCannotLeave(t *testing.T) {
 	_, err := sqs.New(sqs.Options{Region: "us-east-1"}).SendMessage(t.Context(), &sqs.SendMessageInput{})
 	if got := driver.ClassOf(classify(err)); err == nil || got != driver.Permanent {

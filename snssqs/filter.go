@@ -9,22 +9,24 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// maxFilterValues is what SNS takes in the filter policy of a subscription.
+// maxFilterValues is the most values that SNS accepts in a subscription's filter policy.
 const maxFilterValues = 150
 
-// everything is the filter policy that lets all messages pass.
+// everything is the filter policy that lets every message pass.
 const everything = "{}"
 
-// filterPolicy says a filter on an attribute in SNS's words, or why SNS cannot keep it.
+// filterPolicy returns a filter on an attribute as an SNS filter policy, or an error if SNS cannot express it.
 func filterPolicy(f driver.Filter, attribute string) (string, error) {
 	n := len(f.Exact) + len(f.Prefix) + len(f.Exclude)
 	switch {
 	case n == 0:
 		return everything, nil
 	case len(f.Exclude) > 0 && n > len(f.Exclude):
-		return "", fmt.Errorf("the filter's Exclude stands alone: it cannot be combined with Exact or Prefix")
+		return "", fmt.Errorf("the filter's Exclude cannot be combined with Exact or Prefix")
 	case slices.Contains(slices.Concat(f.Exact, f.Prefix, f.Exclude), ""):
-		return "", fmt.Errorf("the filter holds an empty value: SNS takes none; messages without a routing key pass Exclude, and no filter at all")
+		return "", fmt.Errorf("the filter has an empty value, which SNS does not accept; messages without a routing " +
+			"key pass " +
+			"Exclude, and no filter at all")
 	}
 	var values []any
 	for _, v := range f.Exact {
@@ -38,14 +40,15 @@ func filterPolicy(f driver.Filter, attribute string) (string, error) {
 		values = append(values, map[string]any{"anything-but": f.Exclude}, map[string]any{"exists": false})
 	}
 	if n > maxFilterValues {
-		return "", fmt.Errorf("the filter has %d values; SNS takes %d in one subscription: use prefixes, or several consumers", n, maxFilterValues)
+		return "", fmt.Errorf("the filter has %d values; SNS accepts %d in one subscription: use prefixes, or several "+
+			"consumers", n, maxFilterValues)
 	}
 	policy, err := json.Marshal(map[string]any{attribute: values})
 	return string(policy), err
 }
 
-// filterable says why a channel can have no filter: only an exchange's queues select, and what a filter refuses is deleted,
-// which dead letters must never be.
+// filterable returns an error if a channel cannot have a filter: only queues of an exchange can, and a receiver deletes
+// the messages that do not match, which must never happen to dead letters.
 func filterable(ch driver.Channel, f driver.Filter) error {
 	if f.IsZero() || ch.Exchange != "" && !ch.DeadLetter {
 		return nil
@@ -53,8 +56,8 @@ func filterable(ch driver.Channel, f driver.Filter) error {
 	return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", ch)
 }
 
-// passes says whether a filter lets a routing key pass. The receiver asks it as well as SNS: a filter that was just
-// changed, or a subscription that was just made again, lets others through for a while.
+// passes reports whether a filter lets a routing key pass. The receiver checks this in addition to SNS, because after a
+// change of the filter, or a new subscription, SNS delivers other messages for a while.
 func passes(f driver.Filter, key string) bool {
 	if f.IsZero() {
 		return true

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/snssqs"
@@ -20,13 +21,16 @@ var (
 	queues  = flag.Bool("queues-only", false, "-endpoint has no SNS")
 )
 
-// The backend keeps the contracts of the seam on a server of others, in real time. Where it does not, a list beside
-// localaws/interop says whose mistake that is.
+// The backend keeps the contracts of the seam on another server, in real time. A list beside localaws/interop names the
+// cases that fail, and who has to fix them.
 func TestForeign(t *testing.T) {
 	if *foreign == "" {
 		t.Skip("no -endpoint")
 	}
-	conf := aws.Config{Region: "us-east-1", BaseEndpoint: foreign, Credentials: credentials.NewStaticCredentialsProvider("key", "secret", "")}
+	conf := aws.Config{
+		Region: "us-east-1", BaseEndpoint: foreign,
+		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""),
+	}
 	can := everything
 	can.Exchanges = !*queues
 	var namespace string
@@ -43,7 +47,8 @@ func TestForeign(t *testing.T) {
 		},
 		DropExchange: func(t testing.TB, ch driver.Channel) {
 			topics := sns.NewFromConfig(conf)
-			found, err := topics.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String(namespace + "---" + ch.Exchange)})
+			found, err := topics.CreateTopic(t.Context(),
+				&sns.CreateTopicInput{Name: aws.String(namespace + "---" + ch.Exchange)})
 			if err == nil {
 				_, err = topics.DeleteTopic(t.Context(), &sns.DeleteTopicInput{TopicArn: found.TopicArn})
 			}

@@ -8,10 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// identity is where names live: what ARNs are made of.
+// identity is the part of ARNs that all our names share.
 type identity struct{ partition, region, account string }
 
-// whoami asks once; the answer does not change while the credentials are those of one account.
+// whoami returns the identity, and asks the service only once, because the account of the credentials does not change.
 func (b *Backend) whoami(ctx context.Context) (identity, error) {
 	b.mu.Lock()
 	id := b.identity
@@ -21,7 +21,8 @@ func (b *Backend) whoami(ctx context.Context) (identity, error) {
 	}
 	out, err := b.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return identity{}, fmt.Errorf("ask whose account this is: %w", permission(classify(err), "sts:GetCallerIdentity"))
+		return identity{}, fmt.Errorf("find out the AWS account: %w",
+			permission(classify(err), "sts:GetCallerIdentity"))
 	}
 	id = identity{partition: "aws", region: b.region, account: deref(out.Account)}
 	if parts := strings.SplitN(deref(out.Arn), ":", 3); len(parts) == 3 && parts[1] != "" {
@@ -37,7 +38,7 @@ func (id identity) arn(service, name string) string {
 	return strings.Join([]string{"arn", id.partition, service, id.region, id.account, name}, ":")
 }
 
-// arn is an ARN taken apart; ok is false for what is none.
+// arn is a parsed ARN.
 type arn struct{ service, region, account, name string }
 
 func parseARN(s string) (a arn, ok bool) {

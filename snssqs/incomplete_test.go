@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// rewriting changes the answers to some actions, as servers do that are not AWS.
+// rewriting changes the answers to some actions, as other servers do.
 type rewriting struct {
 	next http.RoundTripper
 	edit map[string]func(answer map[string]any)
@@ -51,11 +51,14 @@ func without(list, field string, which ...int) func(map[string]any) {
 	}
 }
 
-// A message without a receipt handle cannot be settled, and keeps nobody else from it. It comes again, and its work,
-// which is done, is not repeated.
+// A message without a receipt handle cannot be settled, and does not affect others. It is delivered again, and is not
+// handled a second time.
 func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
-		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){"ReceiveMessage": without("Messages", "ReceiptHandle", 1)}}
+		rw := &rewriting{
+			next: w.server.Transport(),
+			edit: map[string]func(map[string]any){"ReceiveMessage": without("Messages", "ReceiptHandle", 1)},
+		}
 		w.b = w.open(snssqs.Options{Transport: rw})
 		w.ensure(owner(orders))
 		r := w.receiver(orders, driver.Filter{})
@@ -76,28 +79,33 @@ func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 		w.alone("delete", r.Settle(w.Context(), done), 1)
 		rw.edit = nil
 		time.Sleep(time.Minute)
-		if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 || w.attributes("orders")["ApproximateNumberOfMessages"] != "0" {
+		if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 ||
+			w.attributes("orders")["ApproximateNumberOfMessages"] != "0" {
 			t.Errorf("received %d again, %v", len(ds), err)
 		}
 	})
 }
 
-// alone checks that of a batch one entry failed, for good and for its handle.
+// alone checks that one entry of a batch failed, permanently and because of its handle.
 func (w *world) alone(what string, err error, i int) {
 	w.Helper()
 	var batch *driver.BatchError
 	if !errors.As(err, &batch) || len(batch.Errs) != 1 || batch.Errs[i] == nil {
 		w.Errorf("%s: %v, want entry %d alone to fail", what, err, i)
-	} else if e := batch.Errs[i]; driver.ClassOf(e) != driver.Permanent || !strings.Contains(e.Error(), "receipt handle") {
+	} else if e := batch.Errs[i]; driver.ClassOf(e) != driver.Permanent ||
+		!strings.Contains(e.Error(), "receipt handle") {
 		w.Errorf("%s: %v, of class %s", what, e, driver.ClassOf(e))
 	}
 }
 
-// An answer to a batch that does not say which entry it speaks of leaves that entry unanswered.
+// An entry is unanswered if the answer to its batch has no entry with its id.
 func TestAnswersWithoutIDs(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		noID := without("Successful", "Id", 0)
-		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){"SendMessageBatch": noID, "DeleteMessageBatch": noID}}
+		rw := &rewriting{
+			next: w.server.Transport(),
+			edit: map[string]func(map[string]any){"SendMessageBatch": noID, "DeleteMessageBatch": noID},
+		}
 		w.b = w.open(snssqs.Options{Transport: rw})
 		w.ensure(owner(orders))
 		s, r := w.sender(orders), w.receiver(orders, driver.Filter{})
@@ -107,7 +115,8 @@ func TestAnswersWithoutIDs(t *testing.T) {
 		}
 		unanswered := func(what string, err error) {
 			t.Helper()
-			if e := entry(err); e == nil || driver.ClassOf(e) != driver.Transient || !strings.Contains(e.Error(), "mentions the entry neither") {
+			if e := entry(err); e == nil || driver.ClassOf(e) != driver.Transient ||
+				!strings.Contains(e.Error(), "mentions the entry neither") {
 				t.Errorf("%s: %v, of class %s", what, e, driver.ClassOf(e))
 			}
 		}
@@ -116,7 +125,7 @@ func TestAnswersWithoutIDs(t *testing.T) {
 	})
 }
 
-// A body that was altered on its way fails alone: the others of its batch are sent, and received.
+// A body that was altered in transit fails alone: the others of its batch are sent and received.
 func TestAnAlteredBodyFailsAlone(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){
@@ -141,11 +150,13 @@ func TestAnAlteredBodyFailsAlone(t *testing.T) {
 			ps = append(ps, p)
 		}
 		var batch *driver.BatchError
-		if err := s.Send(w.Context(), ps); !errors.As(err, &batch) || len(batch.Errs) != 1 || driver.ClassOf(batch.Errs[0]) != driver.Transient {
+		if err := s.Send(w.Context(), ps); !errors.As(err, &batch) || len(batch.Errs) != 1 ||
+			driver.ClassOf(batch.Errs[0]) != driver.Transient {
 			t.Errorf("send: %v, want the first entry to fail in passing", err)
 		}
 		ds, err := r.Receive(w.Context(), 10, nil)
-		if len(ds) != 1 || string(ds[0].Body) == "altered" || driver.ClassOf(err) != driver.Transient || err == nil || !strings.Contains(err.Error(), "MD5") {
+		if len(ds) != 1 || string(ds[0].Body) == "altered" || driver.ClassOf(err) != driver.Transient || err == nil ||
+			!strings.Contains(err.Error(), "MD5") {
 			t.Errorf("received %d, %v; want the one that is whole, and an error for the other", len(ds), err)
 		}
 		rw.edit = nil
@@ -154,7 +165,7 @@ func TestAnAlteredBodyFailsAlone(t *testing.T) {
 	})
 }
 
-// Nothing overtakes an altered message of its key.
+// No message of the same key overtakes an altered message.
 func TestAnAlteredBodyIsNotOvertaken(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		rw := &rewriting{next: w.server.Transport(), edit: map[string]func(map[string]any){}}
@@ -162,7 +173,8 @@ func TestAnAlteredBodyIsNotOvertaken(t *testing.T) {
 		ch := driver.Channel{Queue: "orders", Ordered: true}
 		w.ensure(owner(ch))
 		r := w.receiver(ch, driver.Filter{})
-		w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"}, driver.Message{Body: []byte("2"), OrderKey: "ada"})
+		w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"},
+			driver.Message{Body: []byte("2"), OrderKey: "ada"})
 		rw.edit["ReceiveMessage"] = func(answer map[string]any) {
 			answer["Messages"].([]any)[0].(map[string]any)["Body"] = "altered"
 		}

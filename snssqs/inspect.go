@@ -7,16 +7,20 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Inspect counts a channel's messages. SQS counts approximately and tells no age.
+// Inspect counts a channel's messages. SQS counts approximately and does not report the oldest message's age.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err
 	}
 	if ch.Queue == "" {
-		return driver.Depth{}, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: an exchange holds no messages: inspect its queues", ch)}
+		return driver.Depth{}, &driver.Error{
+			Class: driver.Permanent,
+			Err:   fmt.Errorf("channel %s: an exchange holds no messages: inspect its queues", ch),
+		}
 	}
 	q, err := b.queueOf(ctx, ch)
 	if err != nil {
@@ -30,7 +34,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		types.QueueAttributeNameApproximateNumberOfMessagesDelayed:    &d.Delayed,
 	} {
 		if *n, err = strconv.ParseInt(q.attributes[string(attribute)], 10, 64); err != nil {
-			errs = append(errs, fmt.Errorf("queue %s: %s is no number: %w", q.name, attribute, err))
+			errs = append(errs, fmt.Errorf("queue %s: %s is not a number: %w", q.name, attribute, err))
 		}
 	}
 	return d, errors.Join(errs...)

@@ -2,20 +2,20 @@ package snssqs
 
 import "sync"
 
-// ledgerSize bounds what a receiver remembers as finished: several minutes of a busy one.
+// ledgerSize bounds the number of finished messages that a receiver remembers: several minutes of a busy one.
 const ledgerSize = 10_000
 
-// fingerprint is what a message is known again by. Its id alone is not enough: a server whose ids repeat would have new
-// messages taken for finished ones, and deleted.
+// fingerprint identifies a message. The id alone is not enough: on a server whose ids repeat, new messages would be
+// taken for finished ones, and deleted.
 type fingerprint struct{ id, sent, md5 string }
 
 func (m *message) fingerprint() fingerprint {
 	return fingerprint{deref(m.MessageId), m.Attributes["SentTimestamp"], deref(m.MD5OfBody)}
 }
 
-// ledger remembers the messages whose work is finished. A standard queue answers success to a delete with a handle that
-// a later receive has superseded, and deletes nothing: the message comes again, and is deleted then instead of being
-// handled a second time. The same goes for a FIFO queue, which refuses such a delete.
+// ledger remembers finished messages. A standard queue answers success to a delete with a superseded receipt handle,
+// and deletes nothing; a FIFO queue refuses it. In both cases the message is delivered again, and is then deleted
+// instead of being handled a second time.
 type ledger struct {
 	mu    sync.Mutex
 	known map[fingerprint]struct{}
@@ -23,7 +23,7 @@ type ledger struct {
 	next  int
 }
 
-// note remembers a message; one without an id cannot be told from others, and is not remembered.
+// note remembers a message. A message without an id cannot be told from others and is not remembered.
 func (l *ledger) note(m *message) {
 	f := m.fingerprint()
 	l.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// entry is the error of the only entry of an answer.
+// entry returns the error of the only entry of an answer.
 func entry(err error) error {
 	var batch *driver.BatchError
 	if errors.As(err, &batch) {
@@ -19,7 +19,7 @@ func entry(err error) error {
 	return err
 }
 
-// What the service says of handles that are no longer good: on a FIFO queue it tells, on a standard one it accepts them.
+// A FIFO queue reports a receipt handle that is not valid any more; a standard queue accepts it.
 func TestLostLeases(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -49,11 +49,16 @@ func TestLostLeases(t *testing.T) {
 			}
 			lost("delete under an expired lease", settle(d, driver.Done), ordered)
 			if ds, err := r.Receive(w.Context(), 1, nil); err != nil || len(ds) > 0 {
-				t.Errorf("ordered %v: finished work came again: %v, %v", ordered, ds, err)
+				t.Errorf("ordered %v: a finished message was delivered again: %v, %v", ordered, ds, err)
 			}
 			d = held()
 			lost("the first delete", settle(d, driver.Done), false)
-			lost("extend what is deleted", func() error { _, err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Minute); return err }(), true)
+			lost("extend what is deleted",
+				func() error {
+					_,
+						err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Minute)
+					return err
+				}(), true)
 			lost("release what is deleted", settle(d, driver.Release), true)
 			d = held()
 			lost("release", settle(d, driver.Release), false)
@@ -66,8 +71,8 @@ func TestLostLeases(t *testing.T) {
 	}
 }
 
-// SQS leaves a message to one receiver for twelve hours in all; nobody is told more than that, and a renewal at the end does
-// not give the message away while it is being handled.
+// SQS lets one receiver keep a message for twelve hours in total. Extend never reports more, and a renewal at the end
+// does not release the message while it is being handled.
 func TestRenewalsEndWithTheServicesTotal(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -88,20 +93,22 @@ func TestRenewalsEndWithTheServicesTotal(t *testing.T) {
 			t.Errorf("at %v extended until %v, %v; the total is %v", time.Since(begun), ends.Sub(begun), err, total)
 		}
 		time.Sleep(time.Until(ends) - time.Millisecond)
-		if _, err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Hour); !errors.Is(entry(err), driver.ErrLost) {
+		if _, err := x.Extend(w.Context(), []driver.Handle{d.Handle}, time.Hour); !errors.Is(entry(err),
+			driver.ErrLost) {
 			t.Errorf("extended beyond the total: %v", err)
 		}
 		if a := w.attributes("orders"); a["ApproximateNumberOfMessagesNotVisible"] != "1" {
-			t.Errorf("the message was given away before its lease ended: %v", a)
+			t.Errorf("the message became visible before its lease ended: %v", a)
 		}
 	})
 }
 
-// A lease is never told to be longer than SQS, which counts in seconds, keeps it.
+// LeaseEnds is never later than the end of SQS's visibility timeout, which is in whole seconds.
 func TestLeasesAreWholeSeconds(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
-		r, err := w.b.Receiver(w.Context(), orders, driver.ReceiverOptions{Lease: 2900 * time.Millisecond, Wait: time.Hour})
+		r, err := w.b.Receiver(w.Context(), orders,
+			driver.ReceiverOptions{Lease: 2900 * time.Millisecond, Wait: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

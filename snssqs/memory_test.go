@@ -11,8 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// A large message is in memory once while it is held, whether it travels as text or encoded, and its dead letter is the
-// whole of it all the same.
+// A large message is in memory once while it is held, as text or encoded, and its dead letter is complete.
 func TestAHeldMessageIsInMemoryOnce(t *testing.T) {
 	const n, size = 10, 700 << 10
 	random := rand.NewChaCha8([32]byte{testSeed})
@@ -45,10 +44,10 @@ func TestAHeldMessageIsInMemoryOnce(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the bytes in use.
 func heap() int64 {
 	var m runtime.MemStats
-	for range 2 { // what pools let go of is collected the second time
+	for range 2 { // the second run collects what pools released in the first
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)

@@ -9,16 +9,16 @@ import (
 
 const (
 	fifoSuffix     = ".fifo"
-	dlqPart        = "dlq" // reserved: no queue of an exchange has this name
+	dlqPart        = "dlq" // reserved: no queue of an exchange may have this name
 	partSeparator  = "--"
 	spaceSeparator = "---"
-	maxQueueName   = 80 // SQS's limit, suffix included
+	maxQueueName   = 80 // SQS's limit, including the suffix
 )
 
-// namespace is put in front of every name, so that several systems can share an account. "": none.
+// namespace stands in front of every name, so that several systems can share an account. "": none.
 type namespace string
 
-// queue is the name of a channel's queue.
+// queue returns the name of a channel's queue.
 func (ns namespace) queue(ch driver.Channel) (string, error) {
 	parts := make([]string, 0, 3)
 	if ch.Exchange != "" {
@@ -33,19 +33,22 @@ func (ns namespace) queue(ch driver.Channel) (string, error) {
 	}
 	name := ns.join(parts, ch.Ordered)
 	if room := maxQueueName - len(name); room < 0 {
-		return "", fmt.Errorf("channel %s: the queue's name %s has %d characters, %d more than SQS takes: shorten a part of it or the namespace", ch, name, len(name), -room)
+		return "", fmt.Errorf("channel %s: the queue's name %s has %d characters, %d more than SQS accepts: shorten a "+
+			"part of it or the namespace", ch, name, len(name), -room)
 	}
 	return name, nil
 }
 
-// topic is the name of an exchange's topic.
+// topic returns the name of an exchange's topic.
 func (ns namespace) topic(ch driver.Channel) (string, error) {
 	if err := legalParts(ch, ch.Exchange); err != nil {
 		return "", err
 	}
 	name := ns.join([]string{ch.Exchange}, ch.Ordered)
 	if len(name) > maxQueueName {
-		return "", fmt.Errorf("channel %s: the topic's name %s has %d characters; its queues could not be named within %d", ch, name, len(name), maxQueueName)
+		return "", fmt.Errorf("channel %s: the topic's name %s has %d characters; the names of its queues would "+
+			"not fit "+
+			"within %d", ch, name, len(name), maxQueueName)
 	}
 	return name, nil
 }
@@ -61,7 +64,7 @@ func (ns namespace) join(parts []string, ordered bool) string {
 	return name
 }
 
-// channel is the inverse of queue: the channel that a queue of this namespace belongs to, if it is one of ours.
+// channel is the inverse of queue: it returns the channel of a queue, if the queue is one of this namespace.
 func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 	rest, ordered := strings.CutSuffix(queue, fifoSuffix)
 	ch.Ordered = ordered
@@ -92,18 +95,19 @@ func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 	return ch, true
 }
 
-// legalParts says which part of a channel's name is none.
+// legalParts returns an error for a part of a channel's name that is not valid.
 func legalParts(ch driver.Channel, parts ...string) error {
 	for _, part := range parts {
 		if !legalPart(part) {
-			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
+			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
+				"and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
 		}
 	}
 	return nil
 }
 
-// legalPart holds what makes the mapping one to one: letters, digits, '_' and '-', beginning and ending with a letter
-// or digit, without "--", and not the reserved word.
+// legalPart reports whether a part is valid. These rules make the mapping one to one: letters, digits, '_' and '-',
+// beginning and ending with a letter or digit, without "--", and not the reserved word.
 func legalPart(part string) bool {
 	if part == "" || part == dlqPart || strings.Contains(part, partSeparator) {
 		return false

@@ -30,12 +30,13 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q in %q is %+v, %v; want %+v", c.want, c.ns, back, ok, c.ch)
 		}
 	}
-	if got, err := namespace("prod").topic(driver.Channel{Exchange: "e", Queue: "q", Ordered: true}); err != nil || got != "prod---e.fifo" {
+	if got, err := namespace("prod").topic(driver.Channel{Exchange: "e", Queue: "q", Ordered: true}); err != nil ||
+		got != "prod---e.fifo" {
 		t.Errorf("the topic is %q, %v", got, err)
 	}
 }
 
-// SQS takes 80 characters with everything.
+// SQS accepts 80 characters in total.
 func TestNamesOfEightyCharacters(t *testing.T) {
 	for _, ch := range []driver.Channel{
 		{Ordered: true, DeadLetter: true}, {Exchange: "e", Ordered: true, DeadLetter: true}, {},
@@ -56,12 +57,12 @@ func TestNamesOfEightyCharacters(t *testing.T) {
 			t.Errorf("%d characters: %v", len(name), err)
 		}
 		ch.Queue += "q"
-		if name, err := ns.queue(ch); err == nil || !strings.Contains(err.Error(), "1 more than SQS takes") {
+		if name, err := ns.queue(ch); err == nil || !strings.Contains(err.Error(), "1 more than SQS accepts") {
 			t.Errorf("81 characters are %q, %v", name, err)
 		}
 	}
 	if name, err := namespace("").topic(driver.Channel{Exchange: strings.Repeat("e", 81)}); err == nil {
-		t.Errorf("a topic of %d characters was taken", len(name))
+		t.Errorf("a topic of %d characters was accepted", len(name))
 	}
 }
 
@@ -79,16 +80,24 @@ func TestNamesThatAreNone(t *testing.T) {
 			t.Errorf("%q became topic %q", part, name)
 		}
 		if part != "" && (&Options{Namespace: part}).check() == nil {
-			t.Errorf("namespace %q was taken", part)
+			t.Errorf("namespace %q was accepted", part)
 		}
 	}
 }
 
-// A channel that has a name gets itself back from it, in its namespace and in no other.
+// The name of a channel maps back to the channel, in its namespace and in no other.
 func FuzzChannelName(f *testing.F) {
 	for _, s := range [][4]string{
-		{"", "", "orders", ""}, {"prod", "wishlist_events", "audit_log", "od"}, {"a-b", "c", "d-e", "o"}, {"", "a", "dlq", "d"},
-		{"", "a--b", "c", ""}, {"p", "", "p---q", ""}, {"", "p", "q", "d"}, {"x", "", "a.fifo", "o"}, {"", "", "dlq", "d"}, {"", "-", "-", ""},
+		{"", "", "orders", ""},
+		{"prod", "wishlist_events", "audit_log", "od"},
+		{"a-b", "c", "d-e", "o"},
+		{"", "a", "dlq", "d"},
+		{"", "a--b", "c", ""},
+		{"p", "", "p---q", ""},
+		{"", "p", "q", "d"},
+		{"x", "", "a.fifo", "o"},
+		{"", "", "dlq", "d"},
+		{"", "-", "-", ""},
 		{"", "", strings.Repeat("q", 75), "o"},
 	} {
 		f.Add(s[0], s[1], s[2], strings.Contains(s[3], "o"), strings.Contains(s[3], "d"))
@@ -124,11 +133,24 @@ func FuzzChannelName(f *testing.F) {
 	})
 }
 
-// A queue that is a channel's has exactly the name that this channel is given.
+// A queue that maps to a channel has exactly the name of this channel.
 func FuzzQueueName(f *testing.F) {
 	for _, s := range [][2]string{
-		{"", "orders"}, {"", "orders--dlq.fifo"}, {"prod", "prod---a--b--dlq"}, {"", "a--b--c"}, {"", "a---b"}, {"", "--dlq"}, {"", "dlq"}, {"", "dlq--dlq"},
-		{"p", "p---p---q"}, {"", ".fifo"}, {"", "a.fifo.fifo"}, {"", "a--dlq--dlq"}, {"p", "p----q"}, {"p-", "p----q"}, {"", "a----b"},
+		{"", "orders"},
+		{"", "orders--dlq.fifo"},
+		{"prod", "prod---a--b--dlq"},
+		{"", "a--b--c"},
+		{"", "a---b"},
+		{"", "--dlq"},
+		{"", "dlq"},
+		{"", "dlq--dlq"},
+		{"p", "p---p---q"},
+		{"", ".fifo"},
+		{"", "a.fifo.fifo"},
+		{"", "a--dlq--dlq"},
+		{"p", "p----q"},
+		{"p-", "p----q"},
+		{"", "a----b"},
 	} {
 		f.Add(s[0], s[1])
 	}

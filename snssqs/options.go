@@ -10,37 +10,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do;
-// AWS_ENDPOINT_URL switches to a local server, or AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_STS (which
-// tells whose account it is) together.
+// Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do. To use a
+// local server, set AWS_ENDPOINT_URL, or AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_STS (which
+// reports the account) together.
 type Options struct {
-	// Namespace is put in front of every queue's and topic's name: prod---orders.
+	// Namespace stands in front of the name of every queue and topic: prod---orders. Set it when several systems share
+	// an AWS account.
 	Namespace string
-	// AWS is a ready configuration of the SDK (region, credentials, endpoint); nil: loaded from the environment.
+	// AWS is an SDK configuration (region, credentials, endpoint). Set it when the environment is not the right source.
+	// nil: loaded from the environment.
 	AWS *aws.Config
-	// SQS and SNS are the caller's own clients, with middleware, credentials, endpoints of their own; nil: made from AWS.
-	// Whatever retries they are set to, those of sends, polls and settles are off: the core repeats them. With both given
-	// and no AWS, the environment is not looked at; SNS's account is asked for with the region and credentials of SNS.
+	// SQS and SNS are clients of the caller; set them when calls need middleware, credentials or endpoints of their
+	// own. The SDK's retries of sends, polls and settlements are turned off whatever the clients' setting, because the
+	// core repeats these calls. If both clients are set and AWS is nil, the environment is not read, and the account is
+	// looked up with the region and credentials of SNS. nil: created from AWS.
 	SQS *sqs.Client
 	SNS *sns.Client
-	// Names maps channels, as users spell them (orders, wishlist_events.*, wishlist_events.audit_log), to existing
-	// resources. What no channel could be called is refused by Open; where something would be made for a channel that
-	// is spelled nearly like an entry, that is an error.
+	// Names maps channels, as users write them (orders, wishlist_events.*, wishlist_events.audit_log), to existing
+	// resources; set it to use queues and topics that Godwit did not create. Open refuses a name that cannot be a
+	// channel. Provisioning a channel whose name is similar to an entry is an error.
 	Names map[string]Resource
-	// Transport carries the requests; nil: connection pools of our own, one for long polls and one for all else.
+	// Transport carries the requests; set it for a proxy or an in-process server. nil: our own connection pools, one
+	// for long polls and one for other calls.
 	Transport http.RoundTripper
-	// CancelPolls ends an open long poll when the consumer stops, instead of waiting for it (of a FIFO queue: of asking
-	// once more for what it was handed). That loses messages for the time of a lease unless the Transport never drops
-	// an answer, as an in-process server's does not. false: nothing is lost.
+	// CancelPolls cancels an open long poll when the consumer stops, instead of waiting for it (or, on a FIFO queue,
+	// instead of asking once more for the messages of that poll). Messages of a cancelled poll are then invisible until
+	// their lease ends, unless the Transport never drops an answer, as that of an in-process server. false: no message
+	// is stranded.
 	CancelPolls bool
-	// Logger gets the warnings of the backend: a subscription that could not be checked, a queue that gives messages up
-	// too soon. Set it to send them elsewhere, or slog.DiscardHandler's to silence them. nil: slog.Default().
+	// Logger gets the backend's warnings: a subscription that could not be checked, a queue that dead-letters messages
+	// too early. Set it to send them elsewhere, or to a logger with slog.DiscardHandler to silence them. nil:
+	// slog.Default().
 	Logger *slog.Logger
 }
 
 func (o *Options) check() error {
 	if ns := o.Namespace; ns != "" && !legalPart(ns) {
-		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a letter or digit, no '--', and not %q", ns, dlqPart)
+		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a "+
+			"letter or digit, no '--', and not %q", ns, dlqPart)
 	}
 	return checkNames(o.Names)
 }

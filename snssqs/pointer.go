@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// pointed is the reason to reject a message of Amazon's extended clients: its body lies in S3, and what came is a
-// pointer to it, which a handler must not take for the body. Only the attribute tells, as for those clients. nil: it is
-// none.
+// pointed returns the reason to reject a message of Amazon's extended clients. Its body is in S3, and the received body
+// is a pointer, which a handler must not take for the message. As for those clients, only the attribute decides. nil:
+// the message is not a pointer.
 func pointed(body string, attributes map[string]string) error {
 	for _, name := range []string{payloadSizeAttribute, oldPayloadSizeAttribute} {
 		if size, marked := attributes[name]; marked {
@@ -19,7 +19,7 @@ func pointed(body string, attributes map[string]string) error {
 	return nil
 }
 
-// pointsTo is where the object of a pointer lies, for people.
+// pointsTo returns the location of the object, for error texts.
 func pointsTo(body string) string {
 	var class string
 	var at struct {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// sidPrefix marks the statements of a resource policy that are ours: others' are left alone.
+// sidPrefix marks our statements in a resource policy; other statements are left alone.
 const sidPrefix = "godwit"
 
 // statement is one statement of a resource policy.
 type statement map[string]any
 
-// tlsOnly forbids an action to whoever does not use TLS.
+// tlsOnly forbids an action without TLS.
 func tlsOnly(action, resource string) statement {
 	return statement{
 		"Sid": sidPrefix + "TLS", "Effect": "Deny", "Principal": "*", "Action": action, "Resource": resource,
@@ -22,7 +22,7 @@ func tlsOnly(action, resource string) statement {
 	}
 }
 
-// fromTopic allows one topic, and no other, to send to a queue.
+// fromTopic allows one topic to send to a queue.
 func fromTopic(queueARN, topicARN string) statement {
 	return statement{
 		"Sid": sidPrefix + "Topic", "Effect": "Allow", "Principal": map[string]any{"Service": "sns.amazonaws.com"},
@@ -31,7 +31,7 @@ func fromTopic(queueARN, topicARN string) statement {
 	}
 }
 
-// merge puts our statements into a policy in place of older ones of ours.
+// merge replaces our statements in a policy.
 func merge(policy string, ours ...statement) (string, error) {
 	doc := map[string]any{"Version": "2012-10-17"}
 	if policy != "" {
@@ -43,7 +43,7 @@ func merge(policy string, ours ...statement) (string, error) {
 	switch there := doc["Statement"].(type) {
 	case []any:
 		all = there
-	case map[string]any: // a single one may stand alone
+	case map[string]any: // a single statement need not be in a list
 		all = []any{there}
 	}
 	all = slices.DeleteFunc(all, func(s any) bool {
@@ -59,7 +59,7 @@ func merge(policy string, ours ...statement) (string, error) {
 	return string(out), err
 }
 
-// sameJSON says whether two texts are the same JSON, whatever the order of their members.
+// sameJSON reports whether two texts are equal as JSON, whatever the order of their members.
 func sameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

@@ -9,17 +9,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// The queue's policy lets its own topic in and nobody without TLS, and statements of others stay.
+// The queue's policy allows its own topic and forbids requests without TLS; foreign statements are kept.
 func TestPolicies(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
-		w.ensure(owner(orders)) // not of an exchange: no topic may send
-		theirs := `{"Sid":"theirs","Effect":"Allow","Principal":{"AWS":"*"},"Action":"sqs:SendMessage","Resource":"` + queueARN + `wishlist_events--audit_log"}`
-		if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{QueueName: aws.String("wishlist_events--audit_log"),
-			Attributes: map[string]string{"Policy": `{"Version":"2012-10-17","Id":"x","Statement":` + theirs + `}`}}); err != nil {
+		w.ensure(owner(orders)) // not of an exchange, so no topic may send to it
+		theirs := `{"Sid":"theirs","Effect":"Allow","Principal":{"AWS":"*"},"Action":"sqs:SendMessage","Resource":"` +
+			queueARN + `wishlist_events--audit_log"}`
+		if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{
+			QueueName:  aws.String("wishlist_events--audit_log"),
+			Attributes: map[string]string{"Policy": `{"Version":"2012-10-17","Id":"x","Statement":` + theirs + `}`},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w.ensure(owner(audit))
@@ -29,7 +33,8 @@ func TestPolicies(t *testing.T) {
 		for _, q := range []string{"wishlist_events--audit_log", "wishlist_events--audit_log--dlq"} {
 			sids := w.statements(q)
 			allow := fmt.Sprint(sids["godwitTopic"])
-			if sids["godwitTLS"]["Effect"] != "Deny" || !strings.Contains(allow, topicARN+"wishlist_events]") || !strings.Contains(allow, "sns.amazonaws.com") {
+			if sids["godwitTLS"]["Effect"] != "Deny" || !strings.Contains(allow, topicARN+"wishlist_events]") ||
+				!strings.Contains(allow, "sns.amazonaws.com") {
 				t.Errorf("%s has the statements %v", q, sids)
 			}
 			if (sids["theirs"] != nil) != !strings.HasSuffix(q, "dlq") {
@@ -37,7 +42,8 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 		topic := w.server.SNS().Topics()[0]
-		if !strings.Contains(topic.Attributes["Policy"], "aws:SecureTransport") || !strings.Contains(topic.Attributes["Policy"], "__default") {
+		if !strings.Contains(topic.Attributes["Policy"], "aws:SecureTransport") ||
+			!strings.Contains(topic.Attributes["Policy"], "__default") {
 			t.Errorf("the topic's policy is %s", topic.Attributes["Policy"])
 		}
 		if topic.Tags["channel"] != "wishlist_events" || topic.Tags["role"] != "exchange" {
@@ -46,7 +52,7 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
-// statements are those of a queue's policy, by Sid.
+// statements returns the statements of a queue's policy, by Sid.
 func (w *world) statements(queue string) map[string]map[string]any {
 	w.Helper()
 	var policy struct{ Statement []map[string]any }
@@ -60,10 +66,11 @@ func (w *world) statements(queue string) map[string]map[string]any {
 	return all
 }
 
-// A topic that was left half made gets its policy from the next owner.
+// A topic whose creation was interrupted gets its policy from the next owner.
 func TestAnOwnerSecuresTheTopic(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
-		if _, err := w.sns.CreateTopic(w.Context(), &sns.CreateTopicInput{Name: aws.String("wishlist_events")}); err != nil {
+		if _, err := w.sns.CreateTopic(w.Context(),
+			&sns.CreateTopicInput{Name: aws.String("wishlist_events")}); err != nil {
 			t.Fatal(err)
 		}
 		w.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "wishlist_events"}}) // a producer changes nothing

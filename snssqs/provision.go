@@ -13,16 +13,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
 const (
-	maxRetention = 14 * 24 * time.Hour // SQS's longest, and ours unless less is asked for
+	maxRetention = 14 * 24 * time.Hour // SQS's longest, and our default
 	defaultLease = 30 * time.Second
 )
 
-// Ensure makes what a channel needs, or says what is missing. It changes attributes and tags only for an owner. What is
-// mapped by Options.Names is only looked for, and so are dead letters.
+// Ensure creates what a channel needs, or reports what is missing. It changes attributes and tags only for an owner.
+// Resources that Options.Names maps, and dead letters, are only looked up.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if _, foreign := b.mapped(s.Channel); foreign {
 		return b.present(ctx, s)
 	}
-	if err := b.clash(ctx, s.Channel); err != nil {
+	if err := b.nameConflict(ctx, s.Channel); err != nil {
 		return err
 	}
 	if s.Channel.Queue == "" {
@@ -53,14 +54,15 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	return b.ensureQueues(ctx, s)
 }
 
-// Find looks for dead letters, of either kind. Where both exist, one of them was made by mistake and would be read
-// for nothing.
+// Find looks for dead letters, ordered or not. If both kinds exist, that is an error: one of them was created by
+// mistake, and reading it would be useless.
 func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
 	if err := b.open(); err != nil {
 		return dead, err
 	}
 	if r, foreign := b.mapped(dead); foreign {
-		dead.Ordered = strings.HasSuffix(cmp.Or(r.DeadLetters, r.Queue), fifoSuffix) // a FIFO queue has FIFO dead letters
+		// The dead letters of a FIFO queue are FIFO.
+		dead.Ordered = strings.HasSuffix(cmp.Or(r.DeadLetters, r.Queue), fifoSuffix)
 		_, err := b.queueOf(ctx, dead)
 		return dead, err
 	}
@@ -82,7 +84,7 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	return dead, err
 }
 
-// legal refuses, without a call, what could not be made.
+// legal refuses, without a call, a specification that cannot be provisioned.
 func (b *Backend) legal(s driver.ChannelSpec) error {
 	if err := filterable(s.Channel, s.Filter); err != nil {
 		return err
@@ -101,13 +103,13 @@ func (b *Backend) legal(s driver.ChannelSpec) error {
 	if s.Channel.Queue == "" {
 		return nil
 	}
-	dead := s.Channel // the longest name of all
+	dead := s.Channel // has the longest name of all
 	dead.DeadLetter = true
 	_, err := b.namespace.queue(dead)
 	return err
 }
 
-// present looks for what a channel is mapped to, and for a consumer's dead letters as well.
+// present looks up the resources that a channel is mapped to and, for a consumer, its dead letters.
 func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Channel.Queue == "" {
 		_, err := b.topicOf(ctx, s.Channel)
@@ -117,7 +119,7 @@ func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
 	if err != nil || !s.Owner {
 		return err
 	}
-	b.warnScarce(s.Channel, q)
+	b.warnFewReceives(s.Channel, q)
 	if s.NoDeadLetters {
 		return nil
 	}
@@ -127,7 +129,7 @@ func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
 	return err
 }
 
-// ensureQueues makes a channel's queue and dead-letter queue, and for an exchange its topic and the subscription.
+// ensureQueues creates a channel's queue and dead-letter queue and, for an exchange, its topic and subscription.
 func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err error) {
 	var t *topic
 	there := false
@@ -154,7 +156,7 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 	return b.ensureSubscription(ctx, s, t, q, dead)
 }
 
-// ensureQueue makes one queue; t may send to it, if there is a t.
+// ensureQueue creates one queue. If t is not nil, it may send to the queue.
 func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role string, t *topic) (*queue, error) {
 	name, err := b.namespace.queue(s.Channel)
 	if err != nil {
@@ -178,13 +180,13 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 	if err != nil || !s.Owner && !made {
 		return q, err
 	}
-	delete(wanted, string(types.QueueAttributeNameFifoQueue)) // cannot be changed, and the name says it
+	delete(wanted, string(types.QueueAttributeNameFifoQueue)) // it cannot be changed, and the name says it
 	if s.Encryption == "" {
-		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // one that was there gives way
+		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // removes an existing key
 	}
 	statements := []statement{tlsOnly("sqs:*", q.arn())}
 	if !s.Owner && q.attributes[string(types.QueueAttributeNamePolicy)] != "" {
-		return q, nil // its owner was there in the meantime
+		return q, nil // its owner has created it in the meantime
 	}
 	if t != nil {
 		statements = append(statements, fromTopic(q.arn(), t.arn))
@@ -203,8 +205,8 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 	return q, b.tag(ctx, q, b.tags(s, role))
 }
 
-// permit puts into the attributes of a queue to be made that its topic may send to it. A producer that makes the topic
-// meanwhile subscribes what queues it sees: until a queue's policy is there, what is published is accepted and lost.
+// permit adds to the attributes of a new queue that its topic may send to it. If a producer creates the topic at the
+// same time, it subscribes the queues that exist; messages published to a queue without this policy would be dropped.
 func (b *Backend) permit(ctx context.Context, wanted map[string]string, name string, t *topic) error {
 	if t == nil || t.foreign {
 		return nil
@@ -219,9 +221,9 @@ func (b *Backend) permit(ctx context.Context, wanted map[string]string, name str
 	return err
 }
 
-// ensureRedrive makes SQS itself move messages that are received too often to the dead letters.
+// ensureRedrive makes SQS itself move messages to the dead letters after too many receives.
 func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, dead *queue) error {
-	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): ""} // one that was there goes
+	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): ""} // removes an existing policy
 	if dead != nil && s.MaxReceives > 0 {
 		policy, err := json.Marshal(redrivePolicy{dead.arn(), s.MaxReceives})
 		if err != nil {
@@ -250,14 +252,14 @@ func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, 
 	return b.subscribe(ctx, t, q.arn(), deadARN, filter)
 }
 
-// attributes are what a queue of ours should have.
+// attributes returns the attributes that a queue of ours should have.
 func attributes(s driver.ChannelSpec, role string) map[string]string {
 	a := map[types.QueueAttributeName]string{
 		types.QueueAttributeNameMessageRetentionPeriod: seconds(orDefault(s.Retention, maxRetention)),
 	}
 	if role == roleQueue {
 		a[types.QueueAttributeNameVisibilityTimeout] = seconds(orDefault(s.Lease, defaultLease))
-		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay + time.Second - 1) // a delay is never shorter than asked for
+		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay + time.Second - 1) // never shorter than requested
 	}
 	if s.Encryption != "" {
 		a[types.QueueAttributeNameKmsMasterKeyId] = s.Encryption
@@ -266,9 +268,11 @@ func attributes(s driver.ChannelSpec, role string) map[string]string {
 	}
 	if s.Channel.Ordered {
 		a[types.QueueAttributeNameFifoQueue] = "true"
-		a[types.QueueAttributeNameDeduplicationScope], a[types.QueueAttributeNameFifoThroughputLimit] = "queue", "perQueue"
+		a[types.QueueAttributeNameDeduplicationScope] = "queue"
+		a[types.QueueAttributeNameFifoThroughputLimit] = "perQueue"
 		if s.HighThroughput {
-			a[types.QueueAttributeNameDeduplicationScope], a[types.QueueAttributeNameFifoThroughputLimit] = "messageGroup", "perMessageGroupId"
+			a[types.QueueAttributeNameDeduplicationScope] = "messageGroup"
+			a[types.QueueAttributeNameFifoThroughputLimit] = "perMessageGroupId"
 		}
 	}
 	out := make(map[string]string, len(a))
@@ -283,7 +287,7 @@ type redrivePolicy struct {
 	MaxReceiveCount     int    `json:"maxReceiveCount"`
 }
 
-// parseRedrive reads a policy in which the number may also be text.
+// parseRedrive reads a redrive policy, in which the number may also be a string.
 func parseRedrive(text string) (p redrivePolicy, ok bool) {
 	var raw struct {
 		DeadLetterTargetArn string `json:"deadLetterTargetArn"`
@@ -296,20 +300,27 @@ func parseRedrive(text string) (p redrivePolicy, ok bool) {
 	return redrivePolicy{raw.DeadLetterTargetArn, n}, err == nil
 }
 
-// missing is the error of what does not exist and may not be made.
+// missing returns the error for a resource that does not exist and may not be created.
 func missing(s driver.ChannelSpec, kind, name string, found error) error {
-	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s: %s %s does not exist, and this only verifies: create it, or let Godwit provision it: %w", s.Channel, kind, name, found)}
+	return &driver.Error{
+		Class: driver.NotFound,
+		Err: fmt.Errorf("channel %s: %s %s does not exist, and Provision is set to verify only: create it, or let "+
+			"Godwit "+
+			"provision it: %w", s.Channel, kind, name, found),
+	}
 }
 
-// verify compares a queue with what is wanted, for an owner who may not change it.
+// verify compares a queue with its specification, for an owner that may not change it.
 func verify(q *queue, s driver.ChannelSpec, wanted map[string]string) error {
 	return differing(s, "queue "+q.name, wanted, func(name, value string) (string, bool) {
 		return q.attributes[name], sameAttribute(name, q.attributes[name], value)
 	})
 }
 
-// differing names everything that is not as it is wanted.
-func differing(s driver.ChannelSpec, what string, wanted map[string]string, same func(name, value string) (is string, ok bool)) error {
+// differing names every attribute that differs.
+func differing(s driver.ChannelSpec, what string, wanted map[string]string,
+	same func(name, value string) (is string, ok bool),
+) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if is, ok := same(name, wanted[name]); !ok {

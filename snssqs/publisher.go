@@ -6,13 +6,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// lookFor bounds a look at the subscriptions, for which closing waits.
+// lookFor bounds a list of the subscriptions, because Close waits for it.
 const lookFor = 5 * time.Second
 
-// publisher opens the sending end of an exchange.
+// publisher opens a sender to an exchange.
 func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
 	t, err := b.topicOf(ctx, to)
 	if err != nil {
@@ -20,7 +21,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	}
 	s := &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes()}
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
-		a := b.audienceOf(to)
+		a := b.subscribersOf(to)
 		if a != nil {
 			if err := b.ready(ctx, a, t); err != nil {
 				return err
@@ -31,7 +32,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 			defer a.published()
 		}
 		var ids batchIDs
-		err := b.publish(ctx, t, batch, &ids)
+		err := s.publish(ctx, t, batch, &ids)
 		s.accepted(batch, &ids)
 		if err == nil && a != nil && a.due(time.Now()) {
 			s.looks.Go(func() { s.look(a, t) })
@@ -41,8 +42,9 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	return s, nil
 }
 
-// look learns beside the sends who is subscribed. One that fails leaves what was known, and the next comes later.
-func (s *sender) look(a *audience, t *topic) {
+// look lists the subscribed queues in a goroutine of its own. If it fails, the known queues are kept until the next
+// look.
+func (s *sender) look(a *subscribers, t *topic) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
 	defer cancel()
 	if err := s.b.look(ctx, a, t); err != nil {
@@ -50,13 +52,15 @@ func (s *sender) look(a *audience, t *topic) {
 	}
 }
 
-// publish makes one request and answers for each entry. ids gets the service's ids of those that it accepted.
-func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
+// publish makes one request and returns an error per entry. ids gets the service's ids of the accepted entries.
+func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
 	entries := make([]types.PublishBatchRequestEntry, len(batch))
 	for i := range batch {
-		entries[i] = batch[i].Wire.(*wire).publication(i)
+		w := batch[i].Wire.(*wire)
+		entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute))
 	}
-	out, err := b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries}, publishOnce, t.at())
+	out, err := s.b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},
+		noPublishRetries, t.at())
 	if err != nil {
 		return permission(classify(err), "sns:Publish")
 	}
@@ -73,14 +77,9 @@ func (b *Backend) publish(ctx context.Context, t *topic, batch []driver.Prepared
 	return a.err()
 }
 
-// publication is the message as entry i of a batch to a topic.
-func (w *wire) publication(i int) types.PublishBatchRequestEntry {
-	kind := stringType
-	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body,
-		MessageAttributes: map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}}
-	if w.routingKey != "" {
-		e.MessageAttributes[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
-	}
+// publication returns the message as entry i of a batch to a topic.
+func (w *wire) publication(i int, attributes map[string]types.MessageAttributeValue) types.PublishBatchRequestEntry {
+	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body, MessageAttributes: attributes}
 	if w.group != "" {
 		e.MessageGroupId = &w.group
 	}
@@ -88,4 +87,8 @@ func (w *wire) publication(i int) types.PublishBatchRequestEntry {
 		e.MessageDeduplicationId = &w.dedup
 	}
 	return e
+}
+
+func topicAttribute(kind, value *string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: kind, StringValue: value}
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// defaultMaxBytes is what SQS takes for a message, and for a batch of them, unless a queue says less.
+// defaultMaxBytes is the size that SQS accepts for a message, and for a batch, unless the queue's attribute is smaller.
 const defaultMaxBytes = 1 << 20
 
-// queue is what is known of an existing queue.
+// queue is what is known about an existing queue.
 type queue struct {
 	name, url, region string
 	foreign           bool
@@ -26,7 +27,7 @@ type queue struct {
 
 func (q *queue) arn() string { return q.attributes[string(types.QueueAttributeNameQueueArn)] }
 
-// maxBytes is how large a message may be, attributes included.
+// maxBytes returns the maximum size of a message, including attributes.
 func (q *queue) maxBytes() int {
 	n, err := strconv.Atoi(q.attributes[string(types.QueueAttributeNameMaximumMessageSize)])
 	if err != nil || n <= 0 {
@@ -35,7 +36,7 @@ func (q *queue) maxBytes() int {
 	return n
 }
 
-// queueOf finds the queue of a channel, by its name or as it is mapped.
+// queueOf looks up the queue of a channel, by its name or by its mapping.
 func (b *Backend) queueOf(ctx context.Context, ch driver.Channel) (*queue, error) {
 	if r, ok := b.mapped(ch); ok {
 		return b.foreignQueue(ctx, ch, r)
@@ -47,7 +48,7 @@ func (b *Backend) queueOf(ctx context.Context, ch driver.Channel) (*queue, error
 	return b.find(ctx, name)
 }
 
-// known is queueOf, asking the service only the first time.
+// known is the same as queueOf, but asks the service only the first time.
 func (b *Backend) known(ctx context.Context, ch driver.Channel) (*queue, error) {
 	b.mu.Lock()
 	q := b.queues[ch]
@@ -65,14 +66,14 @@ func (b *Backend) known(ctx context.Context, ch driver.Channel) (*queue, error) 
 	return q, nil
 }
 
-// forget makes the next known ask again: the queue was found to be gone.
+// forget makes the next call of known ask the service again, because the queue was found missing.
 func (b *Backend) forget(ch driver.Channel) {
 	b.mu.Lock()
 	delete(b.queues, ch)
 	b.mu.Unlock()
 }
 
-// find looks a queue up, with its attributes. One that does not exist is of class NotFound.
+// find looks up a queue and its attributes. The error for a queue that does not exist is of class NotFound.
 func (b *Backend) find(ctx context.Context, name string) (*queue, error) {
 	url, err := b.url(ctx, name)
 	if err != nil {
@@ -95,22 +96,28 @@ func (b *Backend) load(ctx context.Context, q *queue) error {
 		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	}, q.at())
 	if err != nil {
-		return fmt.Errorf("queue %s: read its attributes: %w", q.name, permission(classify(err), "sqs:GetQueueAttributes"))
+		return fmt.Errorf("queue %s: read its attributes: %w", q.name,
+			permission(classify(err), "sqs:GetQueueAttributes"))
 	}
 	q.attributes = out.Attributes
 	return nil
 }
 
-// deletedRecently is how long SQS keeps the name of a deleted queue.
+// deletedRecently is how long SQS reserves the name of a deleted queue.
 const deletedRecently = time.Minute
 
-// create makes a queue with attributes and tags, and says whether it was made: another process may have been faster.
-func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (q *queue, made bool, err error) {
+// create creates a queue with attributes and tags, and reports whether it did; another process may have been first.
+func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (q *queue, made bool,
+	err error,
+) {
 	out, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
 	var recently *types.QueueDeletedRecently
 	if errors.As(err, &recently) {
-		return nil, false, &driver.Error{Class: driver.Permanent, After: deletedRecently,
-			Err: fmt.Errorf("create queue %s: it was deleted less than %v ago; try again in at most %v: %w", name, deletedRecently, deletedRecently, err)}
+		return nil, false, &driver.Error{
+			Class: driver.Permanent, After: deletedRecently,
+			Err: fmt.Errorf("create queue %s: it was deleted less than %v ago; try again in at most %v: %w", name,
+				deletedRecently, deletedRecently, err),
+		}
 	}
 	var exists *types.QueueNameExists
 	if errors.As(err, &exists) {
@@ -124,7 +131,7 @@ func (b *Backend) create(ctx context.Context, name string, attributes, tags map[
 	return q, true, b.load(ctx, q)
 }
 
-// change sets the attributes of a queue that differ from what is wanted.
+// change sets those attributes of a queue that differ from the specification.
 func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string) error {
 	differ := map[string]string{}
 	for name, value := range wanted {
@@ -135,20 +142,23 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 	if len(differ) == 0 {
 		return nil
 	}
-	if _, err := b.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
-		return fmt.Errorf("queue %s: set its attributes: %w", q.name, permission(classify(err), "sqs:SetQueueAttributes"))
+	if _, err := b.sqs.SetQueueAttributes(ctx,
+		&sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
+		return fmt.Errorf("queue %s: set its attributes: %w", q.name,
+			permission(classify(err), "sqs:SetQueueAttributes"))
 	}
 	maps.Copy(q.attributes, differ)
 	return nil
 }
 
-// sameAttribute compares values as SQS means them: policies are JSON; a retention that is longer than wanted is left
-// alone, because lowering it would delete messages, and so is a larger maxReceiveCount: lowering it would dead-letter what
-// has been received more often by now, without a reason.
+// sameAttribute compares two values of an attribute as SQS understands them. A policy is compared as JSON. A longer
+// retention counts as equal, because lowering it would delete messages; so does a larger maxReceiveCount, because
+// lowering it would dead-letter messages that were already received more often, without a reason.
 func sameAttribute(name, is, wanted string) bool {
 	switch types.QueueAttributeName(name) {
-	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope, types.QueueAttributeNameFifoThroughputLimit:
-		// AWS always shows them. A server that does not is from before them, and refuses to have them set.
+	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope,
+		types.QueueAttributeNameFifoThroughputLimit:
+		// AWS always returns these attributes. A server that does not is older than they are, and refuses to set them.
 		if is == "" {
 			return wanted == "true" || wanted == "queue" || wanted == "perQueue" // AWS's defaults
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// meanwhile does something while the first call of an action is on its way.
+// meanwhile runs f while the first call of an action is in flight.
 func (w *world) meanwhile(action string, f func()) {
 	var under atomic.Bool
 	w.server.Control(action, func(context.Context, *localaws.Request) localaws.Outcome {
@@ -22,9 +22,9 @@ func (w *world) meanwhile(action string, f func()) {
 	})
 }
 
-// A producer that is slower than the queue's owner takes nothing back that the owner set in between.
+// A producer that is slower than the queue's owner does not revert the owner's changes.
 func TestAProducerThatComesTooLate(t *testing.T) {
-	for _, delay := range []time.Duration{0, time.Minute} { // with what the owner wished, and with something else
+	for _, delay := range []time.Duration{0, time.Minute} { // equal to the owner's attributes, and different
 		inWorld(t, localaws.Options{}, func(w *world) {
 			other := w.open(snssqs.Options{})
 			w.meanwhile("sqs.CreateQueue", func() {
@@ -43,7 +43,7 @@ func TestAProducerThatComesTooLate(t *testing.T) {
 	}
 }
 
-// Two processes with different tags make the same topic at once.
+// Two processes with different tags create the same topic at the same time.
 func TestTwoWhoMakeATopicAtOnce(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		a, b := owner(audit), owner(driver.Channel{Exchange: "wishlist_events", Queue: "b"})

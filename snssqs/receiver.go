@@ -10,24 +10,25 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
 const (
-	// ahead is how many places there are beyond the running handlers: one receive.
+	// ahead is the number of places beyond the running handlers: those of one receive.
 	ahead = maxBatch
-	// workersAPoll: on a queue with scarce receives a poll takes places of workers, so it asks for a tenth of them at
-	// most; the others need not wait until it is worth it.
+	// workersAPoll applies to a queue that allows few receives, where a poll uses up places of workers: a poll asks for
+	// at most a tenth of them, so that the others do not wait until a larger poll is worth it.
 	workersAPoll = 10
-	// holdBelow: shorter retries are held by the core. A receive count tells nobody what failed, and on a FIFO queue a
-	// visibility timeout holds up the whole message group, which the core keeps in hand.
+	// holdBelow: the core holds shorter retries. A receive count does not say which receives failed, and on a FIFO
+	// queue a visibility timeout blocks the whole message group.
 	holdBelow = 5 * time.Minute
-	// maxVisibility is SQS's limit for one timeout and for all of them together, counted from the receive. The
-	// difference keeps a clock that is not AWS's from asking for more.
+	// maxVisibility is SQS's limit for one visibility timeout, and for all timeouts of a message together, counted from
+	// the receive. The margin allows for a clock that differs from AWS's.
 	maxVisibility = 12 * time.Hour
 	leaseTotal    = maxVisibility - time.Minute
-	// maxWait is SQS's longest poll.
+	// maxWait is the longest long poll of SQS.
 	maxWait = 20 * time.Second
 )
 
@@ -40,30 +41,33 @@ type receiver struct {
 	source driver.Source
 	lease  time.Duration
 
-	routing string // the attribute with the routing key
+	routing string // name of the attribute with the routing key
 	lenient bool   // a message without a routing key passes any filter
 
 	finished ledger
 	attempts attempts
 	closed   atomic.Bool
 
-	life     context.Context // until Close: of the subscription's checks, and of polls that outlive their caller
+	// life ends with Close; it is for the subscription's checks, and for polls that outlive their caller's context.
+	life     context.Context
 	end      context.CancelFunc
-	watching sync.WaitGroup // the checks
+	watching sync.WaitGroup // the subscription's checks
 }
 
-// message is what a driver.Handle refers to.
+// message is the value that a driver.Handle refers to.
 type message struct {
-	types.Message // without a body, where text can make it of the delivery's
+	types.Message // Body is nil if text can rebuild it from the delivery's
 	body          []byte
 	encoding      envelope.Encoding
 	asked         time.Time   // when the receive was sent
-	key           string      // order key or tenant, as its sender spelled it
-	buried        atomic.Bool // its copy stands in the dead letters
+	key           string      // order key or tenant, as its sender wrote it
+	copied        atomic.Bool // its copy is in the dead letters
 }
 
-// Receiver opens the receiving end of a channel.
-func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+// Receiver opens a receiver of a channel.
+func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
@@ -75,15 +79,17 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 		return nil, err
 	}
 	o.Wait = min(o.Wait, maxWait)
-	// SQS counts in seconds; a lease is rounded down, so that it never ends before we think.
+	// SQS counts in seconds. A lease is rounded down, so that it never ends earlier than the core expects.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := &receiver{b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
-		routing: b.routing(from)}
+	r := &receiver{
+		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
+		routing: b.routing(from),
+	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
-	if spec, known := b.wish(from); known && spec.Mode == driver.Never {
-		b.warnScarce(from, q) // else Ensure has looked
+	if spec, known := b.specOf(from); known && spec.Mode == driver.Never {
+		b.warnFewReceives(from, q) // otherwise Ensure has checked it
 	}
 	r.life, r.end = context.WithCancel(context.Background())
 	r.watch()
@@ -96,16 +102,17 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 		window = max(r.o.Concurrency, 1) + ahead
 	}
 	batch := maxBatch
-	if r.queue.scarce() {
+	if r.queue.fewReceives() {
 		window = max(r.o.Concurrency, 1)
 		batch = max(1, min(window/workersAPoll, maxBatch))
 		if r.from.Ordered {
-			batch = 1 // what is behind a message in its group cannot be started beside it
+			batch = 1 // the next message of a group cannot be started at the same time
 		}
 	}
 	lim := driver.ReceiveLimits{
 		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
-		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal, MaxReceives: r.queue.maxReceives(),
+		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal,
+		MaxReceives: r.queue.maxReceives(),
 	}
 	return lim
 }
@@ -129,7 +136,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	out, err := r.poll(ctx, in)
 	if err != nil {
 		if over(ctx) || r.closed.Load() {
-			return into, nil // it was ended, and nothing came
+			return into, nil // the poll was cancelled, and no message came
 		}
 		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
@@ -138,15 +145,15 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	for i := range out.Messages {
 		m := &message{Message: out.Messages[i], asked: asked}
 		if !sameMD5(m.Body, m.MD5OfBody) {
-			unread = altered(deref(m.MessageId)) // it comes again when its lease ends
+			unread = altered(deref(m.MessageId)) // it is delivered again when its lease ends
 			if r.from.Ordered {
-				break // and what may be behind it in its key with it
+				break // so that a later message of its key does not overtake it
 			}
 			continue
 		}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
 		m.decode(r.from, r.routing, &d)
-		m.key = d.OrderKey + d.Tenant // one of them at most is there
+		m.key = d.OrderKey + d.Tenant // at most one of them is set
 		switch {
 		case r.finished.has(m):
 			unwanted.add(m, driver.DiscardFinished)
@@ -159,8 +166,8 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, errors.Join(unread, r.discard(&unwanted))
 }
 
-// wait is what a poll says of its wait. SDKs leave a zero out, and then the queue's own wait counts: a second is the
-// least that can be said to a queue that has one.
+// wait returns the WaitTimeSeconds of a poll. The SDK omits a zero, and then the queue's own wait applies; so the
+// shortest possible wait on a queue that has one is a second.
 func (r *receiver) wait(d time.Duration) int32 {
 	own := r.queue.attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
 	if d < time.Second && number(own) > 0 {
@@ -169,9 +176,9 @@ func (r *receiver) wait(d time.Duration) int32 {
 	return int32(d / time.Second)
 }
 
-// poll makes one request, and ends with ctx where nothing is lost by that. SQS may hand messages to a poll whose client
-// has gone away, and a standard queue then hides them until their lease ends: there the poll outlives ctx, by its wait
-// at most.
+// poll makes one request. It ends with ctx if no message is lost by that. SQS may give messages to a poll whose client
+// has disconnected, and a standard queue then hides them until their lease ends; there the request outlives ctx, by at
+// most its wait.
 func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	switch {
 	case r.from.Ordered:
@@ -179,24 +186,25 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 	case !r.b.cancelPolls:
 		ctx = r.life
 	}
-	return r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
+	return r.b.polls.ReceiveMessage(ctx, in, noRetries, r.queue.at())
 }
 
-// attempt polls a FIFO queue, which hands out the same messages again to the same attempt. Where the answer to an
-// earlier one was lost, it asks for that answer first; where ctx ends, it asks once more, without a wait, for what was
-// handed out meanwhile.
+// attempt polls a FIFO queue, which returns the same messages again to a receive with the same attempt id. If the
+// answer to an earlier receive was lost, attempt asks for that answer first. If ctx ends, attempt asks once more,
+// without a wait, for the messages of the cancelled request.
 func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	at, again := r.attempts.begin(time.Now(), r.lease)
 	in.ReceiveRequestAttemptId = &at.id
-	out, err := r.b.polls.ReceiveMessage(ctx, in, once, r.queue.at())
+	out, err := r.b.polls.ReceiveMessage(ctx, in, noRetries, r.queue.at())
 	switch {
 	case err == nil:
 	case over(ctx) && !r.b.cancelPolls:
 		in.WaitTimeSeconds = r.wait(0)
 		recall, cancel := context.WithTimeout(r.life, answerWithin)
 		defer cancel()
-		return r.b.polls.ReceiveMessage(recall, in, once, r.queue.at())
-	case again && !driver.ClassOf(classify(err)).Passing(): // it is good no more: something of it was settled
+		return r.b.polls.ReceiveMessage(recall, in, noRetries, r.queue.at())
+	// The id is not valid any more, because a message of its receive was settled.
+	case again && !driver.ClassOf(classify(err)).Passing():
 		return r.attempt(ctx, in)
 	case driver.ClassOf(classify(err)) == driver.Transient:
 		r.attempts.failed(at)
@@ -204,7 +212,7 @@ func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*s
 	return out, err
 }
 
-// Close ends the subscription's checks, and a poll that is still open.
+// Close ends the subscription's checks and an open poll.
 func (r *receiver) Close(context.Context) error {
 	if !r.closed.Swap(true) {
 		r.end()

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// dedupWindow is how long SQS and SNS know a de-duplication id.
+	// dedupWindow is how long SQS and SNS remember a de-duplication id.
 	dedupWindow = 5 * time.Minute
-	// recentSize bounds what a sender remembers of it, at 200 messages a second: about 3 MiB.
+	// recentSize bounds the ids that a sender remembers, at 200 messages a second: about 3 MiB.
 	recentSize = 1 << 16
 )
 
-// recent remembers the ids with which the service accepted messages, as hashes. A service that de-duplicates answers
-// a duplicate with the id of the first message. The zero value is ready.
+// recent remembers the message ids that the service returned, as hashes. A service that de-duplicates answers a
+// duplicate with the id of the first message. The zero value is usable.
 type recent struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	ids  map[uint64]struct{}
-	line []recentID // by time
+	line []recentID // oldest first
 }
 
 type recentID struct {
@@ -27,7 +27,7 @@ type recentID struct {
 	at   int64 // in nanoseconds
 }
 
-// again notes an id, and says whether it was noted before within the window.
+// again records an id, and reports whether it was recorded before within the window.
 func (r *recent) again(id string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,17 +8,21 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// What is denied names the permission that would help.
+// The error of a denied call names the missing permission.
 func TestDeniedCallsNameThePermission(t *testing.T) {
 	for action, permission := range map[string]string{
-		"sqs.GetQueueUrl": "sqs:GetQueueUrl", "sqs.CreateQueue": "sqs:CreateQueue", "sqs.GetQueueAttributes": "sqs:GetQueueAttributes",
-		"sqs.SetQueueAttributes": "sqs:SetQueueAttributes", "sns.CreateTopic": "sns:CreateTopic", "sns.GetTopicAttributes": "sns:GetTopicAttributes",
-		"sns.SetTopicAttributes": "sns:SetTopicAttributes", "sns.Subscribe": "sns:Subscribe", "sqs.ListQueues": "sqs:ListQueues",
+		"sqs.GetQueueUrl": "sqs:GetQueueUrl", "sqs.CreateQueue": "sqs:CreateQueue",
+		"sqs.GetQueueAttributes": "sqs:GetQueueAttributes",
+		"sqs.SetQueueAttributes": "sqs:SetQueueAttributes", "sns.CreateTopic": "sns:CreateTopic",
+		"sns.GetTopicAttributes": "sns:GetTopicAttributes",
+		"sns.SetTopicAttributes": "sns:SetTopicAttributes", "sns.Subscribe": "sns:Subscribe",
+		"sqs.ListQueues":        "sqs:ListQueues",
 		"sts.GetCallerIdentity": "sts:GetCallerIdentity",
 	} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -71,10 +75,22 @@ func TestClashesNameBothNames(t *testing.T) {
 		}{
 			{driver.Channel{Exchange: "orders"}, []string{"orders.*", "queue orders exists"}},
 			{driver.Channel{Exchange: "orders", Queue: "q"}, []string{"orders.q", "queue orders exists"}},
-			{driver.Channel{Queue: "wishlist_events"}, []string{"channel wishlist_events:", "topic wishlist_events exists", "wishlist_events.*"}},
-			{driver.Channel{Queue: "orders", Ordered: true}, []string{"channel orders", "queue orders exists", "Ordered is true"}},
-			{driver.Channel{Exchange: "wishlist_events", Ordered: true}, []string{"wishlist_events.*", "topic wishlist_events exists", "Ordered is true"}},
-			{driver.Channel{Exchange: "wishlist_events", Queue: "q", Ordered: true}, []string{"wishlist_events.q", "topic wishlist_events exists"}},
+			{
+				driver.Channel{Queue: "wishlist_events"},
+				[]string{"channel wishlist_events:", "topic wishlist_events exists", "wishlist_events.*"},
+			},
+			{
+				driver.Channel{Queue: "orders", Ordered: true},
+				[]string{"channel orders", "queue orders exists", "Ordered is true"},
+			},
+			{
+				driver.Channel{Exchange: "wishlist_events", Ordered: true},
+				[]string{"wishlist_events.*", "topic wishlist_events exists", "Ordered is true"},
+			},
+			{
+				driver.Channel{Exchange: "wishlist_events", Queue: "q", Ordered: true},
+				[]string{"wishlist_events.q", "topic wishlist_events exists"},
+			},
 		} {
 			err := w.b.Ensure(w.Context(), driver.ChannelSpec{Channel: c.ch, Owner: c.ch.Queue != ""})
 			for _, part := range c.parts {
@@ -86,16 +102,22 @@ func TestClashesNameBothNames(t *testing.T) {
 	})
 }
 
-// Both kinds of a topic exist: neither producer nor consumer can mean one of them.
+// A topic exists in both kinds, so neither a producer nor a consumer can choose one.
 func TestATopicUnderBothNames(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
-		for _, in := range []*sns.CreateTopicInput{{Name: aws.String("e")}, {Name: aws.String("e.fifo"), Attributes: map[string]string{"FifoTopic": "true"}}} {
+		for _, in := range []*sns.CreateTopicInput{
+			{Name: aws.String("e")},
+			{Name: aws.String("e.fifo"), Attributes: map[string]string{"FifoTopic": "true"}},
+		} {
 			if _, err := w.sns.CreateTopic(w.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, ordered := range []bool{false, true} {
-			for _, s := range []driver.ChannelSpec{{Channel: driver.Channel{Exchange: "e", Ordered: ordered}}, owner(driver.Channel{Exchange: "e", Queue: "q", Ordered: ordered})} {
+			for _, s := range []driver.ChannelSpec{
+				{Channel: driver.Channel{Exchange: "e", Ordered: ordered}},
+				owner(driver.Channel{Exchange: "e", Queue: "q", Ordered: ordered}),
+			} {
 				if err := w.b.Ensure(w.Context(), s); err == nil {
 					t.Errorf("%s (ordered %v) was provisioned", s.Channel, ordered)
 				}
@@ -118,12 +140,15 @@ func TestIllegalWishesMakeNoCall(t *testing.T) {
 			{Channel: audit, Filter: driver.Filter{Prefix: []string{""}}},
 			{Channel: orders, Filter: driver.Filter{Exact: []string{"A"}}},
 			{Channel: dead(audit), Filter: driver.Filter{Exact: []string{"A"}}},
-			{Channel: driver.Channel{Queue: "a--b"}}, {Channel: driver.Channel{Queue: "dlq"}}, {Channel: driver.Channel{Exchange: "a.b"}},
+			{Channel: driver.Channel{Queue: "a--b"}},
+			{Channel: driver.Channel{Queue: "dlq"}},
+			{Channel: driver.Channel{Exchange: "a.b"}},
 			{Channel: driver.Channel{Queue: strings.Repeat("q", 76)}},
 		} {
 			s.Owner = true
 			var err error
-			if made := w.calls(func() { err = w.b.Ensure(w.Context(), s) }); err == nil || len(made) > 0 || driver.ClassOf(err) != driver.Permanent {
+			if made := w.calls(func() { err = w.b.Ensure(w.Context(), s) }); err == nil || len(made) > 0 ||
+				driver.ClassOf(err) != driver.Permanent {
 				t.Errorf("%s: %v after %v", s.Channel, err, made)
 			}
 		}
@@ -139,8 +164,9 @@ func TestAFilterWhereThereIsNoneIsRefused(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
 		for _, ch := range []driver.Channel{orders, dead(orders)} {
-			if _, err := w.b.Receiver(w.Context(), ch, driver.ReceiverOptions{Filter: driver.Filter{Exact: []string{"A"}}}); err == nil {
-				t.Errorf("%s was opened with a filter, which would delete what it refuses", ch)
+			if _, err := w.b.Receiver(w.Context(), ch,
+				driver.ReceiverOptions{Filter: driver.Filter{Exact: []string{"A"}}}); err == nil {
+				t.Errorf("%s was opened with a filter, which would delete messages", ch)
 			}
 		}
 	})

@@ -8,11 +8,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Settle deletes what is done, changes the visibility of what comes back, and copies what is rejected before it
-// deletes it. Each kind is one request.
+// Settle deletes finished messages, changes the visibility of retries and released messages, and copies rejected
+// messages before it deletes them. It makes one request for each of these.
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
 	errs := map[int]error{}
 	var finish, change, reject []int
@@ -25,13 +26,13 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		case driver.Reject:
 			reject = append(reject, i)
 		default:
-			errs[i] = fmt.Errorf("settle: %s is no action", batch[i].Action)
+			errs[i] = fmt.Errorf("settle: %s is not an action that SQS supports", batch[i].Action)
 		}
 	}
 	if len(reject) > 0 {
-		finish = append(finish, r.bury(ctx, batch, reject, errs)...)
+		finish = append(finish, r.copyRejected(ctx, batch, reject, errs)...)
 	}
-	for _, i := range finish { // before the delete: whatever becomes of that, the work is done
+	for _, i := range finish { // before the delete: whether or not that succeeds, the work is done
 		r.finished.note(batch[i].Handle.Ref.(*message))
 	}
 	handles := func(which []int) []*message {
@@ -51,8 +52,8 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	return batchError(errs)
 }
 
-// Extend makes messages invisible for by from now, or as long as SQS's total allows. One that has used that up is lost: SQS
-// would make it visible at once.
+// Extend makes messages invisible for the duration by, counted from now, at most until SQS's total is used up. A
+// message that has used it up is lost, because SQS would make it visible at once.
 func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
 	asked := time.Now()
 	errs := map[int]error{}
@@ -60,9 +61,13 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 	var ms []*message
 	for i := range hs {
 		m := hs[i].Ref.(*message)
-		left := m.asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in seconds
+		left := m.asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in whole seconds
 		if left < time.Second {
-			errs[i] = &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: SQS leaves a message to one receiver for %v in all", driver.ErrLost, maxVisibility)}
+			errs[i] = &driver.Error{
+				Class: driver.Permanent,
+				Err: fmt.Errorf("%w: SQS lets one receiver keep a message for %v in total", driver.ErrLost,
+					maxVisibility),
+			}
 			continue
 		}
 		which, ms, by = append(which, i), append(ms, m), min(by, left)
@@ -86,7 +91,8 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	if len(entries) == 0 {
 		return a.err()
 	}
-	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
+	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries},
+		noRetries, r.queue.at())
 	if err != nil {
 		return permission(classify(err), "sqs:DeleteMessage")
 	}
@@ -99,7 +105,7 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	return a.err()
 }
 
-// reschedule makes each message visible again after its time, never later than SQS's total allows.
+// reschedule makes each message visible again after its time, at most until SQS's total is used up.
 func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i int) time.Duration) error {
 	if len(ms) == 0 {
 		return nil
@@ -113,13 +119,16 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		}
 		left := m.asked.Add(leaseTotal).Sub(now)
 		d := max(0, min(after(i), left))
-		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: entryID(i),
-			ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32((d + time.Second - 1) / time.Second)})
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+			Id:            entryID(i),
+			ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32((d + time.Second - 1) / time.Second),
+		})
 	}
 	if len(entries) == 0 {
 		return a.err()
 	}
-	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, once, r.queue.at())
+	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx,
+		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, noRetries, r.queue.at())
 	if err != nil {
 		return permission(classify(err), "sqs:ChangeMessageVisibility")
 	}
@@ -132,7 +141,7 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 	return a.err()
 }
 
-// collect spreads the answer to a request over the entries it was about.
+// collect assigns the answer to a request to the entries of the request.
 func collect(errs map[int]error, which []int, err error) {
 	if err == nil {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// onAWS opens a backend as on AWS, where a poll whose client goes away may strand messages, and notes the polls.
+// onAWS opens a backend as on AWS, where a poll whose client disconnects may strand messages, and records the polls.
 func (w *world) onAWS() *polls {
 	w.Helper()
 	b, err := snssqs.Open(w.Context(), &snssqs.Options{AWS: &w.conf, Transport: w.server.Transport()})
@@ -38,14 +38,14 @@ func (w *world) onAWS() *polls {
 	return p
 }
 
-// polls are the receives that a server saw.
+// polls are the receives that the server got.
 type polls struct {
 	mu   sync.Mutex
 	all  []sqs.ReceiveMessageInput
-	late time.Duration // how long answers are on their way
+	late time.Duration // the delay of answers
 }
 
-// receiving is a Receive under way, with a wait of 20 s.
+// receiving starts a Receive with a wait of 20 s.
 func (w *world) receiving(ctx context.Context, r driver.Receiver) <-chan []driver.Delivery {
 	got := make(chan []driver.Delivery, 1)
 	go func() {
@@ -69,7 +69,7 @@ func (w *world) waiting(ch driver.Channel) driver.Receiver {
 	return r
 }
 
-// On a FIFO queue an ended poll ends at once, and what the service had handed out to it is asked for by its attempt.
+// On a FIFO queue a cancelled poll ends at once, and its messages are requested again by its attempt id.
 func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	for _, ownWait := range []string{"0", "20"} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -84,12 +84,14 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 			if ds := <-got; len(ds) > 0 || time.Since(begun) > time.Second {
 				t.Errorf("an idle poll brought %d after %v", len(ds), time.Since(begun))
 			}
-			if len(p.all) != 2 || p.all[0].ReceiveRequestAttemptID != p.all[1].ReceiveRequestAttemptID || p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
+			if len(p.all) != 2 || p.all[0].ReceiveRequestAttemptID != p.all[1].ReceiveRequestAttemptID ||
+				p.all[1].WaitTimeSeconds != nil && *p.all[1].WaitTimeSeconds > 1 {
 				t.Errorf("polls %+v", p.all)
 			}
-			time.Sleep(21 * time.Second) // the stranded poll is over
+			time.Sleep(21 * time.Second) // the stranded poll has ended
 			p.late = time.Second
-			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"}, driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
+			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"},
+				driver.Message{Body: []byte("2"), OrderKey: "ada"}, driver.Message{Body: []byte("3"), OrderKey: "bob"})
 			ctx, cancel = context.WithCancel(w.Context())
 			got = w.receiving(ctx, r)
 			cancel()
@@ -111,7 +113,7 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	}
 }
 
-// On a standard queue an ended poll is awaited, and brings what comes meanwhile; Close ends it.
+// On a standard queue a cancelled poll is awaited, and returns the messages that come meanwhile; Close ends it.
 func TestAnEndedPollOfAStandardQueue(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
@@ -139,29 +141,34 @@ func TestAnEndedPollOfAStandardQueue(t *testing.T) {
 	})
 }
 
-// A stop is never an error because of an open poll. Where the poll is longer than the stop, its end is the stop's.
+// An open poll never makes a shutdown fail. If the poll lasts longer than the shutdown, the shutdown ends it.
 func TestAStopWithAnOpenPoll(t *testing.T) {
 	for name, c := range map[string]struct {
 		ordered     bool
 		wait, stop  time.Duration
 		least, most time.Duration
 	}{
-		"FIFO":                 {ordered: true, stop: 10 * time.Second},
-		"standard, short poll": {wait: 5 * time.Second, stop: 10 * time.Second, least: time.Second, most: 5 * time.Second},
+		"FIFO": {ordered: true, stop: 10 * time.Second},
+		"standard, short poll": {
+			wait: 5 * time.Second, stop: 10 * time.Second, least: time.Second,
+			most: 5 * time.Second,
+		},
 		"standard, defaults":   {stop: 30 * time.Second, least: time.Second, most: 20 * time.Second},
 		"standard, short stop": {wait: 20 * time.Second, stop: 2 * time.Second, most: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
 				w.onAWS()
-				consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders", &godwit.ConsumerOptions{Ordered: c.ordered, WaitTime: c.wait, ShutdownTimeout: c.stop})
+				consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders",
+					&godwit.ConsumerOptions{Ordered: c.ordered, WaitTime: c.wait, ShutdownTimeout: c.stop})
 				if err != nil {
 					t.Fatal(err)
 				}
 				stop := time.Now().Add(61 * time.Second)
 				ctx, cancel := context.WithDeadline(w.Context(), stop)
 				defer cancel()
-				if _, err := consumer.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
+				if _, err := consumer.Run(ctx,
+					func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
 					t.Errorf("stopping an idle consumer: %v", err)
 				}
 				if took := time.Since(stop); took < c.least || took > c.most {
@@ -172,8 +179,8 @@ func TestAStopWithAnOpenPoll(t *testing.T) {
 	}
 }
 
-// A stop of an idle consumer waits for its open poll at most, never fails, warns of nothing, and strands nothing, however
-// little time it has and by whatever transport the service is reached. What shorter polls cost is logged, once.
+// The shutdown of an idle consumer waits at most for its open poll. It never fails, logs no warning and strands no
+// message, however short its timeout, and with any transport. The cost of shorter polls is logged once.
 func TestAnIdleStopStrandsNothing(t *testing.T) {
 	for _, c := range []struct {
 		stop, wait time.Duration
@@ -184,7 +191,7 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 		{30 * time.Second, 20 * time.Second, ""},
 	} {
 		for _, transport := range []string{"in process", "HTTP"} {
-			for at := range 7 { // at several points of the poll
+			for at := range 7 { // at several moments of the poll
 				t.Run(fmt.Sprint(c.stop, transport, at), func(t *testing.T) {
 					inWorld(t, localaws.Options{}, func(w *world) {
 						w.onAWS()
@@ -192,7 +199,10 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 							w.overHTTP()
 						}
 						var log bytes.Buffer
-						o := godwit.ConsumerOptions{ShutdownTimeout: c.stop, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+						o := godwit.ConsumerOptions{
+							ShutdownTimeout: c.stop,
+							Logger:          slog.New(slog.NewTextHandler(&log, nil)),
+						}
 						consumer, err := godwit.NewConsumer(w.Context(), w.b, "orders", &o)
 						if err != nil {
 							t.Fatal(err)
@@ -205,13 +215,14 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 							t.Errorf("the stop took %v of %v: %v", took, c.stop, err)
 						}
 						w.foreign("orders", "x", nil)
-						synctest.Wait() // until a stranded poll has taken it
+						synctest.Wait() // until a stranded poll has received it
 						if n := w.attributes("orders")["ApproximateNumberOfMessages"]; n != "1" {
 							t.Errorf("of 1 message %s can be received", n)
 						}
 						text := log.String()
 						if strings.Contains(text, "WARN") || strings.Count(text, "polls_a_minute") > 1 ||
-							!strings.Contains(text, c.polls) || c.polls == "" && strings.Contains(text, "polls_a_minute") {
+							!strings.Contains(text, c.polls) ||
+							c.polls == "" && strings.Contains(text, "polls_a_minute") {
 							t.Errorf("logged %s", text)
 						}
 					})
@@ -221,8 +232,8 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 	}
 }
 
-// overHTTP puts net/http's client and server between the backend and localaws, on connections in memory, since sockets
-// know no virtual time.
+// overHTTP puts net/http's client and server between the backend and localaws. The connections are in memory, because
+// sockets do not work in virtual time.
 func (w *world) overHTTP() {
 	w.Helper()
 	l := pipes{make(chan net.Conn), make(chan struct{})}

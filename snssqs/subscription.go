@@ -8,11 +8,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// wishes are the attributes that a subscription of ours should have.
-func wishes(filter, deadARN string) (map[string]string, error) {
+// subscriptionAttributes returns the attributes that a subscription of ours should have.
+func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
 	wanted := map[string]string{"RawMessageDelivery": "true"}
 	if filter != everything {
 		wanted["FilterPolicy"] = filter
@@ -27,9 +28,11 @@ func wishes(filter, deadARN string) (map[string]string, error) {
 	return wanted, nil
 }
 
-// verifySubscription says what a subscription lacks.
-func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, t *topic, queueARN, deadARN, filter string) error {
-	wanted, err := wishes(filter, deadARN)
+// verifySubscription reports what a subscription lacks.
+func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, t *topic, queueARN, deadARN,
+	filter string,
+) error {
+	wanted, err := subscriptionAttributes(filter, deadARN)
 	if err != nil {
 		return err
 	}
@@ -52,15 +55,15 @@ func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, 
 	})
 }
 
-// sameSetting compares values of a subscription's attribute as SNS means them.
+// sameSetting compares two values of a subscription attribute as SNS understands them.
 func sameSetting(is, wanted string) bool {
 	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == everything
 }
 
-// subscribe makes a topic send to a queue, with a filter, and what cannot be delivered to the dead letters. It is
-// idempotent, and changes an existing subscription that differs.
+// subscribe subscribes a queue to a topic, with a filter, and with the dead letters as the target of failed deliveries.
+// It is idempotent, and changes an existing subscription that differs.
 func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, filter string) error {
-	wanted, err := wishes(filter, deadARN)
+	wanted, err := subscriptionAttributes(filter, deadARN)
 	if err != nil {
 		return err
 	}
@@ -77,11 +80,11 @@ func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, fi
 	if filter != everything {
 		return nil
 	}
-	// Subscribing without a filter answers success also where the existing subscription has one.
+	// Subscribing without a filter also succeeds if the existing subscription has one.
 	return b.alter(ctx, t, deref(out.SubscriptionArn), map[string]string{"FilterPolicy": everything})
 }
 
-// resubscribe changes what differs of an existing subscription.
+// resubscribe changes those attributes of an existing subscription that differ.
 func (b *Backend) resubscribe(ctx context.Context, t *topic, queueARN string, wanted map[string]string) error {
 	arn, err := b.subscription(ctx, t, queueARN)
 	if err != nil {
@@ -105,19 +108,21 @@ func (b *Backend) alter(ctx context.Context, t *topic, arn string, wanted map[st
 		if _, err := b.sns.SetSubscriptionAttributes(ctx, &sns.SetSubscriptionAttributesInput{
 			SubscriptionArn: &arn, AttributeName: &name, AttributeValue: &value,
 		}, t.at()); err != nil {
-			return fmt.Errorf("subscription %s: set %s: %w", arn, name, permission(classify(err), "sns:SetSubscriptionAttributes"))
+			return fmt.Errorf("subscription %s: set %s: %w", arn, name,
+				permission(classify(err), "sns:SetSubscriptionAttributes"))
 		}
 	}
 	return nil
 }
 
-// subscription finds the ARN of a queue's subscription; one that does not exist is of class NotFound.
+// subscription returns the ARN of a queue's subscription. The error for one that does not exist is of class NotFound.
 func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (string, error) {
 	pages := sns.NewListSubscriptionsByTopicPaginator(b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
-			return "", fmt.Errorf("topic %s: list its subscriptions: %w", t.name, permission(classify(err), "sns:ListSubscriptionsByTopic"))
+			return "", fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
+				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
 			if deref(s.Endpoint) == queueARN {
@@ -125,14 +130,17 @@ func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (
 			}
 		}
 	}
-	return "", &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has no subscription of %s", t.name, queueARN)}
+	return "", &driver.Error{
+		Class: driver.NotFound,
+		Err:   fmt.Errorf("topic %s has no subscription of %s", t.name, queueARN),
+	}
 }
 
-// reunite subscribes every queue of ours of an exchange whose topic was just made: a publish to nobody succeeds
-// silently. Filters are known to the consumers only: they finish unseen what theirs refuse, and set them at their next
-// check.
-func (b *Backend) reunite(ctx context.Context, t *topic, ch driver.Channel) error {
-	urls, err := b.family(ctx, ch)
+// subscribeAll subscribes all our queues of an exchange to its topic, which was just created: SNS drops a message
+// without a subscriber. Only the consumers know their filters. Until their next check sets the filter, they discard the
+// messages that do not match.
+func (b *Backend) subscribeAll(ctx context.Context, t *topic, ch driver.Channel) error {
+	urls, err := b.queuesOf(ctx, ch)
 	if err != nil {
 		return err
 	}
@@ -144,8 +152,8 @@ func (b *Backend) reunite(ctx context.Context, t *topic, ch driver.Channel) erro
 	return nil
 }
 
-// family are the URLs of the queues that are called as those of an exchange are.
-func (b *Backend) family(ctx context.Context, ch driver.Channel) (urls []string, err error) {
+// queuesOf returns the URLs of the queues that are named as queues of an exchange.
+func (b *Backend) queuesOf(ctx context.Context, ch driver.Channel) (urls []string, err error) {
 	prefix := b.namespace.join([]string{ch.Exchange, ""}, false)
 	pages := sqs.NewListQueuesPaginator(b.sqs, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
 	for pages.HasMorePages() {
@@ -162,7 +170,7 @@ func (b *Backend) family(ctx context.Context, ch driver.Channel) (urls []string,
 	return urls, nil
 }
 
-// nameIn is the queue's name in its URL.
+// nameIn returns the queue's name in its URL.
 func nameIn(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
 
 func names(urls []string) []string {

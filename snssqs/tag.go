@@ -6,10 +6,11 @@ import (
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// The tags of ours, beside those that a ChannelSpec brings.
+// Our own tags, in addition to those of a ChannelSpec.
 const (
 	tagManaged      = "managed-by"
 	managedByGodwit = "godwit"
@@ -28,13 +29,13 @@ func (b *Backend) tags(s driver.ChannelSpec, role string) map[string]string {
 	}
 	name := s.Channel.String()
 	if role == roleExchange {
-		name = s.Channel.Exchange // not wishlist_events.*, because a tag's value may hold no '*'
+		name = s.Channel.Exchange // not wishlist_events.*, because the value of a tag cannot contain '*'
 	}
 	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
 	return tags
 }
 
-// tag sets the tags of a queue that differ from what is wanted, and leaves others alone.
+// tag sets the tags of a queue that differ, and leaves other tags alone.
 func (b *Backend) tag(ctx context.Context, q *queue, wanted map[string]string) error {
 	out, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url})
 	if err != nil {

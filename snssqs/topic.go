@@ -9,20 +9,21 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
-// defaultTopicBytes is what SNS takes for a message, and for a batch of them, unless a topic allows more.
+// defaultTopicBytes is the size that SNS accepts for a message, and for a batch, unless the topic allows more.
 const defaultTopicBytes = 256 << 10
 
-// topic is what is known of an existing topic.
+// topic is what is known about an existing topic.
 type topic struct {
 	name, arn, region string
 	foreign           bool
 	attributes        map[string]string
 }
 
-// maxBytes is how large a message may be, attributes included.
+// maxBytes returns the maximum size of a message, including attributes.
 func (t *topic) maxBytes() int {
 	n, err := strconv.Atoi(t.attributes["MaximumMessageSize"])
 	if err != nil || n <= 0 {
@@ -31,18 +32,22 @@ func (t *topic) maxBytes() int {
 	return n
 }
 
-// exchange is the channel that stands for the topic of a channel.
+// exchange returns the channel of the whole exchange that a channel belongs to.
 func exchange(ch driver.Channel) driver.Channel {
 	return driver.Channel{Exchange: ch.Exchange, Ordered: ch.Ordered}
 }
 
-// topicOf finds the topic of a channel's exchange. One that does not exist is of class NotFound.
+// topicOf looks up the topic of a channel's exchange. The error for one that does not exist is of class NotFound.
 func (b *Backend) topicOf(ctx context.Context, ch driver.Channel) (*topic, error) {
 	for _, name := range []driver.Channel{ch, exchange(ch)} {
 		if r, ok := b.mapped(name); ok && r.Topic != "" {
 			a, _ := parseARN(r.Topic)
 			if ordered := strings.HasSuffix(a.name, fifoSuffix); ordered != ch.Ordered {
-				return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic, kindOfQueue(ordered), ch.Ordered)}
+				return nil, &driver.Error{
+					Class: driver.Permanent,
+					Err: fmt.Errorf("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic, kindOfQueue(ordered),
+						ch.Ordered),
+				}
 			}
 			return b.loadTopic(ctx, &topic{name: a.name, arn: r.Topic, region: a.region, foreign: true})
 		}
@@ -71,16 +76,17 @@ func (b *Backend) loadTopic(ctx context.Context, t *topic) (*topic, error) {
 	return t, nil
 }
 
-// ensureTopic makes an exchange's topic, and says whether it is there. One that was just made has all queues of the
-// exchange subscribed again, and one that is gone under a running consumer is left to the producers: they know for
-// whom they have to wait, and nobody misses it before they send. The consumer's next check makes it, if nobody has.
+// ensureTopic creates an exchange's topic, and reports whether it exists. A topic that was just created gets all queues
+// of the exchange as subscribers. A topic that is missing under a running consumer is left to the producers, which know
+// the queues to wait for; it is not needed before they send. If no producer has created it, the consumer's next check
+// does.
 func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *topic, there bool, err error) {
 	t, err = b.topicOf(ctx, s.Channel)
 	if _, foreign := b.mapped(exchange(s.Channel)); foreign || err != nil && driver.ClassOf(err) != driver.NotFound {
 		return t, err == nil, err
 	}
 	if err == nil {
-		return t, true, b.tend(ctx, s, t)
+		return t, true, b.maintainTopic(ctx, s, t)
 	}
 	name, nameErr := b.namespace.topic(s.Channel)
 	if nameErr != nil {
@@ -102,46 +108,45 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *top
 	return t, true, nil
 }
 
-// tend sees to a topic that is there: a consumer to its policy, since whoever made it may have ended before it was
-// done, and a producer to who is subscribed.
-func (b *Backend) tend(ctx context.Context, s driver.ChannelSpec, t *topic) error {
+// maintainTopic maintains an existing topic. For a consumer it sets the policy, because the process that created the
+// topic may have ended too early; for a producer it lists the subscribed queues.
+func (b *Backend) maintainTopic(ctx context.Context, s driver.ChannelSpec, t *topic) error {
 	switch {
 	case s.Mode != driver.Auto:
 		return nil
 	case s.Owner:
 		return b.secure(ctx, t)
 	}
-	a := b.attend(s.Channel)
+	a := b.recordSubscribers(s.Channel)
 	if err := b.look(ctx, a, t); err != nil {
-		b.log.Warn("a producer cannot see who is subscribed: it will not wait for lost queues to come back",
+		b.log.Warn("the producer cannot list the subscriptions: it will not wait for queues that were lost",
 			"channel", s.Channel.String(), "error", err)
 	}
 	return b.ready(ctx, a, t)
 }
 
-// makeTopic makes a topic that does not exist, with the subscriptions of the queues that do. A producer makes none
-// before the queues are there that it knew.
+// makeTopic creates a topic and subscribes the existing queues. A producer waits until the queues that it knew exist.
 func (b *Backend) makeTopic(ctx context.Context, s driver.ChannelSpec, name string) (t *topic, err error) {
-	a := b.audienceOf(s.Channel)
+	a := b.subscribersOf(s.Channel)
 	if !s.Owner {
-		a = b.attend(s.Channel)
+		a = b.recordSubscribers(s.Channel)
 	}
 	create := func() (err error) {
 		if t, err = b.createTopic(ctx, name, s); err != nil {
 			return err
 		}
-		return b.reunite(ctx, t, exchange(s.Channel))
+		return b.subscribeAll(ctx, t, exchange(s.Channel))
 	}
 	if a == nil {
 		err = create()
 		return t, err
 	}
-	a.lost()
-	if s.Owner { // what is published then waits for the other queues
-		err = a.alone(ctx, create)
+	a.topicLost()
+	if s.Owner { // publishes then wait for the other queues
+		err = a.exclusively(ctx, create)
 		return t, err
 	}
-	urls, err := b.family(ctx, s.Channel)
+	urls, err := b.queuesOf(ctx, s.Channel)
 	if err != nil {
 		return nil, err
 	}
@@ -149,19 +154,19 @@ func (b *Backend) makeTopic(ctx context.Context, s driver.ChannelSpec, name stri
 	if err := a.missing(there); err != nil {
 		return nil, err
 	}
-	if err := a.alone(ctx, create); err != nil {
+	if err := a.exclusively(ctx, create); err != nil {
 		return nil, err
 	}
-	a.whole(there)
+	a.complete(there)
 	return t, nil
 }
 
-// createTopic makes a topic that takes messages only over TLS.
+// createTopic creates a topic that accepts messages only over TLS.
 func (b *Backend) createTopic(ctx context.Context, name string, s driver.ChannelSpec) (*topic, error) {
 	attributes := map[string]string{}
 	if s.Channel.Ordered {
 		attributes["FifoTopic"] = "true"
-		attributes["ContentBasedDeduplication"] = "false" // every message brings its id
+		attributes["ContentBasedDeduplication"] = "false" // every message has its own id
 		attributes["FifoThroughputScope"] = "Topic"
 		if s.HighThroughput {
 			attributes["FifoThroughputScope"] = "MessageGroup"
@@ -176,7 +181,7 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 	}
 	out, err := b.sns.CreateTopic(ctx, in)
 	if alreadyExists(err) {
-		return b.topicNamed(ctx, name) // another process was faster, with tags or a scope of its own
+		return b.topicNamed(ctx, name) // another process was first, with other tags or another scope
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", name, permission(classify(err), "sns:CreateTopic"))
@@ -188,7 +193,7 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 	return t, b.secure(ctx, t)
 }
 
-// secure makes a topic's policy forbid plain HTTP, if it does not.
+// secure makes a topic's policy forbid plain HTTP.
 func (b *Backend) secure(ctx context.Context, t *topic) error {
 	attribute := "Policy"
 	policy, err := merge(t.attributes[attribute], tlsOnly("sns:Publish", t.arn))
@@ -198,14 +203,18 @@ func (b *Backend) secure(ctx context.Context, t *topic) error {
 	if sameJSON(t.attributes[attribute], policy) {
 		return nil
 	}
-	if _, err := b.sns.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{TopicArn: &t.arn, AttributeName: &attribute, AttributeValue: &policy}); err != nil {
+	if _, err := b.sns.SetTopicAttributes(ctx,
+		&sns.SetTopicAttributesInput{
+			TopicArn: &t.arn, AttributeName: &attribute,
+			AttributeValue: &policy,
+		}); err != nil {
 		return fmt.Errorf("topic %s: set its policy: %w", t.name, permission(classify(err), "sns:SetTopicAttributes"))
 	}
 	t.attributes[attribute] = policy
 	return nil
 }
 
-// alreadyExists says that a topic or subscription exists, and not as it was asked for.
+// alreadyExists reports whether a topic or subscription exists with other attributes.
 func alreadyExists(err error) bool {
 	var invalid *types.InvalidParameterException
 	return errors.As(err, &invalid) && strings.Contains(err.Error(), "already exists with different")

@@ -8,12 +8,12 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-// checkEvery is how often a consumer makes sure that its queue is still subscribed, with its own filter: a topic may
-// have been deleted and made again, by a producer that knows no filters.
+// checkEvery is how often a consumer checks that its queue is subscribed with its own filter. The topic may have been
+// deleted, and created again by a producer, which does not know the filters.
 const checkEvery = 5 * time.Minute
 
-// watch checks the subscription of an exchange's queue for as long as the receiver is open, if a consumer of this
-// process may provision it.
+// watch checks the subscription of a queue of an exchange while the receiver is open, if a consumer of this process may
+// provision it.
 func (r *receiver) watch() {
 	spec, ours := r.provisions()
 	if !ours || r.from.Exchange == "" || r.from.DeadLetter {
@@ -22,20 +22,22 @@ func (r *receiver) watch() {
 	r.watching.Go(func() {
 		for backoff.Sleep(r.life, checkEvery) == nil {
 			if err := r.check(r.life, spec); err != nil && !over(r.life) {
-				r.b.log.Warn("checking the subscription failed; it is tried again", "channel", r.from.String(), "error", err, "in", checkEvery)
+				r.b.log.Warn("checking the subscription failed; the check will be repeated", "channel", r.from.String(),
+					"error",
+					err, "in", checkEvery)
 			}
 		}
 	})
 }
 
-// provisions is what a consumer of this process wishes of the channel, if it may provision it.
+// provisions returns what a consumer of this process asked for, and whether it may provision the channel.
 func (r *receiver) provisions() (driver.ChannelSpec, bool) {
-	spec, known := r.b.wish(r.from)
+	spec, known := r.b.specOf(r.from)
 	_, foreign := r.b.mapped(r.from)
 	return spec, known && !foreign && spec.Mode == driver.Auto
 }
 
-// check makes the subscription again if it is gone or differs; and all of the channel if the topic is gone.
+// check restores the subscription if it is missing or differs, and the whole channel if the topic is missing.
 func (r *receiver) check(ctx context.Context, spec driver.ChannelSpec) error {
 	t, err := r.b.topicOf(ctx, r.from)
 	if err == nil {

@@ -7,42 +7,41 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
 const (
-	// envelopeAttribute and routingAttribute are the attributes of ours. SNS's filters look at the second, for which a
-	// mapped resource may have another name; a third is the extended client's. So seven of SQS's ten are left to
-	// others.
+	// envelopeAttribute and routingAttribute are our message attributes. SNS's filters check the second, whose name may
+	// differ for a mapped resource. A third is that of the extended client. Seven of SQS's ten attributes are left to
+	// other programs.
 	envelopeAttribute = "godwit"
 	routingAttribute  = "routing_key"
 
-	// The extended client's attribute, in today's spelling and the one that its Java version still writes.
+	// The attribute of the extended client, in its current spelling and in the one that the Java version still writes.
 	payloadSizeAttribute    = "ExtendedPayloadSize"
 	oldPayloadSizeAttribute = "SQSLargePayloadSize"
 
 	stringType = "String"
 
-	// defaultGroup is the message group of messages without an order key on an ordered channel: one line. A key that
-	// happens to be the same is hashed.
+	// defaultGroup is the message group of messages without an order key on an ordered channel. An order key that is
+	// equal to it is hashed.
 	defaultGroup = "-"
 	maxGroup     = 128
 	maxDelay     = 900 * time.Second
 )
 
-// wire is a message in the form in which it travels.
+// wire is a message in wire form.
 type wire struct {
 	body         string
 	envelope     string
 	routingKey   string
-	routing      string // the attribute that holds it
+	routing      string // the name of the attribute with the routing key
 	group, dedup string
 	delay        int32 // seconds
 }
 
-// size is what counts against the service's limits: body, and names, types and values of attributes.
+// size returns the size that the service counts: the body, and names, types and values of the attributes.
 func (w *wire) size() int {
 	n := len(w.body) + len(envelopeAttribute) + len(stringType) + len(w.envelope)
 	if w.routingKey != "" {
@@ -51,16 +50,7 @@ func (w *wire) size() int {
 	return n
 }
 
-func (w *wire) attributes() map[string]types.MessageAttributeValue {
-	kind := stringType
-	m := map[string]types.MessageAttributeValue{envelopeAttribute: {DataType: &kind, StringValue: &w.envelope}}
-	if w.routingKey != "" {
-		m[w.routing] = types.MessageAttributeValue{DataType: &kind, StringValue: &w.routingKey}
-	}
-	return m
-}
-
-// encode brings a message into wire form, or says what is wrong with it.
+// encode returns a message in wire form, or an error that says what is wrong with it.
 func encode(ch driver.Channel, m *driver.Message) (*wire, error) {
 	if err := checkText(m); err != nil {
 		return nil, err
@@ -91,20 +81,24 @@ func (w *wire) setDelay(ch driver.Channel, d time.Duration) error {
 	case d == 0:
 		return nil
 	case d < 0 || d > maxDelay:
-		return fmt.Errorf("message delay %v: it must lie between 0 and %v", d, maxDelay)
+		return fmt.Errorf("message delay %v: it must be between 0 and %v", d, maxDelay)
 	case ch.Ordered:
-		return fmt.Errorf("message delay %v: an ordered channel keeps no delay of single messages; ConsumerOptions.Delay delays all of them", d)
+		return fmt.Errorf("message delay %v: an ordered channel does not support delays of single messages; "+
+			"ConsumerOptions.Delay delays all of them", d)
 	case ch.Queue == "":
-		return fmt.Errorf("message delay %v: an exchange keeps no delays; ConsumerOptions.Delay of a consumer does", d)
+		return fmt.Errorf("message delay %v: an exchange does not support delays; set ConsumerOptions.Delay of a "+
+			"consumer", d)
 	}
 	w.delay = int32((d + time.Second - 1) / time.Second)
 	return nil
 }
 
-// checkText refuses what the service's character set cannot carry; bodies are encoded instead.
+// checkText refuses characters that the service does not accept. Bodies are encoded instead.
 func checkText(m *driver.Message) error {
 	bad := func(what, value string) error {
-		return fmt.Errorf("%s %q has characters that cannot travel: it must be UTF-8 without control characters", what, value)
+		return fmt.Errorf("%s %q has characters that SQS does not accept: it must be UTF-8 without control characters",
+			what,
+			value)
 	}
 	for _, f := range []struct{ what, value string }{
 		{"routing key", m.RoutingKey}, {"order key", m.OrderKey}, {"content type", m.ContentType}, {"type", m.Type},
@@ -124,21 +118,22 @@ func checkText(m *driver.Message) error {
 		}
 		for _, before := range m.Header[:i] {
 			if before.Name == h.Name {
-				return fmt.Errorf("header %s is there twice: names are unique", h.Name)
+				return fmt.Errorf("header %s occurs twice: names must be unique", h.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// dedupID is what a FIFO queue knows duplicates by: the caller's, or the hash of what makes the message another one.
-// Headers do not, because those of traces differ with every try.
+// dedupID returns the de-duplication id for a FIFO queue: the caller's, or a hash of the message. The hash leaves out
+// the headers, because those of traces differ with every send.
 func dedupID(m *driver.Message) string {
 	switch {
 	case m.DedupID == "":
 		h := sha256.New()
 		for _, field := range []string{m.OrderKey, m.RoutingKey, m.Type, strconv.Itoa(m.Version)} {
-			_, _ = fmt.Fprintf(h, "%d:%s", len(field), field) // no two lists of fields read the same; a hash cannot fail
+			// The length makes different lists of fields different texts. A hash cannot fail.
+			_, _ = fmt.Fprintf(h, "%d:%s", len(field), field)
 		}
 		_, _ = h.Write(m.Body)
 		return hex.EncodeToString(h.Sum(nil))
@@ -148,13 +143,14 @@ func dedupID(m *driver.Message) string {
 	return hashed(m.DedupID)
 }
 
-// hashed stands in for a key that a service's field cannot hold.
+// hashed returns a replacement for a key that is no valid value of a service's field.
 func hashed(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// legalToken is what SQS takes as a message group or de-duplication id: 1 to 128 letters, digits and punctuation.
+// legalToken reports whether SQS accepts a message group or de-duplication id: 1 to 128 letters, digits and
+// punctuation.
 func legalToken(s string) bool {
 	if s == "" || len(s) > maxGroup {
 		return false

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
@@ -25,7 +26,7 @@ const (
 	topicARN = "arn:aws:sns:us-east-1:" + account + ":"
 )
 
-// world is a server, a backend on it, and clients of somebody else's.
+// world is a server, a backend on it, and clients of another program.
 type world struct {
 	*testing.T
 	server    *localaws.Server
@@ -46,7 +47,7 @@ func inWorld(t *testing.T, o localaws.Options, f func(w *world)) {
 	})
 }
 
-// testSeed makes every run see the same ids and receipt handles.
+// testSeed gives every run the same ids and receipt handles.
 const testSeed = 1
 
 func newWorld(t *testing.T, o localaws.Options) *world {
@@ -57,8 +58,11 @@ func newWorld(t *testing.T, o localaws.Options) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, server: server}
-	w.conf = aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: server.Transport()}}
+	w.conf = aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s",
+			""), HTTPClient: &http.Client{Transport: server.Transport()},
+	}
 	w.sqs, w.sns = sqs.NewFromConfig(w.conf), sns.NewFromConfig(w.conf)
 	w.b = w.open(snssqs.Options{})
 	return w
@@ -75,7 +79,7 @@ func (w *world) close() {
 	}
 }
 
-// open opens another backend on the server.
+// open opens another backend on the same server.
 func (w *world) open(o snssqs.Options) *snssqs.Backend {
 	w.Helper()
 	o.AWS, o.CancelPolls = &w.conf, true
@@ -89,7 +93,7 @@ func (w *world) open(o snssqs.Options) *snssqs.Backend {
 	return b
 }
 
-// owner is what a consumer wishes of a channel.
+// owner returns the specification of a consumer.
 func owner(ch driver.Channel) driver.ChannelSpec {
 	return driver.ChannelSpec{Channel: ch, Owner: true, MaxReceives: 30}
 }
@@ -101,7 +105,7 @@ func (w *world) ensure(s driver.ChannelSpec) {
 	}
 }
 
-// receiver opens the receiving end, which is closed with the test.
+// receiver opens a receiver, which is closed when the test ends.
 func (w *world) receiver(ch driver.Channel, f driver.Filter) driver.Receiver {
 	w.Helper()
 	r, err := w.b.Receiver(w.Context(), ch, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Filter: f})
@@ -150,10 +154,14 @@ func (w *world) send(s driver.Sender, ms ...driver.Message) {
 	}
 }
 
-// foreign sends a message that no Godwit has made.
+// foreign sends a message that was not made by Godwit.
 func (w *world) foreign(queue, body string, attributes map[string]types.MessageAttributeValue) {
 	w.Helper()
-	if _, err := w.sqs.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.url(queue)), MessageBody: &body, MessageAttributes: attributes}); err != nil {
+	if _, err := w.sqs.SendMessage(w.Context(),
+		&sqs.SendMessageInput{
+			QueueUrl: aws.String(w.url(queue)), MessageBody: &body,
+			MessageAttributes: attributes,
+		}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -167,11 +175,12 @@ func (w *world) url(queue string) string {
 	return *out.QueueUrl
 }
 
-// attributes are those of a queue.
+// attributes returns the attributes of a queue.
 func (w *world) attributes(queue string) map[string]string {
 	w.Helper()
 	out, err := w.sqs.GetQueueAttributes(w.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl: aws.String(w.url(queue)), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+		QueueUrl: aws.String(w.url(queue)), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -189,12 +198,13 @@ func (w *world) tags(queue string) map[string]string {
 
 func (w *world) set(queue string, attributes map[string]string) {
 	w.Helper()
-	if _, err := w.sqs.SetQueueAttributes(w.Context(), &sqs.SetQueueAttributesInput{QueueUrl: aws.String(w.url(queue)), Attributes: attributes}); err != nil {
+	if _, err := w.sqs.SetQueueAttributes(w.Context(),
+		&sqs.SetQueueAttributesInput{QueueUrl: aws.String(w.url(queue)), Attributes: attributes}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// calls counts the calls of what f does, by action.
+// calls runs f and counts its calls by action.
 func (w *world) calls(f func()) map[string]int {
 	before := w.server.Calls()
 	f()
@@ -207,7 +217,7 @@ func (w *world) calls(f func()) map[string]int {
 	return made
 }
 
-// changing are those calls that change something.
+// changing returns the calls that change a resource.
 func changing(calls map[string]int) map[string]int {
 	calls = maps.Clone(calls)
 	maps.DeleteFunc(calls, func(action string, _ int) bool {
@@ -226,12 +236,15 @@ func text(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// reject sends deliveries to the dead letters.
+// reject rejects deliveries.
 func (w *world) reject(r driver.Receiver, why string, ds ...driver.Delivery) {
 	w.Helper()
 	ss := make([]driver.Settlement, len(ds))
 	for i := range ds {
-		ss[i] = driver.Settlement{Handle: ds[i].Handle, Action: driver.Reject, Death: &driver.Death{Error: why, Kind: "permanent", Channel: "orders", Attempts: 1}}
+		ss[i] = driver.Settlement{
+			Handle: ds[i].Handle, Action: driver.Reject,
+			Death: &driver.Death{Error: why, Kind: "permanent", Channel: "orders", Attempts: 1},
+		}
 	}
 	if err := r.Settle(context.WithoutCancel(w.Context()), ss); err != nil {
 		w.Fatalf("reject: %v", err)

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Every way to call the command that needs no server: its status and all it prints, as in testdata/NAME.golden.
+// Each command line that needs no server: its status and its output, as in testdata/NAME.golden.
 func TestCalls(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bare":            {},
@@ -38,7 +38,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// golden compares with testdata/name.golden.
+// golden compares got with testdata/name.golden.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
@@ -52,11 +52,11 @@ func golden(t *testing.T, name, got string) {
 		t.Fatalf("%v (write it with: go test ./cmd/godwit -update)", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), or write it anew with -update:\n%s", file, diff)
+		t.Errorf("%s (-want +got), or rewrite it with -update:\n%s", file, diff)
 	}
 }
 
-// A failed run ends with 1 and says why, without explaining how to call the command.
+// A failed run ends with status 1 and the reason, without the usage.
 func TestExitStatusOfAFailure(t *testing.T) {
 	var errOut bytes.Buffer
 	if got := exitStatus(context.DeadlineExceeded, &errOut); got != exitFailed {

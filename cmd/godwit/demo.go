@@ -15,14 +15,14 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
 )
 
-// defaultFor is how long a demonstration sends when it was told neither a time nor a number: long enough to watch.
+// defaultFor is how long a demonstration sends if neither a time nor a number is given.
 const defaultFor = 5 * time.Second
 
-// demoOptions are what `godwit demo` was asked for.
+// demoOptions are the flags of `godwit demo`.
 type demoOptions struct {
 	sendFor  time.Duration
 	messages int
-	seed     uint64 // 0: a new one
+	seed     uint64 // 0: a random one
 	json     bool
 }
 
@@ -31,11 +31,16 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Send a wishlist to three consumers on the embedded server, and count every wish",
-		Long: "Sends wishes to the ordered exchange wishlist_events.* on the embedded server. Three consumers handle them: audit_log\n" +
-			"everything, mobile what begins with MOBILE., apple only MOBILE.APPLE. Some handlers fail and are tried again, some wishes\n" +
-			"can never be handled and become dead letters; at the end every wish is accounted for by its number, on every channel.\n" +
-			"Ctrl-C stops the sending; what was sent is still handled, and counted. A second Ctrl-C ends at once.\n" +
-			"The exit status is 1 when a wish was lost, or handled out of order.",
+		Long: "Sends wishes to the ordered exchange wishlist_events.* on the embedded server. Three consumers handle " +
+			"them:\n" +
+			"audit_log all wishes, mobile those that begin with MOBILE., and apple only MOBILE.APPLE. Some handlers " +
+			"fail and\n" +
+			"are retried, some wishes can never be handled and become dead letters. At the end, the report says " +
+			"for each\n" +
+			"channel what happened to every wish, by its number.\n" +
+			"Ctrl-C stops the sending; wishes that were sent are still handled and counted. A second Ctrl-C ends at " +
+			"once.\n" +
+			"The exit status is 1 if a wish was lost, or handled out of order.",
 		Example: "  godwit demo --for 10s\n" +
 			"  godwit demo --messages 200 --json | tail -n 1",
 		Args: noArgs,
@@ -49,23 +54,24 @@ func newDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.DurationVar(&o.sendFor, "for", 0, "send for that long, at an even pace (default 5s, unless --messages is given)")
 	f.IntVar(&o.messages, "messages", 0, "send that `number` of wishes, as fast as they are accepted")
-	f.Uint64Var(&o.seed, "seed", 0, "the `number` that decides what is wished for and which handlers fail; 0 draws one and prints it")
-	f.BoolVar(&o.json, "json", false, "after the table, end with one line of JSON")
+	f.Uint64Var(&o.seed, "seed", 0,
+		"the `number` that determines the wishes and which handlers fail; 0 chooses one and prints it")
+	f.BoolVar(&o.json, "json", false, "print one line of JSON after the table")
 	return cmd
 }
 
-// check names the first flag that cannot be.
+// check returns an error for the first invalid flag.
 func (o *demoOptions) check() error {
 	switch {
 	case o.sendFor < 0:
-		return fmt.Errorf("--for %v: a negative time cannot be", o.sendFor)
+		return fmt.Errorf("--for %v: the time must not be negative", o.sendFor)
 	case o.messages < 0:
-		return fmt.Errorf("--messages %d: a negative number cannot be", o.messages)
+		return fmt.Errorf("--messages %d: the number must not be negative", o.messages)
 	}
 	return nil
 }
 
-// run does the job, and prints how it went.
+// run runs the demonstration and prints its report.
 func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if o.sendFor == 0 && o.messages == 0 {
 		o.sendFor = defaultFor
@@ -96,7 +102,7 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	return nil
 }
 
-// isTerminal says whether a person looks at what is written.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -14,16 +14,16 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// defaultAddr is LocalStack's port, which clients and compose files already name, and loopback only.
+// defaultAddr has the port of LocalStack, which clients and compose files already use, on loopback only.
 const defaultAddr = "127.0.0.1:4566"
 
-// localOptions are what `godwit local` was asked for.
+// localOptions are the flags of `godwit local`.
 type localOptions struct {
 	addr      string
 	account   string
 	region    string
 	seed      string // a file; "": nothing is created
-	random    uint64 // the seed of ids and receipt handles; 0: the server draws one
+	random    uint64 // the seed of ids and receipt handles; 0: a random one
 	kafka     string // an address; "": no Kafka
 	kafkaData string // a folder; "": Kafka in memory
 }
@@ -35,14 +35,16 @@ func newLocal() *cobra.Command {
 		Short: "Run an AWS, and a Kafka, on this machine, for unmodified clients",
 		Long: "Run an AWS, and a Kafka, on this machine, for unmodified clients.\n\n" +
 			"Prints the exports that point clients at it, and runs until it is interrupted or terminated.\n" +
-			"Any access key and secret are accepted. Everything is kept in memory and gone when it stops,\n" +
-			"but for Kafka with --kafka-data: that is on disk before it is acknowledged.\n" +
-			"Kafka creates no topic unasked.",
+			"Any access key and secret are accepted. All data are in memory and lost when the command ends,\n" +
+			"except those of Kafka with --kafka-data, which are on disk before they are acknowledged.\n" +
+			"Kafka does not create topics automatically.",
 		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
 			"  godwit local --kafka :9092 --kafka-data ./kafka\n\n" +
 			"  seed.json:\n" +
-			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, {\"name\": \"orders-dlq\"}],\n" +
-			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": {\"RawMessageDelivery\": true}}]}]}",
+			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, " +
+			"{\"name\": \"orders-dlq\"}],\n" +
+			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": " +
+			"{\"RawMessageDelivery\": true}}]}]}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, err := o.server(cmd.ErrOrStderr())
@@ -56,19 +58,20 @@ func newLocal() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 takes a free one")
+	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
-		"the `number` that ids and receipt handles are drawn from; 0 draws one and prints it")
-	f.StringVar(&o.kafka, "kafka", "", "`host:port` to serve Kafka on; without a host on loopback, port 0 takes a free one")
+		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
+	f.StringVar(&o.kafka, "kafka", "",
+		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
-		"the `folder` in which Kafka keeps everything, for its owner's eyes alone")
+		"the `folder` for Kafka's data, which only its owner can read")
 	return cmd
 }
 
-// server checks the options, and makes what run serves. An error means that the command was called wrongly.
+// server checks the options, and creates the server. An error means wrong usage.
 func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 	if _, _, err := net.SplitHostPort(o.addr); err != nil {
 		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
@@ -86,7 +89,7 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	defer func() { err = errors.Join(err, server.Close()) }()
 	addr, err := server.Listen(o.addr)
 	if err != nil {
-		return fmt.Errorf("%w (--addr 127.0.0.1:0 takes a port that is free)", err)
+		return fmt.Errorf("%w (--addr 127.0.0.1:0 chooses a free port)", err)
 	}
 	if o.seed != "" {
 		if err := server.Plant(ctx, o.seed); err != nil {
@@ -111,13 +114,14 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	return nil
 }
 
-// exports are what a shell needs to point AWS clients at the server.
+// exports returns the shell commands that point AWS clients at the server.
 func (o *localOptions) exports(addr net.Addr) string {
-	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport AWS_SECRET_ACCESS_KEY=local\n",
+	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport "+
+		"AWS_SECRET_ACCESS_KEY=local\n",
 		endpoint(addr), o.region)
 }
 
-// endpoint is the URL by which this machine reaches the address: one that stands for all interfaces is no address to dial.
+// endpoint returns the URL by which this machine reaches the address; an address for all interfaces cannot be dialled.
 func endpoint(addr net.Addr) string {
 	if p, err := netip.ParseAddrPort(addr.String()); err == nil && p.Addr().IsUnspecified() {
 		return fmt.Sprintf("http://127.0.0.1:%d", p.Port())
@@ -125,10 +129,13 @@ func endpoint(addr net.Addr) string {
 	return "http://" + addr.String()
 }
 
-// warnBeyondLoopback says so when others than this machine's can connect.
+// warnBeyondLoopback warns if other machines can connect.
 func warnBeyondLoopback(errOut io.Writer, addr string) {
 	if beyondLoopback(addr) {
-		fmt.Fprintf(errOut, "warning: listening on %s: whoever reaches this machine can read and change everything in it; there is no authentication\n", addr)
+		fmt.Fprintf(errOut,
+			"warning: listening on %s: everyone who can reach this machine can read and change all its data, because "+
+				"there is "+
+				"no authentication\n", addr)
 	}
 }
 

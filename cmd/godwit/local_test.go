@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The command prints exports that work, serves until it is told to stop, and ends with 0 and a closed port.
+// The command prints exports that work, serves until it is stopped, and ends with status 0 and a closed port.
 func TestLocalServesUntilStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -37,7 +37,10 @@ func TestLocalServesUntilStopped(t *testing.T) {
 		exports[name] = value
 	}
 	endpoint := exports["AWS_ENDPOINT_URL"]
-	want := map[string]string{"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+	want := map[string]string{
+		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "local",
+		"AWS_SECRET_ACCESS_KEY": "local",
+	}
 	if diff := cmp.Diff(want, exports); diff != "" {
 		t.Fatalf("exports (-want +got):\n%s\nerrors: %s", diff, &errOut)
 	}
@@ -58,14 +61,14 @@ func TestLocalServesUntilStopped(t *testing.T) {
 		t.Error("the port is still open after the stop")
 	}
 	if !regexp.MustCompile(`--random-seed [1-9]\d* `).Match(errOut.Bytes()) {
-		t.Errorf("the seed that was drawn is not printed: %s", &errOut)
+		t.Errorf("the random seed is not printed: %s", &errOut)
 	}
 	if strings.Contains(errOut.String(), "warning") {
 		t.Errorf("a warning on loopback: %s", &errOut)
 	}
 }
 
-// A port that somebody has is a failure that says how to go on.
+// A port that is in use is an error with a hint.
 func TestLocalPortTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,15 +76,16 @@ func TestLocalPortTaken(t *testing.T) {
 	}
 	defer taken.Close()
 	var out, errOut bytes.Buffer
-	if status := run(t.Context(), []string{"local", "--addr", taken.Addr().String()}, &out, &errOut); status != exitFailed {
+	if status := run(t.Context(), []string{"local", "--addr", taken.Addr().String()}, &out,
+		&errOut); status != exitFailed {
 		t.Errorf("status %d, want %d", status, exitFailed)
 	}
-	if !strings.Contains(errOut.String(), "--addr 127.0.0.1:0 takes a port that is free") {
+	if !strings.Contains(errOut.String(), "--addr 127.0.0.1:0 chooses a free port") {
 		t.Errorf("errors: %s", &errOut)
 	}
 }
 
-// What stands for all interfaces is warned of, and printed as an address that this machine can dial.
+// An address for all interfaces causes a warning, and is printed as an address that this machine can dial.
 func TestEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		listens, endpoint string
@@ -103,8 +107,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// A seed file is there before the exports are printed; a wrong one is a failure that names the file and the line, and
-// nothing is served.
+// The resources of a seed file exist before the exports are printed. An error in the file names the file and the line,
+// and nothing is served.
 func TestLocalSeed(t *testing.T) {
 	seed := func(text string) string {
 		path := filepath.Join(t.TempDir(), "seed.json")
@@ -119,7 +123,11 @@ func TestLocalSeed(t *testing.T) {
 	var errOut bytes.Buffer
 	ended := make(chan int)
 	go func() {
-		status := run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--seed", seed(`{"queues": [{"name": "orders"}]}`)}, printed, &errOut)
+		status := run(ctx,
+			[]string{
+				"local", "--addr", "127.0.0.1:0", "--seed",
+				seed(`{"queues": [{"name": "orders"}]}`),
+			}, printed, &errOut)
 		printed.Close()
 		ended <- status
 	}()
@@ -127,13 +135,14 @@ func TestLocalSeed(t *testing.T) {
 	lines.Scan()
 	endpoint := strings.TrimPrefix(lines.Text(), "export AWS_ENDPOINT_URL=")
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	answer, err := http.PostForm(endpoint, url.Values{"Action": {"GetQueueUrl"}, "Version": {"2012-11-05"}, "QueueName": {"orders"}})
+	answer, err := http.PostForm(endpoint,
+		url.Values{"Action": {"GetQueueUrl"}, "Version": {"2012-11-05"}, "QueueName": {"orders"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		t.Errorf("the seeded queue is not there: %s", answer.Status)
+		t.Errorf("the seeded queue does not exist: %s", answer.Status)
 	}
 	stop()
 	if status := <-ended; status != exitDone {
@@ -141,7 +150,11 @@ func TestLocalSeed(t *testing.T) {
 	}
 
 	var said, complained bytes.Buffer
-	status := run(t.Context(), []string{"local", "--addr", "127.0.0.1:0", "--seed", seed("{\n\"queues\": [{\"nmae\": \"a\"}]}")}, &said, &complained)
+	status := run(t.Context(),
+		[]string{
+			"local", "--addr", "127.0.0.1:0", "--seed",
+			seed("{\n\"queues\": [{\"nmae\": \"a\"}]}"),
+		}, &said, &complained)
 	if status != exitFailed || said.Len() > 0 {
 		t.Errorf("status %d, want %d; it printed %q", status, exitFailed, &said)
 	}

@@ -8,26 +8,26 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// Exit statuses. They are part of what scripts rely on.
+// Exit statuses, on which scripts rely.
 const (
 	exitDone   = 0
 	exitFailed = 1
-	exitUsage  = 2 // the command was called wrongly; nothing was started
+	exitUsage  = 2 // wrong usage; nothing was started
 )
 
-// main lets the first signal ask for a clean end; a second one ends us at once.
+// main handles the first signal as a request to stop; a second one ends the process at once.
 func main() {
 	status := exitDone
 	if code := godwit.Main(func(ctx context.Context) error {
 		status = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-		return nil // run has said what went wrong
+		return nil // run has printed the error
 	}); code != exitDone {
-		os.Exit(code) // run has not returned: its status is not ours to read
+		os.Exit(code) // run has not returned, so it has no status
 	}
 	os.Exit(status)
 }
 
-// run is the whole command without the process around it, so that tests can call it.
+// run is the whole command without the process, so that tests can call it.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)

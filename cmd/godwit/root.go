@@ -9,16 +9,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newRoot puts the subcommands together.
+// newRoot returns the command with its subcommands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "godwit",
 		Short: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka",
-		Long: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka, with everything embedded for one machine.\n" +
+		Long: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka, with everything embedded for one " +
+			"machine.\n" +
 			"Start with `godwit demo`: it needs nothing installed.",
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Errors are printed once, by exitStatus, and a failed run is no reason to print how to call the command.
+		// exitStatus prints errors once, and a failed run does not print the usage.
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -29,7 +30,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// usageError is a mistake in how the command was called.
+// usageError is an error in the command line.
 type usageError struct {
 	command string // "godwit local"
 	err     error
@@ -42,20 +43,20 @@ func usage(cmd *cobra.Command, err error) error {
 	return &usageError{command: cmd.CommandPath(), err: err}
 }
 
-// exitStatus says what went wrong, if anything, and with what status to end.
+// exitStatus prints an error, if there is one, and returns the exit status.
 func exitStatus(err error, errOut io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
 	fmt.Fprintf(errOut, "godwit: %v\n", err)
 	if wrong, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprintf(errOut, "Run '%s --help' to see how it is called.\n", wrong.command)
+		fmt.Fprintf(errOut, "Run '%s --help' for usage.\n", wrong.command)
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// subcommand refuses, at the root, what is not the name of a subcommand.
+// subcommand refuses arguments of the root that are not a subcommand.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -67,7 +68,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return usage(cmd, fmt.Errorf("unknown command %q%s", args[0], hint))
 }
 
-// noArgs is for subcommands that take flags only.
+// noArgs is for subcommands with flags only.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

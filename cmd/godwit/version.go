@@ -11,7 +11,7 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, and what it was built with",
+		Short: "Print the version and the build information",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version(debug.ReadBuildInfo()))
@@ -20,8 +20,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is one line from what the go command wrote into the binary. A build from a working tree has no version: it says so,
-// with the commit where there is one.
+// version returns one line from the information that the go command wrote into the binary. A build from a working tree
+// has no version; then the line has the commit, if it is known.
 func version(info *debug.BuildInfo, ok bool) string {
 	release, commit := "(unknown)", ""
 	if ok {

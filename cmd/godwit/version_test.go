@@ -16,7 +16,13 @@ func TestVersion(t *testing.T) {
 		want string
 	}{
 		{"released", &debug.BuildInfo{Main: debug.Module{Version: "v0.3.1"}}, "godwit v0.3.1"},
-		{"working tree", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{commit, changed}}, "godwit (devel) 0123456789ab (changed)"},
+		{
+			"working tree",
+			&debug.BuildInfo{
+				Main:     debug.Module{Version: "(devel)"},
+				Settings: []debug.BuildSetting{commit, changed},
+			}, "godwit (devel) 0123456789ab (changed)",
+		},
 		{"no module version", &debug.BuildInfo{}, "godwit (devel)"},
 		{"no information", nil, "godwit (unknown)"},
 	} {

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// round is how many messages a benchmark sends before it receives them: few enough for any backend to hold, and
-	// enough to stop the clock between.
+	// round is the number of messages that a benchmark sends before it receives them: small enough for any backend to
+	// hold, and large enough to stop the timer in between.
 	round = 1000
-	// benchBody is the size of a benchmark's bodies: a small event.
+	// benchBody is the size of a body, that of a small event.
 	benchBody = 200
-	// joining is how long the first message may take: groups are joined in that time.
+	// joining is how long the first message may take, because a consumer group needs time to join.
 	joining = 30 * time.Second
 )
 
-// benchmark measures one end of a channel, in messages.
+// benchmark measures sending or receiving, per message.
 type benchmark struct {
 	name    string
-	sends   bool // the sending end is measured, else the receiving end, from the poll to the settle
+	sends   bool // sending is measured; otherwise receiving, from the poll to the settlement
 	batch   int  // messages in one Send
 	ordered bool
 	keys    int
@@ -37,9 +37,9 @@ func benchmarks() []benchmark {
 	}
 }
 
-// Benchmark measures what a message costs in a backend and what lies below it, without the core: sending one by one and
-// in tens, receiving and settling, and the same in order with a thousand keys. One operation is one message. It runs in
-// real time, whatever Harness.Bubble says.
+// Benchmark measures the cost of a message in a backend and its service, without the core: sending one at a time and
+// ten at a time, receiving and settling, and the same on an ordered channel with a thousand keys. One operation is one
+// message. It runs in real time, whether or not Harness.Bubble is set.
 func Benchmark(b *testing.B, h Harness) {
 	if h.Lease == 0 {
 		h.Lease = 30 * time.Second
@@ -79,7 +79,7 @@ func (c *benchmark) run(b *testing.B, e *end) {
 	}
 }
 
-// send sends n messages, from a number on that makes each of them different.
+// send sends n messages with the numbers from, from+1, …; the number makes each message different.
 func (c *benchmark) send(e *end, from, n int) {
 	most := e.send.Limits().Batch
 	if most == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// breakage breaks a backend in one place; the kit's case of that name must see it.
+// breakage breaks a backend in one place; the named case of the kit must fail.
 type breakage struct {
 	seen    string
 	receive func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error)
@@ -41,8 +41,11 @@ func breakages() map[string]breakage {
 			return r.Settle(ctx, batch)
 		}
 	}
-	each := func(change func(d *driver.Delivery)) func(driver.Receiver, context.Context, int, []driver.Delivery) ([]driver.Delivery, error) {
-		return func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	each := func(change func(d *driver.Delivery)) func(driver.Receiver, context.Context, int,
+		[]driver.Delivery) ([]driver.Delivery, error) {
+		return func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery,
+			error,
+		) {
 			n := len(into)
 			ds, err := r.Receive(ctx, most, into)
 			for i := n; i < len(ds); i++ {
@@ -52,56 +55,90 @@ func breakages() map[string]breakage {
 		}
 	}
 	return map[string]breakage{
-		"nothing is ever finished":   {seen: "settle/done", settle: as(driver.Done, driver.Release)},
-		"a release deletes":          {seen: "settle/release", settle: as(driver.Release, driver.Done)},
-		"a retry comes at once":      {seen: "settle/retry", settle: as(driver.Retry, driver.Release)},
-		"a reject deletes":           {seen: "reject/copied", settle: as(driver.Reject, driver.Done)},
-		"headers are forgotten":      {seen: "send/arrives", receive: each(func(d *driver.Delivery) { d.Header = nil })},
-		"keys are forgotten":         {seen: "order/keys", receive: each(func(d *driver.Delivery) { d.OrderKey = "" })},
-		"leases end later than said": {seen: "lease/told", receive: each(func(d *driver.Delivery) { d.LeaseEnds = d.LeaseEnds.Add(time.Minute) })},
+		"nothing is ever finished": {seen: "settle/done", settle: as(driver.Done, driver.Release)},
+		"a release deletes":        {seen: "settle/release", settle: as(driver.Release, driver.Done)},
+		"a retry comes at once":    {seen: "settle/retry", settle: as(driver.Retry, driver.Release)},
+		"a reject deletes":         {seen: "reject/copied", settle: as(driver.Reject, driver.Done)},
+		"headers are forgotten": {
+			seen:    "send/arrives",
+			receive: each(func(d *driver.Delivery) { d.Header = nil }),
+		},
+		"keys are forgotten": {seen: "order/keys", receive: each(func(d *driver.Delivery) { d.OrderKey = "" })},
+		"leases end later than said": {
+			seen:    "lease/told",
+			receive: each(func(d *driver.Delivery) { d.LeaseEnds = d.LeaseEnds.Add(time.Minute) }),
+		},
 		"empty bodies become spaces": {seen: "send/anybytes", receive: each(func(d *driver.Delivery) {
 			if len(d.Body) == 0 {
 				d.Body = []byte(" ")
 			}
 		})},
-		"more than was asked for": {seen: "receive/most", receive: func(r driver.Receiver, ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery, error) {
-			return r.Receive(ctx, 10, into)
-		}},
-		"a cancelled poll is an error": {seen: "receive/cancel", receive: func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
-			ds, err := r.Receive(ctx, most, into)
-			if err == nil {
-				err = ctx.Err()
-			}
-			return ds, err
-		}},
-		"renewals do nothing": {seen: "lease/extend", extend: func(_ driver.Extender, _ context.Context, _ []driver.Handle, by time.Duration) (time.Time, error) {
-			return time.Now().Add(by), nil
-		}},
-		"failed entries are swallowed": {seen: "send/partial", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
-			_ = s.Send(ctx, batch)
-			return nil
-		}},
-		"receipts are made up": {seen: "send/receipt", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
-			batch[0].Receipt.ID = "accepted"
-			batch[0].Receipt = nil
-			return s.Send(ctx, batch)
-		}},
-		"duplicates are told as new": {seen: "order/duplicate", send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
-			err := s.Send(ctx, batch)
-			for i := range batch {
-				batch[i].Receipt.Duplicate = false
-			}
-			return err
-		}},
-		"Verify creates": {seen: "provision/verify", ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
-			spec.Mode = driver.Auto
-			return p.Ensure(ctx, spec)
-		}},
-		"dead letters are found as they were asked for": {seen: "reject/found", find: func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error) {
-			found, err := f.Find(ctx, dead)
-			found.Ordered = found.Ordered && dead.Ordered
-			return found, err
-		}},
+		"more than was asked for": {
+			seen: "receive/most",
+			receive: func(r driver.Receiver, ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery,
+				error,
+			) {
+				return r.Receive(ctx, 10, into)
+			},
+		},
+		"a cancelled poll is an error": {
+			seen: "receive/cancel",
+			receive: func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery,
+				error,
+			) {
+				ds, err := r.Receive(ctx, most, into)
+				if err == nil {
+					err = ctx.Err()
+				}
+				return ds, err
+			},
+		},
+		"renewals do nothing": {
+			seen: "lease/extend",
+			extend: func(_ driver.Extender, _ context.Context, _ []driver.Handle, by time.Duration) (time.Time, error) {
+				return time.Now().Add(by), nil
+			},
+		},
+		"failed entries are swallowed": {
+			seen: "send/partial",
+			send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+				_ = s.Send(ctx, batch)
+				return nil
+			},
+		},
+		"receipts are made up": {
+			seen: "send/receipt",
+			send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+				batch[0].Receipt.ID = "accepted"
+				batch[0].Receipt = nil
+				return s.Send(ctx, batch)
+			},
+		},
+		"duplicates are told as new": {
+			seen: "order/duplicate",
+			send: func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error {
+				err := s.Send(ctx, batch)
+				for i := range batch {
+					batch[i].Receipt.Duplicate = false
+				}
+				return err
+			},
+		},
+		"Verify creates": {
+			seen: "provision/verify",
+			ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
+				spec.Mode = driver.Auto
+				return p.Ensure(ctx, spec)
+			},
+		},
+		"dead letters are found as they were asked for": {
+			seen: "reject/found",
+			find: func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+				found, err := f.Find(ctx, dead)
+				found.Ordered = found.Ordered && dead.Ordered
+				return found, err
+			},
+		},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
 	}
@@ -109,14 +146,16 @@ func breakages() map[string]breakage {
 
 const which = "GODWIT_BREAKAGE"
 
-// TestKit runs the kit on a whole backend, or on one that is broken as the environment says.
+// TestKit runs the kit on a correct backend, or on the broken one that the environment names.
 func TestKit(t *testing.T) {
 	b, broken := breakages()[os.Getenv(which)]
 	var server *localaws.Server
 	drivertest.Run(t, drivertest.Harness{
 		Bubble: synctest.Test,
-		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
-			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true},
+		Can: drivertest.Abilities{
+			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
+			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true,
+		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
 			if err != nil {
@@ -129,7 +168,10 @@ func TestKit(t *testing.T) {
 			return &brokenBackend{Backend: whole, b: b}
 		},
 		Faults: drivertest.Faults{FailEntry: func(c drivertest.Call, i int) {
-			action := map[drivertest.Call]string{drivertest.Send: "sqs.SendMessageBatch", drivertest.SettleDone: "sqs.DeleteMessageBatch"}[c]
+			action := map[drivertest.Call]string{
+				drivertest.Send:       "sqs.SendMessageBatch",
+				drivertest.SettleDone: "sqs.DeleteMessageBatch",
+			}[c]
 			server.ControlOnce(action, func(context.Context, *localaws.Request) localaws.Outcome {
 				return localaws.Outcome{FailEntries: func(id string) *wire.Error {
 					if id != strconv.Itoa(i) {
@@ -142,10 +184,10 @@ func TestKit(t *testing.T) {
 	})
 }
 
-// The kit sees every breakage, in the case that is made for it.
+// Each breakage makes the case that is meant for it fail.
 func TestTheKitSeesWhatIsBroken(t *testing.T) {
 	if os.Getenv(which) != "" {
-		t.Skip("the broken one itself")
+		t.Skip("this is the subprocess with the broken backend")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -154,11 +196,12 @@ func TestTheKitSeesWhatIsBroken(t *testing.T) {
 	for name, b := range breakages() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestKit$/^"+strings.ReplaceAll(b.seen, "/", "$/^")+"$", "-test.timeout=60s")
+			cmd := exec.CommandContext(t.Context(), self,
+				"-test.run=^TestKit$/^"+strings.ReplaceAll(b.seen, "/", "$/^")+"$", "-test.timeout=60s")
 			cmd.Env = append(os.Environ(), which+"="+name)
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "--- FAIL: TestKit/"+b.seen) {
-				t.Errorf("case %s did not see it: %v\n%s", b.seen, err, out)
+				t.Errorf("case %s passed or failed otherwise: %v\n%s", b.seen, err, out)
 			}
 		})
 	}
@@ -200,7 +243,9 @@ func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.S
 	return &brokenSender{s, k.b}, nil
 }
 
-func (k *brokenBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver, error) {
+func (k *brokenBackend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
+	error,
+) {
 	if k.b.seen == "exchange/filter" {
 		o.Filter = driver.Filter{}
 	}

@@ -9,9 +9,17 @@ import (
 
 func closeCases() []testCase {
 	return []testCase{
-		{name: "close/ends", shows: "closed ends answer ErrClosed, and closing twice is no error", run: closeEnds},
+		{
+			name:  "close/ends",
+			shows: "a closed sender and receiver answer ErrClosed, and closing twice is no error",
+			run:   closeEnds,
+		},
 		{name: "close/backend", shows: "a closed backend opens nothing", run: closeBackend},
-		{name: "close/unsettled", shows: "what was unsettled at Close comes again", run: closeUnsettled},
+		{
+			name:  "close/unsettled",
+			shows: "messages that were not settled at Close are delivered again",
+			run:   closeUnsettled,
+		},
 	}
 }
 
@@ -61,6 +69,6 @@ func closeUnsettled(k *kit) {
 	}
 	e.recv = k.receiver(e.ch, driver.Filter{})
 	if ds := e.upTo(1, k.h.lease()+patience); len(ds) != 1 {
-		k.Errorf("received %s, want the one that was unsettled", describe(ds))
+		k.Errorf("received %s, want the message that was not settled", describe(ds))
 	}
 }

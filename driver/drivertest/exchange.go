@@ -11,23 +11,72 @@ func exchangeCases() []testCase {
 	exchanges := need("exchanges", func(h *Harness) bool { return h.Can.Exchanges })
 	ordered := need("ordered exchanges", func(h *Harness) bool { return h.Can.Exchanges && h.Can.Ordered })
 	return []testCase{
-		{name: "exchange/fanout", shows: "every queue of an exchange gets every message, with all it says of itself", run: exchangeFanout, needs: exchanges},
-		{name: "exchange/filter", shows: "a filter lets exact and prefix pass, and what it refuses is finished unseen", run: exchangeFilter, needs: exchanges},
-		{name: "exchange/exclude", shows: "Exclude lets all else pass, messages without a routing key too", run: exchangeExclude, needs: exchanges},
-		{name: "exchange/refilter", shows: "a changed filter is applied to the existing queue", run: exchangeRefilter, needs: exchanges},
-		{name: "exchange/discarded", shows: "a message that the receiver itself refuses by its filter is told, with the reason",
-			run: exchangeDiscarded, needs: exchanges},
-		{name: "exchange/ordered", shows: "an ordered exchange keeps the order of each key in each queue", run: exchangeOrdered, needs: ordered},
-		{name: "exchange/recreated", shows: "provisioning by a producer reunites a lost exchange with its queues", run: exchangeRecreated,
-			needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
-		{name: "exchange/again", shows: "an exchange lost under running ends is whole again when all of them have provisioned again",
-			run: exchangeAgain, needs: need("exchanges and Harness.DropExchange", func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil })},
-		{name: "exchange/delay", shows: "a delay that an exchange cannot keep is an error of Prepare", run: exchangeDelay, needs: exchanges},
-		{name: "exchange/kind", shows: "a name that exists as the other kind, or with the other ordering, is an error", run: exchangeKind, needs: ordered},
+		{
+			name:  "exchange/fanout",
+			shows: "every queue of an exchange gets every message, with all its properties",
+			run:   exchangeFanout,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/filter",
+			shows: "a filter selects by exact value and prefix, and other messages are discarded",
+			run:   exchangeFilter,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/exclude",
+			shows: "Exclude lets every other message pass, also one without a routing key",
+			run:   exchangeExclude,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/refilter",
+			shows: "a changed filter is applied to the existing queue",
+			run:   exchangeRefilter,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/discarded",
+			shows: "messages that the receiver itself discards by its filter are reported, with the reason",
+			run:   exchangeDiscarded,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/ordered",
+			shows: "an ordered exchange keeps the order of each key in each queue",
+			run:   exchangeOrdered,
+			needs: ordered,
+		},
+		{
+			name:  "exchange/recreated",
+			shows: "provisioning by a producer subscribes the queues of a lost exchange again",
+			run:   exchangeRecreated,
+			needs: need("exchanges and Harness.DropExchange",
+				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
+		},
+		{
+			name:  "exchange/again",
+			shows: "an exchange that was lost during use is complete again when all its users have provisioned again",
+			run:   exchangeAgain,
+			needs: need("exchanges and Harness.DropExchange",
+				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
+		},
+		{
+			name:  "exchange/delay",
+			shows: "Prepare returns an error for a delay that an exchange does not support",
+			run:   exchangeDelay,
+			needs: exchanges,
+		},
+		{
+			name:  "exchange/kind",
+			shows: "a name that already exists as the other kind, or with the other ordering, is an error",
+			run:   exchangeKind,
+			needs: ordered,
+		},
 	}
 }
 
-// queueOf provisions one queue of an exchange and opens both ends.
+// queueOf provisions one queue of an exchange and opens its sender and receiver.
 func (k *kit) queueOf(exchange, queue string, ordered bool, f driver.Filter) *end {
 	k.Helper()
 	s := k.spec(driver.Channel{Exchange: exchange, Queue: queue, Ordered: ordered})
@@ -38,18 +87,23 @@ func (k *kit) queueOf(exchange, queue string, ordered bool, f driver.Filter) *en
 func exchangeFanout(k *kit) {
 	a := k.queueOf("fanout", "a", false, driver.Filter{})
 	b := k.queueOf("fanout", "b", false, driver.Filter{})
-	a.put(driver.Message{Body: []byte("news"), RoutingKey: "A.B", ContentType: "text/plain", Header: []driver.Header{{Name: "locale", Value: "de"}}})
+	a.put(driver.Message{
+		Body: []byte("news"), RoutingKey: "A.B", ContentType: "text/plain",
+		Header: []driver.Header{{Name: "locale", Value: "de"}},
+	})
 	for _, e := range []*end{a, b} {
 		d := e.get(1)[0]
-		if string(d.Body) != "news" || d.RoutingKey != "A.B" || d.ContentType != "text/plain" || len(d.Header) != 1 || d.Header[0].Value != "de" {
-			k.Errorf("%s received %q with routing key %q, content type %q, headers %v", e.ch, d.Body, d.RoutingKey, d.ContentType, d.Header)
+		if string(d.Body) != "news" || d.RoutingKey != "A.B" || d.ContentType != "text/plain" || len(d.Header) != 1 ||
+			d.Header[0].Value != "de" {
+			k.Errorf("%s received %q with routing key %q, content type %q, headers %v", e.ch, d.Body, d.RoutingKey,
+				d.ContentType, d.Header)
 		}
 		e.settle(driver.Done, d)
 		e.nothing(wait)
 	}
 }
 
-// routed makes a message for each routing key; its body is the key, and "-" where there is none.
+// routed returns one message per routing key; its body is the key, or "-" without a key.
 func routed(keys ...string) []driver.Message {
 	ms := make([]driver.Message, len(keys))
 	for i, key := range keys {
@@ -84,7 +138,7 @@ func exchangeRefilter(k *kit) {
 
 func exchangeDiscarded(k *kit) {
 	e := &end{k: k, ch: driver.Channel{Exchange: "discarded", Queue: "q"}}
-	k.ensure(k.spec(e.ch)) // without the filter, so that a service that selects by itself lets all pass
+	k.ensure(k.spec(e.ch)) // without the filter, so that a service that filters by itself lets every message pass
 	e.send = k.sender(driver.Channel{Exchange: "discarded"})
 	var mu sync.Mutex
 	var told []driver.Discarded
@@ -108,7 +162,7 @@ func exchangeDiscarded(k *kit) {
 		}
 	}
 	if n != 3 {
-		k.Errorf("told of %d discarded messages, want 3: %+v", n, told)
+		k.Errorf("%d discarded messages were reported, want 3: %+v", n, told)
 	}
 }
 
@@ -117,7 +171,8 @@ func exchangeOrdered(k *kit) {
 	b := k.queueOf("orderedexchange", "b", true, driver.Filter{})
 	a.put(keyed("ada", "1", "2", "3")...)
 	for _, e := range []*end{a, b} {
-		for _, want := range []string{"1", "2", "3"} { // what arrives while the head is in flight comes after it
+		// A message that arrives while the head is in flight comes after it.
+		for _, want := range []string{"1", "2", "3"} {
 			d := e.get(1)
 			e.sameOrder(d, want)
 			e.settle(driver.Done, d...)
@@ -131,14 +186,15 @@ func exchangeRecreated(k *kit) {
 	k.h.DropExchange(k.TB, driver.Channel{Exchange: "recreated"})
 	p := []driver.Prepared{a.prepare(routed("A")[0])}
 	if err := a.send.Send(k.ctx, p); driver.ClassOf(err) != driver.NotFound || err == nil {
-		k.Fatalf("send to an exchange that is gone: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		k.Fatalf("send to an exchange that is gone: %v, of class %s, want %s", err, driver.ClassOf(err),
+			driver.NotFound)
 	}
 	k.ensure(driver.ChannelSpec{Channel: driver.Channel{Exchange: "recreated"}})
 	if err := a.send.Send(k.ctx, p); err != nil {
 		k.Fatal(err)
 	}
 	a.sameSet(a.get(1), "-A")
-	b.nothing(wait) // its filter, which only its consumer knows, still holds
+	b.nothing(wait) // the filter, which only the consumer knows, still applies
 }
 
 func exchangeAgain(k *kit) {
@@ -161,8 +217,9 @@ func exchangeAgain(k *kit) {
 
 func exchangeDelay(k *kit) {
 	e := k.queueOf("exchangedelay", "q", false, driver.Filter{})
-	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil || driver.ClassOf(err).Passing() {
-		k.Errorf("prepare with a delay: %v, want an error that no repetition mends", err)
+	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil ||
+		driver.ClassOf(err).Passing() {
+		k.Errorf("prepare with a delay: %v, want an error that repeating cannot help", err)
 	}
 }
 
@@ -171,8 +228,12 @@ func exchangeKind(k *kit) {
 	k.queueOf("onetomany", "q", false, driver.Filter{})
 	p := k.backend.(driver.Provisioner)
 	for _, ch := range []driver.Channel{
-		{Exchange: "onetoone"}, {Exchange: "onetoone", Queue: "q"}, {Queue: "onetomany"},
-		{Queue: "onetoone", Ordered: true}, {Exchange: "onetomany", Ordered: true}, {Exchange: "onetomany", Queue: "q", Ordered: true},
+		{Exchange: "onetoone"},
+		{Exchange: "onetoone", Queue: "q"},
+		{Queue: "onetomany"},
+		{Queue: "onetoone", Ordered: true},
+		{Exchange: "onetomany", Ordered: true},
+		{Exchange: "onetomany", Queue: "q", Ordered: true},
 	} {
 		for _, owner := range []bool{false, true} {
 			s := k.spec(ch)
@@ -181,7 +242,7 @@ func exchangeKind(k *kit) {
 				continue
 			}
 			if err := p.Ensure(k.ctx, s); err == nil {
-				k.Errorf("%s (ordered %v) was provisioned beside what exists", ch, ch.Ordered)
+				k.Errorf("%s (ordered %v) was provisioned beside an existing channel of that name", ch, ch.Ordered)
 			}
 		}
 	}

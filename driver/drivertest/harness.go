@@ -9,25 +9,25 @@ import (
 
 // Harness is what the test of a backend supplies.
 type Harness struct {
-	// Open opens a backend on which no channel of the kit's names exists yet. It is called once for each case, inside
-	// of Bubble; what it opens is closed by the kit.
+	// Open opens a backend on which none of the kit's channels exists. The kit calls it once per case, inside Bubble,
+	// and closes what it has opened.
 	Open func(t testing.TB) driver.Backend
-	// Bubble runs a case in virtual time: synctest.Test. nil: real time.
+	// Bubble runs a case in virtual time, usually synctest.Test. nil: real time.
 	Bubble func(t *testing.T, f func(t *testing.T))
-	// Lease is the shortest lease that is practical; 0: 30 s in a bubble, 4 s in real time.
+	// Lease is the shortest lease that the service supports in practice; 0: 30 s in a bubble, 4 s in real time.
 	Lease time.Duration
-	// Faults makes faults in what was opened last. A nil func: that fault cannot be made, and its cases do not run.
+	// Faults injects faults into the backend that was opened last. A nil func: the cases of this fault do not run.
 	Faults Faults
-	// DropExchange deletes an exchange behind the backend's back; nil: it cannot be done.
+	// DropExchange deletes an exchange without the backend's knowledge; nil: not possible.
 	DropExchange func(t testing.TB, ch driver.Channel)
 
 	Can Abilities
-	// Skip names cases that are known to fail here, each with whose mistake that is. A case named here that does not
-	// exist fails the kit.
+	// Skip names cases that are known to fail, each with the reason and who has to fix it. A name that is no case fails
+	// the kit.
 	Skip map[string]string
 }
 
-// Abilities are what a backend or its service has.
+// Abilities says what a backend and its service support.
 type Abilities struct {
 	Ordered     bool // ordered channels
 	Leases      bool // deliveries have a lease that ends, and can be renewed
@@ -36,21 +36,21 @@ type Abilities struct {
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner
 	Finds       bool // is a driver.Finder
-	TellsOrder  bool // and tells whether the dead letters are ordered
+	TellsOrder  bool // and reports whether the dead letters are ordered
 	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector
-	LongPolls   bool // a Receive wakes up when something is sent
+	LongPolls   bool // a Receive returns as soon as a message is sent
 }
 
-// Faults are made by functions that say what shall happen to the next call of Send or Settle, once.
+// Faults are functions that decide the outcome of the next call of Send, Settle or Receive, once.
 type Faults struct {
-	Throttle   func(call Call)        // the whole call is refused as too often
-	LoseAnswer func(call Call)        // it takes effect, and its answer never arrives
-	FailEntry  func(call Call, i int) // entry i of it is refused in passing, the others take effect
-	Deny       func(call Call)        // the whole call is refused for want of permission
+	Throttle   func(call Call)        // the service refuses the whole call as too frequent
+	LoseAnswer func(call Call)        // the call takes effect, and its answer never arrives
+	FailEntry  func(call Call, i int) // entry i fails with a passing error, the other entries take effect
+	Deny       func(call Call)        // the service refuses the whole call for lack of permission
 }
 
-// Call is one of the calls of the seam that a fault can strike.
+// Call is a call of the seam that a fault can affect.
 type Call uint8
 
 const (
@@ -91,12 +91,12 @@ func Run(t *testing.T, h Harness) {
 	}
 	for name := range h.Skip {
 		if !known[name] {
-			t.Errorf("Harness.Skip names %q, which is no case", name)
+			t.Errorf("Harness.Skip names %q, which is not a case", name)
 		}
 	}
 }
 
-// cannot says why a case does not run; "": it does.
+// cannot returns why a case cannot run; "": it can.
 func (h *Harness) cannot(c testCase) string {
 	if why := h.Skip[c.name]; why != "" {
 		return why

@@ -10,14 +10,14 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// patience is how long the kit waits for something that must come, beyond what the case itself takes. In a bubble it
-// costs nothing.
+// patience is how long the kit waits for an expected event, beyond the duration of the case itself. In a bubble it
+// costs no real time.
 const patience = 5 * time.Second
 
-// wait is how long one poll of the kit stays open.
+// wait is the duration of one long poll of the kit.
 const wait = time.Second
 
-// kit is what a case works with: a backend and one channel of it.
+// kit is the environment of a case: a backend, and everything that the case opened on it.
 type kit struct {
 	testing.TB
 	h       *Harness
@@ -26,7 +26,7 @@ type kit struct {
 	opened  []interface{ Close(context.Context) error }
 }
 
-// end is one channel with both ends open.
+// end is one channel, opened for sending and for receiving.
 type end struct {
 	k    *kit
 	ch   driver.Channel
@@ -50,15 +50,18 @@ func (k *kit) close() {
 	}
 }
 
-// queue provisions a one-to-one channel and opens both ends.
+// queue provisions a one-to-one channel and opens its sender and receiver.
 func (k *kit) queue(name string, ordered bool) *end {
 	k.Helper()
 	return k.open(k.spec(driver.Channel{Queue: name, Ordered: ordered}), driver.Filter{})
 }
 
-// spec is what a consumer of the kit wishes of a channel.
+// spec returns the ChannelSpec of a consumer of the kit.
 func (k *kit) spec(ch driver.Channel) driver.ChannelSpec {
-	return driver.ChannelSpec{Channel: ch, Owner: true, Lease: k.h.lease(), MaxReceives: 100, NoDeadLetters: !k.h.Can.DeadLetters}
+	return driver.ChannelSpec{
+		Channel: ch, Owner: true, Lease: k.h.lease(), MaxReceives: 100,
+		NoDeadLetters: !k.h.Can.DeadLetters,
+	}
 }
 
 func (k *kit) open(s driver.ChannelSpec, f driver.Filter) *end {
@@ -110,7 +113,7 @@ func (k *kit) receiverFor(from driver.Channel, o driver.ReceiverOptions) driver.
 	return r
 }
 
-// put sends messages, in order, in batches as large as the sender takes; on ordered channels one key at a time.
+// put sends messages one at a time, in order.
 func (e *end) put(ms ...driver.Message) {
 	e.k.Helper()
 	for _, m := range ms {
@@ -130,7 +133,7 @@ func (e *end) prepare(m driver.Message) driver.Prepared {
 	return p
 }
 
-// bodies makes messages of texts.
+// bodies returns one message per text.
 func bodies(texts ...string) []driver.Message {
 	ms := make([]driver.Message, len(texts))
 	for i, text := range texts {
@@ -149,7 +152,7 @@ func (e *end) get(n int) []driver.Delivery {
 	return ds
 }
 
-// upTo receives until it has n deliveries or so much time has passed.
+// upTo receives until it has n deliveries or the duration is over.
 func (e *end) upTo(n int, within time.Duration) []driver.Delivery {
 	e.k.Helper()
 	var ds []driver.Delivery
@@ -162,7 +165,7 @@ func (e *end) upTo(n int, within time.Duration) []driver.Delivery {
 	return ds
 }
 
-// nothing fails if something can be received within a while.
+// nothing fails the case if a message can be received within the duration.
 func (e *end) nothing(within time.Duration) {
 	e.k.Helper()
 	if ds := e.upTo(1, within); len(ds) > 0 {
@@ -187,7 +190,7 @@ func (e *end) settle(action driver.Action, ds ...driver.Delivery) {
 	}
 }
 
-// sameSet says whether deliveries are exactly these bodies, in any order.
+// sameSet checks that the deliveries have exactly these bodies, in any order.
 func (e *end) sameSet(ds []driver.Delivery, want ...string) {
 	e.k.Helper()
 	left := map[string]int{}
@@ -199,13 +202,13 @@ func (e *end) sameSet(ds []driver.Delivery, want ...string) {
 	}
 	for body, n := range left {
 		if n != 0 {
-			e.k.Errorf("received %s, want %q (%q is %d off)", describe(ds), want, body, -n)
+			e.k.Errorf("received %s, want %q (%q came %d times too often)", describe(ds), want, body, -n)
 			return
 		}
 	}
 }
 
-// sameOrder says whether deliveries are exactly these bodies, in this order.
+// sameOrder checks that the deliveries have exactly these bodies, in this order.
 func (e *end) sameOrder(ds []driver.Delivery, want ...string) {
 	e.k.Helper()
 	for i := range max(len(ds), len(want)) {
@@ -224,7 +227,7 @@ func describe(ds []driver.Delivery) string {
 	return fmt.Sprint(texts)
 }
 
-// entry is the error of entry i of an answer, and fails where another entry has one too.
+// entry returns the error of entry i, and fails the case if another entry has an error too.
 func (k *kit) entry(err error, i int) error {
 	k.Helper()
 	var batch *driver.BatchError

@@ -9,11 +9,26 @@ import (
 func leaseCases() []testCase {
 	leases := need("leases", func(h *Harness) bool { return h.Can.Leases })
 	return []testCase{
-		{name: "lease/ends", shows: "what is not settled comes again when its lease ends, and not before", run: leaseEnds, needs: leases},
-		{name: "lease/told", shows: "LeaseEnds is never later than the truth", run: leaseTold, needs: leases},
-		{name: "lease/extend", shows: "an extended lease holds", run: leaseExtend, needs: leases},
-		{name: "lease/superseded", shows: "a settle under a lost lease does not finish the new holder's work", run: leaseSuperseded, needs: leases},
-		{name: "lease/finished", shows: "a redelivery of work that this receiver has finished is finished unseen", run: leaseFinished, needs: leases},
+		{
+			name:  "lease/ends",
+			shows: "a message that is not settled is delivered again when its lease ends, not before",
+			run:   leaseEnds,
+			needs: leases,
+		},
+		{name: "lease/told", shows: "LeaseEnds is never later than the real end", run: leaseTold, needs: leases},
+		{name: "lease/extend", shows: "an extended lease lasts", run: leaseExtend, needs: leases},
+		{
+			name:  "lease/superseded",
+			shows: "a settle under a lost lease does not finish the new holder's delivery",
+			run:   leaseSuperseded,
+			needs: leases,
+		},
+		{
+			name:  "lease/finished",
+			shows: "a redelivery of a message that this receiver has finished is discarded",
+			run:   leaseFinished,
+			needs: leases,
+		},
 	}
 }
 
@@ -56,7 +71,7 @@ func leaseExtend(k *kit) {
 		k.Fatal(err)
 	}
 	if ends.Before(asked) || ends.After(time.Now().Add(by)) {
-		k.Errorf("extended by %v at %v, it says %v", by, asked, ends)
+		k.Errorf("extended by %v at %v, Extend returned %v", by, asked, ends)
 	}
 	e.nothing(2 * k.h.lease())
 	e.settle(driver.Done, d)
@@ -69,7 +84,7 @@ func leaseSuperseded(k *kit) {
 	old := e.get(1)[0]
 	e.settle(driver.Release, old)
 	held := other.get(1)[0]
-	// Services differ in whether they tell; either way the new holder's lease must stand.
+	// Services differ in whether they report the lost lease; in either case the new holder's lease must last.
 	_ = e.recv.Settle(k.ctx, []driver.Settlement{{Handle: old.Handle}})
 	other.settle(driver.Release, held)
 	other.sameSet(other.get(1), "a")

@@ -11,13 +11,38 @@ func orderCases() []testCase {
 	ordered := need("ordered channels", func(h *Harness) bool { return h.Can.Ordered })
 	both := need("ordered channels and leases", func(h *Harness) bool { return h.Can.Ordered && h.Can.Leases })
 	return []testCase{
-		{name: "order/posted", shows: "a sender that takes messages without waiting keeps the order of the calls, and answers each once", run: orderPosted,
-			needs: ordered},
-		{name: "order/key", shows: "messages of one key come in the order in which they were sent", run: orderKey, needs: ordered},
+		{
+			name: "order/posted",
+			shows: "a sender that takes messages without waiting keeps the order of the calls and answers each " +
+				"message once",
+			run:   orderPosted,
+			needs: ordered,
+		},
+		{
+			name:  "order/key",
+			shows: "messages of one key arrive in the order in which they were sent",
+			run:   orderKey,
+			needs: ordered,
+		},
 		{name: "order/keys", shows: "any text may be an order key, and arrives", run: orderKeys, needs: ordered},
-		{name: "order/release", shows: "a lane given back in one batch comes again in order", run: orderRelease, needs: both},
-		{name: "order/blocked", shows: "while a message is held, later ones of its key do not overtake it", run: orderBlocked, needs: both},
-		{name: "order/duplicate", shows: "a message sent again with its dedup id is accepted and not delivered, and its receipt says so", run: orderDuplicate, needs: ordered},
+		{
+			name:  "order/release",
+			shows: "a lane that is released in one batch is delivered again in order",
+			run:   orderRelease,
+			needs: both,
+		},
+		{
+			name:  "order/blocked",
+			shows: "while a message is in flight, later messages of its key do not overtake it",
+			run:   orderBlocked,
+			needs: both,
+		},
+		{
+			name:  "order/duplicate",
+			shows: "a message sent again with its dedup id is accepted and not delivered, and its receipt says so",
+			run:   orderDuplicate,
+			needs: ordered,
+		},
 	}
 }
 
@@ -91,8 +116,10 @@ func orderDuplicate(k *kit) {
 			k.Fatalf("send: %v", err)
 		}
 		for i := range batch {
-			if ids = append(ids, batch[i].Receipt.ID); batch[i].Receipt.Duplicate != again[i] || ids[len(ids)-1] != ids[0] {
-				k.Errorf("message %d of a batch has the receipt %+v, the first id is %q; want duplicate %v", i, *batch[i].Receipt, ids[0], again[i])
+			if ids = append(ids, batch[i].Receipt.ID); batch[i].Receipt.Duplicate != again[i] ||
+				ids[len(ids)-1] != ids[0] {
+				k.Errorf("message %d of a batch has the receipt %+v, the first id is %q; want duplicate %v", i,
+					*batch[i].Receipt, ids[0], again[i])
 			}
 		}
 	}
@@ -111,7 +138,7 @@ func orderPosted(k *kit) {
 	e := k.queue("posted", true)
 	post, ok := e.send.(driver.Poster)
 	if !ok {
-		return // it is called with Send
+		return // the core uses Send
 	}
 	const calls, each = 20, 10
 	answers := make(chan error, calls*each)

@@ -10,11 +10,31 @@ func provisionCases() []testCase {
 	provisions := need("a driver.Provisioner", func(h *Harness) bool { return h.Can.Provisions })
 	return []testCase{
 		{name: "provision/twice", shows: "provisioning is idempotent", run: provisionTwice, needs: provisions},
-		{name: "provision/verify", shows: "Verify makes nothing and says what is missing, and a producer after a consumer changes nothing", run: provisionVerify, needs: provisions},
-		{name: "provision/never", shows: "Never makes nothing and asks nothing", run: provisionNever, needs: provisions},
-		{name: "provision/missing", shows: "opening an end of what does not exist is of class NotFound", run: provisionMissing, needs: provisions},
-		{name: "inspect/depth", shows: "the depth counts what waits and what is held", run: inspectDepth,
-			needs: need("a driver.Inspector and leases", func(h *Harness) bool { return h.Can.Inspects && h.Can.Leases })},
+		{
+			name:  "provision/verify",
+			shows: "Verify creates nothing and reports what is missing, and a producer changes nothing of a consumer's",
+			run:   provisionVerify,
+			needs: provisions,
+		},
+		{
+			name:  "provision/never",
+			shows: "Never makes no call",
+			run:   provisionNever,
+			needs: provisions,
+		},
+		{
+			name:  "provision/missing",
+			shows: "the error for opening a channel that does not exist is of class NotFound",
+			run:   provisionMissing,
+			needs: provisions,
+		},
+		{
+			name:  "inspect/depth",
+			shows: "the depth counts waiting messages and those in flight",
+			run:   inspectDepth,
+			needs: need("a driver.Inspector and leases",
+				func(h *Harness) bool { return h.Can.Inspects && h.Can.Leases }),
+		},
 	}
 }
 
@@ -31,14 +51,15 @@ func provisionVerify(k *kit) {
 	s := k.spec(driver.Channel{Queue: "verify"})
 	s.Mode = driver.Verify
 	if err := p.Ensure(k.ctx, s); driver.ClassOf(err) != driver.NotFound || err == nil {
-		k.Errorf("verify what does not exist: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		k.Errorf("verify a channel that does not exist: %v, of class %s, want %s", err, driver.ClassOf(err),
+			driver.NotFound)
 	}
 	s.Mode = driver.Auto
 	k.ensure(s)
-	k.ensure(driver.ChannelSpec{Channel: s.Channel}) // a producer, who has no wishes
+	k.ensure(driver.ChannelSpec{Channel: s.Channel}) // a producer, which asks for nothing
 	s.Mode = driver.Verify
 	if err := p.Ensure(k.ctx, s); err != nil {
-		k.Errorf("verify what was just made: %v", err)
+		k.Errorf("verify the channel that was just created: %v", err)
 	}
 }
 
@@ -47,7 +68,9 @@ func provisionNever(k *kit) {
 	s.Mode = driver.Never
 	k.ensure(s)
 	if _, err := k.backend.Sender(k.ctx, s.Channel); driver.ClassOf(err) != driver.NotFound || err == nil {
-		k.Errorf("open what Never should not have made: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+		k.Errorf("open a channel that Never should not have created: %v, of class %s, want %s", err,
+			driver.ClassOf(err),
+			driver.NotFound)
 	}
 }
 
@@ -57,7 +80,8 @@ func provisionMissing(k *kit) {
 	_, rerr := k.backend.Receiver(k.ctx, ch, driver.ReceiverOptions{Concurrency: 1})
 	for _, err := range []error{serr, rerr} {
 		if driver.ClassOf(err) != driver.NotFound || err == nil {
-			k.Errorf("open what does not exist: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+			k.Errorf("open a channel that does not exist: %v, of class %s, want %s", err, driver.ClassOf(err),
+				driver.NotFound)
 		}
 	}
 }

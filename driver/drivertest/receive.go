@@ -13,10 +13,23 @@ func receiveCases() []testCase {
 		{name: "receive/most", shows: "a receive returns no more than it was asked for", run: receiveMost},
 		{name: "receive/appends", shows: "a receive appends to what it was given", run: receiveAppends},
 		{name: "receive/empty", shows: "an empty poll ends without an error when its wait is over", run: receiveEmpty},
-		{name: "receive/wakes", shows: "an open poll returns as soon as something is sent", run: receiveWakes, needs: longPolls},
-		{name: "receive/cancel", shows: "a cancelled poll returns without an error and loses nothing", run: receiveCancel},
-		{name: "receive/throttled", shows: "a poll that is refused as too often is of class Throttled", run: receiveThrottled,
-			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
+		{
+			name:  "receive/wakes",
+			shows: "an open poll returns as soon as a message is sent",
+			run:   receiveWakes,
+			needs: longPolls,
+		},
+		{
+			name:  "receive/cancel",
+			shows: "a cancelled poll returns without an error and loses nothing",
+			run:   receiveCancel,
+		},
+		{
+			name:  "receive/throttled",
+			shows: "the error of a poll that is refused as too frequent is of class Throttled",
+			run:   receiveThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+		},
 	}
 }
 

@@ -9,21 +9,43 @@ import (
 func rejectCases() []testCase {
 	dead := need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters })
 	return []testCase{
-		{name: "reject/copied", shows: "a rejected message waits in the dead letters with its reasons, as it was", run: rejectCopied, needs: dead},
-		{name: "reject/found", shows: "opening dead letters finds them as they are, and makes nothing", run: rejectFound,
-			needs: need("dead letters and a driver.Finder", func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Finds })},
-		{name: "reject/ordered", shows: "rejecting twice on an ordered channel leaves one dead letter", run: rejectOrdered,
-			needs: need("dead letters, ordered channels and leases", func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Ordered && h.Can.Leases })},
+		{
+			name:  "reject/copied",
+			shows: "a rejected message is a dead letter with the reasons, otherwise unchanged",
+			run:   rejectCopied,
+			needs: dead,
+		},
+		{
+			name:  "reject/found",
+			shows: "opening dead letters finds them as they are, and creates nothing",
+			run:   rejectFound,
+			needs: need("dead letters and a driver.Finder",
+				func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Finds }),
+		},
+		{
+			name:  "reject/ordered",
+			shows: "rejecting twice on an ordered channel leaves one dead letter",
+			run:   rejectOrdered,
+			needs: need("dead letters, ordered channels and leases",
+				func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Ordered && h.Can.Leases }),
+		},
 	}
 }
 
 func rejectCopied(k *kit) {
 	e := k.queue("rejectcopied", false)
-	e.put(driver.Message{Body: []byte("bad"), RoutingKey: "A.B", Header: []driver.Header{{Name: "locale", Value: "de"}}})
+	e.put(driver.Message{
+		Body: []byte("bad"), RoutingKey: "A.B",
+		Header: []driver.Header{{Name: "locale", Value: "de"}},
+	})
 	d := e.get(1)[0]
 	at := time.Now().Truncate(time.Second)
-	death := &driver.Death{Error: "no such user", Kind: "permanent", Consumer: "billing", Channel: e.ch.String(), Attempts: 3, First: at.Add(-time.Minute), Last: at}
-	if err := e.recv.Settle(k.ctx, []driver.Settlement{{Handle: d.Handle, Action: driver.Reject, Attempt: 3, Death: death}}); err != nil {
+	death := &driver.Death{
+		Error: "no such user", Kind: "permanent", Consumer: "billing", Channel: e.ch.String(),
+		Attempts: 3, First: at.Add(-time.Minute), Last: at,
+	}
+	if err := e.recv.Settle(k.ctx,
+		[]driver.Settlement{{Handle: d.Handle, Action: driver.Reject, Attempt: 3, Death: death}}); err != nil {
 		k.Fatal(err)
 	}
 	letters := e.letters()
@@ -36,11 +58,12 @@ func rejectCopied(k *kit) {
 		k.Fatal("the dead letter has no origin")
 	}
 	if o.Channel != e.ch || o.ID != d.ID {
-		k.Errorf("it says that it comes from %s as %s, was %s as %s", o.Channel, o.ID, e.ch, d.ID)
+		k.Errorf("its origin is channel %s, id %s; want channel %s, id %s", o.Channel, o.ID, e.ch, d.ID)
 	}
-	if x := o.Death; x.Error != death.Error || x.Kind != death.Kind || x.Consumer != death.Consumer || x.Channel != death.Channel ||
+	if x := o.Death; x.Error != death.Error || x.Kind != death.Kind || x.Consumer != death.Consumer ||
+		x.Channel != death.Channel ||
 		x.Attempts != 3 || !x.First.Equal(death.First) || !x.Last.Equal(death.Last) {
-		k.Errorf("it died of %+v, want %+v", x, *death)
+		k.Errorf("its Death is %+v, want %+v", x, *death)
 	}
 	e.nothing(k.h.lease() + wait)
 }
@@ -65,11 +88,13 @@ func rejectFound(k *kit) {
 		for _, owner := range []bool{false, true} {
 			err := k.backend.(driver.Provisioner).Ensure(k.ctx, driver.ChannelSpec{Channel: ch, Owner: owner})
 			if driver.ClassOf(err) != driver.NotFound || err == nil {
-				k.Errorf("provision dead letters that no consumer has made: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+				k.Errorf("provision dead letters that no consumer has created: %v, of class %s, want %s", err,
+					driver.ClassOf(err), driver.NotFound)
 			}
 		}
 		if _, err := f.Find(k.ctx, ch); driver.ClassOf(err) != driver.NotFound || err == nil {
-			k.Errorf("find what does not exist: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)
+			k.Errorf("find dead letters that do not exist: %v, of class %s, want %s", err, driver.ClassOf(err),
+				driver.NotFound)
 		}
 	}
 	for i, ordered := range kinds {
@@ -86,7 +111,9 @@ func rejectFound(k *kit) {
 				k.Errorf("found %s, asked for %s", found, dead)
 			}
 			if want := k.h.Can.TellsOrder && ordered || !k.h.Can.TellsOrder && asked; found.Ordered != want {
-				k.Errorf("dead letters of a channel that is ordered (%v) were asked for as %v and found as %v", ordered, asked, found.Ordered)
+				k.Errorf("dead letters of a channel with Ordered %v, requested with Ordered %v, were found with %v",
+					ordered,
+					asked, found.Ordered)
 			}
 		}
 	}
@@ -100,7 +127,7 @@ func rejectOrdered(k *kit) {
 	if err := e.recv.Settle(k.ctx, s); err != nil {
 		k.Fatal(err)
 	}
-	_ = e.recv.Settle(k.ctx, s) // as after a lost answer; the delete may well say that the message is gone
+	_ = e.recv.Settle(k.ctx, s) // as after a lost answer; the delete may report that the message is gone
 	letters := e.letters()
 	e.sameOrder(letters.get(1), "bad")
 	letters.nothing(wait)

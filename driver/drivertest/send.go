@@ -10,22 +10,46 @@ import (
 
 func sendCases() []testCase {
 	return []testCase{
-		{name: "send/arrives", shows: "everything a message says of itself arrives", run: sendArrives},
-		{name: "send/receipt", shows: "a receipt tells the id of the delivery, to those who ask", run: sendReceipt},
-		{name: "send/anybytes", shows: "a body may be any bytes, and none", run: sendAnyBytes},
+		{name: "send/arrives", shows: "a message arrives with all its properties", run: sendArrives},
+		{name: "send/receipt", shows: "a receipt, where one is requested, has the delivery's id", run: sendReceipt},
+		{name: "send/anybytes", shows: "a body may be any bytes, also none", run: sendAnyBytes},
 		{name: "send/batch", shows: "a batch within the limits arrives whole", run: sendBatch},
 		{name: "send/toolarge", shows: "a message that is too large is refused by Prepare", run: sendTooLarge},
-		{name: "send/badheader", shows: "what cannot travel is refused by Prepare, and names itself", run: sendBadHeader},
-		{name: "send/delay", shows: "a delayed message does not come before its time, and says when that was", run: sendDelay,
-			needs: need("delays", func(h *Harness) bool { return h.Can.Delays })},
-		{name: "send/partial", shows: "a batch answers for each entry, and the others arrive", run: sendPartial,
-			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil })},
-		{name: "send/throttled", shows: "a call that is refused as too often is of class Throttled", run: sendThrottled,
-			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
-		{name: "send/denied", shows: "a call without permission is of class Denied", run: sendDenied,
-			needs: need("Faults.Deny", func(h *Harness) bool { return h.Faults.Deny != nil })},
-		{name: "send/answerlost", shows: "an answer that never came is of class Transient", run: sendAnswerLost,
-			needs: need("Faults.LoseAnswer", func(h *Harness) bool { return h.Faults.LoseAnswer != nil })},
+		{
+			name:  "send/badheader",
+			shows: "Prepare refuses a header that cannot be sent, and names it",
+			run:   sendBadHeader,
+		},
+		{
+			name:  "send/delay",
+			shows: "a delayed message is not delivered before it is due, and has the time when it was due",
+			run:   sendDelay,
+			needs: need("delays", func(h *Harness) bool { return h.Can.Delays }),
+		},
+		{
+			name:  "send/partial",
+			shows: "a batch answers per entry, and the entries that did not fail arrive",
+			run:   sendPartial,
+			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
+		},
+		{
+			name:  "send/throttled",
+			shows: "the error of a call that is refused as too frequent is of class Throttled",
+			run:   sendThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+		},
+		{
+			name:  "send/denied",
+			shows: "the error of a call without permission is of class Denied",
+			run:   sendDenied,
+			needs: need("Faults.Deny", func(h *Harness) bool { return h.Faults.Deny != nil }),
+		},
+		{
+			name:  "send/answerlost",
+			shows: "the error of a call whose answer was lost is of class Transient",
+			run:   sendAnswerLost,
+			needs: need("Faults.LoseAnswer", func(h *Harness) bool { return h.Faults.LoseAnswer != nil }),
+		},
 	}
 }
 
@@ -138,7 +162,7 @@ func sendBadHeader(k *kit) {
 		k.Errorf("prepare a header that is not UTF-8: %v, want an error that names it", err)
 	}
 	if driver.ClassOf(err).Passing() {
-		k.Errorf("it is of class %s, but repeating cannot help", driver.ClassOf(err))
+		k.Errorf("the error is of class %s, but repeating cannot help", driver.ClassOf(err))
 	}
 }
 
@@ -155,7 +179,7 @@ func sendDelay(k *kit) {
 		k.Errorf("a message without a delay is due at %v", at[0].Due)
 	}
 	if off := later[0].Due.Sub(due).Abs(); off > time.Second {
-		k.Errorf("the delayed message says that it is due at %v, want %v", later[0].Due, due)
+		k.Errorf("the delayed message has Due %v, want %v", later[0].Due, due)
 	}
 }
 
@@ -171,7 +195,7 @@ func sendPartial(k *kit) {
 	k.h.Faults.FailEntry(Send, 1)
 	failed := k.entry(e.send.Send(k.ctx, batch), 1)
 	if !driver.ClassOf(failed).Passing() {
-		k.Errorf("the entry's error %v is of class %s, want one worth repeating", failed, driver.ClassOf(failed))
+		k.Errorf("the entry's error %v is of class %s, want a passing class", failed, driver.ClassOf(failed))
 	}
 	ds := e.get(2)
 	e.sameSet(ds, "a", "c")
@@ -194,7 +218,8 @@ func sendThrottled(k *kit) {
 func sendDenied(k *kit) {
 	e := k.queue("denied", false)
 	k.h.Faults.Deny(Send)
-	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Denied || err == nil {
+	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Denied ||
+		err == nil {
 		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Denied)
 	}
 }
@@ -202,7 +227,8 @@ func sendDenied(k *kit) {
 func sendAnswerLost(k *kit) {
 	e := k.queue("answerlost", false)
 	k.h.Faults.LoseAnswer(Send)
-	if err := e.send.Send(k.ctx, []driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Transient || err == nil {
+	if err := e.send.Send(k.ctx,
+		[]driver.Prepared{e.prepare(bodies("a")[0])}); driver.ClassOf(err) != driver.Transient || err == nil {
 		k.Errorf("send: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Transient)
 	}
 	e.sameSet(e.get(1), "a")

@@ -8,17 +8,38 @@ import (
 
 func settleCases() []testCase {
 	return []testCase{
-		{name: "settle/done", shows: "what is done does not come again", run: settleDone},
-		{name: "settle/release", shows: "what is released is there again at once, with its id", run: settleRelease,
-			needs: need("leases", func(h *Harness) bool { return h.Can.Leases })},
-		{name: "settle/retry", shows: "a retry comes back after its time and not before", run: settleRetry,
-			needs: need("retries kept by the service", func(h *Harness) bool { return h.Can.Retries })},
-		{name: "settle/mixed", shows: "one call may hold verdicts of every kind", run: settleMixed,
-			needs: need("leases", func(h *Harness) bool { return h.Can.Leases })},
-		{name: "settle/partial", shows: "a batch answers for each entry, the others are settled, and the failed one can be repeated", run: settlePartial,
-			needs: need("Faults.FailEntry and leases", func(h *Harness) bool { return h.Faults.FailEntry != nil && h.Can.Leases })},
-		{name: "settle/throttled", shows: "a refused call can be repeated", run: settleThrottled,
-			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil })},
+		{name: "settle/done", shows: "a delivery that is done is not delivered again", run: settleDone},
+		{
+			name:  "settle/release",
+			shows: "a released delivery can be received again at once, with the same id",
+			run:   settleRelease,
+			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
+		},
+		{
+			name:  "settle/retry",
+			shows: "a retry is delivered again after its time, not before",
+			run:   settleRetry,
+			needs: need("retries kept by the service", func(h *Harness) bool { return h.Can.Retries }),
+		},
+		{
+			name:  "settle/mixed",
+			shows: "one call may hold verdicts of every kind",
+			run:   settleMixed,
+			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
+		},
+		{
+			name:  "settle/partial",
+			shows: "a batch answers per entry, the other entries are settled, and the failed one can be repeated",
+			run:   settlePartial,
+			needs: need("Faults.FailEntry and leases",
+				func(h *Harness) bool { return h.Faults.FailEntry != nil && h.Can.Leases }),
+		},
+		{
+			name:  "settle/throttled",
+			shows: "a refused call can be repeated",
+			run:   settleThrottled,
+			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+		},
 	}
 }
 
@@ -37,10 +58,10 @@ func settleRelease(k *kit) {
 	begun := time.Now()
 	again := e.get(1)[0]
 	if took := time.Since(begun); took > k.h.lease()/2 {
-		k.Errorf("it came again after %v, want at once", took)
+		k.Errorf("it was delivered again after %v, want at once", took)
 	}
 	if again.ID != first.ID {
-		k.Errorf("it came again as %s, was %s", again.ID, first.ID)
+		k.Errorf("it was delivered again as %s, want %s", again.ID, first.ID)
 	}
 	if again.Received != 0 && again.Received != first.Received+1 {
 		k.Errorf("received %d times, then %d", first.Received, again.Received)
@@ -58,10 +79,10 @@ func settleRetry(k *kit) {
 	}
 	ds := e.upTo(1, after+patience)
 	if len(ds) != 1 {
-		k.Fatalf("it did not come again within %v", after+patience)
+		k.Fatalf("it was not delivered again within %v", after+patience)
 	}
 	if took := time.Since(begun); took < after-time.Second {
-		k.Errorf("it came again after %v, want %v", took, after)
+		k.Errorf("it was delivered again after %v, want %v", took, after)
 	}
 }
 
@@ -94,7 +115,7 @@ func settlePartial(k *kit) {
 	k.h.Faults.FailEntry(SettleDone, 2)
 	failed := k.entry(e.recv.Settle(k.ctx, ss), 2)
 	if !driver.ClassOf(failed).Passing() {
-		k.Errorf("the entry's error %v is of class %s, want one worth repeating", failed, driver.ClassOf(failed))
+		k.Errorf("the entry's error %v is of class %s, want a passing class", failed, driver.ClassOf(failed))
 	}
 	if err := e.recv.Settle(k.ctx, ss[2:]); err != nil {
 		k.Fatalf("the entry could not be settled again: %v", err)

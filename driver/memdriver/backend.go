@@ -9,13 +9,13 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Options of a backend. The zero value is good.
+// Options of a backend. The zero value is usable.
 type Options struct {
-	// MaxBytes is the largest message, its keys and headers included. Change it to see how a program takes another
-	// limit. 0: 1 MiB, as on SQS.
+	// MaxBytes is the size of the largest message, including its keys and headers. Change it to test a program
+	// against another limit. 0: 1 MiB, as on SQS.
 	MaxBytes int
-	// Batch is how many messages travel together at most, when they are sent, received and settled. Change it to
-	// see how a program does with another service's batches. 0: 100.
+	// Batch is the most messages in one call of Send, Receive or Settle. Change it to test a program against the batch
+	// size of another service. 0: 100.
 	Batch int
 }
 
@@ -23,22 +23,23 @@ type Options struct {
 type Backend struct {
 	o Options
 
-	// mu guards all that follows and every queue. It is one lock, because a publish and a reject touch several queues.
+	// mu guards all following fields and every queue. It is one lock, because a publish and a reject touch several
+	// queues.
 	mu        sync.Mutex
 	closed    bool
-	sent      uint64                       // messages so far: the next one's id
+	sent      uint64                       // messages sent so far; the next one's id derives from it
 	exchanges map[driver.Channel]*exchange // by addressOf
 	queues    map[driver.Channel]*queue    // by nameOf
 }
 
-// exchange is what messages are sent to. A one-to-one channel is an exchange of one queue, and so are dead letters.
+// exchange is the target of a send. A one-to-one channel, and each dead-letter channel, is an exchange of one queue.
 type exchange struct {
 	ordered  bool
 	queues   []*queue
-	accepted accepted // where it is ordered
+	accepted accepted // used only if ordered
 }
 
-// Open makes a backend without any channel; nil options are the defaults.
+// Open returns a backend without channels; nil options are the defaults.
 func Open(o *Options) (*Backend, error) {
 	b := &Backend{exchanges: map[driver.Channel]*exchange{}, queues: map[driver.Channel]*queue{}}
 	if o != nil {
@@ -57,7 +58,7 @@ func Open(o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// Sender opens the sending end of a channel.
+// Sender opens a sender to a channel.
 func (b *Backend) Sender(_ context.Context, to driver.Channel) (driver.Sender, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +69,7 @@ func (b *Backend) Sender(_ context.Context, to driver.Channel) (driver.Sender, e
 	return &sender{b: b, to: to, e: e}, nil
 }
 
-// Receiver opens the receiving end of a channel.
+// Receiver opens a receiver of a channel.
 func (b *Backend) Receiver(
 	_ context.Context, from driver.Channel, o driver.ReceiverOptions,
 ) (driver.Receiver, error) {
@@ -84,7 +85,7 @@ func (b *Backend) Receiver(
 	return newReceiver(b, q, o), nil
 }
 
-// Close ends the backend; its messages are gone.
+// Close ends the backend and drops all its messages.
 func (b *Backend) Close(context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +94,7 @@ func (b *Backend) Close(context.Context) error {
 	return nil
 }
 
-// Ensure makes what a channel needs, or says what is missing or differs.
+// Ensure creates what a channel needs, or reports what is missing or differs.
 func (b *Backend) Ensure(_ context.Context, s driver.ChannelSpec) error {
 	if s.Mode == driver.Never {
 		return nil
@@ -101,12 +102,12 @@ func (b *Backend) Ensure(_ context.Context, s driver.ChannelSpec) error {
 	if err := possible(&s); err != nil {
 		return err
 	}
-	s.Filter, s.Tags = clone(s.Filter), nil // a queue keeps the wishes; memory has no tags
+	s.Filter, s.Tags = clone(s.Filter), nil // the queue retains the specification; memory has no tags
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e, q, err := b.find(s.Channel)
 	if driver.ClassOf(err) == driver.NotFound && s.Mode == driver.Auto && !s.Channel.DeadLetter {
-		err = nil // it is made below
+		err = nil // the queue is created below
 	}
 	switch {
 	case err != nil || s.Channel.DeadLetter:
@@ -133,13 +134,14 @@ func (b *Backend) Ensure(_ context.Context, s driver.ChannelSpec) error {
 	return nil
 }
 
-// possible says why a wish cannot be kept in memory.
+// possible returns an error for a specification that memory cannot satisfy.
 func possible(s *driver.ChannelSpec) error {
 	switch c := s.Channel; {
 	case s.Encryption != "":
 		return permanent("channel %s: memory is not encrypted: leave Encryption %q out", c, s.Encryption)
 	case s.Retention != 0:
-		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v out", c, s.Retention)
+		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v out", c,
+			s.Retention)
 	case !s.Filter.IsZero() && (c.Exchange == "" || c.DeadLetter):
 		return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", c)
 	}
@@ -153,7 +155,7 @@ func (b *Backend) addQueue(e *exchange, s driver.ChannelSpec) *queue {
 	return q
 }
 
-// deadLetters makes the dead letters of a channel. Nothing of the channel's own wishes holds there.
+// deadLetters returns a new queue for the dead letters of a channel. It has none of the channel's own attributes.
 func (b *Backend) deadLetters(of driver.Channel) *queue {
 	of.DeadLetter = true
 	e := &exchange{ordered: of.Ordered}
@@ -161,7 +163,7 @@ func (b *Backend) deadLetters(of driver.Channel) *queue {
 	return b.addQueue(e, driver.ChannelSpec{Channel: of, NoDeadLetters: true})
 }
 
-// Find returns dead letters as ordered as they are.
+// Find returns dead letters with the Ordered that they have.
 func (b *Backend) Find(_ context.Context, dead driver.Channel) (driver.Channel, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +174,7 @@ func (b *Backend) Find(_ context.Context, dead driver.Channel) (driver.Channel, 
 	return dead, err
 }
 
-// Inspect counts what lies in a channel. It looks at every message.
+// Inspect counts the messages of a channel. It visits every message.
 func (b *Backend) Inspect(_ context.Context, c driver.Channel) (driver.Depth, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,8 +188,8 @@ func (b *Backend) Inspect(_ context.Context, c driver.Channel) (driver.Depth, er
 	return q.depth(time.Now()), nil
 }
 
-// find returns the exchange and the queue of a channel; the queue is nil where all queues of an exchange are meant.
-// With an error of class NotFound it returns the one that is there. The caller holds b.mu.
+// find returns the exchange and the queue of a channel; the queue is nil if c means all queues of an exchange. With an
+// error of class NotFound it returns those of the two that exist. The caller holds b.mu.
 func (b *Backend) find(c driver.Channel) (*exchange, *queue, error) {
 	if b.closed {
 		return nil, nil, fmt.Errorf("memdriver: the backend is %w", driver.ErrClosed)
@@ -214,13 +216,13 @@ func (b *Backend) find(c driver.Channel) (*exchange, *queue, error) {
 	return e, q, nil
 }
 
-// nameOf is a channel's name alone, for maps.
+// nameOf returns the name of a channel without its properties, as a map key.
 func nameOf(c driver.Channel) driver.Channel {
 	c.Ordered = false
 	return c
 }
 
-// addressOf is the name of what a channel's messages are sent to.
+// addressOf returns the name of the exchange that a channel's messages are sent to.
 func addressOf(c driver.Channel) driver.Channel {
 	if c.Exchange != "" && !c.DeadLetter {
 		c.Queue = ""
@@ -228,7 +230,7 @@ func addressOf(c driver.Channel) driver.Channel {
 	return nameOf(c)
 }
 
-// permanent is an error that no repetition mends.
+// permanent returns an error that repeating the call cannot help.
 func permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// The core keeps its promises on memory: an order that fails three times is a dead letter with its reason, orders of
-// the same customer wait for that, and others do not.
+// The core keeps its promises on this backend: an order that fails three times is a dead letter with its reason, later
+// orders of the same customer wait for that, and those of other customers do not.
 func TestTheCoreStandsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := open(t, nil)
@@ -28,13 +28,15 @@ func TestTheCoreStandsOnIt(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run("orders", &godwit.ConsumerOptions{Ordered: true}, func(context.Context, *godwit.Delivery) error { return nil })
+		run("orders", &godwit.ConsumerOptions{Ordered: true},
+			func(context.Context, *godwit.Delivery) error { return nil })
 		p, err := godwit.NewProducer(t.Context(), backend, "orders", &godwit.ProducerOptions{Ordered: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range []godwit.Message{
-			{OrderKey: "ada", Body: []byte("bad")}, {OrderKey: "ada", Body: []byte("next")},
+			{OrderKey: "ada", Body: []byte("bad")},
+			{OrderKey: "ada", Body: []byte("next")},
 			{OrderKey: "bob", Body: []byte("free")},
 		} {
 			if err := p.Send(t.Context(), m); err != nil {
@@ -60,7 +62,7 @@ func TestTheCoreStandsOnIt(t *testing.T) {
 		run("orders@dlq", nil, func(_ context.Context, d *godwit.Delivery) error {
 			letters++
 			if x := d.Death; string(d.Body) != "bad" || x == nil || x.Error != "no such customer" || x.Attempts != 3 {
-				t.Errorf("the dead letter is %q, died of %+v", d.Body, x)
+				t.Errorf("the dead letter is %q with Death %+v", d.Body, x)
 			}
 			return nil
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/driver/memdriver"
 )
 
-// A producer and a consumer on memory: retries, order and dead letters are those of any backend.
+// A producer and a consumer on memory. Retries, order and dead letters work as on any backend.
 func ExampleOpen() {
 	ctx := context.Background()
 	backend, err := memdriver.Open(nil)

@@ -11,24 +11,27 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/driver/memdriver"
-	"github.com/google/go-cmp/cmp"
 )
 
 // The backend keeps every contract of the seam, in virtual time.
 func TestDriver(t *testing.T) { drivertest.Run(t, harness()) }
 
-// BenchmarkDriver is what the seam itself costs, and little else.
+// BenchmarkDriver measures the cost of the seam itself.
 func BenchmarkDriver(b *testing.B) { drivertest.Benchmark(b, harness()) }
 
-// harness says what the backend can: all that the kit knows, but for faults, which memory does not have.
+// harness lists the backend's abilities: all that the kit knows except faults, which memory does not have.
 func harness() drivertest.Harness {
 	return drivertest.Harness{
 		Bubble: synctest.Test,
-		Can: drivertest.Abilities{Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true,
-			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true},
+		Can: drivertest.Abilities{
+			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true,
+			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
+		},
 		Open: func(t testing.TB) driver.Backend { return open(t, nil) },
 		Skip: map[string]string{"exchange/delay": "where nothing is ordered, an exchange keeps delays too"},
 	}
@@ -89,7 +92,7 @@ func (w *world) put(ms ...driver.Message) {
 	}
 }
 
-// receive is one Receive, whose bodies must be these.
+// receive calls Receive once and checks the bodies.
 func (w *world) receive(r driver.Receiver, want ...string) []driver.Delivery {
 	w.Helper()
 	ds, err := r.Receive(w.Context(), 10, nil)
@@ -131,7 +134,7 @@ var (
 	ordered = driver.Channel{Queue: "orders", Ordered: true}
 )
 
-// A message that is received too often goes to the dead letters, which tell where it was, and no reason.
+// A message that is received too often becomes a dead letter, with its origin and without a reason.
 func TestMaxReceives(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: orders, MaxReceives: 2}, func(w *world) {
 		if got := w.recv.Limits().MaxReceives; got != 2 {
@@ -152,17 +155,18 @@ func TestMaxReceives(t *testing.T) {
 	})
 }
 
-// Nothing of a lane comes while any lease on it lasts: then it comes whole, in order.
+// No message of a lane is delivered while any lease of the lane lasts. Then the whole lane is delivered in order.
 func TestALaneComesAgainWhole(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: ordered, Lease: 10 * time.Second}, func(w *world) {
 		w.put(message("ada", "1"), message("ada", "2"), message("ada", "3"))
 		ds := w.receive(w.recv, "1", "2", "3")
 		w.settle(w.recv, driver.Settlement{Handle: ds[0].Handle, Action: driver.Release})
-		if _, err := w.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{ds[2].Handle}, 30*time.Second); err != nil {
+		if _, err := w.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{ds[2].Handle},
+			30*time.Second); err != nil {
 			w.Fatal(err)
 		}
 		begun := time.Now()
-		w.receive(w.recv) // a whole poll, beyond the second one's lease
+		w.receive(w.recv) // a whole poll, longer than the second delivery's lease
 		w.receive(w.recv, "1", "2", "3")
 		if took := time.Since(begun); took != 30*time.Second {
 			w.Errorf("they came after %v, want 30s", took)
@@ -170,12 +174,13 @@ func TestALaneComesAgainWhole(t *testing.T) {
 	})
 }
 
-// A retry of a lane's head holds back what is behind it, and carries the attempts.
+// A retry of a lane's head holds back the deliveries behind it, and its attempts are kept.
 func TestARetryBlocksItsLane(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: ordered}, func(w *world) {
 		w.put(message("ada", "1"), message("ada", "2"))
 		ds := w.receive(w.recv, "1", "2")
-		w.settle(w.recv, driver.Settlement{Handle: ds[0].Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: 3},
+		w.settle(w.recv,
+			driver.Settlement{Handle: ds[0].Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: 3},
 			driver.Settlement{Handle: ds[1].Handle, Action: driver.Release})
 		begun := time.Now()
 		ds = w.receive(w.recv, "1", "2")
@@ -186,12 +191,12 @@ func TestARetryBlocksItsLane(t *testing.T) {
 		w.settle(w.recv, driver.Settlement{Handle: ds[0].Handle},
 			driver.Settlement{Handle: ds[1].Handle, Action: driver.Release})
 		if d := w.receive(w.recv, "2")[0]; d.Attempt != 2 {
-			w.Errorf("%d attempts, want the 2 that were told", d.Attempt)
+			w.Errorf("%d attempts, want the 2 that Started reported", d.Attempt)
 		}
 	})
 }
 
-// A message is known again for five minutes and no longer: in the whole channel, or within its key.
+// A duplicate is recognized for five minutes: in the whole channel, or within its key.
 func TestAcceptedOnce(t *testing.T) {
 	for _, perKey := range []bool{false, true} {
 		inWorld(t, driver.ChannelSpec{Channel: ordered, HighThroughput: perKey}, func(w *world) {
@@ -217,7 +222,7 @@ func TestAcceptedOnce(t *testing.T) {
 	}
 }
 
-// What a caller passes in belongs to the caller: changing it afterwards changes no message and no filter.
+// The backend does not retain its arguments: changing them afterwards changes no message and no filter.
 func TestNothingIsRetained(t *testing.T) {
 	keys := []string{"A"}
 	s := driver.ChannelSpec{Channel: driver.Channel{Exchange: "e", Queue: "q"}, Filter: driver.Filter{Exact: keys}}
@@ -233,7 +238,7 @@ func TestNothingIsRetained(t *testing.T) {
 	})
 }
 
-// A message that is settled out of turn leaves the others of its lane as they were.
+// Settling a message out of order leaves the others of its lane unchanged.
 func TestDoneOutOfTurn(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: ordered}, func(w *world) {
 		w.put(message("ada", "1"), message("ada", "2"), message("ada", "3"))
@@ -245,7 +250,7 @@ func TestDoneOutOfTurn(t *testing.T) {
 	})
 }
 
-// A lease that is over cannot be renewed, and its message is counted as what it is.
+// A lease that has ended cannot be renewed, and its message counts as waiting.
 func TestALeaseThatIsOver(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: orders, Lease: 10 * time.Second}, func(w *world) {
 		w.put(message("", "a"))
@@ -268,7 +273,7 @@ func TestALeaseThatIsOver(t *testing.T) {
 	})
 }
 
-// A Receive that waits returns at once when another gives something back, when its context ends, and when it is closed.
+// A waiting Receive returns at once when a message is released, when its context ends, and when it is closed.
 func TestWhatEndsAReceive(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(w *world, held driver.Handle, cancel func()) error
@@ -301,14 +306,14 @@ func TestWhatEndsAReceive(t *testing.T) {
 				w.Fatal(err)
 			}
 			if err := <-answer; !errors.Is(err, c.want) || len(ds) != c.n || time.Since(begun) > 0 {
-				w.Errorf("%s: after %v it brought %d and answered %v; want %d and %v at once",
+				w.Errorf("%s: after %v it returned %d deliveries and error %v; want %d and %v at once",
 					name, time.Since(begun), len(ds), err, c.n, c.want)
 			}
 		})
 	}
 }
 
-// Senders and receivers at once: each message is received once, and of each key in order.
+// Concurrent senders and receivers: each message is received once, and the messages of each key in order.
 func TestManyAtOnce(t *testing.T) {
 	const senders, each = 8, 500
 	inWorld(t, driver.ChannelSpec{Channel: ordered}, func(w *world) {
@@ -356,7 +361,8 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// Verify says what differs, in the consumer's words; a wish that memory cannot keep is refused by name.
+// Verify reports what differs in the words of the options; a specification that memory cannot satisfy is refused by
+// name.
 func TestEnsureSaysWhatIsWrong(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: orders, NoDeadLetters: true}, func(w *world) {
 		const verify = driver.Verify
@@ -384,7 +390,7 @@ func TestEnsureSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
-// An exchange is sent to, never received from or counted; its queues are, and hold only what their filters want.
+// An exchange can be sent to, but not received from or counted. Its queues hold only messages that pass their filters.
 func TestAnExchangeHoldsNothing(t *testing.T) {
 	mobile := driver.Channel{Exchange: "wishes", Queue: "mobile"}
 	inWorld(t, driver.ChannelSpec{Channel: mobile, Filter: driver.Filter{Exact: []string{"MOBILE"}}}, func(w *world) {
@@ -394,10 +400,10 @@ func TestAnExchangeHoldsNothing(t *testing.T) {
 		}
 		all := driver.Channel{Exchange: "wishes"}
 		if _, err := w.backend.Receiver(w.Context(), all, driver.ReceiverOptions{}); err == nil {
-			w.Error("an exchange was received from")
+			w.Error("Receiver accepted an exchange")
 		}
 		if _, err := w.backend.Inspect(w.Context(), all); err == nil {
-			w.Error("an exchange was counted")
+			w.Error("Inspect accepted an exchange")
 		}
 	})
 }
@@ -405,7 +411,7 @@ func TestAnExchangeHoldsNothing(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, o := range []memdriver.Options{{MaxBytes: -1}, {Batch: -1}} {
 		if _, err := memdriver.Open(&o); err == nil {
-			t.Errorf("%+v were taken", o)
+			t.Errorf("options %+v were accepted", o)
 		}
 	}
 	b := open(t, &memdriver.Options{MaxBytes: 3, Batch: 7})
@@ -417,14 +423,14 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.Limits().Batch; got != 7 {
-		t.Errorf("a batch of %d", got)
+		t.Errorf("Limits().Batch is %d", got)
 	}
 	if _, err := s.Prepare(t.Context(), &driver.Message{Body: []byte("four")}); driver.ClassOf(err) != driver.TooLarge {
-		t.Errorf("four bytes of three: %v", err)
+		t.Errorf("prepare four bytes with MaxBytes 3: %v", err)
 	}
 }
 
-// A channel's delay holds for every message that brings none of its own.
+// The channel's delay applies to every message without a delay of its own.
 func TestAChannelsDelay(t *testing.T) {
 	inWorld(t, driver.ChannelSpec{Channel: orders, Delay: 10 * time.Second}, func(w *world) {
 		begun := time.Now()
@@ -442,14 +448,16 @@ func TestAChannelsDelay(t *testing.T) {
 	})
 }
 
-// Messages that a poll finishes unseen are told once, when the poll ends.
+// Messages that a poll discards are reported once, when the poll ends.
 func TestDiscardedIsToldOnce(t *testing.T) {
 	wishes := driver.Channel{Exchange: "wishes", Queue: "mobile"}
 	inWorld(t, driver.ChannelSpec{Channel: wishes}, func(w *world) {
 		var told []driver.Discarded
-		r, err := w.backend.Receiver(w.Context(), wishes, driver.ReceiverOptions{Wait: 20 * time.Second,
+		r, err := w.backend.Receiver(w.Context(), wishes, driver.ReceiverOptions{
+			Wait:   20 * time.Second,
 			Filter: driver.Filter{Exact: []string{"MOBILE"}},
-			Events: driver.Events{Discarded: func(d driver.Discarded) { told = append(told, d) }}})
+			Events: driver.Events{Discarded: func(d driver.Discarded) { told = append(told, d) }},
+		})
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -459,7 +467,7 @@ func TestDiscardedIsToldOnce(t *testing.T) {
 		w.receive(r)
 		want := []driver.Discarded{{Reason: driver.DiscardFiltered, Count: 3, IDs: []string{"1", "2", "3"}}}
 		if diff := cmp.Diff(want, told); diff != "" {
-			w.Errorf("told (-want +got):\n%s", diff)
+			w.Errorf("reported (-want +got):\n%s", diff)
 		}
 	})
 }

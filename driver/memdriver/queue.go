@@ -15,32 +15,32 @@ import (
 // queue holds messages. The backend's lock guards it.
 type queue struct {
 	spec    driver.ChannelSpec
-	dead    *queue // nil: there is nowhere to reject to
+	dead    *queue // nil: the channel has no dead letters
 	lanes   laneHeap
-	byKey   map[string]*lane // where order is kept
+	byKey   map[string]*lane // used only where order is kept
 	arrived uint64
-	changed chan struct{} // closed when a poll should look again; nil while none waits
+	changed chan struct{} // closed when polls should look again; nil while no poll waits
 }
 
-// lane is the messages of one order key, in order. Where order is not kept, every message is a lane of its own.
+// lane holds the messages of one order key, in order. Where order is not kept, every message is a lane of its own.
 type lane struct {
 	key      string
 	messages []*message // never empty while the lane is in the heap
 	out      []*message // those of them that the last receive took and that are not settled yet
-	due      time.Time  // when the lane can be received: its head is due, and no lease on any of it lasts
+	due      time.Time  // when the lane can be received: its head is due, and no lease in the lane lasts
 	at       int        // its index in the heap
 }
 
 // message is one message in one queue.
 type message struct {
-	*driver.Message // as prepared: queues share it, and nobody changes it
+	*driver.Message // as prepared; shared by queues and never modified
 	id              string
-	seq             uint64 // its turn among messages that are due at the same time
+	seq             uint64 // breaks ties between messages that are due at the same time
 	sent, due       time.Time
 	received        int32 // how often it was received; handles of the last receive are valid
-	attempt         int32 // starts that a receiver has reported
+	attempt         int32 // attempts that a receiver has reported
 	origin          *driver.Origin
-	lane            *lane // nil: it is finished
+	lane            *lane // nil: the message is finished
 }
 
 func newQueue(s driver.ChannelSpec) *queue {
@@ -65,21 +65,21 @@ func (q *queue) put(m *message) {
 	}
 }
 
-// take appends at most so many deliveries that are due now, under leases until ends. It finishes messages that the
-// filter refuses, and returns their ids; messages that were received too often go to the dead letters.
+// take appends at most most deliveries that are due now, with leases until ends. It finishes messages that the filter
+// refuses, and returns their ids. Messages that were received too often become dead letters.
 func (q *queue) take(now, ends time.Time, most int, f driver.Filter, into []driver.Delivery) (
 	ds []driver.Delivery, refused []string,
 ) {
 	for most += len(into); len(into) < most && len(q.lanes) > 0 && !q.lanes[0].due.After(now); {
 		l := q.lanes[0]
-		l.out = l.out[:0] // their leases are over, or the lane would not be due
+		l.out = l.out[:0] // their leases have ended, or the lane would not be due
 		for i := 0; i < len(l.messages) && len(into) < most && !l.messages[i].due.After(now); {
 			switch m := l.messages[i]; {
 			case !passes(f, m.RoutingKey):
 				refused = append(refused, m.id)
 				q.remove(m)
 			case q.dead != nil && q.spec.MaxReceives > 0 && int(m.received) >= q.spec.MaxReceives:
-				q.bury(m, driver.Death{}, now)
+				q.deadLetter(m, driver.Death{}, now)
 			default:
 				m.received++
 				m.due = ends
@@ -93,7 +93,7 @@ func (q *queue) take(now, ends time.Time, most int, f driver.Filter, into []driv
 	return into, refused
 }
 
-// delivery makes of a message what a receiver returns; the receiver adds its source.
+// delivery returns the delivery of a message; the receiver adds its source.
 func (q *queue) delivery(m *message) driver.Delivery {
 	d := driver.Delivery{
 		ID: m.id, RoutingKey: m.RoutingKey, ContentType: m.ContentType, Type: m.Type, Version: m.Version,
@@ -111,12 +111,12 @@ func (q *queue) delivery(m *message) driver.Delivery {
 	return d
 }
 
-// settle does as one verdict says.
+// settle applies one settlement.
 func (q *queue) settle(s *driver.Settlement, now time.Time) error {
 	m := s.Handle.Ref.(*message)
 	switch ours := s.Handle.Seq == uint64(m.received); {
 	case m.lane == nil, !ours && (s.Action != driver.Done || m.held(now)):
-		return driver.ErrLost // late work still counts, unless another receiver has the message under its lease
+		return driver.ErrLost // a late settlement still counts, unless another receiver holds the message
 	case s.Action == driver.Reject && q.dead == nil:
 		return permanent("channel %s has no dead letters to reject message %s to: provision it without NoDeadLetters",
 			q.spec.Channel, m.id)
@@ -130,9 +130,9 @@ func (q *queue) settle(s *driver.Settlement, now time.Time) error {
 	case driver.Retry:
 		m.due, m.attempt = now.Add(s.After), s.Attempt
 	case driver.Reject:
-		q.bury(m, *s.Death, now)
+		q.deadLetter(m, *s.Death, now)
 	}
-	l.letGo(m)
+	l.unhold(m)
 	q.fix(l)
 	return nil
 }
@@ -148,14 +148,14 @@ func (q *queue) extend(h driver.Handle, now, ends time.Time) error {
 	return nil
 }
 
-// bury moves a message to the dead letters.
-func (q *queue) bury(m *message, d driver.Death, now time.Time) {
+// deadLetter moves a message to the dead letters.
+func (q *queue) deadLetter(m *message, d driver.Death, now time.Time) {
 	q.remove(m)
 	origin := driver.Origin{Channel: q.spec.Channel, ID: m.id, OrderKey: m.OrderKey, Death: d}
 	q.dead.put(&message{Message: m.Message, id: m.id, sent: now, due: now, origin: &origin})
 }
 
-// remove finishes a message. Its lane is to be fixed afterwards.
+// remove finishes a message. The caller then calls fix on its lane.
 func (q *queue) remove(m *message) {
 	l := m.lane
 	m.lane = nil
@@ -165,7 +165,7 @@ func (q *queue) remove(m *message) {
 	l.messages = l.messages[1:]
 }
 
-// fix brings a lane to its place in the heap after a change.
+// fix moves a lane to its place in the heap after a change.
 func (q *queue) fix(l *lane) {
 	q.wake()
 	if len(l.messages) == 0 {
@@ -176,7 +176,7 @@ func (q *queue) fix(l *lane) {
 		return
 	}
 	l.due = l.messages[0].due
-	for _, m := range l.out { // the lane waits for every message that was taken together: else its order is lost
+	for _, m := range l.out { // the lane waits for every message of the last receive, otherwise its order is lost
 		if m.due.After(l.due) {
 			l.due = m.due
 		}
@@ -184,19 +184,19 @@ func (q *queue) fix(l *lane) {
 	heap.Fix(&q.lanes, l.at)
 }
 
-// held says whether a receiver has the message under its lease.
+// held reports whether a receiver holds the message under its lease.
 func (m *message) held(now time.Time) bool {
 	return m.lane != nil && m.due.After(now) && slices.Contains(m.lane.out, m)
 }
 
-// letGo ends a receiver's hold of a message.
-func (l *lane) letGo(m *message) {
+// unhold removes a message from those that a receiver holds.
+func (l *lane) unhold(m *message) {
 	if i := slices.Index(l.out, m); i >= 0 {
 		l.out = slices.Delete(l.out, i, i+1)
 	}
 }
 
-// wake makes all polls that wait look again. It closes a channel under the lock, which never blocks.
+// wake makes all waiting polls look again. It closes a channel while the lock is held, which never blocks.
 func (q *queue) wake() {
 	if q.changed != nil {
 		close(q.changed)
@@ -204,13 +204,13 @@ func (q *queue) wake() {
 	}
 }
 
-// pause is a wait for something that can be received.
+// pause is a poll's wait for a message.
 type pause struct {
 	changed <-chan struct{} // closed at the queue's next change
-	until   time.Time       // when a message is due without one
+	until   time.Time       // when the next message is due if the queue does not change
 }
 
-// pause begins a wait that lasts until end at most.
+// pause begins a wait that lasts at most until end.
 func (q *queue) pause(end time.Time) pause {
 	if q.changed == nil {
 		q.changed = make(chan struct{})
@@ -221,7 +221,7 @@ func (q *queue) pause(end time.Time) pause {
 	return pause{q.changed, end}
 }
 
-// wait returns when the pause is over, or when the context ends. The caller does not hold the lock.
+// wait returns when the pause is over or the context ends. The caller must not hold the lock.
 func (p pause) wait(ctx context.Context) {
 	timer := time.NewTimer(time.Until(p.until))
 	defer timer.Stop()
@@ -249,10 +249,10 @@ func (q *queue) depth(now time.Time) (d driver.Depth) {
 	return d
 }
 
-// verify says what differs from a wish.
+// verify reports the differences between the queue and a specification.
 func (q *queue) verify(s *driver.ChannelSpec) error {
 	var differ []string
-	has, want := wishes(&q.spec), wishes(s)
+	has, want := attributes(&q.spec), attributes(s)
 	for i := range has {
 		if has[i] != want[i] {
 			differ = append(differ, has[i]+" instead of "+want[i])
@@ -268,8 +268,8 @@ func (q *queue) verify(s *driver.ChannelSpec) error {
 		s.Channel, strings.Join(differ, ", "))
 }
 
-// wishes are what a consumer can change of its queue.
-func wishes(s *driver.ChannelSpec) [5]string {
+// attributes are what a consumer can change of its queue.
+func attributes(s *driver.ChannelSpec) [5]string {
 	return [...]string{
 		fmt.Sprintf("the filter %q", s.Filter), fmt.Sprintf("a delay of %v", s.Delay),
 		fmt.Sprintf("a lease of %v", cmp.Or(s.Lease, defaultLease)), fmt.Sprintf("at most %d receives", s.MaxReceives),
@@ -277,7 +277,7 @@ func wishes(s *driver.ChannelSpec) [5]string {
 	}
 }
 
-// passes says whether a filter lets a routing key pass.
+// passes reports whether a filter lets a routing key pass.
 func passes(f driver.Filter, key string) bool {
 	if f.IsZero() {
 		return true
@@ -289,14 +289,14 @@ func passes(f driver.Filter, key string) bool {
 		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// clone is a filter of our own.
+// clone returns a copy of a filter.
 func clone(f driver.Filter) driver.Filter {
 	return driver.Filter{
 		Exact: slices.Clone(f.Exact), Prefix: slices.Clone(f.Prefix), Exclude: slices.Clone(f.Exclude),
 	}
 }
 
-// laneHeap orders lanes by when they are due, and then by their turn.
+// laneHeap orders lanes by due time, then by sequence.
 type laneHeap []*lane
 
 func (h laneHeap) Len() int { return len(h) }
@@ -313,7 +313,7 @@ func (h laneHeap) Swap(i, j int) {
 	h[i].at, h[j].at = i, j
 }
 
-// Push and Pop are container/heap's.
+// Push and Pop implement container/heap.
 func (h *laneHeap) Push(l any) {
 	l.(*lane).at = len(*h)
 	*h = append(*h, l.(*lane))

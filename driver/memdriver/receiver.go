@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// defaultLease is SQS's.
+	// defaultLease is the same as SQS's.
 	defaultLease = 30 * time.Second
-	// retryMax is beyond every backoff: memory has no limit, but a wait without one would overflow.
+	// retryMax is longer than any backoff. Memory has no limit, but an unlimited wait would overflow.
 	retryMax = 365 * 24 * time.Hour
 )
 
@@ -23,7 +23,7 @@ type receiver struct {
 	o      driver.ReceiverOptions
 	lim    driver.ReceiveLimits
 	source driver.Source
-	closed bool // the backend's lock guards it
+	closed bool // guarded by the backend's lock
 }
 
 func newReceiver(b *Backend, q *queue, o driver.ReceiverOptions) *receiver {
@@ -37,7 +37,7 @@ func newReceiver(b *Backend, q *queue, o driver.ReceiverOptions) *receiver {
 
 func (r *receiver) Limits() driver.ReceiveLimits { return r.lim }
 
-// Receive takes messages that are due, or waits until one is.
+// Receive takes due messages, or waits until one is due.
 func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	var refused []string
 	defer func() { r.tell(refused) }()
@@ -54,7 +54,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	return into, nil
 }
 
-// look takes messages that are due, and says how long to wait where none is, at most until end.
+// look takes due messages. If there is none, it returns how long to wait, at most until end.
 func (r *receiver) look(now, end time.Time, most int, into []driver.Delivery) (
 	ds []driver.Delivery, refused []string, p pause, err error,
 ) {
@@ -73,27 +73,27 @@ func (r *receiver) look(now, end time.Time, most int, into []driver.Delivery) (
 	return ds, refused, p, nil
 }
 
-// tell reports the messages that the filter refused.
+// tell reports the messages that the filter discarded.
 func (r *receiver) tell(refused []string) {
 	if len(refused) > 0 && r.o.Events.Discarded != nil {
 		r.o.Events.Discarded(driver.Discarded{Reason: driver.DiscardFiltered, Count: len(refused), IDs: refused})
 	}
 }
 
-// Settle does as the verdicts say, all under one lock.
+// Settle applies the settlements under one lock.
 func (r *receiver) Settle(_ context.Context, batch []driver.Settlement) error {
 	now := time.Now()
 	return r.each(len(batch), func(i int) error { return r.q.settle(&batch[i], now) })
 }
 
-// Extend makes leases last for by from now.
+// Extend makes the leases last for the duration by, counted from now.
 func (r *receiver) Extend(_ context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
 	now := time.Now()
 	ends := now.Add(by)
 	return ends, r.each(len(hs), func(i int) error { return r.q.extend(hs[i], now, ends) })
 }
 
-// Started notes attempts, so that the next receiver of the message can count on.
+// Started records the number of attempts for the next delivery of the message.
 func (r *receiver) Started(h driver.Handle, attempt int32) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *receiver) Started(h driver.Handle, attempt int32) {
 	}
 }
 
-// Close ends a Receive that is under way. Messages that were not settled come again when their leases end.
+// Close ends a Receive that is running. Messages that were not settled are delivered again when their leases end.
 func (r *receiver) Close(context.Context) error {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *receiver) Close(context.Context) error {
 	return nil
 }
 
-// each calls f for each of n entries, under the lock, and answers for each.
+// each calls f for each of n entries under the lock, and returns the errors per entry.
 func (r *receiver) each(n int, f func(i int) error) error {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *receiver) each(n int, f func(i int) error) error {
 	return nil
 }
 
-// open says whether the receiver and its backend are. The caller holds the backend's lock.
+// open returns an error if the receiver or its backend is closed. The caller holds the backend's lock.
 func (r *receiver) open() error {
 	if !r.closed && !r.b.closed {
 		return nil

@@ -25,7 +25,7 @@ type sender struct {
 
 func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{Batch: s.b.o.Batch} }
 
-// Prepare checks a message and makes a copy of it, because the caller may use its own again.
+// Prepare checks a message and copies it, because the caller may modify its own.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	size := len(m.OrderKey) + len(m.RoutingKey) + len(m.ContentType) + len(m.Type) + len(m.Body)
 	for _, h := range m.Header {
@@ -37,7 +37,8 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	}
 	switch {
 	case size > s.b.o.MaxBytes:
-		err := fmt.Errorf("the message has %d bytes with its headers; channel %s takes %d: raise memdriver.Options.MaxBytes",
+		err := fmt.Errorf("the message has %d bytes with its headers; channel %s takes %d: raise "+
+			"memdriver.Options.MaxBytes",
 			size, s.to, s.b.o.MaxBytes)
 		return driver.Prepared{}, &driver.Error{Class: driver.TooLarge, Err: err}
 	case m.Delay > 0 && s.to.Ordered:
@@ -49,7 +50,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	return driver.Prepared{Wire: &own, OrderKey: m.OrderKey, Size: size}, nil
 }
 
-// Send puts messages into the queues. It cannot fail for single ones.
+// Send puts messages into the queues. It fails only as a whole.
 func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *sender) Close(context.Context) error {
 	return nil
 }
 
-// publish puts a message into every queue that wants it.
+// publish puts a message into every queue whose filter lets it pass.
 func (e *exchange) publish(m *driver.Message, id string, now time.Time) {
 	for _, q := range e.queues {
 		if passes(q.spec.Filter, m.RoutingKey) {
@@ -89,12 +90,12 @@ func (e *exchange) publish(m *driver.Message, id string, now time.Time) {
 	}
 }
 
-// dedupFor is how long an ordered channel knows a message again.
+// dedupFor is how long an ordered channel recognizes a duplicate.
 const dedupFor = 5 * time.Minute
 
-// accepted is what an ordered channel has accepted within dedupFor.
+// accepted records the messages that an ordered channel has accepted within dedupFor.
 type accepted struct {
-	perKey bool // look within an order key only
+	perKey bool // recognize duplicates only within an order key
 	ids    map[sameness]string
 	order  []acceptance // the oldest first
 }
@@ -104,14 +105,14 @@ type acceptance struct {
 	at   time.Time
 }
 
-// sameness is what makes two messages one: the DedupID, or, without one, what they say but for their headers.
+// sameness is what two equal messages have in common: the DedupID or, without one, everything except the headers.
 type sameness struct {
 	dedupID, orderKey, routingKey, kind string
 	version                             int
 	body                                [sha256.Size]byte
 }
 
-// note returns the id that a message is known by, and whether it was accepted before.
+// note records a message. It returns the id of the first equal message, and whether there was one.
 func (a *accepted) note(m *driver.Message, id string, now time.Time) (known string, again bool) {
 	for len(a.order) > 0 && now.Sub(a.order[0].at) >= dedupFor {
 		delete(a.ids, a.order[0].what)

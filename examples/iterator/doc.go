@@ -1,3 +1,3 @@
-// Command iterator takes deliveries in a loop and settles them itself. It stops in the middle: what it had fetched and
-// not begun goes back at once, and the next one to come takes it up.
+// Command iterator takes deliveries in a loop and settles them itself. It leaves the loop early: deliveries that were
+// prefetched and not started are released, and the next consumer receives them.
 package main

@@ -22,19 +22,19 @@ func main() {
 	take(ctx, backend, "late shift", 3)
 }
 
-// take works on so many jobs and leaves the others.
+// take handles a number of jobs and leaves the others.
 func take(ctx context.Context, backend *local.Backend, who string, jobs int) {
 	consumer, err := godwit.NewConsumer(ctx, backend, "jobs", &godwit.ConsumerOptions{Name: who, Ordered: true})
 	check(err)
 	for d, err := range consumer.Deliveries(ctx) {
-		check(err) // of receiving, or of a verdict that the service did not take
+		check(err) // an error of receiving, or of a verdict that the service refused
 		fmt.Printf("%s: %s\n", who, d.Body)
-		check(d.Done()) // queued: it travels with others
+		check(d.Done()) // queued, and sent in a batch
 		if jobs--; jobs == 0 {
 			break
 		}
 	}
-	_, err = consumer.Close(ctx) // waits for the last verdicts; their errors are its error
+	_, err = consumer.Close(ctx) // waits for the last verdicts, and returns their errors
 	check(err)
 }
 

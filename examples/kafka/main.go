@@ -18,7 +18,8 @@ func main() {
 	// On a cluster this is kafka.Open(ctx, nil) with KAFKA_BOOTSTRAP_SERVERS set, and nothing else changes.
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
 	check(err)
-	consumer, err := godwit.NewConsumer(ctx, backend, "payments", &godwit.ConsumerOptions{Ordered: true, Concurrency: 100})
+	consumer, err := godwit.NewConsumer(ctx, backend, "payments",
+		&godwit.ConsumerOptions{Ordered: true, Concurrency: 100})
 	check(err)
 	payments, err := godwit.NewProducer(ctx, backend, "payments", &godwit.ProducerOptions{Ordered: true})
 	check(err)
@@ -33,7 +34,7 @@ func main() {
 	check(payments.SendBatch(ctx, ms))
 
 	var mu sync.Mutex
-	next := map[string]int{} // what each account expects
+	next := map[string]int{} // the next payment of each account
 	left := accounts * each
 	report, err := consumer.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
 		mu.Lock()
@@ -54,7 +55,8 @@ func main() {
 		return nil
 	})
 	check(err)
-	fmt.Printf("%d payments handled, each account's in order, %d of them at their second attempt\n", report.Handled, report.Retried)
+	fmt.Printf("%d payments handled, each account's in order, %d of them at their second attempt\n", report.Handled,
+		report.Retried)
 	check(payments.Close(context.Background()))
 	check(backend.Close(context.Background()))
 }

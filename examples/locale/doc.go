@@ -1,2 +1,3 @@
-// Command locale carries the sender's locale into the handler: a middleware on each side, and nobody else knows of it.
+// Command locale passes the sender's locale to the handler, by one middleware on each side. Other code does not know of
+// it.
 package main

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// localeKey is where a context holds the locale.
+// localeKey is the context key of the locale.
 type localeKey struct{}
 
 func withLocale(ctx context.Context, locale string) context.Context {
@@ -21,7 +21,7 @@ func localeOf(ctx context.Context) string {
 	return locale
 }
 
-// greet is business code: it asks its context, and does not know that a message was in between.
+// greet is business code: it reads the context, and does not know that a message carried the locale.
 func greet(ctx context.Context, name string) string {
 	switch localeOf(ctx) {
 	case "de":
@@ -52,7 +52,7 @@ func main() {
 	check(greetings.Send(withLocale(ctx, "fr"), godwit.Message{Body: []byte("Blaise")}))
 	check(greetings.Send(ctx, godwit.Message{Body: []byte("Charles")}))
 
-	left := 3 // one lane: one handler at a time
+	left := 3 // without order keys there is one lane, and so one handler at a time
 	_, err = consumer.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
 		fmt.Println(greet(ctx, string(d.Body)))
 		if left--; left == 0 {

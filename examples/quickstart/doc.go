@@ -1,2 +1,3 @@
-// Command quickstart sends one order and handles it. It needs nothing installed: the backend is an AWS inside the program.
+// Command quickstart sends one order and handles it. It needs no installation: the backend is an AWS inside the
+// program.
 package main

@@ -22,7 +22,7 @@ func main() {
 	_, err = consumer.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
 		fmt.Printf("handled %s at attempt %d\n", d.Body, d.Attempt)
 		stop()     // one is enough here: Run drains and returns
-		return nil // an error instead means: again, a little later
+		return nil // an error instead means: retry a little later
 	})
 	check(err)
 }

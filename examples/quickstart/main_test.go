@@ -12,7 +12,7 @@ func Example() {
 	// handled a kite at attempt 1
 }
 
-// The README shows this program, not one that compiled once.
+// The README contains this program as it is.
 func TestReadmeShowsThisProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	if err != nil {

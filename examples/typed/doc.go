@@ -1,3 +1,3 @@
-// Command typed sends values of two types on one channel, and handles each by its type. What no handler knows ends as a
-// dead letter.
+// Command typed sends values of two types on one channel, and handles each by its type. A message of an unknown type
+// becomes a dead letter.
 package main

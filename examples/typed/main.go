@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// The types of wishlist's messages.
+// The types of the wishlist's messages.
 const (
 	typeAdded   = "wish.added"
 	typeGranted = "wish.granted"
@@ -34,8 +34,10 @@ func main() {
 	p, err := godwit.NewProducer(ctx, backend, "wishlist", &godwit.ProducerOptions{Ordered: true})
 	check(err)
 	added, granted := godwit.NewSender[Added](p, godwit.JSON), godwit.NewSender[Granted](p, godwit.JSON)
-	check(added.Send(ctx, Added{User: "ada", Item: "a kite"}, godwit.Message{OrderKey: "ada", Type: typeAdded, Version: 1}))
-	check(granted.Send(ctx, Granted{User: "ada", By: "bob"}, godwit.Message{OrderKey: "ada", Type: typeGranted, Version: 1}))
+	check(added.Send(ctx, Added{User: "ada", Item: "a kite"},
+		godwit.Message{OrderKey: "ada", Type: typeAdded, Version: 1}))
+	check(granted.Send(ctx, Granted{User: "ada", By: "bob"},
+		godwit.Message{OrderKey: "ada", Type: typeGranted, Version: 1}))
 
 	router, err := godwit.NewRouter(map[string]godwit.Handler{
 		typeAdded: godwit.Handle(godwit.JSON, func(_ context.Context, d godwit.Typed[Added]) error {

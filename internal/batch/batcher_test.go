@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -411,5 +412,181 @@ func TestCloseGivesUp(t *testing.T) {
 				t.Errorf("entry %d was answered as sent", v)
 			}
 		}
+	})
+}
+
+// A caller may hold a lock of its own during Add although every callback takes that lock too. A deadlock
+// hangs this test until its time limit.
+func TestAddUnderALockThatTheCallbacksTake(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Millisecond)
+		lock := make(chan struct{}, 1)
+		locked := func(f func()) {
+			lock <- struct{}{}
+			defer func() { <-lock }()
+			f()
+		}
+		passing, called := errors.New("try again"), map[string]int{}
+		note := func(name string) { locked(func() { called[name]++ }) }
+		fail := map[int]bool{1: true, 4: true, 7: true}
+		s.fail = func(b []int) error {
+			errs := map[int]error{}
+			for i, v := range b {
+				if fail[v] {
+					errs[i], fail[v] = passing, false
+				}
+			}
+			if len(errs) > 0 {
+				return &driver.BatchError{Errs: errs}
+			}
+			return nil
+		}
+		o := s.options()
+		o.Limit, o.AtOnce = 3, 4
+		o.Patience = func() time.Duration { note("Patience"); return 0 }
+		o.Take = func(int) bool { note("Take"); return true }
+		o.Send = func(ctx context.Context, b []int) error { note("Send"); return s.send(ctx, b) }
+		o.Again = func(v int, _ error, _ int) time.Duration {
+			note("Again")
+			if v == 4 {
+				return -1
+			}
+			return time.Millisecond
+		}
+		o.Done = func(v int, err error) { note("Done"); s.done(v, err) }
+		o.Landed = func(vs []int) {
+			note("Landed")
+			for _, v := range vs {
+				s.done(v, nil)
+			}
+		}
+		b := batch.New(o)
+		for i := range 30 {
+			locked(func() {
+				if !b.Add(i) {
+					t.Error("refused before Close")
+				}
+				synctest.Wait() // whatever the batcher can do by itself, it does now, under the caller's lock
+			})
+			time.Sleep(time.Duration(i%3) * time.Millisecond)
+		}
+		b.Close(t.Context())
+		s.once(t, 30)
+		for _, name := range []string{"Patience", "Take", "Send", "Again", "Done", "Landed"} {
+			if called[name] == 0 {
+				t.Errorf("%s was never called, so nothing is shown about it", name)
+			}
+		}
+	})
+}
+
+// An adaptive batcher holds nothing up where entries come far apart, also while another one is under way.
+func TestAdaptNeverDelaysWithoutCompany(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(15 * time.Millisecond)
+		o := s.options()
+		o.AtOnce, o.Longest, o.Adapt = 10, 10*time.Millisecond, true
+		b := batch.New(o)
+		var want []time.Duration
+		for i := range 50 {
+			time.Sleep(9 * time.Millisecond) // nearer than a call takes, farther than half of it
+			want = append(want, time.Since(s.begun))
+			b.Add(i)
+		}
+		b.Close(t.Context())
+		if diff := cmp.Diff(want, s.at); diff != "" {
+			t.Errorf("sent at (-want +got):\n%s", diff)
+		}
+		s.once(t, 50)
+	})
+}
+
+// Where entries come close together it waits for half of a call's time, and no longer than Longest.
+func TestAdaptWaitsForAPartOfACall(t *testing.T) {
+	for _, c := range []struct{ call, longest, wait time.Duration }{
+		{20 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond},
+		{20 * time.Millisecond, 4 * time.Millisecond, 4 * time.Millisecond},
+		{2 * time.Millisecond, 100 * time.Millisecond, time.Millisecond},
+	} {
+		bubble(t, func(t *testing.T) {
+			s := newService(c.call)
+			o := s.options()
+			o.Limit, o.AtOnce, o.Linger, o.Longest, o.Adapt = 1000, 10, 0, c.longest, true
+			b := batch.New(o)
+			n := 0
+			for end := time.Now().Add(time.Second); time.Now().Before(end); n++ {
+				b.Add(n)
+				time.Sleep(c.wait / 8)
+			}
+			b.Close(t.Context())
+			gaps := map[time.Duration]int{}
+			for i := len(s.at) / 2; i < len(s.at)-1; i++ { // it has learned by then, and the last leaves with Close
+				gaps[(s.at[i]-s.at[i-1]).Round(c.wait/8)]++
+			}
+			if most := gaps[c.wait] + gaps[c.wait+c.wait/8]; most < len(s.at)/2-2 {
+				t.Errorf("calls of %v, at most %v: batches left after %v; want them %v apart", c.call, c.longest, gaps, c.wait)
+			}
+			s.once(t, n)
+		})
+	}
+}
+
+// A batcher that has nothing to send keeps few goroutines, however many calls it made at once.
+func TestIdleCarriersAreFew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		o := s.options()
+		o.Limit, o.AtOnce = 1, 200
+		before := runtime.NumGoroutine()
+		b := batch.New(o)
+		b.Add(upTo(200)...)
+		time.Sleep(time.Minute)
+		if n := runtime.NumGoroutine() - before; n > 20 {
+			t.Errorf("%d goroutines of an idle batcher", n)
+		}
+		b.Close(t.Context()) // the bubble fails where a goroutine is left
+		if s.most != 200 {
+			t.Errorf("%d calls at once", s.most)
+		}
+	})
+}
+
+// Entries of one key travel together where that is allowed: as many as a batch takes, one batch after another. What fails in
+// passing is repeated before the next batch of its key leaves, and what did not fail is not repeated.
+func TestTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(time.Second)
+		passing, fail := errors.New("try again"), map[int]bool{3: true, 5: true}
+		s.fail = func(b []int) error {
+			errs := map[int]error{}
+			for i, v := range b {
+				if fail[v] {
+					errs[i], fail[v] = passing, false
+				}
+			}
+			if len(errs) > 0 {
+				return &driver.BatchError{Errs: errs}
+			}
+			return nil
+		}
+		o := s.options()
+		o.AtOnce, o.Together, o.Key = 10, true, func(v int) string { return fmt.Sprint(v < 100) }
+		o.Again = func(int, error, int) time.Duration { return time.Millisecond }
+		o.Bytes, o.Size = 1000, func(v int) int {
+			if v == 12 {
+				return 999
+			}
+			return 1
+		}
+		b := batch.New(o)
+		b.Add(upTo(25)...)
+		synctest.Wait()
+		b.Add(100, 101)
+		b.Close(t.Context())
+		s.was(t, upTo(10), []int{100, 101}, []int{3, 5}, []int{10, 11}, []int{12, 13}, []int{14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, []int{24})
+		s.ends[25], s.ends[26] = s.ends[100], s.ends[101]
+		delete(s.ends, 100)
+		delete(s.ends, 101)
+		s.once(t, 27)
 	})
 }

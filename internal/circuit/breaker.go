@@ -7,24 +7,25 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-// Breaker lets calls through while they succeed. Safe for concurrent use.
+// Breaker lets calls through while they succeed. It is safe for concurrent use.
 type Breaker struct {
-	after int           // failures in a row that open it
+	after int           // consecutive failures that open it
 	pause backoff.Curve // between probes
 
 	mu      sync.Mutex
 	failed  int       // in a row, while closed
-	probes  int       // that failed since it opened; 0: it is closed
-	probing bool      // a probe is under way
-	next    time.Time // when the next probe may go; set while open
-	probed  time.Time // when the last one went
+	probes  int       // failed probes since it opened; 0: it is closed
+	probing bool      // a probe is running
+	next    time.Time // when the next probe may start; set while open
+	probed  time.Time // when the last probe started
 }
 
-// New makes a closed Breaker that opens after so many failures in a row and then probes by the curve.
+// New returns a closed Breaker that opens after a number of consecutive failures, and then probes with the curve's
+// pauses.
 func New(after int, pause backoff.Curve) *Breaker { return &Breaker{after: after, pause: pause} }
 
-// Allow says whether a call may go now, and if not, in how long it is worth asking again. A call that may go reports
-// its end with Result.
+// Allow reports whether a call may start now or, if not, after which time the caller should ask again. A call that was
+// allowed reports its outcome to Result.
 func (b *Breaker) Allow(now time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,8 +39,8 @@ func (b *Breaker) Allow(now time.Time) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// AllowLast says whether a call may go now that will not be made again: the shortest pause after the last probe is enough
-// for it, however long the present one is.
+// AllowLast reports whether a call that will not be repeated may start now. For such a call the shortest pause since
+// the last probe is enough, however long the current pause is.
 func (b *Breaker) AllowLast(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,14 +53,14 @@ func (b *Breaker) AllowLast(now time.Time) bool {
 	return true
 }
 
-// probe lets a call go while it is open. The caller holds b.mu.
+// probe allows a call while the breaker is open. The caller holds b.mu.
 func (b *Breaker) probe(now time.Time) {
 	b.probing, b.probed = true, now
-	b.next = now.Add(b.pause.Wait(b.probes)) // a probe that never ends is followed by another
+	b.next = now.Add(b.pause.Wait(b.probes)) // so that a probe which never ends is followed by another
 }
 
-// Result takes the end of a call in: whether the endpoint answered sensibly. Calls that left before it opened and fail
-// after that tell nothing new: a crowd that fails together does not make the pause longer.
+// Result records the outcome of a call: whether the endpoint gave a usable answer. Failures of calls that started
+// before the breaker opened are ignored, so that many calls that fail together do not lengthen the pause.
 func (b *Breaker) Result(ok bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +76,7 @@ func (b *Breaker) Result(ok bool, now time.Time) {
 	}
 }
 
-// Open says whether it is open, and in how long the next probe may go.
+// Open reports whether it is open, and after which time the next probe may start.
 func (b *Breaker) Open(now time.Time) (wait time.Duration, open bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -40,7 +40,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// Calls that were under way when it opened fail one by one: the pause is that of one failure, not of a hundred.
+// Calls that were running when it opened fail one by one: the pause is that of one failure, not of a hundred.
 func TestACrowdThatFailsTogether(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := circuit.New(2, backoff.Curve{First: time.Second, Max: time.Hour})
@@ -52,7 +52,7 @@ func TestACrowdThatFailsTogether(t *testing.T) {
 	}
 }
 
-// One success of a call that left before it opened shows that the endpoint lives.
+// A call that started before it opened and then succeeds closes it.
 func TestALateSuccessCloses(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Second})
@@ -63,7 +63,7 @@ func TestALateSuccessCloses(t *testing.T) {
 	}
 }
 
-// A probe whose end is never told does not keep it open for ever.
+// A probe without a Result does not keep it open.
 func TestAProbeThatNeverEnds(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Second})
@@ -76,7 +76,7 @@ func TestAProbeThatNeverEnds(t *testing.T) {
 	}
 }
 
-// A call that will not be made again need not wait for the present pause, only for the shortest one since the last probe.
+// A call that will not be repeated waits only for the shortest pause since the last probe, not for the current pause.
 func TestALastCall(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := circuit.New(1, backoff.Curve{First: time.Second, Max: time.Minute})

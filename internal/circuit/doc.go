@@ -1,3 +1,3 @@
-// Package circuit keeps a dead endpoint from being hammered. Its noun: a [Breaker] opens after failures in a row; while
-// it is open, one probe at a time goes through, ever less often, until one succeeds.
+// Package circuit limits the calls to an endpoint that fails. Its noun: a [Breaker] opens after consecutive failures.
+// While it is open, one probe at a time is allowed, less and less often, until one succeeds.
 package circuit

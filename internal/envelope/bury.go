@@ -97,5 +97,17 @@ func text(v any) string {
 	if err != nil {
 		panic(err) // maps and slices of strings, numbers and times of this era cannot fail
 	}
-	return strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`).Replace(string(out))
+	return escaped(string(out))
+}
+
+// nonCharacters is what the UTF-8 of U+FFFE and U+FFFF begins with, and of 62 other characters.
+const nonCharacters = "\xEF\xBF"
+
+// escaped is a JSON text with its non-characters in JSON's escapes. A text without any, as nearly all are, is not copied.
+func escaped(text string) string {
+	if !strings.Contains(text, nonCharacters) {
+		return text
+	}
+	text = strings.ReplaceAll(text, "\uFFFE", `\ufffe`)
+	return strings.ReplaceAll(text, "\uFFFF", `\uffff`)
 }

@@ -18,13 +18,14 @@ const (
 // emptyBody stands for an empty body; its reader looks at the encoding, never at it.
 const emptyBody = "-"
 
-// Encode brings a body into a form that SQS's character set takes.
+// Encode brings a body into a form that SQS's character set takes. The text is a copy of the body, the only one: the body
+// belongs to its sender again when the sender gives up, and the text may travel then.
 func Encode(body []byte) (string, Encoding) {
-	switch {
-	case len(body) == 0:
+	if len(body) == 0 {
 		return emptyBody, Empty
-	case Text(string(body)):
-		return Plain.Text(body), Plain
+	}
+	if text := string(body); Text(text) {
+		return text, Plain
 	}
 	return Base64.Text(body), Base64
 }

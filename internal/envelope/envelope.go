@@ -62,8 +62,22 @@ func New(m *driver.Message) Envelope {
 	return e
 }
 
+// bare is the text of an envelope that says nothing, which is that of most messages.
+const bare = `{"v":1}`
+
 // String is the text that travels. Characters that a service refuses travel in JSON's escapes.
-func (e Envelope) String() string { return text(e) }
+func (e Envelope) String() string {
+	if e.saysNothing() {
+		return bare
+	}
+	return text(e)
+}
+
+// saysNothing says whether nothing is set but the version.
+func (e *Envelope) saysNothing() bool {
+	return e.Version == 1 && len(e.Headers) == 0 && e.OrderKey == "" && e.ContentType == "" && e.Type == "" &&
+		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && !e.Wrapped && len(e.Deaths) == 0
+}
 
 // Parse reads a text. One of a newer version is an error, since its meaning is not known.
 func Parse(text string) (Envelope, error) {

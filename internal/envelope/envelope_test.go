@@ -3,6 +3,7 @@ package envelope_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -131,4 +132,42 @@ func fields(t *testing.T, text string) map[string]any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return m
+}
+
+// The text of an envelope that says nothing is not made but known. It is what JSON would make of it, and a field that is set
+// is never left out.
+func TestTheBareEnvelopeIsItsJSON(t *testing.T) {
+	whole := envelope.Envelope{Headers: map[string]string{"a": "1"}, OrderKey: "k", ContentType: "c", Type: "t", TypeVersion: 2,
+		Encoding: envelope.Base64, Delay: 3, Wrapped: true, Deaths: []envelope.Death{{ID: "7"}}}
+	from := reflect.ValueOf(whole)
+	for i := range from.NumField() {
+		e := envelope.Envelope{Version: envelope.Version}
+		reflect.ValueOf(&e).Elem().Field(i).Set(from.Field(i))
+		name := from.Type().Field(i).Name
+		if name == "Version" {
+			e.Version = envelope.Version
+		} else if from.Field(i).IsZero() {
+			t.Fatalf("%s is not set: the test does not know it", name)
+		}
+		want, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.String(); got != string(want) {
+			t.Errorf("with %s the envelope is written as %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A message that carries nothing but its body costs one copy of the body, and no envelope of its own.
+func TestABareMessageIsEncodedWithOneAllocation(t *testing.T) {
+	body, m := []byte(strings.Repeat("x", 1000)), driver.Message{}
+	if n := testing.AllocsPerRun(100, func() {
+		text, _ := envelope.Encode(body)
+		if envelope.New(&m).String() == text {
+			t.Error("the same?")
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations, want 1: the text of the body", n)
+	}
 }

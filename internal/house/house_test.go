@@ -10,7 +10,7 @@ import (
 
 const module = "github.com/godwitmq/godwit"
 
-// The house as it stands follows its plan.
+// The repository follows the plan.
 func TestTheHouse(t *testing.T) {
 	sources, err := inspect(os.DirFS("../.."))
 	if err != nil {
@@ -21,7 +21,7 @@ func TestTheHouse(t *testing.T) {
 	}
 }
 
-// judge compares what was found with the plan and returns what is wrong, each with what to do about it.
+// judge compares the packages with the plan and returns the differences, each with what to do about it.
 func judge(plan []room, statics map[string]string, sources []*source) []string {
 	var wrong []string
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -39,7 +39,8 @@ func judge(plan []room, statics map[string]string, sources []*source) []string {
 	for _, s := range sources {
 		r, listed := rooms[s.path]
 		if !listed {
-			complain("package %s is not in the plan: add its line to internal/house/plan_test.go with what it may import, or put the code where it belongs", s.path)
+			complain("package %s is not in the plan: add its line to internal/house/plan_test.go with what it may "+
+				"import, or put the code where it belongs", s.path)
 			continue
 		}
 		delete(rooms, s.path)
@@ -48,7 +49,8 @@ func judge(plan []room, statics map[string]string, sources []*source) []string {
 			key := s.path + "." + name
 			delete(unseen, key)
 			if statics[key] == "" {
-				complain("%s: variable %s is package-level state: give it an owner, or explain it in statics of internal/house/plan_test.go", file, name)
+				complain("%s: variable %s is package-level state: give it an owner, or explain it in statics of "+
+					"internal/house/plan_test.go", file, name)
 			}
 		}
 	}
@@ -62,7 +64,7 @@ func judge(plan []room, statics map[string]string, sources []*source) []string {
 	return wrong
 }
 
-// inspect judges one package by its room.
+// inspect checks one package against its room.
 func (r room) inspect(s *source, plan []room) []string {
 	var wrong []string
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -83,14 +85,15 @@ func (r room) inspect(s *source, plan []room) []string {
 	return wrong
 }
 
-// refuse says why a room may not import a package, or "".
+// refuse returns why a room may not import a package; "": it may.
 func (r room) refuse(imported string, plan []room) string {
 	if ours, ok := inside(imported); ok {
 		if slices.ContainsFunc(plan, func(o room) bool { return o.tests && o.path == ours }) {
 			return "it is a package of tests alone"
 		}
 		if !slices.ContainsFunc(r.ours, func(p string) bool { return covers(p, ours) }) {
-			return "the plan has no such direction (internal/house/plan_test.go); turn the dependency round or pass the thing in"
+			return "the plan has no such direction (internal/house/plan_test.go); turn the dependency round or pass " +
+				"the thing in"
 		}
 		return ""
 	}
@@ -98,13 +101,14 @@ func (r room) refuse(imported string, plan []room) string {
 	if !strings.Contains(first, ".") { // the standard library
 		return ""
 	}
-	if !slices.ContainsFunc(r.others, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
+	if !slices.ContainsFunc(r.others,
+		func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
 		return "its room does not list this module (internal/house/plan_test.go); a new dependency is a decision"
 	}
 	return ""
 }
 
-// inside turns an import path into a room's path, if it is of this module.
+// inside returns the room of an import path, if it belongs to this module.
 func inside(imported string) (string, bool) {
 	if imported == module {
 		return ".", true
@@ -112,7 +116,7 @@ func inside(imported string) (string, bool) {
 	return strings.CutPrefix(imported, module+"/")
 }
 
-// covers: "a/..." covers a and all below, "..." everything.
+// covers reports whether a pattern matches a room: "a/..." matches a and everything below it, "..." everything.
 func covers(pattern, room string) bool {
 	if pattern == "..." {
 		return true

@@ -13,17 +13,18 @@ import (
 	"strings"
 )
 
-// A source is what the test knows of one package: read from the files, so that no build tag hides anything.
+// A source is what the test reads of one package. It reads files, not the build's view, so that no build tag hides
+// anything.
 type source struct {
 	path    string
-	code    []string          // its non-test files, doc.go left out
-	hasDoc  bool              // a file doc.go with a package comment
-	imports map[string]string // import path → the non-test file that has it
+	code    []string          // its non-test files except doc.go
+	hasDoc  bool              // there is a file doc.go with a package comment
+	imports map[string]string // import path → the non-test file that contains it
 	inits   []string          // files with an init function
-	state   map[string]string // package-level variable that could change → file
+	state   map[string]string // package-level variable that can change → file
 }
 
-// inspect reads every package below fsys: nested modules, testdata and hidden folders are not ours.
+// inspect reads every package below fsys, except nested modules, testdata and hidden folders.
 func inspect(fsys fs.FS) ([]*source, error) {
 	found := map[string]*source{}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -52,7 +53,7 @@ func inspect(fsys fs.FS) ([]*source, error) {
 	return list, nil
 }
 
-// enter says whether the go command would look into a folder for packages of this module.
+// enter reports whether the go command looks into a folder for packages of this module.
 func enter(fsys fs.FS, dir string) error {
 	if dir == "." {
 		return nil
@@ -99,7 +100,7 @@ func (s *source) read(fsys fs.FS, name string) error {
 	return nil
 }
 
-// declare notes init functions and variables that could change.
+// declare records init functions and variables that can change.
 func (s *source) declare(name string, decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -123,7 +124,7 @@ func (s *source) vars(name string, v *ast.ValueSpec) {
 	}
 }
 
-// embedded: a //go:embed variable has its value from the build, though none is written.
+// embedded reports whether a variable gets its value by a //go:embed comment.
 func embedded(d *ast.GenDecl, v *ast.ValueSpec) bool {
 	for _, doc := range []*ast.CommentGroup{d.Doc, v.Doc} {
 		if doc == nil {
@@ -138,8 +139,8 @@ func embedded(d *ast.GenDecl, v *ast.ValueSpec) bool {
 	return false
 }
 
-// mutable says whether an initial value is there to be changed later: a pointer, an empty container, something of sync.
-// Tables, constructed errors and functions are taken for constants; go vet's and review's eyes see the rest.
+// mutable reports whether an initial value is likely to be changed later: a pointer, an empty container, a value of
+// package sync. Tables, errors and functions count as constants.
 func mutable(value ast.Expr) bool {
 	switch e := value.(type) {
 	case *ast.UnaryExpr:

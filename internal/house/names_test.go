@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The tables of docs/architecture.md name functions, methods, types and fields that exist.
+// The tables of docs/architecture.md name existing functions, methods, types and fields.
 func TestTheArchitectureNamesWhatExists(t *testing.T) {
 	house := os.DirFS("../..")
 	there := declared(t, house)
@@ -29,12 +29,13 @@ func TestTheArchitectureNamesWhatExists(t *testing.T) {
 		}
 	}
 	if names < 50 {
-		t.Errorf("the tables of docs/architecture.md name %d things: the pattern that finds them finds too little", names)
+		t.Errorf("the tables of docs/architecture.md name %d things: the pattern that finds them finds too little",
+			names)
 	}
 }
 
-// declared are all names of the code but the tests', as the page spells them: F of a function, a method or a field, T.M
-// and T.f of a type's methods and fields, each also with its package in front.
+// declared returns all names in non-test files, as the page writes them: F for a function, a method or a field, T.M and
+// T.f for a type's methods and fields, and each of them also with the package in front.
 func declared(t *testing.T, house fs.FS) map[string]bool {
 	there := map[string]bool{}
 	err := fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {
@@ -76,7 +77,7 @@ func namesOf(decl ast.Decl) (names []string) {
 	return names
 }
 
-// receiver is the type of a method's receiver, without what it is generic in.
+// receiver returns the type of a method's receiver, without type parameters.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -89,7 +90,7 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// members are a type's fields and an interface's methods.
+// members returns a type's fields, or an interface's methods.
 func members(s *ast.TypeSpec) (names []string) {
 	var list *ast.FieldList
 	switch kind := s.Type.(type) {

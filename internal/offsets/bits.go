@@ -3,11 +3,11 @@ package offsets
 // bitWriter appends bits to bytes, the most significant first.
 type bitWriter struct {
 	out  []byte
-	open uint64 // the bits that fill no byte yet, the latest lowest
-	n    uint   // how many those are: fewer than eight
+	open uint64 // the bits that do not fill a byte yet, the latest lowest
+	n    uint   // their number: less than eight
 }
 
-// rice writes v: its high part in unary, then so many low bits.
+// rice writes v: its high part in unary, then its low bits.
 func (w *bitWriter) rice(v uint64, low uint) {
 	for q := v >> low; q > 0; {
 		ones := min(q, 32)
@@ -27,7 +27,7 @@ func (w *bitWriter) put(v uint64, n uint) {
 	}
 }
 
-// flush fills the last byte up with zeros.
+// flush fills the last byte with zero bits.
 func (w *bitWriter) flush() []byte {
 	if w.n > 0 {
 		w.put(0, 8-w.n)
@@ -35,10 +35,10 @@ func (w *bitWriter) flush() []byte {
 	return w.out
 }
 
-// bitReader reads what a bitWriter wrote.
+// bitReader reads the output of a bitWriter.
 type bitReader struct {
 	in []byte
-	at uint64 // bits read
+	at uint64 // number of bits read
 }
 
 func (r *bitReader) bit() (b uint64, ok bool) {
@@ -77,7 +77,7 @@ func (r *bitReader) rice(low uint) (v uint64, ok bool) {
 	return high<<low | v, true
 }
 
-// rest is what follows after the byte that was begun, which must be filled up with zeros.
+// rest returns the bytes after the current one, whose remaining bits must be zero.
 func (r *bitReader) rest() ([]byte, bool) {
 	for r.at%8 != 0 {
 		if b, _ := r.bit(); b != 0 {

@@ -1,33 +1,36 @@
 package offsets
 
-// Commit is what the group coordinator is to store.
+// Commit is the state that the group coordinator has to store.
 type Commit struct {
-	Offset   int64  // the first record that is not finished, or where reading goes on
+	Offset   int64  // the first unfinished record, or where reading continues
 	Epoch    int32  // leader epoch of the record before; -1: unknown
 	Metadata string // completions beyond Offset; "": none
 
 	now uint64
 }
 
-// Commit is what holds now, and whether the broker has something else. Its metadata is the only allocation.
+// Commit returns the current state, and whether it differs from what the broker has. Its metadata is the only
+// allocation.
 func (t *Tracker) Commit() (c Commit, changed bool) {
 	if t.now == t.stored {
 		return t.last, false
 	}
 	c = Commit{Offset: t.watermark(), Epoch: t.epoch, now: t.now}
 	t.survey(c.Offset)
-	c.Metadata = t.encoder.encode(said{pieces: t.pieces, tries: t.tries, epoch: t.latest}, c.Offset, t.identity, t.limit)
+	c.Metadata = t.encoder.encode(said{pieces: t.pieces, tries: t.tries, epoch: t.latest}, c.Offset, t.identity,
+		t.limit)
 	t.length = len(c.Metadata)
 	return c, c.Offset >= 0 && (c.Offset != t.last.Offset || c.Metadata != t.last.Metadata)
 }
 
-// Committed says that the broker has stored c.
+// Committed records that the broker has stored c.
 func (t *Tracker) Committed(c Commit) {
 	t.last, t.stored = c, c.now
 }
 
-// Shorten halves the metadata after the broker refused the latest Commit's as too large: completions are then dropped from
-// the far end, attempts before them. Admission keeps to the new limit. A broker that takes next to nothing gets none.
+// Shorten halves the metadata's limit after the broker refused the latest Commit's metadata as too large. Completions
+// are then dropped from the far end, and attempts before them. Admission respects the new limit. If the limit becomes
+// very small, commits have no metadata.
 func (t *Tracker) Shorten() {
 	t.limit = min(t.limit, t.length) / 2
 	if t.limit < minMetadata {
@@ -36,7 +39,7 @@ func (t *Tracker) Shorten() {
 	t.now++
 }
 
-// watermark is the first offset that is not finished.
+// watermark returns the first offset that is not finished.
 func (t *Tracker) watermark() int64 {
 	if !t.ring.empty() {
 		return t.ring.oldest().offset
@@ -44,11 +47,12 @@ func (t *Tracker) watermark() int64 {
 	return t.next
 }
 
-// survey lays out what lies beyond the watermark: the ring, then what was told and not yet read again.
+// survey collects the stretches beyond the watermark: those of the ring, then those that the metadata told of and that
+// were not read again yet.
 func (t *Tracker) survey(base int64) {
 	t.pieces, t.tries = t.pieces[:0], t.tries[:0]
-	t.extend(false, 1) // the offset before base, so that the first stretch is an unfinished one whatever follows
-	end := base        // of what is laid out
+	t.extend(false, 1) // the offset before base, so that the first stretch is always an unfinished one
+	end := base        // of the collected stretches
 	for seq := t.ring.head; seq != t.ring.tail; seq++ {
 		s := t.ring.at(seq)
 		if s.finished() {
@@ -72,7 +76,7 @@ func (t *Tracker) survey(base int64) {
 	t.tries = append(t.tries, t.told.hopes()...)
 }
 
-// extend lays out so many more offsets. Pieces at odd places are finished ones.
+// extend appends a number of offsets to the pieces. Pieces at odd indexes are finished.
 func (t *Tracker) extend(finished bool, length int64) {
 	if length <= 0 {
 		return

@@ -1,14 +1,15 @@
-// Package offsets tracks what of one Kafka partition is finished, when its records finish in any order.
+// Package offsets tracks which records of one Kafka partition are finished, when records finish in any order.
 //
-// Its nouns: a [Tracker] holds a ring of slots, one a record in the order of arrival (offsets have gaps); the watermark is the
-// oldest unfinished record, and what a [Commit] says; completions are records finished beyond the watermark, which travel in the
-// commit's metadata so that after a crash they are not handled again; attempts are starts of unfinished records that had failed,
-// and travel there too while there is room; a price is what a stretch of the log costs at most to encode.
+// Its nouns: a [Tracker] has a ring of slots, one per record in order of arrival (offsets have gaps). The watermark is
+// the oldest unfinished record; a [Commit] stores it. Completions are records that finished beyond the watermark; they
+// are stored in the commit's metadata, so that they are not handled again after a crash. Attempts are the attempts of
+// unfinished records that have failed; they are stored there, too, while there is room. A price is the most that a
+// stretch of the log can cost to encode.
 //
-// The metadata is ASCII, versioned, at most 4,096 characters, and has a checksum over the committed offset and the log's
-// identity as well. What is odd in any way is ignored: a duplicate beats a loss. So that completions always have room, a
-// record is admitted only while the prices of all stretches together stay below what the metadata can hold, and no order of
-// finishing can raise that sum.
+// The metadata is ASCII text with a version, at most 4,096 characters, and has a checksum that covers the committed
+// offset and the log's identity as well. Metadata that is invalid in any way is ignored, because a duplicate is better
+// than a loss. So that completions always have room, a record is admitted only while the sum of the prices of all
+// stretches is below what the metadata can hold; no order of finishing can raise that sum.
 //
-// Nothing here locks, waits or does I/O: the caller of a Tracker does.
+// Nothing in this package locks, waits or does I/O; the caller of a Tracker does.
 package offsets

@@ -10,47 +10,52 @@ import (
 
 // The text is a version and, in base64, these bytes:
 //
-//	uvarint  the latest leader epoch of a record that is told of, plus one
-//	uvarint  n, how many finished stretches there are; an unfinished one stands before each. The first counts the offset before
-//	         the committed one as well, and so is never empty
+//	uvarint  the latest leader epoch of a record that the text describes, plus one
+//	uvarint  n, the number of finished stretches; an unfinished one precedes each. The first one includes the offset
+//	         before the committed offset, and so is never empty
 //	byte     the Rice parameter
-//	uvarint  how many exceptions there are; for each two uvarints: how many stretches lie between it and the one before, and
-//	         its length less one
-//	bits     2n lengths less one: high part in unary (ones, closed by a zero), then the low bits, most significant first;
-//	         those of exceptions are zero. Filled up with zeros
-//	uvarints attempts, pairs up to the checksum: how far the record lies beyond the one before, and its starts
-//	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big endian)
+//	uvarint  the number of exceptions; for each of them two uvarints: the number of stretches since the exception
+//	         before, and its length minus one
+//	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant
+//	         first; those of exceptions are zero. Padded with zeros
+//	uvarints attempts, in pairs up to the checksum: the distance from the record before, and the number of attempts
+//	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big
+//	         endian)
 
 const (
 	version = "g1."
-	// maxMetadata is the broker's default for offset.metadata.max.bytes. It counts UTF-16 units, so the text is ASCII.
+	// maxMetadata is the broker's default for offset.metadata.max.bytes, which counts UTF-16 units; so the text is
+	// ASCII.
 	maxMetadata = 4096
-	// minMetadata is the shortest limit worth keeping: below it hardly a stretch has room, and admission would crawl.
+	// minMetadata is the smallest useful limit: below it, there is hardly room for a stretch, and few records would be
+	// admitted.
 	minMetadata = 64
 	// checksumBytes is the length of the checksum.
 	checksumBytes = 4
-	// frameBytes is all that is neither bits nor an exception nor an attempt: 5 bytes for the epoch, 3 for either count, 1 for
-	// the parameter.
+	// frameBytes is the size of everything except bits, exceptions and attempts: 5 bytes for the epoch, 3 for each
+	// count, 1 for the parameter.
 	frameBytes = 5 + 3 + 1 + 3 + checksumBytes
 	// maxLow keeps a decoded length within 63 bits.
 	maxLow = 62
 )
 
-// said is what a text is to say.
+// said is the content of a metadata text.
 type said struct {
-	pieces []int64 // lengths of stretches, unfinished and finished in turn, beginning with the offset before the committed one
-	tries  []try   // ascending
+	// pieces are the lengths of stretches, alternately unfinished and finished, beginning with the offset before the
+	// committed one.
+	pieces []int64
+	tries  []try // ascending
 	epoch  int32
 }
 
-// metadataBytes is how many bytes a text of so many characters holds.
+// metadataBytes returns how many bytes fit into a text with a number of characters.
 func metadataBytes(limit int) int { return max(0, limit-len(version)) * 6 / 8 }
 
-// encoder keeps the room in which texts are put together.
+// encoder holds reusable memory for texts.
 type encoder struct{ bytes, text []byte }
 
-// encode writes what a commit of the offset base says into at most limit characters. What has no room is left out: attempts
-// first, pieces from the far end. Nothing to say is "".
+// encode returns the text for a commit of the offset base, with at most limit characters. If there is not enough room,
+// it omits attempts first, then pieces from the far end. An empty content is "".
 func (e *encoder) encode(s said, base int64, identity string, limit int) string {
 	pieces := plain(s.pieces)
 	if limit == 0 || len(pieces) == 0 && len(s.tries) == 0 {
@@ -72,10 +77,10 @@ func (e *encoder) encode(s said, base int64, identity string, limit int) string 
 	return string(e.text)
 }
 
-// plain takes off what needs no telling: a last unfinished stretch.
+// plain removes a last unfinished stretch, which need not be stored.
 func plain(pieces []int64) []int64 { return pieces[:len(pieces)&^1] }
 
-// fit chooses the parameter by which the most pieces have room, and among equals the cheapest.
+// fit returns the number of pieces that fit, and the parameter for which most pieces fit; of equal ones, the cheapest.
 func fit(pieces []int64, budget int64) (n int, low uint) {
 	least := int64(math.MaxInt64)
 	for _, l := range lowBits {
@@ -123,10 +128,10 @@ func appendStretches(out []byte, pieces []int64, low uint) []byte {
 	return w.flush()
 }
 
-// exceptional says that a stretch is cheaper apart.
+// exceptional reports whether a stretch is cheaper as an exception.
 func exceptional(length int64, low uint) bool { return (length-1)>>low > exceptionBits }
 
-// appendTries writes as many attempts as there is room for, the oldest first.
+// appendTries appends as many attempts as there is room for, the oldest first.
 func appendTries(out []byte, tries []try, base int64, room int) []byte {
 	var pair [2 * binary.MaxVarintLen64]byte
 	for _, y := range tries {
@@ -142,16 +147,17 @@ func appendTries(out []byte, tries []try, base int64, room int) []byte {
 }
 
 func checksum(identity string, base int64, payload []byte) uint32 {
-	// It goes over one slice, in the room behind the payload: many small ones would be an allocation each.
+	// The input is one slice, in the free room behind the payload, because many small ones would need an allocation
+	// each.
 	all := binary.BigEndian.AppendUint64(append(payload, identity...), uint64(base))
-	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli)) // the table is one for all, made once by the library
+	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli)) // the library creates the table once
 }
 
-// decode reads a metadata text that belongs to a committed offset. What is odd in any way is nothing.
+// decode parses a metadata text for a committed offset. An invalid text gives an empty result.
 func decode(text string, base int64, identity string) told {
 	nothing := told{epoch: -1}
 	encoded, ok := strings.CutPrefix(text, version)
-	// The decoder of base64 passes over line ends.
+	// The base64 decoder ignores line ends.
 	if !ok || len(text) > maxMetadata || strings.ContainsAny(text, "\r\n") {
 		return nothing
 	}

@@ -10,37 +10,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a partition and one consumer of it, told naively: maps and loops over everything. It lives through the same steps
-// as a Tracker and compares after each.
+// world is a partition and one consumer of it, in the simplest form: maps, and loops over everything. It makes the same
+// steps as a Tracker, and compares after each.
 type world struct {
 	t       *testing.T
 	tracker *Tracker
 	rnd     *rand.Rand
 	wide    int64 // the widest gap of the log
 
-	log  []int64         // the records there are, ascending
-	cuts int32           // of the log: each begins another leader epoch
+	log  []int64         // the existing records, ascending
+	cuts int32           // number of truncations of the log; each begins another leader epoch
 	of   map[int64]int32 // the epochs of records
-	end  int64           // what is written next gets at least this offset
-	read int             // how many of log this life has read or passed
-	next int64           // as far as this life has read
+	end  int64           // the next record gets at least this offset
+	read int             // how many records of log this period has read or passed
+	next int64           // this period has read up to here
 
-	open     map[int64]uint64 // unfinished in this life, to their seq
-	done     map[int64]bool   // finished, in this life or as told
+	open     map[int64]uint64 // unfinished in this period: offset → seq
+	done     map[int64]bool   // finished, in this period or by the metadata
 	attempts map[int64]int32
 
 	stored      Commit // at the broker
 	storedDone  map[int64]bool
 	storedTries map[int64]int32
-	toldDone    map[int64]bool // stored, when this life began
+	toldDone    map[int64]bool // stored when this period began
 	toldTries   map[int64]int32
 	toldLost    bool
 	shortened   bool // completions may be missing
-	lost        bool // stored was made while shortened
+	lost        bool // stored was committed while shortened
 }
 
 func newWorld(t *testing.T, places int, wide int64, seed uint64) *world {
-	w := &world{t: t, tracker: New(places), rnd: rand.New(rand.NewPCG(seed, 1)), wide: max(1, wide), of: map[int64]int32{}, stored: Commit{Offset: -1, Epoch: -1}}
+	w := &world{
+		t: t, tracker: New(places), rnd: rand.New(rand.NewPCG(seed, 1)), wide: max(1, wide),
+		of: map[int64]int32{}, stored: Commit{Offset: -1, Epoch: -1},
+	}
 	w.tracker.Bind("a log")
 	w.crash()
 	return w
@@ -93,11 +96,12 @@ func (w *world) admit() {
 		w.t.Fatalf("offset %d runs again although its completion was stored", offset)
 	case a == Run:
 		w.open[offset] = seq
-		if want := w.toldTries[offset]; attempt != want && (attempt != 0 || !w.toldLost && len(w.stored.Metadata) < maxMetadata/2) {
+		if want := w.toldTries[offset]; attempt != want &&
+			(attempt != 0 || !w.toldLost && len(w.stored.Metadata) < maxMetadata/2) {
 			w.t.Fatalf("offset %d: %d attempts known, want %d", offset, attempt, want)
 		}
 		w.attempts[offset] = attempt
-		delete(w.done, offset) // a completion that a shortened metadata did not tell
+		delete(w.done, offset) // a completion that did not fit into a shortened metadata
 	default:
 		w.done[offset] = true
 	}
@@ -124,7 +128,7 @@ func (w *world) finish() {
 	if offset, ok := w.pick(); ok {
 		seq := w.open[offset]
 		w.tracker.Finish(seq)
-		w.tracker.Finish(seq) // a second time changes nothing
+		w.tracker.Finish(seq) // repeating it changes nothing
 		delete(w.open, offset)
 		delete(w.attempts, offset)
 		w.done[offset] = true
@@ -148,7 +152,7 @@ func (w *world) commit(stores bool) {
 	w.storedDone, w.storedTries = map[int64]bool{}, map[int64]int32{}
 	for _, o := range w.log {
 		if o >= c.Offset {
-			// What this life has not read yet is as the last one left it.
+			// Records that this period has not read yet are as in the commit before.
 			w.storedDone[o] = w.done[o]
 			w.storedTries[o] = w.attempts[o]
 		}
@@ -187,7 +191,7 @@ func (w *world) truncate() {
 	w.cuts++
 	w.tracker.Truncate(cut)
 	if w.stored.Offset <= cut {
-		return // what is told of records beyond the cut is found out by their epochs
+		return // the epochs show what the metadata says about records beyond the cut
 	}
 	w.commit(true)
 	if w.stored.Offset > cut {
@@ -195,7 +199,7 @@ func (w *world) truncate() {
 	}
 }
 
-// crash begins another life at what is stored.
+// crash begins another period at the stored commit.
 func (w *world) crash() {
 	w.open, w.done, w.attempts = map[int64]uint64{}, map[int64]bool{}, map[int64]int32{}
 	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.storedDone), maps.Clone(w.storedTries), w.lost
@@ -215,7 +219,7 @@ func (w *world) crash() {
 	w.read, _ = slices.BinarySearch(w.log, w.next)
 }
 
-// compare holds the Tracker against what is known of the world.
+// compare checks the Tracker against the state of the world.
 func (w *world) compare() {
 	w.t.Helper()
 	if got := w.tracker.Unfinished(); got != len(w.open) {
@@ -242,7 +246,7 @@ func (w *world) compare() {
 	before := *w.tracker
 	w.tracker.recount()
 	if before.prices != w.tracker.prices {
-		w.t.Fatalf("prices are %v, counted anew %v", before.prices, w.tracker.prices)
+		w.t.Fatalf("prices are %v, recounted %v", before.prices, w.tracker.prices)
 	}
 }
 
@@ -284,7 +288,7 @@ func (w *world) compareMetadata(c Commit) {
 	}
 }
 
-// Two thousand steps each on small and wide logs, with few and many places.
+// Two thousand steps each, on logs with small and large gaps, with few and many places.
 func TestAsANaiveModel(t *testing.T) {
 	for _, places := range []int{1, 4, 64, 1000} {
 		for _, wide := range []int64{1, 2, 40, 1 << 40} {
@@ -311,7 +315,7 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// What is read back is what was written, whichever pieces they are.
+// Decoding returns what was encoded, for any pieces.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(1), int64(0), uint16(5), int64(3), uint8(2))
 	f.Add(uint64(2), int64(1)<<60, uint16(3000), int64(1)<<30, uint8(0))
@@ -345,7 +349,8 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Errorf("attempts were kept before completions")
 		}
 		options := cmp.AllowUnexported(stretch{}, try{})
-		if diff := cmp.Diff(want.stretches[:len(got.stretches)], got.stretches[:len(got.stretches):len(got.stretches)], options); len(got.stretches) > 0 && diff != "" {
+		if diff := cmp.Diff(want.stretches[:len(got.stretches)], got.stretches[:len(got.stretches):len(got.stretches)],
+			options); len(got.stretches) > 0 && diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff(want.tries[:len(got.tries)], got.tries, options); len(got.tries) > 0 && diff != "" {
@@ -357,7 +362,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// Arbitrary text is taken for nothing or for something sound, and never panics.
+// Arbitrary text gives an empty or a valid result, and never a panic.
 func FuzzDecode(f *testing.F) {
 	f.Add("", int64(0))
 	var e encoder
@@ -366,7 +371,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, base int64) {
 		base = max(0, base)
 		sound(t, decode(text, base, ""), base)
-		// The checksum keeps nearly all of it out, so the reader below it is asked as well.
+		// The checksum refuses nearly all of these texts, so the reader below it is tested as well.
 		k := told{base: base}
 		if k.readAll([]byte(text)) {
 			k.price()

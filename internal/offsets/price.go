@@ -1,10 +1,11 @@
 package offsets
 
-// The metadata is a row of stretches, unfinished and finished in turn, each written as its length in a Golomb-Rice code: the
-// length's high bits in unary, then so many low bits. A stretch too long for that is written apart, as an exception.
+// The metadata is a sequence of stretches, alternately unfinished and finished, each encoded as its length in a
+// Golomb-Rice code: the high bits in unary, then a fixed number of low bits. A stretch that is too long for this is
+// encoded separately, as an exception.
 
-// lowBits are the Rice parameters that an encoder may choose from. Four are enough: for lengths that are even on average, the
-// next best parameter costs at most a third more.
+// lowBits are the Rice parameters that an encoder can choose from. Four are enough: for lengths around one average, the
+// nearest of them costs at most a third more than the best parameter.
 const (
 	lowBits0 = 0
 	lowBits1 = 2
@@ -14,15 +15,15 @@ const (
 
 var lowBits = [...]uint{lowBits0, lowBits1, lowBits2, lowBits3}
 
-// exceptionBits is the most an exception costs: 3 bytes to say which of the stretches it is, 9 for a length of 63 bits.
+// exceptionBits is the most that an exception costs: 3 bytes for the index of its stretch, 9 for a length of 63 bits.
 const exceptionBits = 8 * (3 + 9)
 
-// slackBits are kept free for what prices leave out: the first stretch counts one offset more, and where the log as read meets
-// what is told of it beyond, one stretch can be longer than its parts were counted.
+// slackBits are reserved for what prices do not include: the first stretch has one more offset, and where the records
+// that were read meet the stretches that the metadata told of, one stretch can be longer than the sum of its parts.
 const slackBits = exceptionBits + 32
 
-// price is the most bits that a stretch of so many offsets costs. Joining two stretches never costs more than both did:
-// that makes the sum of prices a bound on all that can still happen.
+// price returns the most bits that a stretch of a number of offsets costs. Joining two stretches never costs more than
+// both separately, so the sum of prices is an upper bound for every future state.
 func price(length int64, low uint) int64 {
 	if length <= 0 {
 		return 0
@@ -30,10 +31,10 @@ func price(length int64, low uint) int64 {
 	return 1 + int64(low) + min((length-1)>>low, exceptionBits)
 }
 
-// prices are sums of prices, one for each of lowBits.
+// prices are sums of prices, one for each value of lowBits.
 type prices [len(lowBits)]int64
 
-// add and sub are in every record's way, so they are spelled out.
+// add and sub are called for every record, so their loops are unrolled.
 func (p *prices) add(length int64) {
 	p[0] += price(length, lowBits0)
 	p[1] += price(length, lowBits1)
@@ -48,11 +49,11 @@ func (p *prices) sub(length int64) {
 	p[3] -= price(length, lowBits3)
 }
 
-// room says whether one more unfinished record, so many offsets after the newest, can be admitted: whatever finishes then, in
-// whatever order, some parameter encodes it.
+// room reports whether one more unfinished record, at a distance of width offsets from the newest, can be admitted:
+// whichever records finish next, in any order, some parameter can encode the result.
 func (t *Tracker) room(width int64) bool {
 	if t.limit == 0 {
-		return true // nothing is encoded, so nothing bounds it
+		return true // nothing is encoded, so there is no limit
 	}
 	budget := int64(8*(metadataBytes(t.limit)-frameBytes)) - slackBits
 	for i, low := range lowBits {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// readAll reads the bytes between version and checksum, and says whether all was as an encoder writes it. A text whose checksum
-// holds can still be somebody's invention, so nothing is believed.
+// readAll reads the bytes between version and checksum, and reports whether they are as an encoder writes them. A text
+// with a correct checksum can still be forged, so every value is checked.
 func (k *told) readAll(data []byte) bool {
 	epoch, data, ok := uvarint(data)
 	if !ok || epoch > math.MaxInt32 {
@@ -21,7 +21,7 @@ func (k *told) readAll(data []byte) bool {
 func (k *told) readStretches(data []byte) (rest []byte, ok bool) {
 	n, data, ok := uvarint(data)
 	if !ok || len(data) == 0 || data[0] > maxLow || n > uint64(4*len(data)) {
-		return nil, false // a stretch and its gap take two bits at least
+		return nil, false // a stretch and its gap take at least two bits
 	}
 	low := uint(data[0])
 	lengths := make([]int64, 2*n)
@@ -43,7 +43,7 @@ func (k *told) readStretches(data []byte) (rest []byte, ok bool) {
 	return r.rest()
 }
 
-// readExceptions reads the lengths, less one, that are written apart.
+// readExceptions reads the lengths, minus one, of exceptions.
 func readExceptions(data []byte, lengths []int64) (rest []byte, ok bool) {
 	n, data, ok := uvarint(data)
 	if !ok || n > uint64(len(lengths)) {
@@ -68,13 +68,13 @@ func readExceptions(data []byte, lengths []int64) (rest []byte, ok bool) {
 	return data, true
 }
 
-// layOut makes stretches of lengths less one, unfinished and finished in turn.
+// layOut converts lengths, minus one, of alternately unfinished and finished stretches.
 func (k *told) layOut(lengths []int64) bool {
 	k.stretches = make([]stretch, 0, len(lengths)/2)
 	at := k.base - 1
 	for i, length := range lengths {
 		if length >= math.MaxInt64-max(at, 0) {
-			return false // beyond the last offset that there can be
+			return false // beyond the largest possible offset
 		}
 		if i%2 == 1 {
 			k.stretches = append(k.stretches, stretch{from: at, to: at + length})
@@ -84,7 +84,7 @@ func (k *told) layOut(lengths []int64) bool {
 	return true
 }
 
-// readTries reads attempts up to the end.
+// readTries reads the attempts, up to the end.
 func (k *told) readTries(data []byte) bool {
 	at := k.base
 	for len(data) > 0 {

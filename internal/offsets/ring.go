@@ -2,30 +2,30 @@ package offsets
 
 import "math/bits"
 
-// firstPlaces is what a ring begins with: most partitions never hold more.
+// firstPlaces is the initial size of a ring; most partitions never need more.
 const firstPlaces = 64
 
-// slot is one record. 16 bytes, so that a million of them are 16 MiB.
+// slot is one record. It has 16 bytes, so that a million of them take 16 MiB.
 type slot struct {
 	offset int64
 	epoch  int32
-	// state is the attempts of an unfinished record (0: none known), or below zero for a finished one: at both ends of a
-	// stretch of finished slots it is the stretch's length, inside of it any negative number.
+	// state is the number of attempts of an unfinished record (0: none known). It is negative for a finished record: at
+	// both ends of a stretch of finished slots it is minus the stretch's length, and inside any negative number.
 	state int32
 }
 
 func (s *slot) finished() bool { return s.state < 0 }
 
-// ring holds slots by the number of their arrival. It grows by doubling up to its places.
+// ring stores slots by sequence number. It doubles its size up to its places.
 type ring struct {
 	slots      []slot
 	mask       uint64
 	places     uint64
-	head, tail uint64 // the oldest slot and the next one to fill. Numbers are never used twice; 0 is no slot's.
+	head, tail uint64 // the oldest slot and the next one to fill. Numbers are not reused; 0 is never a slot's number.
 }
 
 func newRing(places int) ring {
-	// 2³⁰ because a stretch's length has to fit a slot's state.
+	// 2³⁰, because a stretch's length has to fit into a slot's state.
 	n := uint64(1) << bits.Len(uint(min(max(places, 1), 1<<30)-1))
 	return ring{places: n, head: 1, tail: 1}
 }
@@ -57,7 +57,7 @@ func (r *ring) grow() {
 	}
 }
 
-// finishedBefore is the length of the finished stretch that ends right before seq; 0: none.
+// finishedBefore returns the length of the finished stretch that ends just before seq; 0: none.
 func (r *ring) finishedBefore(seq uint64) uint64 {
 	if seq == r.head {
 		return 0
@@ -65,7 +65,7 @@ func (r *ring) finishedBefore(seq uint64) uint64 {
 	return uint64(max(0, -int64(r.at(seq-1).state)))
 }
 
-// finishedAfter is the length of the finished stretch that begins right after seq; 0: none.
+// finishedAfter returns the length of the finished stretch that begins just after seq; 0: none.
 func (r *ring) finishedAfter(seq uint64) uint64 {
 	if seq+1 == r.tail {
 		return 0
@@ -79,8 +79,8 @@ func (r *ring) tag(first, last uint64) {
 	r.at(first).state, r.at(last).state = -length, -length
 }
 
-// cut makes finished slots of no width out of those at and beyond offset, so that numbers stay numbers. The oldest slot is
-// below offset.
+// cut turns slots at and beyond offset into finished slots without a width, so that sequence numbers stay valid. The
+// oldest slot is below offset.
 func (r *ring) cut(offset int64) {
 	keep := r.tail
 	for r.at(keep-1).offset >= offset {

@@ -1,22 +1,23 @@
 package offsets
 
-// told is what the metadata said at the start of a period of ownership. It is kept until the log was read past it, and until
-// then goes into each commit again.
+// told is the content of the metadata at the start of a period of ownership. It is part of each commit until the log
+// was read beyond it.
 type told struct {
-	stretches []stretch // finished ones, ascending, not touching
+	stretches []stretch // finished ones, ascending, not adjacent
 	tries     []try     // ascending
-	read      int       // stretches before this one are read
-	tried     int       // tries before this one are read
-	prices    prices    // of the stretches not yet read, and of what lies before each
+	read      int       // number of stretches that were read again
+	tried     int       // number of tries that were read again
+	prices    prices    // of the stretches that were not read again, and of the gaps before them
 	base      int64     // the committed offset, or where an earlier stretch ended
-	// epoch is the latest leader epoch of a record that was told of. One of a later epoch is none of those, nor is any behind it.
+	// epoch is the latest leader epoch of a record that the metadata describes. A record with a later epoch is none of
+	// them, nor is any record behind it.
 	epoch int32
 }
 
-// stretch is finished from its first to its last offset.
+// stretch is a range of finished offsets, including both ends.
 type stretch struct{ from, to int64 }
 
-// try is an unfinished record that had been started so many times.
+// try is an unfinished record with its number of attempts.
 type try struct {
 	offset  int64
 	attempt int32
@@ -25,7 +26,7 @@ type try struct {
 func (k *told) rest() []stretch { return k.stretches[k.read:] }
 func (k *told) hopes() []try    { return k.tries[k.tried:] }
 
-// finished says whether a record that is read next was.
+// finished reports whether the record that is read next was finished.
 func (k *told) finished(offset int64) bool {
 	for _, s := range k.rest() {
 		if s.to >= offset {
@@ -35,7 +36,7 @@ func (k *told) finished(offset int64) bool {
 	return false
 }
 
-// attempt is how often a record that is read next was started, as far as known.
+// attempt returns the known number of attempts of the record that is read next.
 func (k *told) attempt(offset int64) int32 {
 	for _, y := range k.hopes() {
 		if y.offset >= offset {
@@ -48,7 +49,7 @@ func (k *told) attempt(offset int64) int32 {
 	return 0
 }
 
-// pass drops what lies wholly before next.
+// pass removes everything that lies before next.
 func (k *told) pass(next int64) {
 	for k.read < len(k.stretches) && k.stretches[k.read].to < next {
 		gap, length := k.lengths(k.read)
@@ -64,15 +65,15 @@ func (k *told) pass(next int64) {
 	}
 }
 
-// see drops what is told of a log that was cut since: epochs never fall along a log, so what lies at and beyond a record of a
-// later epoch was written after the telling.
+// see handles a log that was truncated since the commit: epochs never fall along a log, so everything at and beyond a
+// record of a later epoch was written after the commit, and is removed.
 func (k *told) see(offset int64, epoch int32) {
 	if epoch > k.epoch && len(k.rest())+len(k.hopes()) > 0 {
 		k.cut(offset)
 	}
 }
 
-// cut drops what lies at and beyond an offset.
+// cut removes everything at and beyond an offset.
 func (k *told) cut(offset int64) {
 	rest, hopes := k.rest(), k.hopes()
 	for n := len(rest); n > 0 && rest[n-1].to >= offset; n = len(rest) {
@@ -91,7 +92,7 @@ func (k *told) cut(offset int64) {
 	k.price()
 }
 
-// price sums up what the stretches not yet read cost.
+// price computes the prices of the stretches that were not read again.
 func (k *told) price() {
 	k.prices = prices{}
 	for i := k.read; i < len(k.stretches); i++ {
@@ -101,7 +102,7 @@ func (k *told) price() {
 	}
 }
 
-// lengths are those of a stretch and of what lies between it and the one before it.
+// lengths returns the length of a stretch, and of the gap before it.
 func (k *told) lengths(i int) (gap, length int64) {
 	s, end := k.stretches[i], k.base
 	if i > 0 {

@@ -1,43 +1,44 @@
 package offsets
 
-// Tracker follows one partition through one period of ownership. Its methods are not safe for concurrent use.
+// Tracker tracks one partition during one period of ownership. Its methods are not safe for concurrent use.
 //
-// A record costs the same however many are in flight, and no allocation once the ring has grown to its working size.
+// The cost of a record does not depend on how many are in flight, and there is no allocation once the ring has grown to
+// its working size.
 type Tracker struct {
 	ring     ring
 	identity string
 
-	next       int64 // the log is read up to here; -1: nowhere yet
+	next       int64 // the log is read up to this offset; -1: nothing was read
 	before     int64 // the offset before the ring's oldest slot
-	epoch      int32 // leader epoch of the last record that the watermark passed; -1: unknown
-	latest     int32 // the latest leader epoch of a record that metadata may tell of; -1: unknown
+	epoch      int32 // leader epoch of the last record before the watermark; -1: unknown
+	latest     int32 // latest leader epoch of a record that the metadata may describe; -1: unknown
 	unfinished int
 	prices     prices // of all stretches in the ring
 
-	told told // by the metadata at the start, and not yet read again
+	told told // content of the metadata at the start that was not read again yet
 
-	limit  int    // characters the metadata may have; 0: there is none
-	length int    // characters of the latest Commit's metadata
-	now    uint64 // counts changes that a Commit may have to tell
-	stored uint64 // now, as of the latest Committed
+	limit  int    // maximum length of the metadata; 0: no metadata
+	length int    // length of the latest Commit's metadata
+	now    uint64 // counts changes that a Commit may contain
+	stored uint64 // value of now at the latest Committed
 	last   Commit // what the broker has
 
-	// What a Commit is put together in.
+	// Reusable memory for a Commit.
 	pieces  []int64
 	tries   []try
 	encoder encoder
 }
 
-// Admission says what is to be done with a record.
+// Admission is the decision about a record.
 type Admission uint8
 
 const (
-	Run      Admission = iota // handle it, then Finish it
-	Finished                  // it was finished in an earlier life: there is nothing to do
-	Full                      // not now: try again after a Finish
+	Run      Admission = iota // handle the record, then call Finish
+	Finished                  // the record was finished in an earlier period: there is nothing to do
+	Full                      // there is no room now: try again after a Finish
 )
 
-// String is the admission's name, for errors and tests.
+// String returns the name of the admission, for errors and tests.
 func (a Admission) String() string {
 	names := [...]string{"run", "finished", "full"}
 	if int(a) < len(names) {
@@ -46,24 +47,24 @@ func (a Admission) String() string {
 	return "unknown admission"
 }
 
-// New returns a Tracker of at most so many records between the watermark and the newest, rounded up to a power of two.
-// Memory is taken as it is needed: 16 bytes a place.
+// New returns a Tracker with at most a number of records between the watermark and the newest, rounded up to a power of
+// two. It allocates memory as needed: 16 bytes per place.
 func New(places int) *Tracker {
 	t := &Tracker{ring: newRing(places)}
 	t.Start(-1, "")
 	return t
 }
 
-// Bind mixes what log this is (topic id and partition, say) into the metadata's checksum: completions of a topic that was
-// deleted and created again, or copied to another cluster, are then none. It is called before Start; without it the
-// committed offset alone tells logs apart.
+// Bind includes the log's identity (for example topic id and partition) in the metadata's checksum. The completions of
+// a topic that was deleted and created again, or copied to another cluster, are then invalid. Bind is called before
+// Start; without it only the committed offset distinguishes logs.
 func (t *Tracker) Bind(identity string) { t.identity = identity }
 
-// Start begins a period of ownership at what the group has committed. committed < 0: nothing; reading then begins where the
-// first Admit or Skip says. Odd metadata counts as none. What an earlier period admitted is forgotten.
+// Start begins a period of ownership at the group's committed offset. committed < 0: there is none; reading then begins
+// at the first Admit or Skip. Invalid metadata counts as none. Records of an earlier period are forgotten.
 //
-// The first record may lie beyond the committed offset (the log's start has moved: the gap counts as read) or before it
-// (somebody turned the group back: see Truncate).
+// The first record may lie beyond the committed offset (the start of the log has moved: the gap counts as read) or
+// before it (the group was reset to an earlier offset: see Truncate).
 func (t *Tracker) Start(committed int64, metadata string) {
 	committed = max(committed, -1)
 	t.ring.forget()
@@ -79,10 +80,11 @@ func (t *Tracker) Start(committed int64, metadata string) {
 	t.last = Commit{Offset: committed, Epoch: -1, Metadata: metadata}
 }
 
-// Admit takes the next record of the log. With Run, seq names it until it is finished and attempt is how many of its starts
-// are known from an earlier life. With Full nothing has changed. A record that could be the only one is never refused.
+// Admit adds the next record of the log. With Run, seq identifies it until it is finished, and attempt is the number of
+// its attempts in earlier periods, as far as known. With Full nothing has changed. A record is always admitted if there
+// is no other one.
 //
-// An offset that was read before means that the log was cut there and written anew: see Truncate.
+// An offset that was read before means that the log was truncated there and written again: see Truncate.
 func (t *Tracker) Admit(offset int64, epoch int32) (seq uint64, attempt int32, a Admission) {
 	if offset < t.next {
 		t.Truncate(offset)
@@ -122,7 +124,7 @@ func (t *Tracker) push(offset int64, epoch, attempt int32) uint64 {
 	return seq
 }
 
-// pushFinished appends a record of an earlier life behind unfinished ones.
+// pushFinished appends a record that was finished in an earlier period, behind unfinished ones.
 func (t *Tracker) pushFinished(offset int64, epoch int32) {
 	seq := t.ring.push(slot{offset: offset, epoch: epoch, state: -1})
 	first := seq - t.ring.finishedBefore(seq)
@@ -133,8 +135,8 @@ func (t *Tracker) pushFinished(offset int64, epoch int32) {
 	t.prices.add(t.width(first, seq))
 }
 
-// Finish says that a record is done with: handled, or its copy stands elsewhere. A seq of an earlier period, of a log that was
-// cut, or finished already is ignored.
+// Finish marks a record as finished: it was handled, or copied to another topic. A seq of an earlier period, of a
+// truncated part of the log, or of a finished record is ignored.
 func (t *Tracker) Finish(seq uint64) {
 	if !t.ring.holds(seq) || t.ring.at(seq).finished() {
 		return
@@ -162,7 +164,7 @@ func (t *Tracker) Finish(seq uint64) {
 	t.ring.head = last + 1
 }
 
-// Started notes that an unfinished record waits for another try after so many starts.
+// Started records the number of attempts of an unfinished record that waits for the next attempt.
 func (t *Tracker) Started(seq uint64, attempt int32) {
 	if attempt <= 0 || !t.ring.holds(seq) || t.ring.at(seq).finished() {
 		return
@@ -172,8 +174,8 @@ func (t *Tracker) Started(seq uint64, attempt int32) {
 	t.now++
 }
 
-// Skip says that the log moved on without a record (a marker, compaction, a lost start): the next one is at or after offset.
-// An offset that was read before changes nothing.
+// Skip says that an offset has no record (a control record, compaction, a moved start of the log): the next record is
+// at or after offset. An offset that was read before changes nothing.
 func (t *Tracker) Skip(offset int64) {
 	if offset <= t.next {
 		return
@@ -183,14 +185,14 @@ func (t *Tracker) Skip(offset int64) {
 	t.now++
 }
 
-// Truncate says that the log was cut at an offset: what was read from there on is no longer the log's. It is forgotten, its
-// Finish ignored, and the watermark goes back where it stood beyond. What will be written there is handled, whatever the
-// completions said: a duplicate beats a loss.
+// Truncate says that the log was truncated at an offset. The records from there on are forgotten and their Finish is
+// ignored; the watermark moves back if it was beyond. Records that are written there later are handled, whatever the
+// completions say, because a duplicate is better than a loss.
 func (t *Tracker) Truncate(offset int64) {
 	t.told.cut(offset)
 	t.now++
 	if offset >= t.next {
-		return // nothing of it is read yet
+		return // the log was not read that far
 	}
 	t.next = offset
 	if t.ring.empty() || t.ring.oldest().offset >= offset {
@@ -203,7 +205,8 @@ func (t *Tracker) Truncate(offset int64) {
 	t.recount()
 }
 
-// recount brings tags, prices and counts in line with the slots. It looks at each, so it is for what hardly ever happens.
+// recount recomputes tags, prices and counts from the slots. It visits every slot, which is acceptable for a rare
+// event.
 func (t *Tracker) recount() {
 	t.unfinished, t.prices = 0, prices{}
 	for seq := t.ring.head; seq != t.ring.tail; seq++ {
@@ -221,10 +224,10 @@ func (t *Tracker) recount() {
 	}
 }
 
-// Unfinished is how many admitted records are not finished.
+// Unfinished returns the number of admitted records that are not finished.
 func (t *Tracker) Unfinished() int { return t.unfinished }
 
-// width is how many offsets a stretch of slots stands for: its own, and the gaps before them, which hold no record.
+// width returns the number of offsets of a stretch of slots: its own, and the gaps before them, which have no record.
 func (t *Tracker) width(first, last uint64) int64 {
 	before := t.before
 	if first != t.ring.head {

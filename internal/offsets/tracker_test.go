@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run admits an offset that must run.
+// run admits an offset that must not be finished or refused.
 func run(t *testing.T, k *Tracker, offset int64) uint64 {
 	t.Helper()
 	seq, _, a := k.Admit(offset, 3)
@@ -59,7 +59,7 @@ func TestWatermarkWaitsForTheOldest(t *testing.T) {
 	}
 }
 
-// After a crash, what was finished beyond the watermark is not handled again, and attempts are known.
+// After a crash, records that finished beyond the watermark are not handled again, and attempts are known.
 func TestCompletionsOutliveACrash(t *testing.T) {
 	k := New(100)
 	k.Start(0, "")
@@ -82,7 +82,7 @@ func TestCompletionsOutliveACrash(t *testing.T) {
 			if a == Finished != (i%3 == 2) || (attempt == 2) != (i == 4) {
 				t.Fatalf("life %d, offset %d: %v, attempt %d", lives, i, a, attempt)
 			}
-			// A commit in the middle of reading again keeps what is not read yet.
+			// A commit before everything is read again keeps the completions that were not read yet.
 			again.Skip(i + 1)
 			if c, changed := again.Commit(); changed {
 				t.Fatalf("after offset %d the commit is %+v, want the same as before", i, c)
@@ -92,7 +92,7 @@ func TestCompletionsOutliveACrash(t *testing.T) {
 	}
 }
 
-// A window of any width is admitted only as far as its worst case can be encoded, and what was admitted is encoded whole.
+// Records are admitted only as far as the worst case can be encoded, and whatever was admitted is encoded completely.
 func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -127,7 +127,7 @@ func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 			if len(seqs) < c.atLeast || refused == c.neverRefuses {
 				t.Fatalf("%d admitted, refused then: %v", len(seqs), refused)
 			}
-			for i := 1; i < len(seqs); i += 2 { // the worst there is
+			for i := 1; i < len(seqs); i += 2 { // the worst case
 				k.Finish(seqs[i])
 			}
 			got := wantCommit(t, k, 0)
@@ -143,7 +143,8 @@ func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 	}
 }
 
-// One record that does not finish holds up nobody for as long as there are places: what is finished behind it is cheap.
+// One record that does not finish does not block others while there are places, because the finished records behind it
+// are cheap.
 func TestOneStuckRecordStopsNobody(t *testing.T) {
 	const records = 1_000_000
 	k := New(1 << 20)
@@ -184,7 +185,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	wantCommit(t, k, 8)
 }
 
-// Of what the broker has refused, half is told, and less is admitted; where even little is refused, nothing is told and nobody waits.
+// After the broker has refused a commit, the next one has half of its completions, and fewer records are admitted. If
+// the broker refuses even little, commits have no completions, and no record is refused.
 func TestShortenDropsTheFarEnd(t *testing.T) {
 	k := New(1 << 15)
 	k.Start(0, "")
@@ -214,7 +216,7 @@ func TestShortenDropsTheFarEnd(t *testing.T) {
 	}
 }
 
-// Attempts give way to completions.
+// Completions take precedence over attempts.
 func TestAttemptsAreDroppedFirst(t *testing.T) {
 	k := New(1 << 15)
 	k.Start(0, "")
@@ -231,12 +233,13 @@ func TestAttemptsAreDroppedFirst(t *testing.T) {
 		k.Finish(seqs[i])
 	}
 	after, _ := k.Commit()
-	if told := decode(after.Metadata, 0, ""); len(told.stretches) != 10000 || len(told.tries) == 0 || len(told.tries) > 200 {
+	if told := decode(after.Metadata, 0, ""); len(told.stretches) != 10000 || len(told.tries) == 0 ||
+		len(told.tries) > 200 {
 		t.Errorf("%d stretches and %d attempts", len(told.stretches), len(told.tries))
 	}
 }
 
-// Whatever is odd counts as none.
+// Metadata that is invalid in any way counts as none.
 func TestOddMetadataIsIgnored(t *testing.T) {
 	k := New(8)
 	k.Bind("topic 1")
@@ -272,7 +275,7 @@ func TestOddMetadataIsIgnored(t *testing.T) {
 	}
 }
 
-// Of a checksum that holds nothing else is believed.
+// Metadata with a correct checksum and invalid content counts as none.
 func TestInventedMetadataIsIgnored(t *testing.T) {
 	for name, payload := range map[string]string{
 		"more stretches than bits":       "\x7f\x00\x00\x00",
@@ -307,7 +310,7 @@ func TestTheChecksumIsCastagnolis(t *testing.T) {
 // versionOne was written at offset 1000 of the log "orders/0".
 const versionOne = "g1.BAMJAQW43TwAQAAAB_7KAAAAAgIHRxGBJg"
 
-// What was written once is read for ever.
+// Metadata of version one will always be readable.
 func TestVersionOneIsReadForEver(t *testing.T) {
 	got := decode(versionOne, 1000, "orders/0")
 	want := []stretch{{1001, 1001}, {1003, 1010}, {5000, 1_000_000}}
@@ -353,7 +356,7 @@ func TestTheStartMayLieElsewhere(t *testing.T) {
 	})
 }
 
-// Where the log was cut, what was read beyond is forgotten and its Finish ignored.
+// After a truncation of the log, the records beyond it are forgotten, and their Finish is ignored.
 func TestTruncate(t *testing.T) {
 	k := New(64)
 	k.Start(0, "")
@@ -363,7 +366,7 @@ func TestTruncate(t *testing.T) {
 	}
 	k.Finish(old[3])
 	k.Finish(old[8])
-	renewed := run(t, k, 5) // the log goes on at 5: 5 to 9 are not what they were
+	renewed := run(t, k, 5) // the log continues at 5: the records 5 to 9 are not the same as before
 	if k.Unfinished() != 5 {
 		t.Fatalf("%d unfinished, want 0, 1, 2, 4 and the new 5", k.Unfinished())
 	}
@@ -373,7 +376,7 @@ func TestTruncate(t *testing.T) {
 	if c := wantCommit(t, k, 5); c.Epoch != 3 {
 		t.Errorf("leader epoch %d, want 3", c.Epoch)
 	}
-	again := run(t, k, 5) // and is cut once more, right behind
+	again := run(t, k, 5) // and is truncated once more, just behind it
 	if k.Unfinished() != 1 {
 		t.Errorf("%d unfinished, want the last 5 alone", k.Unfinished())
 	}
@@ -387,8 +390,8 @@ func TestTruncate(t *testing.T) {
 	wantCommit(t, k, 3)
 }
 
-// What was told of a log that was cut since is not believed of what was written there, whether somebody says that it was cut or
-// only its epochs do.
+// Completions of a part of the log that was truncated do not apply to the records written there later, whether Truncate
+// was called or only the epochs show it.
 func TestCompletionsOfACutLogAreForgotten(t *testing.T) {
 	k := New(8)
 	k.Start(0, "")
@@ -412,7 +415,7 @@ func TestCompletionsOfACutLogAreForgotten(t *testing.T) {
 	}
 }
 
-// Attempts are known although nothing of their epoch was finished.
+// Attempts are kept, also if no record of their epoch was finished.
 func TestAttemptsOfALaterEpoch(t *testing.T) {
 	k := New(8)
 	k.Start(0, "")
@@ -425,7 +428,7 @@ func TestAttemptsOfALaterEpoch(t *testing.T) {
 	}
 }
 
-// What an earlier period admitted cannot be mistaken for the next one's.
+// A seq of an earlier period is not mistaken for one of the current period.
 func TestASeqOfAnEarlierPeriodIsIgnored(t *testing.T) {
 	k := New(8)
 	k.Start(0, "")
@@ -457,7 +460,7 @@ func TestNoAllocationPerRecord(t *testing.T) {
 	}
 }
 
-// flow keeps so many records unfinished and finishes them in random order.
+// flow keeps a number of records unfinished, and finishes them in random order.
 type flow struct {
 	k      *Tracker
 	open   []uint64
@@ -490,7 +493,7 @@ func (f *flow) admit() bool {
 	return true
 }
 
-// finish finishes one of the older half: workers are quick with most.
+// finish finishes one of the older half, because most handlers are fast.
 func (f *flow) finish() {
 	i := f.rnd.IntN(len(f.open))
 	f.k.Finish(f.open[i])
@@ -512,7 +515,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit is one commit of a window that is as odd as it gets.
+// BenchmarkCommit measures a commit in the worst case.
 func BenchmarkCommit(b *testing.B) {
 	k := New(1 << 15)
 	k.Start(0, "")

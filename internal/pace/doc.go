@@ -1,10 +1,11 @@
-// Package pace says how many workers a consumer should have, so that deliveries start before they are too old. Its
-// nouns: a [Pacer] is ticked with a [Sample] of what was seen since the last tick and answers with a size between a
-// floor and a ceiling; a gauge is what one size achieved, by which the next larger one is judged.
+// Package pace computes how many workers a consumer should have, so that deliveries start before they are too old. Its
+// nouns: a [Pacer] gets a [Sample] of what happened since the last tick, and returns a size between a floor and a
+// ceiling. A gauge is the performance of one size; the next larger size is compared with it.
 //
-// It grows while work waits and its age nears the tolerance, at most twofold a tick; it shrinks by a quarter after
-// several calm ticks. The bands lie far apart, so that a steady load ends at a steady size. A growth that brings more
-// failures, or longer handlers instead of more of them, is taken back, and not tried again for a pause that doubles.
+// The size grows while work waits and its age approaches the tolerance, at most twofold per tick; it shrinks by a
+// quarter after several calm ticks. The thresholds are far apart, so that a steady load leads to a steady size. A
+// growth that brings more failures, or longer handlers instead of more throughput, is reverted, and not tried again for
+// a pause that doubles.
 //
-// Nothing here reads a clock, waits or locks.
+// Nothing in this package reads a clock, waits or locks.
 package pace

@@ -6,34 +6,35 @@ import (
 )
 
 const (
-	enough     = 4           // handlers before a gauge is worth comparing; the comparison allows for how few they are
-	window     = time.Minute // after which what a gauge saw counts half
-	trial      = time.Minute // that a growth is watched for, or four services if longer: trouble may come late
-	tooMany    = 0.2         // share of failures from which they may be the pool's fault
-	worth      = 0.25        // of the growth that must come out as growth of throughput
-	muchSlower = 1.5         // than before the growth: reason to measure first
-	errorBars  = 2           // deviations by which a measurement must be clear
+	enough = 4           // handlers before a gauge can be compared; the comparison accounts for small numbers
+	window = time.Minute // after this time, the older part of a gauge counts half
+	// trial is how long a growth is observed, or four service times if longer, because problems may appear late.
+	trial      = time.Minute
+	tooMany    = 0.2  // share of failures from which the pool may be the cause
+	worth      = 0.25 // part of the growth that must appear as growth of throughput
+	muchSlower = 1.5  // slower than before the growth by this factor: measure first
+	errorBars  = 2    // standard deviations by which a difference must exceed noise
 
 	firstPause = 30 * time.Second
-	longest    = 30 * time.Minute // pause; also after that long it is forgotten
+	longest    = 30 * time.Minute // the longest pause; after that time a pause is also forgotten
 )
 
-// gauge is what one size of the pool achieved while it was full.
+// gauge is the performance of one size of the pool while all its workers were busy.
 type gauge struct {
 	size   int
 	took   time.Duration
 	ended  float64 // handlers
 	failed float64
-	spent  time.Duration // in those that ended
+	spent  time.Duration // in handlers that ended
 }
 
-// rate is how many handlers succeeded in a second.
+// rate returns the number of successful handlers per second.
 func (g gauge) rate() float64 { return (g.ended - g.failed) / g.took.Seconds() }
 
-// failures is their share.
+// failures returns the share of failures.
 func (g gauge) failures() float64 { return g.failed / g.ended }
 
-// service is the mean time of a handler, in seconds.
+// service returns the mean duration of a handler, in seconds.
 func (g gauge) service() float64 { return g.spent.Seconds() / g.ended }
 
 type verdict int
@@ -44,9 +45,9 @@ const (
 	worse
 )
 
-// against judges a larger size by the smaller one it grew from. It is worse when failures rose to a height that
-// matters, or when handlers became slower and almost no more of them succeed. It is better when clearly more succeed.
-// Counts of few handlers are noise, which is allowed for; what is all failures at both sizes stays unclear.
+// against compares a larger size with the smaller one that it grew from. It is worse if failures rose above a relevant
+// share, or if handlers became slower and the throughput hardly grew. It is better if the throughput clearly grew. The
+// comparison allows for the noise of small numbers. If all handlers fail at both sizes, the result is unclear.
 func (g gauge) against(b gauge) verdict {
 	if b.ended < enough || g.ended < enough {
 		return unclear
@@ -64,14 +65,15 @@ func (g gauge) against(b gauge) verdict {
 	return unclear
 }
 
-// gain is how many times as many handlers succeed as with the smaller size.
+// gain returns the throughput relative to that of the smaller size.
 func (g gauge) gain(b gauge) float64 { return g.rate() / b.rate() }
 
-// needed is the least gain that makes the larger size worth its workers.
+// needed returns the smallest gain that justifies the larger size.
 func (g gauge) needed(b gauge) float64 { return 1 + worth*(float64(g.size)/float64(b.size)-1) }
 
-// measure adds a tick to the gauge of the present size, if the pool was full all along: only then does what ended tell
-// what the size can do. Until two services after a change, what ends was begun at the old size, or its like was.
+// measure adds a tick to the gauge of the current size if all workers were busy during it; only then the throughput
+// shows what the size can do. For two service times after a change, the handlers that end may have started at the old
+// size.
 func (p *Pacer) measure(s Sample, took time.Duration) {
 	full := s.Waiting && s.Busy >= fullFrom && s.Workers == p.size
 	settled := !s.Now.Add(-took * 4 / 5).Before(p.changed.Add(2 * p.service))
@@ -87,8 +89,8 @@ func (p *Pacer) measure(s Sample, took time.Duration) {
 	p.now.spent += time.Duration(s.Ended) * s.Service
 }
 
-// judge ends the trial of the last growth if there is something to say or its time is over, and says whether it was
-// taken back. Beyond a limit that once was too much, a growth that has nothing to show for itself goes back too.
+// judge ends the trial of the last growth if the comparison is clear or its time is over, and reports whether the
+// growth was reverted. Above a limit that was too high before, a growth without a clear improvement is reverted, too.
 func (p *Pacer) judge(now time.Time) (takenBack bool) {
 	if p.pause > 0 && now.Sub(p.until) > longest {
 		p.pause = 0
@@ -110,15 +112,15 @@ func (p *Pacer) judge(now time.Time) (takenBack bool) {
 	return false
 }
 
-// vindicate forgets the pauses when a growth beyond the limit was clearly good.
+// vindicate clears the pauses if a growth beyond the limit was a clear improvement.
 func (p *Pacer) vindicate(v verdict) {
 	if v == better && p.size > p.limit {
 		p.pause = 0
 	}
 }
 
-// retreat goes back to the last size that was as good. Where several steps were taken before they could be judged,
-// that may lie between them: the size that gives the same at the rate of the smaller one's workers.
+// retreat goes back to the last size that was as good. If several steps were taken before they could be compared, this
+// size may lie between them: it is the size with the same throughput at the smaller size's throughput per worker.
 func (p *Pacer) retreat(now time.Time) {
 	size := float64(p.before.size)
 	if gain := p.now.gain(p.before); gain > 1+worth {
@@ -132,8 +134,8 @@ func (p *Pacer) retreat(now time.Time) {
 	p.calm, p.peak = 0, 0
 }
 
-// top is the largest size that may be tried now: once burnt, up to the limit until the pause is over, and from below
-// never past it in one step.
+// top returns the largest size that may be tried now. After a growth was reverted, it is the limit until the pause is
+// over; from below the limit, one step never passes it.
 func (p *Pacer) top(now time.Time) int {
 	if p.pause > 0 && (now.Before(p.until) || p.size < p.limit) {
 		return min(p.limit, p.opts.Ceiling)
@@ -141,8 +143,9 @@ func (p *Pacer) top(now time.Time) int {
 	return p.opts.Ceiling
 }
 
-// ready says whether another growth may follow. The last one should have been measured, if that does not take too
-// long or handlers are much slower since; beyond a limit that once was too much, each step is judged before the next.
+// ready reports whether another growth may follow. The last one should have been measured, unless this takes too long
+// or handlers are not much slower since. Above a limit that was too high before, each step is compared before the next
+// one.
 func (p *Pacer) ready(now time.Time) bool {
 	if p.pause > 0 && p.size >= p.limit {
 		return p.now.ended >= enough && (p.before.size == 0 || p.now.against(p.before) == better)
@@ -151,8 +154,8 @@ func (p *Pacer) ready(now time.Time) bool {
 	return p.now.took > 0 || !slower && now.Sub(p.changed) >= patience
 }
 
-// try grows, on trial: by the gauge of the size it leaves, or by an older one while it is not clear that the steps
-// since were any good.
+// try grows on trial. The growth is compared with the size it starts from, or with an older one while the steps since
+// then are not known to be improvements.
 func (p *Pacer) try(size int, now time.Time) {
 	v := better
 	if p.before.size > 0 {

@@ -6,60 +6,63 @@ import (
 )
 
 const (
-	// idleBelow and fullFrom bound the share of time that workers spend in handlers: a pool below the one has workers
-	// to spare, one above the other shows what its size can do. Shrinking aims between them.
+	// idleBelow and fullFrom are bounds of the share of time that workers spend in handlers. Below idleBelow the pool
+	// has workers to spare; above fullFrom the throughput shows what the size can do. Shrinking aims between them.
 	idleBelow = 0.6
 	shrinkTo  = 0.75
 	fullFrom  = 0.8
 
-	interval = 5 * time.Second  // between ticks; a longer one still counts as one
-	calmFor  = 4 * interval     // in a row before it shrinks: one quiet moment between two polls means nothing
-	patience = 10 * time.Second // that a growth gets to be measured before the next; longer and slow handlers come too late
-	fresh    = 0.3              // weight of the newest tick in a smoothed value: about three ticks
+	interval = 5 * time.Second // expected time between ticks; a longer one counts as one
+	calmFor  = 4 * interval    // calm time before the pool shrinks; a single moment between two polls means nothing
+	// patience is how long a growth may be measured before the next one; with more, long and slow handlers get workers
+	// too late.
+	patience = 10 * time.Second
+	fresh    = 0.3 // weight of the newest tick in a smoothed value: about three ticks
 )
 
-// Options bound a Pacer.
+// Options are the bounds of a Pacer.
 type Options struct {
-	Floor, Ceiling int           // Floor below 1 means 1; a Ceiling not above it means a constant size
+	Floor, Ceiling int           // Floor below 1 means 1; a Ceiling not above Floor means a constant size
 	Tolerance      time.Duration // the age at which a delivery should have started; 0: a constant size
 }
 
-// Sample is what was seen since the last tick. Ages count from when a delivery became due, so that a retry that was
-// told to wait is not old.
+// Sample is what happened since the last tick. The age of a delivery counts from the time at which it became due, so a
+// waiting retry is not old.
 type Sample struct {
 	Now     time.Time
-	Workers int // there were
+	Workers int // number of workers
 
-	Started, Ended, Failed int           // handlers; Failed are among Ended
-	Oldest                 time.Duration // greatest age at which a delivery started, or of the oldest that waits; 0: none
-	Service                time.Duration // mean time that a handler took; 0: none ended
-	Busy                   float64       // share of the workers' time in handlers, 0..1
-	Waiting                bool          // work was waiting for a worker at the end
-	Backlog                int64         // deliveries that the service still has, as far as is known; 0: unknown
+	Started, Ended, Failed int // numbers of handlers; Ended includes Failed
+	// Oldest is the greatest age at which a delivery started, or that of the oldest waiting one; 0: none.
+	Oldest  time.Duration
+	Service time.Duration // mean duration of the handlers that ended; 0: none ended
+	Busy    float64       // share of the workers' time in handlers, 0..1
+	Waiting bool          // work was waiting for a worker at the end
+	Backlog int64         // deliveries in the service; 0: unknown
 }
 
 // Pacer is the controller. Its caller serializes the calls.
 type Pacer struct {
 	opts Options
-	size int // the last answer
+	size int // the last result
 
-	last     time.Time     // tick
+	last     time.Time     // time of the last tick
 	oldest   time.Duration // at the last tick
 	arrivals float64       // per second, smoothed
 	service  time.Duration // smoothed; 0: no handler has ended yet
 
-	calm time.Duration // in a row
-	peak float64       // workers that were busy in the busiest tick of it
+	calm time.Duration // how long the load has been calm without interruption
+	peak float64       // busy workers in the busiest tick of this time
 
-	changed     time.Time // when size did
-	now, before gauge     // of this size; of the one it grew from, while the growth is on trial
+	changed     time.Time // when size changed
+	now, before gauge     // of this size, and of the one it grew from while the growth is on trial
 
-	limit int           // size that was gone back to
-	until time.Time     // when a larger one may be tried
-	pause time.Duration // the last one; 0: nothing was taken back lately
+	limit int           // size to which a growth was reverted
+	until time.Time     // when a larger size may be tried
+	pause time.Duration // the last pause; 0: no growth was reverted recently
 }
 
-// New makes a Pacer that begins at the floor.
+// New returns a Pacer that begins with the floor.
 func New(o Options) *Pacer {
 	o.Floor = max(o.Floor, 1)
 	if o.Ceiling < o.Floor || o.Tolerance <= 0 {
@@ -68,8 +71,8 @@ func New(o Options) *Pacer {
 	return &Pacer{opts: o, size: o.Floor, now: gauge{size: o.Floor}}
 }
 
-// Tick takes a sample in and says how many workers there should be until the next, which is expected five seconds
-// later. The first sample only tells the time from which the second one counts.
+// Tick evaluates a sample and returns how many workers there should be until the next tick, which is expected five
+// seconds later. The first sample only sets the time from which the second one counts.
 func (p *Pacer) Tick(s Sample) (workers int) {
 	took := s.Now.Sub(p.last)
 	first := p.last.IsZero()
@@ -85,10 +88,11 @@ func (p *Pacer) Tick(s Sample) (workers int) {
 	return p.size
 }
 
-// Wanted is how many workers would work a backlog off in what is left of the tolerance, and at least what arrivals
-// need. It knows no floor and no ceiling: it may be more than one process has. It is never more than one for each
-// waiting delivery, beyond what arrivals need; where nothing is left of the tolerance, a quarter of it is taken
-// instead; while no handler has ended yet, the present number is as good as any. 0 means that nothing waits or comes.
+// Wanted returns how many workers would finish a backlog in the remaining part of the tolerance, and at least the
+// number that arrivals need. It applies neither floor nor ceiling, so it may be more than one process has. Beyond what
+// arrivals need, it is never more than one per waiting delivery. If no tolerance remains, a quarter of it is assumed.
+// While no handler has ended, the current size is returned, at most the backlog. 0 means that no delivery waits or
+// arrives.
 func (p *Pacer) Wanted(backlog int64, oldest time.Duration) (workers int) {
 	if backlog > 0 && p.service == 0 {
 		return int(min(backlog, int64(p.size)))
@@ -101,8 +105,8 @@ func (p *Pacer) Wanted(backlog int64, oldest time.Duration) (workers int) {
 	return roundUp(max(n, p.steady()))
 }
 
-// Quiet takes in that there was nothing to tick for since the last tick: arrivals are forgotten as if each tick left
-// out had seen none.
+// Quiet records that there were no ticks since the last one: the arrivals decrease as if each omitted tick had seen
+// none.
 func (p *Pacer) Quiet(now time.Time) {
 	if took := now.Sub(p.last); !p.last.IsZero() && took > 2*interval {
 		p.arrivals *= math.Pow(1-fresh, took.Seconds()/interval.Seconds())
@@ -110,9 +114,9 @@ func (p *Pacer) Quiet(now time.Time) {
 	}
 }
 
-// learn follows the arrivals and the service time. Deliveries start in about the order in which they came, so those
-// that started in a tick came within its length less what their age grew by; an age that grows like the clock means
-// that they came all at once, which bounds the estimate to four times what was started.
+// learn updates the arrivals and the service time. Deliveries start in about the order in which they came, so those
+// that started in a tick came within its duration minus the growth of their age. If the age grows as fast as the clock,
+// they came all at once; therefore the estimate is limited to four times the number that started.
 func (p *Pacer) learn(s Sample, took time.Duration) {
 	within := max(took-(s.Oldest-p.oldest), took/4)
 	p.oldest = s.Oldest
@@ -126,7 +130,7 @@ func (p *Pacer) learn(s Sample, took time.Duration) {
 	}
 }
 
-// steady is the number of workers that arrivals keep busy.
+// steady returns the number of workers that arrivals keep busy.
 func (p *Pacer) steady() float64 { return p.arrivals * p.service.Seconds() }
 
 func (p *Pacer) decide(s Sample, took time.Duration) {
@@ -140,15 +144,15 @@ func (p *Pacer) decide(s Sample, took time.Duration) {
 	p.rest(s, took)
 }
 
-// early is how many workers a backlog that is known wants, whatever its age is by now. They have half of the tolerance
-// for it: the pool at most doubles from one tick to the next.
+// early returns how many workers a known backlog needs, whatever its current age. They have half of the tolerance for
+// it, because the pool at most doubles from one tick to the next.
 func (p *Pacer) early(s Sample) float64 {
 	return min(float64(s.Backlog)*p.service.Seconds()/(p.opts.Tolerance/2).Seconds(), float64(s.Backlog))
 }
 
-// grow adds the workers that the backlog wants, which is known, or follows well enough from age and arrivals once
-// that is old, on top of those that new arrivals keep busy; at most one for each that had work: where workers idle
-// although work waits, something else is the bottleneck. While most handlers fail, more of them are no help.
+// grow adds the workers that the backlog needs, in addition to those that arrivals keep busy. The backlog is known or,
+// once it is old, follows from age and arrivals. The pool grows at most by one worker for each that had work: if
+// workers are idle although work waits, the bottleneck is elsewhere. While most handlers fail, it does not grow.
 func (p *Pacer) grow(s Sample) {
 	if 2*s.Failed > s.Ended {
 		return
@@ -167,8 +171,8 @@ func (p *Pacer) grow(s Sample) {
 	}
 }
 
-// rest gives a quarter of the workers up after several calm ticks, but keeps what the busiest of them needed. Slow
-// handlers make slow waves: while any run, two of their times must be calm.
+// rest removes a quarter of the workers after several calm ticks, but keeps as many as the busiest of these ticks
+// needed. Slow handlers make slow load changes, so the calm must last at least two service times.
 func (p *Pacer) rest(s Sample, took time.Duration) {
 	if s.Busy >= idleBelow || s.Oldest >= p.opts.Tolerance/4 {
 		p.calm, p.peak = 0, 0
@@ -187,7 +191,7 @@ func (p *Pacer) rest(s Sample, took time.Duration) {
 	p.calm, p.peak = 0, 0
 }
 
-// working is how many of the workers had work, on average.
+// working returns how many workers had work, on average.
 func (p *Pacer) working(s Sample) float64 {
 	return min(max(s.Busy, 0), 1) * float64(min(s.Workers, p.size))
 }
@@ -196,7 +200,8 @@ func (p *Pacer) resize(size int, now time.Time) {
 	p.size, p.changed, p.now = size, now, gauge{size: size}
 }
 
-// roundUp makes whole workers; less than a hundredth of one is none, and no machine has as many as the bound.
+// roundUp returns a whole number of workers; less than a hundredth of a worker counts as zero. The upper bound prevents
+// an overflow.
 func roundUp(workers float64) int {
 	return int(min(max(math.Ceil(workers-0.01), 0), math.MaxInt32))
 }

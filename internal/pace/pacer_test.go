@@ -16,8 +16,8 @@ const tolerance = 2 * time.Minute
 
 func options() pace.Options { return pace.Options{Floor: 4, Ceiling: 64, Tolerance: tolerance} }
 
-// Where the ceiling allows it, no delivery starts too old, the size takes few turns, and in the end, when nothing has
-// come for a quarter of an hour, the pool is as small as in the beginning.
+// If the ceiling allows it, no delivery starts too late, the size changes its direction rarely, and a quarter of an
+// hour after the last delivery the pool is as small as in the beginning.
 func TestAgesStayWithinTheTolerance(t *testing.T) {
 	stepUp := func(now time.Duration) float64 {
 		switch {
@@ -36,12 +36,15 @@ func TestAgesStayWithinTheTolerance(t *testing.T) {
 	}
 	slow := func(now time.Duration) float64 { return stepUp(now) / 100 }
 	for name, w := range map[string]world{
-		"a step":           {rate: stepUp, maxRate: 200, handle: even(200 * time.Millisecond)},
-		"a rise":           {rate: rising, maxRate: 220, handle: uneven(200 * time.Millisecond)},
-		"bad readings":     {rate: stepUp, maxRate: 200, handle: uneven(200 * time.Millisecond), noisy: true},
-		"slow handlers":    {rate: slow, maxRate: 2, handle: uneven(20 * time.Second), noisy: true},
-		"a burst":          {burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond)},
-		"burst upon a day": {rate: stepUp, maxRate: 200, burst: 5_000, burstAt: 10 * time.Minute, handle: uneven(150 * time.Millisecond)},
+		"a step":        {rate: stepUp, maxRate: 200, handle: even(200 * time.Millisecond)},
+		"a rise":        {rate: rising, maxRate: 220, handle: uneven(200 * time.Millisecond)},
+		"bad readings":  {rate: stepUp, maxRate: 200, handle: uneven(200 * time.Millisecond), noisy: true},
+		"slow handlers": {rate: slow, maxRate: 2, handle: uneven(20 * time.Second), noisy: true},
+		"a burst":       {burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond)},
+		"burst upon a day": {
+			rate: stepUp, maxRate: 200, burst: 5_000, burstAt: 10 * time.Minute,
+			handle: uneven(150 * time.Millisecond),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,12 +66,15 @@ func TestAgesStayWithinTheTolerance(t *testing.T) {
 	}
 }
 
-// A hundred thousand at once are worked off within the tolerance when the ceiling allows it.
+// A backlog of a hundred thousand is finished within the tolerance if the ceiling allows it.
 func TestAHundredThousandAtOnce(t *testing.T) {
 	t.Parallel()
 	o := options()
 	o.Ceiling = 300
-	w := world{opts: o, burst: 100_000, burstAt: time.Minute, handle: even(100 * time.Millisecond), lastsFor: 15 * time.Minute}
+	w := world{
+		opts: o, burst: 100_000, burstAt: time.Minute, handle: even(100 * time.Millisecond),
+		lastsFor: 15 * time.Minute,
+	}
 	for w.seed = range uint64(3) {
 		trace := w.run()
 		w.checkBounds(t, trace)
@@ -78,10 +84,13 @@ func TestAHundredThousandAtOnce(t *testing.T) {
 	}
 }
 
-// Under a load that does not change, the size does not change either, and is not far above what the load needs.
+// Under a constant load the size is constant, and not far above what the load needs.
 func TestASteadyLoadSettles(t *testing.T) {
 	t.Parallel()
-	w := world{opts: options(), rate: constant(150), maxRate: 150, handle: uneven(200 * time.Millisecond), noisy: true, lastsFor: 40 * time.Minute}
+	w := world{
+		opts: options(), rate: constant(150), maxRate: 150, handle: uneven(200 * time.Millisecond), noisy: true,
+		lastsFor: 40 * time.Minute,
+	}
 	const need = 30
 	for w.seed = range *seeds {
 		trace := w.run()
@@ -91,20 +100,25 @@ func TestASteadyLoadSettles(t *testing.T) {
 			low, high = min(low, m.size), max(high, m.size)
 		}
 		if low < need || high > 2*need || high-low > need/2 || turns(trace) > 1 {
-			t.Fatalf("seed %d: between %d and %d workers, %d turns, where %d are needed%s", w.seed, low, high, turns(trace), need, picture(trace))
+			t.Fatalf("seed %d: between %d and %d workers, %d turns, where %d are needed%s", w.seed, low, high,
+				turns(trace), need, picture(trace))
 		}
 	}
 }
 
-// What is too many goes in small steps that lie apart: a pause of the traffic does not cost the whole pool.
+// The pool shrinks in small steps with time between them, so a pause in the traffic does not remove the whole pool.
 func TestShrinkingIsSlow(t *testing.T) {
-	w := world{opts: options(), burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond), lastsFor: 20 * time.Minute}
+	w := world{
+		opts: options(), burst: 25_000, burstAt: time.Minute, handle: even(100 * time.Millisecond),
+		lastsFor: 20 * time.Minute,
+	}
 	trace := w.run()
 	last, at := 0, time.Duration(0)
 	for _, m := range trace {
 		if m.size < last {
 			if m.at-at < 4*tick || 4*m.size < 3*last {
-				t.Fatalf("from %d to %d workers at %v, %v after the last change%s", last, m.size, m.at, m.at-at, picture(trace))
+				t.Fatalf("from %d to %d workers at %v, %v after the last change%s", last, m.size, m.at, m.at-at,
+					picture(trace))
 			}
 		}
 		if m.size != last {
@@ -113,13 +127,16 @@ func TestShrinkingIsSlow(t *testing.T) {
 	}
 }
 
-// saturated is a tick in which all workers were busy and work waited, at so many handlers a worker.
+// saturated is a tick in which all workers were busy and work waited; each worker ran handlers of this duration.
 func saturated(workers int, service time.Duration) pace.Sample {
 	done := int(time.Duration(workers) * tick / service)
-	return pace.Sample{Workers: workers, Started: done, Ended: done, Oldest: 100 * time.Second, Service: service, Busy: 1, Waiting: true}
+	return pace.Sample{
+		Workers: workers, Started: done, Ended: done, Oldest: 100 * time.Second, Service: service,
+		Busy: 1, Waiting: true,
+	}
 }
 
-// ticks plays samples, each made for the size answered before, and answers with the last size.
+// ticks plays samples, each for the size before it, and returns the last size.
 func ticks(p *pace.Pacer, from time.Time, n, size int, sample func(workers int) pace.Sample) (int, time.Time) {
 	for range n {
 		s := sample(size)
@@ -130,7 +147,7 @@ func ticks(p *pace.Pacer, from time.Time, n, size int, sample func(workers int) 
 	return size, from
 }
 
-// The pool does not grow without reason: none waits, or it is young, or the workers idle, or nearly everything fails.
+// The pool does not grow if no work waits, or work is young, or workers are idle, or nearly every handler fails.
 func TestNoReasonToGrow(t *testing.T) {
 	for name, change := range map[string]func(*pace.Sample){
 		"nothing waits":     func(s *pace.Sample) { s.Waiting = false },
@@ -150,27 +167,31 @@ func TestNoReasonToGrow(t *testing.T) {
 		}
 	}
 	p := pace.New(options())
-	if size, _ := ticks(p, time.Unix(0, 0), 50, 4, func(n int) pace.Sample { return saturated(n, time.Second) }); size != 64 {
+	if size, _ := ticks(p, time.Unix(0, 0), 50, 4,
+		func(n int) pace.Sample { return saturated(n, time.Second) }); size != 64 {
 		t.Errorf("with every reason: %d workers, want 64", size)
 	}
 }
 
-// A backlog that goes down fast enough wants no more workers, although it is old; one that does not, wants as many as
-// it takes, not the ceiling.
+// A backlog that falls fast enough needs no more workers, although it is old; one that does not needs as many as it
+// takes, not the ceiling.
 func TestGrowsAsMuchAsIsWanted(t *testing.T) {
 	for _, c := range []struct {
-		falls     time.Duration // of the age, a tick
+		falls     time.Duration // of the age, per tick
 		low, high int
 	}{
 		{10 * time.Second, 40, 40},
 		{tick, 40, 50},
-		{0, 70, 130}, // forty for what comes, forty and more for what waits
+		{0, 70, 130}, // forty for arrivals, forty and more for the backlog
 	} {
 		p := pace.New(pace.Options{Floor: 40, Ceiling: 1000, Tolerance: tolerance})
 		now, size := time.Unix(0, 0), 40
 		for age := 75 * time.Second; age > 55*time.Second && now.Unix() < 60; age -= c.falls {
-			size, now = ticks(p, now, 1, size, func(int) pace.Sample { // ten a second, whatever it says
-				return pace.Sample{Workers: 40, Started: 50, Ended: 50, Service: 4 * time.Second, Oldest: age, Busy: 1, Waiting: true}
+			size, now = ticks(p, now, 1, size, func(int) pace.Sample { // ten per second, whatever the size
+				return pace.Sample{
+					Workers: 40, Started: 50, Ended: 50, Service: 4 * time.Second, Oldest: age, Busy: 1,
+					Waiting: true,
+				}
 			})
 		}
 		if size < c.low || size > c.high {
@@ -179,7 +200,7 @@ func TestGrowsAsMuchAsIsWanted(t *testing.T) {
 	}
 }
 
-// Handlers so long that none has ended yet: work waits and ages, so the pool grows although nothing is known of them.
+// While handlers take so long that none has ended yet, the pool grows if work waits and ages.
 func TestGrowsBeforeAnyHandlerEnded(t *testing.T) {
 	p := pace.New(options())
 	size, _ := ticks(p, time.Unix(0, 0), 30, 4, func(workers int) pace.Sample {
@@ -197,10 +218,12 @@ func TestConstantSize(t *testing.T) {
 		{Floor: 8, Ceiling: 100},
 	} {
 		p := pace.New(o)
-		if size, _ := ticks(p, time.Unix(0, 0), 30, 8, func(n int) pace.Sample { return saturated(n, time.Second) }); size != 8 {
+		if size, _ := ticks(p, time.Unix(0, 0), 30, 8,
+			func(n int) pace.Sample { return saturated(n, time.Second) }); size != 8 {
 			t.Errorf("%+v: %d workers", o, size)
 		}
-		if size, _ := ticks(p, time.Unix(1000, 0), 30, 8, func(n int) pace.Sample { return pace.Sample{Workers: n} }); size != 8 {
+		if size, _ := ticks(p, time.Unix(1000, 0), 30, 8,
+			func(n int) pace.Sample { return pace.Sample{Workers: n} }); size != 8 {
 			t.Errorf("%+v: idle with %d workers", o, size)
 		}
 	}
@@ -209,7 +232,7 @@ func TestConstantSize(t *testing.T) {
 	}
 }
 
-// A tick that comes twice, or from before the last one, is as if it had not been.
+// A tick at the same time as the last one, or before it, has no effect.
 func TestAClockThatStands(t *testing.T) {
 	p, twin := pace.New(options()), pace.New(options())
 	now, size := time.Unix(0, 0), 4
@@ -237,7 +260,7 @@ func TestWanted(t *testing.T) {
 			t.Errorf("before anything ended, a backlog of %d wants %d, want %d", c.backlog, got, c.want)
 		}
 	}
-	ticks(p, time.Unix(0, 0), 100, 4, func(n int) pace.Sample { // two a second, of a second and a half
+	ticks(p, time.Unix(0, 0), 100, 4, func(n int) pace.Sample { // two per second, of 1.5 s each
 		return pace.Sample{Workers: n, Started: 10, Ended: 10, Service: 1500 * time.Millisecond, Busy: 0.75}
 	})
 	for _, c := range []struct {
@@ -246,15 +269,15 @@ func TestWanted(t *testing.T) {
 		want    int
 	}{
 		{0, 0, 3},                             // what arrivals need
-		{-5, -time.Second, 3},                 // nonsense is nothing
+		{-5, -time.Second, 3},                 // invalid values count as zero
 		{80, 0, 3},                            // less than arrivals need
 		{1000, 0, 13},                         // 1500 s of work in 120 s
 		{1000, time.Minute, 25},               // in 60 s
 		{1000, 80 * time.Second, 38},          // in 40 s
-		{1000, tolerance, 50},                 // nothing left: a quarter, 30 s
-		{1000, 1000 * tolerance, 50},          // long past
+		{1000, tolerance, 50},                 // nothing remains: a quarter, 30 s
+		{1000, 1000 * tolerance, 50},          // far too old
 		{math.MaxInt64, 0, math.MaxInt32},     // bounded
-		{100_000, 90 * time.Second, 5000},     // above any ceiling: it is for a whole fleet
+		{100_000, 90 * time.Second, 5000},     // above any ceiling, because it is for all processes together
 		{1000, -time.Hour, 13},                // not more time than the tolerance
 		{math.MinInt64, math.MaxInt64, 3},     // nothing
 		{math.MaxInt64, tolerance, 1<<31 - 1}, // bounded
@@ -263,7 +286,7 @@ func TestWanted(t *testing.T) {
 			t.Errorf("a backlog of %d, the oldest of %v, wants %d, want %d", c.backlog, c.oldest, got, c.want)
 		}
 	}
-	ticks(p, time.Unix(10000, 0), 100, 4, func(n int) pace.Sample { // an hour of handlers
+	ticks(p, time.Unix(10000, 0), 100, 4, func(n int) pace.Sample { // handlers of an hour
 		return pace.Sample{Workers: n, Started: 0, Ended: 1, Service: time.Hour, Busy: 1}
 	})
 	if got := p.Wanted(5, 0); got != 5 {
@@ -274,19 +297,25 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// Whatever it is told, it answers within its bounds and at most twice the last size.
+// For any sample the result is within the bounds, and at most twice the last size.
 func TestBoundsHoldForAnySample(t *testing.T) {
 	for seed := range uint64(200) {
 		dice := rand.New(rand.NewPCG(seed, 2))
-		o := pace.Options{Floor: dice.IntN(20), Ceiling: dice.IntN(300), Tolerance: time.Duration(dice.Int64N(int64(time.Hour)))}
+		o := pace.Options{
+			Floor: dice.IntN(20), Ceiling: dice.IntN(300),
+			Tolerance: time.Duration(dice.Int64N(int64(time.Hour))),
+		}
 		p := pace.New(o)
 		floor := max(o.Floor, 1)
 		last, now := floor, time.Unix(0, 0)
 		for range 500 {
 			now = now.Add(time.Duration(dice.Int64N(int64(time.Minute))) - time.Second)
-			s := pace.Sample{Now: now, Workers: last + dice.IntN(7) - 3, Started: dice.IntN(1000), Ended: dice.IntN(1000),
-				Oldest: time.Duration(dice.Int64N(int64(time.Hour))), Service: time.Duration(dice.Int64N(int64(time.Minute))),
-				Busy: dice.Float64()*1.4 - 0.2, Waiting: dice.IntN(4) > 0}
+			s := pace.Sample{
+				Now: now, Workers: last + dice.IntN(7) - 3, Started: dice.IntN(1000), Ended: dice.IntN(1000),
+				Oldest:  time.Duration(dice.Int64N(int64(time.Hour))),
+				Service: time.Duration(dice.Int64N(int64(time.Minute))),
+				Busy:    dice.Float64()*1.4 - 0.2, Waiting: dice.IntN(4) > 0,
+			}
 			s.Failed = dice.IntN(s.Ended + 1)
 			if dice.IntN(10) == 0 {
 				s.Started, s.Ended, s.Failed, s.Service, s.Oldest = 0, 0, 0, 0, 0
@@ -300,17 +329,19 @@ func TestBoundsHoldForAnySample(t *testing.T) {
 	}
 }
 
-// A backlog that is known to be too much for the pool is a reason to grow before it is old; one that is not, or is
-// unknown, is none.
+// A known backlog that is too large for the pool is a reason to grow before it is old. A smaller one, or an unknown
+// one, is none.
 func TestGrowsWithAKnownBacklog(t *testing.T) {
 	for _, c := range []struct {
 		backlog int64
 		want    int
-	}{{0, 4}, {200, 4}, {1200, 20}} { // of a second each, in half of two minutes
+	}{{0, 4}, {200, 4}, {1200, 20}} { // of one second each, in half of two minutes
 		p := pace.New(options())
 		size, _ := ticks(p, time.Unix(0, 0), 12, 4, func(n int) pace.Sample {
-			return pace.Sample{Workers: n, Started: 5 * n, Ended: 5 * n, Service: time.Second, Oldest: 20 * time.Second,
-				Busy: 1, Waiting: true, Backlog: c.backlog}
+			return pace.Sample{
+				Workers: n, Started: 5 * n, Ended: 5 * n, Service: time.Second, Oldest: 20 * time.Second,
+				Busy: 1, Waiting: true, Backlog: c.backlog,
+			}
 		})
 		if size != c.want {
 			t.Errorf("a backlog of %d: %d workers, want %d", c.backlog, size, c.want)
@@ -318,7 +349,7 @@ func TestGrowsWithAKnownBacklog(t *testing.T) {
 	}
 }
 
-// What came before a quiet time is forgotten, however often somebody asks meanwhile.
+// Arrivals before a quiet time are forgotten, however often Quiet is called meanwhile.
 func TestQuietForgets(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, time.Minute, time.Hour} {
 		p := pace.New(options())

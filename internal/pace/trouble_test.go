@@ -7,12 +7,15 @@ import (
 	"github.com/godwitmq/godwit/internal/pace"
 )
 
-// hour is a world whose load is far more than its dependency can do, for an hour.
+// hour is a world in which the load is far above the dependency's capacity for an hour.
 func hour(h handler, rate float64) world {
-	return world{opts: pace.Options{Floor: 4, Ceiling: 256, Tolerance: tolerance}, rate: constant(rate), maxRate: rate, handle: h, lastsFor: time.Hour}
+	return world{
+		opts: pace.Options{Floor: 4, Ceiling: 256, Tolerance: tolerance}, rate: constant(rate), maxRate: rate,
+		handle: h, lastsFor: time.Hour,
+	}
 }
 
-// above counts the ticks that had more workers than so many.
+// above counts the ticks with more workers than size.
 func above(trace []moment, size int) (n int) {
 	for _, m := range trace {
 		if m.size > size {
@@ -22,7 +25,7 @@ func above(trace []moment, size int) (n int) {
 	return n
 }
 
-// succeeded is how many handlers a second did.
+// succeeded returns the number of successful handlers per second.
 func succeeded(trace []moment) float64 {
 	n := 0
 	for _, m := range trace {
@@ -31,8 +34,8 @@ func succeeded(trace []moment) float64 {
 	return float64(n) / (float64(len(trace)) * tick.Seconds())
 }
 
-// A dependency that serves twenty at a time gets about twenty, not the ceiling, and is hardly tried with more: with
-// pauses that double, seven times an hour. It does all the while most of what it can.
+// For a dependency that serves twenty calls at a time the pool gets about twenty workers, not the ceiling. Larger sizes
+// are tried rarely: with doubling pauses, seven times in an hour. The throughput is near the dependency's capacity.
 func TestADependencyThatGetsSlower(t *testing.T) {
 	for name, c := range map[string]struct {
 		service time.Duration
@@ -52,7 +55,8 @@ func TestADependencyThatGetsSlower(t *testing.T) {
 				w.checkBounds(t, trace)
 				half := between(trace, 30*time.Minute, time.Hour)
 				if m := mean(half); m < 16 || m > float64(c.most) || above(half, c.most) > c.trials {
-					t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than %d%s", w.seed, m, above(half, c.most), c.most, picture(trace))
+					t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than %d%s", w.seed, m,
+						above(half, c.most), c.most, picture(trace))
 				}
 				if above(trace, 128) > 0 {
 					wild++
@@ -71,7 +75,7 @@ func TestADependencyThatGetsSlower(t *testing.T) {
 	}
 }
 
-// A dependency that refuses what is beyond thirty at a time gets about thirty.
+// For a dependency that refuses more than thirty calls at a time the pool gets about thirty workers.
 func TestADependencyThatRefuses(t *testing.T) {
 	t.Parallel()
 	w := hour(strict(300*time.Millisecond, 30), 150)
@@ -81,7 +85,8 @@ func TestADependencyThatRefuses(t *testing.T) {
 		w.checkBounds(t, trace)
 		half := between(trace, 30*time.Minute, time.Hour)
 		if m := mean(half); m < 24 || m > 40 || above(half, 40) > 2 {
-			t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than 40%s", w.seed, m, above(half, 40), picture(trace))
+			t.Fatalf("seed %d: on average %.1f workers, %d ticks with more than 40%s", w.seed, m, above(half, 40),
+				picture(trace))
 		}
 		if n := turns(trace); n > 15 || n < 3 {
 			t.Fatalf("seed %d: %d turns%s", w.seed, n, picture(trace))
@@ -89,8 +94,8 @@ func TestADependencyThatRefuses(t *testing.T) {
 	}
 }
 
-// When the dependency can do more again, the next trial finds out, the pool grows as far as it must, and the long
-// pauses are forgotten.
+// When the dependency recovers, the next trial succeeds, the pool grows as far as necessary, and the long pauses are
+// cleared.
 func TestADependencyThatRecovers(t *testing.T) {
 	for name, bad := range map[string]handler{
 		"slow":    crowded(400*time.Millisecond, 20),
@@ -103,7 +108,8 @@ func TestADependencyThatRecovers(t *testing.T) {
 			for w.seed = range *seeds {
 				trace := w.run()
 				if early := above(between(trace, 3*time.Minute, 6*time.Minute), 64); early > 2 {
-					t.Fatalf("seed %d: %d ticks with more than 64 workers before it recovered%s", w.seed, early, picture(trace))
+					t.Fatalf("seed %d: %d ticks with more than 64 workers before it recovered%s", w.seed, early,
+						picture(trace))
 				}
 				if age := oldest(between(trace, 25*time.Minute, time.Hour)); age > tolerance/2 {
 					t.Fatalf("seed %d: starts at %v long after it recovered%s", w.seed, age, picture(trace))
@@ -113,8 +119,10 @@ func TestADependencyThatRecovers(t *testing.T) {
 	}
 }
 
-// try doubles the size against a dependency that is good for eight workers, again and again, and tells when.
-func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration, capacity func(at time.Duration) int) (tries []time.Duration) {
+// try doubles the size again and again, against a dependency with a capacity of eight workers, and returns the times.
+func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration,
+	capacity func(at time.Duration) int,
+) (tries []time.Duration) {
 	t.Helper()
 	size, start := 4, now
 	for at := time.Duration(0); at < until; at += tick {
@@ -128,11 +136,14 @@ func try(t *testing.T, p *pace.Pacer, now time.Time, until time.Duration, capaci
 	return tries
 }
 
-// The pauses between trials double up to half an hour; what was good in a trial makes the next one's pause short again.
+// The pauses between trials double up to half an hour; a successful trial makes the next pause short again.
 func TestPausesGrow(t *testing.T) {
 	eight := func(time.Duration) int { return 8 }
 	tries := try(t, pace.New(options()), time.Unix(0, 0), 4*time.Hour, eight)
-	want := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}
+	want := []time.Duration{
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute,
+		16 * time.Minute, 30 * time.Minute, 30 * time.Minute,
+	}
 	if len(tries) < len(want)+1 {
 		t.Fatalf("tries at %v", tries)
 	}
@@ -142,7 +153,7 @@ func TestPausesGrow(t *testing.T) {
 		}
 	}
 
-	// It can do sixteen for an hour: that is kept, and beyond it the pauses begin anew.
+	// For an hour the capacity is sixteen: that size is kept, and beyond it the pauses start again with the shortest.
 	tries = try(t, pace.New(options()), time.Unix(0, 0), 3*time.Hour, func(at time.Duration) int {
 		if at < time.Hour {
 			return 8
@@ -160,7 +171,7 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// Failures that were there before the pool grew are not its fault: poison in the queue does not keep it small.
+// Failures that existed before the pool grew do not prevent growth.
 func TestFailuresFromBefore(t *testing.T) {
 	p := pace.New(options())
 	size, _ := ticks(p, time.Unix(0, 0), 40, 4, func(n int) pace.Sample {
@@ -173,7 +184,7 @@ func TestFailuresFromBefore(t *testing.T) {
 	}
 }
 
-// Slowness that came without growth, and a throughput that a slow poll limits, are not the pool's fault either.
+// Slowness that existed before the growth, and a throughput that is limited by slow polls, do not prevent growth.
 func TestSlownessFromBefore(t *testing.T) {
 	p := pace.New(options())
 	_, now := ticks(p, time.Unix(0, 0), 40, 4, func(n int) pace.Sample {

@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/internal/pace"
 )
 
-// grown is a Pacer whose handlers take so long and that has grown to its ceiling of 64.
+// grown returns a Pacer with handlers of this duration that has grown to its ceiling of 64.
 func grown(t *testing.T, service time.Duration) (p *pace.Pacer, now time.Time) {
 	t.Helper()
 	p = pace.New(options())
@@ -19,10 +19,13 @@ func grown(t *testing.T, service time.Duration) (p *pace.Pacer, now time.Time) {
 	return p, now
 }
 
-// working is a tick in which so many workers were busy and the oldest start was at an age.
+// working is a tick with a number of busy workers and an age of the oldest start.
 func working(busy float64, oldest time.Duration) func(int) pace.Sample {
 	return func(n int) pace.Sample {
-		return pace.Sample{Workers: n, Started: 50, Ended: 50, Service: tick / 50, Oldest: oldest, Busy: busy / float64(n)}
+		return pace.Sample{
+			Workers: n, Started: 50, Ended: 50, Service: tick / 50, Oldest: oldest,
+			Busy: busy / float64(n),
+		}
 	}
 }
 
@@ -46,7 +49,7 @@ func TestWhatItShrinksTo(t *testing.T) {
 	}
 }
 
-// Slow handlers come in slow waves: a trough of half a minute is no reason to shrink when a handler takes as long.
+// Slow handlers cause slow load changes: half a minute of low load is no reason to shrink if a handler takes as long.
 func TestSlowWaves(t *testing.T) {
 	p, now := grown(t, 30*time.Second)
 	size := 64
@@ -63,7 +66,7 @@ func TestSlowWaves(t *testing.T) {
 	}
 }
 
-// Where handlers are no slower and do not fail, a throughput that stays is not the pool's fault.
+// If handlers are not slower and do not fail, a constant throughput does not prevent growth.
 func TestNoSlowerAndNoMore(t *testing.T) {
 	p := pace.New(options())
 	size, _ := ticks(p, time.Unix(0, 0), 30, 4, func(n int) pace.Sample {
@@ -76,7 +79,7 @@ func TestNoSlowerAndNoMore(t *testing.T) {
 	}
 }
 
-// A handful of handlers proves nothing, not even when they are slow and few of them end.
+// A few handlers prove nothing, even if they are slow and few of them end.
 func TestFewHandlersAreNoise(t *testing.T) {
 	o := options()
 	o.Ceiling = 8
@@ -103,7 +106,7 @@ func TestFewHandlersAreNoise(t *testing.T) {
 	}
 }
 
-// What a pool did that was not full does not tell what its size can do.
+// The performance of a pool with idle workers does not show what its size can do.
 func TestIdleHoursAreNoMeasure(t *testing.T) {
 	p := pace.New(options())
 	_, now := ticks(p, time.Unix(0, 0), 100, 4, func(n int) pace.Sample {
@@ -112,7 +115,7 @@ func TestIdleHoursAreNoMeasure(t *testing.T) {
 	size := 4
 	for range 20 {
 		size, now = ticks(p, now, 1, size, func(n int) pace.Sample {
-			return saturated(n, time.Duration(n)*time.Second/4) // good for four
+			return saturated(n, time.Duration(n)*time.Second/4) // a capacity of four
 		})
 	}
 	if size > 8 {
@@ -120,7 +123,8 @@ func TestIdleHoursAreNoMeasure(t *testing.T) {
 	}
 }
 
-// Once burnt, a step that brings a tenth more, too little to be sure of with few handlers, is not kept.
+// Above a limit that was too high before, a step with a tenth more throughput is not kept, because with few handlers it
+// may be chance.
 func TestOnceBurntUnclearIsNotEnough(t *testing.T) {
 	p := pace.New(options())
 	sample := func(n int) pace.Sample {
@@ -142,7 +146,7 @@ func TestOnceBurntUnclearIsNotEnough(t *testing.T) {
 	}
 }
 
-// young is saturated, but what starts is young, so that there is no reason to grow.
+// young is the same as saturated with young deliveries, so that there is no reason to grow.
 func young(service time.Duration) func(int) pace.Sample {
 	return func(n int) pace.Sample {
 		s := saturated(n, service)
@@ -151,7 +155,7 @@ func young(service time.Duration) func(int) pace.Sample {
 	}
 }
 
-// What was measured long ago is not what a growth is judged by.
+// A growth is not compared with old measurements.
 func TestOldMeasurementsFade(t *testing.T) {
 	p := pace.New(options())
 	_, now := ticks(p, time.Unix(0, 0), 700, 4, young(100*time.Millisecond))
@@ -166,7 +170,7 @@ func TestOldMeasurementsFade(t *testing.T) {
 	}
 }
 
-// eight serves eight workers well.
+// eight is a dependency with a capacity of eight workers.
 func eight(n int) pace.Sample {
 	return saturated(n, time.Duration(float64(100*time.Millisecond)*max(1, float64(n)/8)))
 }
@@ -193,7 +197,7 @@ func TestUpToTheLimitFirst(t *testing.T) {
 	}
 }
 
-// Long after the last trouble its long pauses are forgotten.
+// A long time after the last reverted growth, the long pauses are cleared.
 func TestTroubleIsForgotten(t *testing.T) {
 	for rest, want := range map[time.Duration]int{20 * time.Minute: 1, 90 * time.Minute: 5} {
 		p := pace.New(options())
@@ -212,7 +216,7 @@ func TestTroubleIsForgotten(t *testing.T) {
 	}
 }
 
-// A growth with which failures rose is taken back, at least by one worker, even if more succeed.
+// A growth with more failures is reverted by at least one worker, even if more handlers succeed.
 func TestMoreFailuresAndMoreSuccesses(t *testing.T) {
 	p := pace.New(options())
 	_, now := ticks(p, time.Unix(0, 0), 20, 4, young(time.Second))

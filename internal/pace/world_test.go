@@ -14,24 +14,24 @@ import (
 
 const tick = 5 * time.Second
 
-// world is a queue, the workers that a Pacer asks for, and the dependency that their handlers call.
+// world is a queue, the workers that a Pacer asks for, and the dependency of their handlers.
 type world struct {
 	seed      uint64
 	opts      pace.Options
-	rate      func(at time.Duration) float64 // of arrivals a second, at most maxRate
+	rate      func(at time.Duration) float64 // of arrivals per second, at most maxRate
 	maxRate   float64
 	burst     int // that arrive at burstAt
 	burstAt   time.Duration
 	handle    handler
-	noisy     bool // the samples are read badly
+	noisy     bool // the samples are inaccurate
 	lastsFor  time.Duration
-	retryWait time.Duration // after a failure; 0: failures are not repeated
+	retryWait time.Duration // after a failure; 0: failures are not retried
 }
 
 // moment is one tick of a trace.
 type moment struct {
 	at     time.Duration
-	size   int // answered
+	size   int // the result
 	oldest time.Duration
 	sample pace.Sample
 }
@@ -55,13 +55,13 @@ func (e *events) Pop() any {
 	return last
 }
 
-// run plays the world from its start and answers with one moment a tick.
+// run simulates the world from its start and returns one moment per tick.
 func (w world) run() []moment {
 	dice := rand.New(rand.NewPCG(w.seed, 1))
 	p := pace.New(w.opts)
 	var (
 		trace   []moment
-		due     []time.Duration // when the waiting deliveries came, in order
+		due     []time.Duration // when the waiting deliveries arrived, in order
 		pending events
 		running int
 		size    = w.opts.Floor
@@ -141,7 +141,7 @@ func (w world) run() []moment {
 	return trace
 }
 
-// next is when the delivery after now arrives: a Poisson stream, thinned to the rate of the hour.
+// next returns when the next delivery arrives: a Poisson process, thinned to the current rate.
 func (w world) next(dice *rand.Rand, now time.Duration) time.Duration {
 	if w.maxRate == 0 {
 		return math.MaxInt64
@@ -154,24 +154,24 @@ func (w world) next(dice *rand.Rand, now time.Duration) time.Duration {
 	}
 }
 
-// handler is what a handler does that starts at a moment as one of so many.
+// handler simulates a handler that starts at a time while a number of handlers run.
 type handler func(dice *rand.Rand, at time.Duration, running int) (took time.Duration, failed bool)
 
-// even takes about the same time whatever the number of handlers.
+// even takes about the same time, whatever the number of handlers.
 func even(mean time.Duration) handler {
 	return func(dice *rand.Rand, _ time.Duration, _ int) (time.Duration, bool) {
 		return time.Duration((0.5 + dice.Float64()) * float64(mean)), false
 	}
 }
 
-// uneven takes mostly less and sometimes many times the mean.
+// uneven usually takes less than the mean, and sometimes many times as long.
 func uneven(mean time.Duration) handler {
 	return func(dice *rand.Rand, _ time.Duration, _ int) (time.Duration, bool) {
 		return time.Duration(dice.ExpFloat64() * float64(mean)), false
 	}
 }
 
-// crowded serves so many at a time; with more, all of them wait longer.
+// crowded serves a number of calls at a time; with more, all of them take longer.
 func crowded(mean time.Duration, capacity int) handler {
 	return func(dice *rand.Rand, at time.Duration, running int) (time.Duration, bool) {
 		took, _ := even(mean)(dice, at, running)
@@ -179,7 +179,7 @@ func crowded(mean time.Duration, capacity int) handler {
 	}
 }
 
-// strict refuses what is beyond its limit, as fast as it serves the rest.
+// strict refuses calls above its limit, as fast as it serves the others.
 func strict(mean time.Duration, limit int) handler {
 	return func(dice *rand.Rand, at time.Duration, running int) (time.Duration, bool) {
 		took, _ := even(mean)(dice, at, running)
@@ -187,7 +187,7 @@ func strict(mean time.Duration, limit int) handler {
 	}
 }
 
-// relieved is one handler before a moment and another from then on.
+// relieved is one handler before a time and another from then on.
 func relieved(at time.Duration, before, after handler) handler {
 	return func(dice *rand.Rand, now time.Duration, running int) (time.Duration, bool) {
 		if now < at {
@@ -220,12 +220,12 @@ func oldest(trace []moment) (age time.Duration) {
 	return age
 }
 
-// between are the moments of a trace from one time to another.
+// between returns the moments of a trace from one time to another.
 func between(trace []moment, from, to time.Duration) []moment {
 	return trace[int(from/tick):int(to/tick)]
 }
 
-// mean is the average size.
+// mean returns the average size.
 func mean(trace []moment) float64 {
 	sum := 0
 	for _, m := range trace {
@@ -234,7 +234,7 @@ func mean(trace []moment) float64 {
 	return float64(sum) / float64(len(trace))
 }
 
-// checkBounds holds what is true in every world.
+// checkBounds checks what must hold in every world.
 func (w world) checkBounds(t *testing.T, trace []moment) {
 	t.Helper()
 	last := w.opts.Floor
@@ -247,14 +247,17 @@ func (w world) checkBounds(t *testing.T, trace []moment) {
 	}
 }
 
-// picture is a trace where its size changed.
+// picture shows a trace at the times when its size changed.
 func picture(trace []moment) string {
 	var b strings.Builder
 	last := 0
 	for _, m := range trace {
 		if m.size != last {
-			fmt.Fprintf(&b, "\n  %8v: %4d workers, age %5.1fs, busy %.2f, waiting %-5v ended %5d, failed %5d, service %v", m.at, m.size,
-				m.oldest.Seconds(), m.sample.Busy, m.sample.Waiting, m.sample.Ended, m.sample.Failed, m.sample.Service.Round(time.Millisecond))
+			fmt.Fprintf(&b,
+				"\n  %8v: %4d workers, age %5.1fs, busy %.2f, waiting %-5v ended %5d, failed %5d, service %v", m.at,
+				m.size,
+				m.oldest.Seconds(), m.sample.Busy, m.sample.Waiting, m.sample.Ended, m.sample.Failed,
+				m.sample.Service.Round(time.Millisecond))
 			last = m.size
 		}
 	}

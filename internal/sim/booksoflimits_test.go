@@ -177,7 +177,7 @@ func (b *books) runningOf(p *member, key string) (n int) {
 // counted checks the number of an attempt: what the service has counted, less what this very process gave back
 // untouched, and what it has held for a retry. Of a message that it has received twice at once, no such account is kept.
 func (b *books) counted(p *member, h *holding, d *godwit.Delivery) {
-	if b.chaos() || p.twice[h.id] {
+	if b.chaos() || p.twice[h.id] || h.lost { // the lost one was counted before its successor was given back
 		return
 	}
 	if most := max(1, h.count-p.untouched[h.id]+p.retried[h.id]); d.Attempt < 1 || d.Attempt > most {

@@ -114,6 +114,9 @@ func (p *member) runnable(since time.Time) bool {
 	for h := range p.open {
 		keys[h.m.key]++
 	}
+	for h := range p.kept { // a retry that is held blocks its lane, also one of a message that another process has finished
+		keys[h.m.key]++
+	}
 	for h := range p.open {
 		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.books.due(h.m) &&
 			!p.books.behindRunning(h) && (p.inc.options.MaxPerTenant == 0 || p.books.runningOf(p, h.m.key) == 0) {

@@ -135,8 +135,14 @@ func TestAnotherRuntimeIsNotExact(t *testing.T) {
 	}
 }
 
-// build returns the path of the test binary.
+// build returns the path of the simulation's test binary.
 func (b *builder) build(name string, patches ...patch) string {
+	b.Helper()
+	return b.buildPackage("./internal/sim", name, patches...)
+}
+
+// buildPackage returns the path of a package's test binary.
+func (b *builder) buildPackage(pkg, name string, patches ...patch) string {
 	b.Helper()
 	if b.exact {
 		patches = append(exactly(), patches...)
@@ -162,7 +168,9 @@ func (b *builder) build(name string, patches ...patch) string {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", binary, ".").CombinedOutput()
+	cmd := exec.Command("go", "test", "-c", "-tags", "godwitstrict", "-overlay", list, "-o", binary, pkg)
+	cmd.Dir = b.root
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		b.Fatalf("build %s: %v\n%s", name, err, out)
 	}

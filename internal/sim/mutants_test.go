@@ -4,6 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,86 +23,87 @@ type mutant struct {
 
 func mutants() []mutant {
 	return []mutant{
-		{"skip-the-lane-give-back", []patch{{"session.go",
-			"s.places.settle(); behind == driver.BehindGoesOn {\n",
-			"s.places.settle(); behind == driver.BehindGoesOn || next != nil {\n"}}},
-		{"delete-before-handling", []patch{{"session.go",
-			"\td.phase.Store(phaseRunning)\n",
-			"\td.phase.Store(phaseRunning)\n\t_ = s.recv.Settle(context.Background(), []driver.Settlement{{Handle: d.handle, Action: driver.Done}})\n"}}},
-		{"drop-the-leases-of-waiting-messages", []patch{{"lease.go",
-			"\t\t\tcase left == 0, d.lease.going, d.lease.renewing != nil:\n",
-			"\t\t\tcase d.phase.Load() == phaseWaiting:\n\t\t\tcase left == 0, d.lease.going, d.lease.renewing != nil:\n"}}},
-		{"cancel-settles-on-shutdown", []patch{{"settler.go",
+		{"skip-the-lane-give-back", []patch{{"internal/engine/flow.go",
+			"\tcase driver.BehindReleases:\n\t\tf.thenAway(next, driver.Settlement{Action: driver.Release})\n",
+			"\tcase driver.BehindReleases:\n\t\tf.then(next, wayOn)\n"}}},
+		{"delete-before-handling", []patch{{"internal/engine/worker.go",
+			"\tr.obs.Started(it)\n",
+			"\t_ = it.in.service.recv.Settle(context.Background(), []driver.Settlement{{Handle: it.handle, Action: driver.Done}})\n\tr.obs.Started(it)\n"},
+			{"internal/engine/worker.go", "\t\"bytes\"\n", "\t\"bytes\"\n\t\"context\"\n\n\t\"github.com/godwitmq/godwit/driver\"\n"}}},
+		{"drop-the-leases-of-waiting-messages", []patch{{"internal/engine/lease.go",
+			"\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n",
+			"\t\t\tcase it.state.waiting():\n\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n"}}},
+		{"cancel-settles-on-shutdown", []patch{{"internal/engine/settler.go",
 			"\t\t\terr := r.Settle(ctx, ss)\n",
-			"\t\t\t_ = ctx\n\t\t\terr := r.Settle(s.polls, ss)\n"}}},
+			"\t\t\terr := r.Settle(f.polls, ss)\n"}}},
 		{"ignore-batch-failures", []patch{{"snssqs/settle.go",
 			"\t\tcase entries.Errs[k] != nil:\n",
 			"\t\tcase entries.Errs[k] != nil && false:\n"}}},
-		{"conclude-what-is-behind-a-failure", []patch{{"batch.go",
-			"\t\t\ts.unstartBehind(d)\n\t\t}\n\t\tif d.claim() {\n",
-			"\t\t}\n\t\tif d.claim() {\n"}}},
-		{"keep-what-waits-in-a-pause", []patch{{"control.go",
-			"\t\t\theads = s.bus.park(s)\n",
-			"\t\t\ts.bus.freeze(s)\n"}}},
+		{"conclude-what-is-behind-a-failure", []patch{{"internal/engine/batch.go",
+			"\t\tif it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {\n",
+			"\t\tif it.lost.Load() {\n"}}},
+		{"keep-what-waits-in-a-pause", []patch{{"internal/engine/gate.go",
+			"\tif g.f.lim.Keeps { // what is here",
+			"\tif true { // what is here"}}},
 		{"stay-paused", []patch{{"control.go",
-			"\t\ts.letIn(holdPaused)\n",
+			"\t\ts.Resume()\n",
 			"\t\t_ = s\n"}}},
-		{"ignore-the-share-of-a-tenant", []patch{{"tenants.go",
-			"\tif one.out < t.share {\n",
-			"\tif one.out < 2*t.share {\n"}}},
-		{"count-what-was-sent-away-as-an-attempt", []patch{{"giveback.go",
-			"func (s *session) tellAway(d *Delivery, pause time.Duration) {\n\ts.starts.note(d, d.Attempt-1)\n",
-			"func (s *session) tellAway(d *Delivery, pause time.Duration) {\n"}}},
-		{"burn-attempts-while-the-breaker-is-open", []patch{{"breaker.go",
+		{"ignore-the-share-of-a-tenant", []patch{{"internal/engine/tenants.go",
+			"\tif one == nil || one.out < t.share {\n",
+			"\tif one == nil || one.out < 2*t.share {\n"}}},
+		{"count-what-was-sent-away-as-an-attempt", []patch{{"internal/engine/flow.go",
+			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.untouched(it)\n",
+			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.talk.givenBack(it)\n"}}},
+		{"burn-attempts-while-the-breaker-is-open", []patch{{"internal/engine/breaker.go",
 			"\treturn open\n",
 			"\treturn false\n"}}},
-		{"never-grow", []patch{{"tolerance.go",
+		{"never-grow", []patch{{"internal/engine/pacing.go",
 			"\tp.workers = p.pacer.Tick(sample)\n",
 			"\t_ = p.pacer.Tick(sample)\n"}}},
-		{"never-shrink", []patch{{"tolerance.go",
+		{"never-shrink", []patch{{"internal/engine/pacing.go",
 			"\tp.workers = p.pacer.Tick(sample)\n",
 			"\tp.workers = max(before, p.pacer.Tick(sample))\n"}}},
-		{"serve-the-first-of-a-fleet", []patch{{"bus.go",
-			"\t\tat := (b.turn + i) % len(b.sessions)\n",
+		{"serve-the-first-of-a-fleet", []patch{{"internal/engine/bus.go",
+			"\t\tat := (b.turn + i) % len(b.queues)\n",
 			"\t\tat := i\n"}}},
-		{"ignore-the-cap-in-a-fleet", []patch{{"bus.go",
+		{"ignore-the-cap-in-a-fleet", []patch{{"internal/engine/bus.go",
 			"q.gathering || !q.alone && q.active >= q.limit {",
 			"q.gathering {"}}},
-		{"ignore-the-weights-of-a-fleet", []patch{{"bus.go",
-			"\t\tb.turn, b.left = best, s.queue.weight\n",
+		{"ignore-the-weights-of-a-fleet", []patch{{"internal/engine/bus.go",
+			"\t\tb.turn, b.left = best, q.weight\n",
 			"\t\tb.turn, b.left = best, 1\n"}}},
 		{"forget-what-is-finished", []patch{{"snssqs/ledger.go",
 			"\t_, known := l.known[m.fingerprint()]\n\treturn known\n",
 			"\t_, known := l.known[m.fingerprint()]\n\treturn known && false\n"}}},
-		{"leave-the-breaker-open", []patch{{"breaker.go",
+		{"leave-the-breaker-open", []patch{{"internal/engine/breaker.go",
 			"\tcase !open && was != breakerClosed:\n",
-			"\tcase !open && was == breakerProbing && ok && b.ended:\n"}}},
-		{"never-probe", []patch{{"breaker.go",
-			"\tb.s.probe(fresh)\n",
+			"\tcase !open && was == breakerProbing && ok && b.over:\n"}}},
+		{"never-probe", []patch{{"internal/engine/breaker.go",
+			"\tb.let(fresh)\n",
 			"\t_ = fresh\n"}}},
-		{"count-a-held-retry-as-no-attempt", []patch{{"retry.go",
-			"\ts.shelve(d, after, d.Attempt)\n",
-			"\ts.shelve(d, after, d.Attempt-1)\n"}}},
-		{"forget-failures-of-held-retries", []patch{{"worker.go",
-			"\td.Failures++\n",
-			"\td.Failures = 1\n"}}},
-		{"keep-waiting-lanes-on-the-places", []patch{{"retry.go",
-			"\tif s.lim.Keeps { // its window",
-			"\tif s.lim.HoldBelow > 0 { // its window"}}},
-		{"let-the-shelf-grow", []patch{{"places.go",
-			"p.shelf+size <= p.bytes.limit/shelfPart; ok",
-			"p.shelf+size <= p.bytes.limit*shelfPart; ok"}}},
+		{"count-a-held-retry-as-no-attempt", []patch{{"internal/engine/flow.go",
+			"\tf.held.hold(it, v.After, it.Attempt)\n",
+			"\tf.held.hold(it, v.After, it.Attempt-1)\n"}}},
+		{"forget-failures-of-held-retries", []patch{{"internal/engine/ending.go",
+			"\tit.Failures++\n",
+			"\tit.Failures = 1\n"}}},
+		{"keep-waiting-lanes-on-the-places", []patch{{"internal/engine/hold.go",
+			"\tif f.lim.Keeps { // its window",
+			"\tif f.lim.HoldBelow > 0 { // its window"}}},
+		{"let-the-shelf-grow", []patch{{"internal/engine/places.go",
+			"p.shelf+size <= p.bytes.limit/shelfPart\n",
+			"p.shelf+size <= p.bytes.limit*shelfPart\n"}}},
 		{"subscribe-without-the-filter", []patch{{"snssqs/filter.go",
 			"\tcase n == 0:\n",
 			"\tcase n >= 0:\n"}}},
 		{"take-a-prefix-for-the-whole-key", []patch{{"snssqs/filter.go",
 			"return strings.HasPrefix(key, p) }))\n",
 			"return key == p && strings.HasPrefix(key, p) }))\n"}}},
-		{"blame-another-entry-of-a-batch", []patch{{"batch.go",
-			"readable(failed[i]))\n",
-			"readable(failed[len(ds)-1-i]))\n"}}},
+		{"blame-another-entry-of-a-batch", []patch{{"internal/engine/batch.go",
+			"\t\tv := r.decide(it, cause, failed[i])\n",
+			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n"}}},
 		{"make-a-topic-without-its-queues", []patch{{"snssqs/topic.go",
-			"\t\treturn b.reunite(ctx, t, exchange(s.Channel))\n",
+			"\t\treturn b.subscribeAll(ctx, t, exchange(s.Channel))\n",
 			"\t\treturn nil\n"}}},
 		{"forget-the-twelve-hours", []patch{{"snssqs/receiver.go",
 			"\tleaseTotal    = maxVisibility - time.Minute\n",
@@ -107,9 +111,58 @@ func mutants() []mutant {
 	}
 }
 
+// forgetful are mutants of the engine's books: for each kind of holding one that forgets it on one edge, and one whose part does not
+// hear of it. The unit tests of the engine find each of them.
+func forgetful() []mutant {
+	const (
+		file = "internal/engine/lifecycle.go"
+		give = "\tif give := it.held &^ (want | outlasts); give != 0 {\n"
+		take = "\tif take := want &^ it.held; take != 0 {\n"
+	)
+	edge := func(name, on, forgotten string) mutant {
+		return mutant{"forget-" + name, []patch{{file, give,
+			"\tgive := it.held &^ (want | outlasts)\n\tif " + on + " {\n\t\tgive &^= " + forgotten + "\n\t}\n\tif give != 0 {\n"}}}
+	}
+	part := func(name, file, old, new string) mutant {
+		return mutant{"unheard-" + name, []patch{{"internal/engine/" + file, old, new}}}
+	}
+	return []mutant{
+		edge("the-place", "it.state == running && to == settling", "hasPlace"),
+		edge("the-shelf", "it.state == shelved && to == queued", "hasShelf"),
+		edge("the-bytes", "it.state == lost && to == gone", "hasBytes"),
+		edge("the-lease", "it.state == settling && to == gone", "hasLease"),
+		edge("the-lane", "it.state == shelved && to == settling", "hasLane"),
+		edge("the-bus", "it.state == queued && to == gone", "hasLine"),
+		edge("the-tenants-line", "it.state == aside && to == settling", "hasAside"),
+		edge("the-timer", "it.state == shelved && to == gone", "hasTimer"),
+		edge("the-share", "it.state == kept && to == settling", "hasShare"),
+		edge("the-start", "it.state == cancelled && to == shelved", "hasStart"),
+		edge("what-runs", "it.state == gathering && to == behind", "hasRun"),
+		edge("the-verdict", "it.state == settling && to == gone", "hasSettle"),
+		{"forget-to-take-the-start", []patch{{file, take,
+			"\ttake := want &^ it.held\n\tif to == settling {\n\t\ttake &^= hasStart\n\t}\n\tif take != 0 {\n"}}},
+		{"keep-the-stint-of-what-waits", []patch{{file,
+			"\tif to.waiting() && it.held&hasStint != 0 {\n", "\tif to == behind && it.held&hasStint != 0 {\n"}}},
+		{"use-again-what-is-renewed", []patch{{"internal/engine/ledger.go",
+			"\tif it.state == gone && it.held == 0 {\n", "\tif it.state == gone && it.held&^hasRenew == 0 {\n"}}},
+		part("place", "places.go", "\t\tp.taken--\n", ""),
+		part("shelf", "places.go", "\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-size\n", "\t\tp.shelf -= size\n"),
+		part("bytes", "places.go", "\t\tp.bytes.release(size)\n", ""),
+		part("lease", "ledger.go", "\t\tl.leases.remove(it)\n", ""),
+		part("lane", "ledger.go", "\t\tit.src.leave(it)\n", ""),
+		part("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),
+		part("share", "tenants.go", "\tone.out--\n", ""),
+		part("tenants-line", "tenants.go", "\tone.waiting--\n\tt.waiting.Add(-1)\n", "\tone.waiting--\n"),
+		part("timer", "ledger.go", "\t\tl.retries.remove(it)\n", ""),
+		part("start", "ledger.go", "\t\tit.src.ended()\n", ""),
+		part("what-runs", "ledger.go", "\tif l.running--; l.running > 0 {\n", "\tif l.running > 0 {\n"),
+		part("verdict", "places.go", "\t\tp.settling--\n", ""),
+	}
+}
+
 // Every mutant still fits the code that it breaks.
 func TestMutantsFit(t *testing.T) {
-	for _, m := range mutants() {
+	for _, m := range slices.Concat(mutants(), forgetful()) {
 		for _, p := range m.patches {
 			if err := (patched{}).apply(p, "../..", ""); errors.Is(err, errNotOnce) {
 				t.Errorf("%s: the code has changed: %v; find the place again and adapt the mutant", m.name, err)
@@ -137,6 +190,38 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
 		}
 	}
+}
+
+// TestForgetfulMutants shows that the unit tests of the engine notice each mutant of its books, without the simulation.
+func TestForgetfulMutants(t *testing.T) {
+	if *mutantSeeds == 0 {
+		t.Skip("make sim-mutants runs them")
+	}
+	b := newBuilder(t)
+	b.exact = false
+	for _, m := range forgetful() {
+		binary := b.buildPackage("./internal/engine", m.name, m.patches...)
+		cmd := exec.Command(binary, "-test.timeout", "1m")
+		cmd.Dir = filepath.Join(b.root, "internal/engine")
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("%s: no unit test of the engine fails", m.name)
+		} else {
+			fmt.Printf("%-38s found: %s\n", m.name, firstFailure(string(out)))
+		}
+	}
+}
+
+// firstFailure is the first thing that a failed unit test says.
+func firstFailure(output string) string {
+	for line := range strings.Lines(output) {
+		if _, what, ok := strings.Cut(line, "_test.go:"); ok {
+			return strings.TrimSpace(what)
+		}
+		if strings.HasPrefix(line, "panic:") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "the process died"
 }
 
 // find looks for the first seed that notices a mutant.

@@ -14,8 +14,8 @@ const (
 	cleanupDefault = "delete"
 )
 
-// alterConfigs and incrementalAlterConfigs look at topics; brokers take any config, as a real one does, and groups are
-// held to their configs by kfake itself.
+// alterConfigs and incrementalAlterConfigs check the configs of topics. Brokers accept any config, as a real broker
+// does, and kfake itself checks those of groups.
 
 func (r *refuser) alterConfigs(req *kmsg.AlterConfigsRequest) answer {
 	resp := req.ResponseKind().(*kmsg.AlterConfigsResponse)
@@ -34,7 +34,7 @@ func (r *refuser) alterConfigs(req *kmsg.AlterConfigsRequest) answer {
 		}
 	}
 	if len(req.Resources) == 1 && len(resp.Resources) == 1 {
-		return answered(resp) // with words, which a fault does not have
+		return answered(resp) // with the error's text, which a fault cannot have
 	}
 	return answer{}
 }
@@ -74,8 +74,8 @@ func (r *refuser) incrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsReque
 	return answer{}
 }
 
-// setLists says outright what a list is after something is appended to it or taken from it. kfake begins with an empty
-// list where none was set, not with the default, and appends what is there already.
+// setLists replaces an append to a list, or a subtraction from it, by setting the result. Without a value kfake starts
+// from an empty list instead of the default, and it appends elements that the list already has.
 func (r *refuser) setLists(res *kmsg.IncrementalAlterConfigsRequestResource) {
 	if res.ResourceType != kmsg.ConfigResourceTypeTopic {
 		return
@@ -90,7 +90,8 @@ func (r *refuser) setLists(res *kmsg.IncrementalAlterConfigsRequestResource) {
 		if !change || !isList(c.Name) || c.Value == nil {
 			continue
 		}
-		list := slices.DeleteFunc(listNow(info, c.Name), func(v string) bool { return slices.Contains(elements(*c.Value), v) })
+		list := slices.DeleteFunc(listNow(info, c.Name),
+			func(v string) bool { return slices.Contains(elements(*c.Value), v) })
 		if c.Op == kmsg.IncrementalAlterConfigOpAppend {
 			list = append(list, elements(*c.Value)...)
 		}
@@ -115,7 +116,7 @@ func checkIncrementalAlter(res *kmsg.IncrementalAlterConfigsRequestResource) ref
 	}
 	for _, c := range res.Configs {
 		switch c.Op {
-		case kmsg.IncrementalAlterConfigOpDelete: // of one that there is not, too
+		case kmsg.IncrementalAlterConfigOpDelete: // also if it is not set
 		case kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract:
 			if !isList(c.Name) {
 				return refused(kerr.InvalidConfig, "Can't %s to key %s because its type is not LIST.", c.Op, c.Name)

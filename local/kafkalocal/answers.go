@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	// requestHead is what of a request says which answer it wants: its length, key, version and number.
+	// requestHead is the part of a request that determines its answer: length, key, version and correlation id.
 	requestHead = 12
-	// answerHead is an answer's length and number.
+	// answerHead is an answer's length and correlation id.
 	answerHead = 8
-	// counted begins what the length counts.
+	// counted is the position from which the length counts.
 	counted = 4
 )
 
-// answers stands on one connection and mends what kfake answers, on its way out: a control function sees requests alone.
-// It notes the few requests whose answers need that, and touches no other bytes. On a connection with TLS it sees nothing
-// that it knows. One goroutine reads and one writes; kfake writes each answer at once.
+// answers corrects kfake's answers on one connection; a control function sees only requests. It records the few
+// requests whose answers need a correction, and changes no other bytes. On a connection with TLS it recognizes nothing.
+// One goroutine reads and one writes; kfake writes each answer in one call.
 type answers struct {
 	epochs *epochs
 
-	head []byte // of the request that arrives
-	rest int    // how much of that request is still to come, after its head
+	head []byte // of the request that is being read
+	rest int    // bytes of that request that are still to come, after its head
 
-	mu    sync.Mutex // held to look into asked only
+	mu    sync.Mutex // guards asked
 	asked map[int32]question
 }
 
-// question is what an answer must be read as.
+// question says how an answer must be parsed.
 type question struct{ key, version int16 }
 
-// saw follows the requests in what was read.
+// saw follows the requests in the bytes that were read.
 func (a *answers) saw(b []byte) {
 	for len(b) > 0 {
 		if a.rest > 0 {
@@ -65,7 +65,7 @@ func (a *answers) note(head []byte) {
 	a.asked[int32(binary.BigEndian.Uint32(head[8:]))] = q
 }
 
-// mended is the answer as it should go out; what needs no mending, or cannot be read, is returned as it is.
+// mended returns the corrected answer. An answer that needs no correction, or cannot be parsed, is returned unchanged.
 func (a *answers) mended(answer []byte) []byte {
 	if len(answer) < answerHead || int(binary.BigEndian.Uint32(answer)) != len(answer)-counted {
 		return answer

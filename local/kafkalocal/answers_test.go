@@ -13,12 +13,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// What is said of a new topic tells of every config where it comes from; Java's AdminClient throws otherwise.
+// The answer about a new topic has a source for every config; Java's AdminClient throws otherwise.
 func TestACreatedTopicsConfigsComeFromSomewhere(t *testing.T) {
 	c := client(t, broker(t))
 	topic := unique()
 	req := kmsg.NewPtrCreateTopicsRequest()
-	req.Topics = []kmsg.CreateTopicsRequestTopic{newTopic(topic, 1, 1, "retention.ms", "60000"), newTopic(unique(), 1, 1)}
+	req.Topics = []kmsg.CreateTopicsRequestTopic{
+		newTopic(topic, 1, 1, "retention.ms", "60000"),
+		newTopic(unique(), 1, 1),
+	}
 	resp, err := req.RequestWith(within(t), c)
 	if err != nil {
 		t.Fatal(err)
@@ -47,12 +50,12 @@ func TestACreatedTopicsConfigsComeFromSomewhere(t *testing.T) {
 	}
 	for _, rt := range resp.Topics {
 		if want := "Topic '" + rt.Topic + "' already exists."; rt.ErrorMessage == nil || *rt.ErrorMessage != want {
-			t.Errorf("made again: %v, want %q", rt.ErrorMessage, want)
+			t.Errorf("created again: %v, want %q", rt.ErrorMessage, want)
 		}
 	}
 }
 
-// Lists of partitions are lists, and empty ones no nulls; Java's AdminClient throws at a null.
+// Empty lists of partitions are not null; Java's AdminClient throws at a null.
 func TestDescribedPartitionsHaveLists(t *testing.T) {
 	c := client(t, broker(t))
 	topic := unique()
@@ -75,7 +78,7 @@ func TestDescribedPartitionsHaveLists(t *testing.T) {
 	}
 }
 
-// A share fetch that brings nothing brings no records, and no null: Java's share consumer cannot read that.
+// A share fetch without records has an empty list, not null, which Java's share consumer cannot read.
 func TestAShareFetchOfNothingHasRecords(t *testing.T) {
 	c := client(t, broker(t))
 	topic, group := unique(), unique()
@@ -103,7 +106,7 @@ func TestAShareFetchOfNothingHasRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "fetching", kerr.ErrorForCode(resp.ErrorCode), nil)
-	if os.Getenv(realBroker) == "" && len(resp.Topics) != 1 { // a real broker may leave out what it has nothing of
+	if os.Getenv(realBroker) == "" && len(resp.Topics) != 1 { // a real broker may omit an empty topic
 		t.Fatalf("fetched: %+v", resp.Topics)
 	}
 	for _, topic := range resp.Topics {
@@ -115,7 +118,7 @@ func TestAShareFetchOfNothingHasRecords(t *testing.T) {
 	}
 }
 
-// Groups are found whatever the case in which their kind and state are written: Java's tools write Consumer.
+// Groups are found in any case of their type and state; Java's tools write Consumer.
 func TestGroupsAreListedByKindAndState(t *testing.T) {
 	reach := broker(t)
 	c := client(t, reach)
@@ -130,8 +133,13 @@ func TestGroupsAreListedByKindAndState(t *testing.T) {
 		kinds, states []string
 		found         bool
 	}{
-		{nil, nil, true}, {[]string{"Classic", "Consumer"}, nil, true}, {nil, []string{"empty"}, true}, {nil, []string{"EMPTY"}, true},
-		{[]string{"CLASSIC"}, []string{"Empty"}, true}, {[]string{"Consumer"}, nil, false}, {nil, []string{"stable"}, false},
+		{nil, nil, true},
+		{[]string{"Classic", "Consumer"}, nil, true},
+		{nil, []string{"empty"}, true},
+		{nil, []string{"EMPTY"}, true},
+		{[]string{"CLASSIC"}, []string{"Empty"}, true},
+		{[]string{"Consumer"}, nil, false},
+		{nil, []string{"stable"}, false},
 	} {
 		req := kmsg.NewPtrListGroupsRequest()
 		req.TypesFilter, req.StatesFilter = filter.kinds, filter.states
@@ -149,7 +157,7 @@ func TestGroupsAreListedByKindAndState(t *testing.T) {
 	}
 }
 
-// A group of the newer protocol is one of consumers, and its assignor has a name.
+// A group of the newer protocol has the protocol type consumer, and its assignor has a name.
 func TestANewerGroupSaysWhatItIs(t *testing.T) {
 	c := client(t, broker(t))
 	topic, group := unique(), unique()
@@ -180,7 +188,8 @@ func TestANewerGroupSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// A name that no topic can have is said to be invalid, and no unknown topic, for which clients wait.
+// A name that is not valid for a topic gives the error for an invalid name, not the one for an unknown topic, for which
+// clients wait.
 func TestMetadataOfAnInvalidName(t *testing.T) {
 	c := client(t, broker(t))
 	known, missing, invalid := unique(), unique(), "a b"
@@ -199,13 +208,16 @@ func TestMetadataOfAnInvalidName(t *testing.T) {
 	for _, rt := range resp.Topics {
 		got[*rt.Topic] = rt.ErrorCode
 	}
-	wants := map[string]int16{known: 0, missing: kerr.UnknownTopicOrPartition.Code, invalid: kerr.InvalidTopicException.Code}
+	wants := map[string]int16{
+		known: 0, missing: kerr.UnknownTopicOrPartition.Code,
+		invalid: kerr.InvalidTopicException.Code,
+	}
 	if diff := cmp.Diff(wants, got); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 }
 
-// As many partitions as there are would not be an increase.
+// Setting the current number of partitions is refused, because it is no increase.
 func TestPartitionsOnlyGrow(t *testing.T) {
 	c := client(t, broker(t))
 	topic := unique()
@@ -226,7 +238,7 @@ func TestPartitionsOnlyGrow(t *testing.T) {
 	}
 }
 
-// What is appended to a list that was never set is appended to its default, and nothing stands in a list twice.
+// An append to a list that was never set starts from its default, and a list has no element twice.
 func TestListsBeginWithTheirDefault(t *testing.T) {
 	c := client(t, broker(t))
 	for _, change := range []struct {
@@ -238,7 +250,12 @@ func TestListsBeginWithTheirDefault(t *testing.T) {
 	}{
 		{"append to the default", nil, kadm.AppendConfig, "compact", "delete,compact"},
 		{"append what is there", []string{"cleanup.policy", "delete"}, kadm.AppendConfig, "delete", "delete"},
-		{"append to what was set", []string{"cleanup.policy", "compact"}, kadm.AppendConfig, "delete", "compact,delete"},
+		{
+			"append to what was set",
+			[]string{"cleanup.policy", "compact"},
+			kadm.AppendConfig, "delete",
+			"compact,delete",
+		},
 		{"take away", []string{"cleanup.policy", "compact,delete"}, kadm.SubtractConfig, "delete", "compact"},
 	} {
 		t.Run(change.name, func(t *testing.T) {
@@ -253,7 +270,7 @@ func TestListsBeginWithTheirDefault(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			got := ""
-			for got != change.want && ctx.Err() == nil { // a real broker tells it a moment later
+			for got != change.want && ctx.Err() == nil { // a real broker shows it a moment later
 				got = configOf(t, c, topic, "cleanup.policy")
 			}
 			if got != change.want {

@@ -7,20 +7,20 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// Options of a backend with its server. The zero value is good.
+// Options of a backend with its server. The zero value is usable.
 type Options struct {
 	Server *ServerOptions // nil: in memory, in this process
-	// Kafka is of the backend; nil: its defaults. Brokers has to be empty, because the server's are used.
+	// Kafka are the backend's options; nil: its defaults. Brokers must be empty, because those of the server are used.
 	Kafka *kafka.Options
 }
 
-// Backend is a kafka.Backend on a server of its own.
+// Backend is a kafka.Backend with its own server.
 type Backend struct {
 	*kafka.Backend
 	server *Server
 }
 
-// Open starts a server in this process and opens a backend on it. In virtual time, call it inside of the bubble.
+// Open starts a server in this process and opens a backend on it. In virtual time, call it inside the bubble.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if o == nil {
 		o = &Options{}
@@ -30,14 +30,15 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		opts = *o.Kafka
 	}
 	if len(opts.Brokers) > 0 {
-		return nil, errors.New("kafkalocal: Options.Kafka names Brokers, and the server is its own: leave them out, or use kafka.Open")
+		return nil, errors.New("kafkalocal: Options.Kafka sets Brokers, but the backend uses the embedded server: leave Brokers empty, " +
+			"or use kafka.Open")
 	}
 	server, err := NewServer(o.Server)
 	if err != nil {
 		return nil, err
 	}
 	opts.Brokers = server.net.addrs()
-	opts.Client = append(server.Reach(), opts.Client...) // the caller's own stay the last
+	opts.Client = append(server.Reach(), opts.Client...) // the caller's own come last
 	b, err := kafka.Open(ctx, &opts)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
@@ -45,7 +46,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	return &Backend{Backend: b, server: server}, nil
 }
 
-// Server is the embedded server: for looking into, for faults, for a kill.
+// Server returns the embedded server, for inspection, for injecting faults, and for Kill.
 func (b *Backend) Server() *Server { return b.server }
 
 // Close closes the backend and stops the server.

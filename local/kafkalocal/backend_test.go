@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// A backend comes with its server: what one creates the other has. It cannot have another's brokers.
+// A backend uses its own server, and cannot use another one's brokers.
 func TestOpen(t *testing.T) {
 	b, err := kafkalocal.Open(t.Context(), nil)
 	if err != nil {
@@ -20,16 +20,20 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}, Owner: true}); err != nil {
+	if err := b.Ensure(t.Context(),
+		driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}, Owner: true}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Server().Cluster().TopicInfo("orders") == nil {
 		t.Error("the server has no topic orders")
 	}
-	if _, err := kafkalocal.Open(t.Context(), &kafkalocal.Options{Kafka: &kafka.Options{Brokers: []string{"elsewhere:9092"}}}); err == nil || !strings.Contains(err.Error(), "kafka.Open") {
-		t.Errorf("opened with another's brokers: %v", err)
+	if _, err := kafkalocal.Open(t.Context(),
+		&kafkalocal.Options{Kafka: &kafka.Options{Brokers: []string{"elsewhere:9092"}}}); err == nil ||
+		!strings.Contains(err.Error(), "kafka.Open") {
+		t.Errorf("opened with other brokers: %v", err)
 	}
-	if _, err := kafkalocal.Open(t.Context(), &kafkalocal.Options{Kafka: &kafka.Options{Namespace: "no good"}}); err == nil {
+	if _, err := kafkalocal.Open(t.Context(),
+		&kafkalocal.Options{Kafka: &kafka.Options{Namespace: "no good"}}); err == nil {
 		t.Error("opened with a bad namespace")
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Where things lie in a batch of records, as it travels.
+// Positions in a batch of records on the wire.
 const (
-	batchCounted  = 12 // what the length counts begins here
+	batchCounted  = 12 // the length counts from here
 	batchCRC      = 17
-	batchCovered  = 21 // what the CRC covers begins here
+	batchCovered  = 21 // the CRC covers the bytes from here
 	batchMaxTime  = 35
 	batchProducer = 43
 	batchEpoch    = 51
@@ -25,8 +25,9 @@ const (
 	transactionalBit = 0x10
 )
 
-// stamped is the batch with every record at this time. A batch that cannot be read is returned as it is, for kfake to
-// refuse. The attribute that says whose time it is stays as it was: kfake would change the times again without the CRC.
+// stamped returns the batch with the time now in every record. A batch that cannot be parsed is returned unchanged, so
+// that kfake refuses it. The attribute for the timestamp type is unchanged, otherwise kfake would set the times again
+// without the CRC.
 func stamped(batch []byte, now time.Time) []byte {
 	var b kmsg.RecordBatch
 	if b.ReadFrom(batch) != nil {
@@ -41,7 +42,7 @@ func stamped(batch []byte, now time.Time) []byte {
 		rec := &records[i]
 		rec.TimestampDelta, rec.TimestampDelta64 = 0, 0
 		rec.Length = 0
-		rec.Length = int32(len(rec.AppendTo(nil)) - 1) // one byte is the length itself, of 0
+		rec.Length = int32(len(rec.AppendTo(nil)) - 1) // the length itself, which is 0 here, takes one byte
 		plain = rec.AppendTo(plain)
 	}
 	packed, codec, err := compressed(plain, kgo.CompressionCodecType(b.Attributes&codecBits))
@@ -54,7 +55,8 @@ func stamped(batch []byte, now time.Time) []byte {
 	return sealed(b)
 }
 
-// compressed packs the records as they were packed before, for a batch must not outgrow its topic's limit here.
+// compressed compresses the records with their original codec, because the batch must not exceed its topic's limit
+// here.
 func compressed(plain []byte, codec kgo.CompressionCodecType) ([]byte, kgo.CompressionCodecType, error) {
 	var codecs []kgo.CompressionCodec
 	switch codec {
@@ -75,7 +77,7 @@ func compressed(plain []byte, codec kgo.CompressionCodecType) ([]byte, kgo.Compr
 	return packed, used, nil
 }
 
-// sealed is the batch in its travelling form, its length and CRC right.
+// sealed returns the batch in its wire form, with correct length and CRC.
 func sealed(b kmsg.RecordBatch) []byte {
 	batch := b.AppendTo(nil)
 	binary.BigEndian.PutUint32(batch[8:], uint32(len(batch)-batchCounted))

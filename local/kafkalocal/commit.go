@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// metadataMax is the broker's offset.metadata.max.bytes, which counts UTF-16 units and no bytes.
+	// metadataMax is the broker's offset.metadata.max.bytes, which counts UTF-16 units, not bytes.
 	metadataMax = 4096
-	// stringMax is what the broker can read of any text; above it, it hangs up.
+	// stringMax is the longest string that a broker can read; above it, the broker closes the connection.
 	stringMax = 1<<15 - 1
 )
 
@@ -32,14 +32,15 @@ func (r *refuser) offsetCommit(req *kmsg.OffsetCommitRequest) answer {
 			}
 		}
 		if refused != nil {
-			r.fail(req, kerr.OffsetMetadataTooLarge, kfake.Fault{Topic: t.Topic, TopicID: t.TopicID, Partitions: refused})
+			r.fail(req, kerr.OffsetMetadataTooLarge,
+				kfake.Fault{Topic: t.Topic, TopicID: t.TopicID, Partitions: refused})
 		}
 	}
 	return answer{}
 }
 
-// txnOffsetCommit answers for the whole request: the transaction cannot commit then, as with a real broker, which would
-// have taken the other partitions.
+// txnOffsetCommit answers for the whole request, because the transaction cannot commit. A real broker would accept the
+// other partitions.
 func (r *refuser) txnOffsetCommit(req *kmsg.TxnOffsetCommitRequest) answer {
 	worst := fits
 	for i := range req.Topics {
@@ -72,7 +73,7 @@ func refuseTxnCommit(req *kmsg.TxnOffsetCommitRequest) kmsg.Response {
 	return resp
 }
 
-// fit says what a broker makes of a text of commit metadata.
+// fit is a broker's reaction to commit metadata.
 type fit uint8
 
 const (
@@ -81,7 +82,7 @@ const (
 	unreadable
 )
 
-// metadataFits also makes of the text what a broker makes of it: bytes that are no UTF-8 come back as U+FFFD.
+// metadataFits also changes the metadata as a broker does: bytes that are not UTF-8 become U+FFFD.
 func metadataFits(metadata **string) fit {
 	if *metadata == nil {
 		return fits

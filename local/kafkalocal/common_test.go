@@ -15,10 +15,10 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// realBroker names a broker, as host:port, that judges the same tests: what it refuses is what we refuse.
+// realBroker is the environment variable with the host:port of a real broker, on which the same tests run.
 const realBroker = "GODWIT_KAFKA"
 
-// broker gives the options to reach a server of the test's own, or the real broker.
+// broker returns the options to reach a server of the test, or the real broker.
 func broker(t *testing.T) []kgo.Opt {
 	t.Helper()
 	if addr := os.Getenv(realBroker); addr != "" {
@@ -27,7 +27,7 @@ func broker(t *testing.T) []kgo.Opt {
 	return serve(t, nil).Reach()
 }
 
-// serve starts a server for the time of the test.
+// serve starts a server that is closed when the test ends.
 func serve(t *testing.T, o *kafkalocal.ServerOptions) *kafkalocal.Server {
 	t.Helper()
 	s, err := kafkalocal.NewServer(o)
@@ -52,10 +52,10 @@ func client(t *testing.T, reach []kgo.Opt, opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// unique is a name that no other test uses, nor this one in another run against the same broker.
+// unique returns a name that no other test uses, also not in another run against the same broker.
 func unique() string { return "kafkalocal-" + rand.Text() }
 
-// create makes a topic of two partitions and fails the test if it cannot be.
+// create creates a topic with two partitions, and fails the test if this is not possible.
 func create(t *testing.T, c *kgo.Client, topic string, configs ...string) {
 	t.Helper()
 	if err := tryCreate(t, c, topic, 2, 1, configs...); err != nil {
@@ -85,7 +85,7 @@ func newTopic(topic string, partitions int32, replicas int16, configs ...string)
 	return rt
 }
 
-// within bounds one question to a broker.
+// within returns a context with a time limit for one request.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)

@@ -10,11 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// setting says what a topic's config takes; it answers what is wrong with a value, "" where nothing is.
+// setting checks a value of a topic's config; it returns what is wrong with it, or "".
 type setting func(value string) string
 
-// topicConfigs is all that a broker of Kafka 4.3 knows for a topic, with the bounds that it holds values to. A test
-// compares it with a real broker's.
+// topicConfigs are all topic configs that a broker of Kafka 4.3 knows, with their bounds. A test compares them with
+// those of a real broker.
 func topicConfigs() map[string]setting {
 	return map[string]setting{
 		cleanupPolicy:                             list("compact", "delete"),
@@ -28,33 +28,34 @@ func topicConfigs() map[string]setting {
 		"flush.ms":                                long(0),
 		"follower.replication.throttled.replicas": replicas,
 		"index.interval.bytes":                    integer(0, math.MaxInt32),
-		"internal.segment.bytes":                  integer(math.MinInt32, math.MaxInt32), // for tests of Kafka's own; not listed to clients
-		"leader.replication.throttled.replicas":   replicas,
-		"local.retention.bytes":                   long(-2),
-		"local.retention.ms":                      long(-2),
-		"max.compaction.lag.ms":                   long(1),
-		"max.message.bytes":                       integer(0, math.MaxInt32),
-		"message.timestamp.after.max.ms":          long(0),
-		"message.timestamp.before.max.ms":         long(0),
-		"message.timestamp.type":                  word("CreateTime", "LogAppendTime"),
-		"min.cleanable.dirty.ratio":               ratio,
-		"min.compaction.lag.ms":                   long(0),
-		"min.insync.replicas":                     integer(1, math.MaxInt32),
-		"preallocate":                             boolean,
-		"remote.log.copy.disable":                 boolean,
-		"remote.log.delete.on.disable":            boolean,
-		"remote.storage.enable":                   remoteStorage,
-		"retention.bytes":                         long(math.MinInt64),
-		"retention.ms":                            long(-1),
-		"segment.bytes":                           integer(1<<20, math.MaxInt32),
-		"segment.index.bytes":                     integer(4, math.MaxInt32),
-		"segment.jitter.ms":                       long(0),
-		"segment.ms":                              long(1),
-		"unclean.leader.election.enable":          boolean,
+		// For Kafka's own tests; not listed to clients.
+		"internal.segment.bytes":                integer(math.MinInt32, math.MaxInt32),
+		"leader.replication.throttled.replicas": replicas,
+		"local.retention.bytes":                 long(-2),
+		"local.retention.ms":                    long(-2),
+		"max.compaction.lag.ms":                 long(1),
+		"max.message.bytes":                     integer(0, math.MaxInt32),
+		"message.timestamp.after.max.ms":        long(0),
+		"message.timestamp.before.max.ms":       long(0),
+		"message.timestamp.type":                word("CreateTime", "LogAppendTime"),
+		"min.cleanable.dirty.ratio":             ratio,
+		"min.compaction.lag.ms":                 long(0),
+		"min.insync.replicas":                   integer(1, math.MaxInt32),
+		"preallocate":                           boolean,
+		"remote.log.copy.disable":               boolean,
+		"remote.log.delete.on.disable":          boolean,
+		"remote.storage.enable":                 remoteStorage,
+		"retention.bytes":                       long(math.MinInt64),
+		"retention.ms":                          long(-1),
+		"segment.bytes":                         integer(1<<20, math.MaxInt32),
+		"segment.index.bytes":                   integer(4, math.MaxInt32),
+		"segment.jitter.ms":                     long(0),
+		"segment.ms":                            long(1),
+		"unclean.leader.election.enable":        boolean,
 	}
 }
 
-// checkTopicConfig refuses a config that a broker does not know, or a value that it does not take.
+// checkTopicConfig refuses a config that a broker does not know, or a value that it does not accept.
 func checkTopicConfig(name string, value *string) refusal {
 	takes, known := topicConfigs()[name]
 	if !known {
@@ -123,7 +124,8 @@ func remoteStorage(value string) string {
 		return wrong
 	}
 	if strings.EqualFold(strings.TrimSpace(value), "true") {
-		return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+		return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log " +
+			"storage."
 	}
 	return ""
 }
@@ -149,7 +151,7 @@ func list(words ...string) setting {
 	}
 }
 
-// elements of a list; the empty text is the empty list.
+// elements returns the elements of a list; the empty text is the empty list.
 func elements(value string) []string {
 	if strings.TrimSpace(value) == "" {
 		return nil
@@ -164,7 +166,8 @@ func replicas(value string) string {
 	}
 	for _, v := range elements(value) {
 		if !pair.MatchString(v) {
-			return "it must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+			return "it must be the literal '*' or a list of replicas in the following format: " +
+				"[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 		}
 	}
 	return ""

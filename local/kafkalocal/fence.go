@@ -8,11 +8,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// epochs knows which epoch each transactional producer was given last. What comes with an older one comes from a producer
-// whose place another took, and is to be told so: after a transaction's end kfake says instead that there is none, which
-// clients take for a mistake of their own and not for their end.
+// epochs records the latest epoch of each transactional producer. A request with an older epoch comes from a producer
+// that was replaced, and must be told so. After the end of a transaction, kfake answers instead that there is no
+// transaction, which clients treat as a bug of their own and not as fencing.
 type epochs struct {
-	mu    sync.Mutex // held to look into given only
+	mu    sync.Mutex // guards given
 	given map[int64]int16
 }
 
@@ -26,7 +26,7 @@ func (e *epochs) give(producer int64, epoch int16) {
 	e.given[producer] = epoch
 }
 
-// stale says whether a batch of a transaction is of a producer that was replaced.
+// stale reports whether a batch of a transaction comes from a producer that was replaced.
 func (e *epochs) stale(batch []byte) bool {
 	if binary.BigEndian.Uint16(batch[batchCovered:])&transactionalBit == 0 {
 		return false
@@ -42,14 +42,14 @@ func (e *epochs) older(producer int64, epoch int16) bool {
 	return known && epoch < latest
 }
 
-// forget is for a start: a server in memory begins its epochs anew.
+// forget clears the epochs when the server starts: a server in memory begins again with the first one.
 func (e *epochs) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.given = nil
 }
 
-// endTxn fences as produce does; kfake looks for a transaction first, and the newer producer's coming ended it.
+// endTxn fences in the same way as produce. kfake checks for a transaction first, and the newer producer has ended it.
 func (r *refuser) endTxn(req *kmsg.EndTxnRequest) answer {
 	if !r.epochs.older(req.ProducerID, req.ProducerEpoch) {
 		return answer{}
@@ -62,5 +62,5 @@ func (r *refuser) endTxn(req *kmsg.EndTxnRequest) answer {
 	return answered(resp)
 }
 
-// fencedSince is the version of EndTxn from which clients know of fencing by name.
+// fencedSince is the version of EndTxn from which clients know the error code for fencing.
 const fencedSince = 2

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// A producer of transactions whose place another took is told so, also when the other's transaction has ended, and when
-// the other has done nothing yet.
+// A transactional producer that was replaced is told so, also if the new producer's transaction has ended, or if the
+// new producer has not done anything yet.
 func TestAReplacedProducerIsFenced(t *testing.T) {
 	for name, another := range map[string]func(t *testing.T, c *kgo.Client, topic string){
 		"by one that finished a transaction": func(t *testing.T, c *kgo.Client, topic string) {
@@ -25,7 +25,10 @@ func TestAReplacedProducerIsFenced(t *testing.T) {
 			}
 		},
 	} {
-		for protocol, versions := range map[string]*kversion.Versions{"with implicit partitions": kversion.Stable(), "of old": kversion.V3_8_0()} {
+		for protocol, versions := range map[string]*kversion.Versions{
+			"with implicit partitions": kversion.Stable(),
+			"of old":                   kversion.V3_8_0(),
+		} {
 			t.Run(name+", "+protocol, func(t *testing.T) {
 				reach := append(broker(t), kgo.MaxVersions(versions), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 				topic, id := unique(), unique()
@@ -40,7 +43,7 @@ func TestAReplacedProducerIsFenced(t *testing.T) {
 	}
 }
 
-// So it is told when it wants to commit.
+// It is also told so when it commits.
 func TestAReplacedProducerCannotCommit(t *testing.T) {
 	reach := broker(t)
 	topic, id := unique(), unique()
@@ -63,7 +66,7 @@ func TestAReplacedProducerCannotCommit(t *testing.T) {
 	want(t, "its commit", kerr.ErrorForCode(resp.ErrorCode), kerr.ProducerFenced)
 }
 
-// begin begins a transaction with a record.
+// begin begins a transaction with one record.
 func begin(t *testing.T, c *kgo.Client, topic string) {
 	t.Helper()
 	if err := c.BeginTransaction(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// DescribeGroups knows the classic protocol's groups only. Of which kind a group is, its members' requests tell.
+// DescribeGroups supports only groups of the classic protocol. The requests of its members show which kind a group is.
 
 func (r *refuser) joinGroup(req *kmsg.JoinGroupRequest) answer {
 	delete(r.newer, req.Group)
@@ -34,13 +34,16 @@ func (r *refuser) describeGroups(req *kmsg.DescribeGroupsRequest) answer {
 	return answer{}
 }
 
-// listGroups spells what is asked for as kfake does: it compares letter for letter, brokers do not.
+// listGroups changes the spelling of states and types to kfake's, which compares them exactly; brokers do not.
 func (r *refuser) listGroups(req *kmsg.ListGroupsRequest) answer {
 	for i, kind := range req.TypesFilter {
 		req.TypesFilter[i] = strings.ToLower(kind)
 	}
 	for i, asked := range req.StatesFilter {
-		for _, state := range []string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Assigning", "Reconciling"} {
+		for _, state := range []string{
+			"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead",
+			"Assigning", "Reconciling",
+		} {
 			if strings.EqualFold(asked, state) {
 				req.StatesFilter[i] = state
 			}

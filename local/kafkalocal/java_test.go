@@ -13,7 +13,7 @@ import (
 
 var javaClasses = flag.String("java", "", "the class path of Kafka's own clients; .ci/kafka gives it")
 
-// Java's clients find the same here as on a real broker: testdata/Walk.java says what.
+// Java's clients get the same answers here as from a real broker; see testdata/Walk.java.
 func TestJavaWalksThrough(t *testing.T) {
 	if *javaClasses == "" {
 		t.Skip("no -java: .ci/kafka runs this")
@@ -26,7 +26,8 @@ func TestJavaWalksThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
-			out, err := exec.CommandContext(ctx, "java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", *javaClasses, "testdata/Walk.java", addr).CombinedOutput()
+			out, err := exec.CommandContext(ctx, "java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp",
+				*javaClasses, "testdata/Walk.java", addr).CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
 				t.Error(err)

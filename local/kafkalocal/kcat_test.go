@@ -17,7 +17,8 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-var kcatProgram = flag.String("kcat", "", "the kcat program, a client that nobody here wrote; .ci/interop and .ci/kafka give it")
+var kcatProgram = flag.String("kcat", "",
+	"the kcat program, a client that nobody here wrote; .ci/interop and .ci/kafka give it")
 
 // kcat runs the program against a broker and returns what it printed; it fails the test if it cannot.
 func kcat(t *testing.T, addr, input string, args ...string) string {
@@ -33,7 +34,7 @@ func kcat(t *testing.T, addr, input string, args ...string) string {
 	return string(out)
 }
 
-// A client of another make (librdkafka) lists, writes, reads and consumes in a group, beside one of franz-go.
+// Another client (librdkafka) lists, writes, reads and consumes in a group, together with franz-go.
 func TestKcat(t *testing.T) {
 	if *kcatProgram == "" {
 		t.Skip("no -kcat: .ci/interop runs this")
@@ -47,12 +48,14 @@ func TestKcat(t *testing.T) {
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	create(t, c, topic)
 
-	if listed := kcat(t, addr, "", "-L", "-t", topic); !strings.Contains(listed, fmt.Sprintf("topic %q with 2 partitions", topic)) {
+	if listed := kcat(t, addr, "", "-L", "-t", topic); !strings.Contains(listed,
+		fmt.Sprintf("topic %q with 2 partitions", topic)) {
 		t.Errorf("listed:\n%s", listed)
 	}
 
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-		kcat(t, addr, "k-"+codec+":"+strings.Repeat(codec, 100)+"\n", "-P", "-t", topic, "-K:", "-H", "from=kcat", "-z", codec, "-X", "enable.idempotence=true")
+		kcat(t, addr, "k-"+codec+":"+strings.Repeat(codec, 100)+"\n", "-P", "-t", topic, "-K:", "-H", "from=kcat", "-z",
+			codec, "-X", "enable.idempotence=true")
 	}
 	got := map[string]string{}
 	for len(got) < 5 {
@@ -60,7 +63,10 @@ func TestKcat(t *testing.T) {
 		if err := fetches.Err(); err != nil {
 			t.Fatal(err)
 		}
-		fetches.EachRecord(func(r *kgo.Record) { got[string(r.Key)] = fmt.Sprintf("%s %s", r.Headers[0].Value, r.Value) })
+		fetches.EachRecord(func(r *kgo.Record) {
+			got[string(r.Key)] = fmt.Sprintf("%s %s", r.Headers[0].Value,
+				r.Value)
+		})
 	}
 	want := map[string]string{}
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
@@ -81,7 +87,8 @@ func TestKcat(t *testing.T) {
 	}
 
 	group := unique()
-	if consumed := kcat(t, addr, "", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000", "-e", "-G", group, topic); strings.Count(consumed, "\n") != 6 {
+	if consumed := kcat(t, addr, "", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000", "-e", "-G",
+		group, topic); strings.Count(consumed, "\n") != 6 {
 		t.Errorf("kcat consumed:\n%s", consumed)
 	}
 	offsets, err := kadm.NewClient(c).FetchOffsets(within(t), group)

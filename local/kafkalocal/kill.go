@@ -10,21 +10,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// killer is the client software that Kill pretends to be.
+// killer is the client software name by which Kill recognizes its own request.
 const killer = "kafkalocal-kill"
 
-// Kill ends the server as kill -9 does: every connection ends in the same moment, requests under way stay unanswered, and
-// nothing is saved beyond what was on disk then. Start brings it back. It needs Dir, and cannot be used with TLS.
+// Kill ends the server as kill -9 does: all connections end at the same moment, running requests get no answer, and
+// only what is on disk remains. Start starts it again. Kill needs Dir, and does not support TLS.
 func (s *Server) Kill(ctx context.Context) error {
 	if s.opts.Dir == "" {
-		return errors.New("kafkalocal: a server in memory would lose everything by a kill: give it a Dir, or Close it")
+		return errors.New("kafkalocal: a server in memory would lose everything in a Kill: set ServerOptions.Dir, or call Close")
 	}
 	c := s.Cluster()
 	if c == nil {
 		return errors.New("kafkalocal: the server is not running")
 	}
-	// kfake knows no kill; its Close answers and saves. So the folder is put aside while the broker stands still (it
-	// does for as long as a control function runs), and put back when it has closed.
+	// kfake has no kill, and its Close answers requests and saves. So the folder is copied while the broker stands
+	// still (as it does while a control function runs), and the copy is put in its place after Close.
 	aside := s.opts.Dir + ".killed"
 	stood := make(chan error, 1)
 	c.ControlKey(int16(kmsg.ApiVersions), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -48,7 +48,7 @@ func (s *Server) Kill(ctx context.Context) error {
 	}
 }
 
-// knock sends the request that the control function of Kill waits for.
+// knock sends the request that Kill's control function waits for.
 func (s *Server) knock(ctx context.Context) error {
 	conn, err := s.net.dial(ctx, "tcp", s.Addr())
 	if err != nil {
@@ -58,16 +58,16 @@ func (s *Server) knock(ctx context.Context) error {
 	req.Version = 3
 	req.ClientSoftwareName, req.ClientSoftwareVersion = killer, "1"
 	_, err = conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1))
-	return err // the connection is one of those that Kill cuts
+	return err // Kill closes this connection, too
 }
 
-// copyDir makes to a copy of the folder from.
+// copyDir copies the folder from into to.
 func copyDir(to, from string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return err
 	}
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		return fmt.Errorf("put %s aside: %w", filepath.Clean(from), err)
+		return fmt.Errorf("copy %s: %w", filepath.Clean(from), err)
 	}
 	return nil
 }

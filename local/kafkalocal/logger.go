@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// logger hands kfake's lines to slog.
+// logger passes kfake's log lines to slog.
 type logger struct{ to *slog.Logger }
 
 // Logf is called by kfake.

@@ -7,17 +7,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// mendable says whose answers mend looks at.
+// mendable reports whether mend looks at the answers of a request.
 func mendable(key int16) bool {
 	switch kmsg.Key(key) {
-	case kmsg.CreateTopics, kmsg.DescribeTopicPartitions, kmsg.ShareFetch, kmsg.ListGroups, kmsg.ConsumerGroupDescribe, kmsg.InitProducerID:
+	case kmsg.CreateTopics, kmsg.DescribeTopicPartitions, kmsg.ShareFetch, kmsg.ListGroups, kmsg.ConsumerGroupDescribe,
+		kmsg.InitProducerID:
 		return true
 	}
 	return false
 }
 
-// mend adds to an answer what a real broker always says. Clients stricter than franz-go fail without it: Java's throw at
-// a null where an empty list belongs, and at a config that comes from nowhere. Of epochs it only takes note.
+// mend adds what a real broker always includes to an answer. Clients stricter than franz-go fail without it: Java's
+// client does not accept null for an empty list, or a config without a source. For producer epochs it only records
+// them.
 func mend(resp kmsg.Response, e *epochs) {
 	switch r := resp.(type) {
 	case *kmsg.CreateTopicsResponse:
@@ -48,7 +50,7 @@ func mendCreateTopics(r *kmsg.CreateTopicsResponse) {
 			t.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 		}
 		for j := range t.Configs {
-			t.Configs[j].Source = int8(kmsg.ConfigSourceDynamicTopicConfig) // kfake tells those that were asked for
+			t.Configs[j].Source = int8(kmsg.ConfigSourceDynamicTopicConfig) // kfake returns configs that were set
 		}
 	}
 }
@@ -77,7 +79,7 @@ func mendShareFetch(r *kmsg.ShareFetchResponse) {
 	}
 }
 
-// mendListGroups: by the protocol type clients tell groups of consumers from others.
+// mendListGroups sets the protocol type, by which clients recognize groups of consumers.
 func mendListGroups(r *kmsg.ListGroupsResponse) {
 	for i := range r.Groups {
 		if g := &r.Groups[i]; g.GroupType == "consumer" && g.ProtocolType == "" {
@@ -86,7 +88,7 @@ func mendListGroups(r *kmsg.ListGroupsResponse) {
 	}
 }
 
-// mendConsumerGroupDescribe names the assignor that is used where no member asks for one.
+// mendConsumerGroupDescribe sets the assignor that applies if no member asks for one.
 func mendConsumerGroupDescribe(r *kmsg.ConsumerGroupDescribeResponse) {
 	for i := range r.Groups {
 		if g := &r.Groups[i]; g.ErrorCode == 0 && g.AssignorName == "" {

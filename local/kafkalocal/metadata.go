@@ -6,12 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// metadata refuses names that no topic can have. To clients an unknown topic is one to wait for; an invalid one fails at
-// once.
+// metadata refuses names that are not valid for a topic. Clients wait for a topic that is unknown, and fail at once for
+// an invalid one.
 func (r *refuser) metadata(req *kmsg.MetadataRequest) answer {
 	for i := range req.Topics {
 		name := req.Topics[i].Topic
-		if name == nil || *name == "" { // asked for by id, or no fault can name it
+		if name == nil || *name == "" { // the topic is identified by its id, or no fault can name it
 			continue
 		}
 		if no := checkTopicName(*name); no.err != nil {
@@ -21,7 +21,7 @@ func (r *refuser) metadata(req *kmsg.MetadataRequest) answer {
 	return answer{}
 }
 
-// createPartitions refuses to make as many partitions as there are; kfake refuses fewer.
+// createPartitions refuses a request for the current number of partitions; kfake refuses only smaller ones.
 func (r *refuser) createPartitions(req *kmsg.CreatePartitionsRequest) answer {
 	for i := range req.Topics {
 		t := &req.Topics[i]

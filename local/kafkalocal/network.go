@@ -13,22 +13,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// firstPort is the first broker's in the network inside the process, where nothing else has ports.
+// firstPort is the port of the first broker on the network inside the process.
 const firstPort = 9092
 
-// network is where a server listens. It outlives a kill: addresses stay, and it knows every connection, so that a kill
-// can cut them all in the same moment.
+// network is where a server listens. It survives a Kill: addresses stay the same, and it knows every connection, so
+// that Kill can close all of them at the same moment.
 type network struct {
-	want    string                // what was asked for; "" with a virtual network
+	want    string                // the requested address; "" with a virtual network
 	virtual *kfake.VirtualNetwork // nil: TCP
 
 	epochs epochs
 
-	mu        sync.Mutex // held for a few instructions, never while listening or accepting
-	had       []string   // the addresses of the brokers, by number; the same after a kill
+	mu        sync.Mutex // never held while listening or accepting
+	had       []string   // the addresses of the brokers, by number; the same after a Kill
 	listening []net.Listener
 	conns     map[net.Conn]struct{}
-	closed    bool // connections that arrive now are refused
+	closed    bool // new connections are refused
 }
 
 func newNetwork(addr string) *network {
@@ -39,7 +39,7 @@ func newNetwork(addr string) *network {
 	return n
 }
 
-// listen is called by kfake, once for every broker; the address that kfake has in mind is of no interest.
+// listen is called by kfake, once for each broker. kfake's own address is ignored.
 func (n *network) listen(string, string) (net.Listener, error) {
 	number, addr := n.next()
 	var l net.Listener
@@ -55,7 +55,7 @@ func (n *network) listen(string, string) (net.Listener, error) {
 	return n.listens(number, l), nil
 }
 
-// next is the number of the broker that is about to listen, and where it should.
+// next returns the number of the broker that is about to listen, and its address.
 func (n *network) next() (int, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,14 +79,14 @@ func (n *network) listens(number int, l net.Listener) net.Listener {
 	return &listener{Listener: l, net: n}
 }
 
-// addrs are the addresses of all brokers.
+// addrs returns the addresses of all brokers.
 func (n *network) addrs() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.had)
 }
 
-// open lets connections in, after a cut.
+// open allows connections again after a cut.
 func (n *network) open() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,15 +102,15 @@ func (n *network) cut() {
 	conns := slices.Collect(maps.Keys(n.conns))
 	n.mu.Unlock()
 	for _, l := range listening {
-		_ = l.Close() // closed twice, at worst
+		_ = l.Close() // closing twice does no harm
 	}
 	for _, c := range conns {
 		_ = c.Close()
 	}
 }
 
-// dial connects to a broker. Where none listens it fails as TCP does: clients go on trying after that, and not after what
-// they do not know.
+// dial connects to a broker. If none listens, it fails as TCP does, because clients repeat a dial only after errors
+// that they know.
 func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
 	if n.virtual == nil {
 		return (&net.Dialer{}).DialContext(ctx, kind, addr)
@@ -122,7 +122,7 @@ func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error)
 	return c, err
 }
 
-// admit keeps a connection in mind; false: it came too late.
+// admit registers a connection; false: it came too late.
 func (n *network) admit(c net.Conn) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -138,7 +138,7 @@ func (n *network) forget(c net.Conn) {
 	delete(n.conns, c)
 }
 
-// listener accepts connections that its network knows.
+// listener accepts connections and registers them with its network.
 type listener struct {
 	net.Listener
 	net *network
@@ -158,7 +158,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// conn is forgotten when it is closed, and mends the answers that it carries.
+// conn is unregistered when it is closed, and corrects the answers that it carries.
 type conn struct {
 	net.Conn
 	net     *network
@@ -171,7 +171,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write tells of what it was given, not of what that became.
+// Write returns the length of b, not that of the corrected bytes.
 func (c *conn) Write(b []byte) (int, error) {
 	if _, err := c.Conn.Write(c.answers.mended(b)); err != nil {
 		return 0, err

@@ -11,10 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// aheadMax is the broker's own bound on timestamps of the future.
+// aheadMax is the broker's own bound on timestamps in the future.
 const aheadMax = time.Hour
 
-// produce refuses records of the future and of producers that were replaced, and writes its own time into those of topics that want that.
+// produce refuses records with timestamps in the future and those of replaced producers, and sets its own time in the
+// records of topics that want this.
 func (r *refuser) produce(req *kmsg.ProduceRequest) answer {
 	now := time.Now()
 	for i := range req.Topics {
@@ -24,7 +25,7 @@ func (r *refuser) produce(req *kmsg.ProduceRequest) answer {
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			if len(p.Records) < batchHeader {
-				continue // kfake says what is wrong with it
+				continue // kfake reports what is wrong with it
 			}
 			if r.epochs.stale(p.Records) {
 				fenced = append(fenced, p.Partition)
@@ -46,13 +47,13 @@ func (r *refuser) produce(req *kmsg.ProduceRequest) answer {
 	return answer{}
 }
 
-// clock says what becomes of the timestamps of a topic's records.
+// clock says what happens to the timestamps of a topic's records.
 type clock struct {
-	own   bool          // the broker's time takes their place
-	ahead time.Duration // otherwise: how far ahead of the broker's they may be
+	own   bool          // the broker's time replaces them
+	ahead time.Duration // otherwise: how far ahead of the broker's time they may be
 }
 
-// clockOf asks for the topic's configs, then for the broker's.
+// clockOf reads the topic's configs, then the broker's.
 func (r *refuser) clockOf(t *kmsg.ProduceRequestTopic) clock {
 	var configs map[string]*string
 	if info := r.topic(t); info != nil {
@@ -75,7 +76,7 @@ func (r *refuser) clockOf(t *kmsg.ProduceRequestTopic) clock {
 	return c
 }
 
-// longest is what can be added to any time of today without its wrapping around.
+// longest can be added to any current time without an overflow.
 const longest = 100 * 365 * 24 * time.Hour
 
 func (r *refuser) topic(t *kmsg.ProduceRequestTopic) *kfake.TopicInfo {
@@ -85,7 +86,7 @@ func (r *refuser) topic(t *kmsg.ProduceRequestTopic) *kfake.TopicInfo {
 	return r.TopicIDInfo(t.TopicID)
 }
 
-// newest is the latest timestamp of a batch, in milliseconds.
+// newest returns the latest timestamp of a batch, in milliseconds.
 func newest(batch []byte) int64 {
 	return int64(binary.BigEndian.Uint64(batch[batchMaxTime:]))
 }

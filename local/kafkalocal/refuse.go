@@ -6,17 +6,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// refuser stands before a cluster and looks at each request in the cluster's own order, one at a time. What a real
-// broker refuses as a whole it answers itself; for a part of a request it plants a fault of kfake that meets that part
-// of that request and nothing else, so that the rest goes its usual way.
+// refuser checks each request to a cluster, in the cluster's own order, one at a time. If a real broker refuses the
+// whole request, it answers the request itself. For a part of a request it sets a fault of kfake that matches only that
+// part of that request, so that kfake handles the rest.
 type refuser struct {
 	*kfake.Cluster
-	config map[string]string // the broker's, as far as it was given any
+	config map[string]string // the broker's configs that were set
 	epochs *epochs
-	newer  map[string]bool // groups of the newer protocols, as far as seen
+	newer  map[string]bool // groups of the newer protocols that were seen
 }
 
-// answer is what a control function of kfake returns; the zero answer lets the request through.
+// answer is the result of a control function of kfake; the zero answer lets the request through.
 type answer struct {
 	resp    kmsg.Response
 	err     error // closes the connection
@@ -44,17 +44,17 @@ func refuse(c *kfake.Cluster, config map[string]string, e *epochs) {
 	on(r, r.listGroups)
 }
 
-// on looks at every request of one kind, for good.
+// on registers a permanent check of all requests of one kind.
 func on[R kmsg.Request](r *refuser, look func(R) answer) {
 	var kind R
 	r.ControlKey(kind.Key(), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		a := look(req.(R))
-		r.KeepControl() // otherwise the first answer of ours would be the last
+		r.KeepControl() // otherwise kfake drops the function after its first answer
 		return a.resp, a.err, a.handled
 	})
 }
 
-// fail makes kfake answer a part of this one request with err.
+// fail makes kfake answer a part of this request with err.
 func (r *refuser) fail(req kmsg.Request, err *kerr.Error, part kfake.Fault) {
 	part.Keys = []kmsg.Key{kmsg.Key(req.Key())}
 	part.Err = err

@@ -20,7 +20,7 @@ func TestMetadataTooLargeForItsPartitionOnly(t *testing.T) {
 	adm := kadm.NewClient(c)
 	for name, metadata := range map[string]struct {
 		text   string
-		stored string // what comes back; "" where it is refused
+		stored string // what the broker returns; "": the commit is refused
 	}{
 		"4,096 letters":                    {strings.Repeat("x", 4096), strings.Repeat("x", 4096)},
 		"4,097 letters":                    {text: strings.Repeat("x", 4097)},
@@ -60,7 +60,7 @@ func TestMetadataTooLargeForItsPartitionOnly(t *testing.T) {
 	}
 }
 
-// Metadata over 32,767 bytes cannot be read: the connection ends.
+// Metadata of more than 32,767 bytes cannot be read: the connection is closed.
 func TestMetadataUnreadable(t *testing.T) {
 	c := client(t, broker(t), kgo.RequestRetries(1), kgo.RetryTimeout(2*time.Second))
 	topic := unique()
@@ -68,11 +68,11 @@ func TestMetadataUnreadable(t *testing.T) {
 	offsets := kadm.Offsets{}
 	offsets.Add(kadm.Offset{Topic: topic, Partition: 0, At: 5, LeaderEpoch: -1, Metadata: strings.Repeat("x", 32768)})
 	if answers, err := kadm.NewClient(c).CommitOffsets(within(t), unique(), offsets); err == nil {
-		t.Errorf("it was answered: %v", answers.Error())
+		t.Errorf("the request was answered: %v", answers.Error())
 	}
 }
 
-// The same bound holds inside a transaction.
+// The same limit applies in a transaction.
 func TestMetadataTooLargeInTransaction(t *testing.T) {
 	reach := broker(t)
 	topic, group := unique(), unique()
@@ -111,7 +111,7 @@ func TestMetadataTooLargeInTransaction(t *testing.T) {
 	}
 }
 
-// A record more than an hour ahead is refused for its partition; its neighbours are not.
+// A record more than an hour ahead is refused only for its partition.
 func TestTimestampOfTheFuture(t *testing.T) {
 	c := client(t, broker(t), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(50*time.Millisecond))
 	topic, lenient := unique(), unique()
@@ -120,7 +120,8 @@ func TestTimestampOfTheFuture(t *testing.T) {
 	ahead := func(topic string, partition int32, by time.Duration) *kgo.Record {
 		return &kgo.Record{Topic: topic, Partition: partition, Timestamp: time.Now().Add(by), Value: []byte("x")}
 	}
-	results := c.ProduceSync(within(t), ahead(topic, 0, 48*time.Hour), ahead(topic, 1, 50*time.Minute), ahead(lenient, 0, 48*time.Hour))
+	results := c.ProduceSync(within(t), ahead(topic, 0, 48*time.Hour), ahead(topic, 1, 50*time.Minute),
+		ahead(lenient, 0, 48*time.Hour))
 	errs := map[string]error{}
 	for _, r := range results {
 		errs[r.Record.Topic+string('0'+r.Record.Partition)] = r.Err
@@ -130,10 +131,12 @@ func TestTimestampOfTheFuture(t *testing.T) {
 	want(t, "48 h ahead where 100 h are allowed", errs[lenient+"0"], nil)
 }
 
-// Where the topic has the broker's time, a record's own is not looked at and does not come back, packed or not.
+// In a topic with the broker's time, a record's own timestamp is ignored and not returned, whether or not the batch is
+// compressed.
 func TestLogAppendTime(t *testing.T) {
 	for name, codec := range map[string]kgo.CompressionCodec{
-		"plain": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+		"plain": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := unique()
@@ -145,7 +148,10 @@ func TestLogAppendTime(t *testing.T) {
 			var records []*kgo.Record
 			for i := range 10 {
 				records = append(records, &kgo.Record{
-					Topic: topic, Key: []byte("k"), Value: []byte(value), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}},
+					Topic: topic, Key: []byte("k"), Value: []byte(value), Headers: []kgo.RecordHeader{{
+						Key:   "h",
+						Value: []byte("v"),
+					}},
 					Timestamp: time.Now().Add(time.Duration(i-5) * 24 * time.Hour),
 				})
 			}
@@ -171,10 +177,11 @@ func TestLogAppendTime(t *testing.T) {
 	}
 }
 
-// A topic that was not created is not created by being written to or asked for.
+// Writing to a topic, or asking for it, does not create it.
 func TestNoTopicUnasked(t *testing.T) {
 	topic := unique()
-	c := client(t, broker(t), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(1), kgo.RecordDeliveryTimeout(5*time.Second))
+	c := client(t, broker(t), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(1),
+		kgo.RecordDeliveryTimeout(5*time.Second))
 	err := c.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr()
 	want(t, "written to", err, kerr.UnknownTopicOrPartition)
 	topics, err := kadm.NewClient(c).ListTopics(within(t))
@@ -186,7 +193,7 @@ func TestNoTopicUnasked(t *testing.T) {
 	}
 }
 
-// DescribeGroups knows groups of the classic protocol only; ConsumerGroupDescribe knows the newer ones.
+// DescribeGroups supports only groups of the classic protocol; ConsumerGroupDescribe supports the newer ones.
 func TestDescribeGroupsOfNewerKind(t *testing.T) {
 	reach := broker(t)
 	topic := unique()
@@ -201,12 +208,13 @@ func TestDescribeGroupsOfNewerKind(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			group := unique()
 			c := client(t, reach, append(as.opts, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
-				kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+				kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+				kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 			if err := c.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 			if n := c.PollFetches(within(t)).NumRecords(); n == 0 {
-				t.Fatal("nothing came")
+				t.Fatal("no record was received")
 			}
 			req := kmsg.NewPtrDescribeGroupsRequest()
 			req.Groups = []string{group}

@@ -12,33 +12,35 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ServerOptions of a [Server]. The zero value is a broker in memory that is reached from inside the process only.
+// ServerOptions of a [Server]. The zero value is a broker in memory that can be reached only from inside the process.
 type ServerOptions struct {
-	// Addr is the host:port to listen on by TCP; port 0 takes a free one. The host is also what clients are told to
-	// connect to, so it cannot stand for all interfaces. "": no socket; clients use [Server.Reach]. That is also what
-	// runs in virtual time, in a bubble of testing/synctest.
+	// Addr is the host:port to listen on by TCP; port 0 chooses a free one. Clients are told to connect to its host, so
+	// it cannot stand for all interfaces. "": no socket; clients use [Server.Reach], which is also what works in
+	// virtual time, in a bubble of testing/synctest.
 	Addr string
-	// Dir keeps everything, and is created if needed; a kill -9 then loses nothing that was acknowledged. Others than
-	// its owner can enter it no more, since all messages are in it. "": memory.
+	// Dir stores all data, and is created if needed. A kill -9 then loses nothing that was acknowledged. Only its owner
+	// can enter it, because it contains all messages. "": in memory.
 	Dir string
-	// Config is of the broker (group.consumer.heartbeat.interval.ms, say); kfake.BrokerConfigs lists what has an effect.
+	// Config are configs of the broker, such as group.consumer.heartbeat.interval.ms; kfake.BrokerConfigs lists those
+	// with an effect.
 	Config map[string]string
 	Logger *slog.Logger // nil: nothing is logged
-	// Cluster goes to kfake last: EnableSASL, TLS, or another number of brokers (they need Addr "" or port 0).
+	// Cluster are further options for kfake: EnableSASL, TLS, or another number of brokers (which needs Addr "" or port
+	// 0).
 	Cluster []kfake.Opt
 }
 
-// Server is one broker, or several. It is safe for concurrent use, but for Kill, Start and Close: one goroutine at a time
-// calls those.
+// Server is one broker, or several. It is safe for concurrent use, except that Kill, Start and Close must be called by
+// one goroutine at a time.
 type Server struct {
 	opts ServerOptions
 	net  *network
 
-	mu      sync.Mutex // held only to look at the field below or to replace it
+	mu      sync.Mutex // guards the following field
 	cluster *kfake.Cluster
 }
 
-// NewServer starts a server. It serves when NewServer returns.
+// NewServer starts a server, which is ready when NewServer returns.
 func NewServer(o *ServerOptions) (*Server, error) {
 	s := &Server{}
 	if o != nil {
@@ -54,7 +56,7 @@ func NewServer(o *ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// reachable refuses what clients could not connect to when the broker tells them its address.
+// reachable refuses an address that clients could not connect to when the broker tells them.
 func reachable(addr string) error {
 	if addr == "" {
 		return nil
@@ -64,16 +66,17 @@ func reachable(addr string) error {
 		return fmt.Errorf("address %q is not of the form host:port, like 127.0.0.1:9092", addr)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("address %q stands for all interfaces, and a broker tells its clients where to connect: name one of them, like 127.0.0.1", addr)
+		return fmt.Errorf("address %q stands for all interfaces, and a broker tells its clients where to connect: "+
+			"name one of them, like 127.0.0.1", addr)
 	}
 	return nil
 }
 
-// Start starts a server that was killed, at the same address and with the same options. What was done to the Cluster
-// before (faults, control functions) is gone with it.
+// Start starts a server after Kill, at the same address and with the same options. Faults and control functions of the
+// earlier Cluster do not apply any more.
 func (s *Server) Start() error {
 	if s.Cluster() != nil {
-		return errors.New("kafkalocal: the server runs already")
+		return errors.New("kafkalocal: the server is already running")
 	}
 	if err := enclose(s.opts.Dir); err != nil {
 		return fmt.Errorf("kafkalocal: %w", err)
@@ -88,7 +91,7 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// enclose keeps other users of the machine out of a folder, whatever the modes of the files that kfake makes in it.
+// enclose makes a folder inaccessible for other users, whatever the modes of the files that kfake creates in it.
 func enclose(dir string) error {
 	if dir == "" {
 		return nil
@@ -123,7 +126,7 @@ func (s *Server) clusterOptions() []kfake.Opt {
 	return append(opts, s.opts.Cluster...)
 }
 
-// replace exchanges the cluster and returns the one before.
+// replace replaces the cluster and returns the earlier one.
 func (s *Server) replace(c *kfake.Cluster) *kfake.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,10 +135,10 @@ func (s *Server) replace(c *kfake.Cluster) *kfake.Cluster {
 	return before
 }
 
-// Addr is where it listens, as host:port.
+// Addr returns the address as host:port.
 func (s *Server) Addr() string { return s.net.addrs()[0] }
 
-// Reach are the options by which a client of franz-go in this process reaches the server, whatever its network.
+// Reach returns options by which a client of franz-go in this process reaches the server, whatever its network.
 func (s *Server) Reach() []kgo.Opt {
 	opts := []kgo.Opt{kgo.SeedBrokers(s.net.addrs()...)}
 	if s.net.virtual != nil {
@@ -144,15 +147,15 @@ func (s *Server) Reach() []kgo.Opt {
 	return opts
 }
 
-// Cluster is the kfake underneath: for looking into, for faults and control functions, for topics and leaders. nil while
-// the server is not running.
+// Cluster returns the kfake cluster, for inspection, faults, control functions, topics and leaders. It is nil while the
+// server is not running.
 func (s *Server) Cluster() *kfake.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cluster
 }
 
-// Close stops the server; what it has in Dir is there for the next one. Closing twice is harmless.
+// Close stops the server; its data in Dir remain. Closing twice is allowed.
 func (s *Server) Close() error {
 	if c := s.replace(nil); c != nil {
 		c.Close()

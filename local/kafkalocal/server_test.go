@@ -21,12 +21,13 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// In a bubble of virtual time a client waits for hours in no time at all.
+// In a bubble of virtual time, a client waits for hours without delay.
 func TestVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, nil)
 		topic := unique()
-		c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 		create(t, c, topic)
 		began := time.Now()
 		late := &kgo.Record{Topic: topic, Timestamp: began.Add(2 * time.Hour), Value: []byte("x")}
@@ -44,7 +45,7 @@ func TestVirtualTime(t *testing.T) {
 	})
 }
 
-// On an address, every client of the machine reaches it.
+// On an address, every client on the machine reaches it.
 func TestAddress(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
 	c := client(t, []kgo.Opt{kgo.SeedBrokers(s.Addr())})
@@ -58,12 +59,12 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// An address that clients could not be told is refused, as is one that is none, or taken.
+// An address that clients cannot connect to is refused, as is an invalid one, or one that is in use.
 func TestAddressRefused(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":9092", "localhost", s.Addr()} {
 		if other, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Addr: addr}); err == nil {
-			t.Errorf("%s was taken", addr)
+			t.Errorf("%s was accepted", addr)
 			other.Close()
 		}
 	}
@@ -71,7 +72,10 @@ func TestAddressRefused(t *testing.T) {
 
 // A kill -9 loses nothing that was acknowledged: topics with their configs, records, commits with their metadata.
 func TestKillLosesNothing(t *testing.T) {
-	for name, in := range map[string]func(*testing.T, func(*testing.T)){"virtual time": synctest.Test, "real time": func(t *testing.T, f func(*testing.T)) { f(t) }} {
+	for name, in := range map[string]func(*testing.T, func(*testing.T)){
+		"virtual time": synctest.Test,
+		"real time":    func(t *testing.T, f func(*testing.T)) { f(t) },
+	} {
 		t.Run(name, func(t *testing.T) { in(t, killLosesNothing) })
 	}
 }
@@ -80,11 +84,13 @@ func killLosesNothing(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Dir: t.TempDir() + "/data"})
 	addr := s.Addr()
 	topic, group := unique(), unique()
-	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	create(t, c, topic, "retention.ms", "60000")
 	const records = 500
 	for i := range records {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(i))}).FirstErr(); err != nil {
+		if err := c.ProduceSync(t.Context(),
+			&kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(i))}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		if i%100 == 99 {
@@ -133,8 +139,7 @@ func killLosesNothing(t *testing.T) {
 	}
 }
 
-// What is in the folder is for its owner's eyes alone, also where the folder was there before. One that all users of
-// the machine share is refused.
+// Only the owner can enter the folder, also if the folder existed before. A folder that all users share is refused.
 func TestTheFolderIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has no such permissions")
@@ -153,7 +158,8 @@ func TestTheFolderIsPrivate(t *testing.T) {
 	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: shared}); err == nil || !strings.Contains(err.Error(), "name a folder in it") {
+	if s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: shared}); err == nil ||
+		!strings.Contains(err.Error(), "name a folder in it") {
 		t.Errorf("a folder that is shared: error %v", err)
 		if err == nil {
 			_ = s.Close()
@@ -161,7 +167,7 @@ func TestTheFolderIsPrivate(t *testing.T) {
 	}
 }
 
-// What was asked and not answered when the kill came stays unanswered, and is not kept.
+// A request that was not answered before Kill stays unanswered, and has no effect.
 func TestKillAnswersNothing(t *testing.T) {
 	s := serve(t, &kafkalocal.ServerOptions{Dir: t.TempDir() + "/data"})
 	topic := unique()
@@ -174,7 +180,8 @@ func TestKillAnswersNothing(t *testing.T) {
 		return nil, nil, false
 	})
 	answer := make(chan error, 1)
-	c.Produce(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}, func(_ *kgo.Record, err error) { answer <- err })
+	c.Produce(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")},
+		func(_ *kgo.Record, err error) { answer <- err })
 	<-asked
 	if err := s.Kill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -191,7 +198,7 @@ func TestKillAnswersNothing(t *testing.T) {
 	}
 }
 
-// A server in memory has nothing to come back to.
+// A server in memory cannot be started again with its data.
 func TestKillNeedsFolder(t *testing.T) {
 	s := serve(t, nil)
 	if err := s.Kill(t.Context()); err == nil || !strings.Contains(err.Error(), "Dir") {
@@ -212,7 +219,8 @@ func TestOptions(t *testing.T) {
 		Cluster: []kfake.Opt{kfake.NumBrokers(3)},
 	})
 	topic := unique()
-	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := client(t, s.Reach(), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	want(t, "three replicas", tryCreate(t, c, topic, 1, 3), nil)
 	old := &kgo.Record{Topic: topic, Timestamp: time.Unix(1e9, 0), Value: []byte("x")}
 	if err := c.ProduceSync(within(t), old).FirstErr(); err != nil {
@@ -225,7 +233,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// lines hands over what is written to it.
+// lines is a channel of what is written to it.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -233,10 +241,14 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What kfake says reaches the logger.
+// kfake's log lines reach the logger.
 func TestLogger(t *testing.T) {
 	said := make(lines, 100)
-	s := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := serve(t,
+		&kafkalocal.ServerOptions{
+			Addr:   "127.0.0.1:0",
+			Logger: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)

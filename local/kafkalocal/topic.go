@@ -9,10 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// topicNameMax leaves room in a folder's name for the partition's number.
+// topicNameMax leaves room for the partition's number in the name of a folder.
 const topicNameMax = 249
 
-// refusal is why something is refused; the zero refusal refuses nothing.
+// refusal is the reason why a request is refused; the zero value refuses nothing.
 type refusal struct {
 	err *kerr.Error
 	why string
@@ -22,8 +22,8 @@ func refused(err *kerr.Error, why string, args ...any) refusal {
 	return refusal{err, fmt.Sprintf(why, args...)}
 }
 
-// createTopics answers itself where no topic of the request can be, with the reason; where some can, the others are
-// refused without words, for kfake's faults have none.
+// createTopics answers the request itself, with reasons, if no topic of the request is valid. If some are valid, the
+// others are refused without a text, because kfake's faults have none.
 func (r *refuser) createTopics(req *kmsg.CreateTopicsRequest) answer {
 	resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
 	nos := map[string]refusal{}
@@ -48,7 +48,9 @@ func (r *refuser) createTopics(req *kmsg.CreateTopicsRequest) answer {
 	return answer{}
 }
 
-func refuseOthers(req *kmsg.CreateTopicsRequest, resp *kmsg.CreateTopicsResponse, nos map[string]refusal) kmsg.Response {
+func refuseOthers(req *kmsg.CreateTopicsRequest, resp *kmsg.CreateTopicsResponse,
+	nos map[string]refusal,
+) kmsg.Response {
 	why := "another topic of the request has no name"
 	for i := range req.Topics {
 		if _, done := nos[req.Topics[i].Topic]; !done {
@@ -69,7 +71,8 @@ func checkTopic(t *kmsg.CreateTopicsRequestTopic) refusal {
 			return refused(kerr.InvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
 		}
 		if t.ReplicationFactor == 0 || t.ReplicationFactor < -1 {
-			return refused(kerr.InvalidReplicationFactor, "Replication factor must be larger than 0, or -1 to use the default value.")
+			return refused(kerr.InvalidReplicationFactor,
+				"Replication factor must be larger than 0, or -1 to use the default value.")
 		}
 	}
 	for _, c := range t.Configs {
@@ -88,9 +91,11 @@ func checkTopicName(name string) refusal {
 	case name == "." || name == "..":
 		return refused(kerr.InvalidTopicException, invalid+"'%s' is not allowed", name)
 	case len(name) > topicNameMax:
-		return refused(kerr.InvalidTopicException, invalid+"the length of '%s' is longer than the max allowed length %d", name, topicNameMax)
+		return refused(kerr.InvalidTopicException,
+			invalid+"the length of '%s' is longer than the max allowed length %d", name, topicNameMax)
 	case strings.ContainsFunc(name, notOfTopic):
-		return refused(kerr.InvalidTopicException, invalid+"'%s' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", name)
+		return refused(kerr.InvalidTopicException,
+			invalid+"'%s' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", name)
 	}
 	return refusal{}
 }

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Clock is an offset clock. It is safe for concurrent use. Its zero value is
-// not ready; use New.
+// Clock is a clock with an offset. It is safe for concurrent use. The zero value is not usable; call New.
 type Clock struct {
 	start  time.Time
 	offset atomic.Int64 // nanoseconds ahead of package time
 
-	advancing sync.Mutex // one Advance at a time, never held by anyone else
+	advancing sync.Mutex // allows one Advance at a time; no other method takes it
 
 	mu      sync.Mutex
 	closed  bool
@@ -22,10 +21,10 @@ type Clock struct {
 	running sync.WaitGroup
 }
 
-// alarm is one function waiting for its time.
+// alarm is a function that waits for its time.
 type alarm struct {
 	due   time.Time
-	seq   uint64 // breaks ties: who asked first fires first
+	seq   uint64 // breaks ties: the first to be scheduled fires first
 	f     func()
 	timer *time.Timer
 }
@@ -35,31 +34,30 @@ func New() *Clock {
 	return &Clock{start: time.Now(), pending: make(map[*alarm]struct{}), over: make(chan struct{})}
 }
 
-// Now is the clock's time.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	return time.Now().Add(time.Duration(c.offset.Load()))
 }
 
-// Elapsed is the clock's time since New. It is cheaper than Now, and a jump of
-// the machine's wall clock does not touch it.
+// Elapsed returns the clock's time since New. It is cheaper than Now, and not affected by changes of the machine's wall
+// clock.
 func (c *Clock) Elapsed() time.Duration {
 	return time.Since(c.start) + time.Duration(c.offset.Load())
 }
 
-// At is the time of day at which Elapsed was d.
+// At returns the time of day at which Elapsed was d.
 func (c *Clock) At(d time.Duration) time.Time {
 	return c.start.Add(d)
 }
 
-// Offset is how far Advance has moved the clock in all.
+// Offset returns how far Advance has moved the clock in total.
 func (c *Clock) Offset() time.Duration {
 	return time.Duration(c.offset.Load())
 }
 
-// AfterFunc runs f in a goroutine of its own once the clock has moved on by d.
-// Zero and negative d mean at once. The returned stop may be called more than
-// once; after it returned, f either has begun or never will. A closed clock
-// never runs f.
+// AfterFunc runs f in its own goroutine when the clock has advanced by d; a zero or negative d means at once. The
+// returned stop may be called more than once. After stop has returned, f has either begun or will never run. A closed
+// clock does not run f.
 func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func()) {
 	d = max(d, 0)
 	a := &alarm{f: f}
@@ -75,10 +73,9 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func()) {
 	return func() { c.stop(a) }
 }
 
-// Advance moves the clock by d and runs, in the caller's goroutine, everything
-// that became due by it, in order of due time. While a function runs, Now shows
-// the time it was due, so what it schedules is placed as if time had passed by
-// itself. Negative d is ignored: time does not go back.
+// Advance moves the clock by d and runs, in the caller's goroutine, every function that becomes due, in order of due
+// time. While a function runs, Now returns the time at which it was due, so functions that it schedules are placed
+// correctly. A negative d is ignored.
 func (c *Clock) Advance(d time.Duration) {
 	if d <= 0 {
 		return
@@ -97,8 +94,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.rearm()
 }
 
-// Close stops everything pending and waits for the functions that run. It must
-// not be called from one of them.
+// Close stops all pending functions and waits for those that run. It must not be called from one of them.
 func (c *Clock) Close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -113,11 +109,10 @@ func (c *Clock) Close() {
 	c.running.Wait()
 }
 
-// Closed is closed by Close, for whoever waits for a function that will never
-// run.
+// Closed returns a channel that Close closes, for goroutines that wait for a function that will not run any more.
 func (c *Clock) Closed() <-chan struct{} { return c.over }
 
-// fire is what the real timer calls.
+// fire is the function of the real timer.
 func (c *Clock) fire(a *alarm) {
 	c.mu.Lock()
 	if _, waiting := c.pending[a]; !waiting {
@@ -138,8 +133,8 @@ func (c *Clock) stop(a *alarm) {
 	a.timer.Stop()
 }
 
-// takeDue removes and returns the earliest alarm due within the target offset,
-// having moved the clock to its time; without one it moves the clock to target.
+// takeDue removes and returns the earliest alarm that is due within the target offset, and moves the clock to its time.
+// If there is none, it moves the clock to target.
 func (c *Clock) takeDue(target time.Duration) *alarm {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +166,7 @@ func (a *alarm) before(b *alarm) bool {
 	return a.due.Before(b.due)
 }
 
-// rearm sets the real timers anew after the offset moved.
+// rearm sets the real timers again after the offset has changed.
 func (c *Clock) rearm() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

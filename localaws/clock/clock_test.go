@@ -5,8 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws/clock"
 )
 
 func TestAdvanceFiresInOrderOfDueTimeAndShowsIt(t *testing.T) {

@@ -1,8 +1,7 @@
 // Package clock is the server's clock: real time plus an offset that only grows.
 //
-// Nouns: a Clock tells the time and runs functions when their time has come;
-// its offset is what Advance moved it by.
+// Its nouns: a [Clock] tells the time and runs functions when they are due; its offset is the sum of what Advance moved
+// it by.
 //
-// The clock stands on package time and nothing else, so a Clock made inside a
-// testing/synctest bubble lives in the bubble's virtual time.
+// The clock uses only package time, so a Clock created in a testing/synctest bubble uses the bubble's virtual time.
 package clock

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
+
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -32,24 +33,23 @@ var (
 	region   = flag.String("region", "us-east-1", "region of -endpoint")
 )
 
-// longest is the most real time that one wait of a case may take against an
-// endpoint.
+// longest is the longest real time of one wait of a case against an endpoint.
 const longest = 10 * time.Second
 
-// world is what a case runs in.
+// world is the environment of a case.
 type world struct {
 	*testing.T
 	ctx      context.Context
 	sqs      *sqs.Client
-	local    *localaws.Server // nil against an endpoint
+	local    *localaws.Server // nil if the cases run against an endpoint
 	endpoint string
 	http     *http.Client
 	keys     aws.CredentialsProvider
 	prefix   string
-	others   sync.WaitGroup // what beside started
+	others   sync.WaitGroup // goroutines that beside started
 }
 
-// beside runs f at the same time as the case, which does not end before it.
+// beside runs f concurrently with the case, which ends after it.
 func (w *world) beside(f func()) {
 	w.others.Go(func() {
 		defer w.survive()
@@ -57,19 +57,18 @@ func (w *world) beside(f func()) {
 	})
 }
 
-// survive makes a failure of a panic: the answer of somebody else's server may
-// lack what a case takes for granted, and the next case shall run all the same.
-// Against localaws a panic stays one.
+// survive turns a panic into a failure, because the answer of another server may lack a field that a case relies on,
+// and the next case must run. Against localaws a panic is not caught.
 func (w *world) survive() {
 	if *endpoint == "" {
 		return
 	}
-	if v := recover(); v != nil { //nolint:revive // this is what is deferred
+	if v := recover(); v != nil { //nolint:revive // survive itself is deferred
 		w.Errorf("the case could not go on: %v", v)
 	}
 }
 
-// testSeed makes every run see the same ids.
+// testSeed gives every run the same ids.
 const testSeed = 1
 
 // run runs one case as a subtest.
@@ -78,8 +77,8 @@ func run(t *testing.T, name string, f func(w *world)) {
 	runWith(t, name, nil, f)
 }
 
-// runWith is run on a server with options; against an endpoint, which has its
-// own, such a case is skipped.
+// runWith is the same as run, with options for the server. Against an endpoint, whose options cannot be set, the case
+// is skipped.
 func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -117,7 +116,8 @@ func newWorld(t *testing.T, endpoint string, transport http.RoundTripper, server
 		T: t, ctx: t.Context(), local: server, endpoint: endpoint, http: &http.Client{Transport: transport},
 		prefix: fmt.Sprintf("c%08x-", rand.Uint32()),
 		keys: credentials.NewStaticCredentialsProvider(
-			or(os.Getenv("AWS_ACCESS_KEY_ID"), "key"), or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "secret"), os.Getenv("AWS_SESSION_TOKEN")),
+			or(os.Getenv("AWS_ACCESS_KEY_ID"), "key"), or(os.Getenv("AWS_SECRET_ACCESS_KEY"),
+				"secret"), os.Getenv("AWS_SESSION_TOKEN")),
 	}
 	w.sqs = sqs.New(sqs.Options{
 		Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1,
@@ -132,10 +132,10 @@ func or(a, b string) string {
 	return b
 }
 
-// name makes a name of the case's own.
+// name returns a name that only this case uses.
 func (w *world) name(s string) string { return w.prefix + s }
 
-// pass lets time pass.
+// pass waits.
 func (w *world) pass(d time.Duration) {
 	w.Helper()
 	if w.local == nil && d > longest {
@@ -155,7 +155,7 @@ func must[T any](out T, err error) func(w *world) T {
 	}
 }
 
-// refused checks that an error has a code and a text in it.
+// refused checks that an error has a code and contains a text.
 func (w *world) refused(err error, code, text string) {
 	w.Helper()
 	var e smithy.APIError
@@ -168,7 +168,7 @@ func (w *world) refused(err error, code, text string) {
 	}
 }
 
-// status is the HTTP status that an error came with, 0 without one.
+// status returns the HTTP status of an error; 0: it has none.
 func status(err error) int {
 	var e interface{ HTTPStatusCode() int }
 	if errors.As(err, &e) {
@@ -177,8 +177,8 @@ func status(err error) int {
 	return 0
 }
 
-// raw posts a body by hand, for what no SDK would send. It is signed all the
-// same: servers of many services tell by the signature's scope which is meant.
+// raw posts a body that no SDK would send. It is signed, because servers with many services choose the service by the
+// scope of the signature.
 func (w *world) raw(path string, header map[string]string, body string) (int, http.Header, string) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.ctx, "POST", w.endpoint+path, bytes.NewReader([]byte(body)))
@@ -192,7 +192,7 @@ func (w *world) raw(path string, header map[string]string, body string) (int, ht
 	return w.do(r)
 }
 
-// do sends a request made by hand and reads the whole answer.
+// do sends a request and reads the whole answer.
 func (w *world) do(r *http.Request) (int, http.Header, string) {
 	w.Helper()
 	answer, err := w.http.Do(r)
@@ -214,7 +214,8 @@ func (w *world) sign(r *http.Request, body string) {
 		service = "sns"
 	}
 	keys := must(w.keys.Retrieve(w.ctx))(w)
-	if err := v4.NewSigner().SignHTTP(w.ctx, keys, r, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), service, *region, time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(w.ctx, keys, r, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), service, *region,
+		time.Now()); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// covered is what the cases have used: "SendMessage" and
-// "SendMessage.MessageBody".
+// covered are the actions and parameters that the cases have used: "SendMessage" and "SendMessage.MessageBody".
 var covered = struct {
 	sync.Mutex
 	names map[string]bool
 }{names: map[string]bool{}}
 
-// watchCoverage writes down every action called and every member given.
+// watchCoverage records every called action and every parameter that was set.
 func watchCoverage(server *localaws.Server) {
 	server.Control("sqs.*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
 		covered.Lock()
@@ -60,8 +59,7 @@ func note(path string, v reflect.Value) {
 	}
 }
 
-// TestMain runs the cases and then says what none of them used: an action or a
-// parameter without a case is a failure.
+// TestMain runs the cases and then fails for each action or parameter that no case used.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()

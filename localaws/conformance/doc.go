@@ -1,15 +1,13 @@
-// Package conformance holds localaws against AWS: what an action answers, what
-// it refuses and in which words, and what time does to messages.
+// Package conformance compares localaws with AWS: the answers of each action, its errors and their texts, and how
+// messages change over time.
 //
-// Nouns: a case is one sentence about AWS with the calls that show it; a world
-// is what a case runs in: real clients on an endpoint, names of its own, and a
-// way to let time pass.
+// Its nouns: a case is one sentence about AWS, with the calls that show it. A world is the environment of a case: real
+// clients of an endpoint, names of its own, and a way to wait.
 //
-// By itself every case runs on a server of its own in virtual time. With
+// By default every case runs on a server of its own in virtual time. With
 //
 //	go test ./localaws/conformance -args -endpoint http://127.0.0.1:4566
 //
-// the same cases run against that endpoint in real time (-region, keys from
-// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY); those that would need long are
-// skipped and say so.
+// the same cases run against that endpoint in real time (-region, keys from AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY); cases that would take long are skipped.
 package conformance

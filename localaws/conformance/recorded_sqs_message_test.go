@@ -12,25 +12,28 @@ import (
 )
 
 func TestRecordedSend(t *testing.T) {
-	run(t, "a group or a deduplication id that is given must not be empty (recorded on AWS, 2025-07-30)", func(w *world) {
-		q, f := w.queue("q", nil), w.queue("f.fifo", attrs{"FifoQueue": "true"})
-		const rule = " can only include alphanumeric and punctuation characters. 1 to 128 in length."
-		for _, bad := range []string{"", strings.Repeat("a", 129), "group 123"} {
-			w.refused(w.sending(q, "x", in(bad)), invalidParameter,
-				"Value "+bad+" for parameter MessageGroupId is invalid. Reason: MessageGroupId"+rule)
-			w.refused(w.sending(f, "x", in("g"), dedup(bad)), invalidParameter,
-				"Value "+bad+" for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId"+rule)
-		}
-		w.send(f, "x", in("g"), dedup(strings.Repeat("a", 128)))
-	})
+	run(t, "a group or a deduplication id that is given must not be empty (recorded on AWS, 2025-07-30)",
+		func(w *world) {
+			q, f := w.queue("q", nil), w.queue("f.fifo", attrs{"FifoQueue": "true"})
+			const rule = " can only include alphanumeric and punctuation characters. 1 to 128 in length."
+			for _, bad := range []string{"", strings.Repeat("a", 129), "group 123"} {
+				w.refused(w.sending(q, "x", in(bad)), invalidParameter,
+					"Value "+bad+" for parameter MessageGroupId is invalid. Reason: MessageGroupId"+rule)
+				w.refused(w.sending(f, "x", in("g"), dedup(bad)), invalidParameter,
+					"Value "+bad+" for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId"+
+						rule)
+			}
+			w.send(f, "x", in("g"), dedup(strings.Repeat("a", 128)))
+		})
 	run(t, "a message too long is worded otherwise in a batch (recorded on AWS, 2024-04-30)", func(w *world) {
 		q := w.queue("q", attrs{"MaximumMessageSize": "1024"})
 		w.refused(w.sending(q, strings.Repeat("a", 1025)), invalidParameter,
 			"One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.")
-		out := must(w.sqs.SendMessageBatch(w.ctx, &sqs.SendMessageBatchInput{QueueUrl: q, Entries: []types.SendMessageBatchRequestEntry{
-			{Id: aws.String("fits"), MessageBody: aws.String(strings.Repeat("a", 1024))},
-			{Id: aws.String("long"), MessageBody: aws.String(strings.Repeat("a", 1025))},
-		}}))(w)
+		out := must(w.sqs.SendMessageBatch(w.ctx,
+			&sqs.SendMessageBatchInput{QueueUrl: q, Entries: []types.SendMessageBatchRequestEntry{
+				{Id: aws.String("fits"), MessageBody: aws.String(strings.Repeat("a", 1024))},
+				{Id: aws.String("long"), MessageBody: aws.String(strings.Repeat("a", 1025))},
+			}}))(w)
 		if len(out.Successful) != 1 || *out.Successful[0].MD5OfMessageBody != "c9a34cfc85d982698c6ac89f76071abd" {
 			w.Errorf("successful %v", out.Successful)
 		}
@@ -43,35 +46,53 @@ func TestRecordedReceive(t *testing.T) {
 	run(t, "names of message attributes (recorded on AWS, 2024-04-30)", func(w *world) {
 		q := w.queue("q", attrs{"VisibilityTimeout": "0"})
 		w.send(q, "msg", func(i *sqs.SendMessageInput) {
-			i.MessageAttributes = map[string]types.MessageAttributeValue{"Help.Me": str("Me"), "Hello": str("There"), "General": str("Kenobi")}
+			i.MessageAttributes = map[string]types.MessageAttributeValue{
+				"Help.Me": str("Me"), "Hello": str("There"),
+				"General": str("Kenobi"),
+			}
 		})
 		const all = "4c360f3fdafd970e05fae2f149d997f5"
 		for _, c := range []struct {
 			names []string
-			md5   string // "" where there is none
+			md5   string // "": none
 		}{
-			{nil, ""}, {[]string{"All"}, all}, {[]string{"*"}, all}, {[]string{".*"}, all}, {[]string{"Foo", "Help"}, ""},
-			{[]string{"Hello", "General"}, "fca026605781cb4126a1e9044df24232"}, {[]string{"Foo", "Hello"}, "a311262e065454b75da111d535b8dacd"},
-			{[]string{"Hel.*"}, "83fee93c1bcd8b9a5a923ffacdc636c7"}, {[]string{"AWS."}, ""}, {[]string{"..foo"}, ""},
+			{nil, ""},
+			{[]string{"All"}, all},
+			{[]string{"*"}, all},
+			{[]string{".*"}, all},
+			{[]string{"Foo", "Help"}, ""},
+			{[]string{"Hello", "General"}, "fca026605781cb4126a1e9044df24232"},
+			{[]string{"Foo", "Hello"}, "a311262e065454b75da111d535b8dacd"},
+			{[]string{"Hel.*"}, "83fee93c1bcd8b9a5a923ffacdc636c7"},
+			{[]string{"AWS."}, ""},
+			{[]string{"..foo"}, ""},
 		} {
 			m := w.one(q, func(i *sqs.ReceiveMessageInput) {
 				i.MessageAttributeNames, i.MessageSystemAttributeNames = c.names, nil
 			})
-			if aws.ToString(m.MD5OfMessageAttributes) != c.md5 || (len(m.MessageAttributes) > 0) != (c.md5 != "") || m.Attributes != nil {
-				w.Errorf("%v: digest %v, attributes %v, %v", c.names, aws.ToString(m.MD5OfMessageAttributes), m.MessageAttributes, m.Attributes)
+			if aws.ToString(m.MD5OfMessageAttributes) != c.md5 || (len(m.MessageAttributes) > 0) != (c.md5 != "") ||
+				m.Attributes != nil {
+				w.Errorf("%v: digest %v, attributes %v, %v", c.names, aws.ToString(m.MD5OfMessageAttributes),
+					m.MessageAttributes, m.Attributes)
 			}
 		}
 	})
-	run(t, "system attributes by both names: the old one hides the new in the query protocol (recorded on AWS, 2024-06-04)", func(w *world) {
+	run(t, "system attributes by both names: the old one hides the new in the query protocol (recorded on AWS, "+
+		"2024-06-04)", func(w *world) {
 		q := w.queue("q", attrs{"VisibilityTimeout": "0"})
 		w.send(q, "msg")
-		_, _, body := w.json("ReceiveMessage", `{"QueueUrl":"`+*q+`","AttributeNames":["SenderId"],"MessageSystemAttributeNames":["All"]}`)
-		for _, name := range []string{"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp"} {
+		_, _, body := w.json("ReceiveMessage",
+			`{"QueueUrl":"`+*q+`","AttributeNames":["SenderId"],"MessageSystemAttributeNames":["All"]}`)
+		for _, name := range []string{
+			"SenderId", "SentTimestamp", "ApproximateReceiveCount",
+			"ApproximateFirstReceiveTimestamp",
+		} {
 			if !strings.Contains(body, `"`+name+`":`) {
 				w.Errorf("awsJson without %s: %s", name, body)
 			}
 		}
-		_, body = w.query("/", "ReceiveMessage", url.Values{"QueueUrl": {*q}, "AttributeName.1": {"SenderId"}, "MessageSystemAttributeName.1": {"All"}})
+		_, body = w.query("/", "ReceiveMessage",
+			url.Values{"QueueUrl": {*q}, "AttributeName.1": {"SenderId"}, "MessageSystemAttributeName.1": {"All"}})
 		if !strings.Contains(body, "<Name>SenderId</Name>") || strings.Contains(body, "<Name>SentTimestamp</Name>") {
 			w.Errorf("query: %s", body)
 		}
@@ -93,24 +114,26 @@ func TestRecordedFIFO(t *testing.T) {
 		"queue":        {"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"},
 		"messageGroup": {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"},
 	}
-	run(t, "a queue de-duplicates as it was made, whatever its scope is set to (recorded on AWS, 2025-08-19)", func(w *world) {
-		for first, then := range map[string]string{"queue": "messageGroup", "messageGroup": "queue"} {
-			q := w.queue(first+".fifo", joined(attrs{"FifoQueue": "true"}, scopes[first]))
-			w.send(q, "1", in("a"), dedup("d"))
-			must(w.sqs.SetQueueAttributes(w.ctx, &sqs.SetQueueAttributesInput{QueueUrl: q, Attributes: scopes[then]}))(w)
-			if got := w.attribute(q, "DeduplicationScope"); got != then {
-				w.Errorf("scope %s", got)
+	run(t, "a queue de-duplicates as it was made, whatever its scope is set to (recorded on AWS, 2025-08-19)",
+		func(w *world) {
+			for first, then := range map[string]string{"queue": "messageGroup", "messageGroup": "queue"} {
+				q := w.queue(first+".fifo", joined(attrs{"FifoQueue": "true"}, scopes[first]))
+				w.send(q, "1", in("a"), dedup("d"))
+				must(w.sqs.SetQueueAttributes(w.ctx,
+					&sqs.SetQueueAttributesInput{QueueUrl: q, Attributes: scopes[then]}))(w)
+				if got := w.attribute(q, "DeduplicationScope"); got != then {
+					w.Errorf("scope %s", got)
+				}
+				w.send(q, "2", in("b"), dedup("d"))
+				w.send(q, "3", in("a"), dedup("new"))
+				w.send(q, "4", in("b"), dedup("new"))
+				want := map[string][]string{"queue": {"1", "3"}, "messageGroup": {"1", "2", "3", "4"}}[first]
+				got := bodies(w.receive(q))
+				if slices.Sort(got); !slices.Equal(got, want) {
+					w.Errorf("made with %s: received %v, want %v", first, got, want)
+				}
 			}
-			w.send(q, "2", in("b"), dedup("d"))
-			w.send(q, "3", in("a"), dedup("new"))
-			w.send(q, "4", in("b"), dedup("new"))
-			want := map[string][]string{"queue": {"1", "3"}, "messageGroup": {"1", "2", "3", "4"}}[first]
-			got := bodies(w.receive(q))
-			if slices.Sort(got); !slices.Equal(got, want) {
-				w.Errorf("made with %s: received %v, want %v", first, got, want)
-			}
-		}
-	})
+		})
 	run(t, "a purge forgets what was de-duplicated (validated on AWS)", func(w *world) {
 		q := w.queue("f.fifo", attrs{"FifoQueue": "true"})
 		w.send(q, "1", in("g"), dedup("d"))

@@ -17,11 +17,12 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
-	"github.com/godwitmq/godwit/localaws"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws"
 )
 
-// topics is what a case about SNS works with, besides the world.
+// topics is the environment of a case about SNS, in addition to the world.
 type topics struct {
 	*world
 	sns     *sns.Client
@@ -30,7 +31,7 @@ type topics struct {
 	made    int
 }
 
-// nowhere refuses every delivery to an http endpoint: cases leave this machine alone.
+// nowhere refuses every delivery to an http endpoint, so that no case leaves this machine.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
@@ -48,16 +49,22 @@ func runTopics(t *testing.T, name string, f func(f *topics)) {
 		if w.local != nil {
 			watchTopics(w.local)
 		}
-		who := sts.New(sts.Options{Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1})
+		who := sts.New(sts.Options{
+			Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys,
+			RetryMaxAttempts: 1,
+		})
 		caller := must(who.GetCallerIdentity(w.ctx, &sts.GetCallerIdentityInput{}))(w)
 		f(&topics{
 			world: w, region: *region, account: *caller.Account,
-			sns: sns.New(sns.Options{Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys, RetryMaxAttempts: 1}),
+			sns: sns.New(sns.Options{
+				Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http,
+				Credentials: w.keys, RetryMaxAttempts: 1,
+			}),
 		})
 	})
 }
 
-// fresh returns a name that is new.
+// fresh returns an unused name.
 func (f *topics) fresh() string {
 	f.made++
 	return f.name(fmt.Sprint("t", f.made))
@@ -94,7 +101,7 @@ type inbox struct {
 	url, arn string
 }
 
-// inbox creates a queue whose policy lets every topic of the account in.
+// inbox creates a queue whose policy allows every topic of the account.
 func (f *topics) inbox(fifo bool) *inbox {
 	f.Helper()
 	q := f.closedInbox(fifo)
@@ -102,12 +109,13 @@ func (f *topics) inbox(fifo bool) *inbox {
 	return q
 }
 
-// allow sets a policy that lets SNS in under a condition.
+// allow sets a policy that allows SNS under a condition.
 func (q *inbox) allow(condition string) {
 	q.Helper()
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` + q.arn +
 		`","Condition":` + condition + `}]}`
-	_, err := q.world.sqs.SetQueueAttributes(q.ctx, &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{"Policy": policy}})
+	_, err := q.world.sqs.SetQueueAttributes(q.ctx,
+		&sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{"Policy": policy}})
 	got(q, 0, err)
 }
 
@@ -123,14 +131,14 @@ func (f *topics) closedInbox(fifo bool) *inbox {
 	return &inbox{topics: f, url: *url, arn: f.world.arn(url)}
 }
 
-// arrival is a message as a queue shows it.
+// arrival is a received message.
 type arrival struct {
 	Body       string
 	Attributes map[string]string // type and value, message attributes
 	System     map[string]string // group, deduplication id
 }
 
-// take receives and deletes n messages and checks that there are no more.
+// take receives and deletes n messages, and checks that there are no more.
 func (q *inbox) take(n int) []arrival {
 	q.Helper()
 	var all []arrival
@@ -172,13 +180,14 @@ func (q *inbox) receive(wait int32) []arrival {
 			}
 		}
 		all = append(all, a)
-		_, err := q.world.sqs.DeleteMessage(q.ctx, &sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle})
+		_, err := q.world.sqs.DeleteMessage(q.ctx,
+			&sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle})
 		got(q, 0, err)
 	}
 	return all
 }
 
-// bodies are the bodies of n messages.
+// bodies returns the bodies of n messages.
 func (q *inbox) bodies(n int) []string {
 	q.Helper()
 	var bodies []string
@@ -190,12 +199,13 @@ func (q *inbox) bodies(n int) []string {
 
 func (f *topics) subscribe(topic *string, q *inbox, attributes map[string]string) *string {
 	f.Helper()
-	out, err := f.sns.Subscribe(f.ctx, &sns.SubscribeInput{TopicArn: topic, Protocol: aws.String("sqs"), Endpoint: &q.arn, Attributes: attributes})
+	out, err := f.sns.Subscribe(f.ctx,
+		&sns.SubscribeInput{TopicArn: topic, Protocol: aws.String("sqs"), Endpoint: &q.arn, Attributes: attributes})
 	got(f, 0, err)
 	return out.SubscriptionArn
 }
 
-// asRaw are attributes for a raw delivery, and more: names and values in turn.
+// asRaw returns attributes for a raw delivery, and more: names and values in turn.
 func asRaw(more ...string) map[string]string {
 	m := map[string]string{"RawMessageDelivery": "true"}
 	for i := 0; i < len(more); i += 2 {
@@ -223,20 +233,23 @@ func (f *topics) subscriptionAttributes(sub *string) map[string]string {
 }
 
 func (f *topics) setTopic(topic *string, name, value string) error {
-	_, err := f.sns.SetTopicAttributes(f.ctx, &sns.SetTopicAttributesInput{TopicArn: topic, AttributeName: &name, AttributeValue: &value})
+	_, err := f.sns.SetTopicAttributes(f.ctx,
+		&sns.SetTopicAttributesInput{TopicArn: topic, AttributeName: &name, AttributeValue: &value})
 	return err
 }
 
 func (f *topics) setSubscription(sub *string, name, value string) error {
-	_, err := f.sns.SetSubscriptionAttributes(f.ctx, &sns.SetSubscriptionAttributesInput{SubscriptionArn: sub, AttributeName: &name, AttributeValue: &value})
+	_, err := f.sns.SetSubscriptionAttributes(f.ctx,
+		&sns.SetSubscriptionAttributesInput{SubscriptionArn: sub, AttributeName: &name, AttributeValue: &value})
 	return err
 }
 
-// got ends the case on an error and returns v otherwise.
+// got fails the case on an error, and returns v otherwise.
 func got[T any](t interface {
 	Helper()
 	Fatal(...any)
-}, v T, err error) T {
+}, v T, err error,
+) T {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +257,7 @@ func got[T any](t interface {
 	return v
 }
 
-// refusedAs checks that err is AWS's refusal with exactly that status, code and text.
+// refusedAs checks that err is an error of AWS with exactly this status, code and text.
 func (f *topics) refusedAs(err error, code int, name, text string) {
 	f.Helper()
 	var api smithy.APIError
@@ -258,20 +271,20 @@ func (f *topics) refusedAs(err error, code int, name, text string) {
 	}
 }
 
-// invalid checks for the refusal that SNS gives most.
+// invalid checks for SNS's most common error.
 func (f *topics) invalid(err error, text string) {
 	f.Helper()
 	f.refusedAs(err, 400, "InvalidParameter", "Invalid parameter: "+text)
 }
 
-// onlyOf keeps the members of m with these names.
+// onlyOf returns the members of m with these names.
 func onlyOf(m map[string]string, names ...string) map[string]string {
 	kept := maps.Clone(m)
 	maps.DeleteFunc(kept, func(k, _ string) bool { return !slices.Contains(names, k) })
 	return kept
 }
 
-// decodedJSON reads JSON.
+// decodedJSON decodes JSON.
 func decodedJSON(f *topics, text string) any {
 	f.Helper()
 	var v any

@@ -48,7 +48,8 @@ func TestSNSQueuePolicyDecidesWhoMaySend(t *testing.T) {
 
 func TestSNSDeadLetterQueue(t *testing.T) {
 	runTopics(t, "what a queue does not take goes to the subscription's dead-letter queue, as it is", func(f *topics) {
-		topic, closed, gone, dead, closedDead := f.topic(false), f.closedInbox(false), f.inbox(false), f.inbox(false), f.closedInbox(false)
+		topic, closed, closedDead := f.topic(false), f.closedInbox(false), f.closedInbox(false)
+		gone, dead := f.inbox(false), f.inbox(false)
 		redrive := func(q *inbox) string { return `{"deadLetterTargetArn":"` + q.arn + `"}` }
 		f.subscribe(topic, closed, asRaw("RedrivePolicy", redrive(dead)))
 		f.subscribe(topic, gone, map[string]string{"RedrivePolicy": redrive(dead)})
@@ -56,9 +57,13 @@ func TestSNSDeadLetterQueue(t *testing.T) {
 		f.subscribe(topic, f.closedInbox(false), nil)
 		_, err := f.world.sqs.DeleteQueue(f.ctx, &sqs.DeleteQueueInput{QueueUrl: &gone.url})
 		got(f, 0, err)
-		f.publish(&sns.PublishInput{TopicArn: topic, Message: aws.String("m"), MessageAttributes: map[string]types.MessageAttributeValue{
-			"n": {DataType: aws.String("Number"), StringValue: aws.String("111")}, "b": {DataType: aws.String("Binary"), BinaryValue: []byte{2, 3, 4}},
-		}})
+		f.publish(&sns.PublishInput{
+			TopicArn: topic, Message: aws.String("m"),
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				"n": {DataType: aws.String("Number"), StringValue: aws.String("111")},
+				"b": {DataType: aws.String("Binary"), BinaryValue: []byte{2, 3, 4}},
+			},
+		})
 		arrived := dead.take(2)
 		if arrived[0].Body != "m" {
 			arrived[0], arrived[1] = arrived[1], arrived[0]
@@ -77,9 +82,11 @@ func TestSNSDeadLetterQueue(t *testing.T) {
 		}
 		var reasons []string
 		for _, failure := range f.local.SNS().Failures() {
-			reasons = append(reasons, fmt.Sprint(failure.DeadLetterQueue != "", " ", strings.Contains(failure.Reason, `"aws:SourceArn":"`+*topic+`"`)))
+			reasons = append(reasons,
+				fmt.Sprint(failure.DeadLetterQueue != "", " ",
+					strings.Contains(failure.Reason, `"aws:SourceArn":"`+*topic+`"`)))
 		}
-		// The second failed because its queue is gone, not for want of a statement.
+		// The second failed because its queue does not exist, not because a statement is missing.
 		if diff := cmp.Diff([]string{"true true", "true false", "false true", "false true"}, reasons); diff != "" {
 			f.Error(diff)
 		}
@@ -93,7 +100,10 @@ func TestSNSRawDeliveryOfElevenAttributesIsDropped(t *testing.T) {
 		f.subscribe(topic, enveloped, nil)
 		attributes := map[string]types.MessageAttributeValue{}
 		for i := range 11 {
-			attributes[fmt.Sprint("a", i)] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("v")}
+			attributes[fmt.Sprint("a", i)] = types.MessageAttributeValue{
+				DataType:    aws.String("String"),
+				StringValue: aws.String("v"),
+			}
 		}
 		f.publish(&sns.PublishInput{TopicArn: topic, Message: aws.String("m"), MessageAttributes: attributes})
 		enveloped.take(1)
@@ -116,14 +126,26 @@ func TestSNSFiltersDecideWhoGetsAMessage(t *testing.T) {
 			{`1`, text("MOBILE.APPLE")},
 			{`2`, text("mobile.apple")},
 			{`3`, text("10.0.0.7")},
-			{`4`, map[string]types.MessageAttributeValue{"k": {DataType: aws.String("Number"), StringValue: aws.String("5.0")}}},
-			{`5`, map[string]types.MessageAttributeValue{"k": {DataType: aws.String("String.Array"), StringValue: aws.String(`["x","MOBILE.APPLE"]`)}}},
-			{`6`, map[string]types.MessageAttributeValue{"k": {DataType: aws.String("Binary"), BinaryValue: []byte("MOBILE.APPLE")}}},
-			{`7`, map[string]types.MessageAttributeValue{"other": {DataType: aws.String("String"), StringValue: aws.String("x")}}},
+			{`4`, map[string]types.MessageAttributeValue{"k": {
+				DataType:    aws.String("Number"),
+				StringValue: aws.String("5.0"),
+			}}},
+			{`5`, map[string]types.MessageAttributeValue{"k": {
+				DataType:    aws.String("String.Array"),
+				StringValue: aws.String(`["x","MOBILE.APPLE"]`),
+			}}},
+			{`6`, map[string]types.MessageAttributeValue{"k": {
+				DataType:    aws.String("Binary"),
+				BinaryValue: []byte("MOBILE.APPLE"),
+			}}},
+			{`7`, map[string]types.MessageAttributeValue{"other": {
+				DataType:    aws.String("String"),
+				StringValue: aws.String("x"),
+			}}},
 		}
 		cases := []struct {
 			scope, policy string
-			want          string // the bodies that pass; { is the first
+			want          string // the bodies that pass, without their leading {
 		}{
 			{"MessageAttributes", `{"k":["MOBILE.APPLE"]}`, "15"},
 			{"MessageAttributes", `{"k":[{"prefix":"MOBILE."}]}`, "15"},
@@ -188,22 +210,30 @@ func TestSNSFIFOTopic(t *testing.T) {
 		f.subscribe(topic, ordered, asRaw())
 		f.subscribe(topic, standard, asRaw())
 		send := func(text, group, id string) *sns.PublishOutput {
-			return f.publish(&sns.PublishInput{TopicArn: topic, Message: &text, MessageGroupId: &group, MessageDeduplicationId: &id})
+			return f.publish(&sns.PublishInput{
+				TopicArn: topic, Message: &text, MessageGroupId: &group,
+				MessageDeduplicationId: &id,
+			})
 		}
 		first := send("one", "g", "1")
 		entries := []types.PublishBatchRequestEntry{posting("a", "two"), posting("b", "three")}
 		for i := range entries {
-			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = aws.String("g"), aws.String(fmt.Sprint("id", i))
+			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = aws.String("g"), aws.String(fmt.Sprint("id",
+				i))
 		}
 		batch, err := f.batch(topic, entries...)
 		got(f, 0, err)
-		numbers := []string{*first.SequenceNumber, *batch.Successful[0].SequenceNumber, *batch.Successful[1].SequenceNumber}
+		numbers := []string{
+			*first.SequenceNumber, *batch.Successful[0].SequenceNumber,
+			*batch.Successful[1].SequenceNumber,
+		}
 		for i, n := range numbers {
 			if len(n) != 20 || i > 0 && n <= numbers[i-1] {
 				f.Errorf("sequence numbers %v", numbers)
 			}
 		}
-		if again := send("another text", "g", "1"); *again.MessageId != *first.MessageId || *again.SequenceNumber != *first.SequenceNumber {
+		if again := send("another text", "g", "1"); *again.MessageId != *first.MessageId ||
+			*again.SequenceNumber != *first.SequenceNumber {
 			f.Errorf("a duplicate is answered with %s %s", *again.MessageId, *again.SequenceNumber)
 		}
 		againBatch, err := f.batch(topic, entries...)
@@ -213,7 +243,14 @@ func TestSNSFIFOTopic(t *testing.T) {
 		}
 		var want []arrival
 		for i, text := range []string{"one", "two", "three"} {
-			want = append(want, arrival{Body: text, System: map[string]string{"MessageGroupId": "g", "MessageDeduplicationId": []string{"1", "id0", "id1"}[i]}})
+			want = append(want,
+				arrival{
+					Body: text,
+					System: map[string]string{
+						"MessageGroupId":         "g",
+						"MessageDeduplicationId": []string{"1", "id0", "id1"}[i],
+					},
+				})
 		}
 		if diff := cmp.Diff(want, ordered.take(3)); diff != "" {
 			f.Error(diff)
@@ -233,7 +270,8 @@ func TestSNSFIFOTopic(t *testing.T) {
 
 func TestSNSContentBasedDeduplication(t *testing.T) {
 	runTopics(t, "the hash of the message stands for an id", func(f *topics) {
-		arn, err := f.create(f.fresh()+".fifo", map[string]string{"FifoTopic": "true", "ContentBasedDeduplication": "true"})
+		arn, err := f.create(f.fresh()+".fifo",
+			map[string]string{"FifoTopic": "true", "ContentBasedDeduplication": "true"})
 		topic := got(f, arn, err)
 		q := f.inbox(true)
 		f.subscribe(topic, q, nil)
@@ -260,7 +298,10 @@ func TestSNSFIFODeadLetters(t *testing.T) {
 	runTopics(t, "group and deduplication id go along", func(f *topics) {
 		topic, q, dead := f.topic(true), f.closedInbox(true), f.inbox(true)
 		f.subscribe(topic, q, asRaw("RedrivePolicy", `{"deadLetterTargetArn":"`+dead.arn+`"}`))
-		f.publish(&sns.PublishInput{TopicArn: topic, Message: aws.String("m"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d")})
+		f.publish(&sns.PublishInput{
+			TopicArn: topic, Message: aws.String("m"), MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: aws.String("d"),
+		})
 		want := []arrival{{Body: "m", System: map[string]string{"MessageGroupId": "g", "MessageDeduplicationId": "d"}}}
 		if diff := cmp.Diff(want, dead.take(1)); diff != "" {
 			f.Error(diff)

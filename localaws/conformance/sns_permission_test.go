@@ -14,7 +14,11 @@ func TestSNSTopicPermissions(t *testing.T) {
 	runTopics(t, "topic permissions", func(f *topics) {
 		topic := f.topic(false)
 		add := func(label string, actions ...string) error {
-			_, err := f.sns.AddPermission(f.ctx, &sns.AddPermissionInput{TopicArn: topic, Label: &label, AWSAccountId: []string{"111122223333"}, ActionName: actions})
+			_, err := f.sns.AddPermission(f.ctx,
+				&sns.AddPermissionInput{
+					TopicArn: topic, Label: &label, AWSAccountId: []string{"111122223333"},
+					ActionName: actions,
+				})
 			return err
 		}
 		before := f.topicAttributes(topic)["Policy"]
@@ -23,8 +27,9 @@ func TestSNSTopicPermissions(t *testing.T) {
 		f.invalid(add("one", "Publish"), "Statement already exists")
 		f.invalid(add("three", "Nonsense"), "Policy statement action out of service scope!")
 		statements := decodedJSON(f, f.topicAttributes(topic)["Policy"]).(map[string]any)["Statement"].([]any)
-		want := decodedJSON(f, `[{"Sid":"one","Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"SNS:Publish","Resource":"`+*topic+`"},`+
-			`{"Sid":"two","Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":["SNS:Publish","SNS:Subscribe"],"Resource":"`+*topic+`"}]`)
+		want := decodedJSON(f,
+			`[{"Sid":"one","Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"SNS:Publish","Resource":"`+*topic+`"},`+
+				`{"Sid":"two","Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":["SNS:Publish","SNS:Subscribe"],"Resource":"`+*topic+`"}]`)
 		if diff := cmp.Diff(want, any(statements[1:])); diff != "" {
 			f.Error(diff)
 		}
@@ -66,7 +71,8 @@ func TestSNSTopicTags(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"k1": "v1", "k2": "v2"}, list()); diff != "" {
 			f.Error(diff)
 		}
-		_, err := f.sns.UntagResource(f.ctx, &sns.UntagResourceInput{ResourceArn: topic, TagKeys: []string{"k1", "absent"}})
+		_, err := f.sns.UntagResource(f.ctx,
+			&sns.UntagResourceInput{ResourceArn: topic, TagKeys: []string{"k1", "absent"}})
 		got(f, 0, err)
 		got(f, 0, tag("k2", "v2b"))
 		if diff := cmp.Diff(map[string]string{"k2": "v2b"}, list()); diff != "" {
@@ -76,9 +82,14 @@ func TestSNSTopicTags(t *testing.T) {
 		for i := range 50 {
 			many = append(many, strings.Repeat("x", i+1), "v")
 		}
-		f.refusedAs(tag(many...), 400, "TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded")
+		f.refusedAs(tag(many...), 400, "TagLimitExceeded",
+			"Could not complete request: tag quota of per resource exceeded")
 		absent := aws.String(*topic + "x")
-		_, err = f.sns.TagResource(f.ctx, &sns.TagResourceInput{ResourceArn: absent, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}})
+		_, err = f.sns.TagResource(f.ctx,
+			&sns.TagResourceInput{
+				ResourceArn: absent,
+				Tags:        []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+			})
 		f.refusedAs(err, 404, "ResourceNotFound", "Resource does not exist")
 		_, err = f.sns.UntagResource(f.ctx, &sns.UntagResourceInput{ResourceArn: absent, TagKeys: []string{"k"}})
 		f.refusedAs(err, 404, "ResourceNotFound", "Resource does not exist")

@@ -11,11 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// CreateTopic answers with the topic's ARN, again and again.
+// CreateTopic always returns the same ARN.
 func TestSNSTopicIsCreatedOnce(t *testing.T) {
 	runTopics(t, "topic is created once", func(f *topics) {
 		name := f.fresh()
-		a, err := f.create(name, map[string]string{"DisplayName": "d", "FifoTopic": "false"}, types.Tag{Key: aws.String("k"), Value: aws.String("v")}, types.Tag{Key: aws.String("l"), Value: aws.String("w")})
+		a, err := f.create(name, map[string]string{"DisplayName": "d", "FifoTopic": "false"},
+			types.Tag{Key: aws.String("k"), Value: aws.String("v")}, types.Tag{
+				Key:   aws.String("l"),
+				Value: aws.String("w"),
+			})
 		got(f, 0, err)
 		if want := "arn:aws:sns:" + f.region + ":" + f.account + ":" + name; *a != want {
 			f.Errorf("got %s, want %s", *a, want)
@@ -41,7 +45,7 @@ func TestSNSTopicIsCreatedOnce(t *testing.T) {
 	})
 }
 
-// A topic keeps what was set later when it is created again.
+// Creating a topic again keeps attributes that were set later.
 func TestSNSTopicCreatedAgainStaysAsItIs(t *testing.T) {
 	runTopics(t, "topic created again stays as it is", func(f *topics) {
 		name := f.fresh()
@@ -64,8 +68,10 @@ func TestSNSTopicNames(t *testing.T) {
 		_, err = f.create(f.fresh()+"_X-1.fifo", fifo)
 		got(f, 0, err)
 		for name, attributes := range map[string]map[string]string{
-			"": nil, strings.Repeat("a", 257): nil, "bad:name": nil, "bad;name": nil, "bad!name": nil, "bad@name": nil, "bad|name": nil,
-			"bad^name": nil, "bad%name": nil, "bad name": nil, "dot.name": nil, "name.fifo": nil, "no-suffix": fifo, "two.dots.fifo": fifo, ".fifo": fifo,
+			"": nil, strings.Repeat("a", 257): nil, "bad:name": nil, "bad;name": nil, "bad!name": nil, "bad@name": nil,
+			"bad|name": nil,
+			"bad^name": nil, "bad%name": nil, "bad name": nil, "dot.name": nil, "name.fifo": nil, "no-suffix": fifo,
+			"two.dots.fifo": fifo, ".fifo": fifo,
 		} {
 			_, err := f.create(name, attributes)
 			f.invalid(err, "Topic Name")
@@ -88,7 +94,7 @@ func TestSNSTopicIsDeletedOnceAndForAll(t *testing.T) {
 	})
 }
 
-// Every action on a topic says the same about a topic that is not there, or an ARN that is none.
+// Every action returns the same error for a topic that does not exist, or for an invalid ARN.
 func TestSNSTopicsThatAreNone(t *testing.T) {
 	runTopics(t, "topics that are none", func(f *topics) {
 		absent := "arn:aws:sns:" + f.region + ":" + f.account + ":" + f.fresh()
@@ -99,7 +105,11 @@ func TestSNSTopicsThatAreNone(t *testing.T) {
 			},
 			"SetTopicAttributes": func(arn *string) error { return f.setTopic(arn, "DisplayName", "d") },
 			"Subscribe": func(arn *string) error {
-				_, err := f.sns.Subscribe(f.ctx, &sns.SubscribeInput{TopicArn: arn, Protocol: aws.String("sqs"), Endpoint: aws.String("arn:aws:sqs:us-east-1:" + f.account + ":q")})
+				_, err := f.sns.Subscribe(f.ctx,
+					&sns.SubscribeInput{
+						TopicArn: arn, Protocol: aws.String("sqs"),
+						Endpoint: aws.String("arn:aws:sqs:us-east-1:" + f.account + ":q"),
+					})
 				return err
 			},
 			"ListSubscriptionsByTopic": func(arn *string) error {
@@ -111,15 +121,27 @@ func TestSNSTopicsThatAreNone(t *testing.T) {
 				return err
 			},
 			"PublishBatch": func(arn *string) error {
-				_, err := f.sns.PublishBatch(f.ctx, &sns.PublishBatchInput{TopicArn: arn, PublishBatchRequestEntries: []types.PublishBatchRequestEntry{{Id: aws.String("1"), Message: aws.String("m")}}})
+				_, err := f.sns.PublishBatch(f.ctx,
+					&sns.PublishBatchInput{
+						TopicArn: arn,
+						PublishBatchRequestEntries: []types.PublishBatchRequestEntry{{
+							Id:      aws.String("1"),
+							Message: aws.String("m"),
+						}},
+					})
 				return err
 			},
 			"AddPermission": func(arn *string) error {
-				_, err := f.sns.AddPermission(f.ctx, &sns.AddPermissionInput{TopicArn: arn, Label: aws.String("l"), AWSAccountId: []string{f.account}, ActionName: []string{"Publish"}})
+				_, err := f.sns.AddPermission(f.ctx,
+					&sns.AddPermissionInput{
+						TopicArn: arn, Label: aws.String("l"), AWSAccountId: []string{f.account},
+						ActionName: []string{"Publish"},
+					})
 				return err
 			},
 			"RemovePermission": func(arn *string) error {
-				_, err := f.sns.RemovePermission(f.ctx, &sns.RemovePermissionInput{TopicArn: arn, Label: aws.String("l")})
+				_, err := f.sns.RemovePermission(f.ctx,
+					&sns.RemovePermissionInput{TopicArn: arn, Label: aws.String("l")})
 				return err
 			},
 			"DeleteTopic": func(arn *string) error {
@@ -129,7 +151,8 @@ func TestSNSTopicsThatAreNone(t *testing.T) {
 		}
 		for name, call := range actions {
 			f.invalid(call(aws.String("randomstring")), "TopicArn Reason: An ARN must have at least 6 elements, not 1")
-			f.invalid(call(aws.String("randomstring:1")), "TopicArn Reason: An ARN must have at least 6 elements, not 2")
+			f.invalid(call(aws.String("randomstring:1")),
+				"TopicArn Reason: An ARN must have at least 6 elements, not 2")
 			f.invalid(call(aws.String("arn:aws:sns:mars-north-1:"+f.account+":t")), "TopicArn")
 			if name == "DeleteTopic" {
 				got(f, 0, call(&absent))
@@ -174,8 +197,9 @@ func TestSNSTopicAttributesOfANewTopic(t *testing.T) {
 		topic := f.topic(true)
 		shown := f.topicAttributes(topic)
 		want := map[string]string{
-			"TopicArn": *topic, "Owner": f.account, "DisplayName": "", "FifoTopic": "true", "ContentBasedDeduplication": "false",
-			"SubscriptionsConfirmed": "0", "SubscriptionsPending": "0", "SubscriptionsDeleted": "0",
+			"TopicArn": *topic, "Owner": f.account, "DisplayName": "", "FifoTopic": "true",
+			"ContentBasedDeduplication": "false",
+			"SubscriptionsConfirmed":    "0", "SubscriptionsPending": "0", "SubscriptionsDeleted": "0",
 		}
 		policies := map[string]string{
 			"Policy": `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[{"Sid":"__default_statement_ID","Effect":"Allow","Principal":{"AWS":"*"},` +
@@ -194,7 +218,9 @@ func TestSNSTopicAttributesOfANewTopic(t *testing.T) {
 			f.Error(diff)
 		}
 		standard := f.topicAttributes(f.topic(false))
-		if diff := cmp.Diff(map[string]string{}, onlyOf(standard, "FifoTopic", "ContentBasedDeduplication", "SignatureVersion", "DeliveryPolicy", "MaximumMessageSize", "KmsMasterKeyId")); diff != "" {
+		if diff := cmp.Diff(map[string]string{},
+			onlyOf(standard, "FifoTopic", "ContentBasedDeduplication", "SignatureVersion", "DeliveryPolicy",
+				"MaximumMessageSize", "KmsMasterKeyId")); diff != "" {
 			f.Errorf("a standard topic shows %s", diff)
 		}
 	})
@@ -207,8 +233,13 @@ func TestSNSTopicCountsSubscriptions(t *testing.T) {
 		f.subscribe(topic, f.inbox(false), nil)
 		_, err := f.sns.Unsubscribe(f.ctx, &sns.UnsubscribeInput{SubscriptionArn: sub})
 		got(f, 0, err)
-		want := map[string]string{"SubscriptionsConfirmed": "1", "SubscriptionsPending": "0", "SubscriptionsDeleted": "1"}
-		if diff := cmp.Diff(want, onlyOf(f.topicAttributes(topic), "SubscriptionsConfirmed", "SubscriptionsPending", "SubscriptionsDeleted")); diff != "" {
+		want := map[string]string{
+			"SubscriptionsConfirmed": "1", "SubscriptionsPending": "0",
+			"SubscriptionsDeleted": "1",
+		}
+		if diff := cmp.Diff(want,
+			onlyOf(f.topicAttributes(topic), "SubscriptionsConfirmed", "SubscriptionsPending",
+				"SubscriptionsDeleted")); diff != "" {
 			f.Error(diff)
 		}
 	})
@@ -220,7 +251,7 @@ func TestSNSTopicAttributesAreSet(t *testing.T) {
 		for _, c := range []struct {
 			topic       *string
 			name, value string
-			fault       string // "": taken and shown
+			fault       string // "": accepted and shown
 		}{
 			{standard, "DisplayName", "name", ""},
 			{standard, "DisplayName", strings.Repeat("x", 101), "DisplayName"},
@@ -244,7 +275,10 @@ func TestSNSTopicAttributesAreSet(t *testing.T) {
 			{standard, "FifoThroughputScope", "Topic", "FifoThroughputScope"},
 			{standard, "FifoTopic", "false", "AttributeName"},
 			{standard, "Nonsense", "x", "AttributeName"},
-			{standard, "Policy", `{"Version":"2012-10-17","Statement":[{"Sid":"x","Effect":"Allow","Principal":"*","Action":"SNS:Publish","Resource":"` + *standard + `"}]}`, ""},
+			{
+				standard, "Policy",
+				`{"Version":"2012-10-17","Statement":[{"Sid":"x","Effect":"Allow","Principal":"*","Action":"SNS:Publish","Resource":"` + *standard + `"}]}`, "",
+			},
 			{standard, "Policy", "nonsense", "Policy Error: null"},
 			{fifo, "ContentBasedDeduplication", "true", ""},
 			{fifo, "ContentBasedDeduplication", "maybe", "ContentBasedDeduplication"},
@@ -266,7 +300,8 @@ func TestSNSTopicAttributesAreSet(t *testing.T) {
 		f.invalid(err, "Attributes Reason: SignatureVersion")
 		_, err = f.create(f.fresh(), map[string]string{"Nonsense": "x"})
 		f.invalid(err, "Attributes Reason: Unknown attribute Nonsense")
-		_, err = f.sns.CreateTopic(f.ctx, &sns.CreateTopicInput{Name: aws.String(f.fresh()), DataProtectionPolicy: aws.String("{}")})
+		_, err = f.sns.CreateTopic(f.ctx,
+			&sns.CreateTopicInput{Name: aws.String(f.fresh()), DataProtectionPolicy: aws.String("{}")})
 		f.invalid(err, "DataProtectionPolicy is not supported by this server")
 	})
 }
@@ -282,22 +317,29 @@ func TestSNSTopicDeliveryPolicy(t *testing.T) {
 			return nil
 		}
 		for _, c := range []struct{ set, kept, effective string }{
-			{`{"http":{"defaultRequestPolicy":{"headerContentType":"application/json"}}}`,
+			{
+				`{"http":{"defaultRequestPolicy":{"headerContentType":"application/json"}}}`,
 				`{"http":{"disableSubscriptionOverrides":false,"defaultRequestPolicy":{"headerContentType":"application/json"}}}`,
-				`"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3 application/json`},
-			{`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":5,"maxDelayTarget":6,"numRetries":1}}}`,
+				`"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3 application/json`,
+			},
+			{
+				`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":5,"maxDelayTarget":6,"numRetries":1}}}`,
 				`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":5,"maxDelayTarget":6,"numRetries":1},"disableSubscriptionOverrides":false}}`,
-				`"minDelayTarget":5,"maxDelayTarget":6,"numRetries":1 text/plain; charset=UTF-8`},
-			{`{"http":{"defaultHealthyRetryPolicy":null}}`,
+				`"minDelayTarget":5,"maxDelayTarget":6,"numRetries":1 text/plain; charset=UTF-8`,
+			},
+			{
+				`{"http":{"defaultHealthyRetryPolicy":null}}`,
 				`{"http":{"disableSubscriptionOverrides":false}}`,
-				`"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3 text/plain; charset=UTF-8`},
+				`"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3 text/plain; charset=UTF-8`,
+			},
 		} {
 			got(f, 0, f.setTopic(topic, "DeliveryPolicy", c.set))
 			if diff := cmp.Diff(decodedJSON(f, c.kept), shown("DeliveryPolicy")); diff != "" {
 				f.Error(diff)
 			}
 			retry, content, _ := strings.Cut(c.effective, " ")
-			effective := `{"http":{"defaultHealthyRetryPolicy":{` + retry + `,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},` +
+			effective := `{"http":{"defaultHealthyRetryPolicy":{` + retry +
+				`,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},` +
 				`"disableSubscriptionOverrides":false,"defaultRequestPolicy":{"headerContentType":"` + content + `"}}}`
 			if diff := cmp.Diff(decodedJSON(f, effective), shown("EffectiveDeliveryPolicy")); diff != "" {
 				f.Error(diff)
@@ -308,7 +350,8 @@ func TestSNSTopicDeliveryPolicy(t *testing.T) {
 			f.Error("a removed policy is shown")
 		}
 		for policy, fault := range map[string]string{
-			`{"http":{"nonsense":1}}`:                                                                             `DeliveryPolicy: unknown field "nonsense"`,
+			`{"http":{"nonsense":1}}`: `DeliveryPolicy: unknown field "nonsense"`,
+
 			`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":0}}}`:                                         "DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1",
 			`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`:                                      "DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be less than or equal to 3600",
 			`{"http":{"defaultHealthyRetryPolicy":{"numRetries":101}}}`:                                           "DeliveryPolicy: healthyRetryPolicy.numRetries must be less than or equal to 100",

@@ -14,7 +14,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// form calls an action of SNS by hand.
+// form calls an action of SNS with a form.
 func (f *topics) form(action string, values url.Values) (int, string) {
 	f.Helper()
 	values.Set("Action", action)
@@ -30,7 +30,8 @@ func TestSNSWire(t *testing.T) {
 		if code != 404 || !contains(unspaced(body), unspaced(want)) {
 			f.Errorf("%d %s\nwant 404 and %s", code, body, want)
 		}
-		if _, body := f.query("/", "GetQueueUrl", url.Values{"QueueName": {f.fresh()}}); !contains(unspaced(body), "<Detail/></Error>") {
+		if _, body := f.query("/", "GetQueueUrl", url.Values{"QueueName": {f.fresh()}}); !contains(unspaced(body),
+			"<Detail/></Error>") {
 			f.Errorf("SQS: %s", body)
 		}
 	})
@@ -41,7 +42,10 @@ func TestSNSWire(t *testing.T) {
 			result bool
 			values url.Values
 		}{
-			{"TagResource", true, url.Values{"ResourceArn": {topic}, "Tags.member.1.Key": {"k"}, "Tags.member.1.Value": {"v"}}},
+			{
+				"TagResource", true,
+				url.Values{"ResourceArn": {topic}, "Tags.member.1.Key": {"k"}, "Tags.member.1.Value": {"v"}},
+			},
 			{"UntagResource", true, url.Values{"ResourceArn": {topic}, "TagKeys.member.1": {"k"}}},
 			{"DeleteTopic", false, url.Values{"TopicArn": {f.absent()}}},
 		} {
@@ -54,15 +58,15 @@ func TestSNSWire(t *testing.T) {
 	})
 }
 
-// absent is the ARN of a topic that is not there.
+// absent is the ARN of a topic that does not exist.
 func (f *topics) absent() string {
 	return "arn:aws:sns:" + f.region + ":" + f.account + ":" + f.fresh()
 }
 
-// unspaced leaves out what XML's authors may put between elements.
+// unspaced removes white space between XML elements.
 func unspaced(xml string) string { return strings.Join(strings.Fields(xml), "") }
 
-// traced is a client that sends a tracing header along.
+// traced is a client that sends a tracing header.
 type traced struct {
 	to     *http.Client
 	header string
@@ -73,7 +77,7 @@ func (c traced) Do(r *http.Request) (*http.Response, error) {
 	return c.to.Do(r)
 }
 
-// As the X-Ray guide's pages about SQS and SNS have it.
+// As documented in the X-Ray guide's pages about SQS and SNS.
 func TestTraceHeader(t *testing.T) {
 	const root = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 	runTopics(t, "X-Amzn-Trace-Id of a send or a publish is the AWSTraceHeader of its messages", func(f *topics) {
@@ -90,23 +94,36 @@ func TestTraceHeader(t *testing.T) {
 			f.Error("a digest of system attributes, of which none was given")
 		}
 		q.cameWith(root)
-		_, err = f.world.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: []sqstypes.SendMessageBatchRequestEntry{{Id: text, MessageBody: text}}}, into)
+		_, err = f.world.sqs.SendMessageBatch(ctx,
+			&sqs.SendMessageBatchInput{
+				QueueUrl: &q.url,
+				Entries:  []sqstypes.SendMessageBatchRequestEntry{{Id: text, MessageBody: text}},
+			}, into)
 		got(f, 0, err)
 		q.cameWith(root)
-		_, err = f.world.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: text, MessageSystemAttributes: map[string]sqstypes.MessageSystemAttributeValue{
-			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-given")}}}, into)
+		_, err = f.world.sqs.SendMessage(ctx,
+			&sqs.SendMessageInput{
+				QueueUrl: &q.url, MessageBody: text,
+				MessageSystemAttributes: map[string]sqstypes.MessageSystemAttributeValue{
+					"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-given")},
+				},
+			}, into)
 		got(f, 0, err)
 		q.cameWith("Root=1-given")
 		_, err = f.sns.Publish(ctx, &sns.PublishInput{TopicArn: topic, Message: text}, through)
 		got(f, 0, err)
 		q.cameWith(root)
-		_, err = f.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: topic, PublishBatchRequestEntries: []types.PublishBatchRequestEntry{{Id: text, Message: text}}}, through)
+		_, err = f.sns.PublishBatch(ctx,
+			&sns.PublishBatchInput{
+				TopicArn:                   topic,
+				PublishBatchRequestEntries: []types.PublishBatchRequestEntry{{Id: text, Message: text}},
+			}, through)
 		got(f, 0, err)
 		q.cameWith(root)
 	})
 }
 
-// cameWith takes one message and looks at its trace.
+// cameWith receives one message and checks its trace.
 func (q *inbox) cameWith(trace string) {
 	q.Helper()
 	m := q.one(&q.url, waiting(5))

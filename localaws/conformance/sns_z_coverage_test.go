@@ -13,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// watchTopics writes down which actions and parameters of SNS and its neighbours the cases use. Names begin
-// with the service: SQS has actions of the same name.
+// watchTopics records which actions and parameters of SNS and related services the cases use. Names begin with the
+// service, because SQS has actions of the same name.
 func watchTopics(server *localaws.Server) {
 	for _, service := range []string{"sns", "sts", "tagging"} {
 		server.Control(service+".*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
@@ -28,7 +28,7 @@ func watchTopics(server *localaws.Server) {
 	}
 }
 
-// This file is the last of those about SNS, so this test runs after its cases.
+// This file is the last one about SNS, so this test runs after the cases.
 func TestSNSEveryParameterHasACase(t *testing.T) {
 	if *endpoint != "" || flag.Lookup("test.run").Value.String() != "" {
 		t.Skip("only some cases ran")

@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// attrs is a queue's attributes or tags.
+// attrs are attributes or tags of a queue.
 type attrs = map[string]string
 
-// queue makes a queue of the case's own and returns its URL.
+// queue creates a queue for this case and returns its URL.
 func (w *world) queue(name string, attributes attrs) *string {
 	w.Helper()
 	name = w.name(name)
@@ -26,7 +26,7 @@ func (w *world) queue(name string, attributes attrs) *string {
 	return url
 }
 
-// fifo makes a FIFO queue that de-duplicates by content.
+// fifo creates a FIFO queue that de-duplicates by content.
 func (w *world) fifo(name string, more attrs) *string {
 	w.Helper()
 	a := attrs{"FifoQueue": "true", "ContentBasedDeduplication": "true"}
@@ -34,7 +34,7 @@ func (w *world) fifo(name string, more attrs) *string {
 	return w.queue(name+".fifo", a)
 }
 
-// attribute reads one attribute; "" where it is not there.
+// attribute reads one attribute; "": the queue does not have it.
 func (w *world) attribute(url *string, name string) string {
 	w.Helper()
 	out := must(w.sqs.GetQueueAttributes(w.ctx, &sqs.GetQueueAttributesInput{
@@ -45,10 +45,11 @@ func (w *world) attribute(url *string, name string) string {
 
 func (w *world) arn(url *string) string { return w.attribute(url, "QueueArn") }
 
-// deadLetters makes a RedrivePolicy.
+// deadLetters returns a RedrivePolicy.
 func (w *world) deadLetters(target *string, max int) attrs {
 	w.Helper()
-	return attrs{"RedrivePolicy": `{"deadLetterTargetArn":"` + w.arn(target) + `","maxReceiveCount":` + strconv.Itoa(max) + `}`}
+	return attrs{"RedrivePolicy": `{"deadLetterTargetArn":"` + w.arn(target) + `","maxReceiveCount":` +
+		strconv.Itoa(max) + `}`}
 }
 
 func (w *world) send(url *string, body string, alter ...func(*sqs.SendMessageInput)) *sqs.SendMessageOutput {
@@ -60,17 +61,17 @@ func (w *world) send(url *string, body string, alter ...func(*sqs.SendMessageInp
 	return must(w.sqs.SendMessage(w.ctx, in))(w)
 }
 
-// in puts a message into a group of a FIFO queue.
+// in sends a message in a group of a FIFO queue.
 func in(group string) func(*sqs.SendMessageInput) {
 	return func(i *sqs.SendMessageInput) { i.MessageGroupId = &group }
 }
 
-// dedup gives a message its MessageDeduplicationId.
+// dedup sets the MessageDeduplicationId of a message.
 func dedup(id string) func(*sqs.SendMessageInput) {
 	return func(i *sqs.SendMessageInput) { i.MessageDeduplicationId = &id }
 }
 
-// receive takes up to ten messages with all their attributes.
+// receive receives up to ten messages with all their attributes.
 func (w *world) receive(url *string, alter ...func(*sqs.ReceiveMessageInput)) []types.Message {
 	w.Helper()
 	in := &sqs.ReceiveMessageInput{
@@ -83,7 +84,7 @@ func (w *world) receive(url *string, alter ...func(*sqs.ReceiveMessageInput)) []
 	return must(w.sqs.ReceiveMessage(w.ctx, in))(w).Messages
 }
 
-// upTo limits a receive.
+// upTo limits the number of received messages.
 func upTo(n int32) func(*sqs.ReceiveMessageInput) {
 	return func(i *sqs.ReceiveMessageInput) { i.MaxNumberOfMessages = n }
 }
@@ -93,7 +94,7 @@ func waiting(seconds int32) func(*sqs.ReceiveMessageInput) {
 	return func(i *sqs.ReceiveMessageInput) { i.WaitTimeSeconds = seconds }
 }
 
-// hidden gives a receive its visibility timeout.
+// hidden sets the visibility timeout of a receive.
 func hidden(seconds int32) func(*sqs.ReceiveMessageInput) {
 	return func(i *sqs.ReceiveMessageInput) { i.VisibilityTimeout = seconds }
 }
@@ -108,7 +109,7 @@ func (w *world) one(url *string, alter ...func(*sqs.ReceiveMessageInput)) types.
 	return got[0]
 }
 
-// back receives exactly one message and gives it back at once.
+// back receives exactly one message and makes it visible again at once.
 func (w *world) back(url *string, alter ...func(*sqs.ReceiveMessageInput)) types.Message {
 	w.Helper()
 	m := w.one(url, alter...)
@@ -118,7 +119,7 @@ func (w *world) back(url *string, alter ...func(*sqs.ReceiveMessageInput)) types
 	return m
 }
 
-// nothing receives nothing.
+// nothing checks that no message can be received.
 func (w *world) nothing(url *string, alter ...func(*sqs.ReceiveMessageInput)) {
 	w.Helper()
 	if got := w.receive(url, alter...); len(got) != 0 {
@@ -157,7 +158,7 @@ func str(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
-// Codes as SDKs see them.
+// Error codes as SDKs see them.
 const (
 	invalidParameter = "InvalidParameterValue"
 	missingParameter = "MissingParameter"

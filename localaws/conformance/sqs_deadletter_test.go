@@ -18,14 +18,16 @@ func TestSQSDeadLetters(t *testing.T) {
 		url := w.queue("q", w.deadLetters(dlq, 2))
 		w.send(url, "x", with("a", str("b")), func(i *sqs.SendMessageInput) {
 			i.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
-				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("trace")}}
+				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("trace")},
+			}
 		})
 		first := w.back(url)
 		w.back(url)
 		w.pass(time.Second)
 		w.nothing(url)
 		dead := w.one(dlq)
-		if *dead.MessageId != *first.MessageId || len(dead.MessageAttributes) != 1 || dead.Attributes["AWSTraceHeader"] != "trace" {
+		if *dead.MessageId != *first.MessageId || len(dead.MessageAttributes) != 1 ||
+			dead.Attributes["AWSTraceHeader"] != "trace" {
 			w.Errorf("not the message it was: %v", dead)
 		}
 		for name, want := range map[string]string{
@@ -50,7 +52,7 @@ func TestSQSDeadLetters(t *testing.T) {
 		w.pass(time.Second)
 		w.nothing(dlq)
 	})
-	run(t, "of a FIFO queue, in order, retention anew", func(w *world) {
+	run(t, "of a FIFO queue, in order, retention starts again", func(w *world) {
 		dlq := w.fifo("d", attrs{"MessageRetentionPeriod": "60"})
 		url := w.fifo("f", w.deadLetters(dlq, 1))
 		w.send(url, "1", in("g"))
@@ -65,7 +67,8 @@ func TestSQSDeadLetters(t *testing.T) {
 		w.pass(59 * time.Second)
 		dead := w.receive(dlq)
 		w.want(dead, "1", "2")
-		if dead[0].Attributes["MessageGroupId"] != "g" || dead[0].Attributes["SequenceNumber"] >= dead[1].Attributes["SequenceNumber"] {
+		if dead[0].Attributes["MessageGroupId"] != "g" ||
+			dead[0].Attributes["SequenceNumber"] >= dead[1].Attributes["SequenceNumber"] {
 			w.Errorf("group and sequence: %v, %v", dead[0].Attributes, dead[1].Attributes)
 		}
 	})
@@ -96,7 +99,8 @@ func TestSQSDeadLetters(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.Errorf("(-want +got):\n%s", diff)
 		}
-		if _, _, body := w.json("ListDeadLetterSourceQueues", `{"QueueUrl":"`+*dlq+`"}`); !contains(body, `"queueUrls":[`) {
+		if _, _, body := w.json("ListDeadLetterSourceQueues", `{"QueueUrl":"`+*dlq+`"}`); !contains(body,
+			`"queueUrls":[`) {
 			w.Errorf("the member's name: %s", body)
 		}
 	})
@@ -109,9 +113,10 @@ func TestSQSMessageMoveTask(t *testing.T) {
 	}
 	list := func(w *world, source string, max int32) []types.ListMessageMoveTasksResultEntry {
 		w.Helper()
-		return must(w.sqs.ListMessageMoveTasks(w.ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &source, MaxResults: aws.Int32(max)}))(w).Results
+		return must(w.sqs.ListMessageMoveTasks(w.ctx,
+			&sqs.ListMessageMoveTasksInput{SourceArn: &source, MaxResults: aws.Int32(max)}))(w).Results
 	}
-	// dead makes a queue with messages in its dead-letter queue.
+	// dead creates a queue with messages in its dead-letter queue.
 	dead := func(w *world, texts ...string) (url, dlq *string) {
 		w.Helper()
 		dlq = w.queue("d", nil)
@@ -131,7 +136,7 @@ func TestSQSMessageMoveTask(t *testing.T) {
 			}
 			w.pass(time.Second)
 		}
-		w.Fatal("the task runs for ever")
+		w.Fatal("the task does not end")
 		return types.ListMessageMoveTasksResultEntry{}
 	}
 	run(t, "without a destination each goes where it came from, as a new message", func(w *world) {
@@ -144,13 +149,15 @@ func TestSQSMessageMoveTask(t *testing.T) {
 		}
 		start(w, sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq))})
 		r := ended(w, w.arn(dlq))
-		if *r.Status != "COMPLETED" || r.ApproximateNumberOfMessagesMoved != 2 || aws.ToInt64(r.ApproximateNumberOfMessagesToMove) != 2 ||
+		if *r.Status != "COMPLETED" || r.ApproximateNumberOfMessagesMoved != 2 ||
+			aws.ToInt64(r.ApproximateNumberOfMessagesToMove) != 2 ||
 			r.DestinationArn != nil || r.TaskHandle != nil || *r.SourceArn != w.arn(dlq) || r.StartedTimestamp == 0 {
 			w.Errorf("task %+v", r)
 		}
 		got := w.receive(url)
 		w.want(got, "1", "2")
-		if *got[0].MessageId == *old[0].MessageId || got[0].Attributes["ApproximateReceiveCount"] != "1" || got[0].Attributes["DeadLetterQueueSourceArn"] != "" {
+		if *got[0].MessageId == *old[0].MessageId || got[0].Attributes["ApproximateReceiveCount"] != "1" ||
+			got[0].Attributes["DeadLetterQueueSourceArn"] != "" {
 			w.Errorf("not new: %v", got[0])
 		}
 		w.nothing(dlq)
@@ -158,7 +165,8 @@ func TestSQSMessageMoveTask(t *testing.T) {
 	run(t, "to a destination of one's choice", func(w *world) {
 		_, dlq := dead(w, "1", "2")
 		to := w.queue("to", nil)
-		start(w, sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(to))})
+		start(w,
+			sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(to))})
 		if r := ended(w, w.arn(dlq)); aws.ToString(r.DestinationArn) != w.arn(to) {
 			w.Errorf("destination %v", r.DestinationArn)
 		}
@@ -166,11 +174,18 @@ func TestSQSMessageMoveTask(t *testing.T) {
 	})
 	run(t, "at a rate, one at a time, and cancelled", func(w *world) {
 		url, dlq := dead(w, "1", "2", "3")
-		handle := start(w, sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), MaxNumberOfMessagesPerSecond: aws.Int32(1)})
+		handle := start(w,
+			sqs.StartMessageMoveTaskInput{
+				SourceArn:                    aws.String(w.arn(dlq)),
+				MaxNumberOfMessagesPerSecond: aws.Int32(1),
+			})
 		_, err := w.sqs.StartMessageMoveTask(w.ctx, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq))})
-		w.refused(err, invalidParameter, "There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+		w.refused(err, invalidParameter,
+			"There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
 		r := list(w, w.arn(dlq), 10)
-		if len(r) != 1 || *r[0].Status != "RUNNING" || *r[0].TaskHandle != *handle || aws.ToInt32(r[0].MaxNumberOfMessagesPerSecond) != 1 || aws.ToInt64(r[0].ApproximateNumberOfMessagesToMove) != 3 {
+		if len(r) != 1 || *r[0].Status != "RUNNING" || *r[0].TaskHandle != *handle ||
+			aws.ToInt32(r[0].MaxNumberOfMessagesPerSecond) != 1 ||
+			aws.ToInt64(r[0].ApproximateNumberOfMessagesToMove) != 3 {
 			w.Errorf("running: %+v", r)
 		}
 		w.pass(1500 * time.Millisecond)
@@ -193,10 +208,15 @@ func TestSQSMessageMoveTask(t *testing.T) {
 	run(t, "a destination deleted meanwhile fails it, and loses nothing", func(w *world) {
 		_, dlq := dead(w, "1", "2", "3")
 		to := w.queue("to", nil)
-		start(w, sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(to)), MaxNumberOfMessagesPerSecond: aws.Int32(1)})
+		start(w,
+			sqs.StartMessageMoveTaskInput{
+				SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(to)),
+				MaxNumberOfMessagesPerSecond: aws.Int32(1),
+			})
 		w.pass(1500 * time.Millisecond)
 		must(w.sqs.DeleteQueue(w.ctx, &sqs.DeleteQueueInput{QueueUrl: to}))(w)
-		if r := ended(w, w.arn(dlq)); *r.Status != "FAILED" || aws.ToString(r.FailureReason) != "AWS.SimpleQueueService.NonExistentQueue" {
+		if r := ended(w, w.arn(dlq)); *r.Status != "FAILED" ||
+			aws.ToString(r.FailureReason) != "AWS.SimpleQueueService.NonExistentQueue" {
 			w.Errorf("task %+v", r)
 		}
 		if got := w.receive(dlq); w.local != nil && len(got) != 2 {
@@ -207,7 +227,8 @@ func TestSQSMessageMoveTask(t *testing.T) {
 		_, dlq := dead(w)
 		w.send(dlq, "x")
 		start(w, sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq))})
-		if r := ended(w, w.arn(dlq)); *r.Status != "FAILED" || aws.ToString(r.FailureReason) != "CouldNotDetermineMessageSource" {
+		if r := ended(w, w.arn(dlq)); *r.Status != "FAILED" ||
+			aws.ToString(r.FailureReason) != "CouldNotDetermineMessageSource" {
 			w.Errorf("task %+v", r)
 		}
 		w.one(dlq)
@@ -218,12 +239,40 @@ func TestSQSMessageMoveTask(t *testing.T) {
 			in         sqs.StartMessageMoveTaskInput
 			code, text string
 		}{
-			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(url))}, invalidParameter, "Source queue must be configured as a Dead Letter Queue."},
-			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(url) + "-none")}, noResource, "The resource that you specified for the SourceArn parameter doesn't exist."},
-			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(url) + "-none")}, noResource, "The resource that you specified for the DestinationArn parameter doesn't exist."},
-			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(dlq))}, invalidParameter, "cannot be the same"},
-			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), DestinationArn: aws.String(w.arn(w.fifo("f", nil)))}, invalidParameter, "same type"},
-			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(dlq)), MaxNumberOfMessagesPerSecond: aws.Int32(501)}, invalidParameter, "MaxNumberOfMessagesPerSecond"},
+			{
+				sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(url))},
+				invalidParameter,
+				"Source queue must be configured as a Dead Letter Queue.",
+			},
+			{
+				sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.arn(url) + "-none")},
+				noResource,
+				"The resource that you specified for the SourceArn parameter doesn't exist.",
+			},
+			{
+				sqs.StartMessageMoveTaskInput{
+					SourceArn: aws.String(w.arn(dlq)),
+					DestinationArn: aws.String(w.arn(url) +
+						"-none"),
+				},
+				noResource,
+				"The resource that you specified for the DestinationArn parameter doesn't exist.",
+			},
+			{
+				sqs.StartMessageMoveTaskInput{
+					SourceArn:      aws.String(w.arn(dlq)),
+					DestinationArn: aws.String(w.arn(dlq)),
+				},
+				invalidParameter, "cannot be the same",
+			},
+			{sqs.StartMessageMoveTaskInput{
+				SourceArn:      aws.String(w.arn(dlq)),
+				DestinationArn: aws.String(w.arn(w.fifo("f", nil))),
+			}, invalidParameter, "same type"},
+			{sqs.StartMessageMoveTaskInput{
+				SourceArn:                    aws.String(w.arn(dlq)),
+				MaxNumberOfMessagesPerSecond: aws.Int32(501),
+			}, invalidParameter, "MaxNumberOfMessagesPerSecond"},
 			{sqs.StartMessageMoveTaskInput{SourceArn: aws.String("")}, missingParameter, "SourceArn"},
 		} {
 			_, err := w.sqs.StartMessageMoveTask(w.ctx, &c.in)
@@ -232,22 +281,26 @@ func TestSQSMessageMoveTask(t *testing.T) {
 				w.Errorf("status %d, want 404", status(err))
 			}
 		}
-		_, err := w.sqs.CancelMessageMoveTask(w.ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("foobared")})
+		_, err := w.sqs.CancelMessageMoveTask(w.ctx,
+			&sqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("foobared")})
 		w.refused(err, invalidParameter, "Value for parameter TaskHandle is invalid.")
 		for handle, text := range map[string]string{
-			"eyJ0YXNrSWQiOiJ4Iiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6eDp5OnoifQ==": "The resource that you specified for the SourceArn parameter doesn't exist.",
+			"eyJ0YXNrSWQiOiJ4Iiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6eDp5OnoifQ==": "The resource that you specified for " +
+				"the SourceArn parameter doesn't exist.",
 		} {
 			_, err = w.sqs.CancelMessageMoveTask(w.ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
 			w.refused(err, noResource, text)
 		}
-		_, err = w.sqs.ListMessageMoveTasks(w.ctx, &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(w.arn(dlq)), MaxResults: aws.Int32(11)})
+		_, err = w.sqs.ListMessageMoveTasks(w.ctx,
+			&sqs.ListMessageMoveTasksInput{SourceArn: aws.String(w.arn(dlq)), MaxResults: aws.Int32(11)})
 		w.refused(err, invalidParameter, "MaxResults")
 	})
 }
 
 func TestSQSPermissions(t *testing.T) {
 	add := func(w *world, url *string, label string, accounts, actions []string) error {
-		_, err := w.sqs.AddPermission(w.ctx, &sqs.AddPermissionInput{QueueUrl: url, Label: &label, AWSAccountIds: accounts, Actions: actions})
+		_, err := w.sqs.AddPermission(w.ctx,
+			&sqs.AddPermissionInput{QueueUrl: url, Label: &label, AWSAccountIds: accounts, Actions: actions})
 		return err
 	}
 	remove := func(w *world, url *string, label string) error {
@@ -260,36 +313,44 @@ func TestSQSPermissions(t *testing.T) {
 		if err := add(w, url, "one", []string{"111111111111", "668614515564"}, []string{"ReceiveMessage"}); err != nil {
 			w.Fatal(err)
 		}
-		want := `{"Version":"2008-10-17","Id":"` + arn + `/SQSDefaultPolicy","Statement":[{"Sid":"one","Effect":"Allow",` +
+		want := `{"Version":"2008-10-17","Id":"` + arn +
+			`/SQSDefaultPolicy","Statement":[{"Sid":"one","Effect":"Allow",` +
 			`"Principal":{"AWS":["arn:aws:iam::111111111111:root","arn:aws:iam::668614515564:root"]},"Action":"SQS:ReceiveMessage","Resource":"` + arn + `"}]}`
 		if got := w.attribute(url, "Policy"); got != want {
 			w.Errorf("policy\n%s\nwant\n%s", got, want)
 		}
-		w.refused(add(w, url, "one", []string{"111111111111"}, []string{"*"}), invalidParameter, "Value one for parameter Label is invalid. Reason: Already exists.")
+		w.refused(add(w, url, "one", []string{"111111111111"}, []string{"*"}), invalidParameter,
+			"Value one for parameter Label is invalid. Reason: Already exists.")
 		if err := add(w, url, "two", []string{"111111111111"}, []string{"SendMessage", "DeleteMessage"}); err != nil {
 			w.Fatal(err)
 		}
 		if err := remove(w, url, "one"); err != nil {
 			w.Fatal(err)
 		}
-		if got := w.attribute(url, "Policy"); !strings.Contains(got, `"AWS":"arn:aws:iam::111111111111:root"`) || !strings.Contains(got, `"Action":["SQS:SendMessage","SQS:DeleteMessage"]`) || strings.Contains(got, "one") {
+		if got := w.attribute(url, "Policy"); !strings.Contains(got, `"AWS":"arn:aws:iam::111111111111:root"`) ||
+			!strings.Contains(got, `"Action":["SQS:SendMessage","SQS:DeleteMessage"]`) || strings.Contains(got, "one") {
 			w.Errorf("policy %s", got)
 		}
 		if err := remove(w, url, "two"); err != nil || w.attribute(url, "Policy") != "" {
 			w.Errorf("the last: %v, %s", err, w.attribute(url, "Policy"))
 		}
-		w.refused(remove(w, url, "two"), invalidParameter, "Value two for parameter Label is invalid. Reason: can't find label.")
+		w.refused(remove(w, url, "two"), invalidParameter,
+			"Value two for parameter Label is invalid. Reason: can't find label.")
 	})
 	run(t, "labels, actions and accounts are checked", func(w *world) {
 		url := w.queue("q", nil)
 		one := []string{"111111111111"}
 		w.refused(add(w, url, "a b", one, []string{"*"}), invalidParameter, "for parameter Label is invalid.")
 		w.refused(add(w, url, "a", one, []string{"CreateQueue"}), invalidParameter,
-			"Value SQS:CreateQueue for parameter ActionName is invalid. Reason: Only the queue owner is allowed to invoke this action.")
+			"Value SQS:CreateQueue for parameter ActionName is invalid. Reason: Only the queue owner is allowed to "+
+				"invoke this action.")
 		w.refused(add(w, url, "a", one, []string{"SendMessageBatch"}), invalidParameter,
-			"Value SQS:SendMessageBatch for parameter ActionName is invalid. Reason: Please refer to the appropriate WSDL for a list of valid actions.")
-		w.refused(add(w, url, "a", []string{"x"}, []string{"*"}), invalidParameter, "Value [x] for parameter PrincipalId is invalid. Reason: Unable to verify.")
-		w.refused(add(w, url, "a", one, []string{"*", "*", "*", "*", "*", "*", "*", "*"}), "OverLimit", "8 Actions were found, maximum allowed is 7.")
+			"Value SQS:SendMessageBatch for parameter ActionName is invalid. Reason: Please refer to the appropriate "+
+				"WSDL for a list of valid actions.")
+		w.refused(add(w, url, "a", []string{"x"}, []string{"*"}), invalidParameter,
+			"Value [x] for parameter PrincipalId is invalid. Reason: Unable to verify.")
+		w.refused(add(w, url, "a", one, []string{"*", "*", "*", "*", "*", "*", "*", "*"}), "OverLimit",
+			"8 Actions were found, maximum allowed is 7.")
 		w.refused(add(w, url, "", one, []string{"*"}), missingParameter, "Label")
 		w.refused(add(w, url, "a", []string{}, []string{"*"}), invalidParameter,
 			"Value [] for parameter PrincipalId is invalid. Reason: Unable to verify.")

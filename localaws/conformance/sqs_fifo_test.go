@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// attempt names a receive.
+// attempt sets the attempt id of a receive.
 func attempt(name string) func(*sqs.ReceiveMessageInput) {
 	return func(i *sqs.ReceiveMessageInput) { i.ReceiveRequestAttemptId = &name }
 }
@@ -34,7 +34,8 @@ func TestSQSFIFOOrder(t *testing.T) {
 		got := w.receive(url)
 		w.want(got, want...)
 		for i := 1; i < len(got); i++ {
-			if a, b := got[i-1].Attributes["SequenceNumber"], got[i].Attributes["SequenceNumber"]; len(b) != 20 || a >= b {
+			if a, b := got[i-1].Attributes["SequenceNumber"], got[i].Attributes["SequenceNumber"]; len(b) != 20 ||
+				a >= b {
 				w.Errorf("sequence %s, then %s", a, b)
 			}
 		}
@@ -66,7 +67,7 @@ func TestSQSFIFOOrder(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.want(w.receive(url), "1", "3", "4")
 	})
-	run(t, "a message given back frees its group for itself, not for what is in flight behind it", func(w *world) {
+	run(t, "a message made visible unlocks its group for itself, not for messages in flight behind it", func(w *world) {
 		url := w.fifo("f", nil)
 		w.send(url, "g1-m1", in("1"))
 		w.send(url, "g1-m2", in("1"))
@@ -122,9 +123,11 @@ func TestSQSFIFOOrder(t *testing.T) {
 func TestSQSFIFOSend(t *testing.T) {
 	run(t, "group and deduplication id are required and bounded", func(w *world) {
 		url := w.queue("f.fifo", attrs{"FifoQueue": "true"})
-		w.refused(w.sending(url, "x", dedup("d")), missingParameter, "The request must contain the parameter MessageGroupId.")
+		w.refused(w.sending(url, "x", dedup("d")), missingParameter,
+			"The request must contain the parameter MessageGroupId.")
 		w.refused(w.sending(url, "x", in("g")), invalidParameter,
-			"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "+
+				"explicitly")
 		for _, bad := range []string{"a b", "ä", strings.Repeat("x", 129)} {
 			w.refused(w.sending(url, "x", in(bad), dedup("d")), invalidParameter,
 				"MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
@@ -135,7 +138,8 @@ func TestSQSFIFOSend(t *testing.T) {
 	})
 	run(t, "a delay of its own is refused", func(w *world) {
 		w.refused(w.sending(w.fifo("f", nil), "x", in("g"), delayed(2)), invalidParameter,
-			"Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type.")
+			"Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid "+
+				"for this queue type.")
 	})
 	run(t, "a batch with an entry out of order is refused whole", func(w *world) {
 		url := w.queue("f.fifo", attrs{"FifoQueue": "true"})
@@ -146,14 +150,22 @@ func TestSQSFIFOSend(t *testing.T) {
 			`[{"Id":"a","MessageBody":"x","MessageGroupId":"g","MessageDeduplicationId":"d","DelaySeconds":3}]`: "Value 3 for parameter DelaySeconds is invalid.",
 		} {
 			code, header, body := w.json("SendMessageBatch", `{"QueueUrl":"`+*url+`","Entries":`+entries+`}`)
-			if code != 400 || header.Get("x-amzn-query-error") != "InvalidParameterValue;Sender" || !contains(body, want) {
+			if code != 400 || header.Get("x-amzn-query-error") != "InvalidParameterValue;Sender" ||
+				!contains(body, want) {
 				w.Errorf("%s\n%d %s %s\nwant %s", entries, code, header.Get("x-amzn-query-error"), body, want)
 			}
 		}
-		out := must(w.sqs.SendMessageBatch(w.ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
-			{Id: aws.String("a"), MessageBody: aws.String("1"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("1")},
-			{Id: aws.String("b"), MessageBody: aws.String("2"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("2")},
-		}}))(w)
+		out := must(w.sqs.SendMessageBatch(w.ctx,
+			&sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
+				{
+					Id: aws.String("a"), MessageBody: aws.String("1"), MessageGroupId: aws.String("g"),
+					MessageDeduplicationId: aws.String("1"),
+				},
+				{
+					Id: aws.String("b"), MessageBody: aws.String("2"), MessageGroupId: aws.String("g"),
+					MessageDeduplicationId: aws.String("2"),
+				},
+			}}))(w)
 		if len(out.Successful) != 2 || *out.Successful[0].SequenceNumber >= *out.Successful[1].SequenceNumber {
 			w.Errorf("successful %v", out.Successful)
 		}
@@ -168,7 +180,8 @@ func TestSQSFIFODeduplication(t *testing.T) {
 		w.remove(url, w.one(url))
 		w.pass(4*time.Minute + 59*time.Second)
 		again := w.send(url, "other", in("g"), dedup("d"))
-		if *again.MessageId != *first.MessageId || *again.SequenceNumber != *first.SequenceNumber || *again.MD5OfMessageBody == *first.MD5OfMessageBody {
+		if *again.MessageId != *first.MessageId || *again.SequenceNumber != *first.SequenceNumber ||
+			*again.MD5OfMessageBody == *first.MD5OfMessageBody {
 			w.Errorf("first %v, again %v", first, again)
 		}
 		w.nothing(url)
@@ -202,7 +215,8 @@ func TestSQSFIFOHandles(t *testing.T) {
 		w.send(url, "x", in("g"))
 		m := w.one(url)
 		w.pass(2 * time.Second)
-		text := "Value " + *m.ReceiptHandle + " for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+		text := "Value " + *m.ReceiptHandle +
+			" for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
 		w.refused(w.removing(url, m.ReceiptHandle), invalidParameter, text)
 		w.refused(w.change(url, m, 5), invalidParameter, text)
 		w.one(url)
@@ -229,7 +243,7 @@ func TestSQSFIFOHandles(t *testing.T) {
 }
 
 func TestSQSReceiveRequestAttempt(t *testing.T) {
-	run(t, "the same attempt brings the same batch, its visibility anew", func(w *world) {
+	run(t, "the same attempt returns the same batch, and its visibility starts again", func(w *world) {
 		url := w.fifo("f", attrs{"VisibilityTimeout": "4"})
 		w.send(url, "1", in("g"))
 		w.send(url, "2", in("g"))
@@ -262,12 +276,15 @@ func TestSQSReceiveRequestAttempt(t *testing.T) {
 			w.send(url, "2", in("g"))
 			got := w.receive(url, attempt("a"))
 			spoil(url, got[0])
-			_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: url, ReceiveRequestAttemptId: aws.String("a")})
+			_, err := w.sqs.ReceiveMessage(w.ctx,
+				&sqs.ReceiveMessageInput{QueueUrl: url, ReceiveRequestAttemptId: aws.String("a")})
 			w.refused(err, invalidParameter, "not valid anymore since the receive call is not retryable")
 		}
 	})
 	run(t, "its name is bounded", func(w *world) {
-		_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: w.fifo("f", nil), ReceiveRequestAttemptId: aws.String("a b")})
-		w.refused(err, invalidParameter, "ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+		_, err := w.sqs.ReceiveMessage(w.ctx,
+			&sqs.ReceiveMessageInput{QueueUrl: w.fifo("f", nil), ReceiveRequestAttemptId: aws.String("a b")})
+		w.refused(err, invalidParameter,
+			"ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 	})
 }

@@ -7,8 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/godwitmq/godwit/localaws"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws"
 )
 
 func TestSQSQueue(t *testing.T) {
@@ -29,7 +30,8 @@ func TestSQSQueue(t *testing.T) {
 		w.refused(create(w, w.name("q"), attrs{"DelaySeconds": "2"}), queueExists,
 			"A queue already exists with the same name and a different value for attribute DelaySeconds")
 		w.fifo("f", nil)
-		w.refused(create(w, w.name("f.fifo"), attrs{"FifoQueue": "true", "ContentBasedDeduplication": "false"}), queueExists,
+		w.refused(create(w, w.name("f.fifo"), attrs{"FifoQueue": "true", "ContentBasedDeduplication": "false"}),
+			queueExists,
 			"A queue already exists with the same name and a different value for attribute ContentBasedDeduplication")
 	})
 	run(t, "names are of letters, digits, hyphens and underscores, at most 80", func(w *world) {
@@ -37,8 +39,10 @@ func TestSQSQueue(t *testing.T) {
 		for _, name := range []string{"a b", "a/b", "ä", "a.b", "a.fifo", strings.Repeat("x", 81)} {
 			w.refused(create(w, name, nil), invalidParameter, text)
 		}
-		w.refused(create(w, "a", attrs{"FifoQueue": "true"}), invalidParameter, "must end with .fifo suffix and be 1 to 80 in length.")
-		w.refused(create(w, strings.Repeat("x", 76)+".fifo", attrs{"FifoQueue": "true"}), invalidParameter, "must end with .fifo suffix")
+		w.refused(create(w, "a", attrs{"FifoQueue": "true"}), invalidParameter,
+			"must end with .fifo suffix and be 1 to 80 in length.")
+		w.refused(create(w, strings.Repeat("x", 76)+".fifo", attrs{"FifoQueue": "true"}), invalidParameter,
+			"must end with .fifo suffix")
 		code, _, body := w.json("CreateQueue", `{}`)
 		if code != 400 || !strings.Contains(body, "MissingRequiredParameterException") {
 			w.Errorf("without a name: %d %s", code, body)
@@ -51,7 +55,8 @@ func TestSQSQueue(t *testing.T) {
 			w.Errorf("%s, want %s", *out.QueueUrl, *url)
 		}
 		account := strings.Split(w.arn(url), ":")[4]
-		must(w.sqs.GetQueueUrl(w.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(w.name("q")), QueueOwnerAWSAccountId: &account}))(w)
+		must(w.sqs.GetQueueUrl(w.ctx,
+			&sqs.GetQueueUrlInput{QueueName: aws.String(w.name("q")), QueueOwnerAWSAccountId: &account}))(w)
 		_, err := w.sqs.GetQueueUrl(w.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(w.name("none"))})
 		w.refused(err, noQueue, "The specified queue does not exist.")
 		_, err = w.sqs.GetQueueUrl(w.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("")})
@@ -90,22 +95,26 @@ func TestSQSQueue(t *testing.T) {
 		must(w.sqs.DeleteQueue(w.ctx, &sqs.DeleteQueueInput{QueueUrl: url}))(w)
 		w.refused(<-done, noQueue, "")
 	})
-	runWith(t, "with realistic waits a name is free 60 seconds after its deletion", &localaws.Options{RealisticWaits: true}, func(w *world) {
-		url := w.queue("q", nil)
-		must(w.sqs.DeleteQueue(w.ctx, &sqs.DeleteQueueInput{QueueUrl: url}))(w)
-		w.pass(59 * time.Second)
-		w.refused(create(w, w.name("q"), nil), "AWS.SimpleQueueService.QueueDeletedRecently",
-			"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
-		w.pass(time.Second)
-		w.queue("q", nil)
-	})
+	runWith(t, "with realistic waits a name is free 60 seconds after its deletion",
+		&localaws.Options{RealisticWaits: true}, func(w *world) {
+			url := w.queue("q", nil)
+			must(w.sqs.DeleteQueue(w.ctx, &sqs.DeleteQueueInput{QueueUrl: url}))(w)
+			w.pass(59 * time.Second)
+			w.refused(create(w, w.name("q"), nil), "AWS.SimpleQueueService.QueueDeletedRecently",
+				"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+			w.pass(time.Second)
+			w.queue("q", nil)
+		})
 	run(t, "a purge empties a queue", func(w *world) {
 		url := w.queue("q", nil)
 		w.send(url, "ready")
 		w.send(url, "delayed", func(i *sqs.SendMessageInput) { i.DelaySeconds = 5 })
 		w.receive(url)
 		must(w.sqs.PurgeQueue(w.ctx, &sqs.PurgeQueueInput{QueueUrl: url}))(w)
-		for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
+		for _, name := range []string{
+			"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible",
+			"ApproximateNumberOfMessagesDelayed",
+		} {
 			if n := w.attribute(url, name); w.local != nil && n != "0" {
 				w.Errorf("%s is %s", name, n)
 			}
@@ -170,7 +179,8 @@ func TestSQSTags(t *testing.T) {
 	}
 	run(t, "given at creation, added, replaced and taken away", func(w *world) {
 		name := w.name("q")
-		url := must(w.sqs.CreateQueue(w.ctx, &sqs.CreateQueueInput{QueueName: &name, Tags: attrs{"a": "1", "b": ""}}))(w).QueueUrl
+		url := must(w.sqs.CreateQueue(w.ctx,
+			&sqs.CreateQueueInput{QueueName: &name, Tags: attrs{"a": "1", "b": ""}}))(w).QueueUrl
 		must(w.sqs.TagQueue(w.ctx, &sqs.TagQueueInput{QueueUrl: url, Tags: attrs{"b": "2", "c": "3"}}))(w)
 		must(w.sqs.UntagQueue(w.ctx, &sqs.UntagQueueInput{QueueUrl: url, TagKeys: []string{"a", "none"}}))(w)
 		if diff := cmp.Diff(map[string]string{"b": "2", "c": "3"}, tags(w, url)); diff != "" {

@@ -19,7 +19,8 @@ func TestSQSReceiveMessage(t *testing.T) {
 		url := w.queue("q", nil)
 		w.send(url, "x", func(i *sqs.SendMessageInput) {
 			i.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
-				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("trace")}}
+				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("trace")},
+			}
 		})
 		names := func(m types.Message) []string {
 			var all []string
@@ -30,7 +31,10 @@ func TestSQSReceiveMessage(t *testing.T) {
 			return all
 		}
 		m := w.back(url)
-		want := []string{"AWSTraceHeader", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"}
+		want := []string{
+			"AWSTraceHeader", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId",
+			"SentTimestamp",
+		}
 		if diff := cmp.Diff(want, names(m)); diff != "" {
 			w.Errorf("All (-want +got):\n%s", diff)
 		}
@@ -46,7 +50,9 @@ func TestSQSReceiveMessage(t *testing.T) {
 			w.Errorf("two (-want +got):\n%s", diff)
 		}
 		m = w.back(url, func(i *sqs.ReceiveMessageInput) {
-			i.MessageSystemAttributeNames, i.AttributeNames = nil, []types.QueueAttributeName{"ApproximateReceiveCount"} //nolint:staticcheck // old clients still send it
+			i.MessageSystemAttributeNames = nil
+			//nolint:staticcheck // old clients still send it
+			i.AttributeNames = []types.QueueAttributeName{"ApproximateReceiveCount"}
 		})
 		if diff := cmp.Diff(map[string]string{"ApproximateReceiveCount": "3"}, m.Attributes); diff != "" {
 			w.Errorf("by the old name (-want +got):\n%s", diff)
@@ -55,8 +61,10 @@ func TestSQSReceiveMessage(t *testing.T) {
 		if m.Attributes != nil {
 			w.Errorf("none asked for: %v", m.Attributes)
 		}
-		_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: url,
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Nope"}})
+		_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{
+			QueueUrl:                    url,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Nope"},
+		})
 		w.refused(err, badName, "Unknown Attribute Nope.")
 	})
 	run(t, "message attributes: by name, by prefix, all, and the digest of those returned", func(w *world) {
@@ -83,7 +91,8 @@ func TestSQSReceiveMessage(t *testing.T) {
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, c.want) || aws.ToString(m.MD5OfMessageAttributes) != c.md5 {
-				w.Errorf("%v gives %v with %s, want %v with %s", c.names, got, aws.ToString(m.MD5OfMessageAttributes), c.want, c.md5)
+				w.Errorf("%v gives %v with %s, want %v with %s", c.names, got, aws.ToString(m.MD5OfMessageAttributes),
+					c.want, c.md5)
 			}
 		}
 	})
@@ -116,17 +125,22 @@ func TestSQSReceiveMessage(t *testing.T) {
 		url := w.queue("q", nil)
 		for _, n := range []int32{-1, 11} {
 			_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: n})
-			w.refused(err, invalidParameter, "Value "+strconv.Itoa(int(n))+" for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.")
+			w.refused(err, invalidParameter,
+				"Value "+strconv.Itoa(int(n))+
+					" for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.")
 		}
 		for _, n := range []int32{-1, 21} {
 			_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: n})
-			w.refused(err, invalidParameter, "for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.")
+			w.refused(err, invalidParameter,
+				"for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.")
 		}
 		for _, n := range []int32{-1, 43201} {
 			_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: url, VisibilityTimeout: n})
-			w.refused(err, invalidParameter, "for parameter VisibilityTimeout is invalid. Reason: Must be >= 0 and <= 43200, if provided.")
+			w.refused(err, invalidParameter,
+				"for parameter VisibilityTimeout is invalid. Reason: Must be >= 0 and <= 43200, if provided.")
 		}
-		_, err := w.sqs.ReceiveMessage(w.ctx, &sqs.ReceiveMessageInput{QueueUrl: url, ReceiveRequestAttemptId: aws.String("a")})
+		_, err := w.sqs.ReceiveMessage(w.ctx,
+			&sqs.ReceiveMessageInput{QueueUrl: url, ReceiveRequestAttemptId: aws.String("a")})
 		w.refused(err, invalidParameter, "ReceiveRequestAttemptId")
 	})
 	run(t, "a received message is hidden for the queue's time or the receive's", func(w *world) {
@@ -142,9 +156,11 @@ func TestSQSReceiveMessage(t *testing.T) {
 		w.pass(2 * time.Second)
 		third := w.one(url)
 		if second.Attributes["ApproximateReceiveCount"] != "2" || third.Attributes["ApproximateReceiveCount"] != "3" {
-			w.Errorf("counts %s, %s", second.Attributes["ApproximateReceiveCount"], third.Attributes["ApproximateReceiveCount"])
+			w.Errorf("counts %s, %s", second.Attributes["ApproximateReceiveCount"],
+				third.Attributes["ApproximateReceiveCount"])
 		}
-		if third.Attributes["ApproximateFirstReceiveTimestamp"] != first.Attributes["ApproximateFirstReceiveTimestamp"] {
+		const at = "ApproximateFirstReceiveTimestamp"
+		if third.Attributes[at] != first.Attributes[at] {
 			w.Error("the time of the first receive moved")
 		}
 	})
@@ -152,7 +168,8 @@ func TestSQSReceiveMessage(t *testing.T) {
 		url := w.queue("q", nil)
 		w.send(url, "x")
 		for range 2 {
-			if _, _, body := w.json("ReceiveMessage", `{"QueueUrl":"`+*url+`","VisibilityTimeout":0}`); !contains(body, `"Body":"x"`) {
+			if _, _, body := w.json("ReceiveMessage", `{"QueueUrl":"`+*url+`","VisibilityTimeout":0}`); !contains(body,
+				`"Body":"x"`) {
 				w.Errorf("received %s", body)
 			}
 		}
@@ -175,7 +192,9 @@ func TestSQSReceiveMessage(t *testing.T) {
 }
 
 func TestSQSLongPoll(t *testing.T) {
-	wakes := func(name string, attributes attrs, before func(w *world, url *string), during func(w *world, url *string), at, after time.Duration) {
+	wakes := func(name string, attributes attrs, before func(w *world, url *string), during func(w *world, url *string),
+		at, after time.Duration,
+	) {
 		run(t, "wakes at once on "+name, func(w *world) {
 			url := w.queue("q", attributes)
 			before(w, url)
@@ -189,7 +208,7 @@ func TestSQSLongPoll(t *testing.T) {
 			got := w.receive(url, waiting(20))
 			took := time.Since(began)
 			slack := time.Duration(0)
-			if w.local == nil { // time passes between what the server does and what is seen of it, both ways
+			if w.local == nil { // there is a delay between the server and the observation, in both directions
 				slack = 2 * time.Second
 			}
 			if len(got) != 1 || took < after-slack || took > after+slack {
@@ -199,7 +218,8 @@ func TestSQSLongPoll(t *testing.T) {
 	}
 	none := func(*world, *string) {}
 	wakes("a send", nil, none, func(w *world, url *string) { w.send(url, "x") }, 7*time.Second, 7*time.Second)
-	wakes("the end of a delay", nil, func(w *world, url *string) { w.send(url, "x", delayed(9)) }, nil, 0, 9*time.Second)
+	wakes("the end of a delay", nil, func(w *world, url *string) { w.send(url, "x", delayed(9)) }, nil, 0,
+		9*time.Second)
 	wakes("the end of a visibility", nil, func(w *world, url *string) {
 		w.send(url, "x")
 		w.one(url, hidden(6))
@@ -227,7 +247,7 @@ func TestSQSLongPoll(t *testing.T) {
 		w.send(url, "x")
 		w.one(url, hidden(3))
 		began := time.Now()
-		w.beside(func() { w.nothing(url, waiting(10)) }) // whoever receives there next moves it
+		w.beside(func() { w.nothing(url, waiting(10)) }) // the next receive moves the message
 		if m := w.one(dlq, waiting(20)); *m.Body != "x" {
 			w.Error("another message")
 		}
@@ -268,7 +288,7 @@ func TestSQSLongPoll(t *testing.T) {
 		if err := <-gone; err == nil {
 			w.Error("the cancelled poll brought an answer")
 		}
-		w.pass(time.Second) // over a socket its end takes a moment to arrive
+		w.pass(time.Second) // over a socket, the end takes a moment to arrive
 		w.send(url, "x")
 		if got := <-next; len(got) != 1 || got[0].Attributes["ApproximateReceiveCount"] != "1" {
 			w.Errorf("the next poller got %v", got)

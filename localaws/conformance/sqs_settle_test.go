@@ -37,7 +37,8 @@ func TestSQSDeleteMessage(t *testing.T) {
 	})
 	run(t, "no handle, and one that is none", func(w *world) {
 		url := w.queue("q", nil)
-		w.refused(w.removing(url, aws.String("")), missingParameter, "The request must contain the parameter ReceiptHandle.")
+		w.refused(w.removing(url, aws.String("")), missingParameter,
+			"The request must contain the parameter ReceiptHandle.")
 		err := w.removing(url, aws.String("garbage"))
 		w.refused(err, badHandle, `The input receipt handle "garbage" is not a valid receipt handle.`)
 		if status(err) != 404 {
@@ -50,7 +51,7 @@ func TestSQSDeleteMessage(t *testing.T) {
 }
 
 func TestSQSChangeMessageVisibility(t *testing.T) {
-	run(t, "zero gives back at once, more hides from now on", func(w *world) {
+	run(t, "zero makes visible at once, more hides from now on", func(w *world) {
 		url := w.queue("q", attrs{"VisibilityTimeout": "4"})
 		w.send(url, "x")
 		m := w.one(url)
@@ -86,11 +87,13 @@ func TestSQSChangeMessageVisibility(t *testing.T) {
 			w.Error(err)
 		}
 		w.refused(w.change(url, m, 43201), invalidParameter,
-			"Value 43201 for parameter VisibilityTimeout is invalid. Reason: VisibilityTimeout must be an integer between 0 and 43200")
+			"Value 43201 for parameter VisibilityTimeout is invalid. Reason: VisibilityTimeout must be an integer "+
+				"between 0 and 43200")
 		w.refused(w.change(url, m, -1), invalidParameter, "VisibilityTimeout must be an integer between 0 and 43200")
 		w.pass(time.Hour)
 		w.refused(w.change(url, m, 43200), invalidParameter,
-			"Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
+			"Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message "+
+				"is beyond the limit [43200 seconds]")
 		if err := w.change(url, m, 39600); err != nil {
 			w.Error(err)
 		}
@@ -99,18 +102,23 @@ func TestSQSChangeMessageVisibility(t *testing.T) {
 		url := w.queue("q", nil)
 		w.send(url, "x")
 		m := w.one(url)
-		const text = "for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."
+		const text = "for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for " +
+			"visibility timeout change."
 		w.remove(url, m)
 		w.refused(w.change(url, m, 5), invalidParameter, text)
 	})
 	run(t, "no handle, no timeout, and a handle that is none", func(w *world) {
 		url := w.queue("q", nil)
 		for body, want := range map[string]string{
-			`{"QueueUrl":"` + *url + `","VisibilityTimeout":1}`:                       "The request must contain the parameter ReceiptHandle.",
-			`{"QueueUrl":"` + *url + `","ReceiptHandle":"x"}`:                         "The request must contain the parameter VisibilityTimeout.",
-			`{"QueueUrl":"` + *url + `","ReceiptHandle":"x","VisibilityTimeout":"y"}`: "STRING_VALUE can not be converted to an Integer",
-			`{"ReceiptHandle":"x","VisibilityTimeout":1}`:                             "The request must contain the parameter QueueUrl.",
-			`{"QueueUrl":"` + *url + `","ReceiptHandle":"x","VisibilityTimeout":1}`:   "is not a valid receipt handle.",
+			`{"QueueUrl":"` + *url +
+				`","VisibilityTimeout":1}`: "The request must contain the parameter ReceiptHandle.",
+			`{"QueueUrl":"` + *url +
+				`","ReceiptHandle":"x"}`: "The request must contain the parameter VisibilityTimeout.",
+			`{"QueueUrl":"` + *url +
+				`","ReceiptHandle":"x","VisibilityTimeout":"y"}`: "STRING_VALUE can not be converted to an Integer",
+			`{"ReceiptHandle":"x","VisibilityTimeout":1}`: "The request must contain the " +
+				"parameter QueueUrl.",
+			`{"QueueUrl":"` + *url + `","ReceiptHandle":"x","VisibilityTimeout":1}`: "is not a valid receipt handle.",
 		} {
 			code, _, answer := w.json("ChangeMessageVisibility", body)
 			if code < 400 || !contains(answer, want) {

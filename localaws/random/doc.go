@@ -1,6 +1,5 @@
-// Package random is where everything random of a server comes from, so that one
-// seed fixes it all.
+// Package random is the source of everything random in a server, so that one seed determines all of it.
 //
-// Nouns: a Source gives numbers and identifiers; two sources of one seed give
-// the same ones in the same order.
+// Its noun: a [Source] returns numbers and identifiers; two sources with the same seed return the same ones in the same
+// order.
 package random

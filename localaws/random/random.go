@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Source is a stream of numbers that depends on its seed alone. It takes no
-// lock and is safe for concurrent use; who draws which number is then up to the
-// scheduler, though the set of numbers is not.
+// Source is a stream of numbers that depends only on its seed. It takes no lock and is safe for concurrent use. With
+// concurrent callers the scheduler decides which of them gets which number; the set of numbers stays the same.
 type Source struct {
 	seed  uint64
 	drawn atomic.Uint64
@@ -19,17 +18,17 @@ func New(seed uint64) *Source {
 	return &Source{seed: mix(seed ^ 0x6c6f63616c617773)}
 }
 
-// Uint64 draws a number.
+// Uint64 returns the next number.
 func (s *Source) Uint64() uint64 {
 	return mix(s.seed + s.drawn.Add(1)*0x9e3779b97f4a7c15)
 }
 
-// Float64 draws a number of [0, 1).
+// Float64 returns a number in [0, 1).
 func (s *Source) Float64() float64 {
 	return float64(s.Uint64()>>11) / (1 << 53)
 }
 
-// IntN draws a number of [0, n). It panics where n is not positive.
+// IntN returns a number in [0, n). It panics if n is not positive.
 func (s *Source) IntN(n int) int {
 	if n <= 0 {
 		panic("random: IntN of a number that is not positive")
@@ -37,7 +36,7 @@ func (s *Source) IntN(n int) int {
 	return int(s.Uint64() % uint64(n))
 }
 
-// UUID draws an identifier of the form of a version 4 UUID.
+// UUID returns an identifier in the form of a version 4 UUID.
 func (s *Source) UUID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], s.Uint64()&^0xf000|0x4000)
@@ -52,8 +51,7 @@ func (s *Source) UUID() string {
 	return string(u[:])
 }
 
-// mix is the finishing step of the splitmix64 generator: it spreads a counter
-// over all 64 bits, one to one.
+// mix is the last step of the splitmix64 generator: it spreads a counter over all 64 bits, one to one.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

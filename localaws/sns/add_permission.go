@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// AddPermissionInput is what AddPermission takes.
+// AddPermissionInput is the input of AddPermission.
 type AddPermissionInput struct {
 	TopicArn     *string  `json:"TopicArn"`
 	Label        string   `json:"Label"`
@@ -16,7 +16,7 @@ type AddPermissionInput struct {
 	ActionName   []string `json:"ActionName"`
 }
 
-// AddPermissionOutput is empty.
+// AddPermissionOutput is the empty output of AddPermission.
 type AddPermissionOutput struct{}
 
 func (s *Service) addPermission(_ context.Context, _ *wire.Call, in *AddPermissionInput) (*AddPermissionOutput, error) {
@@ -24,7 +24,10 @@ func (s *Service) addPermission(_ context.Context, _ *wire.Call, in *AddPermissi
 	if fault != nil {
 		return nil, fault
 	}
-	for name, missing := range map[string]bool{"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0, "ActionName": len(in.ActionName) == 0} {
+	for name, missing := range map[string]bool{
+		"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0,
+		"ActionName": len(in.ActionName) == 0,
+	} {
 		if missing {
 			return nil, invalid("%s Reason: no value for required parameter", name)
 		}
@@ -62,7 +65,7 @@ func permission(in *AddPermissionInput, arn string) json.RawMessage {
 	}))
 }
 
-// oneOrList writes a list of one as that one, as SNS does in policies.
+// oneOrList returns a list with one element as that element, as SNS writes it in policies.
 func oneOrList(values []string) any {
 	if len(values) == 1 {
 		return values[0]

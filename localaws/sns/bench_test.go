@@ -13,19 +13,23 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// nowhere takes every message and keeps none.
+// nowhere accepts every message and keeps none.
 type nowhere struct{}
 
 func (nowhere) Deliver(string, string, sns.QueueMessage) error { return nil }
 func (nowhere) Queue(string) (sns.QueueInfo, bool)             { return sns.QueueInfo{}, true }
 
-// BenchmarkPublish is one publish through the wire's handler to ten queues. Enveloped ones are signed once.
+// BenchmarkPublish measures a publish through the HTTP handler to ten queues. An envelope is signed once for all of
+// them.
 func BenchmarkPublish(b *testing.B) {
 	for _, name := range []string{"raw", "enveloped", "filtered"} {
 		b.Run(name, func(b *testing.B) {
 			c := clock.New()
 			defer c.Close()
-			s := sns.New(sns.Options{Account: account, Region: "us-east-1", Clock: c, Random: random.New(1), Queues: nowhere{}})
+			s := sns.New(sns.Options{
+				Account: account, Region: "us-east-1", Clock: c, Random: random.New(1),
+				Queues: nowhere{},
+			})
 			defer s.Close()
 			attributes := map[string]map[string]string{
 				"raw": {"RawMessageDelivery": "true"}, "enveloped": nil,
@@ -40,8 +44,10 @@ func BenchmarkPublish(b *testing.B) {
 			}
 			mux := wire.NewMux(wire.Options{Account: account, Region: "us-east-1", Random: random.New(2)}, s.Wire())
 			form := url.Values{
-				"Action": {"Publish"}, "Version": {"2010-03-31"}, "TopicArn": {"arn:aws:sns:us-east-1:" + account + ":t"}, "Message": {strings.Repeat("x", 1024)},
-				"MessageAttributes.entry.1.Name": {"k"}, "MessageAttributes.entry.1.Value.DataType": {"String"}, "MessageAttributes.entry.1.Value.StringValue": {"MOBILE.APPLE"},
+				"Action": {"Publish"}, "Version": {"2010-03-31"},
+				"TopicArn": {"arn:aws:sns:us-east-1:" + account + ":t"}, "Message": {strings.Repeat("x", 1024)},
+				"MessageAttributes.entry.1.Name": {"k"}, "MessageAttributes.entry.1.Value.DataType": {"String"},
+				"MessageAttributes.entry.1.Value.StringValue": {"MOBILE.APPLE"},
 			}.Encode()
 			b.ReportAllocs()
 			for b.Loop() {

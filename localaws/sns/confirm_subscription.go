@@ -7,22 +7,24 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ConfirmSubscriptionInput is what ConfirmSubscription takes.
+// ConfirmSubscriptionInput is the input of ConfirmSubscription.
 type ConfirmSubscriptionInput struct {
 	TopicArn                  *string `json:"TopicArn"`
 	Token                     *string `json:"Token"`
 	AuthenticateOnUnsubscribe string  `json:"AuthenticateOnUnsubscribe"`
 }
 
-// ConfirmSubscriptionOutput is what it answers.
+// ConfirmSubscriptionOutput is the output of ConfirmSubscription.
 type ConfirmSubscriptionOutput struct {
 	SubscriptionArn string `json:"SubscriptionArn"`
 }
 
-// confirmSubscription confirms a subscription by the token its endpoint got. A token confirms again and
-// again, and brings back a subscription that was cancelled with it. As on SNS the token alone decides: of the
-// topic only region and account are looked at.
-func (s *Service) confirmSubscription(_ context.Context, c *wire.Call, in *ConfirmSubscriptionInput) (*ConfirmSubscriptionOutput, error) {
+// confirmSubscription confirms a subscription with the token that was sent to its endpoint. A token can be used again,
+// and restores a subscription that was cancelled with it. As on SNS only the token decides: of the topic's ARN, only
+// region and account are checked.
+func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
+	in *ConfirmSubscriptionInput,
+) (*ConfirmSubscriptionOutput, error) {
 	switch {
 	case in.TopicArn == nil:
 		return nil, invalid("TopicArn Reason: no value for required parameter")

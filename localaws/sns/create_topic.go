@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// CreateTopicInput is what CreateTopic takes.
+// CreateTopicInput is the input of CreateTopic.
 type CreateTopicInput struct {
 	Name                 string            `json:"Name"`
 	Attributes           map[string]string `json:"Attributes"`
@@ -17,7 +17,7 @@ type CreateTopicInput struct {
 	DataProtectionPolicy *string           `json:"DataProtectionPolicy"`
 }
 
-// CreateTopicOutput is what it answers.
+// CreateTopicOutput is the output of CreateTopic.
 type CreateTopicOutput struct {
 	TopicArn string `json:"TopicArn"`
 }
@@ -41,13 +41,13 @@ func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicIn
 	if fault := s.roomForTopic(t.fifo); fault != nil {
 		return nil, fault
 	}
-	s.born++
-	t.number = s.born
+	s.created++
+	t.number = s.created
 	s.topics[t.arn] = t
 	return &CreateTopicOutput{TopicArn: t.arn}, nil
 }
 
-// wishedTopic makes the topic that a client asks for.
+// wishedTopic returns the topic that a request describes.
 func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	fifo := strings.ToLower(in.Attributes[fifoTopic])
 	form := topicName
@@ -69,7 +69,7 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	t.arn = strings.Join([]string{"arn:aws:sns", s.opts.Region, s.opts.Account, in.Name}, ":")
 	t.policy = defaultPolicy(t.arn, s.opts.Account)
 	if t.fifo {
-		t.line = newLine()
+		t.fifoOrder = newFIFOOrder()
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Attributes)) {
 		if name == fifoTopic {
@@ -82,7 +82,7 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	return t, nil
 }
 
-// attributesReason words a refusal of the attribute of that name as actions that take several of them do.
+// attributesReason rewords the error about an attribute as actions do that take several attributes.
 func attributesReason(name string, fault *wire.Error) *wire.Error {
 	reason := strings.TrimPrefix(fault.Message, "Invalid parameter: ")
 	if reason == unknownAttribute {
@@ -91,15 +91,16 @@ func attributesReason(name string, fault *wire.Error) *wire.Error {
 	return invalid("Attributes Reason: %s", reason)
 }
 
-// unknownAttribute is what actions that take one attribute say to a name they do not know.
+// unknownAttribute is the error text of actions that take one attribute, for a name they do not know.
 const unknownAttribute = "AttributeName"
 
-// alike refuses to create a topic again with something else than it has. Less than it has is fine.
+// alike returns an error if the request to create an existing topic again has different values. Missing values are
+// allowed.
 func (t *topic) alike(in *CreateTopicInput, wished *topic, account string) *wire.Error {
 	has, wants := t.shown(account), wished.shown(account)
 	for name := range in.Attributes {
 		if name == fifoTopic {
-			continue // the name has said it already
+			continue // it is part of the name
 		}
 		if has[name] != wants[name] {
 			return invalid("Attributes Reason: Topic already exists with different attributes")

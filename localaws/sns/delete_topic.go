@@ -7,15 +7,15 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// DeleteTopicInput is what DeleteTopic takes.
+// DeleteTopicInput is the input of DeleteTopic.
 type DeleteTopicInput struct {
 	TopicArn *string `json:"TopicArn"`
 }
 
-// DeleteTopicOutput is empty.
+// DeleteTopicOutput is the empty output of DeleteTopic.
 type DeleteTopicOutput struct{}
 
-// deleteTopic deletes a topic and its subscriptions. Deleting what is not there succeeds.
+// deleteTopic deletes a topic and its subscriptions. Deleting a topic that does not exist succeeds.
 func (s *Service) deleteTopic(_ context.Context, _ *wire.Call, in *DeleteTopicInput) (*DeleteTopicOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "DeleteTopic", in.TopicArn)
 	if fault != nil {
@@ -28,7 +28,7 @@ func (s *Service) deleteTopic(_ context.Context, _ *wire.Call, in *DeleteTopicIn
 			s.forget(sub)
 		}
 		delete(s.topics, arn)
-		// What was unsubscribed cannot come back to another topic of that name.
+		// A subscription of this topic cannot be restored for another topic of the same name.
 		maps.DeleteFunc(s.tokens, func(_ string, sub *subscription) bool { return sub.topicARN == arn })
 	}
 	return &DeleteTopicOutput{}, nil

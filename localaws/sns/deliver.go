@@ -8,49 +8,49 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// audience is a topic and its subscriptions as they were when a publish began.
-type audience struct {
-	topic       *topic // only what never changes may be read from it
+// recipients is a topic and its subscriptions at the beginning of a publish.
+type recipients struct {
+	topic       *topic // only its immutable fields may be read
 	maximumSize int
 	signature   string
-	group       bool // deduplication is by message group
+	group       bool // deduplication is within a message group
 	dedupByText bool
 	delivery    topicDelivery
-	members     []member
+	members     []recipient
 }
 
-// member is one subscription of an audience.
-type member struct {
-	sub      *subscription // only what never changes may be read from it
+// recipient is one subscription of recipients.
+type recipient struct {
+	sub      *subscription // only its immutable fields may be read
 	settings *settings
 }
 
-// audienceOf takes the picture that a publish works on.
-func (s *Service) audienceOf(arn string) (*audience, *wire.Error) {
+// recipientsOf returns the subscriptions that a publish delivers to.
+func (s *Service) recipientsOf(arn string) (*recipients, *wire.Error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t, fault := s.topic(arn)
 	if fault != nil {
 		return nil, fault
 	}
-	a := &audience{
+	a := &recipients{
 		topic: t, maximumSize: t.maximumSize(), signature: t.signatureVersion(), delivery: t.delivery,
 		group: t.attributes[fifoThroughputScope] == "MessageGroup", dedupByText: t.contentBasedDeduplication(),
-		members: make([]member, 0, len(t.subscriptions)),
+		members: make([]recipient, 0, len(t.subscriptions)),
 	}
 	for _, sub := range t.subscriptions {
 		if sub.confirmed {
-			a.members = append(a.members, member{sub, sub.settings})
+			a.members = append(a.members, recipient{sub, sub.settings})
 		}
 	}
 	return a, nil
 }
 
-// send delivers an accepted message to everybody whose filter lets it pass.
-func (s *Service) send(a *audience, m *message, baseURL string) {
+// send delivers an accepted message to every subscription whose filter lets it pass.
+func (s *Service) send(a *recipients, m *message, baseURL string) {
 	now := s.opts.Clock.Now()
 	m.timestamp = now.UTC().Format(timestampForm)
-	if a.topic.line == nil {
+	if a.topic.fifoOrder == nil {
 		m.id = s.opts.Random.UUID()
 		s.record(s.fanOut(a, m, baseURL))
 		return
@@ -59,12 +59,12 @@ func (s *Service) send(a *audience, m *message, baseURL string) {
 	if a.group {
 		key = m.group + "\x00" + key
 	}
-	s.record(s.inLine(a, m, key, baseURL))
+	s.record(s.sendFIFO(a, m, key, baseURL))
 }
 
-// inLine delivers a message of a FIFO topic, unless it is a duplicate.
-func (s *Service) inLine(a *audience, m *message, key, baseURL string) []Failure {
-	l := a.topic.line
+// sendFIFO delivers a message of a FIFO topic, unless it is a duplicate.
+func (s *Service) sendFIFO(a *recipients, m *message, key, baseURL string) []Failure {
+	l := a.topic.fifoOrder
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.take(m, key, s.opts.Clock.Now(), s.opts.Random.UUID) {
@@ -73,8 +73,9 @@ func (s *Service) inLine(a *audience, m *message, key, baseURL string) []Failure
 	return s.fanOut(a, m, baseURL)
 }
 
-// fanOut delivers to all queues and starts the deliveries over HTTP. It returns what failed at once.
-func (s *Service) fanOut(a *audience, m *message, baseURL string) []Failure {
+// fanOut delivers to all queues and starts the deliveries over HTTP. It returns the deliveries that have already
+// failed.
+func (s *Service) fanOut(a *recipients, m *message, baseURL string) []Failure {
 	var failures []Failure
 	n := &notification{topic: a.topic, message: m, version: a.signature, baseURL: baseURL, signer: &s.signer}
 	for _, to := range a.members {
@@ -84,13 +85,13 @@ func (s *Service) fanOut(a *audience, m *message, baseURL string) []Failure {
 		if to.sub.protocol != "sqs" {
 			s.deliverOverHTTP(n, to, to.settings.delivery.over(a.delivery))
 		} else if err := s.intoQueue(n, to, to.sub.endpoint); err != nil {
-			failures = append(failures, s.bury(n, to, err.Error()))
+			failures = append(failures, s.deadLetter(n, to, err.Error()))
 		}
 	}
 	return failures
 }
 
-func (to member) wants(m *message) bool {
+func (to recipient) wants(m *message) bool {
 	f := to.settings.filter
 	switch {
 	case f == nil:
@@ -101,27 +102,27 @@ func (to member) wants(m *message) bool {
 	return f.MatchAttributes(m.seen)
 }
 
-// maxRawAttributes is how many attributes fit into an SQS message; SNS drops a raw delivery of more.
+// maxRawAttributes is the most attributes of an SQS message. SNS drops a raw delivery with more.
 const maxRawAttributes = 10
 
 var errTooManyAttributes = errors.New("a raw delivery cannot carry more than 10 message attributes")
 
 // intoQueue puts the notification into the subscription's queue or its dead-letter queue.
-func (s *Service) intoQueue(n *notification, to member, queue string) error {
+func (s *Service) intoQueue(n *notification, to recipient, queue string) error {
 	if to.settings.raw && len(n.message.attributes) > maxRawAttributes {
 		return errTooManyAttributes
 	}
 	return s.opts.Queues.Deliver(queue, n.topic.arn, n.forQueue(to, queue))
 }
 
-// forQueue is the message as it lies in a queue: the subscribed one, or its dead-letter queue.
-func (n *notification) forQueue(to member, queue string) QueueMessage {
+// forQueue returns the message for a queue: the subscribed one, or its dead-letter queue.
+func (n *notification) forQueue(to recipient, queue string) QueueMessage {
 	q := QueueMessage{GroupID: n.message.group, Trace: n.message.trace}
 	switch fifoQueue := strings.HasSuffix(queue, ".fifo"); {
 	case fifoQueue:
 		q.DeduplicationID = n.message.dedup
 	case n.topic.fifo:
-		q.GroupID = "" // a standard queue of a FIFO topic does not learn the group
+		q.GroupID = "" // a standard queue subscribed to a FIFO topic does not get the group
 	}
 	if to.settings.raw {
 		q.Body = n.message.textFor(to.sub.protocol)

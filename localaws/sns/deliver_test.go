@@ -11,12 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssns "github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
-	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws/sns"
 )
 
 func TestEnvelopeIsLaidOutAsSNSDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // time begins at midnight, 2000-01-01
+	synctest.Test(t, func(t *testing.T) { // the clock starts at midnight, 2000-01-01
 		f := newFixture(t)
 		topic := f.topic("t", nil)
 		arn := f.subscribe(topic, "sqs", queue("q"), nil)
@@ -62,7 +63,10 @@ func TestEnvelopeOfAFIFOTopicHasANumberAndNoSignature(t *testing.T) {
 		f := newFixture(t)
 		topic := f.topic("t.fifo", map[string]string{"FifoTopic": "true"})
 		arn := f.subscribe(topic, "sqs", queue("q.fifo"), nil)
-		out := f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d")})
+		out := f.publish(&awssns.PublishInput{
+			TopicArn: topic, Message: aws.String("m"),
+			MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+		})
 		want := `{
   "Type" : "Notification",
   "MessageId" : "` + *out.MessageId + `",
@@ -104,7 +108,11 @@ func TestDuplicatesOfAFIFOTopic(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
-			topic := f.topic("t.fifo", map[string]string{"FifoTopic": "true", "ContentBasedDeduplication": c.dedupByText, "FifoThroughputScope": c.scope})
+			topic := f.topic("t.fifo",
+				map[string]string{
+					"FifoTopic": "true", "ContentBasedDeduplication": c.dedupByText,
+					"FifoThroughputScope": c.scope,
+				})
 			f.subscribe(topic, "sqs", queue("q"), map[string]string{"RawMessageDelivery": "true"})
 			send := func(group, dedup, text string) *awssns.PublishOutput {
 				in := &awssns.PublishInput{TopicArn: topic, Message: &text, MessageGroupId: &group}
@@ -122,7 +130,8 @@ func TestDuplicatesOfAFIFOTopic(t *testing.T) {
 			}
 			same := *first.MessageId == *second.MessageId && *first.SequenceNumber == *second.SequenceNumber
 			if same != (c.delivered == 1) {
-				t.Errorf("%s: answered %s %s and %s %s", c.what, *first.MessageId, *first.SequenceNumber, *second.MessageId, *second.SequenceNumber)
+				t.Errorf("%s: answered %s %s and %s %s", c.what, *first.MessageId, *first.SequenceNumber,
+					*second.MessageId, *second.SequenceNumber)
 			}
 			if got[0].GroupID != "" || got[0].DeduplicationID != "" {
 				t.Errorf("a standard queue got group %q, deduplication id %q", got[0].GroupID, got[0].DeduplicationID)
@@ -143,7 +152,11 @@ func TestFIFOQueuesGetMessagesInTheOrderOfTheirNumbers(t *testing.T) {
 			wait.Go(func() {
 				for j := range 5 {
 					id := fmt.Sprintf("%d-%d", i, j)
-					if _, err := f.client.Publish(f.ctx, &awssns.PublishInput{TopicArn: topic, Message: &id, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id}); err != nil {
+					if _, err := f.client.Publish(f.ctx,
+						&awssns.PublishInput{
+							TopicArn: topic, Message: &id, MessageGroupId: aws.String("g"),
+							MessageDeduplicationId: &id,
+						}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -156,7 +169,8 @@ func TestFIFOQueuesGetMessagesInTheOrderOfTheirNumbers(t *testing.T) {
 				t.Fatalf("%d messages", len(bodies))
 			}
 			for i, body := range bodies {
-				if want := fmt.Sprintf(`"SequenceNumber" : "%d"`, uint64(10_000_000_000_000_000_001)+uint64(i)); !strings.Contains(body, want) {
+				if want := fmt.Sprintf(`"SequenceNumber" : "%d"`,
+					uint64(10_000_000_000_000_000_001)+uint64(i)); !strings.Contains(body, want) {
 					t.Fatalf("%s: message %d is %s", q, i, body)
 				}
 			}
@@ -169,7 +183,10 @@ func TestFailedDeliveryGoesToTheDeadLetterQueueOrIsLost(t *testing.T) {
 		f := newFixture(t)
 		topic := f.topic("t", nil)
 		redrive := func(q string) map[string]string {
-			return map[string]string{"RawMessageDelivery": "true", "RedrivePolicy": `{"deadLetterTargetArn":"` + queue(q) + `"}`}
+			return map[string]string{
+				"RawMessageDelivery": "true",
+				"RedrivePolicy":      `{"deadLetterTargetArn":"` + queue(q) + `"}`,
+			}
 		}
 		f.subscribe(topic, "sqs", queue("closed1"), redrive("dead"))
 		f.subscribe(topic, "sqs", queue("closed2"), redrive("closed3"))
@@ -185,7 +202,7 @@ func TestFailedDeliveryGoesToTheDeadLetterQueueOrIsLost(t *testing.T) {
 		why := "no statement allows " + *topic
 		want := []string{
 			queue("closed1") + " " + queue("dead") + " " + why,
-			queue("closed2") + "  " + why + "; nor did its dead-letter queue " + queue("closed3") + " take it: " + why,
+			queue("closed2") + "  " + why + "; its dead-letter queue " + queue("closed3") + " refused it too: " + why,
 			queue("closed4") + "  " + why,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -205,7 +222,10 @@ func TestRawDeliveryCarriesTenAttributesAtMost(t *testing.T) {
 		f.subscribe(topic, "sqs", queue("enveloped"), nil)
 		attributes := map[string]types.MessageAttributeValue{}
 		for i := range 11 {
-			attributes[fmt.Sprint("a", i)] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("v")}
+			attributes[fmt.Sprint("a", i)] = types.MessageAttributeValue{
+				DataType:    aws.String("String"),
+				StringValue: aws.String("v"),
+			}
 		}
 		f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m"), MessageAttributes: attributes})
 		if len(f.queues.in("raw")) != 0 || len(f.queues.in("enveloped")) != 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// retryPolicy says how often and when a delivery over HTTP is tried again. nil fields are unset.
+// retryPolicy says how often and when a delivery over HTTP is repeated. nil fields are unset.
 type retryPolicy struct {
 	MinDelayTarget     *int   `json:"minDelayTarget,omitempty"` // seconds
 	MaxDelayTarget     *int   `json:"maxDelayTarget,omitempty"` // seconds
@@ -29,7 +29,7 @@ type requestPolicy struct {
 	HeaderContentType string `json:"headerContentType"`
 }
 
-// topicDelivery is a topic's delivery policy, for subscriptions that have none.
+// topicDelivery is a topic's delivery policy, for subscriptions without one.
 type topicDelivery struct {
 	HTTP struct {
 		Retry            *retryPolicy    `json:"defaultHealthyRetryPolicy,omitempty"`
@@ -58,7 +58,7 @@ const (
 
 var backoffFunctions = []string{"arithmetic", "exponential", "geometric", "linear"}
 
-// setDeliveryPolicy sets or, with "", removes a topic's policy. Only what was set is shown again.
+// setDeliveryPolicy sets a topic's policy, or removes it if text is "". Only members that were set are shown.
 func (t *topic) setDeliveryPolicy(text string) *wire.Error {
 	var d topicDelivery
 	if text == "" {
@@ -77,7 +77,7 @@ func (t *topic) setDeliveryPolicy(text string) *wire.Error {
 	return nil
 }
 
-// effective is the topic's policy with SNS's defaults.
+// effective returns the topic's policy, completed with SNS's defaults.
 func (d topicDelivery) effective() topicDelivery {
 	e := d
 	e.HTTP.Retry = d.HTTP.Retry.filled()
@@ -87,7 +87,7 @@ func (d topicDelivery) effective() topicDelivery {
 	return e
 }
 
-// parseDelivery reads a subscription's policy; "" is none.
+// parseDelivery parses a subscription's policy; "": none.
 func parseDelivery(text string) (*subscriptionDelivery, *wire.Error) {
 	if text == "" {
 		return nil, nil
@@ -105,7 +105,7 @@ func parseDelivery(text string) (*subscriptionDelivery, *wire.Error) {
 	return d, nil
 }
 
-// over is the policy that holds for a subscription of the topic: its own where it has one and may.
+// over returns the policy that applies to a subscription of the topic: its own, if it has one and may have one.
 func (d *subscriptionDelivery) over(t topicDelivery) subscriptionDelivery {
 	base := t.effective().HTTP
 	e := subscriptionDelivery{Retry: base.Retry, Throttle: base.Throttle, Request: base.Request}
@@ -150,7 +150,8 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 	case *f.MinDelayTarget < 1:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1")
 	case *f.MaxDelayTarget < *f.MinDelayTarget:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be greater than or equal to minDelayTarget")
+		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be greater than or equal to " +
+			"minDelayTarget")
 	case *f.MaxDelayTarget > maxDelay:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.maxDelayTarget must be less than or equal to %d", maxDelay)
 	case *f.NumRetries < 0:
@@ -158,9 +159,11 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 	case *f.NumRetries > maxRetries:
 		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be less than or equal to %d", maxRetries)
 	case *f.NumNoDelayRetries < 0 || *f.NumMinDelayRetries < 0 || *f.NumMaxDelayRetries < 0 || phases > *f.NumRetries:
-		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to the sum of its phases, none of them negative")
+		return invalid("DeliveryPolicy: healthyRetryPolicy.numRetries must be greater than or equal to the sum of " +
+			"its phases, none of them negative")
 	case !slices.Contains(backoffFunctions, f.BackoffFunction):
-		return invalid("DeliveryPolicy: healthyRetryPolicy.backoffFunction must be one of %s", strings.Join(backoffFunctions, ", "))
+		return invalid("DeliveryPolicy: healthyRetryPolicy.backoffFunction must be one of %s",
+			strings.Join(backoffFunctions, ", "))
 	}
 	var all time.Duration
 	for _, d := range f.delays() {
@@ -172,7 +175,7 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 	return nil
 }
 
-// filled returns the policy with SNS's defaults for what is unset; r may be nil.
+// filled returns the policy, completed with SNS's defaults; r may be nil.
 func (r *retryPolicy) filled() *retryPolicy {
 	f := retryPolicy{}
 	if r != nil {
@@ -195,8 +198,8 @@ func (r *retryPolicy) filled() *retryPolicy {
 	return &f
 }
 
-// delays are the waits before each retry of a filled policy: none, then the shortest, then growing, then
-// the longest.
+// delays returns the wait before each retry of a complete policy: first none, then the shortest, then growing ones,
+// then the longest.
 func (r *retryPolicy) delays() []time.Duration {
 	delays := make([]time.Duration, 0, *r.NumRetries)
 	low, high := float64(*r.MinDelayTarget), float64(*r.MaxDelayTarget)
@@ -215,16 +218,17 @@ func (r *retryPolicy) delays() []time.Duration {
 	return delays
 }
 
-// share is how far between the shortest and the longest delay retry i of n lies, by the backoff function.
+// share returns where the delay of retry i of n lies between the shortest (0) and the longest (1), by the backoff
+// function.
 func (r *retryPolicy) share(i, n int) float64 {
 	if n <= 1 {
 		return 0
 	}
 	x := float64(i) / float64(n-1)
 	switch r.BackoffFunction {
-	case "arithmetic": // grows by ever more: 0, 1, 3, 6, …
+	case "arithmetic": // the growth itself grows: 0, 1, 3, 6, …
 		return x * (x*float64(n-1) + 1) / float64(n)
-	case "geometric": // by a constant factor
+	case "geometric": // grows by a constant factor
 		return (math.Pow(2, float64(i)) - 1) / (math.Pow(2, float64(n-1)) - 1)
 	case "exponential":
 		return (math.Exp(float64(i)) - 1) / (math.Exp(float64(n-1)) - 1)

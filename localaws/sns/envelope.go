@@ -8,31 +8,31 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// timestampForm is how SNS writes a time.
+// timestampForm is SNS's format of a time.
 const timestampForm = "2006-01-02T15:04:05.000Z"
 
-// notification is one message of one topic on its way to the subscriptions.
+// notification is one message of one topic during its delivery to the subscriptions.
 type notification struct {
-	topic   *topic // only what never changes may be read from it
+	topic   *topic // only its immutable fields may be read
 	message *message
-	version string // of the signature
-	baseURL string // of the server, as the publisher called it
+	version string // signature version
+	baseURL string // the server's URL as the publisher used it
 	signer  *signer
 
-	signed map[string]string // signatures by text: protocols may have texts of their own
+	signed map[string]string // signatures by text, because protocols may have texts of their own
 }
 
-// alone returns the notification for a goroutine of its own.
+// alone returns a copy of the notification for another goroutine.
 func (n *notification) alone() *notification {
 	c := *n
 	c.signed = nil
 	return &c
 }
 
-// envelope is the JSON that a subscription without raw delivery gets, laid out as SNS does.
-func (n *notification) envelope(to member) string {
+// envelope returns the JSON for a subscription without raw delivery, in SNS's layout.
+func (n *notification) envelope(to recipient) string {
 	text := n.message.textFor(to.sub.protocol)
-	e := newLetter("Notification")
+	e := newDocument("Notification")
 	e.add("MessageId", n.message.id)
 	if n.topic.fifo {
 		e.add("SequenceNumber", n.message.sequence)
@@ -53,8 +53,8 @@ func (n *notification) envelope(to member) string {
 	return e.end()
 }
 
-// sign signs the message once for all subscriptions with the same text. A notification is delivered to one
-// subscription after another, so nobody else is here.
+// sign signs the message once for all subscriptions with the same text. A notification is delivered to one subscription
+// after another, so sign needs no lock.
 func (n *notification) sign(text string) string {
 	if signature, ok := n.signed[text]; ok {
 		return signature
@@ -72,22 +72,22 @@ func (n *notification) sign(text string) string {
 	return signature
 }
 
-// letter is a JSON object in SNS's layout: a member a line, spaces around the colon.
-type letter struct{ strings.Builder }
+// document is a JSON object in SNS's layout: one member per line, spaces around the colon.
+type document struct{ strings.Builder }
 
-func newLetter(kind string) *letter {
-	e := &letter{}
+func newDocument(kind string) *document {
+	e := &document{}
 	e.WriteString("{\n  \"Type\" : ")
 	jsontext.Quote(&e.Builder, kind)
 	return e
 }
 
-func (e *letter) add(name, value string) {
+func (e *document) add(name, value string) {
 	e.WriteString(",\n  \"" + name + "\" : ")
 	jsontext.Quote(&e.Builder, value)
 }
 
-func (e *letter) addAttributes(m *message) {
+func (e *document) addAttributes(m *message) {
 	if len(m.names) == 0 {
 		return
 	}
@@ -112,12 +112,12 @@ func (e *letter) addAttributes(m *message) {
 	e.WriteString("\n  }")
 }
 
-func (e *letter) end() string {
+func (e *document) end() string {
 	e.WriteString("\n}")
 	return e.String()
 }
 
-// confirmation is the letter that asks an endpoint to confirm, or tells it that its subscription ended.
+// confirmation is the message that asks an endpoint to confirm, or tells it that its subscription was cancelled.
 type confirmation struct {
 	kind, text       string
 	id, token        string
@@ -127,8 +127,9 @@ type confirmation struct {
 }
 
 func (c *confirmation) envelope(s *signer) string {
-	subscribe := c.baseURL + "/?" + "Action=ConfirmSubscription&TopicArn=" + c.topicARN + "&Token=" + url.QueryEscape(c.token)
-	e := newLetter(c.kind)
+	subscribe := c.baseURL + "/?" + "Action=ConfirmSubscription&TopicArn=" + c.topicARN + "&Token=" +
+		url.QueryEscape(c.token)
+	e := newDocument(c.kind)
 	e.add("MessageId", c.id)
 	e.add("Token", c.token)
 	e.add("TopicArn", c.topicARN)

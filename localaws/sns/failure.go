@@ -5,35 +5,38 @@ import (
 	"time"
 )
 
-// Failure is a delivery that failed for good.
+// Failure is a delivery that finally failed.
 type Failure struct {
 	At              time.Time
 	SubscriptionARN string
 	Endpoint        string
 	MessageID       string
 	Reason          string
-	DeadLetterQueue string // where the message went instead; "" where it is lost
+	DeadLetterQueue string // where the message went instead; "": the message is lost
 }
 
-// maxFailures is how many failures are remembered; older ones make room.
+// maxFailures is how many failures are kept; the oldest are dropped.
 const maxFailures = 1000
 
-// bury sends a message that could not be delivered to the subscription's dead-letter queue, if it has one.
-func (s *Service) bury(n *notification, to member, reason string) Failure {
-	f := Failure{At: s.opts.Clock.Now(), SubscriptionARN: to.sub.arn, Endpoint: to.sub.endpoint, MessageID: n.message.id, Reason: reason}
+// deadLetter sends a message that could not be delivered to the subscription's dead-letter queue, if it has one.
+func (s *Service) deadLetter(n *notification, to recipient, reason string) Failure {
+	f := Failure{
+		At: s.opts.Clock.Now(), SubscriptionARN: to.sub.arn, Endpoint: to.sub.endpoint,
+		MessageID: n.message.id, Reason: reason,
+	}
 	dead := to.settings.deadLetter
 	if dead == "" {
 		return f
 	}
 	if err := s.intoQueue(n, to, dead); err != nil {
-		f.Reason += "; nor did its dead-letter queue " + dead + " take it: " + err.Error()
+		f.Reason += "; its dead-letter queue " + dead + " refused it too: " + err.Error()
 		return f
 	}
 	f.DeadLetterQueue = dead
 	return f
 }
 
-// record remembers failures and logs them. The caller holds no lock.
+// record keeps failures and logs them. The caller holds no lock.
 func (s *Service) record(failures []Failure) {
 	if len(failures) == 0 {
 		return

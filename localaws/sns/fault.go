@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// invalid is SNS's answer to nearly everything it does not like.
+// invalid returns SNS's most common error, InvalidParameter.
 func invalid(format string, args ...any) *wire.Error {
 	return &wire.Error{Code: "InvalidParameter", Message: "Invalid parameter: " + fmt.Sprintf(format, args...)}
 }
@@ -34,31 +34,35 @@ func noResource() *wire.Error {
 }
 
 func (s *Service) unauthorized(action, arn string) *wire.Error {
-	return &wire.Error{Code: "AuthorizationError", Status: http.StatusForbidden,
-		Message: fmt.Sprintf("User: %s is not authorized to perform: SNS:%s on resource: %s because no resource-based policy allows the SNS:%s action",
-			s.principal(), action, arn, action)}
+	return &wire.Error{
+		Code: "AuthorizationError", Status: http.StatusForbidden,
+		Message: fmt.Sprintf("User: %s is not authorized to perform: SNS:%s on resource: %s because no "+
+			"resource-based policy allows the SNS:%s action",
+			s.principal(), action, arn, action),
+	}
 }
 
-// principal is who every caller is: there are no users here.
+// principal is the user that every caller is taken for, because this server has no users.
 func (s *Service) principal() string {
 	return "arn:aws:iam::" + s.opts.Account + ":user/localaws"
 }
 
 const arnElements = 6
 
-// parseARN splits an ARN of this service. parameter names it in the error.
+// parseARN splits an ARN of this service. parameter is its name in the error.
 func parseARN(parameter string, value *string) ([]string, *wire.Error) {
 	if value == nil {
 		return nil, invalid("%s Reason: no value for required parameter", parameter)
 	}
 	parts := strings.Split(*value, ":")
 	if len(parts) < arnElements {
-		return nil, invalid("%s Reason: An ARN must have at least %d elements, not %d", parameter, arnElements, len(parts))
+		return nil, invalid("%s Reason: An ARN must have at least %d elements, not %d", parameter, arnElements,
+			len(parts))
 	}
 	return parts, nil
 }
 
-// ours checks that a parsed ARN lies in this service, region and account.
+// ours checks that a parsed ARN belongs to this service, region and account.
 func (s *Service) ours(parameter, action string, parts []string) *wire.Error {
 	switch {
 	case parts[0] != "arn" || parts[2] != "sns" || parts[3] != s.opts.Region:
@@ -69,7 +73,7 @@ func (s *Service) ours(parameter, action string, parts []string) *wire.Error {
 	return nil
 }
 
-// topicARN checks a topic's ARN without looking whether there is such a topic.
+// topicARN checks a topic's ARN without checking that the topic exists.
 func (s *Service) topicARN(parameter, action string, value *string) (string, *wire.Error) {
 	parts, err := parseARN(parameter, value)
 	if err == nil {
@@ -81,7 +85,7 @@ func (s *Service) topicARN(parameter, action string, value *string) (string, *wi
 	return *value, nil
 }
 
-// subscriptionARN checks a subscription's ARN without looking whether there is such a subscription.
+// subscriptionARN checks a subscription's ARN without checking that the subscription exists.
 func (s *Service) subscriptionARN(action string, value *string) (string, *wire.Error) {
 	if value == nil || *value == "" {
 		return "", invalid("SubscriptionArn Reason: no value for required parameter")

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssns "github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sns"
@@ -23,8 +24,8 @@ import (
 
 const account = "000000000000"
 
-// fixture is a service behind the wire with the real client on it, queues that only remember, and one http
-// endpoint, http://endpoint/, that answers as a test says.
+// fixture is a service behind its HTTP handler with the real client, queues that record their messages, and one http
+// endpoint, http://endpoint/, that answers as the test decides.
 type fixture struct {
 	*testing.T
 	service *sns.Service
@@ -36,15 +37,18 @@ type fixture struct {
 	ctx     context.Context
 
 	mu    sync.Mutex
-	posts []*http.Request // what the endpoint got, bodies read
+	posts []*http.Request // requests that the endpoint got, with their bodies read
 	got   []string        // their bodies
-	// answer gives the endpoint's status for its nth post, from 0. nil: 200.
+	// answer returns the endpoint's status for its nth request, from 0. nil: 200.
 	answer func(n int) int
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{T: t, clock: clock.New(), queues: &queues{messages: map[string][]sns.QueueMessage{}}, log: &bytes.Buffer{}, ctx: t.Context()}
+	f := &fixture{
+		T: t, clock: clock.New(), queues: &queues{messages: map[string][]sns.QueueMessage{}},
+		log: &bytes.Buffer{}, ctx: t.Context(),
+	}
 	source := random.New(1)
 	f.service = sns.New(sns.Options{
 		Account: account, Region: "us-east-1", Clock: f.clock, Random: source, Queues: f.queues,
@@ -69,7 +73,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// trip is a RoundTripper made of a function.
+// trip is a RoundTripper as a function.
 type trip func(*http.Request) (*http.Response, error)
 
 func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
@@ -108,7 +112,7 @@ func (f *fixture) endpoint(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: http.NoBody, Request: r}, nil
 }
 
-// visit gets a URL of the server without signing, as a click in a mail does.
+// visit requests a URL of the server without a signature, as a click in an e-mail does.
 func (f *fixture) visit(url string) string {
 	f.Helper()
 	r, err := http.NewRequestWithContext(f.ctx, http.MethodGet, url, nil)
@@ -137,7 +141,11 @@ func (f *fixture) topic(name string, attributes map[string]string) *string {
 
 func (f *fixture) subscribe(topic *string, protocol, endpoint string, attributes map[string]string) string {
 	f.Helper()
-	out, err := f.client.Subscribe(f.ctx, &awssns.SubscribeInput{TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes, ReturnSubscriptionArn: true})
+	out, err := f.client.Subscribe(f.ctx,
+		&awssns.SubscribeInput{
+			TopicArn: topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes,
+			ReturnSubscriptionArn: true,
+		})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -153,10 +161,10 @@ func (f *fixture) publish(in *awssns.PublishInput) *awssns.PublishOutput {
 	return out
 }
 
-// queue is the ARN of a queue with that name.
+// queue returns the ARN of a queue.
 func queue(name string) string { return "arn:aws:sqs:us-east-1:" + account + ":" + name }
 
-// queues remembers what is delivered; a queue named "closed…" lets nobody in.
+// queues records deliveries; a queue with a name "closed…" refuses every message.
 type queues struct {
 	mu       sync.Mutex
 	messages map[string][]sns.QueueMessage

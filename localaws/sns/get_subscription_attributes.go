@@ -6,17 +6,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// GetSubscriptionAttributesInput is what GetSubscriptionAttributes takes.
+// GetSubscriptionAttributesInput is the input of GetSubscriptionAttributes.
 type GetSubscriptionAttributesInput struct {
 	SubscriptionArn *string `json:"SubscriptionArn"`
 }
 
-// GetSubscriptionAttributesOutput is what it answers.
+// GetSubscriptionAttributesOutput is the output of GetSubscriptionAttributes.
 type GetSubscriptionAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call, in *GetSubscriptionAttributesInput) (*GetSubscriptionAttributesOutput, error) {
+func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call,
+	in *GetSubscriptionAttributesInput,
+) (*GetSubscriptionAttributesOutput, error) {
 	arn, fault := s.subscriptionARN("GetSubscriptionAttributes", in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault

@@ -6,17 +6,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// GetTopicAttributesInput is what GetTopicAttributes takes.
+// GetTopicAttributesInput is the input of GetTopicAttributes.
 type GetTopicAttributesInput struct {
 	TopicArn *string `json:"TopicArn"`
 }
 
-// GetTopicAttributesOutput is what it answers.
+// GetTopicAttributesOutput is the output of GetTopicAttributes.
 type GetTopicAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-func (s *Service) getTopicAttributes(_ context.Context, _ *wire.Call, in *GetTopicAttributesInput) (*GetTopicAttributesOutput, error) {
+func (s *Service) getTopicAttributes(_ context.Context, _ *wire.Call,
+	in *GetTopicAttributesInput,
+) (*GetTopicAttributesOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "GetTopicAttributes", in.TopicArn)
 	if fault != nil {
 		return nil, fault

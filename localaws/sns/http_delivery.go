@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// post is one delivery to an http or https endpoint, with all its attempts. Only one goroutine has it.
+// post is one delivery to an http or https endpoint, with all its attempts. One goroutine owns it.
 type post struct {
 	endpoint string
 	headers  map[string]string
 	body     string
-	delays   []time.Duration     // before each retry that is left
-	failed   func(reason string) // called once, when no attempt succeeded
+	delays   []time.Duration     // before each remaining retry
+	failed   func(reason string) // called once, if no attempt succeeded
 }
 
 // attemptTimeout is how long SNS waits for an endpoint's answer.
@@ -24,8 +24,8 @@ const attemptTimeout = 15 * time.Second
 const agent = "Amazon Simple Notification Service Agent"
 
 // deliverOverHTTP starts a delivery and returns at once.
-func (s *Service) deliverOverHTTP(n *notification, to member, policy subscriptionDelivery) {
-	own := n.alone() // this delivery outlives its publish
+func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscriptionDelivery) {
+	own := n.alone() // because the delivery outlives the publish
 	p := &post{
 		endpoint: to.sub.endpoint,
 		headers: map[string]string{
@@ -36,7 +36,7 @@ func (s *Service) deliverOverHTTP(n *notification, to member, policy subscriptio
 			"X-Amz-Sns-Subscription-Arn": to.sub.arn,
 		},
 		delays: policy.Retry.delays(),
-		failed: func(reason string) { s.record([]Failure{s.bury(own, to, reason)}) },
+		failed: func(reason string) { s.record([]Failure{s.deadLetter(own, to, reason)}) },
 	}
 	if to.settings.raw {
 		p.headers["X-Amz-Sns-Rawdelivery"] = "true"
@@ -47,7 +47,7 @@ func (s *Service) deliverOverHTTP(n *notification, to member, policy subscriptio
 	s.after(s.throttled(to.sub, policy.Throttle), p)
 }
 
-// throttled is how long the next delivery has to wait, so that an endpoint gets no more than it wants.
+// throttled returns how long the next delivery has to wait for the endpoint's rate limit.
 func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration {
 	if t == nil {
 		return 0
@@ -63,7 +63,7 @@ func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration 
 	return wait
 }
 
-// after makes the next attempt in a goroutine of its own once the clock has moved on by d.
+// after makes the next attempt in a goroutine of its own when the clock has advanced by d.
 func (s *Service) after(d time.Duration, p *post) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,12 +74,12 @@ func (s *Service) after(d time.Duration, p *post) {
 		s.working.Go(func() { s.attempt(p) })
 		return
 	}
-	s.born++
-	id := s.born
+	s.created++
+	id := s.created
 	s.attempts[id] = s.opts.Clock.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		// Not there any more: the service was reset or closed meanwhile.
+		// If it is missing, the service was reset or closed meanwhile.
 		if _, waiting := s.attempts[id]; waiting {
 			delete(s.attempts, id)
 			s.working.Go(func() { s.attempt(p) })
@@ -100,8 +100,8 @@ func (s *Service) attempt(p *post) {
 	}
 }
 
-// try posts once. reason is "" where the endpoint took it; again says whether another attempt makes sense:
-// it does after a server's fault or a broken connection, not when the endpoint refuses.
+// try makes one attempt. reason is "" if the endpoint accepted it; again reports whether another attempt may help:
+// after a server error or a broken connection, but not after a client error.
 func (s *Service) try(p *post) (reason string, again bool) {
 	ctx, cancel := context.WithTimeout(s.life, attemptTimeout)
 	defer cancel()
@@ -118,14 +118,15 @@ func (s *Service) try(p *post) (reason string, again bool) {
 	if err != nil {
 		return err.Error(), true
 	}
-	// The answer's body is read so that the connection can be used again; what is in it is nobody's concern.
+	// The answer's body is read so that the connection can be reused; its content does not matter.
 	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
 	_ = answer.Body.Close()
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
 		return "", false
 	default:
-		return fmt.Sprintf("the endpoint answered %s", answer.Status), code < 200 || code >= 500 || code == http.StatusTooManyRequests
+		return fmt.Sprintf("the endpoint answered %s", answer.Status), code < 200 || code >= 500 ||
+			code == http.StatusTooManyRequests
 	}
 }
 

@@ -22,20 +22,20 @@ import (
 
 const endpoint = "http://endpoint/hook"
 
-// letter decodes what the endpoint got as its nth post.
-func (f *fixture) letter(n int) map[string]string {
+// document decodes the nth request that the endpoint got.
+func (f *fixture) document(n int) map[string]string {
 	f.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if n >= len(f.got) {
 		f.Fatalf("the endpoint got %d posts, not %d", len(f.got), n+1)
 	}
-	var letter map[string]any
-	if err := json.Unmarshal([]byte(f.got[n]), &letter); err != nil {
+	var document map[string]any
+	if err := json.Unmarshal([]byte(f.got[n]), &document); err != nil {
 		f.Fatalf("%s: %v", f.got[n], err)
 	}
 	text := map[string]string{}
-	for k, v := range letter {
+	for k, v := range document {
 		if s, ok := v.(string); ok {
 			text[k] = s
 		}
@@ -43,29 +43,32 @@ func (f *fixture) letter(n int) map[string]string {
 	return text
 }
 
-// verify checks an envelope's signature with the certificate it names, as receivers do.
-func (f *fixture) verify(letter map[string]string) {
+// verify checks an envelope's signature with the certificate that it names, as receivers do.
+func (f *fixture) verify(document map[string]string) {
 	f.Helper()
-	block, _ := pem.Decode([]byte(f.visit(letter["SigningCertURL"])))
+	block, _ := pem.Decode([]byte(f.visit(document["SigningCertURL"])))
 	if block == nil {
-		f.Fatalf("%s is no certificate", letter["SigningCertURL"])
+		f.Fatalf("%s is not a certificate", document["SigningCertURL"])
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		f.Fatal(err)
 	}
-	signature, err := base64.StdEncoding.DecodeString(letter["Signature"])
+	signature, err := base64.StdEncoding.DecodeString(document["Signature"])
 	if err != nil {
 		f.Fatal(err)
 	}
 	var text strings.Builder
-	for _, name := range []string{"Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"} {
-		if value, ok := letter[name]; ok {
+	for _, name := range []string{
+		"Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn",
+		"Type",
+	} {
+		if value, ok := document[name]; ok {
 			text.WriteString(name + "\n" + value + "\n")
 		}
 	}
 	key := certificate.PublicKey.(*rsa.PublicKey)
-	if letter["SignatureVersion"] == "2" {
+	if document["SignatureVersion"] == "2" {
 		sum := sha256.Sum256([]byte(text.String()))
 		err = rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature)
 	} else {
@@ -73,16 +76,16 @@ func (f *fixture) verify(letter map[string]string) {
 		err = rsa.VerifyPKCS1v15(key, crypto.SHA1, sum[:], signature)
 	}
 	if err != nil {
-		f.Errorf("the signature of %v is wrong: %v", letter, err)
+		f.Errorf("the signature of %v is wrong: %v", document, err)
 	}
 }
 
-// confirmed subscribes the endpoint, confirms it, and forgets the confirmation.
+// confirmed subscribes the endpoint, confirms it, and clears the recorded requests.
 func (f *fixture) confirmed(topic *string, attributes map[string]string) string {
 	f.Helper()
 	arn := f.subscribe(topic, "http", endpoint, attributes)
 	synctest.Wait()
-	f.visit(f.letter(0)["SubscribeURL"])
+	f.visit(f.document(0)["SubscribeURL"])
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.posts, f.got = nil, nil
@@ -94,7 +97,8 @@ func TestConfirmationIsAskedForAndSigned(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
 			topic := f.topic("t", map[string]string{"SignatureVersion": version})
-			out, err := f.client.Subscribe(f.ctx, &awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("http"), Endpoint: aws.String(endpoint)})
+			out, err := f.client.Subscribe(f.ctx,
+				&awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("http"), Endpoint: aws.String(endpoint)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,18 +106,20 @@ func TestConfirmationIsAskedForAndSigned(t *testing.T) {
 				t.Errorf("Subscribe answered %q", *out.SubscriptionArn)
 			}
 			synctest.Wait()
-			letter := f.letter(0)
-			f.verify(letter)
-			if letter["Type"] != "SubscriptionConfirmation" || letter["SignatureVersion"] != version {
-				t.Errorf("got %v", letter)
+			document := f.document(0)
+			f.verify(document)
+			if document["Type"] != "SubscriptionConfirmation" || document["SignatureVersion"] != version {
+				t.Errorf("got %v", document)
 			}
 			headers := map[string]string{}
 			for name := range f.posts[0].Header {
 				headers[name] = f.posts[0].Header.Get(name)
 			}
 			want := map[string]string{
-				"Content-Type": "text/plain; charset=UTF-8", "User-Agent": "Amazon Simple Notification Service Agent", "Accept-Encoding": "gzip,deflate",
-				"X-Amz-Sns-Message-Type": "SubscriptionConfirmation", "X-Amz-Sns-Message-Id": letter["MessageId"], "X-Amz-Sns-Topic-Arn": *topic,
+				"Content-Type": "text/plain; charset=UTF-8", "User-Agent": "Amazon Simple Notification Service Agent",
+				"Accept-Encoding":        "gzip,deflate",
+				"X-Amz-Sns-Message-Type": "SubscriptionConfirmation", "X-Amz-Sns-Message-Id": document["MessageId"],
+				"X-Amz-Sns-Topic-Arn": *topic,
 			}
 			if diff := cmp.Diff(want, headers); diff != "" {
 				t.Errorf("headers: %s", diff)
@@ -123,12 +129,13 @@ func TestConfirmationIsAskedForAndSigned(t *testing.T) {
 			if len(f.got) != 1 {
 				t.Error("an unconfirmed endpoint got a message")
 			}
-			if answer := f.visit(letter["SubscribeURL"]); !strings.Contains(answer, "<ConfirmSubscriptionResult><SubscriptionArn>"+*topic+":") {
+			if answer := f.visit(document["SubscribeURL"]); !strings.Contains(answer,
+				"<ConfirmSubscriptionResult><SubscriptionArn>"+*topic+":") {
 				t.Errorf("confirming answered %s", answer)
 			}
 			f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("é\"\n"), Subject: aws.String("s")})
 			synctest.Wait()
-			note := f.letter(1)
+			note := f.document(1)
 			f.verify(note)
 			if note["Message"] != "é\"\n" || note["Subject"] != "s" || note["Type"] != "Notification" {
 				t.Errorf("got %v", note)
@@ -147,11 +154,11 @@ func TestUnconfirmedSubscriptionIsForgotten(t *testing.T) {
 		}
 		f.clock.Advance(48*time.Hour - time.Second)
 		if len(f.service.Pending()) != 1 {
-			t.Error("forgotten too early")
+			t.Error("removed too early")
 		}
 		f.clock.Advance(time.Second)
 		if len(f.service.Pending()) != 0 {
-			t.Error("never forgotten")
+			t.Error("never removed")
 		}
 	})
 }
@@ -160,7 +167,11 @@ func TestRawDeliveryOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		topic := f.topic("t", nil)
-		arn := f.confirmed(topic, map[string]string{"RawMessageDelivery": "true", "DeliveryPolicy": `{"requestPolicy":{"headerContentType":"text/csv"}}`})
+		arn := f.confirmed(topic,
+			map[string]string{
+				"RawMessageDelivery": "true",
+				"DeliveryPolicy":     `{"requestPolicy":{"headerContentType":"text/csv"}}`,
+			})
 		out := f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("a,b")})
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"a,b"}, f.got); diff != "" {
@@ -272,23 +283,23 @@ func TestUnsubscribedEndpointIsToldAndCanComeBack(t *testing.T) {
 		arn := f.confirmed(topic, nil)
 		f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})
 		synctest.Wait()
-		f.visit(f.letter(0)["UnsubscribeURL"])
+		f.visit(f.document(0)["UnsubscribeURL"])
 		synctest.Wait()
-		letter := f.letter(1)
-		f.verify(letter)
-		if letter["Type"] != "UnsubscribeConfirmation" || f.posts[1].Header.Get("X-Amz-Sns-Subscription-Arn") != arn {
-			t.Errorf("got %v", letter)
+		document := f.document(1)
+		f.verify(document)
+		if document["Type"] != "UnsubscribeConfirmation" || f.posts[1].Header.Get("X-Amz-Sns-Subscription-Arn") != arn {
+			t.Errorf("got %v", document)
 		}
 		f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})
 		synctest.Wait()
 		if len(f.got) != 2 {
 			t.Error("an unsubscribed endpoint got a message")
 		}
-		f.visit(letter["SubscribeURL"])
+		f.visit(document["SubscribeURL"])
 		f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})
 		synctest.Wait()
 		if len(f.got) != 3 {
-			t.Error("the subscription did not come back")
+			t.Error("the subscription was not restored")
 		}
 	})
 }
@@ -300,7 +311,7 @@ func TestAuthenticateOnUnsubscribe(t *testing.T) {
 		arn := f.subscribe(topic, "http", endpoint, nil)
 		synctest.Wait()
 		if _, err := f.client.ConfirmSubscription(f.ctx, &awssns.ConfirmSubscriptionInput{
-			TopicArn: topic, Token: aws.String(f.letter(0)["Token"]), AuthenticateOnUnsubscribe: aws.String("true"),
+			TopicArn: topic, Token: aws.String(f.document(0)["Token"]), AuthenticateOnUnsubscribe: aws.String("true"),
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +333,7 @@ func TestCloseWaitsForDeliveriesAndDropsRetries(t *testing.T) {
 		f.answer = func(n int) int { <-f.posts[n].Context().Done(); return 0 }
 		f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})
 		synctest.Wait()
-		f.service.Close() // ends the delivery under way, or the bubble would be stuck
+		f.service.Close() // ends the running delivery, on which the bubble would wait
 		if len(f.got) != 1 {
 			t.Errorf("%d posts", len(f.got))
 		}
@@ -339,8 +350,10 @@ func TestBackoffFunctions(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
 			topic := f.topic("t", nil)
-			f.confirmed(topic, map[string]string{"DeliveryPolicy": `{"healthyRetryPolicy":{"minDelayTarget":10,"maxDelayTarget":50,"numRetries":8,` +
-				`"numNoDelayRetries":1,"numMinDelayRetries":1,"numMaxDelayRetries":1,"backoffFunction":"` + function + `"}}`})
+			f.confirmed(topic,
+				map[string]string{"DeliveryPolicy": `{"healthyRetryPolicy":{"minDelayTarget":10,"maxDelayTarget":50,"numRetries":8,` +
+					`"numNoDelayRetries":1,"numMinDelayRetries":1,"numMaxDelayRetries":1,"backoffFunction":"` +
+					function + `"}}`})
 			var at []time.Time
 			f.answer = func(int) int { at = append(at, time.Now()); return 500 }
 			f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})
@@ -367,7 +380,7 @@ func TestNothingComesBackToATopicOfTheSameName(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		restore := f.letter(0)["SubscribeURL"]
+		restore := f.document(0)["SubscribeURL"]
 		if _, err := f.client.DeleteTopic(f.ctx, &awssns.DeleteTopicInput{TopicArn: topic}); err != nil {
 			t.Fatal(err)
 		}

@@ -22,17 +22,20 @@ type SubscriptionState struct {
 	Protocol   string
 	Endpoint   string
 	Confirmed  bool
-	Token      string            // what confirms it, or brings it back; "" where nothing does
+	Token      string            // the token that confirms or restores it; "": none
 	Attributes map[string]string // as GetSubscriptionAttributes shows them
 }
 
-// Topics shows every topic with its subscriptions, in the order they were created.
+// Topics returns every topic with its subscriptions, in the order in which they were created.
 func (s *Service) Topics() []TopicState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	states := make([]TopicState, 0, len(s.topics))
 	for _, t := range s.inOrder() {
-		state := TopicState{ARN: t.arn, Name: t.name, FIFO: t.fifo, Attributes: t.shown(s.opts.Account), Tags: maps.Clone(t.tags)}
+		state := TopicState{
+			ARN: t.arn, Name: t.name, FIFO: t.fifo, Attributes: t.shown(s.opts.Account),
+			Tags: maps.Clone(t.tags),
+		}
 		for _, sub := range t.subscriptions {
 			state.Subscriptions = append(state.Subscriptions, s.state(sub))
 		}
@@ -41,7 +44,7 @@ func (s *Service) Topics() []TopicState {
 	return states
 }
 
-// Pending shows the subscriptions that nobody has confirmed yet, in the order they were made.
+// Pending returns the unconfirmed subscriptions, in the order in which they were created.
 func (s *Service) Pending() []SubscriptionState {
 	var pending []SubscriptionState
 	for _, t := range s.Topics() {
@@ -54,7 +57,7 @@ func (s *Service) Pending() []SubscriptionState {
 	return pending
 }
 
-// Failures shows the last thousand deliveries that failed for good, the oldest first.
+// Failures returns the last thousand deliveries that finally failed, the oldest first.
 func (s *Service) Failures() []Failure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -68,7 +71,7 @@ func (s *Service) state(sub *subscription) SubscriptionState {
 	}
 }
 
-// Tagged shows the tags of every topic that has some, by ARN.
+// Tagged returns the tags of every topic that has tags, by ARN.
 func (s *Service) Tagged() map[string]map[string]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -7,13 +7,15 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ListSubscriptionsByTopicInput is what ListSubscriptionsByTopic takes.
+// ListSubscriptionsByTopicInput is the input of ListSubscriptionsByTopic.
 type ListSubscriptionsByTopicInput struct {
 	TopicArn  *string `json:"TopicArn"`
 	NextToken *string `json:"NextToken"`
 }
 
-func (s *Service) listSubscriptionsByTopic(_ context.Context, _ *wire.Call, in *ListSubscriptionsByTopicInput) (*ListSubscriptionsOutput, error) {
+func (s *Service) listSubscriptionsByTopic(_ context.Context, _ *wire.Call,
+	in *ListSubscriptionsByTopicInput,
+) (*ListSubscriptionsOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "ListSubscriptionsByTopic", in.TopicArn)
 	if fault != nil {
 		return nil, fault

@@ -6,17 +6,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ListTagsForResourceInput is what ListTagsForResource takes.
+// ListTagsForResourceInput is the input of ListTagsForResource.
 type ListTagsForResourceInput struct {
 	ResourceArn *string `json:"ResourceArn"`
 }
 
-// ListTagsForResourceOutput is what it answers.
+// ListTagsForResourceOutput is the output of ListTagsForResource.
 type ListTagsForResourceOutput struct {
 	Tags []Tag `json:"Tags"`
 }
 
-func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call, in *ListTagsForResourceInput) (*ListTagsForResourceOutput, error) {
+func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call,
+	in *ListTagsForResourceInput,
+) (*ListTagsForResourceOutput, error) {
 	arn, fault := s.topicARN("ResourceArn", "ListTagsForResource", in.ResourceArn)
 	if fault != nil {
 		return nil, fault

@@ -6,12 +6,12 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// ListTopicsInput is what ListTopics takes.
+// ListTopicsInput is the input of ListTopics.
 type ListTopicsInput struct {
 	NextToken *string `json:"NextToken"`
 }
 
-// ListTopicsOutput is what it answers.
+// ListTopicsOutput is the output of ListTopics.
 type ListTopicsOutput struct {
 	Topics    []TopicEntry `json:"Topics"`
 	NextToken string       `json:"NextToken"`

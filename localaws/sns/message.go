@@ -12,15 +12,15 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// message is a message that has been checked and may be delivered.
+// message is a checked message, ready for delivery.
 type message struct {
 	id         string
-	text       string            // what a protocol without a text of its own gets
+	text       string            // for a protocol without a text of its own
 	texts      map[string]string // MessageStructure json: by protocol
 	subject    string
 	attributes map[string]Attribute
 	names      []string           // of the attributes, sorted
-	seen       []filter.Attribute // the attributes as filter policies see them
+	seen       []filter.Attribute // the attributes for filter policies
 	group      string
 	dedup      string
 	trace      string // the publisher's tracing header, passed on to queues
@@ -28,15 +28,15 @@ type message struct {
 	timestamp  string
 }
 
-// wished is what a client asks to publish: the common part of Publish and an entry of PublishBatch.
-type wished struct {
+// request is the common part of a Publish and an entry of PublishBatch.
+type request struct {
 	message    *string
 	subject    *string
 	structure  string
 	attributes map[string]AttributeValue
 	group      *string
 	dedup      *string
-	path       string // where attributes stand in the request, for errors
+	path       string // the path of the attributes in the request, for errors
 }
 
 const (
@@ -44,8 +44,8 @@ const (
 	maxFIFOID  = 128 // SNS: characters of a group or deduplication id
 )
 
-// check makes a message of what a client asks for.
-func (w *wished) check() (*message, *wire.Error) {
+// check checks a request and returns the message.
+func (w *request) check() (*message, *wire.Error) {
 	m := &message{}
 	switch {
 	case w.message == nil:
@@ -68,8 +68,8 @@ func (w *wished) check() (*message, *wire.Error) {
 	return m, nil
 }
 
-// size is what counts against a topic's limit.
-func (w *wished) size() int {
+// size returns the size that counts against a topic's limit.
+func (w *request) size() int {
 	n := 0
 	if w.message != nil {
 		n = len(*w.message)
@@ -85,7 +85,7 @@ func (w *wished) size() int {
 	return n
 }
 
-// split takes the texts of MessageStructure json apart.
+// split parses the texts of MessageStructure json.
 func (m *message) split() *wire.Error {
 	r := jsontext.NewReader(m.text)
 	if t, err := r.Next(); err != nil || t.Kind != jsontext.ObjectStart {
@@ -102,7 +102,7 @@ func (m *message) split() *wire.Error {
 	for protocol, raw := range given {
 		var text string
 		if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
-			m.texts[protocol] = text // anything but a string is as good as absent
+			m.texts[protocol] = text // a value that is not a string counts as missing
 		}
 	}
 	text, ok := m.texts["default"]
@@ -113,7 +113,7 @@ func (m *message) split() *wire.Error {
 	return nil
 }
 
-// textFor is what a protocol gets.
+// textFor returns the text for a protocol.
 func (m *message) textFor(protocol string) string {
 	if text, ok := m.texts[protocol]; ok {
 		return text
@@ -121,13 +121,14 @@ func (m *message) textFor(protocol string) string {
 	return m.text
 }
 
-// checkOrder looks at group and deduplication id, and works the latter out where the topic says so. It
-// needs the text as the client sent it.
-func (m *message) checkOrder(w *wished, fifo, dedupByText bool) *wire.Error {
+// checkOrder checks group and deduplication id, and computes the latter if the topic is set to. It needs the text as
+// the client sent it.
+func (m *message) checkOrder(w *request, fifo, dedupByText bool) *wire.Error {
 	group, dedup := given(w.group), given(w.dedup)
 	if !fifo {
 		if w.dedup != nil {
-			return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+			return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter " +
+				"that is not valid for this topic type")
 		}
 		if w.group != nil && !validFIFOID(group) {
 			return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
@@ -139,11 +140,13 @@ func (m *message) checkOrder(w *wished, fifo, dedupByText bool) *wire.Error {
 	case group == "":
 		return invalid("The MessageGroupId parameter is required for FIFO topics")
 	case dedup == "" && !dedupByText:
-		return invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		return invalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId " +
+			"provided explicitly")
 	case !validFIFOID(group):
 		return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
 	case dedup != "" && !validFIFOID(dedup):
-		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid")
+		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is " +
+			"not valid")
 	case dedup == "":
 		sum := sha256.Sum256([]byte(*w.message))
 		dedup = hex.EncodeToString(sum[:])

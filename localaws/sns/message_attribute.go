@@ -20,7 +20,7 @@ type AttributeValue struct {
 
 const maxAttributeName = 256 // SNS: bytes
 
-// takeAttributes checks the attributes and takes them over. path is where they stand in the request.
+// takeAttributes checks the attributes and stores them in the message. path is their path in the request.
 func (m *message) takeAttributes(given map[string]AttributeValue, path string) *wire.Error {
 	m.names = slices.Sorted(maps.Keys(given))
 	m.attributes = make(map[string]Attribute, len(given))
@@ -38,7 +38,8 @@ func (m *message) takeAttributes(given map[string]AttributeValue, path string) *
 func checkAttribute(name string, v AttributeValue, path string) (Attribute, *wire.Error) {
 	if v.DataType == nil {
 		return Attribute{}, &wire.Error{Code: "ValidationError", Message: fmt.Sprintf(
-			"1 validation error detected: Value null at '%smessageAttributes.%s.member.dataType' failed to satisfy constraint: Member must not be null", path, name)}
+			"1 validation error detected: Value null at '%smessageAttributes.%s.member.dataType' failed to satisfy "+
+				"constraint: Member must not be null", path, name)}
 	}
 	if fault := checkAttributeName(name); fault != nil {
 		return Attribute{}, fault
@@ -50,13 +51,15 @@ func checkAttribute(name string, v AttributeValue, path string) (Attribute, *wir
 	case "Binary":
 		return binaryAttribute(name, v)
 	}
-	return Attribute{}, valueInvalid("The message attribute '%s' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String.", name)
+	return Attribute{}, valueInvalid("The message attribute '%s' has an invalid message attribute type, the set of "+
+		"supported type prefixes is Binary, Number, and String.", name)
 }
 
 func textAttribute(name string, v AttributeValue) (Attribute, *wire.Error) {
 	switch {
 	case v.StringValue == nil && v.BinaryValue != nil:
-		return Attribute{}, valueInvalid("The message attribute '%s' with type '%s' must use field 'String'.", name, *v.DataType)
+		return Attribute{}, valueInvalid("The message attribute '%s' with type '%s' must use field 'String'.", name,
+			*v.DataType)
 	case v.StringValue == nil || *v.StringValue == "":
 		return Attribute{}, emptyAttribute(name, *v.DataType)
 	}
@@ -71,7 +74,8 @@ func textAttribute(name string, v AttributeValue) (Attribute, *wire.Error) {
 func binaryAttribute(name string, v AttributeValue) (Attribute, *wire.Error) {
 	switch {
 	case len(v.BinaryValue) == 0 && v.StringValue != nil:
-		return Attribute{}, valueInvalid("The message attribute '%s' with type '%s' must use field 'Binary'.", name, *v.DataType)
+		return Attribute{}, valueInvalid("The message attribute '%s' with type '%s' must use field 'Binary'.", name,
+			*v.DataType)
 	case len(v.BinaryValue) == 0:
 		return Attribute{}, emptyAttribute(name, *v.DataType)
 	}
@@ -79,7 +83,8 @@ func binaryAttribute(name string, v AttributeValue) (Attribute, *wire.Error) {
 }
 
 func emptyAttribute(name, dataType string) *wire.Error {
-	return valueInvalid("The message attribute '%s' must contain non-empty message attribute value for message attribute type '%s'.", name, dataType)
+	return valueInvalid("The message attribute '%s' must contain non-empty message attribute value for message "+
+		"attribute type '%s'.", name, dataType)
 }
 
 func checkAttributeName(name string) *wire.Error {
@@ -88,7 +93,8 @@ func checkAttributeName(name string) *wire.Error {
 	}
 	for _, c := range name {
 		if !strings.ContainsRune("-_.", c) && !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
-			return valueInvalid("Invalid non-alphanumeric character '#x%X' was found in the message attribute name. Can only include alphanumeric characters, hyphens, underscores, or dots.", c)
+			return valueInvalid("Invalid non-alphanumeric character '#x%X' was found in the message attribute name. "+
+				"Can only include alphanumeric characters, hyphens, underscores, or dots.", c)
 		}
 	}
 	switch {

@@ -13,8 +13,8 @@ const pageSize = 100
 
 const tokenMark = "after:"
 
-// page returns the items after the token's, at most pageSize, and the next page's token. Items are in the
-// order of their numbers, which never change, so a page stays right when items come and go in between.
+// page returns the items after the token's, at most pageSize, and the token of the next page. Items are sorted by
+// numbers that never change, so pages stay correct when items are added or removed in between.
 func page[T any](all []T, number func(T) uint64, token *string) (items []T, next string, fault *wire.Error) {
 	after, fault := readToken(token)
 	if fault != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// policy is a topic's access policy. It is kept, changed by AddPermission and RemovePermission, and shown;
-// every caller is the owner, so nobody is refused by it.
+// policy is a topic's access policy. It is stored, changed by AddPermission and RemovePermission, and shown; it refuses
+// no caller, because every caller is the owner.
 type policy struct {
 	Version   string            `json:"Version,omitempty"`
 	ID        string            `json:"Id,omitempty"`
 	Statement []json.RawMessage `json:"Statement"`
 
-	given string // the text as it was set, shown until a permission changes it
+	given string // the text as it was set, shown until a permission changes the policy
 }
 
 // statement is a statement that this server writes.
@@ -28,7 +28,7 @@ type statement struct {
 	Condition map[string]any `json:"Condition,omitempty"`
 }
 
-// ownerActions is what the policy of a new topic allows its owner.
+// ownerActions are the actions that the policy of a new topic allows its owner.
 var ownerActions = []string{
 	"SNS:GetTopicAttributes", "SNS:SetTopicAttributes", "SNS:AddPermission", "SNS:RemovePermission",
 	"SNS:DeleteTopic", "SNS:Subscribe", "SNS:ListSubscriptionsByTopic", "SNS:Publish",
@@ -43,7 +43,7 @@ func defaultPolicy(arn, account string) policy {
 	return policy{Version: "2008-10-17", ID: "__default_policy_ID", Statement: []json.RawMessage{json.RawMessage(own)}}
 }
 
-// parsePolicy reads a policy that a client sets.
+// parsePolicy parses a policy from a client.
 func parsePolicy(text string) (policy, *wire.Error) {
 	p := policy{given: text}
 	var whole struct {
@@ -55,7 +55,7 @@ func parsePolicy(text string) (policy, *wire.Error) {
 		return policy{}, invalid("Policy Error: null")
 	}
 	p.Version, p.ID = whole.Version, whole.ID
-	if whole.Statement[0] == '{' { // one statement may stand without its list
+	if whole.Statement[0] == '{' { // a single statement need not be in a list
 		p.Statement = []json.RawMessage{whole.Statement}
 		return p, nil
 	}
@@ -72,7 +72,7 @@ func (p policy) text() string {
 	return asJSON(p)
 }
 
-// find returns where the statement of that label stands, or -1.
+// find returns the index of the statement with a label, or -1.
 func (p policy) find(label string) int {
 	return slices.IndexFunc(p.Statement, func(raw json.RawMessage) bool {
 		var s struct{ Sid string }
@@ -80,7 +80,7 @@ func (p policy) find(label string) int {
 	})
 }
 
-// allowable are the actions that a statement may name.
+// allowable reports whether a statement may name an action.
 func allowable(action string) bool {
 	return slices.ContainsFunc(ownerActions, func(a string) bool { return strings.TrimPrefix(a, "SNS:") == action }) ||
 		action == "Receive" || action == "*"

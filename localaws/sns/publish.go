@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// PublishInput is what Publish takes.
+// PublishInput is the input of Publish.
 type PublishInput struct {
 	TopicArn               *string                   `json:"TopicArn"`
 	TargetArn              *string                   `json:"TargetArn"`
@@ -21,24 +21,26 @@ type PublishInput struct {
 	MessageGroupID         *string                   `json:"MessageGroupId"`
 }
 
-// PublishOutput is what it answers.
+// PublishOutput is the output of Publish.
 type PublishOutput struct {
 	MessageID      string `json:"MessageId"`
 	SequenceNumber string `json:"SequenceNumber"`
 }
 
-// publish has delivered to every queue when it answers; http and https endpoints get theirs meanwhile.
+// publish delivers to every queue before it returns; deliveries to http and https endpoints continue in the background.
 func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*PublishOutput, error) {
 	arn, fault := s.target(in)
 	if fault != nil {
 		return nil, fault
 	}
-	a, fault := s.audienceOf(arn)
+	a, fault := s.recipientsOf(arn)
 	if fault != nil {
 		return nil, fault
 	}
-	w := &wished{message: in.Message, subject: in.Subject, structure: in.MessageStructure,
-		attributes: in.MessageAttributes, group: in.MessageGroupID, dedup: in.MessageDeduplicationID}
+	w := &request{
+		message: in.Message, subject: in.Subject, structure: in.MessageStructure,
+		attributes: in.MessageAttributes, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
+	}
 	m, fault := a.accept(w)
 	if fault != nil {
 		return nil, fault
@@ -48,11 +50,10 @@ func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*P
 	return &PublishOutput{MessageID: m.id, SequenceNumber: m.sequence}, nil
 }
 
-// phoneForm is what SNS takes for a telephone number.
+// phoneForm is SNS's form of a telephone number.
 var phoneForm = regexp.MustCompile(`^\+?[0-9]{7,20}$`)
 
-// target is the topic a message is for. SNS can also publish to phones and to mobile endpoints; here there
-// are none.
+// target returns the topic of a request. SNS can also publish to phones and to mobile endpoints; this server has none.
 func (s *Service) target(in *PublishInput) (string, *wire.Error) {
 	switch {
 	case in.PhoneNumber != nil && !phoneForm.MatchString(*in.PhoneNumber):
@@ -69,8 +70,8 @@ func (s *Service) target(in *PublishInput) (string, *wire.Error) {
 	return s.topicARN("TargetArn", "Publish", in.TargetArn)
 }
 
-// accept checks a message for a topic as a whole.
-func (a *audience) accept(w *wished) (*message, *wire.Error) {
+// accept checks a message and what the topic requires of it.
+func (a *recipients) accept(w *request) (*message, *wire.Error) {
 	m, fault := w.check()
 	if fault != nil {
 		return nil, fault
@@ -81,8 +82,8 @@ func (a *audience) accept(w *wished) (*message, *wire.Error) {
 	return m, a.finish(m, w)
 }
 
-// finish does what needs the topic.
-func (a *audience) finish(m *message, w *wished) *wire.Error {
+// finish makes the checks that need the topic.
+func (a *recipients) finish(m *message, w *request) *wire.Error {
 	if fault := m.checkOrder(w, a.topic.fifo, a.dedupByText); fault != nil {
 		return fault
 	}

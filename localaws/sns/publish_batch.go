@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// PublishBatchInput is what PublishBatch takes.
+// PublishBatchInput is the input of PublishBatch.
 type PublishBatchInput struct {
 	TopicArn                   *string             `json:"TopicArn"`
 	PublishBatchRequestEntries []PublishBatchEntry `json:"PublishBatchRequestEntries"`
@@ -25,20 +25,20 @@ type PublishBatchEntry struct {
 	MessageGroupID         *string                   `json:"MessageGroupId"`
 }
 
-// PublishBatchOutput is what it answers.
+// PublishBatchOutput is the output of PublishBatch.
 type PublishBatchOutput struct {
 	Successful []PublishBatchResult `json:"Successful"`
 	Failed     []BatchFailure       `json:"Failed"`
 }
 
-// PublishBatchResult is an entry that was accepted.
+// PublishBatchResult is an accepted entry.
 type PublishBatchResult struct {
 	ID             string `json:"Id"`
 	MessageID      string `json:"MessageId"`
 	SequenceNumber string `json:"SequenceNumber"`
 }
 
-// BatchFailure is an entry that was not.
+// BatchFailure is a refused entry.
 type BatchFailure struct {
 	ID          string `json:"Id"`
 	Code        string `json:"Code"`
@@ -50,7 +50,7 @@ const maxBatch = 10 // SNS: entries
 
 var batchID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,80}$`)
 
-// publishBatch publishes the entries in order. An entry that is wrong refuses the whole batch, as on SNS.
+// publishBatch publishes the entries in order. As on SNS, an invalid entry refuses the whole batch.
 func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatchInput) (*PublishBatchOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "PublishBatch", in.TopicArn)
 	if fault != nil {
@@ -59,7 +59,7 @@ func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatch
 	if fault := checkBatch(in.PublishBatchRequestEntries); fault != nil {
 		return nil, fault
 	}
-	a, fault := s.audienceOf(arn)
+	a, fault := s.recipientsOf(arn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -71,7 +71,8 @@ func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatch
 	for i, m := range messages {
 		id := in.PublishBatchRequestEntries[i].ID
 		if fault := c.EntryFault(id); fault != nil {
-			out.Failed = append(out.Failed, BatchFailure{ID: id, Code: fault.QueryCode(), Message: fault.Message, SenderFault: !fault.Fault})
+			out.Failed = append(out.Failed,
+				BatchFailure{ID: id, Code: fault.QueryCode(), Message: fault.Message, SenderFault: !fault.Fault})
 			continue
 		}
 		m.trace = c.Trace
@@ -86,32 +87,44 @@ func checkBatch(entries []PublishBatchEntry) *wire.Error {
 		return &wire.Error{Code: "EmptyBatchRequest", Message: "The batch request doesn't contain any entries."}
 	}
 	if len(entries) > maxBatch {
-		return &wire.Error{Code: "TooManyEntriesInBatchRequest", Message: "The batch request contains more entries than permissible."}
+		return &wire.Error{
+			Code:    "TooManyEntriesInBatchRequest",
+			Message: "The batch request contains more entries than permissible.",
+		}
 	}
 	seen := map[string]bool{}
 	for _, e := range entries {
 		if !batchID.MatchString(e.ID) {
-			return &wire.Error{Code: "InvalidBatchEntryId", Message: "The Id of a batch entry in a batch request doesn't abide by the specification."}
+			return &wire.Error{
+				Code:    "InvalidBatchEntryId",
+				Message: "The Id of a batch entry in a batch request doesn't abide by the specification.",
+			}
 		}
 		if seen[e.ID] {
-			return &wire.Error{Code: "BatchEntryIdsNotDistinct", Message: "Two or more batch entries in the request have the same Id."}
+			return &wire.Error{
+				Code:    "BatchEntryIdsNotDistinct",
+				Message: "Two or more batch entries in the request have the same Id.",
+			}
 		}
 		seen[e.ID] = true
 	}
 	return nil
 }
 
-func (a *audience) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire.Error) {
+func (a *recipients) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire.Error) {
 	messages := make([]*message, len(entries))
 	size := 0
 	for i := range entries {
-		w := entries[i].wished(i)
+		w := entries[i].request(i)
 		m, fault := w.check()
 		if fault != nil {
 			return nil, fault
 		}
 		if size += w.size(); size > a.maximumSize {
-			return nil, &wire.Error{Code: "BatchRequestTooLong", Message: "The length of all the messages put together is more than the limit."}
+			return nil, &wire.Error{
+				Code:    "BatchRequestTooLong",
+				Message: "The length of all the messages put together is more than the limit.",
+			}
 		}
 		if fault := a.finish(m, w); fault != nil {
 			return nil, fault
@@ -121,7 +134,10 @@ func (a *audience) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire.E
 	return messages, nil
 }
 
-func (e *PublishBatchEntry) wished(i int) *wished {
-	return &wished{message: e.Message, subject: e.Subject, structure: e.MessageStructure, attributes: e.MessageAttributes,
-		group: e.MessageGroupID, dedup: e.MessageDeduplicationID, path: fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1)}
+func (e *PublishBatchEntry) request(i int) *request {
+	return &request{
+		message: e.Message, subject: e.Subject, structure: e.MessageStructure, attributes: e.MessageAttributes,
+		group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
+		path: fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1),
+	}
 }

@@ -7,16 +7,18 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// RemovePermissionInput is what RemovePermission takes.
+// RemovePermissionInput is the input of RemovePermission.
 type RemovePermissionInput struct {
 	TopicArn *string `json:"TopicArn"`
 	Label    string  `json:"Label"`
 }
 
-// RemovePermissionOutput is empty.
+// RemovePermissionOutput is the empty output of RemovePermission.
 type RemovePermissionOutput struct{}
 
-func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput, error) {
+func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
+	error,
+) {
 	arn, fault := s.topicARN("TopicArn", "RemovePermission", in.TopicArn)
 	if fault != nil {
 		return nil, fault

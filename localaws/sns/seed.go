@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Seed is a topic with its subscriptions, as a seed file describes it.
+// Seed is a topic with its subscriptions, as in a seed file.
 type Seed struct {
 	Name          string             `json:"name"`
 	Attributes    map[string]string  `json:"attributes"`
@@ -16,19 +16,19 @@ type Seed struct {
 	Subscriptions []SeedSubscription `json:"subscriptions"`
 }
 
-// SeedSubscription is one subscription of a Seed. Either Queue, a queue's name or ARN, or Endpoint, an http
-// or https URL, says where it leads.
+// SeedSubscription is one subscription of a Seed. It names either a Queue, by name or ARN, or an Endpoint, which is an
+// http or https URL.
 type SeedSubscription struct {
 	Queue      string            `json:"queue"`
 	Endpoint   string            `json:"endpoint"`
 	Attributes map[string]string `json:"attributes"`
 }
 
-// Plant creates what a seed describes. baseURL is where endpoints reach the server to confirm. The error
-// names the field that is wrong.
+// Plant creates what a seed describes. baseURL is the server's URL for confirmations. An error names the invalid field.
 func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
 	c := &wire.Call{Service: "sns", Account: s.opts.Account, Region: s.opts.Region, BaseURL: baseURL}
-	out, err := s.createTopic(ctx, c, &CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
+	out, err := s.createTopic(ctx, c,
+		&CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
 	if err != nil {
 		return fmt.Errorf("topic %q: %w", seed.Name, err)
 	}
@@ -49,7 +49,7 @@ func (s *Service) planted(sub SeedSubscription) (*SubscribeInput, error) {
 	protocol, _, isURL := strings.Cut(sub.Endpoint, "://")
 	switch {
 	case (sub.Queue == "") == (sub.Endpoint == ""):
-		return nil, fmt.Errorf("either queue or endpoint must be given, not %q and %q", sub.Queue, sub.Endpoint)
+		return nil, fmt.Errorf("exactly one of queue and endpoint must be set, not %q and %q", sub.Queue, sub.Endpoint)
 	case sub.Queue == "" && !isURL:
 		return nil, fmt.Errorf("endpoint %q is not an http or https URL", sub.Endpoint)
 	case sub.Queue == "":

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options are what a Service stands on. Account, Region, Clock, Random and Queues are required.
+// Options are what a Service needs. Account, Region, Clock, Random and Queues are required.
 type Options struct {
 	Account string
 	Region  string
@@ -19,30 +19,30 @@ type Options struct {
 	Random  *random.Source
 	Queues  Queues
 	Logger  *slog.Logger      // nil: nothing is logged
-	HTTP    http.RoundTripper // carries deliveries to http and https endpoints; nil: a transport of its own
+	HTTP    http.RoundTripper // carries deliveries to http and https endpoints; nil: a transport of the service's own
 }
 
-// Queues is what SNS needs of SQS.
+// Queues is the part of SQS that SNS needs.
 type Queues interface {
-	// Deliver puts a message into a queue on behalf of a topic. The error says why not: no such queue, or a
-	// queue policy without a statement that allows the topic.
+	// Deliver puts a message into a queue for a topic. It returns an error if the queue does not exist, or if the
+	// queue's policy has no statement that allows the topic.
 	Deliver(queueARN, topicARN string, m QueueMessage) error
-	// Queue describes a queue; ok is false where there is none.
+	// Queue describes a queue; ok is false if it does not exist.
 	Queue(arn string) (q QueueInfo, ok bool)
 }
 
-// QueueInfo is what SNS looks at in a queue.
+// QueueInfo is what SNS needs to know about a queue.
 type QueueInfo struct {
 	FIFO bool
 }
 
-// QueueMessage is a message on its way into a queue.
+// QueueMessage is a message for a queue.
 type QueueMessage struct {
 	Body            string
 	Attributes      map[string]Attribute // nil unless delivery is raw
-	GroupID         string               // "" where the queue and the topic have none
+	GroupID         string               // "": neither the queue nor the topic has one
 	DeduplicationID string               // FIFO queues only
-	Trace           string               // AWSTraceHeader; "" without one
+	Trace           string               // AWSTraceHeader; "": none
 }
 
 // Attribute is a message attribute. Type is String, Number or Binary, with an optional label after a dot.
@@ -60,19 +60,19 @@ type Service struct {
 	signer signer
 
 	mu            sync.RWMutex
-	born          uint64 // numbers topics and subscriptions in the order they came to be
+	created       uint64 // numbers topics and subscriptions in order of creation
 	topics        map[string]*topic
 	subscriptions map[string]*subscription
-	tokens        map[string]*subscription // what confirms which subscription
+	tokens        map[string]*subscription // confirmation tokens and their subscriptions
 	failures      []Failure
-	attempts      map[uint64]func() // stops what waits for a next attempt
+	attempts      map[uint64]func() // functions that stop a wait for the next attempt
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
-	working sync.WaitGroup // every goroutine that delivers over HTTP
+	working sync.WaitGroup // goroutines that deliver over HTTP
 }
 
-// New returns an empty service.
+// New returns a service without topics.
 func New(o Options) *Service {
 	s := &Service{opts: o, log: o.Logger}
 	if s.log == nil {
@@ -122,17 +122,17 @@ func (s *Service) Wire() *wire.Service {
 	}
 }
 
-// Reset forgets every topic and subscription, and gives up deliveries that wait for another attempt.
+// Reset removes every topic and subscription, and cancels deliveries that wait for another attempt.
 func (s *Service) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.empty()
 }
 
-// Close gives up deliveries over HTTP and waits for those under way.
+// Close cancels deliveries over HTTP that wait, and waits for those that are running.
 func (s *Service) Close() {
 	s.mu.Lock()
-	s.end() // from here on nobody starts a delivery
+	s.end() // from here on no delivery starts
 	s.empty()
 	s.mu.Unlock()
 	s.working.Wait()

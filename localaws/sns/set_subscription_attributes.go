@@ -6,17 +6,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// SetSubscriptionAttributesInput is what SetSubscriptionAttributes takes.
+// SetSubscriptionAttributesInput is the input of SetSubscriptionAttributes.
 type SetSubscriptionAttributesInput struct {
 	SubscriptionArn *string `json:"SubscriptionArn"`
 	AttributeName   string  `json:"AttributeName"`
 	AttributeValue  string  `json:"AttributeValue"`
 }
 
-// SetSubscriptionAttributesOutput is empty.
+// SetSubscriptionAttributesOutput is the empty output of SetSubscriptionAttributes.
 type SetSubscriptionAttributesOutput struct{}
 
-func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call, in *SetSubscriptionAttributesInput) (*SetSubscriptionAttributesOutput, error) {
+func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call,
+	in *SetSubscriptionAttributesInput,
+) (*SetSubscriptionAttributesOutput, error) {
 	arn, fault := s.subscriptionARN("SetSubscriptionAttributes", in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault

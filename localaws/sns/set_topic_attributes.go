@@ -6,17 +6,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// SetTopicAttributesInput is what SetTopicAttributes takes.
+// SetTopicAttributesInput is the input of SetTopicAttributes.
 type SetTopicAttributesInput struct {
 	TopicArn       *string `json:"TopicArn"`
 	AttributeName  string  `json:"AttributeName"`
 	AttributeValue string  `json:"AttributeValue"`
 }
 
-// SetTopicAttributesOutput is empty.
+// SetTopicAttributesOutput is the empty output of SetTopicAttributes.
 type SetTopicAttributesOutput struct{}
 
-func (s *Service) setTopicAttributes(_ context.Context, _ *wire.Call, in *SetTopicAttributesInput) (*SetTopicAttributesOutput, error) {
+func (s *Service) setTopicAttributes(_ context.Context, _ *wire.Call,
+	in *SetTopicAttributesInput,
+) (*SetTopicAttributesOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "SetTopicAttributes", in.TopicArn)
 	if fault != nil {
 		return nil, fault

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// signer signs envelopes. Its key is made when first needed, so that a server nobody wants a signature of
-// starts at once. The zero signer is ready.
+// signer signs envelopes. Its key is created for the first signature, so that a server without signatures starts at
+// once. The zero value is usable.
 type signer struct {
 	once        sync.Once
 	key         *rsa.PrivateKey
@@ -27,11 +27,11 @@ type signer struct {
 	path        string
 }
 
-// keyBits is short on purpose: the key protects nothing, lives as long as the process, and must not make
-// the first publish wait. Every verifier takes it.
+// keyBits is small on purpose: the key protects nothing, lives as long as the process, and must not delay the first
+// publish. Every verifier accepts it.
 const keyBits = 1024
 
-// sign returns the signature over fields, which are names and values in turn.
+// sign returns the signature over fields, which alternate between names and values.
 func (s *signer) sign(version string, fields []string) string {
 	s.once.Do(s.prepare)
 	text := []byte(strings.Join(fields, "\n") + "\n")
@@ -45,12 +45,12 @@ func (s *signer) sign(version string, fields []string) string {
 	}
 	signature, err := rsa.SignPKCS1v15(nil, s.key, hash, digest)
 	if err != nil {
-		panic("sns: signing with a key of our own failed: " + err.Error())
+		panic("sns: signing with the generated key failed: " + err.Error())
 	}
 	return base64.StdEncoding.EncodeToString(signature)
 }
 
-// certificatePath is where the certificate lies on the server.
+// certificatePath returns the path of the certificate on the server.
 func (s *signer) certificatePath() string {
 	s.once.Do(s.prepare)
 	return s.path
@@ -59,9 +59,9 @@ func (s *signer) certificatePath() string {
 func (s *signer) prepare() {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
-		panic("sns: no RSA key could be made: " + err.Error())
+		panic("sns: generating the RSA key failed: " + err.Error())
 	}
-	// Valid at any time a clock here may show: it can be moved, and virtual time begins in 2000.
+	// Valid at any time of the clock, which can be advanced; virtual time begins in 2000.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: "sns.amazonaws.com"},
@@ -71,7 +71,7 @@ func (s *signer) prepare() {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		panic("sns: no certificate could be made: " + err.Error())
+		panic("sns: creating the certificate failed: " + err.Error())
 	}
 	sum := sha256.Sum256(der)
 	s.key = key
@@ -79,15 +79,15 @@ func (s *signer) prepare() {
 	s.path = CertificatePrefix + hex.EncodeToString(sum[:16]) + ".pem"
 }
 
-// CertificatePrefix is how the path of a signing certificate begins.
+// CertificatePrefix is the beginning of the path of a signing certificate.
 const CertificatePrefix = "/SimpleNotificationService-"
 
-// ServeCertificate answers GET requests for the signing certificate; other paths are not found.
+// ServeCertificate answers GET requests for the signing certificate, and other paths with 404.
 func (s *Service) ServeCertificate(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != s.signer.certificatePath() {
 		http.NotFound(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-pem-file")
-	_, _ = w.Write(s.signer.certificate) // a client that went away needs no certificate
+	_, _ = w.Write(s.signer.certificate) // an error means that the client has disconnected
 }

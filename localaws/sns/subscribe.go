@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// SubscribeInput is what Subscribe takes.
+// SubscribeInput is the input of Subscribe.
 type SubscribeInput struct {
 	TopicArn              *string           `json:"TopicArn"`
 	Protocol              string            `json:"Protocol"`
@@ -20,15 +20,15 @@ type SubscribeInput struct {
 	ReturnSubscriptionArn bool              `json:"ReturnSubscriptionArn"`
 }
 
-// SubscribeOutput is what it answers.
+// SubscribeOutput is the output of Subscribe.
 type SubscribeOutput struct {
 	SubscriptionArn string `json:"SubscriptionArn"`
 }
 
-// elsewhere are SNS's protocols that lead nowhere from this server.
+// elsewhere are SNS's protocols that this server cannot deliver to.
 var elsewhere = []string{"application", "email", "email-json", "firehose", "lambda", "sms"}
 
-// subscribe subscribes a queue at once; an http or https endpoint must confirm first.
+// subscribe subscribes a queue at once; an http or https endpoint has to confirm first.
 func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput) (*SubscribeOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "Subscribe", in.TopicArn)
 	if fault != nil {
@@ -50,10 +50,10 @@ func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput)
 	return &SubscribeOutput{SubscriptionArn: sub.arn}, nil
 }
 
-// smsForm is what SNS takes for a telephone number that subscribes: separators may stand between its digits.
+// smsForm is SNS's form of a subscribing telephone number: separators are allowed between its digits.
 var smsForm = regexp.MustCompile(`^\+?[0-9]+([./-][0-9]+)*$`)
 
-// checkProtocol refuses what this server does not deliver to, a wrong telephone number in SNS's words.
+// checkProtocol refuses protocols that this server does not deliver to, and wrong telephone numbers in SNS's words.
 func checkProtocol(protocol, endpoint string) *wire.Error {
 	switch {
 	case protocol == "sqs" || protocol == "http" || protocol == "https":
@@ -66,7 +66,7 @@ func checkProtocol(protocol, endpoint string) *wire.Error {
 	return invalid("Amazon SNS does not support this protocol string: %s", protocol)
 }
 
-// subscribed returns the subscription that is asked for: the one there is, or a new one.
+// subscribed returns the existing subscription that the request describes, or a new one.
 func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wire.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,9 @@ func (t *topic) checkEndpoint(protocol, endpoint string) *wire.Error {
 		case !isQueueARN(endpoint):
 			return invalid("SQS endpoint ARN")
 		case strings.HasSuffix(endpoint, ".fifo") && !t.fifo:
-			// The doubled words are SNS's.
-			return invalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
+			// SNS's own text has the doubled words.
+			return invalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard " +
+				"SNS topics")
 		}
 		return nil
 	}
@@ -140,7 +141,8 @@ func (t *topic) checkEndpoint(protocol, endpoint string) *wire.Error {
 	case err != nil || u.Scheme != protocol || u.Host == "":
 		return invalid("Endpoint must match the specified protocol")
 	case t.maximumSize() > defaultMaximumSize:
-		return invalid("Protocol Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions", defaultMaximumSize, protocol)
+		return invalid("Protocol Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions",
+			defaultMaximumSize, protocol)
 	}
 	return nil
 }
@@ -173,7 +175,7 @@ func (t *topic) roomForFilter() *wire.Error {
 	return nil
 }
 
-// alike refuses to subscribe again with other attributes; fewer are fine.
+// alike returns an error if the request to subscribe again has different attributes; missing ones are allowed.
 func (n *settings) alike(wished *settings, given map[string]string) *wire.Error {
 	same := map[string]bool{
 		rawMessageDelivery: n.raw == wished.raw,

@@ -8,8 +8,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/filter"
 )
 
-// subscription is one subscription. Its fields are guarded by the service's lock; settings is replaced,
-// never changed in place, so that a publish reads one state of it.
+// subscription is one subscription. Its fields are guarded by the service's lock. settings is replaced and never
+// modified, so that a publish reads a consistent state of it.
 type subscription struct {
 	number   uint64
 	arn      string
@@ -18,22 +18,22 @@ type subscription struct {
 	endpoint string
 
 	confirmed     bool
-	authenticated bool // ConfirmSubscription was signed, or none was needed
+	authenticated bool // ConfirmSubscription was signed, or was not needed
 	locked        bool // only signed requests may unsubscribe
 	token         string
-	expire        func() // stops the clock that forgets a subscription nobody confirms
+	expire        func() // stops the timer that removes an unconfirmed subscription
 
 	settings *settings
-	free     time.Time // when a throttled endpoint takes the next delivery
+	free     time.Time // when the endpoint's rate limit allows the next delivery
 }
 
 // settings are the attributes of a subscription that clients set.
 type settings struct {
 	raw        bool
-	filterText string // as it was given; "" for none
+	filterText string // as it was set; "": none
 	scope      filter.Scope
 	filter     *filter.Policy
-	redrive    string // as it was given
+	redrive    string // as it was set
 	deadLetter string
 	delivery   *subscriptionDelivery
 }
@@ -60,10 +60,13 @@ func (sub *subscription) entry(account string) SubscriptionEntry {
 	if !sub.confirmed {
 		arn = pendingListed
 	}
-	return SubscriptionEntry{SubscriptionArn: arn, Owner: account, Protocol: sub.protocol, Endpoint: sub.endpoint, TopicArn: sub.topicARN}
+	return SubscriptionEntry{
+		SubscriptionArn: arn, Owner: account, Protocol: sub.protocol, Endpoint: sub.endpoint,
+		TopicArn: sub.topicARN,
+	}
 }
 
-// shown are the attributes as GetSubscriptionAttributes shows them.
+// shown returns the attributes as GetSubscriptionAttributes shows them.
 func (s *Service) shown(sub *subscription) map[string]string {
 	shown := map[string]string{
 		"SubscriptionArn":              sub.arn,
@@ -93,17 +96,17 @@ func (s *Service) shown(sub *subscription) map[string]string {
 	return shown
 }
 
-// add makes the subscription known; the caller holds the lock.
+// add registers the subscription; the caller holds the lock.
 func (s *Service) add(t *topic, sub *subscription) {
 	if sub.number == 0 {
-		s.born++
-		sub.number = s.born
+		s.created++
+		sub.number = s.created
 	}
 	s.subscriptions[sub.arn] = sub
 	t.subscriptions = append(slices.Clip(t.subscriptions), sub)
 }
 
-// forget makes the subscription unknown, except to its topic; the caller holds the lock.
+// forget removes the subscription from the service, but not from its topic; the caller holds the lock.
 func (s *Service) forget(sub *subscription) {
 	if sub.expire != nil {
 		sub.expire()
@@ -112,17 +115,18 @@ func (s *Service) forget(sub *subscription) {
 	delete(s.tokens, sub.token)
 }
 
-// remove takes the subscription from its topic and forgets it; the caller holds the lock.
+// remove removes the subscription from its topic and from the service; the caller holds the lock.
 func (s *Service) remove(sub *subscription) {
 	s.forget(sub)
 	if t, ok := s.topics[sub.topicARN]; ok {
 		t.deleted++
-		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions), func(x *subscription) bool { return x == sub })
+		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions),
+			func(x *subscription) bool { return x == sub })
 	}
 }
 
-// newToken gives the subscription a fresh token, for two days; the caller holds the lock. What happens then
-// is up to ended, which is called with the lock held.
+// newToken gives the subscription a new token, which is valid for two days; the caller holds the lock. After that time,
+// ended is called with the lock held.
 func (s *Service) newToken(sub *subscription, ended func()) {
 	delete(s.tokens, sub.token)
 	if sub.expire != nil {
@@ -141,10 +145,10 @@ func (s *Service) newToken(sub *subscription, ended func()) {
 	})
 }
 
-// tokenLength is how many characters SNS's tokens have.
+// tokenLength is the number of characters in one of SNS's tokens.
 const tokenLength = 288
 
-// secret draws a token of hexadecimal digits.
+// secret returns a random token of hexadecimal digits.
 func (s *Service) secret() string {
 	const hex = "0123456789abcdef"
 	b := make([]byte, tokenLength)

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// The attributes of a subscription, besides DeliveryPolicy.
+// The attributes of a subscription, except DeliveryPolicy.
 const (
 	filterPolicy       = "FilterPolicy"
 	filterPolicyScope  = "FilterPolicyScope"
@@ -19,7 +19,7 @@ const (
 	redrivePolicy      = "RedrivePolicy"
 )
 
-// settingOrder is the order in which several attributes are applied: a policy is compiled for its scope.
+// settingOrder is the order in which several attributes are applied, because a policy is compiled for its scope.
 var settingOrder = []string{filterPolicyScope, filterPolicy, rawMessageDelivery, redrivePolicy, deliveryPolicy}
 
 // with returns the settings with one attribute changed. t is the subscription's topic.
@@ -64,7 +64,8 @@ func (n *settings) setRaw(value string) *wire.Error {
 func (n *settings) setScope(value string) *wire.Error {
 	scope := filter.Scope(value)
 	if scope != filter.MessageAttributes && scope != filter.MessageBody {
-		return invalid("FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes", value)
+		return invalid("FilterPolicyScope: Invalid value [%s]. Please use either MessageBody or MessageAttributes",
+			value)
 	}
 	n.scope = scope
 	return n.setFilter(n.filterText)
@@ -84,7 +85,7 @@ func (n *settings) setFilter(text string) *wire.Error {
 	return nil
 }
 
-// setRedrive sets or, with "", removes the dead-letter queue.
+// setRedrive sets the dead-letter queue, or removes it if text is "".
 func (n *settings) setRedrive(text string, t *topic, endpoint string) *wire.Error {
 	if text == "" {
 		n.redrive, n.deadLetter = "", ""

@@ -7,13 +7,13 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// TagResourceInput is what TagResource takes.
+// TagResourceInput is the input of TagResource.
 type TagResourceInput struct {
 	ResourceArn *string `json:"ResourceArn"`
 	Tags        []Tag   `json:"Tags"`
 }
 
-// TagResourceOutput is empty.
+// TagResourceOutput is the empty output of TagResource.
 type TagResourceOutput struct{}
 
 func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
@@ -34,7 +34,10 @@ func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceIn
 	tags := maps.Clone(t.tags)
 	maps.Copy(tags, added)
 	if len(tags) > maxTags {
-		return nil, &wire.Error{Code: "TagLimitExceeded", Message: "Could not complete request: tag quota of per resource exceeded"}
+		return nil, &wire.Error{
+			Code:    "TagLimitExceeded",
+			Message: "Could not complete request: tag quota of per resource exceeded",
+		}
 	}
 	t.tags = tags
 	return &TagResourceOutput{}, nil

@@ -10,25 +10,25 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// topic is one topic. Its fields are guarded by the service's lock, except line, which has its own.
+// topic is one topic. Its fields are guarded by the service's lock, except fifoOrder, which has its own lock.
 type topic struct {
 	number        uint64
 	arn           string
 	name          string
 	fifo          bool
-	attributes    map[string]string // what was set, by name
+	attributes    map[string]string // the attributes that were set, by name
 	delivery      topicDelivery
 	policy        policy
 	tags          map[string]string
-	subscriptions []*subscription // replaced, never changed in place: a publish goes on reading the old one
-	deleted       int             // how many were unsubscribed
-	line          *line           // FIFO topics only
+	subscriptions []*subscription // replaced and never modified: a running publish keeps reading the old one
+	deleted       int             // number of deleted subscriptions
+	fifoOrder     *fifoOrder      // FIFO topics only
 }
 
 const (
-	defaultMaximumSize = 256 << 10 // SNS: unless MaximumMessageSize says otherwise
-	largestMaximumSize = 1 << 20   // SNS: MaximumMessageSize at most
-	leastMaximumSize   = 1 << 10   // SNS: MaximumMessageSize at least
+	defaultMaximumSize = 256 << 10 // SNS: without MaximumMessageSize
+	largestMaximumSize = 1 << 20   // SNS: the largest MaximumMessageSize
+	leastMaximumSize   = 1 << 10   // SNS: the smallest MaximumMessageSize
 	maxTopics          = 100_000   // SNS: standard topics an account
 	maxFIFOTopics      = 1_000     // SNS: FIFO topics an account
 	maxLargeSubscribed = 100       // SNS: subscriptions of a topic that takes more than 256 KiB
@@ -41,7 +41,7 @@ var (
 	uuidForm  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
-// topic looks a topic up; the caller holds the lock.
+// topic looks up a topic; the caller holds the lock.
 func (s *Service) topic(arn string) (*topic, *wire.Error) {
 	t, ok := s.topics[arn]
 	if !ok {
@@ -50,7 +50,7 @@ func (s *Service) topic(arn string) (*topic, *wire.Error) {
 	return t, nil
 }
 
-// inOrder returns the topics in the order they were created; the caller holds the lock.
+// inOrder returns the topics in order of creation; the caller holds the lock.
 func (s *Service) inOrder() []*topic {
 	return slices.SortedFunc(maps.Values(s.topics), func(a, b *topic) int { return compareNumbers(a.number, b.number) })
 }
@@ -80,7 +80,7 @@ func (t *topic) signatureVersion() string {
 	return "1"
 }
 
-// shown are the attributes as GetTopicAttributes shows them.
+// shown returns the attributes as GetTopicAttributes shows them.
 func (t *topic) shown(account string) map[string]string {
 	shown := maps.Clone(t.attributes)
 	if _, ok := shown[displayName]; !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// The attributes of a topic that have a meaning here.
+// The attributes of a topic that have an effect here.
 const (
 	accessPolicy              = "Policy"
 	contentBasedDeduplication = "ContentBasedDeduplication"
@@ -28,8 +28,8 @@ var unsupported = []string{"ArchivePolicy", "DataProtectionPolicy", "ReplayPolic
 
 const maxDisplayName = 100 // SNS: characters
 
-// feedback reports whether name is one of the delivery status attributes, which are kept and shown, and
-// whether its value is a percentage. Nothing is logged for them: there is no CloudWatch Logs here.
+// feedback reports whether name is a delivery status attribute, and whether its value is a percentage. They are stored
+// and shown; nothing is logged for them, because there is no CloudWatch Logs here.
 func feedback(name string) (known, percentage bool) {
 	for _, endpoint := range []string{"HTTP", "SQS", "Lambda", "Firehose", "Application"} {
 		switch strings.TrimPrefix(name, endpoint) {
@@ -42,8 +42,8 @@ func feedback(name string) (known, percentage bool) {
 	return false, false
 }
 
-// set changes one attribute of a topic, or refuses. The reason is without "Invalid parameter: ", so that
-// CreateTopic can put its own words in front.
+// set changes one attribute of a topic, or refuses it. The reason is without "Invalid parameter: ", because CreateTopic
+// has another prefix.
 func (t *topic) set(name, value string) *wire.Error {
 	if slices.Contains(unsupported, name) {
 		return invalid("%s is not supported by this server", name)
@@ -64,7 +64,7 @@ func (t *topic) set(name, value string) *wire.Error {
 		}
 	default:
 		if name == contentBasedDeduplication {
-			value = strings.ToLower(value) // AWS takes a boolean in either case and shows it in lower
+			value = strings.ToLower(value) // AWS accepts a boolean in either case and shows it in lower case
 		}
 		if err := t.check(name, value); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (t *topic) set(name, value string) *wire.Error {
 	return nil
 }
 
-// check looks at attributes that are only kept.
+// check checks the attributes that are only stored.
 func (t *topic) check(name, value string) *wire.Error {
 	ok := true
 	switch name {
@@ -108,7 +108,7 @@ func (t *topic) check(name, value string) *wire.Error {
 	return nil
 }
 
-// checkMaximumSize holds SNS's rules for large messages: SQS subscriptions only, and a hundred of them.
+// checkMaximumSize checks SNS's rules for large messages: only SQS subscriptions, and at most a hundred of them.
 func (t *topic) checkMaximumSize(value string) *wire.Error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < leastMaximumSize || n > largestMaximumSize {
@@ -118,11 +118,13 @@ func (t *topic) checkMaximumSize(value string) *wire.Error {
 		return nil
 	}
 	if len(t.subscriptions) > maxLargeSubscribed {
-		return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d must have %d or fewer subscriptions", defaultMaximumSize, maxLargeSubscribed)
+		return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d must have %d or fewer "+
+			"subscriptions", defaultMaximumSize, maxLargeSubscribed)
 	}
 	for _, sub := range t.subscriptions {
 		if sub.protocol != "sqs" {
-			return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions", defaultMaximumSize, sub.protocol)
+			return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d does not support "+
+				"%s subscriptions", defaultMaximumSize, sub.protocol)
 		}
 	}
 	return nil

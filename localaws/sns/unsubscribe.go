@@ -6,16 +6,16 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// UnsubscribeInput is what Unsubscribe takes.
+// UnsubscribeInput is the input of Unsubscribe.
 type UnsubscribeInput struct {
 	SubscriptionArn *string `json:"SubscriptionArn"`
 }
 
-// UnsubscribeOutput is empty.
+// UnsubscribeOutput is the empty output of Unsubscribe.
 type UnsubscribeOutput struct{}
 
-// unsubscribe ends a subscription; ending what is not there succeeds. An http or https endpoint is told,
-// with a token that brings the subscription back.
+// unsubscribe deletes a subscription; deleting one that does not exist succeeds. An http or https endpoint is notified,
+// with a token that restores the subscription.
 func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeInput) (*UnsubscribeOutput, error) {
 	arn, fault := s.subscriptionARN("Unsubscribe", in.SubscriptionArn)
 	if fault != nil {
@@ -31,7 +31,7 @@ func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeIn
 	return &UnsubscribeOutput{}, nil
 }
 
-// unsubscribed removes the subscription and returns it, or nil where there was none.
+// unsubscribed removes the subscription and returns it, or returns nil if it does not exist.
 func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

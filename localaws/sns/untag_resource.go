@@ -8,13 +8,13 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// UntagResourceInput is what UntagResource takes.
+// UntagResourceInput is the input of UntagResource.
 type UntagResourceInput struct {
 	ResourceArn *string  `json:"ResourceArn"`
 	TagKeys     []string `json:"TagKeys"`
 }
 
-// UntagResourceOutput is empty.
+// UntagResourceOutput is the empty output of UntagResource.
 type UntagResourceOutput struct{}
 
 func (s *Service) untagResource(_ context.Context, _ *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {

@@ -9,18 +9,17 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// attribute is one attribute of a queue: how it is set and how it is shown.
+// attribute describes one attribute of a queue: how it is set and how it is shown.
 type attribute struct {
 	name string
 	fifo bool // FIFO queues only
-	// set reads a value; nil means that the attribute cannot be set.
+	// set reads a value; nil: the attribute cannot be set.
 	set func(*settings, string) *wire.Error
-	// show writes the value; false means that it is not there.
+	// show writes the value; false: the queue does not have the attribute.
 	show func(*Queue, *settings, queue.Stats) (string, bool)
 }
 
-// attributes lists all of them, in the order in which they are checked and
-// shown.
+// attributes lists all attributes, in the order in which they are checked and shown.
 func attributes() []attribute {
 	return []attribute{
 		{name: "QueueArn", show: func(q *Queue, _ *settings, _ queue.Stats) (string, bool) { return q.arn, true }},
@@ -37,19 +36,26 @@ func attributes() []attribute {
 		{name: "Policy", set: setPolicy, show: showPolicy},
 		{name: "RedrivePolicy", set: setRedrive, show: showRedrive},
 		{name: "RedriveAllowPolicy", set: setRedriveAllow, show: showRedriveAllow},
-		{name: "FifoQueue", fifo: true, set: func(_ *settings, v string) *wire.Error { return setFIFO(v) }, show: showFIFO},
+		{
+			name: "FifoQueue", fifo: true, set: func(_ *settings, v string) *wire.Error { return setFIFO(v) },
+			show: showFIFO,
+		},
 		{name: "ContentBasedDeduplication", fifo: true, set: setContentDedup, show: fifoOnly(func(s *settings) string {
 			return strconv.FormatBool(s.contentDedup)
 		})},
 		choice("DeduplicationScope", func(s *settings) *string { return &s.dedupScope }, "messageGroup", "queue"),
-		choice("FifoThroughputLimit", func(s *settings) *string { return &s.throughputLimit }, "perMessageGroupId", "perQueue"),
+		choice("FifoThroughputLimit", func(s *settings) *string { return &s.throughputLimit }, "perMessageGroupId",
+			"perQueue"),
 		{name: "KmsMasterKeyId", set: setKMSKey, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
 			return s.kmsKey, s.kmsKey != ""
 		}},
 		kmsReuse(),
-		{name: "SqsManagedSseEnabled", set: setManagedSSE, show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
-			return strconv.FormatBool(s.managedSSE), true
-		}},
+		{
+			name: "SqsManagedSseEnabled", set: setManagedSSE,
+			show: func(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
+				return strconv.FormatBool(s.managedSSE), true
+			},
+		},
 	}
 }
 
@@ -74,7 +80,7 @@ func moment(name string, of func(*settings) int64) attribute {
 	}}
 }
 
-// number is an attribute of a whole number within bounds.
+// number returns an attribute whose value is an integer within bounds.
 func number(name string, low, high int, of func(*settings) *int) attribute {
 	return attribute{
 		name: name,
@@ -94,7 +100,7 @@ func fifoOnly(text func(*settings) string) func(*Queue, *settings, queue.Stats) 
 	return func(q *Queue, s *settings, _ queue.Stats) (string, bool) { return text(s), q.fifo }
 }
 
-// choice is a FIFO queue's attribute of two words.
+// choice returns an attribute of a FIFO queue whose value is one of several words.
 func choice(name string, of func(*settings) *string, words ...string) attribute {
 	return attribute{
 		name: name, fifo: true,
@@ -124,8 +130,8 @@ func setContentDedup(s *settings, v string) *wire.Error {
 	return err
 }
 
-// setKMSKey takes any key: whether it exists shows only when it is used. A KMS
-// key ends SQS's own encryption.
+// setKMSKey accepts any key: AWS checks that it exists only when it is used. Setting a key turns off SQS's own
+// encryption.
 func setKMSKey(s *settings, v string) *wire.Error {
 	s.kmsKey = v
 	if v != "" {
@@ -134,7 +140,7 @@ func setKMSKey(s *settings, v string) *wire.Error {
 	return nil
 }
 
-// kmsReuse is shown only where there is a key.
+// kmsReuse returns an attribute that is shown only if there is a key.
 func kmsReuse() attribute {
 	a := number("KmsDataKeyReusePeriodSeconds", 60, 86_400, func(s *settings) *int { return &s.kmsReuse })
 	text := a.show
@@ -151,7 +157,7 @@ func setManagedSSE(s *settings, v string) *wire.Error {
 	return err
 }
 
-// readBool takes either case: AWS does, and shows it in lower.
+// readBool accepts both cases, as AWS does; AWS shows the value in lower case.
 func readBool(name, v string) (bool, *wire.Error) {
 	switch strings.ToLower(v) {
 	case "true":
@@ -163,8 +169,7 @@ func readBool(name, v string) (bool, *wire.Error) {
 	}
 }
 
-// apply reads a request's attributes into settings and checks what depends on
-// more than one of them.
+// apply reads the attributes of a request into settings, and checks rules that involve more than one of them.
 func apply(s *settings, fifo bool, values map[string]string) *wire.Error {
 	for name := range values {
 		if a, known := findAttribute(name); !known || a.set == nil {
@@ -186,7 +191,7 @@ func apply(s *settings, fifo bool, values map[string]string) *wire.Error {
 	return s.consistent(values)
 }
 
-// notOfFIFO words the refusal of a FIFO queue's attribute on a standard queue.
+// notOfFIFO returns the error for a FIFO queue's attribute on a standard queue.
 func notOfFIFO(name string) *wire.Error {
 	switch name {
 	case "FifoQueue", "ContentBasedDeduplication":
@@ -205,7 +210,8 @@ func (s *settings) consistent(values map[string]string) *wire.Error {
 		s.kmsKey = ""
 	}
 	if s.throughputLimit == "perMessageGroupId" && s.dedupScope != "messageGroup" {
-		return invalidParameter("The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup")
+		return invalidParameter("The perMessageGroupId value is allowed only when the value for DeduplicationScope " +
+			"is messageGroup")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// Principal is who delivers to a queue on behalf of what.
+// Principal identifies the service that delivers to a queue, and the resource for which it does so.
 type Principal struct {
 	Service   string // "sns.amazonaws.com"
 	SourceARN string // the topic
@@ -15,15 +15,14 @@ type Principal struct {
 // Incoming is a message from another service.
 type Incoming struct {
 	Body       string
-	Attributes map[string]queue.Attribute // nil where there are none
+	Attributes map[string]queue.Attribute // nil: none
 	Group      string                     // MessageGroupId
 	Dedup      string                     // MessageDeduplicationId
 	Trace      string                     // AWSTraceHeader
-	Sender     string                     // SenderId; "" means the principal's service
+	Sender     string                     // SenderId; "": the principal's service
 }
 
-// DeniedError says that a queue's policy does not let a principal deliver, and
-// which statement would.
+// DeniedError says that a queue's policy does not allow a delivery, and which statement would allow it.
 type DeniedError struct {
 	QueueARN string
 	From     Principal
@@ -35,8 +34,7 @@ func (e *DeniedError) Error() string {
 		e.QueueARN, e.From.Service, e.From.SourceARN, e.From.Service, e.QueueARN, e.From.SourceARN)
 }
 
-// Deliver puts a message into a queue on behalf of another service, under the
-// queue's policy, its limits and its rules. The error says why it did not.
+// Deliver puts a message into a queue for another service. The queue's policy, limits and rules apply.
 func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 	q := s.byARN(queueARN)
 	if q == nil {
@@ -44,7 +42,8 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 	}
 	set := q.settings.Load()
 	allowed := set.policy.allows(request{
-		service: from.Service, action: "sqs:SendMessage", resource: q.arn, source: from.SourceARN, account: s.opts.Account,
+		service: from.Service, action: "sqs:SendMessage", resource: q.arn, source: from.SourceARN,
+		account: s.opts.Account,
 	})
 	if !allowed {
 		return &DeniedError{QueueARN: q.arn, From: from}
@@ -63,7 +62,7 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 	return nil
 }
 
-// incoming holds a delivery to the rules of a message that is sent.
+// incoming checks a delivery by the rules for sent messages.
 func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, error) {
 	o := &outgoing{body: m.Body, trace: m.Trace}
 	if m.Group != "" {
@@ -89,7 +88,7 @@ func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, erro
 	return put, nil
 }
 
-// Info is what another service may know of a queue.
+// Info is the part of a queue that other services use.
 type Info struct {
 	Name string
 	ARN  string
@@ -97,7 +96,7 @@ type Info struct {
 	Tags map[string]string
 }
 
-// Lookup finds a queue by its ARN; ok is false where there is none.
+// Lookup returns the queue with an ARN; ok is false if there is none.
 func (s *Service) Lookup(arn string) (info Info, ok bool) {
 	q := s.byARN(arn)
 	if q == nil {

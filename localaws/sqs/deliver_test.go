@@ -29,30 +29,97 @@ func TestDeliverHonoursThePolicy(t *testing.T) {
 		allowed      bool
 	}{
 		{"none", ``, false},
-		{"the statement AWS documents", `{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` + queueARN + `","Condition":{"ArnEquals":{"aws:SourceArn":"` + topic + `"}}}`, true},
-		{"as a list, in other letters", `[{"Effect":"Allow","Principal":{"Service":["s3.amazonaws.com","sns.amazonaws.com"]},"Action":["SQS:sendmessage"],"Resource":["*"]}]`, true},
+		{
+			"the statement AWS documents",
+			`{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` +
+				queueARN + `","Condition":{"ArnEquals":{"aws:SourceArn":"` + topic + `"}}}`, true,
+		},
+		{
+			"as a list, in other letters",
+			`[{"Effect":"Allow","Principal":{"Service":["s3.amazonaws.com","sns.amazonaws.com"]},"Action":["SQS:sendmessage"],"Resource":["*"]}]`, true,
+		},
 		{"everybody", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}`, true},
-		{"everybody, written as AWS", `{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sqs:Send*","Resource":"arn:aws:sqs:*:*:q"}`, true},
-		{"another service", `{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"}`, false},
+		{
+			"everybody, written as AWS",
+			`{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sqs:Send*","Resource":"arn:aws:sqs:*:*:q"}`, true,
+		},
+		{
+			"another service",
+			`{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"}`,
+			false,
+		},
 		{"another action", `{"Effect":"Allow","Principal":"*","Action":"sqs:ReceiveMessage","Resource":"*"}`, false},
 		{"another queue", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"` + queueARN + `2"}`, false},
-		{"the queue by its path", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":["/000000000000/q"]}`, true},
-		{"another queue by its path", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"/000000000000/p"}`, false},
-		{"all but this queue by its path", `{"Effect":"Allow","Principal":"*","Action":"*","NotResource":"/000000000000/q"}`, false},
-		{"another topic", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"` + topic + `2"}}}`, false},
-		{"a topic by pattern", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:sns:*:*:?"}}}`, true},
-		{"the account", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringEquals":{"AWS:SourceAccount":["1","000000000000"]}}}`, true},
-		{"not the account", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringNotEquals":{"aws:SourceAccount":"000000000000"}}}`, false},
-		{"two conditions, one of them not", `{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringEquals":{"aws:SourceAccount":"000000000000"},"ArnLike":{"aws:SourceArn":"x"}}}`, false},
-		{"a denial wins", `[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"},{"Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"*"}]`, false},
-		{"insecure transport denied: this one is secure", `[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"},{"Effect":"Deny","Principal":"*","Action":"*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}}]`, true},
-		{"all but another action", `{"Effect":"Allow","Principal":"*","NotAction":"sqs:DeleteQueue","Resource":"*"}`, true},
-		{"all but this queue", `{"Effect":"Allow","Principal":"*","Action":"*","NotResource":"` + queueARN + `"}`, false},
-		{"all but this service", `{"Effect":"Allow","NotPrincipal":{"Service":"sns.amazonaws.com"},"Action":"*","Resource":"*"}`, false},
-		{"a condition nobody knows", `{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"Fancy":{"aws:SourceArn":"` + topic + `"}}}`, false},
-		{"a negated condition nobody knows", `{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"FancyNotLike":{"aws:SourceArn":"x"}}}`, false},
-		{"a key nobody knows", `{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:Moon":"full"}}}`, false},
-		{"a key nobody knows, if it exists", `{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEqualsIfExists":{"aws:Moon":"full"}}}`, true},
+		{
+			"the queue by its path",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":["/000000000000/q"]}`,
+			true,
+		},
+		{
+			"another queue by its path",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"/000000000000/p"}`, false,
+		},
+		{
+			"all but this queue by its path",
+			`{"Effect":"Allow","Principal":"*","Action":"*","NotResource":"/000000000000/q"}`, false,
+		},
+		{
+			"another topic",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"` + topic + `2"}}}`, false,
+		},
+		{
+			"a topic by pattern",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:sns:*:*:?"}}}`, true,
+		},
+		{
+			"the account",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringEquals":{"AWS:SourceAccount":["1","000000000000"]}}}`, true,
+		},
+		{
+			"not the account",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringNotEquals":{"aws:SourceAccount":"000000000000"}}}`, false,
+		},
+		{
+			"two conditions, one of them not",
+			`{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"StringEquals":{"aws:SourceAccount":"000000000000"},"ArnLike":{"aws:SourceArn":"x"}}}`, false,
+		},
+		{
+			"a denial wins",
+			`[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"},{"Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"*"}]`, false,
+		},
+		{
+			"insecure transport denied: this one is secure",
+			`[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"},{"Effect":"Deny","Principal":"*","Action":"*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}}]`, true,
+		},
+		{
+			"all but another action", `{"Effect":"Allow","Principal":"*","NotAction":"sqs:DeleteQueue","Resource":"*"}`,
+			true,
+		},
+		{
+			"all but this queue", `{"Effect":"Allow","Principal":"*","Action":"*","NotResource":"` + queueARN + `"}`,
+			false,
+		},
+		{
+			"all but this service",
+			`{"Effect":"Allow","NotPrincipal":{"Service":"sns.amazonaws.com"},"Action":"*","Resource":"*"}`, false,
+		},
+		{
+			"a condition nobody knows",
+			`{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"Fancy":{"aws:SourceArn":"` +
+				topic + `"}}}`, false,
+		},
+		{
+			"a negated condition nobody knows",
+			`{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"FancyNotLike":{"aws:SourceArn":"x"}}}`, false,
+		},
+		{
+			"a key nobody knows",
+			`{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:Moon":"full"}}}`, false,
+		},
+		{
+			"a key nobody knows, if it exists",
+			`{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEqualsIfExists":{"aws:Moon":"full"}}}`, true,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -64,12 +131,14 @@ func TestDeliverHonoursThePolicy(t *testing.T) {
 			if _, err := s.Create("q", attributes, nil); err != nil {
 				t.Fatal(err)
 			}
-			err := s.Deliver(queueARN, sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topic}, sqs.Incoming{Body: "x"})
+			err := s.Deliver(queueARN, sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topic},
+				sqs.Incoming{Body: "x"})
 			if (err == nil) != test.allowed {
 				t.Errorf("error %v, want allowed %v", err, test.allowed)
 			}
 			var denied *sqs.DeniedError
-			if err != nil && (!errors.As(err, &denied) || !strings.Contains(err.Error(), `"aws:SourceArn":"`+topic+`"`)) {
+			if err != nil &&
+				(!errors.As(err, &denied) || !strings.Contains(err.Error(), `"aws:SourceArn":"`+topic+`"`)) {
 				t.Errorf("error %v: want the statement that is missing", err)
 			}
 			if n := s.Queue("q").Model().Stats().Visible; (n == 1) != test.allowed {
@@ -104,12 +173,19 @@ func TestDeliverKeepsToTheRulesOfAMessage(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", name, err, c.want)
 		}
 	}
-	m := sqs.Incoming{Body: "x", Trace: "trace", Attributes: map[string]queue.Attribute{"a": {Type: "Binary", Binary: []byte{1}}, "b": {Type: "String", Text: "y"}}}
+	m := sqs.Incoming{
+		Body: "x", Trace: "trace",
+		Attributes: map[string]queue.Attribute{
+			"a": {Type: "Binary", Binary: []byte{1}},
+			"b": {Type: "String", Text: "y"},
+		},
+	}
 	if err := s.Deliver(queueARN, from, m); err != nil {
 		t.Fatal(err)
 	}
 	got := s.Queue("q").Model().Messages()
-	if len(got) != 1 || got[0].Trace != "trace" || len(got[0].Attributes) != 2 || got[0].Sender != "sns.amazonaws.com" || got[0].AttributesMD5 == "" {
+	if len(got) != 1 || got[0].Trace != "trace" || len(got[0].Attributes) != 2 ||
+		got[0].Sender != "sns.amazonaws.com" || got[0].AttributesMD5 == "" {
 		t.Errorf("delivered %+v", got)
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// md5Hex goes through the text by pieces: a copy of every body is not worth its
-// digest.
+// md5Hex hashes the text in pieces, because converting it as a whole would copy every body.
 func md5Hex(s string) string {
 	var piece [1024]byte
 	h := md5.New()
@@ -25,8 +24,8 @@ func md5Hex(s string) string {
 	return hex.EncodeToString(h.Sum(piece[:0]))
 }
 
-// attributesMD5 is the digest that clients compare: over name, type and value
-// of each attribute in order of name, each behind its length.
+// attributesMD5 returns the digest that clients verify: over name, type and value of each attribute in order of the
+// names, each after its length.
 func attributesMD5(attributes map[string]queue.Attribute) string {
 	if len(attributes) == 0 {
 		return ""
@@ -51,8 +50,8 @@ func attributesMD5(attributes map[string]queue.Attribute) string {
 	return fmt.Sprintf("%x", md5.Sum(b))
 }
 
-// systemMD5 is the same over the system attributes that were given: the one that
-// readSystem lets pass, and nothing where the trace came in the request's header.
+// systemMD5 returns the same digest of the system attributes of a request. Only the trace header is accepted as one; a
+// trace in the request's HTTP header has no digest.
 func systemMD5(given map[string]attributeValue) string {
 	v, ok := given["AWSTraceHeader"]
 	if !ok {

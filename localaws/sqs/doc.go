@@ -1,8 +1,6 @@
-// Package sqs is Amazon SQS: its actions and rules over the model of package
-// queue.
+// Package sqs is Amazon SQS: its actions and rules. Package queue is its model of one queue.
 //
-// Nouns: a Service holds the queues of one account and region; a Queue is a
-// model with its attributes, tags and policy; Incoming is a message from another
-// service, which comes in through Deliver. Each action is a file of its own,
-// named for it.
+// Its nouns: a [Service] holds the queues of one account and region. A [Queue] is a model together with its attributes,
+// tags and policy. An [Incoming] is a message from another service, delivered by Deliver. Each action has a file of its
+// own with the action's name.
 package sqs

@@ -8,10 +8,10 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// simple is what the query protocol puts before most of SQS's own codes.
+// simple is the prefix of most of SQS's own error codes in the query protocol.
 const simple = "AWS.SimpleQueueService."
 
-// refusal is an error of SQS's model whose query code has the usual prefix.
+// refusal returns an error of SQS whose code in the query protocol has this prefix.
 func refusal(code, format string, args ...any) *wire.Error {
 	return &wire.Error{Code: code, Query: simple + code, Message: fmt.Sprintf(format, args...)}
 }
@@ -31,8 +31,8 @@ func queueExists(attribute string) *wire.Error {
 	}
 }
 
-// The next three are not of SQS's model but of AWS's common frame, which names
-// them in a namespace of its own.
+// The next three errors do not belong to SQS but to the framework that AWS services share, which has a namespace of its
+// own.
 
 func invalidParameter(format string, args ...any) *wire.Error {
 	return &wire.Error{
@@ -41,7 +41,7 @@ func invalidParameter(format string, args ...any) *wire.Error {
 	}
 }
 
-// invalidValue is the usual sentence about one parameter.
+// invalidValue returns the usual error about the value of one parameter.
 func invalidValue(value any, parameter, reason string) *wire.Error {
 	return invalidParameter("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
@@ -73,7 +73,7 @@ func notFound(format string, args ...any) *wire.Error {
 	return &wire.Error{Code: "ResourceNotFoundException", Status: 404, Message: fmt.Sprintf(format, args...)}
 }
 
-// handleError words what the model says of a receipt handle.
+// handleError turns the model's error about a receipt handle into AWS's.
 func handleError(err error, handle string, visibility int32) error {
 	switch {
 	case err == nil:
@@ -96,14 +96,16 @@ func handleError(err error, handle string, visibility int32) error {
 	}
 }
 
-// modelError words what else the model says.
+// modelError turns other errors of the model into AWS's.
 func modelError(err error) error {
 	switch {
 	case errors.Is(err, queue.ErrDeleted):
 		return noQueue()
 	case errors.Is(err, queue.ErrOverLimit):
-		return &wire.Error{Code: "OverLimit", Status: 403,
-			Message: "The maximum number of in flight messages is reached."}
+		return &wire.Error{
+			Code: "OverLimit", Status: 403,
+			Message: "The maximum number of in flight messages is reached.",
+		}
 	default:
 		return err
 	}

@@ -9,20 +9,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// outgoing is what a sender gives of one message, whichever way it came.
+// outgoing is one message of a sender, from SendMessage or from a batch.
 type outgoing struct {
 	body       string
 	delay      *int32
 	attributes map[string]attributeValue
 	system     map[string]attributeValue
-	trace      string // of the request's header; the system attribute goes before it
+	trace      string // from the request's HTTP header; the system attribute takes precedence
 	group      *string
 	dedup      *string
-	batch      bool // AWS words a message that is too long otherwise there
+	batch      bool // in a batch, AWS's error for a message that is too long has another text
 }
 
-// message checks what was given and makes a message of it. The order of the
-// checks is AWS's.
+// message checks the parameters in AWS's order and returns the message.
 func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (queue.Put, *wire.Error) {
 	none := func(err *wire.Error) (queue.Put, *wire.Error) { return queue.Put{}, err }
 	if o.body == "" {
@@ -66,12 +65,14 @@ func tooLong(limit int, batch bool) *wire.Error {
 }
 
 func badContents() *wire.Error {
-	return &wire.Error{Code: "InvalidMessageContents",
-		Message: "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"}
+	return &wire.Error{
+		Code: "InvalidMessageContents",
+		Message: "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 " +
+			"to #xFFFD | #x10000 to #x10FFFF",
+	}
 }
 
-// validText says whether a text, known to be UTF-8, is of the characters that
-// SQS takes.
+// validText reports whether SQS accepts the characters of a text that is known to be UTF-8.
 func validText(s string) bool {
 	for s != "" {
 		s = s[printable(s):]
@@ -90,8 +91,8 @@ func validText(s string) bool {
 	return true
 }
 
-// printable is how much of s, from its beginning and in steps of eight bytes, is
-// ASCII without control characters. Most bodies are little else.
+// printable returns the length of the longest prefix of s, in steps of eight bytes, that is ASCII without control
+// characters. Most bodies consist of little else.
 func printable(s string) int {
 	const (
 		ones  = 0x0101010101010101
@@ -118,16 +119,16 @@ func readDelay(p *queue.Put, delay *int32, fifo bool) *wire.Error {
 		return invalidValue(*delay, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
 	if fifo && *delay != 0 {
-		return invalidValue(*delay, "DelaySeconds", "The request include parameter that is not valid for this queue type.")
+		return invalidValue(*delay, "DelaySeconds",
+			"The request include parameter that is not valid for this queue type.")
 	}
-	if !fifo { // on FIFO, zero means the queue's own
+	if !fifo { // on a FIFO queue, zero means the queue's own delay
 		p.Delay = seconds(*delay)
 	}
 	return nil
 }
 
-// readGroup holds the rules of MessageGroupId and MessageDeduplicationId. One
-// that is given must not be empty.
+// readGroup checks MessageGroupId and MessageDeduplicationId. If one is present, it must not be empty.
 func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Error {
 	if o.group != nil {
 		m.Group = *o.group
@@ -152,7 +153,8 @@ func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Err
 		return badID(m.Dedup, "MessageDeduplicationId")
 	}
 	if m.Dedup == "" && !contentDedup {
-		return invalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		return invalidParameter("The queue should either have ContentBasedDeduplication enabled or " +
+			"MessageDeduplicationId provided explicitly")
 	}
 	if m.Dedup == "" {
 		sum := sha256.Sum256([]byte(m.Body))
@@ -166,8 +168,8 @@ func badID(value, parameter string) *wire.Error {
 		" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validID says whether a text may name a group, a duplicate or an attempt: 1 to
-// 128 printable ASCII characters without space.
+// validID reports whether a text is valid as a group, deduplication or attempt id: 1 to 128 printable ASCII characters
+// other than space.
 func validID(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
@@ -177,22 +179,23 @@ func validID(s string) bool {
 	return len(s) >= 1 && len(s) <= 128
 }
 
-// readSystem reads the one system attribute that a sender may give.
+// readSystem reads the only system attribute that a sender may set.
 func readSystem(m *queue.Message, given map[string]attributeValue) *wire.Error {
 	for name, v := range given {
 		if name != "AWSTraceHeader" {
 			return invalidParameter("Message system attribute name '%s' is invalid.", name)
 		}
 		if v.DataType != "String" || v.StringValue == nil || *v.StringValue == "" {
-			return invalidParameter("Message system attribute '%s' must contain a non-empty value of type 'String'.", name)
+			return invalidParameter("Message system attribute '%s' must contain a non-empty value of type 'String'.",
+				name)
 		}
 		m.Trace = *v.StringValue
 	}
 	return nil
 }
 
-// messageSize is what counts towards the limits: body, and attributes with
-// their names and types. The trace header does not.
+// messageSize returns the size that counts towards the limits: the body, and the attributes with their names and types.
+// The trace header does not count.
 func messageSize(m *queue.Message) int {
 	size := len(m.Body)
 	for name, a := range m.Attributes {

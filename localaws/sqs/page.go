@@ -7,12 +7,11 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// maxPage is the most queues that one page of a list holds.
+// maxPage is the most queues on one page of a list.
 const maxPage = 1000
 
-// page cuts a list of queues, sorted by name, at the token and the size asked
-// for. Without a size there is no token either: AWS then lists the first
-// thousand and says no more.
+// page returns the part of a sorted list of queues that a token and a page size select. Without a size there is no next
+// token, as on AWS: it lists the first thousand queues.
 func page(all []*Queue, token string, size *int32) (some []*Queue, next string, bad *wire.Error) {
 	limit := maxPage
 	if size != nil {

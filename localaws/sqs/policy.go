@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// policy is a queue's Policy: the text as it is shown, and its statements.
+// policy is a queue's Policy: its text as it is shown, and its statements.
 type policy struct {
 	text string
 	document
@@ -22,10 +22,10 @@ type document struct {
 	Statements statements `json:"Statement"`
 }
 
-// maxStatements is the most statements of a queue's policy.
+// maxStatements is the most statements in a queue's policy.
 const maxStatements = 20
 
-// statements are written as a list or, where it is one, without.
+// statements are written as a list, or as a single statement without a list.
 type statements []statement
 
 func (s *statements) UnmarshalJSON(b []byte) error {
@@ -51,8 +51,11 @@ func setPolicy(s *settings, text string) *wire.Error {
 		return invalidAttribute("Policy", "")
 	}
 	if n := len(p.Statements); n > maxStatements {
-		return &wire.Error{Code: "OverLimit", Status: 403,
-			Message: fmt.Sprintf("%d statements were found in the submitted policy, max allowed is %d", n, maxStatements)}
+		return &wire.Error{
+			Code: "OverLimit", Status: 403,
+			Message: fmt.Sprintf("%d statements were found in the submitted policy, max allowed is %d", n,
+				maxStatements),
+		}
 	}
 	for i := range p.Statements {
 		if !p.Statements[i].valid() {

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// redrive is a RedrivePolicy, read.
+// redrive is a parsed RedrivePolicy.
 type redrive struct {
 	target string // ARN
 	max    int
@@ -21,8 +21,7 @@ type redrive struct {
 // maxReceives is the largest maxReceiveCount.
 const maxReceives = 1000
 
-// setRedrive reads a policy's form. Whether its target will do is checked where
-// the other queues are known.
+// setRedrive parses a policy. Its target is checked later, where the other queues are known.
 func setRedrive(s *settings, text string) *wire.Error {
 	if text == "" {
 		s.redrive = nil
@@ -60,7 +59,7 @@ func setRedrive(s *settings, text string) *wire.Error {
 	return nil
 }
 
-// scalar is a JSON scalar as it was written.
+// scalar returns a JSON scalar as it was written.
 func scalar(v any) string {
 	if text, ok := v.(string); ok {
 		return text
@@ -83,14 +82,14 @@ func (r *redrive) String() string {
 	return `{"deadLetterTargetArn":"` + r.target + `","maxReceiveCount":` + strconv.Itoa(r.max) + `}`
 }
 
-// redriveAllow is a RedriveAllowPolicy, read.
+// redriveAllow is a parsed RedriveAllowPolicy.
 type redriveAllow struct {
 	permission string
 	sources    []string
 	text       string
 }
 
-// maxSources is the most source queues that a byQueue policy may name.
+// maxSources is the most source queues in a byQueue policy.
 const maxSources = 10
 
 func setRedriveAllow(s *settings, text string) *wire.Error {
@@ -105,7 +104,8 @@ func setRedriveAllow(s *settings, text string) *wire.Error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	const format = "Amazon SQS can't create the redrive allow policy, as it’s in an unsupported format."
-	if d.Decode(&p) != nil || p.Permission == nil || !slices.Contains([]string{"allowAll", "denyAll", "byQueue"}, *p.Permission) {
+	if d.Decode(&p) != nil || p.Permission == nil ||
+		!slices.Contains([]string{"allowAll", "denyAll", "byQueue"}, *p.Permission) {
 		return invalidAttribute("RedriveAllowPolicy", format)
 	}
 	bad := func(reason string) *wire.Error {
@@ -113,7 +113,8 @@ func setRedriveAllow(s *settings, text string) *wire.Error {
 	}
 	switch {
 	case *p.Permission == "byQueue" && len(p.Sources) == 0:
-		return bad("When you specify the byQueue permission type, you must also specify one or more sourceQueueArns values.")
+		return bad("When you specify the byQueue permission type, you must also specify one or more sourceQueueArns " +
+			"values.")
 	case *p.Permission != "byQueue" && p.Sources != nil:
 		return bad("To specify one or more source queue ARNs, you must set redrivePermission to byQueue.")
 	case len(p.Sources) > maxSources:
@@ -138,12 +139,12 @@ func showRedriveAllow(_ *Queue, s *settings, _ queue.Stats) (string, bool) {
 	return s.redriveAllow.text, true
 }
 
-// permits says whether a queue of that ARN may have its dead letters here.
+// permits reports whether the queue with an ARN may have its dead letters here.
 func (p *redriveAllow) permits(source string) bool {
 	return p == nil || p.permission == "allowAll" || p.permission == "byQueue" && slices.Contains(p.sources, source)
 }
 
-// checkTarget says whether a queue's dead letters may go where its policy says.
+// checkTarget checks whether a queue's dead letters may go to the target of its policy.
 func (s *Service) checkTarget(set *settings, name string) *wire.Error {
 	r := set.redrive
 	if r == nil {
@@ -153,11 +154,12 @@ func (s *Service) checkTarget(set *settings, name string) *wire.Error {
 	target := s.byARN(r.target)
 	switch {
 	case isFIFO(r.target) != isFIFO(name):
-		return bad("Dead-letter queue must be same type of queue as the source..") // two stops, as on AWS
+		return bad("Dead-letter queue must be same type of queue as the source..") // two full stops, as on AWS
 	case target == nil:
 		return bad("Dead letter target does not exist.")
 	case !target.settings.Load().redriveAllow.permits(s.arn(name)):
-		return bad("Queue with redriveAllowPolicy does not permit " + s.arn(name) + " to use it as a dead-letter queue.")
+		return bad("Queue with redriveAllowPolicy does not permit " + s.arn(name) +
+			" to use it as a dead-letter queue.")
 	}
 	return nil
 }

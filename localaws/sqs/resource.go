@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// Queue is one queue: a model, with what AWS knows of it besides its messages.
+// Queue is one queue: a model, and everything else that AWS knows about a queue.
 type Queue struct {
 	name  string
 	arn   string
@@ -18,26 +18,26 @@ type Queue struct {
 
 	settings atomic.Pointer[settings] // replaced as a whole
 
-	mu         sync.Mutex // over changes of the settings, and over what follows
+	mu         sync.Mutex // guards changes of the settings, and the following fields
 	tags       map[string]string
-	purged     time.Duration // when last, if ever
+	purged     time.Duration // when it was purged last; 0: never
 	everPurged bool
 }
 
-// Name is the queue's name.
+// Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
 
-// ARN is the queue's ARN.
+// ARN returns the queue's ARN.
 func (q *Queue) ARN() string { return q.arn }
 
-// FIFO says whether it is a FIFO queue.
+// FIFO reports whether it is a FIFO queue.
 func (q *Queue) FIFO() bool { return q.fifo }
 
-// Model is the queue's content, for looking at it without receiving.
+// Model returns the queue's content, for inspecting it without receiving.
 func (q *Queue) Model() *queue.Queue { return q.model }
 
-// Chaos lets a standard queue deliver twice and out of order, as AWS may. The
-// zero Chaos ends it. A FIFO queue stays what it is.
+// Chaos makes a standard queue deliver twice and out of order, as AWS may. The zero Chaos turns this off. It has no
+// effect on a FIFO queue.
 func (q *Queue) Chaos(c queue.Chaos) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,7 +46,7 @@ func (q *Queue) Chaos(c queue.Chaos) {
 	q.model.Configure(config)
 }
 
-// change replaces the settings by an altered copy.
+// change replaces the settings with a modified copy.
 func (q *Queue) change(alter func(*settings)) {
 	set := *q.settings.Load()
 	alter(&set)
@@ -54,12 +54,12 @@ func (q *Queue) change(alter func(*settings)) {
 	q.model.Configure(set.model(q.model.Config().Chaos))
 }
 
-// suffix is how a FIFO queue's name ends.
+// suffix is the end of a FIFO queue's name.
 const suffix = ".fifo"
 
 func isFIFO(name string) bool { return strings.HasSuffix(name, suffix) }
 
-// maxName is the longest name of a queue, suffix included.
+// maxName is the length of the longest queue name, including the suffix.
 const maxName = 80
 
 func validName(name string) bool {
@@ -69,7 +69,7 @@ func validName(name string) bool {
 	return plainName(strings.TrimSuffix(name, suffix))
 }
 
-// plainName holds letters, digits, hyphens and underscores only.
+// plainName reports whether a name has only letters, digits, hyphens and underscores.
 func plainName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

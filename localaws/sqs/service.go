@@ -14,27 +14,25 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options are what a Service is made of. All but RealisticWaits and Logger are
-// required.
+// Options are what a Service needs. All fields but RealisticWaits and Logger are required.
 type Options struct {
 	Clock   *clock.Clock
 	Random  *random.Source
 	Account string
 	Region  string
-	Logger  *slog.Logger // nil discards
-	// RealisticWaits keeps AWS's waits of 60 s: between two purges, and before a
-	// deleted queue's name can be used again.
+	Logger  *slog.Logger // nil: logs are discarded
+	// RealisticWaits enforces AWS's waits of 60 s between two purges, and before the name of a deleted queue can be
+	// used again.
 	RealisticWaits bool
 }
 
-// Service holds the queues of one account and region. It is safe for concurrent
-// use.
+// Service holds the queues of one account and region. It is safe for concurrent use.
 type Service struct {
 	opts Options
 
 	mu      sync.RWMutex
 	queues  map[string]*Queue
-	deleted map[string]time.Duration // when, by name; only with RealisticWaits
+	deleted map[string]time.Duration // the time by name; used only with RealisticWaits
 	closed  bool
 	tasks   tasks
 }
@@ -49,7 +47,7 @@ func New(o Options) *Service {
 	return s
 }
 
-// Wire is the service as the wire sees it.
+// Wire returns the service for package wire.
 func (s *Service) Wire() *wire.Service {
 	return &wire.Service{
 		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
@@ -83,7 +81,7 @@ func (s *Service) Wire() *wire.Service {
 	}
 }
 
-// Reset deletes every queue, and forgets that there were any.
+// Reset deletes every queue, and forgets that they existed.
 func (s *Service) Reset() {
 	s.mu.Lock()
 	old := s.queues
@@ -95,7 +93,7 @@ func (s *Service) Reset() {
 	}
 }
 
-// Close ends every poll that waits, and lets none wait any more.
+// Close ends waiting polls; later polls do not wait.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -107,7 +105,7 @@ func (s *Service) Close() {
 	}
 }
 
-// Queue finds a queue by its name, its URL or its ARN; nil if there is none.
+// Queue returns the queue with a name, URL or ARN, or nil.
 func (s *Service) Queue(name string) *Queue {
 	name = name[strings.LastIndexAny(name, "/:")+1:]
 	s.mu.RLock()
@@ -115,14 +113,14 @@ func (s *Service) Queue(name string) *Queue {
 	return s.queues[name]
 }
 
-// Queues lists the queues by name.
+// Queues returns the queues, sorted by name.
 func (s *Service) Queues() []*Queue {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.sorted()
 }
 
-// sorted needs the lock.
+// sorted is the same as Queues; the caller holds the lock.
 func (s *Service) sorted() []*Queue {
 	all := make([]*Queue, 0, len(s.queues))
 	for _, q := range s.queues {
@@ -132,8 +130,8 @@ func (s *Service) sorted() []*Queue {
 	return all
 }
 
-// byURL finds the queue a request names. As on AWS only the URL's path counts;
-// besides, a bare name is taken, which some clients send.
+// byURL returns the queue of a request. As on AWS only the URL's path counts. A bare name is accepted as well, because
+// some clients send it.
 func (s *Service) byURL(url string) (*Queue, *wire.Error) {
 	if url == "" {
 		return nil, missing("QueueUrl")
@@ -154,7 +152,7 @@ func (s *Service) byURL(url string) (*Queue, *wire.Error) {
 	return q, nil
 }
 
-// byARN finds a queue by its ARN; nil if there is none.
+// byARN returns the queue with an ARN, or nil.
 func (s *Service) byARN(arn string) *Queue {
 	name, ok := strings.CutPrefix(arn, s.arn(""))
 	if !ok {
@@ -173,7 +171,7 @@ func (s *Service) url(c *wire.Call, name string) string {
 	return c.BaseURL + "/" + s.opts.Account + "/" + name
 }
 
-// newQueue makes a queue that nobody knows yet.
+// newQueue returns a queue that is not registered yet.
 func (s *Service) newQueue(name string, set *settings) *Queue {
 	q := &Queue{name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}}
 	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
@@ -186,7 +184,7 @@ func (s *Service) newQueue(name string, set *settings) *Queue {
 	return q
 }
 
-// deadLetters is where a queue's dead letters go; nil while that does not exist.
+// deadLetters returns the queue for a queue's dead letters; nil while it does not exist.
 func (s *Service) deadLetters(q *Queue) *queue.Queue {
 	redrive := q.settings.Load().redrive
 	if redrive == nil {

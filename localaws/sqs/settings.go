@@ -6,8 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// settings are a queue's attributes, read. Values are never changed once they
-// are a queue's.
+// settings are the parsed attributes of a queue. They are never modified once they belong to a queue.
 type settings struct {
 	delay, visibility, retention, wait int // seconds
 	maxSize                            int // bytes
@@ -20,19 +19,21 @@ type settings struct {
 	kmsKey     string
 	kmsReuse   int // seconds
 
-	contentDedup    bool
-	dedupScope      string
-	dedupByGroup    bool // what dedupScope said when the queue was made: on AWS, as recorded, changing it changes only what is shown
+	contentDedup bool
+	dedupScope   string
+	// dedupByGroup is dedupScope at the time of the queue's creation. As recorded on AWS, changing the attribute later
+	// changes only what is shown.
+	dedupByGroup    bool
 	throughputLimit string
 
 	created, modified time.Time
 }
 
-// maxMessage is the most a message may be: body, and attributes with their
-// names and types. It was 256 KiB until August 2025.
+// maxMessage is the maximum size of a message: the body, and the attributes with their names and types. It was 256 KiB
+// until August 2025.
 const maxMessage = 1 << 20
 
-// defaults are the settings of a queue that asks for nothing.
+// defaults returns the settings of a queue that is created without attributes.
 func defaults() *settings {
 	return &settings{
 		visibility: 30, retention: 345_600, maxSize: maxMessage, managedSSE: true, kmsReuse: 300,
@@ -40,10 +41,10 @@ func defaults() *settings {
 	}
 }
 
-// maxInFlight is how many messages of a queue may be received and not deleted.
+// maxInFlight is how many messages of a queue may be in flight.
 const maxInFlight = 120_000
 
-// model is what the settings mean to the model.
+// model returns the settings that the model needs.
 func (s *settings) model(chaos queue.Chaos) queue.Config {
 	c := queue.Config{
 		Visibility: seconds(s.visibility), Delay: seconds(s.delay), Retention: seconds(s.retention),

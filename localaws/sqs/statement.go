@@ -19,7 +19,7 @@ type statement struct {
 	Condition    map[string]map[string]words `json:"Condition,omitempty"`
 }
 
-// words are one text or a list of them: policies write both.
+// words are one string or a list of strings; policies may have either.
 type words []string
 
 func (w *words) UnmarshalJSON(b []byte) error {
@@ -37,7 +37,7 @@ func (w *words) UnmarshalJSON(b []byte) error {
 		case string, bool, float64:
 			*w = append(*w, fmt.Sprint(x))
 		default:
-			return fmt.Errorf("policy: %v is not a text", x)
+			return fmt.Errorf("policy: %v is not a string", x)
 		}
 	}
 	return nil
@@ -56,7 +56,7 @@ func (s *statement) valid() bool {
 		(len(s.Principal) > 0 || len(s.NotPrincipal) > 0)
 }
 
-// request is who wants to do what, as a policy looks at it.
+// request is what a policy decides about.
 type request struct {
 	service  string // principal "sns.amazonaws.com"
 	action   string // "sqs:SendMessage"
@@ -65,7 +65,7 @@ type request struct {
 	account  string // aws:SourceAccount
 }
 
-// allows says whether a policy lets a request through; a Deny wins.
+// allows reports whether a policy allows a request. A Deny takes precedence.
 func (p *policy) allows(r request) bool {
 	if p == nil {
 		return false
@@ -91,9 +91,8 @@ func (s *statement) matches(r request) bool {
 		s.holds(r)
 }
 
-// matchesResource compares with the queue's ARN and with its path, /ACCOUNT/NAME,
-// which is how queues were named in policies before there were ARNs and how
-// version 1 of the SDK for Ruby still writes them.
+// matchesResource compares a pattern with the queue's ARN and with its path, /ACCOUNT/NAME. The path is how policies
+// named a queue before there were ARNs, and version 1 of the SDK for Ruby still writes it.
 func (s *statement) matchesResource(r request) bool {
 	parts := strings.SplitN(r.resource, ":", 6) // arn:aws:sqs:REGION:ACCOUNT:NAME
 	path := "/" + parts[4] + "/" + parts[5]
@@ -110,8 +109,8 @@ func (s *statement) matchesPrincipal(r request) bool {
 	return names(s.Principal, r.service)
 }
 
-// names says whether a Principal element names a service: "*", or among
-// {"Service": …}, or {"AWS": "*"}, which is everybody.
+// names reports whether a Principal element matches a service: by "*", by {"Service": …}, or by {"AWS": "*"}, which is
+// everyone.
 func names(element json.RawMessage, service string) bool {
 	var all string
 	if json.Unmarshal(element, &all) == nil {
@@ -131,8 +130,8 @@ func names(element json.RawMessage, service string) bool {
 	return false
 }
 
-// matchesWords compares with wildcards. Without either element anything will
-// do, as for the resource of a queue's own policy.
+// matchesWords matches a value with wildcards. If a statement has neither element, any value matches, as for the
+// resource in a queue's own policy.
 func matchesWords(yes, no words, value string, fold bool) bool {
 	in := func(list words) bool {
 		for _, pattern := range list {
@@ -148,7 +147,7 @@ func matchesWords(yes, no words, value string, fold bool) bool {
 	return len(yes) == 0 || in(yes)
 }
 
-// wildcard matches * and ? the way policies do.
+// wildcard matches * and ? as policies do.
 func wildcard(pattern, value string, fold bool) bool {
 	if fold {
 		pattern, value = strings.ToLower(pattern), strings.ToLower(value)
@@ -172,8 +171,7 @@ func wildcard(pattern, value string, fold bool) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// holds says whether every condition holds. A condition that this server does
-// not know does not hold.
+// holds reports whether every condition is true. A condition that this server does not know is false.
 func (s *statement) holds(r request) bool {
 	for operator, keys := range s.Condition {
 		for key, values := range keys {
@@ -205,8 +203,8 @@ func condition(operator, key string, values words, r request) bool {
 
 func negative(operator string) bool { return strings.Contains(operator, "Not") }
 
-// context is the value of a condition's key. Deliveries inside the server, and
-// over plain HTTP to it, count as secure: there is nothing between.
+// context returns the value of a condition key. Deliveries inside the server, and over plain HTTP to it, count as
+// secure, because there is no network in between.
 func (r request) context(key string) (string, bool) {
 	switch strings.ToLower(key) {
 	case "aws:sourcearn":
@@ -222,8 +220,7 @@ func (r request) context(key string) (string, bool) {
 	}
 }
 
-// compare applies an operator, its negation left to the caller. ok is false for
-// one that is not known here.
+// compare applies an operator without its negation, which is left to the caller. ok is false for an unknown operator.
 func compare(operator, pattern, have string) (equal, ok bool) {
 	switch strings.Replace(operator, "Not", "", 1) {
 	case "StringEquals":

@@ -14,7 +14,7 @@ const (
 	maxTagValue = 256
 )
 
-// checkTags says whether tags may be added to those that a queue has.
+// checkTags checks whether tags may be added to a queue's tags.
 func checkTags(queue string, have, added map[string]string) *wire.Error {
 	total := len(have)
 	for key, value := range added {
@@ -40,7 +40,7 @@ func badTagKey() *wire.Error {
 	return invalidParameter("Tag keys must be between 1 and %d characters in length.", maxTagKey)
 }
 
-// Tags are a copy of the queue's tags.
+// Tags returns a copy of the queue's tags.
 func (q *Queue) Tags() map[string]string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package sts answers who is asking.
+// Package sts is AWS STS, as far as programs need it to look up their account: one action, GetCallerIdentity.
 //
-// Service is AWS STS as far as programs that look up their account need it: one action, GetCallerIdentity.
-// There are no users here: whoever asks, with any key or none, is the one user of the one account.
+// Its noun: a [Service] belongs to one account. It has no users: every caller, with any access key or none, is the same
+// user.
 package sts

@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Service is the model of STS. It never changes.
+// Service is the model of STS. It is immutable.
 type Service struct{ account string }
 
 // New returns the service of an account.
@@ -24,20 +24,22 @@ func (s *Service) Wire() *wire.Service {
 	}
 }
 
-// GetCallerIdentityInput is empty.
+// GetCallerIdentityInput is the empty input of GetCallerIdentity.
 type GetCallerIdentityInput struct{}
 
-// GetCallerIdentityOutput is what GetCallerIdentity answers.
+// GetCallerIdentityOutput is the output of GetCallerIdentity.
 type GetCallerIdentityOutput struct {
 	Arn     string `json:"Arn"`
 	UserID  string `json:"UserId"`
 	Account string `json:"Account"`
 }
 
-// userID has the form of the ids that IAM gives to users.
+// userID has the form of IAM's user ids.
 const userID = "AIDALOCALAWS000000000"
 
-func (s *Service) getCallerIdentity(context.Context, *wire.Call, *GetCallerIdentityInput) (*GetCallerIdentityOutput, error) {
+func (s *Service) getCallerIdentity(context.Context, *wire.Call, *GetCallerIdentityInput) (*GetCallerIdentityOutput,
+	error,
+) {
 	return &GetCallerIdentityOutput{
 		Arn:     "arn:aws:iam::" + s.account + ":user/localaws",
 		UserID:  userID,

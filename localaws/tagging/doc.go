@@ -1,8 +1,8 @@
-// Package tagging finds resources by their tags.
+// Package tagging is the AWS Resource Groups Tagging API, as far as programs need it to find their queues and topics by
+// tags: one action, GetResources, with TagFilters, ResourceTypeFilters, ResourceARNList, ResourcesPerPage, TagsPerPage
+// and PaginationToken. Compliance is not supported: IncludeComplianceDetails and ExcludeCompliantResources are refused
+// unless false.
 //
-// Service is the AWS Resource Groups Tagging API as far as programs that look for their queues and topics
-// need it: one action, GetResources, with TagFilters, ResourceTypeFilters, ResourceARNList, ResourcesPerPage,
-// TagsPerPage and PaginationToken. Compliance is not known here: IncludeComplianceDetails and
-// ExcludeCompliantResources are refused unless false. A Resource is an ARN with its tags; a Source lists the
-// resources of one service.
+// Its nouns: a [Resource] is an ARN with its tags. A [Source] lists the resources of one service. A [Service] searches
+// several sources.
 package tagging

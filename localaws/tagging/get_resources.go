@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// GetResourcesInput is what GetResources takes.
+// GetResourcesInput is the input of GetResources.
 type GetResourcesInput struct {
 	PaginationToken           string      `json:"PaginationToken"`
 	TagFilters                []TagFilter `json:"TagFilters"`
@@ -23,19 +23,19 @@ type GetResourcesInput struct {
 	ResourceARNList           []string    `json:"ResourceARNList"`
 }
 
-// TagFilter asks for a tag: with one of the values, or with any where there are none.
+// TagFilter selects resources with a tag; without Values, the tag may have any value.
 type TagFilter struct {
 	Key    string   `json:"Key"`
 	Values []string `json:"Values"`
 }
 
-// GetResourcesOutput is what it answers. The token is "" after the last page.
+// GetResourcesOutput is the output of GetResources. The token is "" on the last page.
 type GetResourcesOutput struct {
 	PaginationToken        *string           `json:"PaginationToken"`
 	ResourceTagMappingList []ResourceMapping `json:"ResourceTagMappingList"`
 }
 
-// ResourceMapping is one resource of an answer.
+// ResourceMapping is one resource of an output.
 type ResourceMapping struct {
 	ResourceARN string `json:"ResourceARN"`
 	Tags        []Tag  `json:"Tags"`
@@ -82,7 +82,7 @@ func (s *Service) getResources(_ context.Context, _ *wire.Call, in *GetResources
 	return out, nil
 }
 
-// all lists every tagged resource by ARN, the order of pages.
+// all lists every tagged resource, sorted by ARN, which is the order of pages.
 func (s *Service) all() []Resource {
 	var all []Resource
 	for _, source := range s.sources {
@@ -103,7 +103,8 @@ func (in *GetResourcesInput) perPage() int {
 }
 
 func (in *GetResourcesInput) check() *wire.Error {
-	alone := in.PaginationToken == "" && in.TagFilters == nil && in.ResourcesPerPage == nil && in.TagsPerPage == nil && in.ResourceTypeFilters == nil
+	alone := in.PaginationToken == "" && in.TagFilters == nil && in.ResourcesPerPage == nil && in.TagsPerPage == nil &&
+		in.ResourceTypeFilters == nil
 	switch {
 	case in.IncludeComplianceDetails || in.ExcludeCompliantResources:
 		return invalid("IncludeComplianceDetails and ExcludeCompliantResources are not supported by this server")
@@ -113,7 +114,8 @@ func (in *GetResourcesInput) check() *wire.Error {
 		return invalid("ResourceARNList cannot be given together with any other parameter")
 	case in.ResourcesPerPage != nil && (*in.ResourcesPerPage < 1 || *in.ResourcesPerPage > maxPerPage):
 		return invalid("ResourcesPerPage must be between 1 and 100")
-	case in.TagsPerPage != nil && (*in.TagsPerPage < leastTags || *in.TagsPerPage > maxTags || *in.TagsPerPage%leastTags != 0):
+	case in.TagsPerPage != nil &&
+		(*in.TagsPerPage < leastTags || *in.TagsPerPage > maxTags || *in.TagsPerPage%leastTags != 0):
 		return invalid("TagsPerPage must be a multiple of 100 between 100 and 500")
 	case len(in.TagFilters) > maxFilters:
 		return invalid("TagFilters must have at most 50 members")
@@ -133,7 +135,8 @@ func (in *GetResourcesInput) wants(r Resource) bool {
 	if len(in.ResourceARNList) > 0 {
 		return slices.Contains(in.ResourceARNList, r.ARN)
 	}
-	if len(in.ResourceTypeFilters) > 0 && !slices.ContainsFunc(in.ResourceTypeFilters, func(t string) bool { return isOf(r.ARN, t) }) {
+	if len(in.ResourceTypeFilters) > 0 &&
+		!slices.ContainsFunc(in.ResourceTypeFilters, func(t string) bool { return isOf(r.ARN, t) }) {
 		return false
 	}
 	for _, f := range in.TagFilters {
@@ -145,7 +148,7 @@ func (in *GetResourcesInput) wants(r Resource) bool {
 	return true
 }
 
-// isOf tells whether a resource is of a type: "sqs" or "sqs:queue", "sns" or "sns:topic".
+// isOf reports whether a resource has a type: "sqs" or "sqs:queue", "sns" or "sns:topic".
 func isOf(arn, kind string) bool {
 	parts := strings.Split(arn, ":")
 	kinds := map[string]string{"sqs": "sqs:queue", "sns": "sns:topic"}

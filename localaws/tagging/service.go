@@ -4,7 +4,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Resource is something that has tags.
+// Resource is a resource with tags.
 type Resource struct {
 	ARN  string
 	Tags map[string]string
@@ -13,8 +13,7 @@ type Resource struct {
 // Source lists the tagged resources of one service, in any order.
 type Source func() []Resource
 
-// Service is the model of the tagging API. It holds nothing itself and is safe for concurrent use if its
-// sources are.
+// Service is the model of the tagging API. It stores nothing, and is safe for concurrent use if its sources are.
 type Service struct{ sources []Source }
 
 // New returns a service over sources.

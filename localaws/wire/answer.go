@@ -46,17 +46,15 @@ func (a *answer) fail(e *Error) {
 	a.write(e.status(), b.bytes)
 }
 
-// refuseBareGet answers a GET that asks for nothing, as AWS does whatever the
-// client accepts.
+// refuseBareGet answers a GET without an action, as AWS does whatever the client accepts.
 func (a *answer) refuseBareGet() {
 	a.write(http.StatusNotFound, []byte("<UnknownOperationException/>\n"))
 }
 
-// write sends the response. What the client does not take any more is nobody's
-// loss: HTTP has no one to tell.
+// write sends the response. An error means that the client has disconnected, so it is ignored.
 func (a *answer) write(status int, body []byte) {
 	h := a.w.Header()
-	values := []string{a.requestID, a.contentType(), strconv.Itoa(len(body))} // one piece of memory for three
+	values := []string{a.requestID, a.contentType(), strconv.Itoa(len(body))} // one allocation for three headers
 	h["X-Amzn-Requestid"] = values[0:1:1]
 	h["Content-Type"] = values[1:2:2]
 	h["Content-Length"] = values[2:3:3]

@@ -1,25 +1,20 @@
-// Package wire speaks the protocols of AWS, knowing no service.
+// Package wire implements the protocols of AWS, without knowledge of any service.
 //
-// Nouns: a Service is a name and its Actions; an Action has an input and an
-// output, plain structs; a Call is what an action knows of its request besides
-// its input; an Error is how AWS says no; a Mux is the http.Handler over
-// several services.
+// Its nouns: a [Service] is a name and its Actions. An [Action] has an input and an output, which are plain structs. A
+// [Call] is what an action knows about its request besides its input. An [Error] is an error answer. A [Mux] is the
+// http.Handler of several services.
 //
-// Two protocols are spoken. awsJson (1.0 and 1.1) names its action in
-// X-Amz-Target. The query protocol is a form, in the body or in the URL, whose
-// answer is XML. Both read and write the same structs:
+// There are two protocols. awsJson (1.0 and 1.1) names its action in X-Amz-Target. The query protocol is a form, in the
+// body or in the URL, whose answer is XML. Both use the same structs:
 //
 //	json:"QueueUrl"                              the name in awsJson, and in query unless the next tag says otherwise
 //	query:"Attribute,flat,key=Name,value=Value"  the name in query; flat: no member or entry between name and number;
 //	                                             key=, value= and item= rename the parts of a map and a list;
-//	                                             or=: another name that some client writes
+//	                                             or=: another name that some clients write
 //
-// Fields are strings, integers, booleans, []byte (base64), structs, slices and
-// string-keyed maps of these, and pointers to scalars or structs where absence
-// means something. In an answer a nil pointer, slice or map and an empty string are left
-// out; everything else is written.
+// Fields are strings, integers, booleans, []byte (base64), structs, slices and string-keyed maps of these, and pointers
+// to scalars or structs if absence has a meaning. An answer omits nil pointers, slices and maps, and empty strings.
 //
-// Decoding is strict: what the input has no field for is an error that names
-// it. As on AWS, a number or a boolean is taken where awsJson wants a text, and
-// null is as good as absent.
+// Decoding is strict: a parameter without a field is an error that names it. As on AWS, awsJson accepts a number or a
+// boolean for a string, and treats null as absent.
 package wire

@@ -6,23 +6,19 @@ import (
 	"strings"
 )
 
-// Error is how AWS says no. The same value serves every protocol. Values are
-// read only once made and may be shared.
+// Error is an error answer, in every protocol. It is not modified after its creation and may be shared.
 type Error struct {
-	// Code is the shape's name in the service's model, "QueueDoesNotExist"; in
-	// awsJson it stands behind the service's namespace. A Code that has a
-	// namespace of its own ("com.amazon.coral.service#…") is left as it is.
+	// Code is the name in the service's model, "QueueDoesNotExist"; awsJson puts the service's namespace in front. A
+	// Code with a namespace of its own ("com.amazon.coral.service#…") is left unchanged.
 	Code string
-	// Query is the code in the query protocol and in x-amzn-query-error; ""
-	// means Code.
+	// Query is the code in the query protocol and in x-amzn-query-error; "": the same as Code.
 	Query   string
 	Message string
-	// QueryMessage is the query protocol's text where it differs; "" means
-	// Message.
+	// QueryMessage is the text in the query protocol; "": the same as Message.
 	QueryMessage string
-	// Status is the HTTP status; 0 means 400.
+	// Status is the HTTP status; 0: 400.
 	Status int
-	// Fault says that it is the server's fault ("Receiver"), not the sender's.
+	// Fault says that the server ("Receiver"), not the sender, caused the error.
 	Fault bool
 }
 
@@ -30,7 +26,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.QueryCode(), e.Message)
 }
 
-// QueryCode is the code by which most SDKs know the error.
+// QueryCode returns the code by which most SDKs identify the error.
 func (e *Error) QueryCode() string {
 	if e.Query != "" {
 		return e.Query
@@ -38,7 +34,7 @@ func (e *Error) QueryCode() string {
 	return e.Code[strings.LastIndexByte(e.Code, '#')+1:]
 }
 
-// jsonType is the value of __type.
+// jsonType returns the value of __type.
 func (e *Error) jsonType(namespace string) string {
 	if namespace == "" || strings.Contains(e.Code, "#") {
 		return e.Code
@@ -60,11 +56,10 @@ func (e *Error) status() int {
 	return 400
 }
 
-// ErrDrop breaks the connection where a Mux's Around returns it instead of an
-// answer.
+// ErrDrop makes a Mux close the connection without an answer, if Around returns it.
 var ErrDrop = errors.New("wire: the connection is dropped")
 
-// asError makes an answer of whatever an action returned.
+// asError turns an action's error into an answer.
 func asError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

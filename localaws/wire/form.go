@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxParameters bounds a query request. The largest lawful one, a batch of ten
-// with ten attributes each, has less than five hundred.
+// maxParameters bounds a query request. The largest valid one, a batch of ten messages with ten attributes each, has
+// fewer than five hundred.
 const maxParameters = 5000
 
-// node is one step of a parameter's dotted name: Attribute.1.Name=x is the node
-// Attribute with the child 1 with the child Name, whose value is x.
+// node is one step of a parameter's dotted name: Attribute.1.Name=x is the node Attribute with the child 1, which has
+// the child Name with the value x.
 type node struct {
 	name     string
 	value    string
@@ -21,8 +21,7 @@ type node struct {
 	children []*node
 }
 
-// parseForm makes a tree of a form, leaving out what belongs to the protocol
-// and not to the action.
+// parseForm returns the tree of a form, without parameters that belong to the protocol and not to the action.
 func parseForm(values url.Values) (*node, *Error) {
 	if len(values) > maxParameters {
 		return nil, malformedQuery("The request has %d parameters; at most %d are read.", len(values), maxParameters)
@@ -46,8 +45,8 @@ func parseForm(values url.Values) (*node, *Error) {
 	return root, nil
 }
 
-// protocolParameter says whether a parameter is about the request itself:
-// which action, and how it is signed (signature versions 2 and 4).
+// protocolParameter reports whether a parameter is about the request itself: its action, or its signature (versions 2
+// and 4).
 func protocolParameter(name string) bool {
 	switch name {
 	case "Action", "Version", "AWSAccessKeyId", "Signature", "SignatureMethod", "SignatureVersion",
@@ -69,7 +68,7 @@ func (n *node) put(name, value string) bool {
 	return true
 }
 
-// step finds or makes a child. Names come sorted, so it can only be the last.
+// step returns a child, and creates it if necessary. Names come sorted, so it can only be the last child.
 func (n *node) step(name string) *node {
 	if last := len(n.children) - 1; last >= 0 && n.children[last].name == name {
 		return n.children[last]
@@ -91,8 +90,7 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// numbered returns the children in order of their numbers, or the first that
-// has none.
+// numbered returns the children in order of their numbers, or the first child whose name is not a number.
 func (n *node) numbered() (sorted []*node, odd *node) {
 	for _, c := range n.children {
 		if _, err := strconv.ParseUint(c.name, 10, 31); err != nil {
@@ -104,7 +102,7 @@ func (n *node) numbered() (sorted []*node, odd *node) {
 	return sorted, nil
 }
 
-// number is meant for names that are known to be numbers.
+// number returns a name that is known to be a number.
 func (n *node) number() uint64 {
 	x, _ := strconv.ParseUint(n.name, 10, 31)
 	return x

@@ -5,12 +5,12 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// FuzzJSON holds the decoder against the standard library's: what is taken must
-// be JSON and mean the same.
+// FuzzJSON compares the decoder with the standard library's: an accepted document must be JSON, with the same meaning.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"QueueUrl":"\ud83d\ude00\u0000\/","Number":1e2,"Entries":[null,{}]}`))
@@ -25,7 +25,7 @@ func FuzzJSON(f *testing.F) {
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 			t.Fatalf("the answer is not JSON: %v\n%s", err, w.Body)
 		}
-		// And once more: what was written must read as the same.
+		// Encoding and decoding the answer again must not change it.
 		again := post(h, "/", "AmazonSQS.Echo", w.Body.String())
 		if diff := cmp.Diff(w.Body.String(), again.Body.String()); diff != "" {
 			t.Errorf("not stable:\n%s", diff)
@@ -39,8 +39,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// repeated says that a document may name a member more than once, or in
-// another case, where the two decoders differ on purpose.
+// repeated reports whether a document may contain a member more than once, or in another case; for these the two
+// decoders differ on purpose.
 func repeated(body []byte) bool {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(body, &m) != nil {
@@ -50,7 +50,7 @@ func repeated(body []byte) bool {
 	return err != nil || len(m) == 0 || len(whole) < len(body)/2 || m["QueueUrl"] == nil
 }
 
-// FuzzQuery: whatever the form, an answer and no panic.
+// FuzzQuery: every form gets an answer, and none causes a panic.
 func FuzzQuery(f *testing.F) {
 	f.Add("Attribute.1.Name=A&Attribute.1.Value=1&AttributeName.1=All")
 	f.Add("Entry.1.Id=a&Entry.1.DelaySeconds=0&Tags.entry.1.key=k&Tags.entry.1.value=v")

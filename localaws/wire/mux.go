@@ -12,31 +12,29 @@ import (
 	"github.com/godwitmq/godwit/localaws/random"
 )
 
-// Mux is the handler over several services. It is safe for concurrent use once
-// built.
+// Mux is the handler of several services. It is safe for concurrent use.
 type Mux struct {
 	opts     Options
 	services []*Service
-	actions  map[string]map[string]Action // by service and name
+	actions  map[string]map[string]Action // by service and action name
 	buffers  bufferPool
-	nobody   *Service // whose errors they are where no service is meant
+	nobody   *Service // defines the errors of requests that match no service
 }
 
-// Options are a Mux's. All but Around are required.
+// Options configure a Mux. All fields but Around are required.
 type Options struct {
 	Account string
 	Region  string
 	Random  *random.Source
-	// Around, where it is not nil, stands around every decoded call. It calls
-	// run at most once, and what it returns is answered. Returning ErrDrop breaks
-	// the connection.
+	// Around, if not nil, is called for every decoded call. It calls run at most once, and its result is the answer. If
+	// it returns ErrDrop, the connection is closed.
 	Around func(ctx context.Context, c *Call, in any, run Run) (any, error)
 }
 
-// Run carries a call out. Its context ends a poll that waits.
+// Run executes a call. When ctx ends, a waiting poll ends.
 type Run func(ctx context.Context) (any, error)
 
-// NewMux returns the handler over services.
+// NewMux returns the handler of services.
 func NewMux(o Options, services ...*Service) *Mux {
 	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}, nobody: &Service{}}
 	for _, s := range services {
@@ -59,8 +57,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read says which action is called with what. What it cannot read it answers
-// itself, and ok is false. It keeps nothing of the body: a call may wait long.
+// read decodes the action and its input. It answers invalid requests itself; then ok is false. It does not retain the
+// body, because a call may wait for a long time.
 func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) {
 	body := m.buffers.take()
 	defer m.buffers.give(body)
@@ -74,10 +72,11 @@ func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) 
 	return m.readQuery(a, r, body.bytes)
 }
 
-// requestProtocol tells awsJson by its header; all else is query. A form is
-// query even so: Amazon::SQS::Simple of Perl sends a target of its own with it.
+// requestProtocol recognizes awsJson by its header; every other request is query. A form is always query: Perl's
+// Amazon::SQS::Simple sends another target with it.
 func requestProtocol(r *http.Request) Protocol {
-	if len(r.Header["X-Amz-Target"]) > 0 && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if len(r.Header["X-Amz-Target"]) > 0 &&
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return JSON
 	}
 	return Query
@@ -148,7 +147,7 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action,
 	return action, in, true
 }
 
-// queryValues joins the URL's parameters and the form's.
+// queryValues merges the URL's parameters and the form's.
 func queryValues(r *http.Request, body []byte) (url.Values, *Error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -164,9 +163,8 @@ func queryValues(r *http.Request, body []byte) (url.Values, *Error) {
 	return values, nil
 }
 
-// queryService finds the service a query request is for: by its version, else
-// by its signature's scope, else by the action's name, for clients that send
-// neither.
+// queryService returns the service of a query request: by its version, otherwise by the scope of its signature,
+// otherwise by the action's name, because some clients send neither.
 func (m *Mux) queryService(r *http.Request, values url.Values, action string) *Service {
 	version, scope := values.Get("Version"), signedFor(r, values)
 	byName := func(s *Service) bool { return s.Version != "" && s.Name == scope }

@@ -6,25 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// Bodies are long, so all that follows looks at eight bytes at a time.
+// Bodies are long, so the following functions process eight bytes at a time.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
 )
 
-// escaped marks the bytes of x that are escaped inside a JSON string: a quote, a
-// backslash, a control character. The lowest mark is true; those above it may
-// not be.
+// escaped marks the bytes of x that are escaped in a JSON string: quotes, backslashes and control characters. The
+// lowest mark is correct; higher ones may not be.
 func escaped(x uint64) uint64 {
 	quote, backslash := x^('"'*ones), x^('\\'*ones)
-	// Each term sets the top bit of bytes that are low or zero, and of none that
-	// is beyond ASCII.
+	// Each term sets the top bit of bytes that are small or zero, and of no byte beyond ASCII.
 	return ((x-' '*ones)&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs
 }
 
-// plainRun returns where, from i on, the first byte stands that does not stand
-// for itself inside a JSON string as it comes: one that is escaped, or one beyond
-// ASCII.
+// plainRun returns the index, at or after i, of the first byte that is not copied unchanged into a JSON string: one
+// that is escaped, or one beyond ASCII.
 func plainRun(s []byte, i int) int {
 	for ; i+8 <= len(s); i += 8 {
 		x := binary.LittleEndian.Uint64(s[i:])
@@ -38,11 +35,9 @@ func plainRun(s []byte, i int) int {
 	return i
 }
 
-// unescape copies what s, the inside of a JSON string, stands for, up to the
-// first byte that is more than plain text and escapes of one letter: the end, one
-// beyond ASCII, a rarer escape, a mistake. It returns how much it wrote and how
-// much it read. There must be room for all of s; what to has beyond n may be
-// overwritten.
+// unescape decodes s, the inside of a JSON string, into to. It stops at the end, and at a byte beyond ASCII, an escape
+// of more than one letter, or an error. It returns how many bytes it wrote and read. to must have room for all of s;
+// bytes of to beyond n may be overwritten.
 func unescape(to, s []byte) (n, read int) {
 	out, in := to, s
 	for len(in) >= 9 && len(out) >= 16 {
@@ -59,7 +54,7 @@ func unescape(to, s []byte) (n, read int) {
 			return len(to) - len(out) + int(run), len(s) - len(in) + int(run)
 		}
 		out[run] = c
-		if behind := 8 * (run + 2); run < 6 && odd>>behind == 0 { // the rest of the eight is plain
+		if behind := 8 * (run + 2); run < 6 && odd>>behind == 0 { // the rest of the eight bytes is plain
 			binary.LittleEndian.PutUint64(out[run+1:], x>>behind)
 			out, in = out[7:], in[8:]
 			continue
@@ -73,9 +68,8 @@ func unescape(to, s []byte) (n, read int) {
 	return len(to) - len(out), len(s) - len(in)
 }
 
-// escape writes s the way it stands inside a JSON string, up to the first control
-// character, and as far as there is room. It returns how much it wrote and how
-// much it read; what to has beyond n may be overwritten.
+// escape encodes s as the inside of a JSON string into to, up to the first control character, or until to is full. It
+// returns how many bytes it wrote and read; bytes of to beyond n may be overwritten.
 func escape(to []byte, s string) (n, read int) {
 	out, in := to, s
 	for len(in) >= 8 && len(out) >= escapeRoom {
@@ -92,7 +86,7 @@ func escape(to []byte, s string) (n, read int) {
 		}
 		out[run] = '\\'
 		binary.LittleEndian.PutUint64(out[run+1:], x>>(8*run))
-		if odd>>(8*run+8) == 0 { // the rest of the eight is plain
+		if odd>>(8*run+8) == 0 { // the rest of the eight bytes is plain
 			out, in = out[9:], in[8:]
 			continue
 		}
@@ -105,16 +99,16 @@ func escape(to []byte, s string) (n, read int) {
 	return len(to) - len(out), len(s) - len(in)
 }
 
-// escapeRoom is what eight bytes may need while they are escaped: they and the
-// backslash before the last of them, and whatever the store behind it overwrites.
+// escapeRoom is the room that eight bytes may need: the bytes, the backslash before the last of them, and what the
+// following store overwrites.
 const escapeRoom = 16
 
-// word is the first eight bytes of s.
+// word returns the first eight bytes of s.
 func word(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// safe says whether a byte stands for itself inside a JSON string.
+// safe reports whether a byte is copied unchanged into a JSON string.
 func safe(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf }

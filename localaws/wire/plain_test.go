@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// oddText is short, mostly plain, and now and then a byte of any kind.
+// oddText returns a short text of mostly plain bytes, with some random ones.
 func oddText(r *rand.Rand) []byte {
 	b := make([]byte, r.IntN(40))
 	for i := range b {
@@ -36,7 +36,7 @@ func TestPlainRunFindsTheFirstOddByte(t *testing.T) {
 	}
 }
 
-// TestTextsThereAndBack holds both directions against the standard library's.
+// TestTextsThereAndBack compares both directions with the standard library.
 func TestTextsThereAndBack(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

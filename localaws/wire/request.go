@@ -10,18 +10,17 @@ import (
 	"sync"
 )
 
-// maxBody bounds a request: a message of 1 MiB whose every character is escaped
-// to six, and room to spare.
+// maxBody bounds a request: a message of 1 MiB whose characters are all escaped to six, with some reserve.
 const maxBody = 16 << 20
 
-// buffer is memory for a request's body, used again.
+// buffer is reusable memory for a request's body.
 type buffer struct{ bytes []byte }
 
-// bufferPool keeps buffers that are not too large to keep.
+// bufferPool keeps buffers that are not too large.
 type bufferPool struct{ pool sync.Pool }
 
-// maxKept is the largest buffer that is kept: a batch of ten of 1 KiB fits
-// many times, and a rare large body does not stay.
+// maxKept is the largest buffer that is kept: a batch of ten messages of 1 KiB fits many times, and a rare large body
+// is not kept.
 const maxKept = 256 << 10
 
 func (p *bufferPool) take() *buffer {
@@ -38,13 +37,13 @@ func (p *bufferPool) give(b *buffer) {
 	}
 }
 
-// readAll reads a request's body, at most maxBody of it.
+// readAll reads a request's body, at most maxBody bytes.
 func (b *buffer) readAll(r *http.Request) *Error {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return serialization("The request's Content-Encoding %s is not supported.", encoding)
 	}
 	if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
-		b.bytes = make([]byte, 0, n+1) // one more, so that the end is seen without growing
+		b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
 	}
 	if r.Body == nil {
 		return nil
@@ -61,14 +60,16 @@ func (b *buffer) readAll(r *http.Request) *Error {
 		case err != nil:
 			return serialization("The request's body cannot be read: %v.", err)
 		case len(b.bytes) > maxBody:
-			return &Error{Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
-				Message: fmt.Sprintf("The request is longer than %d bytes.", maxBody)}
+			return &Error{
+				Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
+				Message: fmt.Sprintf("The request is longer than %d bytes.", maxBody),
+			}
 		}
 	}
 }
 
-// baseURL is this server as the client called it. Some clients leave the port
-// out of Host; it is the listener's then.
+// baseURL returns the server's URL as the client used it. Some clients omit the port from Host; then it is the
+// listener's.
 func baseURL(r *http.Request) string {
 	scheme := "http"
 	switch {
@@ -90,7 +91,7 @@ func hasPort(host string) bool {
 	return strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']')
 }
 
-// localPort is the port the request arrived at, "" in process.
+// localPort returns the port of the listener; "" in process.
 func localPort(r *http.Request) string {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -103,8 +104,7 @@ func localPort(r *http.Request) string {
 	return port
 }
 
-// credential is what a signature says of who signs, for what:
-// KEY/DATE/REGION/SERVICE/aws4_request.
+// credential returns the credential of a signature: KEY/DATE/REGION/SERVICE/aws4_request.
 func credential(r *http.Request, values url.Values) string {
 	const mark = "Credential="
 	header := r.Header.Get("Authorization")
@@ -118,7 +118,7 @@ func credential(r *http.Request, values url.Values) string {
 	return values.Get("AWSAccessKeyId")
 }
 
-// signedFor is the service a request was signed for, "" where it was not.
+// signedFor returns the service in a request's signature; "": the request is not signed.
 func signedFor(r *http.Request, values url.Values) string {
 	if parts := strings.Split(credential(r, values), "/"); len(parts) == 5 {
 		return parts[3]
@@ -126,8 +126,8 @@ func signedFor(r *http.Request, values url.Values) string {
 	return ""
 }
 
-// accessKey is the key a request was signed with, "" where it was not. Only the
-// header is looked at: signed URLs are rare and the form is gone by now.
+// accessKey returns the access key in a request's signature; "": the request is not signed. Only the header is checked,
+// because signed URLs are rare.
 func accessKey(r *http.Request) string {
 	key, _, _ := strings.Cut(credential(r, nil), "/")
 	return strings.TrimSpace(key)

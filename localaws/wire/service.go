@@ -7,28 +7,25 @@ import (
 	"strings"
 )
 
-// Service is one AWS service as the wire sees it.
+// Service describes an AWS service to the wire.
 type Service struct {
-	Name      string // as in a signature's scope: "sqs"
-	Target    string // what precedes the action in X-Amz-Target: "AmazonSQS"; "" where awsJson is not spoken
-	Namespace string // of error types in awsJson: "com.amazonaws.sqs"
-	JSON      string // awsJson's version: "1.0"; "" means 1.0
-	Version   string // of the query protocol: "2012-11-05"; "" where it is not spoken
-	XMLNS     string // of its answers
-	// PathMember is the member that a query request's path stands for where it
-	// is not "/", the way old clients address a queue. "" means the path is not
-	// looked at.
+	Name      string // as in the scope of a signature: "sqs"
+	Target    string // the prefix of the action in X-Amz-Target: "AmazonSQS"; "": no awsJson
+	Namespace string // the namespace of error types in awsJson: "com.amazonaws.sqs"
+	JSON      string // the version of awsJson; "": 1.0
+	Version   string // the version in the query protocol: "2012-11-05"; "": no query protocol
+	XMLNS     string // the XML namespace of its answers
+	// PathMember is the member that the path of a query request stands for if it is not "/"; old clients address a
+	// queue in this way. "": the path is ignored.
 	PathMember string
-	// AnyPath names the actions that do not take PathMember and are answered at
-	// such a path all the same.
+	// AnyPath names actions without PathMember that may be called at such a path.
 	AnyPath []string
-	// Detail says that its errors in the query protocol carry an empty Detail.
+	// Detail says that errors in the query protocol contain an empty Detail.
 	Detail  bool
 	Actions []Action
 }
 
-// answersAt says whether an action may be called at a path: at that of a queue
-// only those that take one may.
+// answersAt reports whether an action may be called at a path. At the path of a queue, only actions with a queue may.
 func (s *Service) answersAt(path, account string, a Action) bool {
 	if s.PathMember == "" || !strings.HasPrefix(path, "/"+account+"/") {
 		return true
@@ -37,28 +34,26 @@ func (s *Service) answersAt(path, account string, a Action) bool {
 	return takes || slices.Contains(s.AnyPath, a.Name)
 }
 
-// Action is one operation of a service. Make it with Op.
+// Action is one operation of a service. Create it with Op.
 type Action struct {
 	Name string
 
 	input  *shape
 	output *shape
-	result bool // an empty output has a result in the query protocol
+	result bool // an empty output has a result element in the query protocol
 	fresh  func() any
 	call   func(context.Context, *Call, any) (any, error)
 }
 
-// WithResult returns the action with a result element in the query protocol
-// though its output has no member: where a service's model has one, clients
-// look for it.
+// WithResult returns the action with a result element in the query protocol although its output has no member. If the
+// service's model has the element, clients expect it.
 func (a Action) WithResult() Action {
 	a.result = true
 	return a
 }
 
-// Op makes the action called name out of a function. In and Out must be structs
-// of the form the package's page describes; anything else is a mistake of the
-// program and panics.
+// Op returns the action that calls f. In and Out must be structs as described in the package's documentation; otherwise
+// Op panics, because this is a programming error.
 func Op[In, Out any](name string, f func(context.Context, *Call, *In) (*Out, error)) Action {
 	b := shapes{}
 	return Action{
@@ -76,33 +71,33 @@ func Op[In, Out any](name string, f func(context.Context, *Call, *In) (*Out, err
 	}
 }
 
-// Protocol is the form a request came in.
+// Protocol is the protocol of a request.
 type Protocol string
 
-// The protocols spoken here.
+// The supported protocols.
 const (
 	JSON  Protocol = "json"
 	Query Protocol = "query"
 )
 
-// Call is what an action knows of its request besides its input.
+// Call is what an action knows about its request besides its input.
 type Call struct {
 	Service   string // "sqs"
 	Action    string // "SendMessage"
 	Protocol  Protocol
 	RequestID string
-	BaseURL   string // "http://host:port" as the client called us
+	BaseURL   string // "http://host:port" as the client used it
 	Account   string
 	Region    string
-	Caller    string // the access key the request was signed with; "" where it was not
+	Caller    string // the access key of the signature; "": the request is not signed
 	Agent     string // the client's User-Agent
-	Trace     string // the header X-Amzn-Trace-Id as it came; "" without one
-	// FailEntry, where it is not nil, is asked by batch actions before each
-	// entry takes effect; an error it returns becomes that entry's failure.
+	Trace     string // the header X-Amzn-Trace-Id; "": none
+	// FailEntry, if not nil, is called by batch actions before each entry takes effect. If it returns an error, the
+	// entry fails with it.
 	FailEntry func(id string) *Error
 }
 
-// EntryFault asks FailEntry, if there is one.
+// EntryFault calls FailEntry if it is set.
 func (c *Call) EntryFault(id string) *Error {
 	if c.FailEntry == nil {
 		return nil
@@ -110,8 +105,7 @@ func (c *Call) EntryFault(id string) *Error {
 	return c.FailEntry(id)
 }
 
-// Members are the names of the action's input in awsJson, nested ones after
-// their parent's name and a dot.
+// Members returns the names of the action's input in awsJson; a nested name follows its parent's name and a dot.
 func (a Action) Members() []string { return a.input.members("") }
 
 func (s *shape) members(path string) []string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// kind is what a shape is to a protocol.
+// kind is the type of a shape in the protocols.
 type kind uint8
 
 const (
@@ -20,14 +20,14 @@ const (
 	structKind
 )
 
-// shape is a Go type as the protocols see it, worked out once an action.
+// shape describes a Go type for the protocols. It is computed once per action.
 type shape struct {
 	typ     reflect.Type // without the pointer
 	kind    kind
 	pointer bool
 	elem    *shape // of lists and maps
 	fields  []field
-	query   map[string]int // field by its name in query
+	query   map[string]int // index of the field by its name in query
 }
 
 // field is one member of a struct.
@@ -35,22 +35,22 @@ type field struct {
 	index     int
 	shape     *shape
 	jsonName  string
-	jsonKey   []byte // `"Name":`, ready to write
+	jsonKey   []byte // `"Name":`, encoded in advance
 	queryName string
 	form      form
 }
 
-// form is how the query protocol lays out a list or a map.
+// form is the layout of a list or a map in the query protocol.
 type form struct {
 	flat             bool
 	item, key, value string
-	other            string // a second name that some client writes, "" for none
+	other            string // another name that some clients write; "": none
 }
 
-// plain is the form of a member that says nothing of its own.
+// plain is the layout of a member without a tag.
 var plain = form{item: "member", key: "key", value: "value"}
 
-// shapes remembers the shapes of one action while they are worked out.
+// shapes holds the shapes of one action while they are computed.
 type shapes map[reflect.Type]*shape
 
 func (b shapes) of(t reflect.Type) *shape {
@@ -117,8 +117,8 @@ func (b shapes) structure(s *shape) {
 	}
 }
 
-// jsonField finds a field by its name in awsJson, nil if there is none. Inputs
-// are small: to look through them costs less than a hash.
+// jsonField returns the field with a name in awsJson, or nil. Inputs are small, so a linear search costs less than a
+// hash.
 func (s *shape) jsonField(name []byte) *field {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.jsonName == string(name) {
@@ -128,7 +128,7 @@ func (s *shape) jsonField(name []byte) *field {
 	return nil
 }
 
-// queryTag reads a query tag; see the package's page for its form.
+// queryTag parses a query tag, whose form the package's documentation describes.
 func queryTag(name, tag string) (string, form) {
 	f := plain
 	if tag == "" {

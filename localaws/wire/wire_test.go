@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/wire"
-	"github.com/google/go-cmp/cmp"
 )
 
-// attribute and echo are a service small enough to see whole: Echo answers its
-// input.
+// attribute and echo belong to a small service: Echo returns its input.
 type attribute struct {
 	Text   string `json:"StringValue"`
 	Binary []byte `json:"BinaryValue"`
@@ -46,8 +46,10 @@ func service() *wire.Service {
 		Actions: []wire.Action{
 			wire.Op("Echo", func(_ context.Context, _ *wire.Call, in *echo) (*echo, error) { return in, nil }),
 			wire.Op("Refuse", func(context.Context, *wire.Call, *nothing) (*nothing, error) {
-				return nil, &wire.Error{Code: "QueueDoesNotExist", Query: "AWS.SimpleQueueService.NonExistentQueue",
-					Message: "no", QueryMessage: "no for this wsdl version."}
+				return nil, &wire.Error{
+					Code: "QueueDoesNotExist", Query: "AWS.SimpleQueueService.NonExistentQueue",
+					Message: "no", QueryMessage: "no for this wsdl version.",
+				}
 			}),
 			wire.Op("Fail", func(context.Context, *wire.Call, *nothing) (*nothing, error) {
 				return nil, errors.New("broken")
@@ -108,26 +110,33 @@ func TestQueryThereAndBack(t *testing.T) {
 }
 
 func TestJSONScalarsBecomeText(t *testing.T) {
-	w := post(mux(wire.Options{}), "/", "AmazonSQS.Echo", `{"QueueUrl":7,"Attributes":{"A":true,"B":1.5,"C":null},"Flag":null}`)
-	if diff := cmp.Diff(`{"QueueUrl":"7","Attributes":{"A":"true","B":"1.5"},"Flag":false,"Number":0}`, w.Body.String()); diff != "" {
+	w := post(mux(wire.Options{}), "/", "AmazonSQS.Echo",
+		`{"QueueUrl":7,"Attributes":{"A":true,"B":1.5,"C":null},"Flag":null}`)
+	if diff := cmp.Diff(`{"QueueUrl":"7","Attributes":{"A":"true","B":"1.5"},"Flag":false,"Number":0}`,
+		w.Body.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestOldQueryFormsWithoutNumbers(t *testing.T) {
-	w := post(mux(wire.Options{}), "/1/q", "", "Action=Echo&Attribute.Name=A&Attribute.Value=1&AttributeName=All&TagKeys=")
-	for _, want := range []string{"<Attribute><Name>A</Name><Value>1</Value></Attribute>", "<AttributeName>All</AttributeName>"} {
+	w := post(mux(wire.Options{}), "/1/q", "",
+		"Action=Echo&Attribute.Name=A&Attribute.Value=1&AttributeName=All&TagKeys=")
+	for _, want := range []string{
+		"<Attribute><Name>A</Name><Value>1</Value></Attribute>",
+		"<AttributeName>All</AttributeName>",
+	} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s is not in %s", want, w.Body)
 		}
 	}
 }
 
-// Botocore sends an empty list or map under the name that the member has in
-// the model, not under that of its items.
+// Botocore sends an empty list or map under the member's name in the model, not under the name of its items.
 func TestQueryEmptyLists(t *testing.T) {
-	w := post(mux(wire.Options{}), "/", "", "Action=Echo&AttributeNames=&Attributes=&Entries=&TagKeys=&Tags=&QueueUrl=x")
-	if w.Code != 200 || !strings.Contains(w.Body.String(), "<EchoResult><QueueUrl>x</QueueUrl><TagKeys></TagKeys><Tags></Tags><Flag>") {
+	w := post(mux(wire.Options{}), "/", "",
+		"Action=Echo&AttributeNames=&Attributes=&Entries=&TagKeys=&Tags=&QueueUrl=x")
+	if w.Code != 200 ||
+		!strings.Contains(w.Body.String(), "<EchoResult><QueueUrl>x</QueueUrl><TagKeys></TagKeys><Tags></Tags><Flag>") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -153,28 +162,59 @@ func TestQuerySecondName(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	tests := []struct{ name, target, body, code, text string }{
 		{"unknown member", "AmazonSQS.Echo", `{"Foo":1}`, "UnknownParameter", "Foo of Echo"},
-		{"unknown nested member", "AmazonSQS.Echo", `{"Entries":[{"Bar":1}]}`, "UnknownParameter", "Entries.Bar of Echo"},
-		{"wrong kind", "AmazonSQS.Echo", `{"Number":"1"}`, "SerializationException", "STRING_VALUE can not be converted to an Integer (Number)"},
-		{"structure for a text", "AmazonSQS.Echo", `{"QueueUrl":{}}`, "SerializationException", "Start of structure or map found where not expected."},
-		{"list for a text", "AmazonSQS.Echo", `{"Attributes":{"A":[]}}`, "SerializationException", "Unrecognized collection type class java.lang.String"},
-		{"list for a number", "AmazonSQS.Echo", `{"Number":[]}`, "SerializationException", "Start of list found where not expected"},
+		{
+			"unknown nested member", "AmazonSQS.Echo", `{"Entries":[{"Bar":1}]}`, "UnknownParameter",
+			"Entries.Bar of Echo",
+		},
+		{
+			"wrong kind", "AmazonSQS.Echo", `{"Number":"1"}`, "SerializationException",
+			"STRING_VALUE can not be converted to an Integer (Number)",
+		},
+		{
+			"structure for a text", "AmazonSQS.Echo", `{"QueueUrl":{}}`, "SerializationException",
+			"Start of structure or map found where not expected.",
+		},
+		{
+			"list for a text", "AmazonSQS.Echo", `{"Attributes":{"A":[]}}`, "SerializationException",
+			"Unrecognized collection type class java.lang.String",
+		},
+		{
+			"list for a number", "AmazonSQS.Echo", `{"Number":[]}`, "SerializationException",
+			"Start of list found where not expected",
+		},
 		{"no word for a text", "AmazonSQS.Echo", `{"QueueUrl":nope}`, "SerializationException", "the body is not JSON"},
 		{"fraction", "AmazonSQS.Echo", `{"Number":1.5}`, "SerializationException", "whole number"},
-		{"too large", "AmazonSQS.Echo", `{"Entries":[{"DelaySeconds":3000000000}]}`, "SerializationException", "32 bits"},
+		{
+			"too large", "AmazonSQS.Echo", `{"Entries":[{"DelaySeconds":3000000000}]}`, "SerializationException",
+			"32 bits",
+		},
 		{"cut off", "AmazonSQS.Echo", `{"QueueUrl":"x`, "SerializationException", "end of QueueUrl"},
 		{"cut off after a name", "AmazonSQS.Echo", `{"QueueUrl"`, "SerializationException", "colon"},
 		{"trailing", "AmazonSQS.Echo", `{} {}`, "SerializationException", "end of the document"},
 		{"bare control", "AmazonSQS.Echo", "{\"QueueUrl\":\"a\x01\"}", "SerializationException", "control character"},
 		{"lone surrogate", "AmazonSQS.Echo", `{"QueueUrl":"\ud800"}`, "SerializationException", "escape"},
 		{"not UTF-8", "AmazonSQS.Echo", "{\"QueueUrl\":\"\xff\"}", "SerializationException", "UTF-8"},
-		{"bad base64", "AmazonSQS.Echo", `{"MessageAttributes":{"a":{"BinaryValue":"!"}}}`, "SerializationException", "base64"},
+		{
+			"bad base64", "AmazonSQS.Echo", `{"MessageAttributes":{"a":{"BinaryValue":"!"}}}`, "SerializationException",
+			"base64",
+		},
 		{"unknown action", "AmazonSQS.Nope", `{}`, "InvalidAction", "AmazonSQS.Nope"},
 		{"unknown service", "AmazonXYZ.Nope", `{}`, "InvalidAction", "AmazonXYZ.Nope"},
-		{"typed", "AmazonSQS.Refuse", `{}`, "AWS.SimpleQueueService.NonExistentQueue", "com.amazonaws.sqs#QueueDoesNotExist"},
+		{
+			"typed", "AmazonSQS.Refuse", `{}`, "AWS.SimpleQueueService.NonExistentQueue",
+			"com.amazonaws.sqs#QueueDoesNotExist",
+		},
 		{"untyped", "AmazonSQS.Fail", ``, "InternalFailure", "broken"},
 		{"query: unknown", "", "Action=Echo&Foo.1=x", "UnknownParameter", "Foo.1 of Echo"},
-		{"query: a list that is not empty under its own name", "", "Action=Echo&AttributeNames=All", "UnknownParameter", "AttributeNames of Echo"},
-		{"query: both names of one", "", "Action=Echo&Attribute.1.Name=A&Attrs.1.Name=B", "MalformedQueryString", "Attribute and Attrs"},
+		{
+			"query: a list that is not empty under its own name", "", "Action=Echo&AttributeNames=All",
+			"UnknownParameter",
+			"AttributeNames of Echo",
+		},
+		{
+			"query: both names of one", "", "Action=Echo&Attribute.1.Name=A&Attrs.1.Name=B", "MalformedQueryString",
+			"Attribute and Attrs",
+		},
 		{"query: unknown nested", "", "Action=Echo&Entry.1.Bar=x", "UnknownParameter", "Entry.1.Bar of Echo"},
 		{"query: unknown entry part", "", "Action=Echo&Attribute.1.Nmae=x", "MalformedQueryString", "Attribute.1.Nmae"},
 		{"query: no number", "", "Action=Echo&Tags.entry.x.key=k", "MalformedQueryString", "Tags.x.key"},
@@ -182,7 +222,10 @@ func TestRefusals(t *testing.T) {
 		{"query: not a number", "", "Action=Echo&Number=x", "MalformedInput", "not an integer"},
 		{"query: not a boolean", "", "Action=Echo&Flag=yes", "MalformedInput", "true or false"},
 		{"query: no action", "", "Version=2012-11-05", "MissingAction", "Action"},
-		{"query: unknown action", "", "Action=Nope&Version=2012-11-05", "InvalidAction", "The action Nope is not valid for this endpoint."},
+		{
+			"query: unknown action", "", "Action=Nope&Version=2012-11-05", "InvalidAction",
+			"The action Nope is not valid for this endpoint.",
+		},
 		{"query: typed", "", "Action=Refuse", "AWS.SimpleQueueService.NonExistentQueue", "no for this wsdl version."},
 	}
 	h := mux(wire.Options{})

@@ -1,9 +1,9 @@
-// Command differences holds a run of tests against a list of known differences.
+// Command differences compares a run of tests with a list of known differences.
 //
-// Nouns: a difference is a line of the list: the name of a test that fails, whose mistake that is, and why, with tabs
-// between; results are what `go test -v` printed. A test that fails and is not listed, and one that is listed and does
-// not fail, are both wrong: then it ends with status 1. Tests are meant that have no subtest of their own. Where chance
-// decides, "at times" stands behind whose mistake it is, and passing is no complaint.
+// Its nouns: a difference is a line of the list: the name of a failing test, who has to fix it, and why, separated by
+// tabs. The results are the output of `go test -v`. If a test fails and is not listed, or is listed and does not fail,
+// the command ends with status 1. Only tests without subtests count. If a test's outcome is not deterministic, ", at
+// times" follows the second field, and the test may also pass.
 //
 //	differences LIST OUTPUT-OF-GO-TEST-V
 package main

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// atTimes ends the second field of a test that fails and passes as chance has it: of two polls either may win.
+// atTimes ends the second field of a test whose outcome is not deterministic, for example because either of two polls
+// may win.
 const atTimes = ", at times"
 
 // difference is one line of the list.
 type difference struct{ name, whose, why string }
 
-// results are the tests of a run, by how they ended.
+// results are the tests of a run, by outcome.
 type results struct{ passed, failed, skipped []string }
 
 func main() {
@@ -52,7 +53,7 @@ func judge(listFile, outputFile string) (complaints []string, summary string, er
 		listFile, len(run.passed), asListed, len(run.skipped)), nil
 }
 
-// compare says what is not as listed, and how much is.
+// compare returns the deviations from the list, and the number of tests that are as listed.
 func compare(known []difference, run results) (complaints []string, asListed int) {
 	seen := make([]bool, len(known))
 	for _, name := range run.failed {
@@ -86,14 +87,15 @@ func readList(file string) ([]difference, error) {
 		}
 		fields := strings.Split(lines.Text(), "\t")
 		if len(fields) != 3 || slices.Contains(fields, "") {
-			return nil, fmt.Errorf("%s:%d: want a test's name, whose mistake it is, and why, with tabs between", file, n)
+			return nil, fmt.Errorf("%s:%d: want a test's name, who has to fix it, and why, separated by tabs", file,
+				n)
 		}
 		known = append(known, difference{fields[0], fields[1], fields[2]})
 	}
 	return known, lines.Err()
 }
 
-// readOutput reads how each test ended. A run that did not come to its end says nothing.
+// readOutput reads the outcome of each test. An incomplete run is an error.
 func readOutput(file string) (results, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -105,16 +107,17 @@ func readOutput(file string) (results, error) {
 		return results{}, err
 	}
 	if !regexp.MustCompile(`(?m)^(PASS|FAIL)$`).Match(text) || regexp.MustCompile(`(?m)^panic: `).Match(text) {
-		return results{}, fmt.Errorf("%s: the run was broken off", file)
+		return results{}, fmt.Errorf("%s: the run is incomplete", file)
 	}
 	ended := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (.+) \([0-9.]+s\)$`).FindAllStringSubmatch(string(text), -1) {
+	end := regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (.+) \([0-9.]+s\)$`)
+	for _, m := range end.FindAllStringSubmatch(string(text), -1) {
 		ended[m[2]] = m[1]
 	}
 	return leaves(ended), nil
 }
 
-// leaves leaves out tests that only hold others.
+// leaves removes tests that only contain subtests.
 func leaves(ended map[string]string) results {
 	parents := map[string]bool{}
 	for name := range ended {

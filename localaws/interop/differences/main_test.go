@@ -25,7 +25,10 @@ func TestJudge(t *testing.T) {
 		{"all listed", "TestA/two\tmoto\tsorts them\nTestA/three\tmoto\tknows no third\n", nil},
 		{"at times", "TestA/two\tmoto\tx\nTestA/three\tmoto\ty\nTestA/one\tmoto, at times\tsmall\n", nil},
 		{"one more fails", "TestA/two\tmoto\tsorts them\n", []string{"fails and is not listed: TestA/three"}},
-		{"one was mended", "# moto 1\n\nTestA/two\tmoto\tx\nTestA/three\tmoto\ty\nTestA/one\tmoto\tsmall\n", []string{"is listed and does not fail: TestA/one"}},
+		{
+			"one was mended", "# moto 1\n\nTestA/two\tmoto\tx\nTestA/three\tmoto\ty\nTestA/one\tmoto\tsmall\n",
+			[]string{"is listed and does not fail: TestA/one"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -46,9 +49,12 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A run that panicked, and a list that gives no reason, prove nothing.
+// A run that panicked, or a list without a reason, is an error.
 func TestWhatCannotBeJudged(t *testing.T) {
-	for list, log := range map[string]string{"TestA/two\tmoto\tx\n": "panic: no\n\nFAIL\n", "TestA/two\tmoto\t\n": output, "": "=== RUN TestA\n"} {
+	for list, log := range map[string]string{
+		"TestA/two\tmoto\tx\n": "panic: no\n\nFAIL\n",
+		"TestA/two\tmoto\t\n":  output, "": "=== RUN TestA\n",
+	} {
 		dir := t.TempDir()
 		l, o := filepath.Join(dir, "list"), filepath.Join(dir, "log")
 		if err := os.WriteFile(l, []byte(list), 0o600); err != nil {

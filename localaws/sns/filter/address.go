@@ -19,8 +19,9 @@ func (p block) matches(v *value) bool {
 	return ok && a.BitLen() == p.first.BitLen() && p.first.Compare(a) <= 0 && a.Compare(p.last) <= 0
 }
 
-// parseAddress reads an address as SNS does: four decimal numbers, leading zeros allowed; or hexadecimal
-// groups with colons, where an IPv4 address within IPv6 is the IPv4 one. Zones and dots in IPv6 are no address.
+// parseAddress parses an address as SNS does: four decimal numbers, in which leading zeros are allowed, or hexadecimal
+// groups with colons; an IPv4 address mapped to IPv6 equals the IPv4 address. Zones, and dots in IPv6, are not
+// accepted.
 func parseAddress(text string) (netip.Addr, bool) {
 	if strings.IndexByte(text, ':') >= 0 {
 		if strings.ContainsAny(text, ".%") {
@@ -45,7 +46,7 @@ func parseAddress(text string) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// parseCIDR returns the block, or why the text is none.
+// parseCIDR returns the block, or the reason why the text is not one.
 func parseCIDR(text string) (b block, why string) {
 	base, mask, slash := strings.Cut(text, "/")
 	if !slash || mask == "" || strings.Contains(mask, "/") {

@@ -4,16 +4,16 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// Attribute is one message attribute. Attributes of other types than String, String.Array and Number are
-// not looked at, as on SNS.
+// Attribute is one message attribute. As on SNS, attributes of types other than String, String.Array and Number are
+// ignored.
 type Attribute struct {
 	Name  string
 	Type  string
 	Value string
 }
 
-// MatchAttributes reports whether a message with these attributes passes. A message without any attribute
-// never does, not even exists: false.
+// MatchAttributes reports whether a message with these attributes passes. A message without any attribute never passes,
+// not even exists: false.
 func (p *Policy) MatchAttributes(attributes []Attribute) bool {
 	if len(attributes) == 0 {
 		return false
@@ -37,7 +37,7 @@ func (p *Policy) branchMatches(clauses []clause, attributes []Attribute) bool {
 	return true
 }
 
-// matchAttribute reports whether the attribute of that name matches, and whether it has a value at all.
+// matchAttribute reports whether the attribute with that name matches, and whether it has a value.
 func (c *clause) matchAttribute(name string, attributes []Attribute) (matched, there bool) {
 	for i := range attributes {
 		a := &attributes[i]
@@ -56,7 +56,7 @@ func (c *clause) matchAttribute(name string, attributes []Attribute) (matched, t
 	return false, false
 }
 
-// matchArray looks at every element. What is not a JSON array is as good as absent.
+// matchArray checks every element. A text that is not a JSON array counts as missing.
 func (c *clause) matchArray(text string) (matched, there bool) {
 	r := jsontext.NewReader(text)
 	if t, err := r.Next(); err != nil || t.Kind != jsontext.ArrayStart {

@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// leaf is one value of the body that a policy may look at, and where in the body's arrays it stands.
+// leaf is one value of the body that a policy may refer to, with its position in the body's arrays.
 type leaf struct {
 	field int
 	value value
@@ -16,7 +16,7 @@ type leaf struct {
 // position is an element of one array; arrays are numbered in the order in which they begin.
 type position struct{ array, index int }
 
-// MatchBody reports whether a message with this body passes. A body that is not a JSON object never does.
+// MatchBody reports whether a message with this body passes. A body that is not a JSON object never passes.
 func (p *Policy) MatchBody(body string) bool {
 	w := &walker{policy: p, reader: jsontext.NewReader(body)}
 	if t, err := w.reader.Next(); err != nil || t.Kind != jsontext.ObjectStart {
@@ -36,9 +36,9 @@ func (p *Policy) MatchBody(body string) bool {
 	return false
 }
 
-// matchLeaves looks for leaves that fulfil the clauses and do not stand in different elements of one array.
-// so is the places that the leaves chosen so far have fixed. Of matching leaves in one place it tries the
-// first only: the others would fail as it did.
+// matchLeaves looks for leaves that match all clauses and are not in different elements of one array. so contains the
+// positions of the leaves chosen so far. Of several matching leaves in one position it tries only the first, because
+// the others would give the same result.
 func matchLeaves(clauses []clause, leaves []leaf, so []position) bool {
 	if len(clauses) == 0 {
 		return true
@@ -94,7 +94,7 @@ type walker struct {
 	leaves []leaf
 }
 
-// object walks one object whose opening brace has been taken; false: the body is not JSON.
+// object visits one object whose opening brace was consumed; false: the body is not JSON.
 func (w *walker) object() bool {
 	for {
 		t, err := w.reader.Next()
@@ -117,7 +117,7 @@ func (w *walker) object() bool {
 	}
 }
 
-// value walks the next value; wanted is false below paths that no field of the policy begins with.
+// value visits the next value; wanted is false below paths that no field of the policy begins with.
 func (w *walker) value(wanted bool) bool {
 	t, err := w.reader.Next()
 	return err == nil && w.token(t, wanted)
@@ -137,8 +137,8 @@ func (w *walker) token(t jsontext.Token, wanted bool) bool {
 	return true
 }
 
-// array walks one array. Only what lies in an object or an array inside it has a place in it: plain
-// elements are several values of one field.
+// array visits one array. Only values in an object or array inside it have a position in it; plain elements are several
+// values of one field.
 func (w *walker) array() bool {
 	id := w.arrays
 	w.arrays++

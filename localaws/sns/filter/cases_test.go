@@ -13,10 +13,10 @@ import (
 
 var casesFile = flag.String("cases", "", "write policies, bodies and verdicts to this file, for testdata/Compare.java")
 
-// numberOfCases is how many are tried; some policies are refused, the others are written.
+// numberOfCases is how many cases are tried; those with a refused policy are not written.
 const numberOfCases = 60_000
 
-// TestWriteCases writes what Amazon's own matcher can be asked too, see testdata/Compare.java.
+// TestWriteCases writes cases for a comparison with Amazon's own matcher, see testdata/Compare.java.
 func TestWriteCases(t *testing.T) {
 	if *casesFile == "" {
 		t.Skip("no -cases")
@@ -27,7 +27,7 @@ func TestWriteCases(t *testing.T) {
 	}
 	w := bufio.NewWriter(file)
 	for seed := range uint64(numberOfCases) {
-		d := dice{rand.New(rand.NewPCG(seed, 99))}
+		d := generator{rand.New(rand.NewPCG(seed, 99))}
 		policy, policyText := through(t, d.policy(2))
 		p, err := filter.Compile(policyText, filter.MessageBody)
 		if err != nil || overlaps(policy) {

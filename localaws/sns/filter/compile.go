@@ -7,27 +7,27 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// compiler turns tokens into branches. It checks in the order in which SNS's parser does, so that of several
-// faults the same one is named.
+// compiler turns tokens into branches. It checks in the same order as SNS's parser, so that of several errors the same
+// one is reported.
 type compiler struct {
-	source string // compact: SNS writes the policy anew before it compiles it, and counts columns in that
+	source string // compact: SNS rewrites the policy before it compiles it, and counts columns in the result
 	tokens []token
 	now    token
 	nested bool
 }
 
-// branch is one alternative while it is being compiled: field name → patterns.
+// branch is one alternative during compilation: field name → patterns.
 type branch map[string]field
 
 type field struct {
 	patterns []pattern
-	values   int // as many as the array had
+	values   int // number of the array's elements
 	depth    int // 1 at the top
 }
 
 const orKeyword = "$or"
 
-// reserved are the words that cannot be field names inside $or.
+// reserved are words that cannot be field names inside $or.
 var reserved = []string{
 	"exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
 	"=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",
@@ -41,7 +41,7 @@ func (c *compiler) policy() ([]branch, error) {
 	return c.object(nil, "", 1, false)
 }
 
-// object compiles one object into the branches so far and returns the branches then.
+// object compiles one object into the given branches and returns the resulting ones.
 func (c *compiler) object(so []branch, path string, depth int, insideOr bool) ([]branch, error) {
 	empty := true
 	for c.next().kind != jsontext.ObjectEnd {
@@ -88,7 +88,7 @@ func (c *compiler) member(so []branch, path, name string, depth int, insideOr bo
 	return nil, c.refuse(`"` + name + `" must be an object or an array`)
 }
 
-// or forks every branch once for each alternative.
+// or splits every branch into one per alternative.
 func (c *compiler) or(so []branch, path string, depth int) ([]branch, error) {
 	if c.next().kind != jsontext.ArrayStart {
 		return nil, c.refuse("It must be an Array followed with $or.")
@@ -112,7 +112,7 @@ func (c *compiler) or(so []branch, path string, depth int) ([]branch, error) {
 			return nil, err
 		}
 		if all = append(all, forked...); len(all) > maxCombinations {
-			// Every branch is at least one combination. Going on would only use up memory.
+			// Every branch is at least one combination. Going on would only use memory.
 			return nil, refusal("Filter policy is too complex")
 		}
 	}

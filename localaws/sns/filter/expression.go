@@ -6,7 +6,7 @@ import (
 
 const onlyOne = "Only one key allowed in match expression"
 
-// expression compiles one {"operator": …}; its opening brace has been taken.
+// expression compiles one {"operator": …} whose opening brace was consumed.
 func (c *compiler) expression() (pattern, error) {
 	if c.next().kind != jsontext.Name {
 		return nil, c.refuse("Match expression name not found")
@@ -34,7 +34,7 @@ func (c *compiler) expression() (pattern, error) {
 	}
 }
 
-// onlyString takes the string of an operator and the end of its expression.
+// onlyString consumes the string of an operator and the end of its expression.
 func (c *compiler) onlyString(operator string) (string, error) {
 	if c.next().kind != jsontext.String {
 		return "", c.refuse(operator + " match pattern must be a string")
@@ -48,7 +48,7 @@ func (c *compiler) onlyString(operator string) (string, error) {
 
 func (c *compiler) cidr() (pattern, error) {
 	if c.next().kind != jsontext.String {
-		// The sentence names prefix; it is SNS's own slip.
+		// The text says prefix here on SNS, too.
 		return nil, c.refuse("prefix match pattern must be a string")
 	}
 	block, why := parseCIDR(c.now.text)
@@ -104,7 +104,7 @@ func (c *compiler) anythingButPrefix() (pattern, error) {
 	if text == "" {
 		return nil, c.refuseRead("Null prefix not allowed")
 	}
-	for range 2 { // the end of the prefix object, and of the expression
+	for range 2 { // the end of the prefix object, and that of the expression
 		if c.next().kind != jsontext.ObjectEnd {
 			return nil, c.refuse(onlyOne)
 		}
@@ -129,7 +129,8 @@ func (c *compiler) anythingButList() (pattern, error) {
 		}
 	}
 	if (p.texts == nil) == (p.numbers == nil) {
-		return nil, c.refuse("Inside anything but list, either all values are number or string, mixed type is not supported")
+		return nil, c.refuse("Inside anything but list, either all values are number or string, mixed type is not " +
+			"supported")
 	}
 	return p, c.endOfAnythingBut()
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/filter"
 )
 
-// The naive evaluator works on decoded JSON, expands everything and tries every combination. It shares no
-// code with the package.
+// The naive evaluator works on decoded JSON, expands everything and tries every combination. It shares no code with the
+// package.
 
 type naiveLeaf struct {
 	path  string
@@ -90,7 +90,7 @@ func naiveMatch(policy map[string]any, leaves []naiveLeaf) bool {
 		for path := range branch {
 			paths = append(paths, path)
 		}
-		for i := range paths { // by name: absence depends on what was chosen before
+		for i := range paths { // by name, because absence depends on earlier choices
 			for j := range i {
 				if paths[i] < paths[j] {
 					paths[i], paths[j] = paths[j], paths[i]
@@ -115,7 +115,8 @@ func naiveTry(paths []string, branch map[string][]any, leaves, chosen []naiveLea
 		}
 		there = true
 		for _, p := range branch[paths[0]] {
-			if naiveValue(p, l.value) && naiveTry(paths[1:], branch, leaves, append(append([]naiveLeaf{}, chosen...), l)) {
+			if naiveValue(p, l.value) &&
+				naiveTry(paths[1:], branch, leaves, append(append([]naiveLeaf{}, chosen...), l)) {
 				return true
 			}
 		}
@@ -230,15 +231,15 @@ func naiveNumeric(terms []any, v any) bool {
 	return ok
 }
 
-// FuzzMatch compares the package with the naive evaluator. A policy may give one path twice ("a.b" and a
-// nested b under a, or a field inside and outside $or); which of them counts then depends on their order, so
-// such ones are left out.
+// FuzzMatch compares the package with the naive evaluator. A policy may contain one path twice ("a.b" and a nested b
+// under a, or a field inside and outside $or); which of them applies depends on their order, so such policies are left
+// out.
 func FuzzMatch(f *testing.F) {
 	for seed := range uint64(2000) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		d := dice{rand.New(rand.NewPCG(seed, 7))}
+		d := generator{rand.New(rand.NewPCG(seed, 7))}
 		policy, policyText := through(t, d.policy(2))
 		if overlaps(policy) {
 			return
@@ -249,18 +250,20 @@ func FuzzMatch(f *testing.F) {
 		}
 		body, bodyText := through(t, d.object(3))
 		if got, want := p.MatchBody(bodyText), naiveMatch(policy, naiveBody(body)); got != want {
-			t.Fatalf("seed %d: policy %s, body %s: got %v, the naive evaluator says %v", seed, policyText, bodyText, got, want)
+			t.Fatalf("seed %d: policy %s, body %s: got %v, the naive evaluator says %v", seed, policyText, bodyText,
+				got, want)
 		}
 		attributes, leaves := d.attributes()
 		if p, err := filter.Compile(policyText, filter.MessageAttributes); err == nil && len(attributes) > 0 {
 			if got, want := p.MatchAttributes(attributes), naiveMatch(policy, leaves); got != want {
-				t.Fatalf("seed %d: policy %s, attributes %v: got %v, the naive evaluator says %v", seed, policyText, attributes, got, want)
+				t.Fatalf("seed %d: policy %s, attributes %v: got %v, the naive evaluator says %v", seed, policyText,
+					attributes, got, want)
 			}
 		}
 	})
 }
 
-// overlaps reports whether one branch gives one path twice.
+// overlaps reports whether one branch contains one path twice.
 func overlaps(policy map[string]any) bool {
 	seen := map[string]int{}
 	var walk func(p map[string]any, path string)
@@ -290,7 +293,7 @@ func overlaps(policy map[string]any) bool {
 	return false
 }
 
-// through writes v as JSON and reads it again, numbers as written.
+// through marshals v and parses it again, keeping numbers as written.
 func through(t *testing.T, v map[string]any) (map[string]any, string) {
 	t.Helper()
 	raw, err := json.Marshal(v)

@@ -13,7 +13,7 @@ const (
 	outOfRange  = "Value must be between -1.0E9 and 1.0E9, inclusive"
 )
 
-// parseNumber returns the comparable form of a JSON number; ok is false beyond the bounds.
+// parseNumber returns a JSON number in comparable form; ok is false beyond the bounds.
 func parseNumber(text string) (n int64, ok bool) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f < -numberBound || f > numberBound {
@@ -22,8 +22,8 @@ func parseNumber(text string) (n int64, ok bool) {
 	return int64(math.Round(f * numberScale)), true
 }
 
-// numericRange matches numbers from low to high, both included: comparable numbers are whole, so an open
-// end is the next whole number.
+// numericRange matches numbers from low to high, both included. Comparable numbers are integers, so an exclusive bound
+// is the next integer.
 type numericRange struct{ low, high int64 }
 
 var (
@@ -68,7 +68,7 @@ func (c *compiler) numericArray() (pattern, error) {
 	return nil, c.refuse("Unrecognized numeric range operator: " + operator)
 }
 
-// number reads the current token as the number of an operator.
+// number parses the current token as the number of an operator.
 func (c *compiler) number(operator string) (int64, error) {
 	if c.now.kind != jsontext.Number {
 		return 0, c.refuse("Value of " + operator + " must be numeric")
@@ -87,7 +87,7 @@ func (c *compiler) endOfNumeric(err error) error {
 	return err
 }
 
-// numericFrom compiles what begins with > or >=: open upwards, or a range.
+// numericFrom compiles an expression that begins with > or >=: without an upper bound, or a range.
 func (c *compiler) numericFrom(operator string) (pattern, error) {
 	bottom, err := c.number(operator)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// pattern decides about one value of a field.
+// pattern matches one value of a field.
 type pattern interface{ matches(v *value) bool }
 
 // value is one value of a message: a string, a number, true, false or null.
@@ -17,12 +17,12 @@ type value struct {
 	kind jsontext.Kind
 	text string
 
-	parsed     bool // number() has looked at text
+	parsed     bool // number() was called
 	comparable int64
 	numeric    bool
 }
 
-// number returns the comparable form of a number value; ok is false for everything else.
+// number returns the comparable form of a number; ok is false for other values.
 func (v *value) number() (n int64, ok bool) {
 	if v.kind != jsontext.Number {
 		return 0, false
@@ -34,7 +34,7 @@ func (v *value) number() (n int64, ok bool) {
 	return v.comparable, v.numeric
 }
 
-// exactString returns the pattern for a string: itself, or the address it spells.
+// exactString returns the pattern for a string: the string itself, or the address that it denotes.
 func exactString(text string) pattern {
 	if a, ok := parseAddress(text); ok {
 		return block{first: a, last: a}
@@ -42,8 +42,8 @@ func exactString(text string) pattern {
 	return literal{kind: jsontext.String, text: text}
 }
 
-// exactNumber returns the pattern for a number: the comparable number, or beyond its bounds (as account
-// numbers are) the digits as written.
+// exactNumber returns the pattern for a number: the comparable number or, beyond its bounds (as for account numbers),
+// the digits as written.
 func exactNumber(text string) pattern {
 	if n, ok := parseNumber(text); ok {
 		return numericRange{n, n}
@@ -79,8 +79,7 @@ func (p suffix) matches(v *value) bool {
 	return v.kind == jsontext.String && strings.HasSuffix(v.text, string(p))
 }
 
-// ignoringCase takes a character for another when it is its upper or its lower case; there is no folding
-// beyond that.
+// ignoringCase matches a character with its upper-case and its lower-case form, without further case folding.
 type ignoringCase string
 
 func (p ignoringCase) matches(v *value) bool {
@@ -99,7 +98,7 @@ func (p ignoringCase) matches(v *value) bool {
 	return want == have
 }
 
-// anythingBut holds either texts or numbers; a value of another kind is something else, so it matches.
+// anythingBut holds either strings or numbers; a value of another type matches.
 type anythingBut struct {
 	texts   []string
 	numbers []int64
@@ -118,13 +117,12 @@ func (p anythingButPrefix) matches(v *value) bool {
 	return v.kind != jsontext.String || !strings.HasPrefix(v.text, string(p))
 }
 
-// exists(true) matches every value; exists(false) matches no value but the field's absence, which the
-// matcher looks at.
+// exists(true) matches every value; exists(false) matches no value, but a missing field, which the caller checks.
 type exists bool
 
 func (p exists) matches(*value) bool { return bool(p) }
 
-// matchesAbsence reports whether the clause may be fulfilled by a field that is not there.
+// matchesAbsence reports whether a missing field can match the clause.
 func (c *clause) matchesAbsence() bool {
 	return slices.ContainsFunc(c.patterns, func(p pattern) bool {
 		e, ok := p.(exists)

@@ -7,12 +7,12 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// Scope says which part of a message a policy looks at.
+// Scope says which part of a message a policy checks.
 type Scope string
 
-// The scopes, spelled as the subscription attribute FilterPolicyScope spells them.
+// The scopes, as in the subscription attribute FilterPolicyScope.
 const (
-	MessageAttributes Scope = "MessageAttributes" // the default of SNS
+	MessageAttributes Scope = "MessageAttributes" // SNS's default
 	MessageBody       Scope = "MessageBody"
 )
 
@@ -22,11 +22,11 @@ const (
 	maxCombinations = 150       // SNS: counted over the whole policy
 )
 
-// Policy is a compiled filter policy. It never changes and may be used concurrently.
+// Policy is a compiled filter policy. It is immutable and safe for concurrent use.
 type Policy struct {
 	scope    Scope
-	fields   []string   // every field of the policy, sorted: the order in which Amazon's matcher takes them
-	branches [][]clause // alternatives; in each one all clauses must match
+	fields   []string   // every field of the policy, sorted as Amazon's matcher sorts them
+	branches [][]clause // alternatives; within one, all clauses must match
 }
 
 // clause is one field of one branch.
@@ -35,7 +35,7 @@ type clause struct {
 	patterns []pattern
 }
 
-// Compile makes a policy of JSON text. The error's text is what SNS answers after "Invalid parameter: ".
+// Compile compiles a policy in JSON. The error's text is that of SNS after "Invalid parameter: ".
 func Compile(text string, scope Scope) (*Policy, error) {
 	if len(text) > maxSize {
 		return nil, refusal("Filter policy is too large, the maximum is 256 KB")
@@ -61,7 +61,7 @@ func Compile(text string, scope Scope) (*Policy, error) {
 	return assemble(branches, scope), nil
 }
 
-// Refusal is the reason why SNS does not take a policy.
+// Refusal is the reason why SNS refuses a policy.
 type Refusal struct{ text string }
 
 // Error returns the reason in SNS's words.
@@ -89,7 +89,7 @@ func withinLimits(branches []branch) error {
 	return nil
 }
 
-// assemble gives fields numbers and sorts the clauses by field name.
+// assemble numbers the fields and sorts the clauses by field name.
 func assemble(branches []branch, scope Scope) *Policy {
 	p := &Policy{scope: scope}
 	for _, b := range branches {
@@ -111,14 +111,14 @@ func assemble(branches []branch, scope Scope) *Policy {
 	return p
 }
 
-// find returns where name stands among the fields, or would stand, and whether it is one of them. It
-// converts name in comparisons only, which does not allocate.
+// find returns the index at which name is, or would be, among the fields, and whether it is one. It converts name only
+// in comparisons, which does not allocate.
 func (p *Policy) find(name []byte) (at int, found bool) {
 	at = sort.Search(len(p.fields), func(i int) bool { return p.fields[i] >= string(name) })
 	return at, at < len(p.fields) && p.fields[at] == string(name)
 }
 
-// mayHold reports whether a field of the policy is name or lies below it.
+// mayHold reports whether a field of the policy is name or is below it.
 func (p *Policy) mayHold(name []byte) bool {
 	at, found := p.find(name)
 	if found {

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwitmq/godwit/localaws/sns/filter"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws/sns/filter"
 )
 
-// at is how SNS appends the place of a fault.
+// at returns the position of an error as SNS appends it.
 func at(policy string, column int) string {
 	return fmt.Sprintf("\n at [Source: (String)\"%s\"; line: 1, column: %d]", policy, column)
 }
@@ -17,7 +18,7 @@ func at(policy string, column int) string {
 func TestRefusalsAreWordedAsSNSDoes(t *testing.T) {
 	for _, c := range []struct {
 		policy, want string
-		column       int // 0: the reason has no place
+		column       int // 0: the reason has no position
 	}{
 		// The first group is recorded from AWS, columns included.
 		{`{"key":[["value"]]}`, "Match value must be String, number, true, false, or null", 10},
@@ -50,9 +51,16 @@ func TestRefusalsAreWordedAsSNSDoes(t *testing.T) {
 		{`{"key":[{"anything-but":{"suffix":"test"}}]}`, "Unsupported anything-but pattern: suffix", 36},
 		{`{"key":[{"anything-but":{"exists":false}}]}`, "Unsupported anything-but pattern: exists", 40},
 		{`{"key":[{"anything-but":{"prefix":false}}]}`, "prefix match pattern must be a string", 40},
-		{`{"a":["1"],"b":["1"],"c":["1"],"d":["1"],"e":["1"],"f":["1"]}`, "Filter policy can not have more than 5 keys", 0},
+		{
+			`{"a":["1"],"b":["1"],"c":["1"],"d":["1"],"e":["1"],"f":["1"]}`,
+			"Filter policy can not have more than 5 keys",
+			0,
+		},
 		{`{"key":[` + strings.Repeat(`"v",`, 150) + `"v"]}`, "Filter policy is too complex", 0},
-		{`{"k1":[` + strings.Repeat(`"v",`, 99) + `"v"],"k2":[` + strings.Repeat(`"v",`, 50) + `"v"]}`, "Filter policy is too complex", 0},
+		{
+			`{"k1":[` + strings.Repeat(`"v",`, 99) + `"v"],"k2":[` + strings.Repeat(`"v",`, 50) + `"v"]}`,
+			"Filter policy is too complex", 0,
+		},
 
 		// The rest follows Amazon's published matcher.
 		{`[]`, "Filter is not an object", 2},
@@ -63,8 +71,14 @@ func TestRefusalsAreWordedAsSNSDoes(t *testing.T) {
 		{`{"key":[{"numeric":["=",1],"prefix":"a"}]}`, "Too many elements in numeric expression", 38},
 		{`{"key":[{"numeric":"a"}]}`, "Value of numeric must be an array.", 21},
 		{`{"key":[{"numeric":["=",1e10]}]}`, "Value must be between -1.0E9 and 1.0E9, inclusive", 29},
-		{`{"key":[{"anything-but":null}]}`, "Value of anything-but must be an array or single string/number value.", 29},
-		{`{"key":[{"anything-but":["a",1]}]}`, "Inside anything but list, either all values are number or string, mixed type is not supported", 32},
+		{
+			`{"key":[{"anything-but":null}]}`, "Value of anything-but must be an array or single string/number value.",
+			29,
+		},
+		{
+			`{"key":[{"anything-but":["a",1]}]}`,
+			"Inside anything but list, either all values are number or string, mixed type is not supported", 32,
+		},
 		{`{"key":[{"anything-but":[true]}]}`, "Inside anything but list, start|null|boolean is not supported.", 30},
 		{`{"key":[{"anything-but":{"prefix":""}}]}`, "Null prefix not allowed", 37},
 		{`{"key":[{"cidr":"10.0.0.0"}]}`, "Malformed CIDR, one '/' required", 0},
@@ -74,7 +88,10 @@ func TestRefusalsAreWordedAsSNSDoes(t *testing.T) {
 		{`{"$or":{"a":["1"]}}`, "It must be an Array followed with $or.", 9},
 		{`{"$or":[{"a":["1"]}]}`, "There must have at least 2 Objects in $or relationship.", 21},
 		{`{"$or":["a","b"]}`, "Only JSON object is allowed in array of $or relationship.", 10},
-		{`{"$or":[{"prefix":["1"]},{"b":["1"]}]}`, "prefix is Ruler reserved fieldName which cannot be used inside $or.", 20},
+		{
+			`{"$or":[{"prefix":["1"]},{"b":["1"]}]}`,
+			"prefix is Ruler reserved fieldName which cannot be used inside $or.", 20,
+		},
 	} {
 		_, err := filter.Compile(c.policy, filter.MessageBody)
 		want := "FilterPolicy: " + c.want
@@ -128,27 +145,32 @@ func TestCombinations(t *testing.T) {
 		ok     bool
 	}{
 		{`{"key":` + list(150) + `}`, true},
-		{`{"a":{"b":{"c":` + list(4) + `}},"d":{"e":` + list(3) + `},"f":` + list(3) + `}`, false},                                                     // 3×4 × 2×3 × 3 = 216
-		{`{"a":{"b":{"c":` + list(4) + `}},"d":{"e":` + list(3) + `},"f":` + list(2) + `}`, true},                                                      // 144
-		{`{"s":` + list(4) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":` + list(4) + `},{"p":` + list(4) + `}]}]}`, false},       // 152
-		{`{"s":` + list(3) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":` + list(4) + `},{"p":` + list(7) + `}]}]}`, true},        // 150
-		{`{"$or":[{"m":` + list(3) + `},{"n":` + list(2) + `}],"d":{"s":` + list(2) + `,"$or":[{"a":` + list(1) + `},{"b":` + list(3) + `}]}}`, false}, // 160
+		// 3×4 × 2×3 × 3 = 216 combinations, and 144.
+		{`{"a":{"b":{"c":` + list(4) + `}},"d":{"e":` + list(3) + `},"f":` + list(3) + `}`, false},
+		{`{"a":{"b":{"c":` + list(4) + `}},"d":{"e":` + list(3) + `},"f":` + list(2) + `}`, true},
+		{`{"s":` + list(4) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":` + list(4) + `},{"p":` +
+			list(4) + `}]}]}`, false}, // 152
+		{`{"s":` + list(3) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":` + list(4) + `},{"p":` +
+			list(7) + `}]}]}`, true}, // 150
+		{`{"$or":[{"m":` + list(3) + `},{"n":` + list(2) + `}],"d":{"s":` + list(2) + `,"$or":[{"a":` + list(1) +
+			`},{"b":` + list(3) + `}]}}`, false}, // 160
 	} {
 		if _, err := filter.Compile(c.policy, filter.MessageBody); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.policy, err)
 		}
 	}
 	if _, err := filter.Compile(`{"k":["`+strings.Repeat("x", 256<<10)+`"]}`, filter.MessageBody); err == nil {
-		t.Error("a policy above 256 KB is taken")
+		t.Error("a policy above 256 KB is accepted")
 	}
 }
 
 func TestNestedOrStopsEarly(t *testing.T) {
 	or := `"a":["x"]`
-	for range 40 { // 2^40 branches, if nobody counted
+	for range 40 { // 2^40 branches, if they were not limited
 		or = `"$or":[{"b":["y"]},{"c":["z"]}],"n":{` + or + `}`
 	}
-	if _, err := filter.Compile("{"+or+"}", filter.MessageBody); err == nil || !strings.Contains(err.Error(), "too complex") {
+	if _, err := filter.Compile("{"+or+"}", filter.MessageBody); err == nil ||
+		!strings.Contains(err.Error(), "too complex") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// shownSource is how much of a policy SNS shows in a reason; the rest is counted.
+// shownSource is how much of a policy SNS shows in a reason; of the rest it shows the length.
 const shownSource = 500
 
-// token is one token and the columns SNS names when it complains about it. SNS's parser reads strings
-// lazily and looks one value ahead at names, hence two columns.
+// token is one token, with the columns that SNS reports in errors about it. SNS's parser reads strings lazily and looks
+// one value ahead at names, so there are two columns.
 type token struct {
 	kind jsontext.Kind
 	text string
-	seen int // the column once the parser has met the token
-	read int // the column once it has read the token's text
+	seen int // the column after the parser has found the token
+	read int // the column after it has read the token's text
 }
 
 // tokenize splits the compact source into tokens.
@@ -31,7 +31,7 @@ func (c *compiler) tokenize() error {
 			return nil
 		}
 		column += width(c.source[offset:t.Start])
-		seen := column + 1 // strings: after the opening quote
+		seen := column + 1 // of a string: after the opening quote
 		column += width(c.source[t.Start:t.Stop])
 		offset = t.Stop
 		if t.Kind != jsontext.String {
@@ -44,19 +44,19 @@ func (c *compiler) tokenize() error {
 	}
 }
 
-// next takes the next token. The source is valid JSON, so the compiler never asks beyond its end.
+// next consumes the next token. The source is valid JSON, so the compiler never reads beyond its end.
 func (c *compiler) next() token {
 	c.now = c.tokens[0]
 	c.tokens = c.tokens[1:]
 	return c.now
 }
 
-// refuse is the reason at the current token, whose text has not been read.
+// refuse returns a reason at the current token before its text was read.
 func (c *compiler) refuse(why string) error {
 	return c.refuseAt(c.now.seen, why)
 }
 
-// refuseRead is the reason at the current token, whose text has been read.
+// refuseRead returns a reason at the current token after its text was read.
 func (c *compiler) refuseRead(why string) error {
 	return c.refuseAt(c.now.read, why)
 }
@@ -67,10 +67,11 @@ func (c *compiler) refuseAt(column int, why string) error {
 		shown = cut(c.source, shownSource)
 		rest = "[truncated " + strconv.Itoa(n-shownSource) + " chars]"
 	}
-	return refusal(why + "\n at [Source: (String)\"" + shown + "\"" + rest + "; line: 1, column: " + strconv.Itoa(column) + "]")
+	return refusal(why + "\n at [Source: (String)\"" + shown + "\"" + rest + "; line: 1, column: " +
+		strconv.Itoa(column) + "]")
 }
 
-// width counts UTF-16 units, as Java counts columns.
+// width counts UTF-16 units, because Java counts columns in them.
 func width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -79,7 +80,7 @@ func width(s string) int {
 	return n
 }
 
-// cut returns the first n UTF-16 units of s, never half a character.
+// cut returns the first n UTF-16 units of s, without splitting a character.
 func cut(s string, n int) string {
 	for i, r := range s {
 		if n <= 0 {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Compact returns src without white space between tokens, strings escaped no more than JSON demands. An
-// error is an *Error.
+// Compact returns src without white space between tokens, and with no more escapes than JSON needs. An error is an
+// *Error.
 func Compact(src string) (string, error) {
 	r := NewReader(src)
 	var b strings.Builder
 	b.Grow(len(src))
-	before := ObjectStart // what stood before: nothing needs a comma after an opening
+	before := ObjectStart // the token before; no comma is needed after an opening one
 	for {
 		t, err := r.Next()
 		if err != nil {
@@ -46,7 +46,7 @@ func needsComma(before, now Kind) bool {
 	return true
 }
 
-// Quote writes s as a JSON string.
+// Quote appends s as a JSON string.
 func Quote(b *strings.Builder, s string) {
 	b.WriteByte('"')
 	kept := 0

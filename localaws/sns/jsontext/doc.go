@@ -1,10 +1,9 @@
-// Package jsontext reads JSON one token at a time and says what is wrong with it in the words that Amazon
-// SNS uses.
+// Package jsontext reads JSON one token at a time, and reports errors in the words of Amazon SNS.
 //
-// Token is one token: its kind, its text and where it ends. Reader gives the tokens of one text in order.
-// Error is the reason why a text is not JSON. Compact writes a text again without white space.
+// Its nouns: a [Token] has a kind, a text and a position. A [Reader] returns the tokens of one text in order. An
+// [Error] is the reason why a text is not JSON. [Compact] rewrites a text without white space.
 //
-// SNS passes its parser's own sentences on to clients, positions included, and programs compare them; the
-// standard library's sentences differ, and its decoder allocates for every token, which filter policies on
-// message bodies cannot afford.
+// SNS returns the error texts of its own parser to clients, including positions, and programs compare them. The texts
+// of the standard library differ, and its decoder allocates for every token, which filter policies on message bodies
+// cannot afford.
 package jsontext

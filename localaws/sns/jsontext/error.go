@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// redacted stands where the parser would otherwise show the source; SNS has that switched off.
+// redacted replaces the source in an error text; SNS does not show it.
 const redacted = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: %d, column: %d]"
 
-// Error says why a text is not JSON.
+// Error is the reason why a text is not JSON.
 type Error struct {
 	Reason string
 	Line   int // from 1
 	Column int // from 1, in UTF-16 units as Java counts
 }
 
-// Error returns the reason and the place, as SNS words them.
+// Error returns the reason and the position, in SNS's words.
 func (e *Error) Error() string {
 	return e.Reason + "\n at " + fmt.Sprintf(redacted, e.Line, e.Column)
 }
 
-// fail makes the error for the place after the byte at offset.
+// fail returns the error for the position after the byte at offset.
 func (r *Reader) fail(offset int, reason string) error {
 	line, column := Place(r.src, offset)
 	return &Error{Reason: reason, Line: line, Column: column}

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind tells tokens apart.
+// Kind is the kind of a token.
 type Kind byte
 
-// The kinds of token. End comes once, after the last token of the text.
+// The kinds of tokens. End comes once, after the last token of the text.
 const (
 	End Kind = iota
 	ObjectStart
@@ -26,12 +26,12 @@ const (
 // Token is one token of a text.
 type Token struct {
 	Kind  Kind
-	Text  string // decoded for names and strings, as written for everything else
+	Text  string // decoded for names and strings, otherwise as written
 	Start int    // byte offset of the token's first byte
 	Stop  int    // byte offset after its last byte (names: after the closing quote)
 }
 
-// maxDepth bounds nesting, so that a hostile text cannot exhaust memory; Jackson's own bound is the same.
+// maxDepth bounds nesting, so that a malicious text cannot exhaust the memory. Jackson has the same bound.
 const maxDepth = 1000
 
 // Reader reads the tokens of one text. It is not for concurrent use. The zero Reader reads an empty text.
@@ -39,7 +39,7 @@ type Reader struct {
 	src   string
 	pos   int
 	stack []byte // '{' or '[' for each open container
-	marks []int  // where each open container began, for the sentence on a missing end
+	marks []int  // where each open container began, for the error about a missing end
 	state state
 }
 
@@ -63,8 +63,8 @@ func (r *Reader) Reset(src string) {
 	*r = Reader{src: src, stack: r.stack[:0], marks: r.marks[:0]}
 }
 
-// Next returns the next token. After the last one it returns a token of kind End for ever; an error is an
-// *Error and final.
+// Next returns the next token. After the last one it returns a token of kind End in every call. An error is an *Error,
+// and final.
 func (r *Reader) Next() (Token, error) {
 	r.space()
 	switch r.state {
@@ -164,7 +164,7 @@ func (r *Reader) value() (Token, error) {
 	return r.word()
 }
 
-// word reads true, false or null, or says which word is none of them.
+// word reads true, false or null, or returns an error for another word.
 func (r *Reader) word() (Token, error) {
 	start := r.pos
 	for r.pos < len(r.src) {
@@ -184,9 +184,12 @@ func (r *Reader) word() (Token, error) {
 	case "null":
 		kind = Null
 	case "":
-		return Token{}, r.unexpected("expected a valid value (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
+		return Token{}, r.unexpected("expected a valid value (JSON String, Number, Array, Object or token 'null', " +
+			"'true' or 'false')")
 	default:
-		return Token{}, r.fail(r.pos, "Unrecognized token '"+text+"': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
+		return Token{}, r.fail(r.pos,
+			"Unrecognized token '"+text+
+				"': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')")
 	}
 	r.valueDone()
 	return Token{Kind: kind, Text: text, Start: start, Stop: r.pos}, nil
@@ -194,7 +197,9 @@ func (r *Reader) word() (Token, error) {
 
 func (r *Reader) open(c byte, kind Kind, next state) (Token, error) {
 	if len(r.stack) == maxDepth {
-		return Token{}, r.fail(r.pos, "Document nesting depth ("+strconv.Itoa(maxDepth+1)+") exceeds the maximum allowed ("+strconv.Itoa(maxDepth)+")")
+		return Token{}, r.fail(r.pos,
+			"Document nesting depth ("+strconv.Itoa(maxDepth+1)+") exceeds the maximum allowed ("+
+				strconv.Itoa(maxDepth)+")")
 	}
 	r.stack, r.marks = append(r.stack, c), append(r.marks, r.pos)
 	r.pos++

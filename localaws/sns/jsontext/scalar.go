@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// number consumes one number and leaves the position after it.
+// number consumes one number.
 func (r *Reader) number() error {
 	if r.peek() == '-' {
 		r.pos++
@@ -38,7 +38,7 @@ func (r *Reader) number() error {
 			return r.numberFault("Exponent indicator not followed by a digit")
 		}
 	}
-	// A number must be followed by something that is not part of a word: 12a is no number.
+	// A number must not be followed by a part of a word: 12a is not a number.
 	if r.pos < len(r.src) && !strings.ContainsRune(" \t\r\n,]}", rune(r.src[r.pos])) {
 		return r.unexpected("Expected space separating root-level values")
 	}
@@ -60,7 +60,7 @@ func (r *Reader) numberFault(why string) error {
 	return r.unexpectedIn("Unexpected character ("+r.quoteChar()+") in numeric value", why)
 }
 
-// quoted consumes a quoted text, and returns it decoded: a part of the source where nothing is escaped.
+// quoted consumes a quoted text and returns it decoded; without escapes it is a part of the source.
 func (r *Reader) quoted(atEnd string) (string, error) {
 	start := r.pos + 1
 	for i := start; i < len(r.src); i++ {
@@ -77,7 +77,7 @@ func (r *Reader) quoted(atEnd string) (string, error) {
 	return "", r.fail(r.pos, "Unexpected end-of-input: "+atEnd)
 }
 
-// escaped is the slow path of quoted: at is where the first escape or control character stands.
+// escaped is the slow path of quoted; at is the position of the first escape or control character.
 func (r *Reader) escaped(at int, atEnd string) (string, error) {
 	var b strings.Builder
 	b.WriteString(r.src[r.pos:at])
@@ -94,7 +94,9 @@ func (r *Reader) escaped(at int, atEnd string) (string, error) {
 			}
 			continue
 		case c < ' ':
-			return "", r.fail(r.pos+1, fmt.Sprintf("Illegal unquoted character (%s): has to be escaped using backslash to be included in string value", controlName(c)))
+			return "", r.fail(r.pos+1,
+				fmt.Sprintf("Illegal unquoted character (%s): has to be escaped using backslash to be included in "+
+					"string value", controlName(c)))
 		}
 		b.WriteByte(c)
 		r.pos++
@@ -102,7 +104,7 @@ func (r *Reader) escaped(at int, atEnd string) (string, error) {
 	return "", r.fail(r.pos, "Unexpected end-of-input: "+atEnd)
 }
 
-// escape decodes one escape sequence, surrogate pairs included.
+// escape decodes one escape sequence, including surrogate pairs.
 func (r *Reader) escape(b *strings.Builder) error {
 	r.pos++
 	if r.pos >= len(r.src) {
@@ -136,7 +138,7 @@ func (r *Reader) escape(b *strings.Builder) error {
 		}
 		r.pos = keep
 	}
-	b.WriteRune(first) // half a pair becomes the replacement character
+	b.WriteRune(first) // half a surrogate pair becomes the replacement character
 	return nil
 }
 
@@ -163,7 +165,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// identifierPart tells which characters the parser takes into the word it complains about.
+// identifierPart reports which characters the parser includes in the word that it reports.
 func identifierPart(c rune) bool {
 	return c == '_' || c == '$' || unicode.IsLetter(c) || unicode.IsDigit(c)
 }

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// ErrAttempt says that a receive cannot be repeated any more: one of its
-// messages was deleted, changed or became visible again.
+// ErrAttempt says that a receive cannot be repeated, because one of its messages was deleted, changed or has become
+// visible again.
 var ErrAttempt = errors.New("queue: the receive cannot be repeated")
 
-// attemptWindow is how long a FIFO queue knows a ReceiveRequestAttemptId again.
+// attemptWindow is how long a FIFO queue remembers a ReceiveRequestAttemptId.
 const attemptWindow = 5 * time.Minute
 
-// attempt is a receive that may be repeated by its name.
+// attempt is a receive that can be repeated by its attempt id.
 type attempt struct {
 	name  string
 	at    time.Duration
 	taken []taken
 }
 
-// taken is one message of an attempt as it was handed out.
+// taken is one message of an attempt as it was returned.
 type taken struct {
 	it     *item
 	serial uint32
 }
 
-// attempt finds a receive by its name, nil if there was none lately.
+// attempt returns the receive with an attempt id, or nil if there was none within the window.
 func (q *Queue) attempt(name string, now time.Duration) *attempt {
 	old := 0
 	for old < len(q.attemptAges) && q.attemptAges[old].at+attemptWindow <= now {
@@ -48,12 +48,13 @@ func (q *Queue) rememberAttempt(t *taking) {
 	q.attemptAges = append(q.attemptAges, a)
 }
 
-// again hands out the same messages with the same handles, and starts their
-// visibility anew. It is no further receive.
+// again returns the same messages with the same handles, and restarts their visibility timeouts. It does not count as a
+// receive.
 func (t *taking) again(a *attempt) error {
 	for _, k := range a.taken {
 		it := k.it
-		if t.q.items.at(it.key) != it || it.state != InFlight || it.serial != k.serial || it.receives[len(it.receives)-1].changed {
+		if t.q.items.at(it.key) != it || it.state != InFlight || it.serial != k.serial ||
+			it.receives[len(it.receives)-1].changed {
 			return ErrAttempt
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// cycle is send, receive and delete of one message.
+// cycle sends, receives and deletes one message.
 func cycle(b *testing.B, q *queue.Queue, m *queue.Message) {
 	if _, err := q.Put(queue.Put{Message: m, Delay: queue.Default}); err != nil {
 		b.Fatal(err)
@@ -26,7 +26,7 @@ func report(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "cycles/s")
 }
 
-// BenchmarkStandard is the model with so many messages queued already.
+// BenchmarkStandard measures the model with a number of messages already queued.
 func BenchmarkStandard(b *testing.B) {
 	for _, backlog := range []int{0, 1_000, 1_000_000} {
 		b.Run(fmt.Sprintf("backlog=%d", backlog), func(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkStandard(b *testing.B) {
 				put(b, q, message(fmt.Sprint(i), ""))
 			}
 			m := &queue.Message{ID: "x", Body: "x"}
-			runtime.GC() // the collection of what the setting up made is not the queue's
+			runtime.GC() // so that collecting the garbage of the set-up is not measured
 			b.ReportAllocs()
 			for b.Loop() {
 				cycle(b, q, m)
@@ -45,7 +45,7 @@ func BenchmarkStandard(b *testing.B) {
 	}
 }
 
-// BenchmarkFIFO is one queue of many groups, and of one group of many messages.
+// BenchmarkFIFO measures a queue of many groups, and one with many messages in one group.
 func BenchmarkFIFO(b *testing.B) {
 	for _, shape := range []struct{ groups, each int }{{1_000, 1}, {1_000_000, 1}, {1, 1_000}, {1, 1_000_000}} {
 		b.Run(fmt.Sprintf("groups=%d/each=%d", shape.groups, shape.each), func(b *testing.B) {
@@ -60,7 +60,8 @@ func BenchmarkFIFO(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
-				cycle(b, q, &queue.Message{ID: "x", Body: "x", Group: fmt.Sprint(n % shape.groups), Dedup: fmt.Sprint("d", n)})
+				cycle(b, q,
+					&queue.Message{ID: "x", Body: "x", Group: fmt.Sprint(n % shape.groups), Dedup: fmt.Sprint("d", n)})
 			}
 			report(b)
 		})

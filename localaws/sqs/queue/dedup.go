@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// DedupWindow is how long a FIFO queue knows a MessageDeduplicationId again,
-// counted from the first send and whatever becomes of the message.
+// DedupWindow is how long a FIFO queue remembers a MessageDeduplicationId, counted from the first send, also if the
+// message was deleted since.
 const DedupWindow = 5 * time.Minute
 
-// dedup is a FIFO queue's table of what it accepted lately. Entries are made in
-// order of time, so the oldest are always in front; they are numbered from the
-// first one ever. The index holds numbers only, nothing for the collector to
-// follow: a busy queue remembers millions.
+// dedup is a FIFO queue's table of the messages it accepted within the window. Entries are appended in order of time,
+// so the oldest are in front; they are numbered from the first one. The index holds only numbers, so the garbage
+// collector need not scan it: a busy queue has millions of entries.
 type dedup struct {
 	seed    maphash.Seed
 	newest  map[uint64]uint64 // entry by the hash of its key
 	entries []accepted
 	base    uint64 // the number of entries[0]
-	gone    int    // how many in front are forgotten already
+	gone    int    // number of entries in front that are already removed
 }
 
 type dedupKey struct{ group, id string }
@@ -28,14 +27,14 @@ type accepted struct {
 	at       time.Duration
 	message  string // its id
 	sequence int64
-	older    uint64 // number of the next older entry of the same hash; 0 means none
+	older    uint64 // number of the next older entry with the same hash; 0: none
 }
 
 func newDedup() dedup {
 	return dedup{seed: maphash.MakeSeed(), newest: map[uint64]uint64{}, base: 1}
 }
 
-// find returns what was accepted under a key, nil if nothing lately.
+// find returns the entry of a key, or nil if there is none within the window.
 func (d *dedup) find(k dedupKey, now time.Duration) *accepted {
 	d.forget(now)
 	for n := d.newest[d.hash(k)]; n >= d.base+uint64(d.gone); {
@@ -55,7 +54,7 @@ func (d *dedup) add(a accepted) {
 	d.entries = append(d.entries, a)
 }
 
-// forget drops what is too old, and now and then the memory it took.
+// forget removes entries that are too old, and from time to time their memory.
 func (d *dedup) forget(now time.Duration) {
 	for d.gone < len(d.entries) && d.entries[d.gone].at+DedupWindow <= now {
 		h := d.hash(d.entries[d.gone].key)

@@ -1,17 +1,14 @@
-// Package queue is the model of one SQS queue, apart from its wire, its
-// attributes' texts and its permissions.
+// Package queue is the model of one SQS queue, without its wire format, the texts of its attributes and its
+// permissions.
 //
-// Nouns: a Queue holds messages; a Message is what was sent and never changes;
-// an item is a message's place in a queue: ready, delayed or in flight; a group
-// is the line of a FIFO queue's messages of one MessageGroupId; a handle is what
-// a receiver shows to delete a message or change its visibility; a waiter is a
-// poll that waits.
+// Its nouns: a [Queue] holds messages. A [Message] is what was sent, and never changes. An item is a message's state in
+// a queue: visible, delayed or in flight. A group holds the messages of one MessageGroupId of a FIFO queue, in order. A
+// handle is what a receiver presents to delete a message or change its visibility. A waiter is a poll that waits.
 //
-// Every operation costs at most the logarithm of what is queued. A queue has no
-// goroutine and at most one timer, for the next end of a delay or a visibility
-// timeout, and that only while somebody waits for it; otherwise time is caught
-// up with at the next operation.
+// Every operation costs at most the logarithm of the number of queued messages. A queue has no goroutine and at most
+// one timer, for the next end of a delay or a visibility timeout, and only while a poll waits for it; otherwise the
+// next operation applies what time has changed.
 //
-// Times inside are durations since the clock's start. A Queue is safe for
-// concurrent use. Its mutex is never held while another queue's is taken.
+// Internal times are durations since the clock's start. A Queue is safe for concurrent use. Its mutex is never held
+// while another queue's is taken.
 package queue

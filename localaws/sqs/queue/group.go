@@ -1,10 +1,8 @@
 package queue
 
-// group is the line of a FIFO queue's messages of one MessageGroupId, in order.
-// It is ready while its first message is visible: a receive takes from the
-// front, and what is in flight there locks all behind it. A message that comes
-// back frees the group again, for itself and those directly behind it that are
-// visible too.
+// group holds the messages of one MessageGroupId of a FIFO queue, in order. It is ready while its first message is
+// visible: a receive takes from the front, and a message in flight locks all messages behind it. A message that becomes
+// visible again unlocks the group for itself and for the visible messages directly behind it.
 type group struct {
 	name     string
 	items    list[item]
@@ -15,7 +13,7 @@ type group struct {
 
 func groupLink(g *group) *link[group] { return &g.link }
 
-// groupOf finds or makes the group of a name.
+// groupOf returns the group with a name, and creates it if necessary.
 func (q *Queue) groupOf(name string) *group {
 	g := q.groups[name]
 	if g == nil {
@@ -25,7 +23,7 @@ func (q *Queue) groupOf(name string) *group {
 	return g
 }
 
-// settle puts a group where it belongs after anything in it changed.
+// settle updates the group's place in the list of ready groups after a change in the group.
 func (q *Queue) settle(g *group) {
 	head := g.items.head
 	ready := head != nil && head.state == Visible

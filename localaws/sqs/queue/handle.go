@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// A handle is 24 bytes: the queue's stamp, the item's key, the number of the
-// receive and a checksum. In base64 that is 32 characters without padding, of
-// letters, digits, + and / only: Amazon's own Python client for large messages
-// cuts a handle at a hyphen.
+// A handle has 24 bytes: the queue's stamp, the item's key, the number of the receive and a checksum. In base64 these
+// are 32 characters without padding: only letters, digits, + and /, because Amazon's own Python client for large
+// messages cuts a handle at a hyphen.
 const handleBytes = 24
 
 func (q *Queue) handle(it *item) string {
@@ -22,7 +21,7 @@ func (q *Queue) handle(it *item) string {
 	return string(text[:])
 }
 
-// parseHandle reads a handle of this queue.
+// parseHandle parses a handle of this queue.
 func (q *Queue) parseHandle(text string) (key int64, serial uint32, ok bool) {
 	var b [handleBytes]byte
 	if len(text) != 32 {
@@ -37,8 +36,7 @@ func (q *Queue) parseHandle(text string) (key int64, serial uint32, ok bool) {
 	return int64(binary.BigEndian.Uint64(b[8:]) ^ q.stamp), serial, serial > 0
 }
 
-// checksum is FNV-1a: any change of a byte changes it. It is here, and not the
-// standard library's, so that a handle is made and read without memory.
+// checksum is FNV-1a; a change of any byte changes it. The standard library's version would allocate for each handle.
 func checksum(b []byte) uint32 {
 	sum := uint32(2166136261)
 	for _, c := range b {

@@ -1,11 +1,10 @@
 package queue
 
-// heap is a binary heap of items that knows where each of them stands, so that
-// any can be removed.
+// heap is a binary heap of items in which each item stores its index, so that any item can be removed.
 type heap struct {
 	items []*item
 	less  func(a, b *item) bool
-	at    func(*item) *int // where an item keeps its place, plus one; 0 is outside
+	at    func(*item) *int // where an item stores its index plus one; 0: not in the heap
 }
 
 func (h *heap) top() *item {
@@ -20,7 +19,7 @@ func (h *heap) push(it *item) {
 	h.up(len(h.items)-1, it)
 }
 
-// remove takes out an item that is in the heap.
+// remove removes an item that is in the heap.
 func (h *heap) remove(it *item) {
 	i := *h.at(it) - 1
 	last := len(h.items) - 1

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// View is a message as an onlooker sees it: nothing is received by looking.
+// View is a message as seen by inspection, which does not receive it.
 type View struct {
 	*Message
 	State    State
-	Until    time.Time // when its delay or visibility ends; zero where it is visible
+	Until    time.Time // when its delay or visibility timeout ends; zero: it is visible
 	Sent     time.Time
-	Count    int // receives in all, through redrives
+	Count    int // all receives, also in earlier queues
 	Sequence string
-	Source   string    // ARN of the queue it is a dead letter of
-	Handle   string    // of the latest receive in this queue; "" where there was none
+	Source   string    // ARN of the source queue of a dead letter
+	Handle   string    // of the latest receive in this queue; "": none
 	Receives []Receipt // the latest receives, oldest first
 }
 
@@ -25,23 +25,22 @@ type Receipt struct {
 	By string
 }
 
-// Lock is a FIFO group that messages are in flight of, so that no other of it
-// is received.
+// Lock is a FIFO group with messages in flight, of which no further message is received.
 type Lock struct {
 	Group    string
 	InFlight int
-	Behind   int // messages that wait for it
+	Behind   int // messages that wait behind those in flight
 }
 
 // Known is an entry of a FIFO queue's deduplication table.
 type Known struct {
-	Group     string // "" where the whole queue is the scope
+	Group     string // "": the scope is the whole queue
 	Dedup     string
 	MessageID string
 	Until     time.Time
 }
 
-// Stats are the present counts.
+// Stats returns the current counts.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,7 +49,7 @@ func (q *Queue) Stats() Stats {
 	return q.stats()
 }
 
-// stats needs the lock.
+// stats is the same as Stats; the caller holds the lock.
 func (q *Queue) stats() Stats {
 	s := Stats{Visible: q.counts[Visible], Delayed: q.counts[Delayed], InFlight: q.counts[InFlight]}
 	for w := q.waiters.head; w != nil; w = w.link.next {

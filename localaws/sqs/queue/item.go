@@ -2,15 +2,15 @@ package queue
 
 import "time"
 
-// Message is what was sent. Nobody changes it afterwards.
+// Message is what was sent. It is never modified.
 type Message struct {
 	ID            string
 	Body          string
 	BodyMD5       string
-	Attributes    map[string]Attribute // nil where there are none
+	Attributes    map[string]Attribute // nil: none
 	AttributesMD5 string
 	Trace         string // AWSTraceHeader
-	Sender        string // who sent it: SenderId
+	Sender        string // SenderId
 	Group         string // MessageGroupId
 	Dedup         string // MessageDeduplicationId
 }
@@ -22,52 +22,51 @@ type Attribute struct {
 	Binary []byte
 }
 
-// State is where a message stands.
+// State is the state of a message in a queue.
 type State uint8
 
 // The states of a message in a queue.
 const (
-	Visible  State = iota // may be received (in a FIFO queue: once its group is free)
-	Delayed               // not yet
-	InFlight              // received by somebody, until its visibility ends
+	Visible  State = iota // can be received (in a FIFO queue: if its group is not locked)
+	Delayed               // cannot be received yet
+	InFlight              // received, until its visibility timeout ends
 )
 
 func (s State) String() string {
 	return [...]string{"visible", "delayed", "in flight"}[s]
 }
 
-// item is a message's place in a queue.
+// item is a message's state in a queue.
 type item struct {
 	message  *Message
-	key      int64 // names it in handles; grows with arrival
-	place    int64 // in the line of what is ready; 0 is outside
+	key      int64 // identifies it in handles; grows in order of arrival
+	place    int64 // its number in the table of ready items; 0: not in it
 	sequence int64 // of FIFO queues
 	state    State
 	group    *group // of FIFO queues, else nil
-	source   string // ARN of the queue whose dead letter it is
+	source   string // ARN of the source queue of a dead letter
 
-	due      time.Duration // when its delay or visibility ends
-	sent     time.Duration // retention counts from here
-	count    int           // receives in all, through redrives
-	serial   uint32        // receives in this queue: the newest handle's
+	due      time.Duration // when its delay or visibility timeout ends
+	sent     time.Duration // retention is counted from here
+	count    int           // all receives, also in earlier queues
+	serial   uint32        // number of receives in this queue, and of the newest handle
 	first    time.Duration // first receive
 	latest   time.Duration // latest receive
 	receives []receive     // the latest of them
 
 	order   link[item] // in its group
-	timedAt int        // in the heap of dues
-	agedAt  int        // in the heap of ages, for what came with an age of its own
+	timedAt int        // index in the heap of due times
+	agedAt  int        // index in the heap of ages, for messages moved from another queue
 }
 
 // receive is one entry of an item's history.
 type receive struct {
 	at      time.Duration
 	by      string
-	changed bool // its visibility was changed since
+	changed bool // its visibility timeout was changed since
 }
 
-// maxHistory bounds an item's history: more says nothing new, and a message
-// that is received for ever must not grow for ever.
+// maxHistory bounds an item's history, so that a message that is received again and again does not grow without limit.
 const maxHistory = 16
 
 func (it *item) remember(r receive) {

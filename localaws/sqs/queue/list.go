@@ -1,10 +1,10 @@
 package queue
 
-// link holds the neighbours of a list's element.
+// link holds the neighbours of an element in a list.
 type link[T any] struct{ prev, next *T }
 
-// list is a doubly linked list whose links live in its elements, so that
-// removal from the middle needs no search and no memory.
+// list is a doubly linked list whose links are stored in its elements, so that removing an element needs no search and
+// no allocation.
 type list[T any] struct {
 	head, tail *T
 	link       func(*T) *link[T]
@@ -32,7 +32,7 @@ func (l *list[T]) pushFront(e *T) {
 	l.head = e
 }
 
-// remove takes out an element that is in the list.
+// remove removes an element that is in the list.
 func (l *list[T]) remove(e *T) {
 	at := l.link(e)
 	if at.prev == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// naive is a queue as one would write it down: a list, looked through each time.
+// naive is the simplest implementation of a queue: a list that is searched each time.
 type naive struct {
 	fifo     bool
 	messages []*naiveMessage // in order of arrival
@@ -25,7 +25,7 @@ type naiveMessage struct {
 	handle    string
 }
 
-// visible lists who may be received, by walking over everything.
+// visible lists the messages that may be received, by checking every message.
 func (n *naive) visible() []string {
 	now := time.Now()
 	var ids []string
@@ -57,8 +57,8 @@ func (n *naive) find(id string) *naiveMessage {
 	return nil
 }
 
-// TestAgainstANaiveQueue walks both through the same random steps in virtual
-// time and compares what may be received, and FIFO order.
+// TestAgainstANaiveQueue makes the same random steps on both queues in virtual time, and compares which messages can be
+// received, and the order in FIFO groups.
 func TestAgainstANaiveQueue(t *testing.T) {
 	first := rand.Uint64()
 	for i := range uint64(60) {
@@ -147,8 +147,7 @@ func stepReceive(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive) {
 	}
 }
 
-// stepSettle deletes or changes the visibility of a message by its newest
-// handle.
+// stepSettle deletes a message, or changes its visibility, with its newest handle.
 func stepSettle(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive) {
 	var held []*naiveMessage
 	for _, m := range n.messages {

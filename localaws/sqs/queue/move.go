@@ -2,9 +2,8 @@ package queue
 
 import "time"
 
-// adopt takes in the dead letters of another queue. They keep their ids, their
-// counts and, in a standard queue, their age; a FIFO queue counts retention
-// anew. A queue deleted meanwhile takes its messages with it.
+// adopt adds the dead letters of another queue. They keep their ids, their counts and, in a standard queue, their age;
+// in a FIFO queue retention starts again. If the queue was deleted in the meantime, the messages are lost.
 func (q *Queue) adopt(dead []*item, source string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,15 +27,13 @@ func (q *Queue) adopt(dead []*item, source string) {
 	q.changed()
 }
 
-// Moved is a message on its way from one queue to another.
+// Moved is a message that is moved from one queue to another.
 type Moved struct{ it *item }
 
-// Source is the queue the message is a dead letter of, by its ARN; "" where it
-// is none.
+// Source returns the ARN of the source queue of a dead letter; "": the message is none.
 func (m Moved) Source() string { return m.it.source }
 
-// TakeOut removes up to n visible messages, in order, to be put elsewhere by
-// PutMoved.
+// TakeOut removes up to n visible messages, in order, so that PutMoved can add them to another queue.
 func (q *Queue) TakeOut(n int) []Moved {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +51,7 @@ func (q *Queue) TakeOut(n int) []Moved {
 	return out
 }
 
-// next is the message a receive would get first.
+// next returns the message that a receive would take first.
 func (q *Queue) next() *item {
 	if q.opts.FIFO {
 		if g := q.readyGroups.head; g != nil {
@@ -65,8 +62,8 @@ func (q *Queue) next() *item {
 	return q.ready.head()
 }
 
-// PutMoved takes in what TakeOut took out elsewhere. As on AWS, a moved message
-// is a new one: its id, its age and its receive count begin anew.
+// PutMoved adds messages that TakeOut removed from another queue. As on AWS, a moved message is new: its id, its age
+// and its receive count start again.
 func (q *Queue) PutMoved(moved ...Moved) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +88,7 @@ func (q *Queue) admit(m Moved, now time.Duration) {
 	q.enter(it, 0, now)
 }
 
-// PutBack returns to this queue, to its front, what TakeOut took out of it.
+// PutBack returns messages to the front of the queue that TakeOut removed them from.
 func (q *Queue) PutBack(moved ...Moved) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,8 +99,7 @@ func (q *Queue) PutBack(moved ...Moved) {
 	q.changed()
 }
 
-// restore files an item again as it was, under its old key: handles of it stay
-// good.
+// restore adds an item again under its old key, so that its handles remain valid.
 func (q *Queue) restore(it *item) {
 	q.items.restore(it.key, it)
 	q.aged.push(it)

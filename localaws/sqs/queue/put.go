@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// Default means the queue's own, as a delay or a visibility.
+// Default means the queue's own delay or visibility timeout.
 const Default time.Duration = -1
 
-// Put is one message on its way in.
+// Put is one message to add.
 type Put struct {
 	Message *Message
-	Delay   time.Duration // Default means the queue's; a FIFO queue knows no other
+	Delay   time.Duration // Default: the queue's, the only one that a FIFO queue supports
 }
 
-// Accepted is what the sender learns. Of a duplicate it is the first one's.
+// Accepted is the answer to the sender. For a duplicate it is that of the first message.
 type Accepted struct {
 	ID        string
-	Sequence  string // of FIFO queues, else ""
+	Sequence  string // of FIFO queues; otherwise ""
 	Duplicate bool
 }
 
-// Put takes messages in, in their order. Pollers wake when all are in, so that
-// a batch is not received in crumbs.
+// Put adds messages, in their order. Pollers wake after the last one, so that a batch is not received in small parts.
 func (q *Queue) Put(puts ...Put) ([]Accepted, error) {
 	out := make([]Accepted, len(puts))
 	q.mu.Lock()
@@ -62,7 +61,7 @@ func (q *Queue) accept(p Put, now time.Duration) Accepted {
 	return answer
 }
 
-// enter gives an item its key and its place among the ready or the delayed.
+// enter gives an item its key, and adds it to the ready or the delayed items.
 func (q *Queue) enter(it *item, delay, now time.Duration) {
 	it.key = q.items.push(it)
 	q.counts[it.state]++
@@ -77,8 +76,7 @@ func (q *Queue) enter(it *item, delay, now time.Duration) {
 	q.makeReady(it)
 }
 
-// sequenceText writes a sequence number the way AWS's look: twenty digits that
-// grow, with gaps.
+// sequenceText formats a sequence number as AWS does: twenty digits, increasing, with gaps.
 func sequenceText(n int64) string {
 	if n == 0 {
 		return ""

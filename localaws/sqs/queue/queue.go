@@ -10,53 +10,51 @@ import (
 	"github.com/godwitmq/godwit/localaws/random"
 )
 
-// ErrDeleted is what every operation on a deleted queue returns, and every poll
-// that waited on it.
+// ErrDeleted is returned by every operation on a deleted queue, and by polls that were waiting on it.
 var ErrDeleted = errors.New("queue: the queue is deleted")
 
-// Options are what a queue is made with and keeps.
+// Options are the fixed properties of a queue.
 type Options struct {
-	ARN    string // marks its dead letters
+	ARN    string // identifies the source of its dead letters
 	FIFO   bool
 	Clock  *clock.Clock
 	Random *random.Source
 	Config Config
-	// DeadLetters finds the queue that messages go to which were received
-	// MaxReceives times; nil, or nil from it, keeps them here. It is called
-	// without any queue's lock.
+	// DeadLetters returns the queue for messages that were received MaxReceives times. If it is nil or returns nil,
+	// these messages stay in this queue. It is called without any queue's lock.
 	DeadLetters func() *Queue
 }
 
-// Config is what may change while a queue lives. It is replaced as a whole.
+// Config are the properties of a queue that may change. It is replaced as a whole.
 type Config struct {
-	Visibility   time.Duration // of a receive that names none
-	Delay        time.Duration // of a message that names none
-	Retention    time.Duration // after which a message is gone
-	MaxReceives  int           // before a message is a dead letter; 0 means no end
-	InFlight     int           // most messages in flight; 0 means no limit
-	DedupByGroup bool          // a duplicate is one of the same group only
+	Visibility   time.Duration // of a receive without one
+	Delay        time.Duration // of a message without one
+	Retention    time.Duration // a message is deleted after this time
+	MaxReceives  int           // a message becomes a dead letter after this many; 0: never
+	InFlight     int           // the most messages in flight; 0: no limit
+	DedupByGroup bool          // only messages of the same group can be duplicates
 	Chaos        Chaos
 }
 
-// Chaos is what a standard queue may do and a kind one does not. Zero is kind.
+// Chaos makes a standard queue deliver twice or out of order, as AWS may. The zero value turns it off.
 type Chaos struct {
 	Duplicate float64 // share of receives that leave the message visible
-	Reorder   float64 // share of receives that let another message overtake
+	Reorder   float64 // share of receives in which a later message overtakes
 }
 
 // Queue holds messages.
 type Queue struct {
 	opts   Options
 	config atomic.Pointer[Config]
-	stamp  uint64 // marks handles of this queue, and of this life of its name
+	stamp  uint64 // marks the handles of this queue; another queue of the same name has another stamp
 
 	mu      sync.Mutex
 	deleted bool
 	closed  bool   // polls do not wait any more
 	items   table  // by key, which is the order of arrival
 	ready   table  // of a standard queue, by place
-	timed   heap   // delayed and in flight, by due
-	aged    heap   // by sent: what came older than those that arrived before it
+	timed   heap   // delayed and in-flight items, by due time
+	aged    heap   // by sent; items that are older than their neighbours in order of arrival
 	counts  [3]int // by State
 
 	groups      map[string]*group // of a FIFO queue
@@ -65,12 +63,12 @@ type Queue struct {
 	attempts    map[string]*attempt
 	attemptAges []*attempt
 	waiters     list[waiter]
-	watched     chan struct{} // closed at the next change; nil while nobody looks
-	alarm       func()        // stops the timer; nil without one
+	watched     chan struct{} // closed at the next change; nil while no call of Await waits
+	alarm       func()        // stops the timer; nil: there is none
 	alarmAt     time.Duration
 }
 
-// middle is where the line of the ready begins: items are put back before it.
+// middle is the first number in the table of ready items; items that are put back get smaller ones.
 const middle = 1 << 40
 
 // New returns an empty queue.
@@ -89,11 +87,11 @@ func New(o Options) *Queue {
 	return q
 }
 
-// Config is the present configuration.
+// Config returns the current configuration.
 func (q *Queue) Config() Config { return *q.config.Load() }
 
-// Configure replaces the configuration. Messages that are delayed or in flight
-// keep their times, as on AWS; retention holds for all at once.
+// Configure replaces the configuration. As on AWS, messages that are delayed or in flight keep their times, and the
+// retention applies to all messages at once.
 func (q *Queue) Configure(c Config) {
 	q.config.Store(&c)
 	q.mu.Lock()
@@ -102,8 +100,7 @@ func (q *Queue) Configure(c Config) {
 	q.changed()
 }
 
-// Purge removes every message, and forgets what was accepted before: the same
-// MessageDeduplicationId is a new message afterwards.
+// Purge removes every message, and clears the deduplication table: the same MessageDeduplicationId is then new.
 func (q *Queue) Purge() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,7 +111,7 @@ func (q *Queue) Purge() {
 	q.changed()
 }
 
-// Delete ends the queue and every poll that waits on it.
+// Delete ends the queue and its waiting polls.
 func (q *Queue) Delete() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,8 +122,7 @@ func (q *Queue) Delete() {
 	q.changed()
 }
 
-// Close ends every poll that waits, with nothing; no poll waits afterwards. All
-// else goes on working.
+// Close ends waiting polls without messages; later polls do not wait. Everything else continues to work.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,11 +133,11 @@ func (q *Queue) Close() {
 	q.changed()
 }
 
-// now is the queue's idea of time.
+// now returns the time since the clock's start.
 func (q *Queue) now() time.Duration { return q.opts.Clock.Elapsed() }
 
-// catchUp brings the queue to the present: delays and visibilities that ended,
-// messages too old to keep. It needs the lock.
+// catchUp applies what time has changed: delays and visibility timeouts that ended, and messages whose retention is
+// over. The caller holds the lock.
 func (q *Queue) catchUp() time.Duration {
 	now := q.now()
 	for it := q.timed.top(); it != nil && it.due <= now; it = q.timed.top() {
@@ -158,8 +154,8 @@ func (q *Queue) catchUp() time.Duration {
 	return now
 }
 
-// changed ends every operation that may have changed something: it tells who
-// watches, and sets the timer for who waits. It needs the lock.
+// changed ends every operation that may have changed the queue: it notifies Await, and sets the timer for waiting
+// polls. The caller holds the lock.
 func (q *Queue) changed() {
 	if q.watched != nil {
 		close(q.watched)
@@ -168,14 +164,14 @@ func (q *Queue) changed() {
 	q.arm()
 }
 
-// setState keeps the counts.
+// setState sets an item's state and updates the counts.
 func (q *Queue) setState(it *item, s State) {
 	q.counts[it.state]--
 	it.state = s
 	q.counts[s]++
 }
 
-// makeReady makes visible an item that is in no heap.
+// makeReady makes an item visible that is in no heap.
 func (q *Queue) makeReady(it *item) {
 	was := it.state
 	q.setState(it, Visible)
@@ -190,20 +186,20 @@ func (q *Queue) makeReady(it *item) {
 	q.wake()
 }
 
-// unready takes an item out of the line of what is ready.
+// unready removes an item from the ready items.
 func (q *Queue) unready(it *item) {
 	q.ready.remove(it.place)
 	it.place = 0
 }
 
-// hold makes an item wait in the heap until due: delayed or in flight.
+// hold puts an item into the heap until due: delayed or in flight.
 func (q *Queue) hold(it *item, s State, due time.Duration) {
 	q.setState(it, s)
 	it.due = due
 	q.timed.push(it)
 }
 
-// drop removes an item from everything.
+// drop removes an item from the queue.
 func (q *Queue) drop(it *item) {
 	q.items.remove(it.key)
 	q.counts[it.state]--

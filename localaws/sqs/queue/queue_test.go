@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// newQueue makes a queue with the defaults of AWS.
+// newQueue returns a queue with AWS's defaults.
 func newQueue(t testing.TB, alter ...func(*queue.Options)) *queue.Queue {
 	t.Helper()
 	c := clock.New()
@@ -64,7 +64,7 @@ func TestAPollerWokenAsItWentAwayPassesOn(t *testing.T) {
 			go poll(t.Context(), second)
 			synctest.Wait()
 			began := time.Now()
-			cancel() // and before the poller has had time to notice:
+			cancel() // and before the poller can notice:
 			put(t, q, message("m", ""))
 			if n := <-first + <-second; n != 1 || time.Since(began) != 0 {
 				t.Fatalf("%d messages after %v, want one at once", n, time.Since(began))
@@ -95,7 +95,10 @@ func TestTheTimerRunsOnlyWhileSomebodyWaits(t *testing.T) {
 
 func TestInFlightLimit(t *testing.T) {
 	limited := func(o *queue.Options) { o.Config.InFlight = 3 }
-	for name, alter := range map[string]func(*queue.Options){"standard": limited, "FIFO": func(o *queue.Options) { limited(o); fifo(o) }} {
+	for name, alter := range map[string]func(*queue.Options){
+		"standard": limited,
+		"FIFO":     func(o *queue.Options) { limited(o); fifo(o) },
+	} {
 		q := newQueue(t, alter)
 		for i := range 5 {
 			put(t, q, message(fmt.Sprint(i), fmt.Sprint(i)))
@@ -107,7 +110,8 @@ func TestInFlightLimit(t *testing.T) {
 		if wanted := name == "standard"; len(got) != 0 || (err == queue.ErrOverLimit) != wanted {
 			t.Errorf("%s: a short poll beyond: %v, %v", name, got, err)
 		}
-		if got, err = q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Nanosecond}); len(got) != 0 || err != nil {
+		if got, err = q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Nanosecond}); len(got) != 0 ||
+			err != nil {
 			t.Errorf("%s: a long poll beyond: %v, %v", name, got, err)
 		}
 	}
@@ -146,7 +150,8 @@ func TestInspectionReceivesNothing(t *testing.T) {
 		put(t, q, message("a1", "a"), message("a2", "a"), message("b1", "b"))
 		got := receive(t, q, 1)
 		views := q.Messages()
-		if len(views) != 3 || views[0].State != queue.InFlight || views[1].State != queue.Visible || views[0].Handle != got[0].Handle ||
+		if len(views) != 3 || views[0].State != queue.InFlight || views[1].State != queue.Visible ||
+			views[0].Handle != got[0].Handle ||
 			len(views[0].Receives) != 1 || time.Until(views[0].Until) != 30*time.Second || views[1].Count != 0 {
 			t.Errorf("views %+v", views)
 		}

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// ErrOverLimit says that too many messages are in flight. Only a short poll of
-// a standard queue hears of it; all others just find nothing.
+// ErrOverLimit says that too many messages are in flight. Only a short poll of a standard queue returns it; other polls
+// return no messages.
 var ErrOverLimit = errors.New("queue: too many messages are in flight")
 
-// Receive is what a poll asks for.
+// Receive are the parameters of a poll.
 type Receive struct {
 	Max        int
-	Visibility time.Duration // Default means the queue's
-	Wait       time.Duration // 0 is a short poll
-	Attempt    string        // ReceiveRequestAttemptId of a FIFO queue; "" means none
-	By         string        // who asks, for the message's history
+	Visibility time.Duration // Default: the queue's
+	Wait       time.Duration // 0: a short poll
+	Attempt    string        // ReceiveRequestAttemptId of a FIFO queue; "": none
+	By         string        // the caller, for the message's history
 }
 
-// Received is a message in somebody's hands.
+// Received is a received message.
 type Received struct {
 	*Message
 	Handle   string
-	Count    int       // how often it was received, this time included
+	Count    int       // how often it was received, including this time
 	Sent     time.Time // in a standard dead-letter queue: the original time
 	First    time.Time // first receive
-	Sequence string    // of FIFO queues, else ""
-	Source   string    // ARN of the queue it is a dead letter of, else ""
+	Sequence string    // of FIFO queues; otherwise ""
+	Source   string    // ARN of the source queue of a dead letter; otherwise ""
 }
 
-// Receive takes up to Max messages, waiting for the first of them up to Wait. A
-// poll whose context has ended takes nothing. Nothing in time is no error.
+// Receive takes up to Max messages, and waits up to Wait for the first of them. If its context has ended, it takes no
+// message. It returns no error if no message comes in time.
 func (q *Queue) Receive(ctx context.Context, r Receive) ([]Received, error) {
 	if r.Wait > 0 {
 		return q.poll(ctx, r)
@@ -40,8 +40,8 @@ func (q *Queue) Receive(ctx context.Context, r Receive) ([]Received, error) {
 	return got, err
 }
 
-// take takes what is there; with a waiter, and nothing there, the waiter joins
-// the line under the same lock, so that nothing can slip in between.
+// take takes available messages. If there are none, it enqueues the waiter under the same lock, so that no message can
+// arrive in between unnoticed.
 func (q *Queue) take(r Receive, w *waiter) ([]Received, error) {
 	target := q.deadLetters()
 	q.mu.Lock()
@@ -65,11 +65,11 @@ func (q *Queue) deadLetters() *Queue {
 	return q.opts.DeadLetters()
 }
 
-// taking is one receive under way.
+// taking is one running receive.
 type taking struct {
 	q      *Queue
 	r      Receive
-	target *Queue // for dead letters; nil keeps them
+	target *Queue // for dead letters; nil: they stay
 	config *Config
 	now    time.Duration
 	got    []Received
@@ -106,7 +106,7 @@ func (t *taking) run() error {
 
 func (t *taking) fromReady() {
 	q := t.q
-	var again []*item // each at most once a call
+	var again []*item // each message at most once per call
 	defer func() {
 		for _, it := range again {
 			it.place = q.ready.push(it)
@@ -136,8 +136,8 @@ func (t *taking) fromReady() {
 	}
 }
 
-// fromGroups takes as many as possible of the first ready group, then of the
-// next. A group that was taken from is locked; its place in the line is lost.
+// fromGroups takes as many messages as possible from the first ready group, then from the next. A group from which
+// messages were taken is locked and leaves the list of ready groups.
 func (t *taking) fromGroups() {
 	q := t.q
 	for len(t.got) < t.r.Max && q.readyGroups.head != nil {
@@ -158,7 +158,7 @@ func (t *taking) fromGroups() {
 	}
 }
 
-// isDead takes out an item that was received too often already.
+// isDead removes an item that was received too often already.
 func (t *taking) isDead(it *item) bool {
 	if t.target == nil || t.config.MaxReceives == 0 || it.count < t.config.MaxReceives {
 		return false
@@ -182,7 +182,7 @@ func (t *taking) receive(it *item) {
 	t.got = append(t.got, t.q.received(it))
 }
 
-// received is an item as its receiver sees it.
+// received returns an item as its receiver sees it.
 func (q *Queue) received(it *item) Received {
 	return Received{
 		Message: it.message, Handle: q.handle(it), Count: it.count,

@@ -8,18 +8,17 @@ import (
 // Errors of Delete and ChangeVisibility.
 var (
 	ErrHandle  = errors.New("queue: not a handle of this queue")
-	ErrExpired = errors.New("queue: the handle has expired")
+	ErrExpired = errors.New("queue: the receipt handle has expired")
 	ErrGone    = errors.New("queue: the message does not exist or is not in flight for this handle")
-	ErrBeyond  = errors.New("queue: beyond the longest time a message may be held after its receive")
+	ErrBeyond  = errors.New("queue: a message cannot stay in flight that long after its receive")
 )
 
-// MaxHold is how long one receive may keep a message, all extensions included.
+// MaxHold is how long one receive may hold a message, including all extensions.
 const MaxHold = 12 * time.Hour
 
-// DeleteMessage deletes what a handle stands for. A handle whose message is
-// gone is fine. So is, on a standard queue, one that somebody's later receive
-// superseded, though it deletes nothing; one that merely expired still deletes.
-// A FIFO queue takes neither.
+// DeleteMessage deletes the message of a handle. It succeeds if the message does not exist any more. On a standard
+// queue, a handle that a later receive has superseded also succeeds, but deletes nothing, and a handle that has merely
+// expired deletes the message. A FIFO queue refuses both.
 func (q *Queue) DeleteMessage(handle string) error {
 	key, serial, ok := q.parseHandle(handle)
 	if !ok {
@@ -45,10 +44,9 @@ func (q *Queue) DeleteMessage(handle string) error {
 	return nil
 }
 
-// ChangeVisibility sets the time until a message is visible again, counted from
-// now; 0 gives it back at once. On a standard queue a handle that expired hides
-// the message again, and one that a later receive superseded moves the later
-// one's time: AWS does not mind which handle of a message it is.
+// ChangeVisibility sets the time until a message is visible again, counted from now; 0 makes it visible at once. On a
+// standard queue an expired handle hides the message again, and a superseded handle changes the visibility of the later
+// receive: AWS does not distinguish between the handles of a message.
 func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	key, serial, ok := q.parseHandle(handle)
 	if !ok {
@@ -67,8 +65,8 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	case q.opts.FIFO && (it.state != InFlight || it.serial != serial):
 		return ErrExpired
 	case it.state == Delayed:
-		return ErrGone
-	case (now-it.latest).Truncate(time.Second)+d > MaxHold: // timeouts are whole seconds, and twelve hours may be asked for
+	// Timeouts are whole seconds, and a caller may ask for the full twelve hours.
+	case (now-it.latest).Truncate(time.Second)+d > MaxHold:
 		return ErrBeyond
 	}
 	q.rehold(it, d, now)
@@ -76,7 +74,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	return nil
 }
 
-// rehold moves the end of an item's visibility.
+// rehold changes the end of an item's visibility timeout.
 func (q *Queue) rehold(it *item, d, now time.Duration) {
 	it.receives[len(it.receives)-1].changed = true
 	switch {

@@ -1,18 +1,17 @@
 package queue
 
-// table holds items under numbers that are given out in order. It is what a
-// queue knows its items by, and the line of those that are ready: neighbours in
-// time are neighbours in memory, removal anywhere costs nothing, and what is
-// emptied is freed by pages.
+// table stores items under numbers that are assigned in order. A queue has one for all its items and one for those that
+// are ready. Items that arrive together are stored together, removing any item takes constant time, and emptied pages
+// are freed.
 type table struct {
 	pages       map[int64]*page
-	first, next int64 // all items are at first ≤ number < next
+	first, next int64 // all numbers are in [first, next)
 	n           int
-	spare       *page // an empty one, kept for a table that keeps running empty
+	spare       *page // an empty page, kept for a table that often becomes empty
 }
 
-// pageSize is how many numbers share a page: few enough that one item keeps
-// little memory, many enough that pages are rare.
+// pageSize is the number of items per page: small enough that a single item does not keep much memory, large enough
+// that there are few pages.
 const pageSize = 512
 
 type page struct {
@@ -20,7 +19,7 @@ type page struct {
 	n     int
 }
 
-// newTable returns an empty table that begins at a number above 0.
+// newTable returns an empty table whose first number, above 0, is given.
 func newTable(first int64) table { return table{pages: map[int64]*page{}, first: first, next: first} }
 
 func (t *table) at(number int64) *item {
@@ -33,15 +32,14 @@ func (t *table) at(number int64) *item {
 	return nil
 }
 
-// push puts an item behind all others and returns its number, which is never 0.
+// push adds an item behind all others and returns its number, which is never 0.
 func (t *table) push(it *item) int64 {
 	t.put(t.next, it)
 	t.next++
 	return t.next - 1
 }
 
-// restore puts an item under a number that is free, before all others or among
-// them.
+// restore adds an item under an unused number, before all others or among them.
 func (t *table) restore(number int64, it *item) {
 	t.put(number, it)
 	t.first = min(t.first, number)
@@ -60,7 +58,7 @@ func (t *table) put(number int64, it *item) {
 	t.n++
 }
 
-// remove takes out the item under a number; there must be one.
+// remove removes the item with a number; it must exist.
 func (t *table) remove(number int64) {
 	p := t.pages[number/pageSize]
 	p.slots[number%pageSize] = nil
@@ -71,7 +69,7 @@ func (t *table) remove(number int64) {
 	}
 }
 
-// head is the item with the smallest number, nil without any.
+// head returns the item with the smallest number, or nil.
 func (t *table) head() *item {
 	for t.n > 0 {
 		p := t.pages[t.first/pageSize]

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// waiter is a poll that waits in its queue's line.
+// waiter is a waiting poll.
 type waiter struct {
-	woken  chan struct{} // closed when it is worth looking
+	woken  chan struct{} // closed when the poll should look again
 	inLine bool
-	over   bool // the queue is closed: there is nothing to wait for
+	over   bool // the queue is closed, and the poll need not wait
 	link   link[waiter]
 }
 
 func waiterLink(w *waiter) *link[waiter] { return &w.link }
 
-// poll is a receive that may wait.
+// poll is a receive that can wait.
 func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
 	w := &waiter{}
 	got, err := q.take(r, w)
@@ -45,8 +45,7 @@ func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
 	}
 }
 
-// lastLook ends a poll whose time is up: it may have been woken in the same
-// moment, and then the message is its own.
+// lastLook ends a poll whose time is over. If the poll was woken at the same moment, it takes the message.
 func (q *Queue) lastLook(ctx context.Context, r Receive, w *waiter) ([]Received, error) {
 	q.leave(w)
 	if err := ctx.Err(); err != nil {
@@ -55,7 +54,7 @@ func (q *Queue) lastLook(ctx context.Context, r Receive, w *waiter) ([]Received,
 	return q.take(r, nil)
 }
 
-// join puts a waiter at the end of the line. It needs the lock.
+// join appends a waiter. The caller holds the lock.
 func (q *Queue) join(w *waiter) {
 	if w.over = q.closed; w.over {
 		return
@@ -64,8 +63,7 @@ func (q *Queue) join(w *waiter) {
 	q.waiters.pushBack(w)
 }
 
-// leave takes a waiter out of the line. One that was woken already passes on
-// what it was woken for.
+// leave removes a waiter. If it was already woken, it wakes the next one instead.
 func (q *Queue) leave(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,8 +78,8 @@ func (q *Queue) leave(w *waiter) {
 	}
 }
 
-// wake wakes the first in the line, for one message or one group that became
-// ready. Closing a channel never blocks, so it may happen under the lock.
+// wake wakes the first waiter for one message or group that became ready. Closing a channel never blocks, so this is
+// allowed while the lock is held.
 func (q *Queue) wake() {
 	if w := q.waiters.head; w != nil {
 		q.signal(w)
@@ -94,8 +92,8 @@ func (q *Queue) signal(w *waiter) {
 	close(w.woken)
 }
 
-// arm sets the timer to the next end of a delay or visibility while somebody
-// waits or watches, and stops it otherwise. It needs the lock.
+// arm sets the timer to the next end of a delay or visibility timeout if a poll or Await waits, and stops it otherwise.
+// The caller holds the lock.
 func (q *Queue) arm() {
 	next := q.timed.top()
 	wanted := next != nil && (q.waiters.head != nil || q.watched != nil)
@@ -109,7 +107,7 @@ func (q *Queue) arm() {
 	}
 }
 
-// ring is what the timer calls.
+// ring is the function of the timer.
 func (q *Queue) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -118,8 +116,8 @@ func (q *Queue) ring() {
 	q.changed()
 }
 
-// Await blocks until the queue's counts satisfy ok, or ctx ends. It does not
-// poll: it looks after every change, and when a delay or visibility ends.
+// Await blocks until ok returns true for the queue's counts, or ctx ends. It checks after every change, and when a
+// delay or a visibility timeout ends.
 func (q *Queue) Await(ctx context.Context, ok func(Stats) bool) error {
 	for {
 		q.mu.Lock()
@@ -145,12 +143,12 @@ func (q *Queue) Await(ctx context.Context, ok func(Stats) bool) error {
 	}
 }
 
-// Stats are a queue's counts.
+// Stats are the counts of a queue.
 type Stats struct {
 	Visible, Delayed, InFlight int
 	Waiters                    int           // polls that wait
-	Oldest                     time.Duration // age of the oldest message; 0 without one
+	Oldest                     time.Duration // age of the oldest message; 0: there is none
 }
 
-// Total is how many messages there are.
+// Total returns the number of messages.
 func (s Stats) Total() int { return s.Visible + s.Delayed + s.InFlight }

@@ -17,7 +17,7 @@ type branch struct {
 	ledger *ledger
 }
 
-// newBranches are the wishlist's: everything, everything mobile, and one maker's phones.
+// newBranches returns the branches of the wishlist: all wishes, all mobile ones, and one manufacturer's phones.
 func newBranches() []*branch {
 	bs := []*branch{
 		{name: "audit_log"},
@@ -30,23 +30,24 @@ func newBranches() []*branch {
 	return bs
 }
 
-// channel is the branch as users spell it.
+// channel returns the branch's channel as users write it.
 func (b *branch) channel() string { return exchange + "." + b.name }
 
-// wants is the filter as the demonstration understands it, so that the service's own understanding is checked against it.
+// wants applies the filter in the demonstration itself, so that the service's filtering is checked against it.
 func (b *branch) wants(item string) bool {
 	f := b.filter
 	if len(f.Exact)+len(f.Prefix) == 0 {
 		return true
 	}
-	return slices.Contains(f.Exact, item) || slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(item, p) })
+	return slices.Contains(f.Exact, item) ||
+		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(item, p) })
 }
 
-// The names on the embedded server, of the queue and of its dead letters.
+// queue and deadLetters return the names of the two queues on the embedded server.
 func (b *branch) queue() string       { return exchange + "--" + b.name + ".fifo" }
 func (b *branch) deadLetters() string { return exchange + "--" + b.name + "--dlq.fifo" }
 
-// queues are the branch's two, looked at from outside.
+// queues returns the branch's two queues for inspection.
 func (b *branch) queues(s *localaws.Server) [2]*queue.Queue {
 	return [2]*queue.Queue{s.SQS().Queue(b.queue()).Model(), s.SQS().Queue(b.deadLetters()).Model()}
 }

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Of a hundred wishes, this many can never be handled, fail twice, or fail once. With the consumer's three attempts the
-// last two succeed in the end.
+// Of a hundred wishes, this many can never be handled, fail twice, or fail once. With the consumer's three attempts,
+// wishes of the last two kinds succeed in the end.
 const (
 	hopelessPercent = 2
 	twicePercent    = 3
@@ -18,12 +18,12 @@ var (
 	errBusy   = errors.New("the shop is busy")
 )
 
-// fate is how often the handling of a wish fails before it succeeds; hopeless means always.
+// fate is how often handling a wish fails before it succeeds; hopeless means always.
 type fate int
 
 const hopeless fate = -1
 
-// fateOf draws what awaits a wish on a branch from the seed and its number alone.
+// fateOf derives the fate of a wish on a branch from the seed and the wish's number.
 func fateOf(seed uint64, branch, number int) fate {
 	switch n := rand.New(rand.NewPCG(seed+1+uint64(branch), uint64(number))).IntN(100); {
 	case n < hopelessPercent:
@@ -36,7 +36,7 @@ func fateOf(seed uint64, branch, number int) fate {
 	return 0
 }
 
-// meet is what handling the wish comes to, when it has failed that many times before.
+// meet returns the handler's result after a number of failures.
 func (f fate) meet(failed int) error {
 	switch {
 	case f == hopeless:

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The seed alone decides, over many wishes each fate comes about as often as it should, and two branches do not share them.
+// The seed alone determines fates. Over many wishes each fate is as frequent as intended, and two branches have
+// different fates.
 func TestFates(t *testing.T) {
 	const wishes = 100_000
 	const seed = 7
@@ -20,14 +21,18 @@ func TestFates(t *testing.T) {
 			same++
 		}
 	}
-	for f, percent := range map[fate]int{hopeless: hopelessPercent, 2: twicePercent, 1: oncePercent, 0: 100 - hopelessPercent - twicePercent - oncePercent} {
+	for f, percent := range map[fate]int{
+		hopeless: hopelessPercent, 2: twicePercent, 1: oncePercent,
+		0: 100 - hopelessPercent - twicePercent - oncePercent,
+	} {
 		want := wishes * percent / 100
 		if got := seen[f]; got < want*9/10 || got > want*11/10 {
 			t.Errorf("seed %d: fate %d came %d times of %d, want about %d", seed, f, got, wishes, want)
 		}
 	}
 	if want := seen[hopeless] / 10; same > want {
-		t.Errorf("seed %d: %d of %d hopeless wishes are hopeless on both branches, want at most %d", seed, same, seen[hopeless], want)
+		t.Errorf("seed %d: %d of %d hopeless wishes are hopeless on both branches, want at most %d", seed, same,
+			seen[hopeless], want)
 	}
 }
 
@@ -38,9 +43,12 @@ func TestFateMeets(t *testing.T) {
 		want   error
 	}{
 		{0, 0, nil},
-		{1, 0, errBusy}, {1, 1, nil},
-		{2, 1, errBusy}, {2, 2, nil},
-		{hopeless, 0, errNoUser}, {hopeless, 100, errNoUser},
+		{1, 0, errBusy},
+		{1, 1, nil},
+		{2, 1, errBusy},
+		{2, 2, nil},
+		{hopeless, 0, errNoUser},
+		{hopeless, 100, errNoUser},
 	} {
 		if got := c.fate.meet(c.failed); !errors.Is(got, c.want) {
 			t.Errorf("fate %d after %d failures: %v, want %v", c.fate, c.failed, got, c.want)

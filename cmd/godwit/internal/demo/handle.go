@@ -13,12 +13,12 @@ import (
 const (
 	concurrency = 64 // handlers at once, on each branch
 
-	// The embedded server answers at once, so nobody has to wait for the usual backoff.
+	// The embedded server answers at once, so the usual backoff is not needed.
 	firstRetry   = 50 * time.Millisecond
 	longestRetry = time.Second
 )
 
-// crew are the consumers of one branch: of its wishes, and of its dead letters.
+// crew are the two consumers of a branch: of its wishes, and of its dead letters.
 type crew struct {
 	*branch
 	seed                uint64
@@ -33,7 +33,7 @@ func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 		Filter:      b.filter,
 		Concurrency: concurrency,
 		Backoff:     godwit.Exponential(firstRetry, longestRetry),
-		Logger:      slog.New(slog.DiscardHandler), // hundreds of failures on purpose
+		Logger:      slog.New(slog.DiscardHandler), // there are hundreds of intended failures
 		Hooks: godwit.Hooks{Retried: func(d *godwit.Delivery, _ time.Duration, _ error) {
 			if w, err := readWish(d.Body); err == nil {
 				b.ledger.retried(w.Number)
@@ -43,7 +43,8 @@ func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq", &godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler)})
+	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq",
+		&godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler)})
 	return c, err
 }
 
@@ -54,7 +55,7 @@ func (c *crew) handleWishes(ctx context.Context) error {
 		case err != nil:
 			return godwit.Permanent(err)
 		case !c.wants(w.Item):
-			return godwit.Fatal(fmt.Errorf("the filter of %s let %s pass", d.Channel, w.Item))
+			return godwit.Fatal(fmt.Errorf("%s received %s, which its filter should not let pass", d.Channel, w.Item))
 		}
 		err = fateOf(c.seed, c.index, w.Number).meet(c.ledger.failures(w.Number))
 		switch {

@@ -14,18 +14,18 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// graceful is how long an interrupted job goes on to handle what it has sent.
+// graceful is how long an interrupted job continues to handle the wishes that were sent.
 const graceful = 10 * time.Second
 
-// Options say how long to send, and where to show how it goes.
+// Options say how long to send, and where to show the progress.
 type Options struct {
-	For      time.Duration // send for that long; 0: until Messages are sent
-	Messages int           // send that many; 0: until For is over
-	Seed     uint64        // decides what is wished for, which handlers fail, and the ids of the server
-	Progress io.Writer     // where progress is shown
+	For      time.Duration // how long to send; 0: until Messages are sent
+	Messages int           // how many to send; 0: until For is over
+	Seed     uint64        // determines the wishes, which handlers fail, and the ids of the server
+	Progress io.Writer     // where the progress is shown
 	Live     bool          // Progress is a terminal
 
-	started func(*job) // for tests; nil: nothing. Called when all is provisioned and nothing is sent
+	started func(*job) // for tests; nil: none. Called when everything is provisioned, before the first send
 }
 
 // job is one run of the demonstration.
@@ -38,9 +38,10 @@ type job struct {
 	began    time.Time
 }
 
-// Run does the whole job and reports. When ctx ends it stops sending, handles what it has sent, and still reports.
+// Run runs the whole demonstration and returns its report. When ctx ends, it stops sending, handles the wishes that
+// were sent, and then returns its report, too.
 func Run(ctx context.Context, o *Options) (*Report, error) {
-	// What has begun is ended in good order, so ctx only says when to stop sending.
+	// The work is completed even if ctx ends, so ctx only ends the sending.
 	work := context.WithoutCancel(ctx)
 	backend, err := local.Open(work, &local.Options{Server: &localaws.Options{Seed: o.Seed}})
 	if err != nil {
@@ -75,7 +76,7 @@ func (j *job) run(ctx, work context.Context) (*Report, error) {
 	return j.newReport()
 }
 
-// work sends and handles. A consumer that fails ends the work of all, with its error as the cause.
+// work sends and handles. If a consumer fails, all work ends, with the consumer's error as the cause.
 func (j *job) work(ctx, work context.Context, producer *godwit.Producer, crews []*crew) error {
 	working, end := context.WithCancelCause(work)
 	var all sync.WaitGroup
@@ -97,8 +98,9 @@ func (j *job) work(ctx, work context.Context, producer *godwit.Producer, crews [
 	return err
 }
 
-// finish waits until nothing is left to receive. Dead letters come second: a wish that dies is first copied, then
-// deleted. The handlers note a wish before it is deleted, so what a ledger then still calls open is lost.
+// finish waits until no message can be received. It waits for the queue first and for the dead letters second, because
+// a message is copied before it is deleted. Handlers record a wish before it is deleted, so a wish that the ledger then
+// still counts as open is lost.
 func (j *job) finish(ctx, working context.Context) {
 	patience, giveUp := context.WithCancel(working)
 	var watch sync.WaitGroup
@@ -117,7 +119,7 @@ func (j *job) finish(ctx, working context.Context) {
 	empty := func(s queue.Stats) bool { return s.Total() == 0 }
 	for _, b := range j.branches {
 		for _, q := range b.queues(j.backend.Server()) {
-			_ = q.Await(patience, empty) // fails when patience has ended: what remains is counted as left
+			_ = q.Await(patience, empty) // fails when the time is over: the remaining messages are counted as left
 		}
 	}
 	giveUp()

@@ -20,7 +20,8 @@ import (
 
 const testSeed = 7
 
-// sums are what a seed decides, of the whole and of each channel; requests and time depend on how goroutines met.
+// sums are the numbers that a seed determines, for the whole and for each channel. Requests and time depend on
+// scheduling.
 type sums struct {
 	Sent, Handled, Retried, Dead, Lost, Left, Twice, OutOfOrder int
 	Channels                                                    []Channel
@@ -35,7 +36,7 @@ func sumsOf(r *Report) sums {
 	return s
 }
 
-// foretold is what becomes of wishes 1 to n when nothing goes wrong, by filters and fates alone.
+// foretold computes what happens to wishes 1 to n if nothing goes wrong, from filters and fates.
 func foretold(n int) sums {
 	s := sums{Sent: n, Handled: n}
 	dead := map[int]bool{}
@@ -79,7 +80,7 @@ func TestRunAccountsForEveryWish(t *testing.T) {
 		for _, c := range report.Channels {
 			rest -= c.Requests
 			if c.Dead+c.Retried == 0 || c.RequestsPerMessage <= 0 || c.RequestsPerMessage > 2 {
-				t.Errorf("%+v: want some of everything, and a cost", c)
+				t.Errorf("%+v: want some of every kind, and a number of requests", c)
 			}
 		}
 		if rest != 0 {
@@ -88,34 +89,37 @@ func TestRunAccountsForEveryWish(t *testing.T) {
 	})
 }
 
-// Somebody receives and deletes one wish behind a consumer's back: the count must tell, on that channel and of the whole.
+// Another client receives and deletes one wish. The report must show the loss, on that channel and in total.
 func TestRunTellsALoss(t *testing.T) {
 	for stolen, b := range newBranches() {
 		t.Run(b.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const n = 100
 				var thief sync.WaitGroup
-				report, err := Run(t.Context(), &Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
-					q := j.branches[stolen].queues(j.backend.Server())[0]
-					gone := make(chan struct{})
-					j.backend.Server().Control("sqs.ReceiveMessage", func(ctx context.Context, _ *localaws.Request) localaws.Outcome {
-						select { // nobody else receives before the thief has
-						case <-gone:
-						case <-ctx.Done():
-						}
-						return localaws.Outcome{}
-					})
-					thief.Go(func() {
-						defer close(gone)
-						steal(t, q)
-					})
-				}})
+				report, err := Run(t.Context(),
+					&Options{Messages: n, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
+						q := j.branches[stolen].queues(j.backend.Server())[0]
+						gone := make(chan struct{})
+						j.backend.Server().Control("sqs.ReceiveMessage",
+							func(ctx context.Context, _ *localaws.Request) localaws.Outcome {
+								select { // no consumer receives before the other client has
+								case <-gone:
+								case <-ctx.Done():
+								}
+								return localaws.Outcome{}
+							})
+						thief.Go(func() {
+							defer close(gone)
+							steal(t, q)
+						})
+					}})
 				thief.Wait()
 				if err != nil {
 					t.Fatal(err)
 				}
 				if report.Lost != 1 || report.Sent != n || report.Handled+report.Dead != n-1 {
-					t.Errorf("seed %d, one of %d wishes stolen: %+v, want one lost and all others ended", testSeed, n, sumsOf(report))
+					t.Errorf("seed %d, one of %d wishes stolen: %+v, want one lost and all others ended", testSeed, n,
+						sumsOf(report))
 				}
 				for i, c := range report.Channels[1:] {
 					if want := map[bool]int{true: 1}[i == stolen]; c.Lost != want {
@@ -127,7 +131,7 @@ func TestRunTellsALoss(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !strings.Contains(table.String(), "1 LOST") {
-					t.Errorf("the table does not say it:\n%s", &table)
+					t.Errorf("the table does not show the loss:\n%s", &table)
 				}
 			})
 		})
@@ -137,15 +141,15 @@ func TestRunTellsALoss(t *testing.T) {
 func steal(t *testing.T, q *queue.Queue) {
 	got, err := q.Receive(t.Context(), queue.Receive{Max: 1, Wait: time.Minute, Visibility: time.Minute})
 	if err != nil || len(got) != 1 {
-		t.Errorf("the thief got %d wishes: %v", len(got), err)
+		t.Errorf("the other client got %d wishes: %v", len(got), err)
 		return
 	}
 	if err := q.DeleteMessage(got[0].Handle); err != nil {
-		t.Errorf("the thief could not delete: %v", err)
+		t.Errorf("the other client could not delete: %v", err)
 	}
 }
 
-// Without a number it sends for its time, at its pace.
+// Without a number, the demonstration sends for its time, at its rate.
 func TestRunForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		report, err := Run(t.Context(), &Options{For: 2 * time.Second, Seed: testSeed, Progress: io.Discard})
@@ -153,7 +157,8 @@ func TestRunForATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := 2 * perSecond; report.Sent < want || report.Sent > want+senders {
-			t.Errorf("sent %d in two seconds, want %d, and at most one more by each of %d senders", report.Sent, want, senders)
+			t.Errorf("sent %d in two seconds, want %d, and at most one more by each of %d senders", report.Sent, want,
+				senders)
 		}
 		if diff := cmp.Diff(foretold(report.Sent), sumsOf(report)); diff != "" {
 			t.Errorf("seed %d (-want +got):\n%s", testSeed, diff)
@@ -161,7 +166,7 @@ func TestRunForATime(t *testing.T) {
 	})
 }
 
-// An interrupted run sends no more, but handles what it has sent, and reports.
+// An interrupted run stops sending, handles the wishes that were sent, and returns a report.
 func TestRunInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
@@ -179,7 +184,7 @@ func TestRunInterrupted(t *testing.T) {
 	})
 }
 
-// When what was sent cannot be handled in time, it is left over, and not called lost.
+// Wishes that cannot be handled in time are counted as left, not as lost.
 func TestRunInterruptedLeavesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
@@ -201,7 +206,7 @@ func TestRunInterruptedLeavesTheRest(t *testing.T) {
 	})
 }
 
-// A send that is refused for good ends the run with its error, and leaves nothing running.
+// A send that is refused permanently ends the run with its error, and leaves no goroutine running.
 func TestRunFailsWithTheSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &wire.Error{Code: "AuthorizationError", Message: "no", Status: 403}
@@ -217,13 +222,14 @@ func TestRunFailsWithTheSender(t *testing.T) {
 	})
 }
 
-// A queue that gets what its filter refuses ends the run: the demonstration does not trust the service's filter.
+// If a queue gets a wish that its filter refuses, the run ends: the demonstration checks the service's filter.
 func TestRunFailsWithAFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := Run(t.Context(), &Options{Messages: 50, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
-			j.branches[2].filter.Exact = []string{"MOBILE.NOKIA"} // what it looks for now; the subscription is as it was
+			// The consumer's filter changes; that of the subscription does not.
+			j.branches[2].filter.Exact = []string{"MOBILE.NOKIA"}
 		}})
-		if err == nil || !strings.Contains(err.Error(), "let MOBILE.APPLE pass") {
+		if err == nil || !strings.Contains(err.Error(), "received MOBILE.APPLE") {
 			t.Errorf("error %v, want one that names the key", err)
 		}
 	})

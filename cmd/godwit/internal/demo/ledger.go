@@ -2,15 +2,16 @@ package demo
 
 import "sync"
 
-// ledger knows what became of each wish on one branch. Safe for concurrent use.
+// ledger records what happened to each wish on one branch. It is safe for concurrent use.
 type ledger struct {
 	mu     sync.Mutex
 	wishes map[int]*entry // by number
-	last   map[string]int // the number handled last, by user
-	sum    counts         // always the sum over wishes, and what was out of order
+	last   map[string]int // the number that was handled last, by user
+	sum    counts         // always the sum over all wishes, plus those out of order
 }
 
-// entry is one wish's life. More than one thing can be true of it: at-least-once delivery may handle a wish twice.
+// entry is what happened to one wish. Several things may have happened: with at-least-once delivery a wish may be
+// handled twice.
 type entry struct {
 	sent    bool
 	handled int
@@ -19,12 +20,12 @@ type entry struct {
 	dead    bool
 }
 
-// counts are a ledger's sums at one moment.
+// counts are the sums of a ledger.
 type counts struct {
-	Sent       int // distinct wishes that were accepted and are wanted here
+	Sent       int // distinct wishes that were accepted and that this branch wants
 	Handled    int // distinct wishes that were handled
 	Twice      int // of those: handled more than once
-	Retried    int // attempts that failed and were given another
+	Retried    int // attempts that failed and were retried
 	Dead       int // distinct wishes found among the dead letters
 	Open       int // sent, and neither handled nor dead
 	OutOfOrder int // wishes handled after a later one of their user
@@ -47,8 +48,8 @@ func (l *ledger) handled(w wish) {
 	})
 }
 
-// note changes one entry and keeps the sum right. A wish may be handled before its sender has heard that it was accepted,
-// so whoever comes first makes the entry.
+// note changes one entry and updates the sum. A wish may be handled before its sender gets the answer that it was
+// accepted, so either side may create the entry.
 func (l *ledger) note(number int, change func(*entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +63,7 @@ func (l *ledger) note(number int, change func(*entry)) {
 	l.sum.add(e, 1)
 }
 
-// failures is how often the wish has failed so far.
+// failures returns how often the wish has failed so far.
 func (l *ledger) failures(number int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +79,8 @@ func (l *ledger) counts() counts {
 	return l.sum
 }
 
-// ends are the distinct wishes that were sent, each with what became of it, worst last: of what is open, what still
-// waits is left, and everything else is lost.
+// ends returns the distinct wishes that were sent, each with its end. Of the open wishes, those that still wait are
+// left, and the others are lost.
 func (l *ledger) ends(waiting map[int]bool) map[int]end {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +101,7 @@ func (l *ledger) ends(waiting map[int]bool) map[int]end {
 	return ends
 }
 
-// end is what became of a wish that was sent. The worse ones are larger.
+// end is what finally happened to a wish that was sent. A larger one is worse.
 type end int
 
 const (
@@ -108,12 +109,12 @@ const (
 	endDead
 	endLeft
 	endLost
-	endings // how many there are
+	endings // their number
 )
 
 func (e *entry) isOpen() bool { return e.sent && e.handled == 0 && !e.dead }
 
-// add adds an entry to the sum, or with sign -1 takes it out again.
+// add adds an entry to the sum; with sign -1 it subtracts it.
 func (c *counts) add(e *entry, sign int) {
 	for _, one := range []struct {
 		n  *int

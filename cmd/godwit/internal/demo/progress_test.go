@@ -25,7 +25,7 @@ func shown(t *testing.T, live bool, d time.Duration) string {
 	return b.String()
 }
 
-// In a log: a line a second, and the last state at the end.
+// In a log: one line per second, and the final state at the end.
 func TestProgressInALog(t *testing.T) {
 	want := "" +
 		"  1.0s  sent 1, handled audit_log 0 mobile 0 apple 0, retried 0, open 2\n" +
@@ -36,7 +36,7 @@ func TestProgressInALog(t *testing.T) {
 	}
 }
 
-// On a terminal: one line, rewritten ten times a second, and ended.
+// On a terminal: one line, overwritten ten times a second, and ended by a line break.
 func TestProgressOnATerminal(t *testing.T) {
 	want := "" +
 		"\r\x1b[K\x1b[?7l  0.1s  sent 1, handled audit_log 0 mobile 0 apple 0, retried 0, open 2\x1b[?7h" +

@@ -9,17 +9,19 @@ import (
 	"time"
 )
 
-// Report is how a demonstration went. Its JSON form is the command's last line under --json; fields are only ever added.
+// Report is the result of a demonstration. Its JSON form is the command's last line with --json; fields may be added,
+// but not removed.
 //
-// A wish goes to several channels and counts once: as handled when every channel that wants it has handled it, else by
-// the worst that happened to it. So Sent = Handled + Dead + Left + Lost.
+// A wish goes to several channels and counts once: as handled if every channel that wants it has handled it, otherwise
+// by the worst end on any channel. So Sent = Handled + Dead + Left + Lost.
 type Report struct {
-	Sent       int `json:"sent"`         // distinct wishes accepted by the service
-	Handled    int `json:"handled"`      // distinct wishes handled by every channel that wants them
-	Retried    int `json:"retried"`      // attempts that failed and were followed by another, on all channels
-	Dead       int `json:"dead"`         // distinct wishes found among the dead letters of a channel
-	Lost       int `json:"lost"`         // distinct wishes that are, on a channel, neither handled, nor dead, nor still waiting
-	Left       int `json:"left"`         // distinct wishes still waiting when an interrupted run ended
+	Sent    int `json:"sent"`    // distinct wishes accepted by the service
+	Handled int `json:"handled"` // distinct wishes handled by every channel that wants them
+	Retried int `json:"retried"` // attempts that failed and were retried, on all channels
+	Dead    int `json:"dead"`    // distinct wishes found among the dead letters of a channel
+	// Lost are the distinct wishes that, on a channel, were neither handled nor dead-lettered and do not wait any more.
+	Lost       int `json:"lost"`
+	Left       int `json:"left"`         // distinct wishes that still waited when an interrupted run ended
 	Twice      int `json:"twice"`        // wishes handled more than once, on all channels
 	OutOfOrder int `json:"out_of_order"` // wishes handled after a later one of the same user, on all channels
 
@@ -30,8 +32,9 @@ type Report struct {
 	Channels           []Channel `json:"channels"`
 }
 
-// Channel is one line of the table: the exchange, whose numbers are the report's and whose requests are those of sending;
-// then each consumer's channel, with what its filter lets pass, and the requests of receiving and settling.
+// Channel is one line of the table. The first line is the exchange, with the numbers of the whole report and the
+// requests for sending. The other lines are the consumers' channels, with the wishes that pass the filter and the
+// requests for receiving and settling.
 type Channel struct {
 	Name               string  `json:"name"`
 	Sent               int     `json:"sent"`
@@ -43,9 +46,12 @@ type Channel struct {
 	RequestsPerMessage float64 `json:"requests_per_message"`
 }
 
-// newReport sums up, once nothing runs any more.
+// newReport computes the report after everything has stopped.
 func (j *job) newReport() (*Report, error) {
-	r := &Report{Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Sent: int(j.accepted.Load()), Requests: j.tally.all()}
+	r := &Report{
+		Seconds: time.Since(j.began).Seconds(), Seed: j.o.Seed, Sent: int(j.accepted.Load()),
+		Requests: j.tally.all(),
+	}
 	worst := map[int]end{}
 	var rows []Channel
 	for _, b := range j.branches {
@@ -60,8 +66,10 @@ func (j *job) newReport() (*Report, error) {
 		}
 		c := b.ledger.counts()
 		r.Retried, r.Twice, r.OutOfOrder = r.Retried+c.Retried, r.Twice+c.Twice, r.OutOfOrder+c.OutOfOrder
-		rows = append(rows, Channel{Name: b.channel(), Sent: c.Sent, Handled: c.Handled, Retried: c.Retried, Dead: c.Dead,
-			Lost: sums[endLost], Requests: j.tally.of(b.queue(), b.deadLetters())})
+		rows = append(rows, Channel{
+			Name: b.channel(), Sent: c.Sent, Handled: c.Handled, Retried: c.Retried, Dead: c.Dead,
+			Lost: sums[endLost], Requests: j.tally.of(b.queue(), b.deadLetters()),
+		})
 	}
 	var sums [endings]int
 	for _, e := range worst {
@@ -69,7 +77,10 @@ func (j *job) newReport() (*Report, error) {
 	}
 	r.Handled, r.Dead, r.Left, r.Lost = sums[endHandled], sums[endDead], sums[endLeft], sums[endLost]
 	r.RequestsPerMessage = perMessage(r.Requests, r.Sent)
-	whole := Channel{Name: exchange + ".*", Sent: r.Sent, Handled: r.Handled, Retried: r.Retried, Dead: r.Dead, Lost: r.Lost, Requests: j.tally.of("")}
+	whole := Channel{
+		Name: exchange + ".*", Sent: r.Sent, Handled: r.Handled, Retried: r.Retried, Dead: r.Dead,
+		Lost: r.Lost, Requests: j.tally.of(""),
+	}
 	r.Channels = append([]Channel{whole}, rows...)
 	for i := range r.Channels {
 		c := &r.Channels[i]
@@ -78,7 +89,7 @@ func (j *job) newReport() (*Report, error) {
 	return r, nil
 }
 
-// waiting are the numbers of the wishes that still lie in a branch's queues.
+// waiting returns the numbers of the wishes that are still in a branch's queues.
 func (j *job) waiting(b *branch) (map[int]bool, error) {
 	waiting := map[int]bool{}
 	for _, q := range b.queues(j.backend.Server()) {
@@ -93,7 +104,7 @@ func (j *job) waiting(b *branch) (map[int]bool, error) {
 	return waiting, nil
 }
 
-// perMessage is the cost of a message in requests; 0 where nothing was sent.
+// perMessage returns the requests per message; 0 if none was sent.
 func perMessage(requests int64, sent int) float64 {
 	if sent == 0 {
 		return 0
@@ -106,24 +117,26 @@ func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "channel\tsent\thandled\tretried\tdead-lettered\tlost\trequests/message\t")
 	for _, c := range r.Channels {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", c.Name, c.Sent, c.Handled, c.Retried, c.Dead, c.Lost, c.RequestsPerMessage)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t\n", c.Name, c.Sent, c.Handled, c.Retried, c.Dead, c.Lost,
+			c.RequestsPerMessage)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	took := time.Duration(r.Seconds * float64(time.Second)).Round(10 * time.Millisecond)
-	_, err := fmt.Fprintf(w, "\n%d wishes in %s, %.2f requests a wish in all, seed %d%s\n", r.Sent, took, r.RequestsPerMessage, r.Seed, r.remarks())
+	_, err := fmt.Fprintf(w, "\n%d wishes in %s, %.2f requests a wish in all, seed %d%s\n", r.Sent, took,
+		r.RequestsPerMessage, r.Seed, r.remarks())
 	return err
 }
 
-// remarks are what is only said when there is something to say.
+// remarks returns the numbers that are mentioned only if they are not zero.
 func (r *Report) remarks() string {
 	var s strings.Builder
 	for _, one := range []struct {
 		n    int
 		text string
 	}{
-		{r.Left, "still waiting when it was stopped"},
+		{r.Left, "still waiting when the run was stopped"},
 		{r.Twice, "handled more than once (delivery is at least once)"},
 		{r.OutOfOrder, "handled OUT OF ORDER"},
 		{r.Lost, "LOST"},

@@ -11,8 +11,14 @@ var sample = Report{
 	Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Left: 2, Twice: 3, OutOfOrder: 4,
 	Requests: 1080, RequestsPerMessage: 0.9, Seconds: 3.25, Seed: 42,
 	Channels: []Channel{
-		{Name: "wishlist_events.*", Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Requests: 120, RequestsPerMessage: 0.1},
-		{Name: "wishlist_events.mobile", Sent: 600, Handled: 585, Retried: 98, Dead: 12, Lost: 1, Requests: 240, RequestsPerMessage: 0.4},
+		{
+			Name: "wishlist_events.*", Sent: 1200, Handled: 1174, Retried: 291, Dead: 23, Lost: 1, Requests: 120,
+			RequestsPerMessage: 0.1,
+		},
+		{
+			Name: "wishlist_events.mobile", Sent: 600, Handled: 585, Retried: 98, Dead: 12, Lost: 1, Requests: 240,
+			RequestsPerMessage: 0.4,
+		},
 	},
 }
 
@@ -26,14 +32,14 @@ func TestWriteTable(t *testing.T) {
 		"       wishlist_events.*  1200     1174      291             23     1              0.10\n" +
 		"  wishlist_events.mobile   600      585       98             12     1              0.40\n" +
 		"\n" +
-		"1200 wishes in 3.25s, 0.90 requests a wish in all, seed 42; 2 still waiting when it was stopped; " +
+		"1200 wishes in 3.25s, 0.90 requests a wish in all, seed 42; 2 still waiting when the run was stopped; " +
 		"3 handled more than once (delivery is at least once); 4 handled OUT OF ORDER; 1 LOST\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
 
-// The last line's fields are read by scripts: they and their order stay.
+// Scripts read the last line's fields: they and their order stay the same.
 func TestWriteJSON(t *testing.T) {
 	var b strings.Builder
 	if err := sample.WriteJSON(&b); err != nil {

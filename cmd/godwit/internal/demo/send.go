@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// senders run at once, twice a full batch, so that the producer's batches are full while the one before is on its way.
+	// senders is the number of concurrent senders: twice a full batch, so that the producer can fill a batch while the
+	// one before is in flight.
 	senders = 20
-	// usersEach is how many users a sender speaks for: no user has two senders, so a user's wishes are accepted in the order
-	// of their numbers.
+	// usersEach is the number of users per sender. No user has two senders, so a user's wishes are accepted in the
+	// order of their numbers.
 	usersEach = 5
-	// perSecond is the pace of a run that is bounded by time alone: fast enough to see things happen, slow enough to read.
+	// perSecond is the rate of a run that is limited only by time: fast enough to see progress, slow enough to read.
 	perSecond = 500
 )
 
-// send sends until the options' bounds, the end of ctx, or the first failure. Each send runs on working, so that a wish is
-// either known to be accepted or known not to be.
+// send sends until the limits of the options, the end of ctx, or the first failure. Each send uses the context working,
+// so that it is always known whether a wish was accepted.
 func (j *job) send(ctx, working context.Context, p *godwit.Producer) error {
 	sending, stop := context.WithCancelCause(working)
 	defer stop(nil)
@@ -75,7 +76,7 @@ func (j *job) sendSome(sending, working context.Context, p *godwit.Producer, sen
 	return nil
 }
 
-// sent notes an accepted wish on every branch that is to get it.
+// sent records an accepted wish on every branch that should get it.
 func (j *job) sent(w wish) {
 	j.accepted.Add(1)
 	for _, b := range j.branches {

@@ -9,13 +9,13 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs"
 )
 
-// tally counts the requests of a server by the queue they are for. Safe for concurrent use.
+// tally counts the requests to a server by queue. It is safe for concurrent use.
 type tally struct {
 	mu sync.Mutex
-	by map[string]int64 // by queue; "" holds those that are for none, which are the publishes
+	by map[string]int64 // by queue; "" for requests without a queue, which are publishes
 }
 
-// countRequests counts from now on.
+// countRequests starts counting.
 func countRequests(s *localaws.Server) *tally {
 	t := &tally{by: map[string]int64{}}
 	s.Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
@@ -27,7 +27,7 @@ func countRequests(s *localaws.Server) *tally {
 	return t
 }
 
-// of is how many requests were for these queues.
+// of returns the number of requests for these queues.
 func (t *tally) of(queues ...string) (n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +46,7 @@ func (t *tally) all() (n int64) {
 	return n
 }
 
-// queueOf is the queue that a request of the work is for.
+// queueOf returns the queue of a request.
 func queueOf(input any) string {
 	url := ""
 	switch in := input.(type) {

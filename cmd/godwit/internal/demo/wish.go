@@ -8,23 +8,26 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// exchange is where the wishes go.
+// exchange is the exchange that wishes are sent to.
 const exchange = "wishlist_events"
 
-// wish is what is sent. Wishes of one user are in order.
+// wish is a message. Wishes of one user are in order.
 type wish struct {
 	Number int    `json:"number"`
 	User   string `json:"user"`
 	Item   string `json:"item"` // also its routing key
 }
 
-// items are what users wish for. They are chosen so that a filter which looks too briefly is found out: tablets of a maker
-// whose phones are wanted, and a key that begins like the phones' but for the dot.
+// items returns the items that users wish for. Some of them reveal an inaccurate filter: a tablet of a manufacturer
+// whose phones are wanted, and a key with the phones' prefix except for the dot.
 func items() []string {
-	return []string{"MOBILE.APPLE", "MOBILE.SAMSUNG", "MOBILE.FAIRPHONE", "TABLET.APPLE", "MOBILEHOME.HYMER", "BOOK.PAPERBACK"}
+	return []string{
+		"MOBILE.APPLE", "MOBILE.SAMSUNG", "MOBILE.FAIRPHONE", "TABLET.APPLE", "MOBILEHOME.HYMER",
+		"BOOK.PAPERBACK",
+	}
 }
 
-// wishOf makes a wish; the seed and its number decide for what.
+// wishOf returns a wish, derived from the seed and its number.
 func wishOf(seed uint64, number int, user string) wish {
 	all := items()
 	return wish{Number: number, User: user, Item: all[rand.New(rand.NewPCG(seed, uint64(number))).IntN(len(all))]}

@@ -1,0 +1,77 @@
+package engine
+
+import "github.com/godwitmq/godwit/driver"
+
+// acceptAtOnce is how many items are accepted under one holding of the lock: a log brings thousands, and workers wait
+// meanwhile.
+const acceptAtOnce = 64
+
+// accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are.
+// rest is how many of the poll's places are reserved still.
+func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
+	for len(in) > 0 {
+		n := min(len(in), acceptAtOnce)
+		bytes += p.acceptSome(in[:n], hand, rest)
+		in = in[n:]
+	}
+	return bytes
+}
+
+func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
+	f := p.f
+	its := hand.items[:0]
+	f.lock()
+	f.count.Received += int64(len(in))
+	f.talk.empty = false
+	for i := range in {
+		it := f.items.take()
+		it.in = p.session
+		if i > 0 && in[i].Source == in[i-1].Source {
+			it.src = its[i-1].src
+		} else {
+			it.src = f.sources.of(in[i].Source)
+		}
+		it.Attempt, it.Failures = f.starts.attempt(&in[i])
+		its = append(its, it)
+	}
+	f.unlock()
+	for i, it := range its {
+		p.fill(it, &in[i])
+		bytes += it.size
+	}
+	p.cfg.Own(its, in)
+	for _, it := range its {
+		p.obs.Received(it)
+	}
+	now := f.clock.now()
+	f.lock()
+	for i, it := range its {
+		f.places.reserved--
+		*rest--
+		f.move(it, evArrive)
+		f.keeper.keep(it, in[i].LeaseEnds, now)
+		if it.lanePrev == nil { // else it is not the first of its lane
+			f.goOn(it, it.NearLimit())
+		}
+	}
+	f.unlock()
+	clear(its)
+	hand.items = its
+	return bytes
+}
+
+// fill takes over what the session needs of a delivery.
+func (p *pollers) fill(it *Item, in *driver.Delivery) {
+	it.ID, it.Tenant, it.SentAt, it.Err = in.ID, in.Tenant, in.SentAt, in.Err
+	it.handle, it.size, it.received = in.Handle, int64(len(in.Body)), in.Received
+	if it.delay = p.cfg.Delay; !in.Due.IsZero() {
+		it.delay = in.Due.Sub(in.SentAt)
+	}
+	if p.cfg.Channel.DeadLetter {
+		it.Err = nil // there is nowhere to reject it to
+	}
+	if p.cfg.Channel.Ordered || in.OrderKey != "" {
+		it.lane = laneOf(p.seed, in.OrderKey)
+	}
+	it.can = p.f.ledger.abilities(it, p.f.keeper.extend != nil)
+}

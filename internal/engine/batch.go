@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// workBatch gathers a batch behind its first item and handles it.
+func (r *runner) workBatch(w *worker, first *Item) {
+	f, st := r.f, w.stint
+	if first.Err != nil {
+		r.work(w, first)
+		return
+	}
+	g := &gatherer{f: f, r: r}
+	its := g.gather(first)
+	f.lock()
+	if f.stopping() || f.gate.held(holdPaused) { // nothing has touched them yet
+		g.undoAll(its)
+		its = nil
+	} else {
+		its = g.stillOurs(its)
+	}
+	if len(its) == 0 {
+		f.stints.unseat(st)
+		f.unlock()
+		return
+	}
+	begun := f.clock.now()
+	for _, it := range its {
+		f.move(it, evStart)
+	}
+	st.ctx = new(Context)
+	st.ctx.renew(&f.keeper.base, begun.plus(r.cfg.ProcessingTimeout))
+	f.stints.start(st, its, begun, st.ctx.deadline)
+	f.unlock()
+	for _, it := range its {
+		r.obs.Started(it)
+	}
+	failed := allFailed(its)
+	defer func() { r.workedBatch(st, its, failed) }()
+	failed = r.cfg.HandleBatch(st.ctx, its)
+}
+
+// allFailed is the answer of a handler that ended its goroutine.
+func allFailed(its []*Item) map[int]error {
+	failed := make(map[int]error, len(its))
+	for i := range its {
+		failed[i] = ErrGoexit
+	}
+	return failed
+}
+
+// workedBatch concludes a batch, as worked does an item.
+func (r *runner) workedBatch(st *stint, its []*Item, failed map[int]error) {
+	f := r.f
+	now := f.clock.now()
+	cause := st.ctx.end()
+	f.lock()
+	f.stints.returned(st, now)
+	f.unlock()
+	r.failed.Add(int64(len(failed)))
+	its = slices.Clone(its) // the stint's own list is cleared when it is over
+	took := now.since(st.begun)
+	vs := r.verdicts(st, its, failed, cause)
+	if len(vs) == 0 {
+		f.stints.over(st)
+	}
+	for i, v := range vs {
+		var last *stint
+		if i == len(vs)-1 {
+			last = st
+		}
+		r.ended(its[v.at], v.Verdict, failed[v.at], took)
+		r.conclude(its[v.at], v.Verdict, last)
+	}
+}
+
+// verdictAt is the verdict on one item of a batch.
+type verdictAt struct {
+	Verdict
+	at int
+}
+
+// verdicts reaches the verdicts on a batch, but for items that have gone back into their lane, behind one that is not
+// done, or were given up. All are reached before the first is carried out: from then on another worker may have what
+// went back.
+func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause error) (vs []verdictAt) {
+	f := r.f
+	for i, it := range its {
+		f.lock()
+		mine := st.has(it)
+		f.unlock()
+		if !mine {
+			continue
+		}
+		v := r.decide(it, cause, failed[i])
+		vs = append(vs, verdictAt{v, i})
+		f.lock()
+		if it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {
+			f.undoBehind(it)
+		}
+		f.unlock()
+	}
+	return vs
+}
+
+// gatherer fills one batch.
+type gatherer struct {
+	f   *flow
+	r   *runner
+	its []*Item
+}
+
+// gather collects a batch: the first item and those behind it in its lane, then what else is runnable, until it is full
+// or its window is over. Meanwhile no other worker takes anything of the session.
+func (g *gatherer) gather(first *Item) []*Item {
+	f, window := g.f, g.r.cfg.Window
+	until := time.Now().Add(window)
+	if window > 0 {
+		defer time.AfterFunc(window, f.fleet.wakeNow).Stop()
+	}
+	f.lock()
+	g.withLane(first)
+	for !g.full() && !f.queue.parked && !f.queue.frozen {
+		if it := f.queue.head; it != nil {
+			g.take(it)
+		} else if time.Now().Before(until) {
+			g.wait()
+		} else {
+			break
+		}
+	}
+	f.queue.gathering = false
+	if f.queue.head != nil {
+		f.fleet.wakeAll()
+	}
+	f.unlock()
+	return g.its
+}
+
+func (g *gatherer) full() bool { return len(g.its) >= g.r.cfg.MaxBatch }
+
+// wait waits until something may be runnable. What remains to be done or told is not left waiting.
+func (g *gatherer) wait() {
+	f := g.f
+	if f.talk.pending() || len(f.steps) > 0 || len(f.heirs) > 0 {
+		f.unlock()
+		f.lock()
+		return
+	}
+	f.fleet.idle++
+	f.fleet.some.Wait()
+	f.fleet.idle--
+}
+
+// take takes the first runnable item into the batch, unless it is not ours any more or cannot be decoded.
+func (g *gatherer) take(it *Item) {
+	f := g.f
+	switch {
+	case it.lease.overBy(f.clock.now()):
+		f.lose(it)
+	case it.src.dead:
+		f.drop(it)
+	case it.Err != nil:
+		f.move(it, evStart)
+		f.unlock()
+		g.r.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, nil)
+		f.lock()
+	default:
+		f.move(it, evGather)
+		g.withLane(it)
+	}
+}
+
+// withLane adds the head of a lane to the batch, and those behind it in its lane.
+func (g *gatherer) withLane(it *Item) {
+	if it.state == lost { // since it was taken
+		g.its = append(g.its, it)
+		return
+	}
+	for g.its = append(g.its, it); !g.full(); g.its = append(g.its, it) {
+		it = it.laneNext
+		if it == nil || it.Err != nil || it.src.dead || !g.f.move(it, evGather) {
+			break // it stays in its lane, until it is the head
+		}
+	}
+}
+
+// stillOurs leaves out what lost its lease while the batch gathered, and what is behind it in its lane: others have it.
+func (g *gatherer) stillOurs(its []*Item) []*Item {
+	ours := its[:0]
+	for _, it := range its {
+		switch it.state {
+		case gathering:
+			ours = append(ours, it)
+		case lost:
+			g.f.undoBehind(it)
+			g.f.endLost(it)
+		}
+	}
+	return ours
+}
+
+// undoAll takes a batch back that nobody has begun to handle.
+func (g *gatherer) undoAll(its []*Item) {
+	f := g.f
+	for _, it := range its {
+		switch {
+		case it.state == lost:
+			f.endLost(it)
+		case !f.move(it, evUndo) || it.lanePrev != nil:
+		case f.stopping(): // the bus may not know yet that the session ends, and would hand it out again and again
+			f.then(it, wayBack)
+		default:
+			f.then(it, wayOn)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Counts are what a session has done so far.
+type Counts struct {
+	Received, Handled, Dropped, Retried, Rejected, GivenBack int64
+	TimedOut, Abandoned, LeaseLost, Unsettled, Leaked, Polls int64
+	Filtered, Redelivered                                    int64 // finished without a handler
+	StillRunning                                             int   // items whose handlers have not returned
+	Took                                                     time.Duration
+}
+
+// unseen is how many messages were finished without a handler.
+func (c *Counts) unseen() int64 { return c.Filtered + c.Redelivered }
+
+// settled counts a verdict that the service has.
+func (c *Counts) settled(v *verdict) {
+	switch a := v.action; {
+	case v.untouched, a == driver.Release:
+		c.GivenBack++
+	case a == driver.Done:
+		c.Handled++
+	case a == driver.Retry:
+		c.Retried++
+	case a == driver.Reject:
+		c.Rejected++
+	}
+}

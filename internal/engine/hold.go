@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// holder holds retries here, in their lanes, until they are due. Guarded by the fleet's lock.
+type holder struct {
+	f   *flow
+	log driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
+}
+
+// wants says whether a retry of an item in hand waits here, under a renewed lease, instead of with the service. If so,
+// its lane is on the shelf, where there is room.
+func (h *holder) wants(it *Item, after time.Duration) bool {
+	f := h.f
+	switch {
+	case f.lim.RetryMax == 0, after < f.lim.RetryMin: // the service cannot keep it
+		h.toShelf(it)
+		return true
+	case after >= f.lim.HoldBelow && !f.laneNearLimit(it.laneNext):
+		return false
+	}
+	return h.toShelf(it) || f.laneNearLimit(it.laneNext)
+}
+
+// toShelf moves a lane to the shelf, from its head on, if there is room for all of it.
+func (h *holder) toShelf(head *Item) bool {
+	f := h.f
+	if f.lim.Keeps { // its window is large, and what waits behind comes whether there is room or not
+		return true
+	}
+	n, size := 0, int64(0)
+	for it := head; it != nil; it = it.laneNext {
+		if it.held&hasShelf == 0 {
+			n, size = n+1, size+it.size
+		}
+	}
+	if !f.places.shelfFor(n, size) {
+		return false
+	}
+	for it := head; it != nil; it = it.laneNext {
+		if it.held&hasPlace != 0 {
+			f.ledger.shelve(it)
+		}
+	}
+	return true
+}
+
+// offShelf moves a lane back to the places, from its head on. There may be more of it than places are free: then polls
+// wait.
+func (h *holder) offShelf(head *Item) {
+	for it := head; it != nil && it.held&hasShelf != 0; it = it.laneNext {
+		h.f.ledger.unshelve(it)
+	}
+}
+
+// tooLong says whether an item would be held for longer after its first failure than the backend allows.
+func (h *holder) tooLong(it *Item, after time.Duration) bool {
+	now := h.f.clock.now()
+	if it.first == noMoment {
+		it.first = now
+	}
+	return h.f.lim.HoldMax > 0 && now.plus(after).since(it.first) > h.f.lim.HoldMax
+}
+
+// hold takes an item in hand back into its lane, as one that was started so often, until it is due: the key waits, the
+// worker does not. While nothing may wait here, the item goes back instead.
+func (h *holder) hold(it *Item, after time.Duration, starts int) {
+	f := h.f
+	if h.log != nil && starts > 0 {
+		h.log.Started(it.handle, int32(starts))
+	}
+	it.Attempt = starts + 1
+	h.shelve(it, f.clock.now().plus(after))
+	if it.src.dead || f.stopping() || f.gate.closed() && !f.lim.Keeps {
+		f.then(it, wayHeld)
+	}
+}
+
+// shelve makes an item wait until it is due.
+func (h *holder) shelve(it *Item, until moment) {
+	it.until = until
+	h.f.move(it, evHold)
+	h.f.keeper.due(until)
+}
+
+// due lets the retries go on that are due.
+func (h *holder) due(now moment) {
+	for it := h.f.retries.due(now); it != nil; it = h.f.retries.due(now) {
+		h.offShelf(it)
+		h.f.goOn(it, true)
+	}
+}
+
+// startLogSize bounds what is remembered. What is forgotten counts a give-back as an attempt, which is on the safe side
+// of never ending.
+const startLogSize = 100_000
+
+// startLog remembers, for messages that went back to the service, how often they were really started and failed,
+// because the service counts every receive. Guarded by the fleet's lock.
+type startLog struct {
+	by    map[string]startNote
+	order []string // ring of ids, oldest at next
+	next  int
+}
+
+type startNote struct{ received, starts, failures int32 }
+
+func newStartLog() *startLog { return &startLog{by: map[string]startNote{}} }
+
+// note says that an item goes back after so many starts.
+func (l *startLog) note(it *Item, starts int) {
+	if it.received == 0 {
+		return
+	}
+	if _, known := l.by[it.ID]; !known {
+		if int32(starts) == it.received && it.Failures == 0 { // it need not be remembered; what is, must be replaced
+			return
+		}
+		if len(l.order) < startLogSize {
+			l.order = append(l.order, it.ID)
+		} else {
+			delete(l.by, l.order[l.next])
+			l.order[l.next] = it.ID
+			l.next = (l.next + 1) % startLogSize
+		}
+	}
+	l.by[it.ID] = startNote{it.received, int32(starts), int32(it.Failures)}
+}
+
+// attempt is the number of the start that a delivery would get, and how often it has failed as far as is known here.
+func (l *startLog) attempt(in *driver.Delivery) (attempt, failures int) {
+	if in.Attempt > 0 {
+		return int(in.Attempt) + 1, int(in.Attempt)
+	}
+	if n, known := l.by[in.ID]; known && in.Received > n.received {
+		return int(n.starts + in.Received - n.received), int(n.failures)
+	}
+	return max(1, int(in.Received)), 0
+}

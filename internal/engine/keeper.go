@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// keeper watches the time of everything a session holds, with one goroutine and one timer: it renews leases in batches,
+// fires processing timeouts, and lets held retries go on. What it watches is guarded by the fleet's lock.
+type keeper struct {
+	f      *flow
+	runner *runner
+	pace   *pacing
+	extend driver.Extender // nil: the service has no leases to renew
+	length time.Duration
+	total  time.Duration
+	batch  int
+	base   commonContext // of handlers' contexts: values of the session's context, not its cancellation
+
+	kick chan struct{} // holds one: something is due before armed
+	stop chan struct{}
+	done chan struct{}
+	wg   sync.WaitGroup // renewals under way
+
+	armed    moment // when the timer fires; never: not at all
+	renewing int
+}
+
+func newKeeper(s *Session, r driver.Receiver, base commonContext) *keeper {
+	lim := &s.flow.lim
+	k := &keeper{f: s.flow, runner: &s.runner, pace: s.pace, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch, base: base, armed: never,
+		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	k.extend, _ = r.(driver.Extender)
+	if k.batch == 0 {
+		k.batch = 1000
+	}
+	return k
+}
+
+// due makes sure that the keeper looks by then. The caller holds the lock.
+func (k *keeper) due(at moment) {
+	if at >= k.armed {
+		return
+	}
+	k.armed = at
+	select {
+	case k.kick <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the keeper's goroutine; close ends it.
+func (k *keeper) loop() {
+	defer close(k.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := k.f.clock.now()
+		if next := k.fire(now); next == never {
+			timer.Stop()
+		} else {
+			timer.Reset(next.since(now))
+		}
+		select {
+		case <-timer.C:
+		case <-k.kick:
+		case <-k.stop:
+			return
+		}
+	}
+}
+
+// close ends the keeper and waits for its renewals.
+func (k *keeper) close() {
+	close(k.stop)
+	<-k.done
+	k.wg.Wait()
+}
+
+// fire does what is due at now and returns when to look again; never: when kicked.
+func (k *keeper) fire(now moment) moment {
+	f := k.f
+	f.lock()
+	k.renewDue(now)
+	stuck := f.stints.overdue(now)
+	f.held.due(now)
+	var counted *meter
+	if f.stints.tickAt <= now {
+		counted = k.read(now)
+	}
+	k.armed = min(f.leases.first(), f.stints.deadline(), f.stints.tickAt, f.retries.first())
+	next := k.armed
+	f.unlock()
+
+	if counted != nil {
+		k.pace.tick(f.clock.time(now), *counted)
+	}
+	for _, st := range stuck {
+		k.runner.stuck(st)
+	}
+	return next
+}
+
+// read takes what the meter has counted, and says when to look again. The caller holds the lock.
+func (k *keeper) read(now moment) *meter {
+	st := &k.f.stints
+	st.meter.move(now, 0)
+	m := st.meter
+	st.meter = meter{handlers: m.handlers, last: now}
+	st.tickAt = never
+	if m.handlers > 0 || k.pace.grown() {
+		st.tickAt = now.plus(paceInterval)
+	}
+	return &m
+}

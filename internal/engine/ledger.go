@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// ledger has the parts in which a session's items hold something, and is the only one that takes and returns it. It
+// also counts how many items hold what, apart from the parts, so that the two can be compared. Guarded by the fleet's
+// lock.
+type ledger struct {
+	queue   queue
+	places  places
+	sources sources
+	tenants *tenants // nil: none has a share
+	leases  timeline
+	retries retries // held, by when they are due
+	running int     // items with a handler or an iterator's caller
+	quiet   chan struct{}
+	items   items
+
+	tally [holdings]int // items that hold something, by its bit
+	heirs []*tenant     // of whom one more may go on: a part of their share has become free
+}
+
+// take takes something for an item that does not have it yet.
+func (l *ledger) take(it *Item, what holding) {
+	it.held |= what
+	l.count(what, 1)
+	if what&hasPlace != 0 {
+		l.places.taken++
+	}
+	if what&hasBytes != 0 {
+		l.places.bytes.held += it.size
+	}
+	if what&hasStart != 0 {
+		it.src.started++
+	}
+	if what&hasRun != 0 {
+		l.running++
+	}
+	if what&hasShare != 0 {
+		l.tenants.begin(it)
+	}
+	if what&hasAside != 0 {
+		l.tenants.wait(it)
+	}
+	if what&hasTimer != 0 {
+		l.retries.add(it)
+	}
+	if what&hasSettle != 0 {
+		l.places.settling++
+	}
+	if what&hasLine != 0 {
+		l.queue.push(it)
+	}
+	if what&hasLane != 0 {
+		it.src.join(it)
+	}
+}
+
+// give returns something that an item holds.
+func (l *ledger) give(it *Item, what holding) {
+	it.held &^= what
+	l.count(what, -1)
+	if what&hasLine != 0 {
+		l.queue.remove(it)
+	}
+	if what&hasAside != 0 {
+		l.tenants.unwait(it, (what|it.held)&hasShelf != 0)
+	}
+	if what&hasTimer != 0 {
+		l.retries.remove(it)
+	}
+	if what&hasLane != 0 {
+		it.src.leave(it)
+	}
+	if what&hasLease != 0 {
+		l.leases.remove(it)
+	}
+	if what&hasShare != 0 {
+		l.heirs = append(l.heirs, l.tenants.end(it))
+	}
+	if what&hasRun != 0 {
+		l.stopped()
+	}
+	if what&hasStart != 0 {
+		it.src.ended()
+	}
+	if what&(hasPlace|hasShelf|hasSettle|hasBytes) != 0 {
+		l.places.free(it.size, what)
+	}
+}
+
+// stopped takes one off what runs, and says so to whoever waits for the last.
+func (l *ledger) stopped() {
+	if l.running--; l.running > 0 {
+		return
+	}
+	select {
+	case l.quiet <- struct{}{}:
+	default:
+	}
+}
+
+// shelve exchanges an item's place for room on the shelf.
+func (l *ledger) shelve(it *Item) {
+	l.places.shelve(it.size)
+	it.held |= hasShelf
+	l.count(hasShelf, 1)
+	if it.held&hasAside != 0 {
+		l.tenants.beside(it)
+	}
+	l.give(it, hasPlace)
+}
+
+// unshelve exchanges that room for a place again.
+func (l *ledger) unshelve(it *Item) {
+	l.take(it, hasPlace)
+	l.give(it, hasShelf)
+}
+
+// note notes that an item holds something beside what its state holds, or no longer.
+func (l *ledger) note(it *Item, what holding, holds bool) {
+	switch {
+	case holds && it.held&what == 0:
+		it.held |= what
+		l.count(what, 1)
+	case !holds && it.held&what != 0:
+		it.held &^= what
+		l.count(what, -1)
+		l.recycle(it)
+	}
+}
+
+// recycle lets an item be used again, once it is gone and nothing refers to it.
+func (l *ledger) recycle(it *Item) {
+	if it.state == gone && it.held == 0 {
+		l.items.giveBack(it)
+	}
+}
+
+func (l *ledger) count(what holding, n int) {
+	for rest := uint16(what); rest != 0; rest &= rest - 1 {
+		l.tally[bits.TrailingZeros16(rest)] += n
+	}
+}
+
+// imbalance is where the parts differ from what items hold; "": nowhere. The bytes of a fleet are everybody's, and so
+// are compared only for a session that is alone.
+func (l *ledger) imbalance() string {
+	var parts []string
+	compare := func(what holding, there int, name string) {
+		if held := l.tally[bits.TrailingZeros16(uint16(what))]; held != there {
+			parts = append(parts, fmt.Sprintf("%d %s for %d deliveries", there, name, held))
+		}
+	}
+	started, lanes := l.sources.count()
+	compare(hasPlace, l.places.taken, "places")
+	compare(hasShelf, l.places.shelved, "places on the shelf")
+	compare(hasSettle, l.places.settling, "verdicts under way")
+	compare(hasLine, l.queue.n, "entries of the bus")
+	compare(hasTimer, len(l.retries), "held retries")
+	compare(hasRun, l.running, "running")
+	compare(hasStart, started, "starts")
+	if lanes > l.tally[bits.TrailingZeros16(uint16(hasLane))] {
+		parts = append(parts, fmt.Sprintf("%d lanes for fewer deliveries", lanes))
+	}
+	if t := l.tenants; t != nil {
+		compare(hasShare, t.out, "shares")
+		compare(hasAside, int(t.waiting.Load()), "deliveries aside")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// left is what a session still holds, by name; "": nothing. At the end of a session anything is a leak.
+func (l *ledger) left(alone bool) string {
+	names := [holdings]string{"places", "places on the shelf", "parts of the byte budget", "leases", "positions in lanes",
+		"entries of the bus", "deliveries aside", "held retries", "shares", "starts", "running", "verdicts under way",
+		"handlers", "renewals"}
+	var parts []string
+	say := func(n int, what string) {
+		if n != 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	for i, n := range l.tally {
+		if holding(1<<i)&outlasts == 0 { // a handler that has not returned is in the report
+			say(n, names[i])
+		}
+	}
+	say(l.leases.n, "leases on the timeline")
+	say(l.places.reserved, "places of polls")
+	say(int(l.places.polls), "polls")
+	say(l.queue.active, "against the cap")
+	if l.tenants != nil {
+		say(len(l.tenants.by), "tenants")
+	}
+	if alone {
+		say(int(l.places.bytes.held), "bytes")
+	}
+	if text := l.imbalance(); text != "" {
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// abilities is what an item can hold at all: without a lane it holds none, and so on.
+func (l *ledger) abilities(it *Item, leases bool) holding {
+	can := hasPlace | hasBytes | hasStart | hasRun | hasSettle | hasLine | hasTimer
+	if leases {
+		can |= hasLease
+	}
+	switch {
+	case it.lane != 0:
+		can |= hasLane
+	case l.tenants != nil && it.Tenant != "":
+		can |= hasShare | hasAside
+	}
+	return can
+}

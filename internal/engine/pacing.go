@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/pace"
+)
+
+const (
+	// paceInterval is how often the size of a pool is thought over.
+	paceInterval = 5 * time.Second
+	// lookEvery is how often the service is asked for the backlog meanwhile, while work waits and the pool may grow.
+	lookEvery = 3 * paceInterval
+	// lookFor bounds one such request.
+	lookFor = 5 * time.Second
+	// lately: an age at which something started longer ago says nothing about what waits now.
+	lately = time.Minute
+)
+
+// Demand is what is known of how much there is to do.
+type Demand struct {
+	Age     time.Duration // at which items started within the last minute; 0: none did
+	Service time.Duration // what a handler takes lately, for one item; 0: none has ended
+	Workers int           // that are wanted
+}
+
+// meter counts what happens between two looks at the pool's size. Guarded by the fleet's lock, which
+// is held anyway when a handler starts or ends.
+type meter struct {
+	started, ended int // deliveries
+	oldest         time.Duration
+	spent          time.Duration // by the handlers that ended
+
+	handlers int           // that run
+	worked   time.Duration // by all handlers together, up to last
+	last     moment
+}
+
+// move brings the time worked up to now, when the number of handlers changes.
+func (m *meter) move(now moment, more int) {
+	if m.handlers > 0 {
+		m.worked += time.Duration(m.handlers) * now.since(m.last)
+	}
+	m.last = now
+	m.handlers += more
+}
+
+// began takes in the start of a handler.
+func (m *meter) began(now moment, c clock, its []*Item) {
+	m.move(now, 1)
+	m.started += len(its)
+	for _, it := range its {
+		if it.Attempt == 1 && !it.SentAt.IsZero() { // a retry was told to wait
+			m.oldest = max(m.oldest, now.since(c.of(it.SentAt))-it.delay)
+		}
+	}
+}
+
+// over takes in the end of a handler of n deliveries.
+func (m *meter) over(n int, begun, now moment) {
+	m.move(now, -1)
+	m.ended += n
+	m.spent += now.since(begun)
+}
+
+// pacing keeps a consumer's pool as large as the age of its deliveries wants it.
+type pacing struct {
+	f      *flow
+	cfg    *Config
+	obs    Observer
+	runner *runner
+
+	mu      sync.Mutex
+	pacer   *pace.Pacer
+	workers int // as many as there should be
+	floor   int
+	ceiling int
+	at      time.Time     // of the last tick
+	age     time.Duration // when something last started or waited
+	aged    time.Time     // when that was
+	service time.Duration // when something last ended
+	backlog int64         // that the service told, less what started since
+	looked  time.Time     // when it was last asked
+
+	looks sync.WaitGroup
+}
+
+func newPacing(s *Session, floor int) *pacing {
+	p := &pacing{f: s.flow, cfg: &s.cfg, obs: s.obs, runner: &s.runner}
+	p.restart(floor)
+	return p
+}
+
+// restart begins again with another floor, and says by how much that changes the pool.
+func (p *pacing) restart(floor int) (more int) {
+	ceiling := floor
+	if p.cfg.handles() && p.cfg.MaxConcurrency > 0 { // an iterator's caller is one
+		ceiling = max(floor, p.cfg.MaxConcurrency)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pacer = pace.New(pace.Options{Floor: floor, Ceiling: ceiling, Tolerance: p.cfg.DelayTolerance})
+	more = floor - p.workers
+	p.workers, p.floor, p.ceiling = floor, floor, ceiling
+	return more
+}
+
+// handlers is how many handlers of the session may run at once.
+func (p *pacing) handlers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers
+}
+
+// grown says whether the pool is larger than it must be, so that somebody has to look whether it still should.
+func (p *pacing) grown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers > p.floor
+}
+
+// tick looks at what a meter has counted, and makes the pool larger or smaller. The keeper calls it.
+func (p *pacing) tick(now time.Time, m meter) {
+	waiting, since := p.oldestWaiting()
+	if waiting && !since.IsZero() {
+		m.oldest = max(m.oldest, now.Sub(since))
+	}
+	failed := p.runner.failed.Swap(0)
+	p.mu.Lock()
+	sample := pace.Sample{Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(int(failed), m.ended),
+		Oldest: m.oldest, Waiting: waiting}
+	if m.ended > 0 {
+		sample.Service = m.spent / time.Duration(m.ended)
+	}
+	if span := now.Sub(p.at); !p.at.IsZero() && span > 0 {
+		sample.Busy = min(1, m.worked.Seconds()/(span.Seconds()*float64(p.workers)))
+	}
+	p.at = now
+	if m.started > 0 || waiting {
+		p.age, p.aged = m.oldest, now
+	}
+	p.backlog = max(0, p.backlog-int64(m.started))
+	sample.Backlog = p.backlog
+	if m.ended > 0 {
+		p.service = sample.Service
+	}
+	before := p.workers
+	p.workers = p.pacer.Tick(sample)
+	more, n := p.workers-before, p.workers
+	look := waiting && n < p.ceiling && now.Sub(p.looked) >= lookEvery
+	if look {
+		p.looked = now
+	}
+	p.mu.Unlock()
+	if inspector, ok := p.cfg.Backend.(driver.Inspector); ok && look {
+		p.looks.Go(func() { p.look(inspector) })
+	}
+	if more != 0 {
+		p.resize(n, more)
+		p.obs.Resized(before, n)
+	}
+}
+
+// resize makes the pool as large as it should be, and the places with it.
+func (p *pacing) resize(n, more int) {
+	f := p.f
+	f.lock()
+	f.places.grow(more * max(1, p.cfg.MaxBatch))
+	f.queue.limit = n
+	f.fleet.wakeAll()
+	f.unlock()
+	if p.cfg.handles() && f.fleet.alone { // an iterator's caller is one
+		f.fleet.Resize(n)
+	}
+}
+
+// look asks the service for the backlog. What it does not tell leaves the age of deliveries to go by.
+func (p *pacing) look(inspector driver.Inspector) {
+	ctx, cancel := context.WithTimeout(p.f.polls, lookFor)
+	defer cancel()
+	depth, err := inspector.Inspect(ctx, p.cfg.Channel)
+	if err != nil {
+		p.obs.InspectFailed(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.backlog = depth.Waiting
+}
+
+// demand is what is known of the channel's work, with so much of it waiting.
+func (p *pacing) demand(backlog int64, oldest time.Duration) Demand {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.aged) > lately {
+		p.age = 0
+	}
+	p.pacer.Quiet(now)
+	d := Demand{Age: max(p.age, oldest, 0), Service: p.service}
+	d.Workers = p.pacer.Wanted(backlog, d.Age)
+	return d
+}
+
+// oldestWaiting says whether something is runnable, and when the first of it was due, unless it is a retry.
+func (p *pacing) oldestWaiting() (waiting bool, due time.Time) {
+	p.f.fleet.mu.Lock()
+	defer p.f.fleet.mu.Unlock()
+	if !p.f.queue.runnable() {
+		return false, time.Time{}
+	}
+	if it := p.f.queue.head; it.Attempt == 1 && !it.SentAt.IsZero() {
+		due = it.SentAt.Add(it.delay)
+	}
+	return true, due
+}

@@ -1,0 +1,93 @@
+package engine
+
+import "testing"
+
+func nudged(p *places) bool {
+	select {
+	case <-p.wake:
+		return true
+	default:
+		return false
+	}
+}
+
+// The poller that waits is woken once the places it wants are free, and not for each single one.
+func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
+	p := newPlaces(10, &budget{limit: 100})
+	if !p.reserve(8, true) {
+		t.Fatal("8 of 10 places are not free")
+	}
+	if p.reserve(5, true) || p.lacking.IsZero() {
+		t.Fatal("13 places of 10 are free, or nobody waits")
+	}
+	p.giveBack(1)
+	if nudged(&p) {
+		t.Error("woken for 3 places of 5")
+	}
+	p.giveBack(2)
+	if !nudged(&p) {
+		t.Error("not woken for 5 places")
+	}
+	if !p.reserve(5, true) || !p.lacking.IsZero() {
+		t.Error("5 places are not free")
+	}
+}
+
+// Verdicts under way are bounded as well: else a service that answers no settle would let everything else be received.
+func TestVerdictsUnderWayHoldPollsBack(t *testing.T) {
+	p := newPlaces(10, &budget{limit: 100})
+	p.settling = 11
+	if p.reserve(1, false) {
+		t.Error("polled beside more verdicts than places")
+	}
+}
+
+// Above the budget nothing is received; the first poller of a session may overshoot by one receive, those that join may
+// not.
+func TestTheBudgetOfBytes(t *testing.T) {
+	b := &budget{limit: 100}
+	p := newPlaces(100, b)
+	b.wait = append(b.wait, &p)
+	p.brings = 40
+	if !p.reserve(1, true) || p.reserve(1, false) {
+		t.Error("the first may poll, and one that joins may not while the answer may fill the budget")
+	}
+	b.held = 100
+	p.polled(60)
+	if p.reserve(1, true) {
+		t.Error("polled above the budget")
+	}
+	if b.release(1); !nudged(&p) || b.held != 99 {
+		t.Errorf("not woken when there is room (%d held)", b.held)
+	}
+	if b.release(1); nudged(&p) {
+		t.Error("woken although there was room before")
+	}
+}
+
+// A poll counts as bringing what recent ones brought at most, which is forgotten slowly.
+func TestWhatPollsBring(t *testing.T) {
+	p := newPlaces(100, &budget{limit: 1000})
+	for _, c := range []struct{ brought, expects int64 }{{80, 80}, {0, 70}, {0, 62}, {100, 100}} {
+		p.poll(true)
+		if p.polled(c.brought); p.brings != c.expects {
+			t.Errorf("after a poll with %d bytes %d are expected, want %d", c.brought, p.brings, c.expects)
+		}
+		if p.bytes.coming != 0 {
+			t.Errorf("%d bytes are coming, and no poll is under way", p.bytes.coming)
+		}
+	}
+}
+
+func TestTheShelfIsBounded(t *testing.T) {
+	p := newPlaces(10, &budget{limit: 4000})
+	if !p.shelfFor(shelfSize, 1000) || p.shelfFor(shelfSize+1, 0) || p.shelfFor(1, 1001) {
+		t.Error("the shelf has room for 1000 items and a quarter of the bytes")
+	}
+	for range 400 {
+		p.shelve(1)
+	}
+	if !p.shelfBeside(599, 0, 1) || p.shelfBeside(600, 0, 1) || p.shelfBeside(0, 600, 1) {
+		t.Error("one tenant may have as much of the shelf as it leaves")
+	}
+}

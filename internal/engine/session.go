@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Session is one run of one consumer: it composes the parts, and is not a place where state lives.
+type Session struct {
+	cfg     Config
+	obs     Observer
+	fleet   *Fleet
+	service service
+	flow    *flow
+	runner  runner
+	keeper  *keeper
+	pollers *pollers
+	pace    *pacing
+	begun   time.Time
+
+	polls  context.Context // ends when polling must
+	halt   context.CancelCauseFunc
+	faults faultLog
+
+	ending struct {
+		sync.Mutex
+		err error // why the session cannot go on
+	}
+}
+
+// NewSession makes a session of a fleet. Begin begins it; Stop, before or after that, tells it to end.
+func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
+	s := &Session{cfg: *cfg, fleet: f, begun: time.Now()}
+	s.polls, s.halt = context.WithCancelCause(ctx)
+	s.obs = cfg.Observe(s)
+	s.service = service{session: s, cfg: &s.cfg, obs: s.obs}
+	s.flow = &flow{fleet: f, cfg: &s.cfg, talk: talk{obs: s.obs}, starts: newStartLog(), polls: s.polls, clock: newClock()}
+	s.flow.sources.by = map[*driver.Source]*source{}
+	s.runner = runner{f: s.flow, cfg: &s.cfg, obs: s.obs}
+	return s
+}
+
+// handles says whether workers handle the items; else an iterator's caller does.
+func (c *Config) handles() bool { return c.Handle != nil || c.HandleBatch != nil }
+
+// Begin opens the receiver, however long that takes, and starts everything of the session but its pollers. The error is
+// ErrStopped if the session was told to end first. ready is called once the session can be paused and resized, just
+// before it begins: it returns the concurrency, and whether it begins paused, as they are by then.
+func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
+	o := s.cfg.Receiver
+	o.Concurrency = s.cfg.Concurrency * max(1, s.cfg.MaxBatch)
+	own := ownership{s.flow, s.obs}
+	o.Events = driver.Events{Revoked: own.revoked, Lost: own.lost, Discarded: own.discarded}
+	recv, err := s.service.open(s.polls, o)
+	if err != nil {
+		s.halt(err)
+		return err
+	}
+	f := s.flow
+	s.fleet.mu.Lock()
+	s.compose(recv)
+	limit, paused := ready()
+	f.queue.limit = limit
+	var holds hold
+	if paused {
+		holds = holdPaused
+	}
+	f.gate.begin(f, holds)
+	f.queue.parked, f.queue.frozen = paused && !f.lim.Keeps, paused && f.lim.Keeps
+	s.fleet.bus.join(&f.queue)
+	s.fleet.bytes.wait = append(s.fleet.bytes.wait, &f.places)
+	s.fleet.mu.Unlock()
+	go s.keeper.loop()
+	return nil
+}
+
+// compose makes the parts of a session that go by its receiver.
+func (s *Session) compose(recv driver.Receiver) {
+	f := s.flow
+	s.service.recv, f.lim = recv, recv.Limits()
+	f.held.f, f.stints.f, f.stints.tickAt = f, f, never
+	f.held.log, _ = recv.(driver.AttemptLog)
+	f.quiet = make(chan struct{}, 1)
+	f.queue = queue{weight: s.cfg.Weight, priority: s.cfg.Priority, alone: s.fleet.alone, batches: s.cfg.HandleBatch != nil}
+	f.places = newPlaces(max(f.lim.Window, 1), &s.fleet.bytes)
+	f.tenants = newTenants(s.cfg.MaxPerTenant, &f.places, &f.lim)
+	f.breaker = newBreaker(f, s.cfg.BreakAfter)
+	f.settler = newSettler(f, recv)
+	s.pace = newPacing(s, s.cfg.Concurrency)
+	s.keeper = newKeeper(s, recv, commonContext{context.WithoutCancel(s.polls), f.clock})
+	f.keeper = s.keeper
+	s.pollers = &pollers{service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard, n: 1}
+}
+
+// Poll starts the pollers.
+func (s *Session) Poll() { s.pollers.wg.Go(s.pollers.first) }
+
+// Stop ends polling; a Shutdown must follow.
+func (s *Session) Stop(cause error) { s.halt(cause) }
+
+// Done is closed when the session must end.
+func (s *Session) Done() <-chan struct{} { return s.polls.Done() }
+
+// fail ends the session with an error; the first one counts.
+func (s *Session) fail(err error) {
+	s.ending.Lock()
+	if s.ending.err == nil && s.polls.Err() == nil {
+		s.ending.err = err
+	}
+	s.ending.Unlock()
+	s.halt(err)
+}
+
+// Fatal is why the session cannot go on; nil: it can, or was told to stop.
+func (s *Session) Fatal() error {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	return s.ending.err
+}
+
+// Pause stops polling and gives back what has not started; on a log it stays. Resume takes that back.
+func (s *Session) Pause() {
+	s.flow.lock()
+	s.flow.gate.pause()
+	s.flow.unlock()
+}
+
+// Resume takes a Pause back.
+func (s *Session) Resume() {
+	s.flow.lock()
+	s.flow.gate.letIn(holdPaused)
+	s.flow.unlock()
+}
+
+// SetConcurrency changes how many handlers run at once.
+func (s *Session) SetConcurrency(n int) { s.pace.resize(n, s.pace.restart(n)) }
+
+// Counts are what the session has done so far.
+func (s *Session) Counts() Counts {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	c := s.flow.count
+	c.StillRunning, c.Took = s.flow.stints.remaining(), time.Since(s.begun)
+	return c
+}
+
+// Demand is what is known of the channel's work, with so much of it waiting for so long.
+func (s *Session) Demand(backlog int64, oldest time.Duration) Demand {
+	return s.pace.demand(backlog, oldest)
+}
+
+// Health is how the session is doing now.
+func (s *Session) Health(now time.Time) Health {
+	f := s.flow
+	workers := s.pace.handlers()
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	h := Health{Running: f.running}
+	if oldest := f.stints.oldest(); oldest != never {
+		h.Oldest = f.clock.time(oldest)
+	}
+	for _, a := range f.stints.abandoned {
+		h.Abandoned = append(h.Abandoned, a)
+	}
+	slices.SortFunc(h.Abandoned, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
+	for _, complaint := range []string{f.breaker.complaint(), lacking(f, now, workers)} {
+		if complaint != "" {
+			h.Complaints = append(h.Complaints, complaint)
+		}
+	}
+	return h
+}
+
+// Fault deals with a panic that was not a handler's. err has its stack.
+func (s *Session) Fault(err error) {
+	s.obs.Faulted(err)
+	if s.faults.add(time.Now()) {
+		s.fail(s.cfg.Error("run", "", errors.Join(errFaults, err)))
+	}
+}
+
+// guard runs a part of the engine; a panic in it is a fault, not a dead process.
+func (s *Session) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Fault(s.cfg.Panic(p))
+		}
+	}()
+	f()
+}

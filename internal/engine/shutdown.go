@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// shutdownReserve is the part of a shutdown's budget that is kept for giving back and flushing, half of a short one.
+const shutdownReserve = 5 * time.Second
+
+func reserveOf(budget time.Duration) time.Duration { return min(shutdownReserve, budget/2) }
+
+// leastPoll is the shortest wait that services take, who count in seconds.
+const leastPoll = time.Second
+
+// FitWait shortens the wait of a poll so that a stop can wait for its end: on a channel without order an open poll
+// cannot be cancelled without losing what it was handed. A stop that has no time for any wait gets polls that do not
+// wait.
+func FitWait(wait, budget time.Duration) time.Duration {
+	if budget < 2*leastPoll {
+		return -1
+	}
+	return min(wait, (budget - reserveOf(budget)).Truncate(time.Second))
+}
+
+// Shutdown ends a session within its budget: what has not started is given back at once, running handlers may finish
+// until only the reserve is left, then they are cancelled and given back; verdicts are flushed; the receiver is closed.
+// It returns why the session could not go on, or could not be closed.
+func (s *Session) Shutdown() error {
+	budget := s.cfg.ShutdownTimeout
+	end := time.Now().Add(budget)
+	reserve := reserveOf(budget)
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	s.giveBackWaiting()
+	if !s.untilQuiet(end.Add(-reserve)) {
+		s.flow.lock()
+		s.flow.stints.cancelAll(ErrShutdown)
+		s.flow.unlock()
+		s.untilQuiet(end.Add(-reserve / 2))
+		s.surrender()
+	}
+	polled := waitFor(ctx, s.pollers.wg.Wait) // what an open poll still brings is given back by accept
+	s.flow.lock()
+	s.flow.giveBackAll(nil)
+	s.flow.unlock()
+	s.flow.settler.Close(ctx)
+	s.keeper.close()
+	s.pace.looks.Wait()
+	s.audit(polled)
+	if !polled {
+		s.obs.PollLeftOpen()
+	}
+	return errors.Join(s.Fatal(), s.service.recv.Close(ctx))
+}
+
+// giveBackWaiting takes the session off the bus, and gives back what waits.
+func (s *Session) giveBackWaiting() {
+	f := s.flow
+	f.lock()
+	f.breaker.stop()
+	f.gate.park()
+	f.takeSteps()
+	f.queue.left = true
+	s.fleet.bus.leave(&f.queue)
+	f.unlock()
+}
+
+// untilQuiet waits until no handler runs, or a time, and says whether none does.
+func (s *Session) untilQuiet(end time.Time) bool {
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	for {
+		s.fleet.mu.Lock()
+		running := s.flow.running
+		s.fleet.mu.Unlock()
+		if running == 0 {
+			return true
+		}
+		select {
+		case <-s.flow.quiet:
+		case <-timer.C:
+			return false
+		}
+	}
+}
+
+// surrender gives back what handlers that do not return hold, and counts on nobody to wait for them.
+func (s *Session) surrender() {
+	f := s.flow
+	var left []*worker
+	f.lock()
+	for _, st := range f.stints.all {
+		for _, it := range slices.Clone(st.its) { // of a batch, a lane is in order
+			if st.has(it) {
+				f.undoBehind(it)
+				f.carryOut(it, Verdict{Action: ActionRelease}, nil)
+			}
+		}
+		if st.worker != nil {
+			left = append(left, st.worker)
+			f.stints.unseat(st)
+		}
+	}
+	f.unlock()
+	for _, w := range left {
+		s.fleet.replace(w)
+	}
+}
+
+// audit tells what the session still holds at its end, after everything in its hands has been settled or given back.
+func (s *Session) audit(polled bool) {
+	f := s.flow
+	f.lock()
+	left := ""
+	if polled && f.running == 0 { // else a poll or a handler still holds its part
+		left = f.ledger.left(s.fleet.alone)
+	}
+	if left != "" {
+		f.count.Leaked++
+	}
+	f.unlock()
+	if left != "" {
+		s.obs.Leaked(left)
+	}
+}
+
+// waitFor waits for f to return, or for ctx to end, and says which it was.
+func waitFor(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// worker runs one handler at a time.
+type worker struct {
+	fleet    *Fleet
+	goid     string // as runtime.Stack prints it
+	leave    sync.Once
+	replaced atomic.Bool // another works in its place: it leaves when its handler returns
+	stint    *stint
+}
+
+// left says that nobody need wait for this worker any more.
+func (w *worker) left() { w.leave.Do(w.fleet.wg.Done) }
+
+func (w *worker) loop() {
+	defer w.left()
+	regular := false
+	defer func() {
+		if !regular { // a handler has ended this goroutine
+			w.fleet.replace(w)
+		}
+	}()
+	w.goid, w.stint = goroutine(), &stint{worker: w}
+	for !w.replaced.Load() {
+		it := w.fleet.next(w.stint, w.fleet.surplus)
+		switch {
+		case it == nil && w.fleet.dismissed():
+			regular = true
+			return
+		case it == nil:
+		case it.in.cfg.HandleBatch != nil:
+			it.in.runner.workBatch(w, it)
+		default:
+			it.in.runner.work(w, it)
+		}
+	}
+	regular = true
+}
+
+// runner runs the handlers of a session, and concludes their items.
+type runner struct {
+	f      *flow
+	cfg    *Config
+	obs    Observer
+	failed atomic.Int64 // handlers, since the size of the pool was last thought over
+}
+
+// work runs the handler of a started item and concludes it.
+func (r *runner) work(w *worker, it *Item) {
+	st := w.stint
+	if it.Err != nil {
+		r.reject(it, st)
+		return
+	}
+	r.obs.Started(it)
+	err := ErrGoexit // unless the handler returns
+	defer func() { r.worked(st, it, err) }()
+	err = r.cfg.Handle(st.ctx, it)
+}
+
+// worked concludes an item whose handler has returned. It is deferred, so that it also runs when the handler has ended
+// the goroutine.
+func (r *runner) worked(st *stint, it *Item, err error) {
+	f := r.f
+	now := f.clock.now()
+	cause := st.ctx.end()
+	f.lock()
+	f.stints.returned(st, now)
+	mine := st.has(it)                                              // else it was given up meanwhile: its verdict is on its way already
+	if mine && err == nil && it.Chosen == nil && !r.cfg.TellEnded { // as it is almost always: it takes the lock only once
+		f.breaker.ended(true, nil)
+		f.carryOut(it, Verdict{}, nil)
+		f.stints.release(st)
+		f.unlock()
+		return
+	}
+	f.unlock()
+	if err != nil {
+		r.failed.Add(1)
+	}
+	if !mine {
+		f.stints.over(st)
+		return
+	}
+	v := r.decide(it, cause, err)
+	r.ended(it, v, err, now.since(st.begun))
+	r.conclude(it, v, st)
+}
+
+// reject rejects a started item that could not be decoded: no handler sees it.
+func (r *runner) reject(it *Item, st *stint) {
+	r.f.lock()
+	r.f.stints.returned(st, r.f.clock.now())
+	r.f.unlock()
+	r.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, st)
+}
+
+// ended tells the observer that a handler has ended, before its verdict reaches the service.
+func (r *runner) ended(it *Item, v Verdict, err error, took time.Duration) {
+	if r.cfg.TellEnded {
+		r.obs.Ended(it.Owner, v, err, took)
+	}
+}
+
+// stuck deals with a handler that ignores its cancelled context: another worker takes the place of its own.
+func (r *runner) stuck(st *stint) {
+	stack := st.worker.stack()
+	r.f.lock()
+	out := r.f.stints.abandon(st, stack)
+	if out > r.cfg.MaxAbandoned {
+		first := st.its[0]
+		first.in.fail(r.cfg.Error("handle", first.ID, ErrAbandoned))
+	}
+	r.f.unlock()
+	if out > 0 && out <= r.cfg.MaxAbandoned {
+		r.f.fleet.replace(st.worker)
+	}
+}
+
+// goroutine is the name of the calling goroutine in a stack dump, such as "goroutine 42 ".
+func goroutine() string {
+	var buf [64]byte
+	head := string(buf[:runtime.Stack(buf[:], false)])
+	name, _, _ := strings.Cut(head, "[")
+	return name
+}
+
+// stack is where the worker's goroutine is now. It stops the world for a moment, which is why only handlers that are
+// given up are looked at.
+func (w *worker) stack() []byte {
+	buf := make([]byte, 1<<20)
+	for one := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+		if bytes.HasPrefix(one, []byte(w.goid)) {
+			return bytes.Clone(one)
+		}
+	}
+	return nil
+}

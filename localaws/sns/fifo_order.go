@@ -1,0 +1,54 @@
+package sns
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// fifoOrder orders a FIFO topic: it numbers messages, recognizes duplicates, and delivers one message after another to
+// the queues. Its lock is held while a message is put into queues, which neither waits nor does I/O.
+type fifoOrder struct {
+	mu       sync.Mutex
+	sequence uint64
+	accepted map[string]*acceptance // by deduplication id within its scope
+	oldest   []*acceptance          // in order of acceptance
+}
+
+// acceptance is the answer to a duplicate.
+type acceptance struct {
+	key      string
+	id       string
+	sequence string
+	until    time.Time
+}
+
+const (
+	deduplicationFor = 5 * time.Minute // SNS: how long a duplicate is recognized
+	sequenceBase     = 10_000_000_000_000_000_000
+)
+
+func newFIFOOrder() *fifoOrder {
+	return &fifoOrder{accepted: map[string]*acceptance{}}
+}
+
+// take gives the message its id and sequence number: new ones, or those of the message that it duplicates. The caller
+// holds the lock.
+func (l *fifoOrder) take(m *message, key string, now time.Time, newID func() string) (duplicate bool) {
+	for len(l.oldest) > 0 && !l.oldest[0].until.After(now) {
+		delete(l.accepted, l.oldest[0].key)
+		l.oldest[0] = nil
+		l.oldest = l.oldest[1:]
+	}
+	if first, ok := l.accepted[key]; ok {
+		m.id, m.sequence = first.id, first.sequence
+		return true
+	}
+	l.sequence++
+	m.id = newID()
+	m.sequence = fmt.Sprintf("%020d", sequenceBase+l.sequence)
+	a := &acceptance{key: key, id: m.id, sequence: m.sequence, until: now.Add(deduplicationFor)}
+	l.accepted[key] = a
+	l.oldest = append(l.oldest, a)
+	return false
+}

@@ -1,0 +1,29 @@
+package sqs
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// QueueInput is the input of actions whose only parameter is a queue.
+type QueueInput struct {
+	QueueURL string `json:"QueueUrl"`
+}
+
+func (s *Service) deleteQueue(_ context.Context, _ *wire.Call, in *QueueInput) (*Empty, error) {
+	q, bad := s.byURL(in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	s.mu.Lock()
+	if s.queues[q.name] == q {
+		delete(s.queues, q.name)
+		if s.opts.RealisticWaits {
+			s.deleted[q.name] = s.opts.Clock.Elapsed()
+		}
+	}
+	s.mu.Unlock()
+	q.model.Delete()
+	return &Empty{}, nil
+}

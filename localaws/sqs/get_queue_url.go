@@ -1,0 +1,29 @@
+package sqs
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// GetQueueURLInput is the input of GetQueueUrl.
+type GetQueueURLInput struct {
+	QueueName string `json:"QueueName"`
+	Owner     string `json:"QueueOwnerAWSAccountId"` // "": the caller's own
+}
+
+func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLInput) (*QueueURL, error) {
+	if in.QueueName == "" {
+		return nil, invalidParameter("Value for parameter QueueName is invalid. Reason: Must specify a queue name.")
+	}
+	if in.Owner != "" && in.Owner != s.opts.Account {
+		return nil, noQueue()
+	}
+	s.mu.RLock()
+	q := s.queues[in.QueueName]
+	s.mu.RUnlock()
+	if q == nil {
+		return nil, noQueue()
+	}
+	return &QueueURL{s.url(c, q.name)}, nil
+}

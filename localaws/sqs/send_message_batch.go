@@ -1,0 +1,136 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// SendMessageBatchInput is the input of SendMessageBatch.
+type SendMessageBatchInput struct {
+	QueueURL string      `json:"QueueUrl"`
+	Entries  []sendEntry `json:"Entries" query:"SendMessageBatchRequestEntry,flat"`
+}
+
+type sendEntry struct {
+	ID                      string                    `json:"Id"`
+	MessageBody             string                    `json:"MessageBody"`
+	DelaySeconds            *int32                    `json:"DelaySeconds"`
+	MessageAttributes       map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
+	MessageSystemAttributes map[string]attributeValue `json:"MessageSystemAttributes" query:"MessageSystemAttribute,flat,key=Name,value=Value"`
+	MessageDeduplicationID  *string                   `json:"MessageDeduplicationId"`
+	MessageGroupID          *string                   `json:"MessageGroupId"`
+}
+
+// SendMessageBatchOutput is the output of SendMessageBatch.
+type SendMessageBatchOutput struct {
+	Successful []sentEntry   `json:"Successful" query:"SendMessageBatchResultEntry,flat"`
+	Failed     []failedEntry `json:"Failed" query:"BatchResultErrorEntry,flat"`
+}
+
+type sentEntry struct {
+	ID             string `json:"Id"`
+	MessageID      string `json:"MessageId"`
+	BodyMD5        string `json:"MD5OfMessageBody"`
+	AttributesMD5  string `json:"MD5OfMessageAttributes"`
+	SystemMD5      string `json:"MD5OfMessageSystemAttributes"`
+	SequenceNumber string `json:"SequenceNumber"`
+}
+
+func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput,
+	error,
+) {
+	q, bad := s.byURL(in.QueueURL)
+	if bad == nil {
+		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
+	}
+	if bad == nil {
+		bad = checkBatchSize(in.Entries)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	out := &SendMessageBatchOutput{}
+	good := make([]*sendEntry, 0, len(in.Entries))
+	puts := make([]queue.Put, 0, len(in.Entries))
+	for i := range in.Entries {
+		e := &in.Entries[i]
+		put, bad := s.entry(c, q, e)
+		if bad != nil && e.MessageBody == "" {
+			bad = missing(fmt.Sprintf("SendMessageBatchRequestEntry.%d.MessageBody", i+1))
+		}
+		if bad != nil && q.fifo && wholeBatch(e, bad) {
+			return nil, invalidParameter("%s", bad.Message)
+		}
+		if bad != nil {
+			out.Failed = append(out.Failed, failed(e.ID, bad))
+			continue
+		}
+		good, puts = append(good, e), append(puts, put)
+	}
+	return out, s.putBatch(q, good, puts, out)
+}
+
+func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.Error) {
+	if bad := c.EntryFault(e.ID); bad != nil {
+		return queue.Put{}, bad
+	}
+	put, bad := s.message(q, q.settings.Load(), &outgoing{
+		body: e.MessageBody, delay: e.DelaySeconds, attributes: e.MessageAttributes, system: e.MessageSystemAttributes,
+		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID, batch: true,
+	}, sender(c))
+	return put, bad
+}
+
+// wholeBatch reports whether an entry's error refuses the whole batch. On a FIFO queue, an entry without a place in the
+// order does.
+func wholeBatch(e *sendEntry, bad *wire.Error) bool {
+	switch bad.QueryCode() {
+	case "MissingParameter":
+		return true
+	case "InvalidParameterValue":
+		return e.MessageDeduplicationID == nil || e.DelaySeconds != nil && *e.DelaySeconds != 0
+	default:
+		return false
+	}
+}
+
+func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *SendMessageBatchOutput) error {
+	accepted, err := q.model.Put(puts...)
+	if err != nil {
+		return modelError(err)
+	}
+	if len(accepted) > 0 {
+		out.Successful = make([]sentEntry, 0, len(accepted))
+	}
+	for i, a := range accepted {
+		m := puts[i].Message
+		out.Successful = append(out.Successful, sentEntry{
+			ID: good[i].ID, MessageID: a.ID, BodyMD5: m.BodyMD5, AttributesMD5: m.AttributesMD5,
+			SystemMD5: systemMD5(good[i].MessageSystemAttributes), SequenceNumber: a.Sequence,
+		})
+	}
+	return nil
+}
+
+// checkBatchSize checks the limit for all messages of a batch together, which is not the queue's MaximumMessageSize.
+func checkBatchSize(entries []sendEntry) *wire.Error {
+	size := 0
+	for i := range entries {
+		e := &entries[i]
+		size += len(e.MessageBody)
+		for name, v := range e.MessageAttributes {
+			size += len(name) + len(v.DataType) + len(v.BinaryValue)
+			if v.StringValue != nil {
+				size += len(*v.StringValue)
+			}
+		}
+	}
+	if size > maxMessage {
+		return refusal("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.",
+			maxMessage, size)
+	}
+	return nil
+}

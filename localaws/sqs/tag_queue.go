@@ -1,0 +1,32 @@
+package sqs
+
+import (
+	"context"
+	"maps"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// TagQueueInput is the input of TagQueue.
+type TagQueueInput struct {
+	QueueURL string `json:"QueueUrl"`
+	// The SDK for Java v1 writes Tags.1.Key.
+	Tags map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"`
+}
+
+func (s *Service) tagQueue(_ context.Context, _ *wire.Call, in *TagQueueInput) (*Empty, error) {
+	q, bad := s.byURL(in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	if len(in.Tags) == 0 {
+		return nil, missing("Tags")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if bad := checkTags(q.name, q.tags, in.Tags); bad != nil {
+		return nil, bad
+	}
+	maps.Copy(q.tags, in.Tags)
+	return &Empty{}, nil
+}

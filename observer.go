@@ -1,0 +1,184 @@
+package godwit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
+)
+
+// observer tells a consumer's log and hooks what its session does.
+type observer struct {
+	c *Consumer
+	s *engine.Session
+}
+
+// delivery is the delivery that the session knows as an owner.
+func delivery(owner any) *Delivery { return owner.(*Delivery) }
+
+// guard keeps a panic of a hook from its caller: it is a fault of the session, not of a handler. To be deferred.
+func (o *observer) guard() {
+	if p := recover(); p != nil {
+		o.s.Fault(newPanicError(p))
+	}
+}
+
+// about calls a hook of one delivery, if there is one.
+func (o *observer) about(hook func(*Delivery), owner any) {
+	if hook == nil {
+		return
+	}
+	defer o.guard()
+	hook(delivery(owner))
+}
+
+func (o *observer) Doing(a engine.Activity) {
+	m := &o.c.state
+	switch a {
+	case engine.ActivityListening:
+		m.to(Listening)
+	case engine.ActivityIdle:
+		m.to(Listening) // which is where it was, unless it was processing
+		m.to(Idle)
+	case engine.ActivityProcessing:
+		if m.is(Idle) {
+			m.to(Listening)
+		}
+		m.to(Processing)
+	}
+}
+
+func (o *observer) Received(it *engine.Item) { o.about(o.c.o.Hooks.Received, it.Owner) }
+
+func (o *observer) Started(it *engine.Item) { o.about(o.c.o.Hooks.Started, it.Owner) }
+
+func (o *observer) Ended(owner any, v engine.Verdict, err error, took time.Duration) {
+	if f := o.c.o.Hooks.Ended; f != nil {
+		defer o.guard()
+		f(delivery(owner), verdictOf(v), err, took)
+	}
+}
+
+func (o *observer) Failed(it *engine.Item, err error, v engine.Verdict) {
+	d := delivery(it.Owner)
+	d.Failures = it.Failures
+	o.c.log.panicked(d, err)
+	if v.Action != engine.ActionRetry {
+		return
+	}
+	o.c.log.retried(d, v.After, err)
+	if f := o.c.o.Hooks.Retried; f != nil {
+		defer o.guard()
+		f(d, v.After, err)
+	}
+}
+
+func (o *observer) Rejected(owner any, death *driver.Death, reason error) {
+	d := delivery(owner)
+	o.c.log.rejected(d, death.Kind, reason)
+	if f := o.c.o.Hooks.Rejected; f != nil {
+		defer o.guard()
+		f(d, reason)
+	}
+}
+
+func (o *observer) TimedOut(owner any) {
+	o.c.log.timedOut(delivery(owner), o.c.o.ProcessingTimeout)
+	o.about(o.c.o.Hooks.TimedOut, owner)
+}
+
+func (o *observer) Abandoned(owner any, stack []byte) {
+	d := delivery(owner)
+	o.c.log.abandoned(d, stack)
+	if f := o.c.o.Hooks.Abandoned; f != nil {
+		defer o.guard()
+		f(d, stack)
+	}
+}
+
+func (o *observer) LeaseLost(owner any) {
+	o.c.log.leaseLost(delivery(owner))
+	o.about(o.c.o.Hooks.LeaseLost, owner)
+}
+
+func (o *observer) GivenBack(owner any) { o.about(o.c.o.Hooks.GivenBack, owner) }
+
+func (o *observer) SettleFailed(owner any, _ driver.Action, err error) {
+	d := delivery(owner)
+	o.c.health.settleFailed(err)
+	if !errors.Is(err, ErrLeaseLost) { // which was told when it was lost
+		o.c.log.settleFailed(d, err)
+	}
+	if f := o.c.unsettled(); f != nil {
+		f(err)
+	}
+	if f := o.c.o.Hooks.SettleFailed; f != nil {
+		defer o.guard()
+		f(d, err)
+	}
+}
+
+func (o *observer) Discarded(in driver.Discarded) {
+	d := discardedOf(in)
+	o.c.discards.add(d)
+	o.c.logDiscarded(time.Now())
+	if f := o.c.o.Hooks.Discarded; f != nil {
+		defer o.guard()
+		f(d)
+	}
+}
+
+func (o *observer) Breaker(open bool, err error) {
+	if f := o.c.o.Hooks.Breaker; f != nil {
+		defer o.guard()
+		f(open, err)
+	}
+}
+
+func (o *observer) Resized(from, to int) {
+	if f := o.c.o.Hooks.Resized; f != nil {
+		defer o.guard()
+		f(from, to)
+	}
+}
+
+func (o *observer) ReceiveFailed(doing string, err error, wait time.Duration) {
+	o.c.log.Warn(doing+" failed, trying again", "error", err, "in", wait)
+	if f := o.c.o.Hooks.ReceiveFailed; f != nil {
+		defer o.guard()
+		f(err)
+	}
+}
+
+func (o *observer) ProvisionFailed(err error, wait time.Duration) {
+	o.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
+}
+
+func (o *observer) InspectFailed(err error) {
+	o.c.log.Debug("asking for the backlog failed", "error", err)
+}
+
+func (o *observer) SourcesLost(err error) { o.c.log.Warn("partitions were lost", "error", err) }
+
+func (o *observer) Polled() { o.c.logDiscarded(time.Now()) }
+
+func (o *observer) PollLeftOpen() {
+	o.c.log.Warn("a poll was still open when the time for the stop was over: messages that it brings come again when "+
+		"their lease ends; a shorter WaitTime prevents that", "ShutdownTimeout", o.c.o.ShutdownTimeout, "WaitTime", o.c.o.WaitTime)
+}
+
+func (o *observer) Faulted(err error) {
+	o.c.health.fault(err)
+	var p *PanicError
+	if errors.As(err, &p) {
+		o.c.log.Error("internal panic", "error", err, "stack", string(p.Stack))
+	}
+}
+
+func (o *observer) Leaked(what string) {
+	o.c.log.Log(context.Background(), slog.LevelError,
+		"the consumer still counts deliveries that it does not hold any more: please report this", "left", what)
+}

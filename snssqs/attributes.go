@@ -1,0 +1,30 @@
+package snssqs
+
+import "sync/atomic"
+
+// attributeCache remembers the attributes of the message sent last. Most messages of a sender have the same envelope
+// and routing key, and a map of attributes costs a kilobyte. The zero value is ready; safe for concurrent use.
+type attributeCache[V any] struct {
+	last atomic.Pointer[attributeSet[V]]
+}
+
+// attributeSet is the attributes of all messages that have one envelope and one routing key. The values point into
+// the set, never into a message, whose body would stay in memory with it.
+type attributeSet[V any] struct {
+	kind, envelope, routingKey string
+	values                     map[string]V // shared by requests: never changed
+}
+
+// of is the attributes of a message, each made by text of a type and a value.
+func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V) map[string]V {
+	if s := c.last.Load(); s != nil && s.envelope == w.envelope && s.routingKey == w.routingKey {
+		return s.values
+	}
+	s := &attributeSet[V]{kind: stringType, envelope: w.envelope, routingKey: w.routingKey, values: make(map[string]V, 2)}
+	s.values[envelopeAttribute] = text(&s.kind, &s.envelope)
+	if s.routingKey != "" {
+		s.values[w.routing] = text(&s.kind, &s.routingKey)
+	}
+	c.last.Store(s)
+	return s.values
+}

@@ -1,0 +1,48 @@
+package snssqs
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Messages share a map of attributes only where all of its values are theirs, whoever sends at the same time.
+func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
+	var c attributeCache[types.MessageAttributeValue]
+	var wg sync.WaitGroup
+	for sender := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				w := &wire{routing: routingAttribute, envelope: fmt.Sprint("e", (i+sender)%3)}
+				want := map[string]string{envelopeAttribute: w.envelope}
+				if key := (i / 3) % 3; key > 0 {
+					w.routingKey = fmt.Sprint("k", key)
+					want[routingAttribute] = w.routingKey
+				}
+				got := map[string]string{}
+				for name, v := range c.of(w, queueAttribute) {
+					got[name] = deref(v.StringValue)
+					if deref(v.DataType) != stringType {
+						t.Errorf("attribute %s has type %q", name, deref(v.DataType))
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("attributes (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAttributesOfEqualMessagesAreMadeOnce(t *testing.T) {
+	var c attributeCache[types.MessageAttributeValue]
+	w := &wire{routing: routingAttribute, envelope: `{"v":1}`, routingKey: "k"}
+	c.of(w, queueAttribute)
+	if n := testing.AllocsPerRun(100, func() { c.of(w, queueAttribute) }); n > 0 {
+		t.Errorf("%v allocations for attributes that are known", n)
+	}
+}

@@ -1,0 +1,215 @@
+package snssqs
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/envelope"
+)
+
+const (
+	// maxAttributes is the most message attributes that SQS accepts.
+	maxAttributes = 10
+	// shortError is the length to which an error's text is cut if the copy of a large message has no room for more.
+	shortError = 100
+	// traceHeader is the only system attribute that a sender may set.
+	traceHeader = "AWSTraceHeader"
+)
+
+// copyRejected copies rejected messages to the dead letters and returns those that have a copy. A message that was
+// copied by an earlier call, whose delete failed, is not copied again.
+func (r *receiver) copyRejected(ctx context.Context, batch []driver.Settlement, which []int,
+	errs map[int]error,
+) (stand []int) {
+	var open []int
+	for _, i := range which {
+		if batch[i].Handle.Ref.(*message).copied.Load() {
+			stand = append(stand, i)
+		} else {
+			open = append(open, i)
+		}
+	}
+	if len(open) == 0 {
+		return stand
+	}
+	q, err := r.deadLetters(ctx)
+	if err != nil {
+		for _, i := range open {
+			errs[i] = err
+		}
+		return stand
+	}
+	entries := make([]types.SendMessageBatchRequestEntry, len(open))
+	for k, i := range open {
+		entries[k] = r.deadLetterCopy(batch[i].Handle.Ref.(*message), batch[i].Death, q.maxBytes())
+	}
+	for first := 0; first < len(open); {
+		n := fitting(entries[first:], defaultMaxBytes)
+		some := open[first : first+n]
+		collect(errs, some, r.copyOut(ctx, q, entries[first:first+n]))
+		for _, i := range some {
+			if errs[i] == nil {
+				batch[i].Handle.Ref.(*message).copied.Store(true)
+				stand = append(stand, i)
+			}
+		}
+		first += n
+	}
+	return stand
+}
+
+// fitting returns how many entries fit into one request: at least one, and together no larger than SQS accepts.
+func fitting(entries []types.SendMessageBatchRequestEntry, room int) int {
+	n := 1
+	for room -= entrySize(&entries[0]); n < len(entries); n++ {
+		if room -= entrySize(&entries[n]); room < 0 {
+			break
+		}
+	}
+	return n
+}
+
+// copyOut sends copies to the dead letters. If the dead-letter queue is missing, it is created again, once.
+func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry) error {
+	for i := range entries {
+		entries[i].Id = entryID(i)
+	}
+	err := r.b.sendBatch(ctx, q, entries, new(batchIDs))
+	if driver.ClassOf(err) != driver.NotFound {
+		return err
+	}
+	r.b.forget(r.dead())
+	if q, again := r.deadLetters(ctx); again == nil {
+		return r.b.sendBatch(ctx, q, entries, new(batchIDs))
+	}
+	return err
+}
+
+// deadLetterCopy returns the copy of a message for the dead letters: body and attributes as received, plus the reasons.
+// If the message is so large that the reasons do not fit, they are shortened or left out, because the copy matters
+// more.
+func (r *receiver) deadLetterCopy(m *message, death *driver.Death, room int) types.SendMessageBatchRequestEntry {
+	e := types.SendMessageBatchRequestEntry{MessageBody: m.text()}
+	if group, ok := m.Attributes["MessageGroupId"]; ok {
+		e.MessageGroupId = &group
+	}
+	if r.from.Ordered {
+		// Derived from the service's own id. The original de-duplication id would make the copy a duplicate.
+		id := "dlq-" + deref(m.MessageId)
+		e.MessageDeduplicationId = &id
+	}
+	if trace, ok := m.Attributes[traceHeader]; ok {
+		kind := stringType
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{traceHeader: {
+			DataType:    &kind,
+			StringValue: &trace,
+		}}
+	}
+	d := r.deathOf(m, death)
+	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
+		d.Error = text
+		if e.MessageAttributes = deadLetterAttributes(m, *e.MessageBody, d, r.routing); entrySize(&e) <= room {
+			return e
+		}
+	}
+	e.MessageAttributes = m.MessageAttributes
+	return e
+}
+
+func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
+	d := envelope.Death{ID: deref(m.MessageId), OrderKey: m.key}
+	if death != nil {
+		d.Error, d.Kind, d.Consumer, d.Channel = death.Error, death.Kind, death.Consumer, death.Channel
+		d.Attempts, d.First, d.Last = death.Attempts, death.First, death.Last
+	}
+	return d
+}
+
+// deadLetterAttributes returns the attributes of a message with its Death in the envelope. If a foreign message has no
+// room for one more attribute, some of its attributes move into the envelope as headers, which is how a consumer sees
+// them anyway.
+func deadLetterAttributes(m *message, body string, d envelope.Death,
+	routing string,
+) map[string]types.MessageAttributeValue {
+	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
+	maps.Copy(attributes, m.MessageAttributes)
+	text := attributeText(attributes[envelopeAttribute])
+	if _, ok := notificationOf(body); ok && len(attributes) == 0 {
+		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
+	}
+	text = envelope.Bury(text, d)
+	delete(attributes, envelopeAttribute)
+	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
+		text = envelope.Pack(text, moveOut(attributes, surplus, routing))
+	}
+	kind := stringType
+	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
+	return attributes
+}
+
+// moveOut removes n attributes and returns them as text: first plain strings, and none that other programs read.
+func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) map[string]string {
+	rank := func(name string) int {
+		switch {
+		case name == routing, name == payloadSizeAttribute, name == oldPayloadSizeAttribute:
+			return 2
+		case deref(attributes[name].DataType) != stringType:
+			return 1
+		}
+		return 0
+	}
+	names := make([]string, 0, len(attributes))
+	for name := range attributes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if x, y := rank(a), rank(b); x != y {
+			return x - y
+		}
+		return strings.Compare(a, b)
+	})
+	out := make(map[string]string, n)
+	for _, name := range names[:n] {
+		out[name] = attributeText(attributes[name])
+		delete(attributes, name)
+	}
+	return out
+}
+
+// entrySize returns the size of an entry as SQS counts it.
+func entrySize(e *types.SendMessageBatchRequestEntry) int {
+	n := len(deref(e.MessageBody))
+	for name, a := range e.MessageAttributes {
+		n += len(name) + len(deref(a.DataType)) + len(deref(a.StringValue)) + len(a.BinaryValue)
+	}
+	return n
+}
+
+// deadLetters returns the queue for rejected messages. If it is missing, it is created again, provided that the
+// consumer of this process may provision it.
+func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
+	if r.from.DeadLetter {
+		return nil, permanent("channel %s has no dead letters of its own", r.from)
+	}
+	q, err := r.b.known(ctx, r.dead())
+	spec, ours := r.provisions()
+	if driver.ClassOf(err) != driver.NotFound || !ours || spec.NoDeadLetters {
+		return q, err
+	}
+	spec.Again = true
+	if err := r.b.Ensure(ctx, spec); err != nil {
+		return nil, err
+	}
+	return r.b.known(ctx, r.dead())
+}
+
+func (r *receiver) dead() driver.Channel {
+	ch := r.from
+	ch.DeadLetter = true
+	return ch
+}

@@ -1,0 +1,156 @@
+package snssqs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// pollConnections bounds the connections for long polls of one process.
+	pollConnections = 1024
+	// workConnections bounds the idle connections for sends and settlements that are kept open.
+	workConnections = 128
+	// maxAnswer is the size of ten messages of the largest size, as JSON that writes each character as \u0000, plus a
+	// mebibyte for receipt handles and attributes.
+	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20
+)
+
+// newClients returns one HTTP client for long polls and one for other calls, so that a delete never waits for a
+// connection that open polls hold. A transport of the caller is used by both.
+func newClients(given http.RoundTripper) (polls, work *http.Client) {
+	if given != nil {
+		c := &http.Client{Transport: inMemory{given}}
+		return c, c
+	}
+	own := func(connections int) *http.Client {
+		return &http.Client{Transport: inMemory{newTransport(connections)}}
+	}
+	return own(pollConnections), own(workConnections)
+}
+
+func newTransport(connections int) *http.Transport {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, addr)
+		},
+		MaxIdleConns:          connections,
+		MaxIdleConnsPerHost:   connections,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   5 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+// inMemory passes request bodies to net/http as byte readers. For a body of the SDK's own type, net/http sends the
+// header first and the body later. A fast server answers in between, and net/http then treats the connection as broken
+// and drops the answer. For a ReceiveMessage this would strand up to ten messages.
+type inMemory struct{ next http.RoundTripper }
+
+func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	out, err := withBodyInMemory(req)
+	if err != nil {
+		return nil, err
+	}
+	return bounded(t.next.RoundTrip(out))
+}
+
+// withBodyInMemory returns a request whose body is in memory.
+func withBodyInMemory(req *http.Request) (*http.Request, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req, nil
+	}
+	body, err := readBody(req.Body, req.ContentLength)
+	_ = req.Body.Close() // it has been read to its end
+	if err != nil {
+		return nil, fmt.Errorf("read the request's body: %w", err)
+	}
+	out := req.WithContext(req.Context()) // a shallow copy: nothing below changes the header
+	out.ContentLength = int64(len(body))
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return out, nil
+}
+
+// readBody reads a body, in one piece where the request says how long it is, as the SDK's requests do. A body that ends
+// before is an error.
+func readBody(body io.Reader, length int64) ([]byte, error) {
+	if length <= 0 {
+		return io.ReadAll(body)
+	}
+	all := make([]byte, length)
+	if _, err := io.ReadFull(body, all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// httpClient is the interface that the SDK needs.
+type httpClient interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// foreignClient does the same as inMemory for a client of the caller.
+type foreignClient struct{ next httpClient }
+
+func (c foreignClient) Do(req *http.Request) (*http.Response, error) {
+	out, err := withBodyInMemory(req)
+	if err != nil {
+		return nil, err
+	}
+	return bounded(c.next.Do(out))
+}
+
+// bounded refuses an answer that is larger than any of the service's, so that it cannot fill the memory.
+func bounded(answer *http.Response, err error) (*http.Response, error) {
+	switch {
+	case err != nil || answer.Body == nil:
+		return answer, err
+	case answer.ContentLength > maxAnswer:
+		_ = answer.Body.Close() // the body is not used
+		return nil, errTooMuch
+	}
+	answer.Body = &boundedBody{answer.Body, maxAnswer}
+	return answer, nil
+}
+
+// boundedBody is the body of an answer; reading beyond the limit fails.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooMuch
+	}
+	return n, err
+}
+
+var errTooMuch = permanent("the answer is larger than %d MiB, which ten messages of SQS never are: "+
+	"see to it that the endpoint is SQS, or a server like it", maxAnswer>>20)
+
+// withBodies wraps a client of the caller.
+func withBodies(c httpClient) httpClient {
+	if own, ok := c.(*http.Client); ok {
+		if _, ok := own.Transport.(inMemory); ok {
+			return c
+		}
+	}
+	return foreignClient{c}
+}
+
+// CloseIdleConnections makes http.Client.CloseIdleConnections reach the transport.
+func (t inMemory) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,79 @@
+package snssqs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// nameConflict returns an error if the channel's name already exists as the other kind, or with the other ordering. It
+// only reads, and if it may not read it reports nothing. A passing failure is an error: otherwise a second queue or
+// topic might be created beside an existing one, and its messages would never be read.
+func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
+	if ch.DeadLetter {
+		return nil
+	}
+	other := ch
+	other.Ordered = !ch.Ordered
+	if ch.Exchange == "" {
+		if there, err := b.queueThere(ctx, other); there || err != nil {
+			return cmp.Or(err, disagree(ch, other, "queue", b.namespace.join([]string{ch.Queue}, other.Ordered)))
+		}
+		for _, ordered := range []bool{false, true} {
+			as := driver.Channel{Exchange: ch.Queue, Ordered: ordered}
+			if there, err := b.topicThere(ctx, as); there || err != nil {
+				return cmp.Or(err, permanent("channel %s: topic %s exists, so that %s is an exchange: "+
+					"its queues are spelled %s.NAME, and all of them %s",
+					ch, b.namespace.join([]string{ch.Queue}, ordered), as, ch.Queue, as))
+			}
+		}
+		return nil
+	}
+	if there, err := b.topicThere(ctx, other); there || err != nil {
+		return cmp.Or(err, disagree(ch, other, "topic", b.namespace.join([]string{ch.Exchange}, other.Ordered)))
+	}
+	for _, ordered := range []bool{false, true} {
+		as := driver.Channel{Queue: ch.Exchange, Ordered: ordered}
+		if there, err := b.queueThere(ctx, as); there || err != nil {
+			return cmp.Or(err, permanent("channel %s: queue %s exists, so that %s is a one-to-one channel "+
+				"and %s cannot be an exchange", ch, b.namespace.join([]string{ch.Exchange}, ordered), as, exchange(ch)))
+		}
+	}
+	return nil
+}
+
+func disagree(ch, other driver.Channel, kind, name string) error {
+	return permanent("channel %s: %s %s exists, so that the channel is %s, and Ordered is %v: orderedness belongs to "+
+		"the channel, and all of its producers and consumers agree on it",
+		ch, kind, name, kindOfQueue(other.Ordered), ch.Ordered)
+}
+
+func (b *Backend) queueThere(ctx context.Context, ch driver.Channel) (bool, error) {
+	name, err := b.namespace.queue(ch)
+	if err != nil {
+		return false, nil //nolint:nilerr // a name that cannot be built does not exist
+	}
+	_, err = b.url(ctx, name)
+	return nameExists(ch, err)
+}
+
+func (b *Backend) topicThere(ctx context.Context, ch driver.Channel) (bool, error) {
+	name, err := b.namespace.topic(ch)
+	if err != nil {
+		return false, nil //nolint:nilerr // a name that cannot be built does not exist
+	}
+	_, err = b.topicNamed(ctx, name)
+	return nameExists(ch, err)
+}
+
+// nameExists turns the answer to a lookup into whether the name exists, or into an error if the failure is passing. A
+// server that refuses the lookup, or does not support it, has nothing with that name for us.
+func nameExists(ch driver.Channel, err error) (bool, error) {
+	if driver.ClassOf(err).Passing() {
+		return false, fmt.Errorf("channel %s: find out whether its name is taken; try again, or set Provision to "+
+			"ProvisionNever where SNS and STS cannot be reached: %w", ch, err)
+	}
+	return err == nil, nil
+}
