@@ -161,7 +161,7 @@ func TestAPauseWhileABatchGathers(t *testing.T) {
 func TestAStopBetweenTwoBatches(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, Hooks: godwit.Hooks{State: func(_, to godwit.State) {
-			if to == godwit.Exiting {
+			if to == godwit.StateExiting {
 				time.Sleep(10 * time.Second)
 			}
 		}}})

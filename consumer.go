@@ -34,74 +34,114 @@ const (
 	maxLease             = 12 * time.Hour
 )
 
-// ConsumerOptions say how a consumer works. The zero value is good for most.
+// ConsumerOptions say how a consumer works. The zero value is good for most. The fields are grouped by the question that
+// they answer; docs/consumer.md has them as tables, with their limits.
 type ConsumerOptions struct {
-	Name string // who we are, in dead letters and logs; "": the channel's name
+	// Name is who the consumer is, in dead letters and logs; "" means the channel's name. Set it when several
+	// applications consume the same channel.
+	Name string
 
-	// Ordered: messages of one order key one after another; must be what the channel is. Of dead letters it is looked
-	// up.
-	Ordered     bool
-	Concurrency int // handlers at once; 0: 10
-	// MaxConcurrency is how many handlers at once there may be while deliveries start later than they should:
-	// when their age nears DelayTolerance, or the backlog is too much for the pool, it grows, and shrinks again
-	// afterwards. While it may grow, the service is asked for the backlog. 0: Concurrency, so that it stays.
-	MaxConcurrency int
-	DelayTolerance time.Duration // how old a delivery may be when it starts; 0: 2 min
-	BatchSize      int           // messages of one receive, where the service takes a number; 0: as many as it gives
-	// WaitTime is how long one poll stays open, up to 20 s. 0: 20 s. Negative: it does not wait, which costs
-	// requests: up to ten a second while nothing comes. With a short Lease it is two thirds of that at most; without order
-	// it is cut to what ShutdownTimeout leaves for it, which the log tells.
+	// What to receive.
+
+	// Filter selects the messages of an exchange by their routing key. Set it when this consumer does not want all.
+	Filter Filter
+	// BatchSize is how many messages one receive asks for, where the service takes a number; 0 means as many as it
+	// gives. Lower it when messages are so large that ten of them are too many.
+	BatchSize int
+	// WaitTime is how long one poll stays open, up to 20 s; 0 means 20 s. With a short Lease it is two thirds of that at
+	// most; without order it is cut to what ShutdownTimeout leaves for it, which the log tells. A negative WaitTime does
+	// not wait, for a service that does not support it: that costs up to ten requests a second while nothing comes.
 	WaitTime time.Duration
-	MaxBytes int64 // of bodies held; polling waits above it, so one receive may overshoot. 0: 64 MiB
+	// Lease is how long a received message stays ours before it is renewed; 0 means 30 s. After a crash it takes as long
+	// until the message comes again: shorten it where that is too late, at the price of more renewals.
+	Lease time.Duration
 
+	// How much at once.
+
+	// Concurrency is how many handlers run at once; 0 means 10. Raise it when handlers mostly wait for something else.
+	Concurrency int
+	// MaxConcurrency is how far the pool may grow while deliveries start later than they should: when their age nears
+	// DelayTolerance, or the backlog is too much for the pool. It shrinks again afterwards. While it may grow, the service
+	// is asked for the backlog. 0 means Concurrency, so that the pool keeps its size.
+	MaxConcurrency int
+	// DelayTolerance is how old a delivery may be when it starts; 0 means 2 min. It steers MaxConcurrency and Demand.
+	DelayTolerance time.Duration
+	// MaxBytes bounds the bodies that are held: polling waits above it, so one receive may overshoot. 0 means 64 MiB.
+	// Lower it where memory is short and messages are large.
+	MaxBytes int64
 	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there the
-	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0: no limit.
+	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0 means no limit. Set
+	// it when one customer's burst must not delay the others.
 	MaxPerTenant int
 
-	Filter         Filter        // what of an exchange to receive
-	Delay          time.Duration // every message waits that long before it can be received, up to 15 min
-	HighThroughput bool          // ordered: de-duplicate per order key instead of per channel, for more throughput
-	Encryption     string        // key of the service's key store; "": the service's own encryption
-	Ownership      Ownership
-	Provision      ProvisionMode
+	// Failure.
 
-	// Lease is how long a received message stays ours before it is renewed: after a crash it takes as long until
-	// the message comes again. 0: 30 s.
-	Lease time.Duration
 	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; then its context is cancelled with cause
-	// [ErrProcessingTimeout] and its delivery dead-lettered. 0: 5 min.
+	// [ErrProcessingTimeout] and its delivery dead-lettered. 0 means 5 min. Set it to what a handler takes at worst.
 	ProcessingTimeout time.Duration
 	// MaxAbandoned is how many handlers that ignore their cancelled context are replaced; one more ends Run with
-	// [ErrAbandoned]. 0: as many as Concurrency.
+	// [ErrAbandoned]. 0 means as many as Concurrency. Lower it where such handlers hold what others need.
 	MaxAbandoned int
-
+	// Policy decides what becomes of a delivery whose handler failed; nil means RetryPolicy(MaxAttempts, Backoff). Set it
+	// when what happens depends on the error.
+	Policy Policy
+	// MaxAttempts is how often a message is tried; 0 means 3. It has no place beside a Policy.
+	MaxAttempts int
+	// Backoff is how long a message waits for its next attempt; nil means Exponential(5 s, 10 min). It has no place beside
+	// a Policy.
+	Backoff Backoff
 	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving, because what they
 	// depend on seems to be down: then one delivery at a time is tried, after 5 s and ever less often, up to every 2 min,
 	// and the first that is handled lets the others in again. What fails meanwhile is given back and is no attempt.
-	// Errors marked Permanent or Fatal do not count. 0: it goes on receiving.
+	// Errors marked Permanent or Fatal do not count. 0 means that it goes on receiving.
 	BreakAfter int
-
-	Policy      Policy  // nil: RetryPolicy(MaxAttempts, Backoff)
-	MaxAttempts int     // 0: 3
-	Backoff     Backoff // nil: Exponential(5 s, 10 min)
-	// NoDeadLetters: there is nowhere to put what cannot be handled, so the consumer stops with the error instead
-	// and the message is kept.
+	// NoDeadLetters: there is nowhere to put what cannot be handled, so the consumer stops with the error instead, and
+	// the message is kept. Set it where a message must not be passed over.
 	NoDeadLetters bool
 
-	// ShutdownTimeout is the whole time a stop may take. Set it below what the process gets between the first signal and
-	// the kill. Without order, less than 25 s costs requests: polls then wait for a shorter time (WaitTime). 0: 30 s.
+	// Order.
+
+	// Ordered: messages of one order key are handled one after another. It must be what the channel is; of dead letters
+	// it is looked up.
+	Ordered bool
+	// HighThroughput de-duplicates per order key instead of per channel, on ordered channels. Set it when one channel
+	// takes more than 300 requests a second.
+	HighThroughput bool
+
+	// Shutdown.
+
+	// ShutdownTimeout is the whole time that a stop may take; 0 means 30 s. Set it below what the process gets between
+	// the first signal and the kill. Without order, less than 25 s costs requests: polls then wait for a shorter time.
 	ShutdownTimeout time.Duration
 
-	Middleware []Middleware // the first is outermost
-	Hooks      Hooks
+	// Provisioning.
+
+	// Provision says how far the constructor may go in making what the channel needs; 0 means that it makes what is
+	// missing and changes what differs. Restrict it where something else provisions.
+	Provision ProvisionMode
+	// Delay is how long every message waits before it can be received, up to 15 min. Set it when what a message tells of
+	// takes a while to be visible elsewhere.
+	Delay time.Duration
+	// Encryption is the key of the service's key store; "" means the service's own encryption.
+	Encryption string
+	// Ownership says whose the channel is, as tags. Set it where others look after what stands in the account.
+	Ownership Ownership
+
+	// Observing.
+
+	// Middleware is wrapped around the handler; the first is outermost.
+	Middleware []Middleware
+	// Hooks observe what happens; they change nothing.
+	Hooks Hooks
 	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics, lost
-	// leases, verdicts that the service did not take. nil: slog.Default(), from warnings up; slog.DiscardHandler silences.
+	// leases, verdicts that the service did not take. nil means slog.Default(), from warnings up; slog.DiscardHandler
+	// silences.
 	Logger *slog.Logger
 }
 
 // Consumer handles the messages of one channel. It lives once: after Run it has Exited.
 type Consumer struct {
-	backend driver.Backend
+	backend Backend
 	channel driver.Channel
 	name    string // the channel as users spell it
 	o       ConsumerOptions
@@ -124,7 +164,7 @@ type Consumer struct {
 
 // NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What
 // cannot work is an error here, not later.
-func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o *ConsumerOptions) (*Consumer, error) {
+func NewConsumer(ctx context.Context, backend Backend, channel string, o *ConsumerOptions) (*Consumer, error) {
 	c := &Consumer{backend: backend, name: channel}
 	if o != nil {
 		c.o = *o
@@ -159,10 +199,10 @@ func NewConsumer(ctx context.Context, backend driver.Backend, channel string, o 
 	c.state.observe = c.tellState
 	c.state.since = time.Now()
 	if err := provision(ctx, backend, channel, c.spec()); err != nil {
-		c.state.to(Exited)
+		c.state.to(StateExited)
 		return nil, err
 	}
-	c.state.to(Initialized)
+	c.state.to(StateInitialized)
 	return c, nil
 }
 
@@ -206,7 +246,7 @@ func (c *Consumer) unsettled() func(error) {
 }
 
 // checkBackend refuses a backend that is missing: also a nil pointer of one.
-func checkBackend(b driver.Backend) error {
+func checkBackend(b Backend) error {
 	if v := reflect.ValueOf(b); b == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return invalid("backend", "nil", "open one first: local.Open, snssqs.Open, kafka.Open, and look at the error that they return")
 	}
@@ -232,7 +272,7 @@ func (c *Consumer) State() (State, time.Time) { return c.state.now() }
 
 func (c *Consumer) spec() driver.ChannelSpec {
 	return driver.ChannelSpec{
-		Channel: c.channel, Owner: true, Mode: driver.Mode(c.o.Provision),
+		Channel: c.channel, Owner: true, Mode: c.o.Provision.driver(),
 		Filter: c.o.Filter.driver(), Delay: c.o.Delay, Lease: c.o.Lease,
 		MaxReceives:    maxReceives(&c.o),
 		NoDeadLetters:  c.o.NoDeadLetters,

@@ -292,7 +292,7 @@ func TestFatalStopsTheConsumerAndKeepsTheMessage(t *testing.T) {
 			t.Errorf("run returned %v, report %+v", err, report)
 		}
 		w.visible("orders", 1)
-		if st, _ := c.State(); st != godwit.Exited {
+		if st, _ := c.State(); st != godwit.StateExited {
 			t.Errorf("its state is %v", st)
 		}
 		if _, err := c.Run(w.Context(), func(context.Context, *godwit.Delivery) error { return nil }); !errors.Is(err, godwit.ErrClosed) {

@@ -93,11 +93,11 @@ func (d *Delivery) Forward() Message {
 }
 
 // Done says that the message was handled. The verdict is queued and batched.
-func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: Done}}) }
+func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: ActionDone}}) }
 
 // Retry lets the message come back after a while. Where the service cannot keep so long a delay it comes earlier.
 func (d *Delivery) Retry(after time.Duration) error {
-	return d.settle(&choice{verdict: Verdict{Action: Retry, After: max(after, 0)}})
+	return d.settle(&choice{verdict: Verdict{Action: ActionRetry, After: max(after, 0)}})
 }
 
 // Reject moves the message to the channel's dead letters, with reason as its cause of death.
@@ -105,7 +105,7 @@ func (d *Delivery) Reject(reason error) error {
 	if d.c != nil && d.c.noDeadLetters() {
 		return ErrNoDeadLetters
 	}
-	return d.settle(&choice{verdict: Verdict{Action: Reject}, reason: readable(reason)})
+	return d.settle(&choice{verdict: Verdict{Action: ActionReject}, reason: readable(reason)})
 }
 
 // Release gives the message back untouched: it can be received again at once and no attempt is counted.

@@ -19,8 +19,8 @@ var settlings = map[string]struct {
 	want   godwit.Settlement
 }{
 	"done":    {(*godwit.Delivery).Done, godwit.Settlement{}},
-	"retry":   {func(d *godwit.Delivery) error { return d.Retry(time.Minute) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.Retry, After: time.Minute}}},
-	"reject":  {func(d *godwit.Delivery) error { return d.Reject(errNoKite) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.Reject}, Reason: errNoKite}},
+	"retry":   {func(d *godwit.Delivery) error { return d.Retry(time.Minute) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.ActionRetry, After: time.Minute}}},
+	"reject":  {func(d *godwit.Delivery) error { return d.Reject(errNoKite) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.ActionReject}, Reason: errNoKite}},
 	"release": {(*godwit.Delivery).Release, godwit.Settlement{Released: true}},
 }
 

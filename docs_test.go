@@ -53,6 +53,16 @@ func TestTheTableOfOptionsIsTrue(t *testing.T) {
 		rows[m[1]] = m[2:]
 	}
 	fields := reflect.VisibleFields(reflect.TypeFor[ConsumerOptions]())
+	var declared, listed []string
+	for _, f := range fields {
+		declared = append(declared, f.Name)
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page(t), -1) {
+		listed = append(listed, m[1])
+	}
+	if diff := cmp.Diff(declared, listed); diff != "" {
+		t.Errorf("the tables of docs/consumer.md are not in the order of ConsumerOptions (-struct +page):\n%s", diff)
+	}
 	var defaults ConsumerOptions
 	if err := complete(&defaults); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func TestWhatACallerGivesMayPanic(t *testing.T) {
 	seen := 0
 	onLog(t, l, &godwit.ConsumerOptions{MaxAttempts: 2, Backoff: func(int) time.Duration { panic("backoff") },
 		Hooks: godwit.Hooks{State: func(_, to godwit.State) {
-			if seen++; to == godwit.Initialized || to == godwit.Processing && seen < 5 {
+			if seen++; to == godwit.StateInitialized || to == godwit.StateProcessing && seen < 5 {
 				panic("state")
 			}
 		}}}, func(context.Context, *godwit.Delivery) error { return errors.New("no") }, func(*godwit.Consumer) {

@@ -161,6 +161,6 @@ func (c *Consumer) live(s *engine.Session, failed func(err error)) (Report, erro
 	if f := c.o.Hooks.Shutdown; f != nil {
 		c.guard(func() { f(r) })
 	}
-	c.state.to(Exited)
+	c.state.to(StateExited)
 	return r, err
 }

@@ -149,7 +149,7 @@ func TestOneConsumersEndIsNotTheOthers(t *testing.T) {
 					a.With(func(context.Context, *godwit.Delivery) error { return godwit.Fatal(boom) }),
 					b.With(func(_ context.Context, d *godwit.Delivery) error { n.note(d); return nil }))
 				time.Sleep(time.Minute)
-				if st, _ := a.State(); st != godwit.Exited {
+				if st, _ := a.State(); st != godwit.StateExited {
 					t.Errorf("the failed one is %v", st)
 				}
 				w.send(p, body("y"))
@@ -227,7 +227,7 @@ func TestInvalidFleets(t *testing.T) {
 		if err := godwit.RunAll(w.Context(), &godwit.FleetOptions{Concurrency: -1}, c.With(h)); !errors.Is(err, godwit.ErrInvalid) {
 			t.Errorf("negative concurrency: %v", err)
 		}
-		if st, _ := c.State(); st != godwit.Initialized {
+		if st, _ := c.State(); st != godwit.StateInitialized {
 			t.Errorf("after invalid fleets the consumer is %v", st)
 		}
 	})

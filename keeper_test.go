@@ -148,7 +148,7 @@ func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
 func TestAHeldRetryThatIsLostFreesItsLane(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Lease: 6 * time.Second, Policy: func(*godwit.Delivery, error) godwit.Verdict {
-			return godwit.Verdict{Action: godwit.Retry, After: 4 * time.Minute}
+			return godwit.Verdict{Action: godwit.ActionRetry, After: 4 * time.Minute}
 		}})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
 		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {

@@ -38,7 +38,7 @@ func guardedLogger(to *slog.Logger) *slog.Logger {
 
 func (l *consumerLog) state(from, to State) {
 	level := slog.LevelInfo
-	if from >= Listening && to < Exiting { // between two messages of a quiet channel
+	if from >= StateListening && to < StateExiting { // between two messages of a quiet channel
 		level = slog.LevelDebug
 	}
 	l.Log(context.Background(), level, "the consumer changed its state", "from", from.String(), "to", to.String())

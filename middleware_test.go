@@ -115,7 +115,7 @@ func TestIdempotentHoldsABusyKey(t *testing.T) {
 			godwit.Idempotent(godwit.NewMemoryStore(0), func(*godwit.Delivery) string { return "17" }, 10*time.Minute),
 		}, Policy: func(d *godwit.Delivery, err error) godwit.Verdict {
 			t.Errorf("the policy was asked about %v", err)
-			return godwit.Verdict{Action: godwit.Reject}
+			return godwit.Verdict{Action: godwit.ActionReject}
 		}})
 		w.send(w.producer("orders", nil), many(8, "x")...)
 		worked := 0

@@ -39,15 +39,15 @@ func (o *observer) Doing(a engine.Activity) {
 	m := &o.c.state
 	switch a {
 	case engine.ActivityListening:
-		m.to(Listening)
+		m.to(StateListening)
 	case engine.ActivityIdle:
-		m.to(Listening) // which is where it was, unless it was processing
-		m.to(Idle)
+		m.to(StateListening) // which is where it was, unless it was processing
+		m.to(StateIdle)
 	case engine.ActivityProcessing:
-		if m.is(Idle) {
-			m.to(Listening)
+		if m.is(StateIdle) {
+			m.to(StateListening)
 		}
-		m.to(Processing)
+		m.to(StateProcessing)
 	}
 }
 

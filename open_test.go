@@ -59,7 +59,7 @@ func TestAnOutageAtTheStartIsOutlived(t *testing.T) {
 					w.send(w.producer("orders", nil), body("x"))
 					time.Sleep(time.Minute)
 					h := c.Health()
-					if told := strings.Join(h.Unhealthy, "\n"); !strings.Contains(told, "opening the channel") || h.State != godwit.Initialized {
+					if told := strings.Join(h.Unhealthy, "\n"); !strings.Contains(told, "opening the channel") || h.State != godwit.StateInitialized {
 						t.Errorf("after a minute: %+v", h)
 					}
 					time.Sleep(10 * time.Minute)
@@ -107,7 +107,7 @@ func TestAStopWhileTheServiceIsAway(t *testing.T) {
 					default:
 						err = errors.New("it goes on")
 					}
-					if st, _ := c.State(); err != nil || st != godwit.Exited {
+					if st, _ := c.State(); err != nil || st != godwit.StateExited {
 						t.Errorf("closed %v: %v, %v", closed, st, err)
 					}
 				})

@@ -72,7 +72,7 @@ type Producer struct {
 	name    string // the channel as users spell it
 	o       ProducerOptions
 	spec    driver.ChannelSpec
-	backend driver.Backend
+	backend Backend
 	sender  driver.Sender
 	poster  driver.Poster             // nil: there is none, or the core batches
 	batches *batch.Batcher[*outgoing] // nil: the backend batches by itself
@@ -90,7 +90,7 @@ type Producer struct {
 }
 
 // NewProducer checks the options, makes what is missing of what it sends to, and returns a producer that is ready.
-func NewProducer(ctx context.Context, backend driver.Backend, channel string, o *ProducerOptions) (*Producer, error) {
+func NewProducer(ctx context.Context, backend Backend, channel string, o *ProducerOptions) (*Producer, error) {
 	p := &Producer{name: channel, backend: backend}
 	if o != nil {
 		p.o = *o
@@ -113,7 +113,7 @@ func NewProducer(ctx context.Context, backend driver.Backend, channel string, o 
 			return nil, err
 		}
 	}
-	p.spec = driver.ChannelSpec{Channel: ch, Mode: driver.Mode(p.o.Provision),
+	p.spec = driver.ChannelSpec{Channel: ch, Mode: p.o.Provision.driver(),
 		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags()}
 	if err := provision(ctx, backend, channel, p.spec); err != nil {
 		return nil, err

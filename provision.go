@@ -7,6 +7,10 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
+// Backend carries messages: snssqs.Open, kafka.Open, local.Open and kafkalocal.Open open one. Its methods are for this
+// package; authors of backends find them explained in package driver.
+type Backend = driver.Backend
+
 // ProvisionMode says how far constructors may go in making what a channel needs. Dead letters are only looked for, in
 // every mode.
 type ProvisionMode uint8
@@ -17,10 +21,22 @@ const (
 	ProvisionNever                       // make no such call at all
 )
 
+// driver is the mode in the seam's words.
+func (m ProvisionMode) driver() driver.Mode {
+	switch m {
+	case ProvisionVerify:
+		return driver.Verify
+	case ProvisionNever:
+		return driver.Never
+	default:
+		return driver.Auto
+	}
+}
+
 // deadLetters is a channel of dead letters as it lies at the backend. Opening them makes and changes nothing,
 // whatever the mode, because what was made here would not be what the channel's own consumer makes.
 func deadLetters(
-	ctx context.Context, b driver.Backend, name, option string, ch driver.Channel,
+	ctx context.Context, b Backend, name, option string, ch driver.Channel,
 ) (driver.Channel, error) {
 	f, ok := b.(driver.Finder)
 	if !ok {
@@ -43,7 +59,7 @@ func deadLetters(
 }
 
 // provision asks a backend that can for what the channel needs.
-func provision(ctx context.Context, b driver.Backend, name string, spec driver.ChannelSpec) error {
+func provision(ctx context.Context, b Backend, name string, spec driver.ChannelSpec) error {
 	p, ok := b.(driver.Provisioner)
 	if !ok || spec.Channel.DeadLetter {
 		return nil

@@ -190,7 +190,7 @@ func (p *puller) leave() {
 		p.s.Stop(ErrClosed)
 		go func() {
 			_, p.err = p.c.end(p.s)
-			p.c.state.to(Exited)
+			p.c.state.to(StateExited)
 			close(p.ended)
 			p.remind()
 			close(p.reminded)
@@ -223,8 +223,8 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 		if giveUp != nil {
 			giveUp(ErrClosed)
 		}
-		if c.state.to(Exiting) {
-			c.state.to(Exited)
+		if c.state.to(StateExiting) {
+			c.state.to(StateExited)
 		}
 		return Report{}, nil
 	}

@@ -26,7 +26,7 @@ func (c *Consumer) runAlone(ctx context.Context, a Assignment) (Report, error) {
 func (c *Consumer) claim() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if st, _ := c.state.now(); c.claimed || st != Initialized {
+	if st, _ := c.state.now(); c.claimed || st != StateInitialized {
 		return &Error{Op: "run", Channel: c.name, Err: fmt.Errorf("%w: a consumer lives once, and this one is %v", ErrClosed, st)}
 	}
 	c.claimed = true

@@ -61,17 +61,17 @@ func (c *Consumer) begin(ctx context.Context, f *engine.Fleet, cfg *engine.Confi
 		return c.o.Concurrency, c.paused
 	})
 	if err != nil {
-		c.state.to(Exiting)
-		c.state.to(Exited)
+		c.state.to(StateExiting)
+		c.state.to(StateExited)
 		return nil, err
 	}
-	c.state.to(Listening)
+	c.state.to(StateListening)
 	return s, nil
 }
 
 // end shuts a session down and reports what it did.
 func (c *Consumer) end(s *engine.Session) (Report, error) {
-	c.state.to(Exiting)
+	c.state.to(StateExiting)
 	err := s.Shutdown()
 	c.logDiscarded(time.Now().Add(discardEvery)) // the rest of the sums, which wait for their minute
 	return reportOf(s), err
@@ -177,13 +177,13 @@ func (c *Consumer) death(it *engine.Item, reason error) *driver.Death {
 func engineVerdict(v Verdict) engine.Verdict {
 	ev := engine.Verdict{After: v.After}
 	switch v.Action {
-	case Retry:
+	case ActionRetry:
 		ev.Action = engine.ActionRetry
-	case Reject:
+	case ActionReject:
 		ev.Action = engine.ActionReject
-	case Drop:
+	case ActionDrop:
 		ev.Action = engine.ActionDrop
-	case Stop:
+	case ActionStop:
 		ev.Action = engine.ActionStop
 	default:
 		ev.Action = engine.ActionDone
@@ -195,13 +195,13 @@ func engineVerdict(v Verdict) engine.Verdict {
 func verdictOf(v engine.Verdict) Verdict {
 	switch v.Action {
 	case engine.ActionRetry, engine.ActionHold:
-		return Verdict{Action: Retry, After: v.After}
+		return Verdict{Action: ActionRetry, After: v.After}
 	case engine.ActionReject:
-		return Verdict{Action: Reject}
+		return Verdict{Action: ActionReject}
 	case engine.ActionDrop:
-		return Verdict{Action: Drop}
+		return Verdict{Action: ActionDrop}
 	case engine.ActionStop:
-		return Verdict{Action: Stop}
+		return Verdict{Action: ActionStop}
 	default:
 		return Verdict{}
 	}

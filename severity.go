@@ -19,17 +19,17 @@ import (
 func SeverityPolicy(maxAttempts int, wait Backoff) Policy {
 	retry := RetryPolicy(maxAttempts, wait)
 	return func(d *Delivery, err error) Verdict {
-		if markOf(err).kind == 0 && !Passing(err) {
-			return Verdict{Action: Reject}
+		if markOf(err).kind == 0 && !IsTransient(err) {
+			return Verdict{Action: ActionReject}
 		}
 		return retry(d, err)
 	}
 }
 
-// Passing says whether an error is of the kind that a repetition may find gone: input and output that failed, a timeout, a
+// IsTransient says whether an error is of the kind that a repetition may find gone: input and output that failed, a timeout, a
 // connection that ended, a backend that calls its own error passing. What is missing, exists already or is not permitted
 // is not.
-func Passing(err error) bool {
+func IsTransient(err error) bool {
 	var network net.Error
 	var call syscall.Errno
 	var path *fs.PathError

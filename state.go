@@ -11,13 +11,13 @@ import (
 type State uint8
 
 const (
-	Initializing State = iota // being constructed: checking and provisioning
-	Initialized               // ready to run
-	Listening                 // polling, nothing in hand
-	Processing                // has deliveries in hand; at least one handler runs
-	Idle                      // the last poll came back empty
-	Exiting                   // gives back, drains, flushes
-	Exited                    // for good
+	StateInitializing State = iota // being constructed: checking and provisioning
+	StateInitialized               // ready to run
+	StateListening                 // polling, nothing in hand
+	StateProcessing                // has deliveries in hand; at least one handler runs
+	StateIdle                      // the last poll came back empty
+	StateExiting                   // gives back, drains, flushes
+	StateExited                    // for good
 )
 
 // String is the state's name.
@@ -31,13 +31,13 @@ func (s State) String() string {
 
 // transitions is the one table of what may follow what.
 var transitions = [...][]State{
-	Initializing: {Initialized, Exited},
-	Initialized:  {Listening, Exiting},
-	Listening:    {Processing, Idle, Exiting},
-	Processing:   {Listening, Exiting},
-	Idle:         {Listening, Exiting},
-	Exiting:      {Exited},
-	Exited:       nil,
+	StateInitializing: {StateInitialized, StateExited},
+	StateInitialized:  {StateListening, StateExiting},
+	StateListening:    {StateProcessing, StateIdle, StateExiting},
+	StateProcessing:   {StateListening, StateExiting},
+	StateIdle:         {StateListening, StateExiting},
+	StateExiting:      {StateExited},
+	StateExited:       nil,
 }
 
 // machine holds a state and tells each edge to an observer, one after another and in order, whoever moves it.

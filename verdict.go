@@ -18,11 +18,11 @@ type Verdict struct {
 type Action uint8
 
 const (
-	Done   Action = iota // handled: it is deleted, or marked finished
-	Retry                // it comes back after Verdict.After
-	Reject               // it is copied to the channel's dead letters with the reason, then finished
-	Drop                 // it is finished unhandled, on purpose
-	Stop                 // it is given back, and the consumer ends with the error
+	ActionDone   Action = iota // handled: it is deleted, or marked finished
+	ActionRetry                // it comes back after Verdict.After
+	ActionReject               // it is copied to the channel's dead letters with the reason, then finished
+	ActionDrop                 // it is finished unhandled, on purpose
+	ActionStop                 // it is given back, and the consumer ends with the error
 )
 
 // String is the action's name in lower case.
@@ -91,13 +91,13 @@ func RetryPolicy(maxAttempts int, wait Backoff) Policy {
 		m := markOf(err)
 		switch {
 		case m.kind == markFatal:
-			return Verdict{Action: Stop}
+			return Verdict{Action: ActionStop}
 		case m.kind == markPermanent, d.exhausted(maxAttempts):
-			return Verdict{Action: Reject}
+			return Verdict{Action: ActionReject}
 		case m.kind == markRetry:
-			return Verdict{Action: Retry, After: m.after}
+			return Verdict{Action: ActionRetry, After: m.after}
 		}
-		return Verdict{Action: Retry, After: wait(d.Attempt)}
+		return Verdict{Action: ActionRetry, After: wait(d.Attempt)}
 	}
 }
 

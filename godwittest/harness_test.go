@@ -223,7 +223,7 @@ func TestOutcomes(t *testing.T) {
 		h := godwittest.New(t, nil)
 		var started []string
 		c := h.Consumer("orders", &godwit.ConsumerOptions{
-			Policy: func(*godwit.Delivery, error) godwit.Verdict { return godwit.Verdict{Action: godwit.Drop} },
+			Policy: func(*godwit.Delivery, error) godwit.Verdict { return godwit.Verdict{Action: godwit.ActionDrop} },
 			Hooks:  godwit.Hooks{Started: func(d *godwit.Delivery) { started = append(started, string(d.Body)) }},
 		})
 		h.Run(c, func(_ context.Context, d *godwit.Delivery) error {

@@ -351,15 +351,15 @@ func (j *journal) ended(d *godwit.Delivery, v godwit.Verdict, err error, took ti
 	a := &s.m.Attempts[s.attempt]
 	a.Err, a.Took = err, took
 	switch v.Action {
-	case godwit.Done:
+	case godwit.ActionDone:
 		a.Outcome = handled // unless the settlement says that the delivery is released
-	case godwit.Retry:
+	case godwit.ActionRetry:
 		a.Outcome = retryAfter(v.After)
-	case godwit.Reject:
+	case godwit.ActionReject:
 		a.Outcome = deadLettered
-	case godwit.Drop:
+	case godwit.ActionDrop:
 		a.Outcome = dropped
-	case godwit.Stop:
+	case godwit.ActionStop:
 		a.Outcome = stopped
 	}
 	j.change()

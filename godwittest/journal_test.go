@@ -37,10 +37,10 @@ func TestJournal(t *testing.T) {
 		j.accepted([]driver.Handle{s[0].Handle})
 	}
 	receive(1, "a", "b")
-	try("a", 1, godwit.Retry)
-	try("b", 1, godwit.Done)
+	try("a", 1, godwit.ActionRetry)
+	try("b", 1, godwit.ActionDone)
 	settle(2, driver.Done)
-	try("a", 2, godwit.Done)
+	try("a", 2, godwit.ActionDone)
 	settle(1, driver.Done)
 	receive(3, "a") // the answer to its delete was lost
 	settle(3, driver.Release)

@@ -143,7 +143,7 @@ func TestAHandlerAlone(t *testing.T) {
 	if err := postpone(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if how, ok := d.Settled(); !ok || how.Action != godwit.Retry || how.After != time.Hour {
+	if how, ok := d.Settled(); !ok || how.Action != godwit.ActionRetry || how.After != time.Hour {
 		t.Errorf("it was settled %v, as %+v", ok, how)
 	}
 	if err := d.Done(); !errors.Is(err, godwit.ErrSettled) {

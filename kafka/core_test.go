@@ -80,7 +80,7 @@ func (w *world) consume(o kafka.Options, j *journal, d time.Duration) {
 }
 
 func retryAll(*godwit.Delivery, error) godwit.Verdict {
-	return godwit.Verdict{Action: godwit.Retry, After: 6 * time.Second}
+	return godwit.Verdict{Action: godwit.ActionRetry, After: 6 * time.Second}
 }
 
 // journal is what handlers saw.

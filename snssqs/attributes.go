@@ -20,7 +20,9 @@ func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V) map[st
 	if s := c.last.Load(); s != nil && s.envelope == w.envelope && s.routingKey == w.routingKey {
 		return s.values
 	}
-	s := &attributeSet[V]{kind: stringType, envelope: w.envelope, routingKey: w.routingKey, values: make(map[string]V, 2)}
+	s := &attributeSet[V]{
+		kind: stringType, envelope: w.envelope, routingKey: w.routingKey, values: make(map[string]V, 2),
+	}
 	s.values[envelopeAttribute] = text(&s.kind, &s.envelope)
 	if s.routingKey != "" {
 		s.values[w.routing] = text(&s.kind, &s.routingKey)

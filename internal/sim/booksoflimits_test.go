@@ -257,7 +257,7 @@ func (b *books) answers(p *member, h *holding, err error) {
 
 // burnt checks that a failure while a breaker has been open is nobody's attempt. The caller holds b.mu.
 func (b *books) burnt(p *member, h *holding, v godwit.Verdict) {
-	if p.broken && p.brokeAt.Before(time.Now()) && (v.Action == godwit.Retry || v.Action == godwit.Reject) {
+	if p.broken && p.brokeAt.Before(time.Now()) && (v.Action == godwit.ActionRetry || v.Action == godwit.ActionReject) {
 		b.complain([]string{h.m.label}, "%s has an open breaker, and yet %s fails with %v", p.name, h.m.label, v.Action)
 	}
 }

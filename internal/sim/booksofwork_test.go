@@ -48,7 +48,7 @@ func (b *books) hooks(p *member) godwit.Hooks {
 		},
 		Unsettled: func(*godwit.Delivery) { b.w.tally.add(struckUnsettled, 1) },
 		State: func(_, to godwit.State) {
-			if to == godwit.Exiting {
+			if to == godwit.StateExiting {
 				b.closes(p)
 			}
 		},
@@ -310,21 +310,21 @@ func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error
 		b.w.trace.note("%s ends %s: %v", p.name, h.m.label, v)
 		b.stillBroken(p)
 		b.answers(p, h, err)
-		if v.Action == godwit.Done && err == nil && p.inc.batch == nil && p.broken && p.brokeAt.Before(time.Now()) {
+		if v.Action == godwit.ActionDone && err == nil && p.inc.batch == nil && p.broken && p.brokeAt.Before(time.Now()) {
 			p.healed = time.Now() // of a batch, others may have failed after this one
 		}
-		h.held = v.Action == godwit.Retry
+		h.held = v.Action == godwit.ActionRetry
 		if errors.Is(err, errDown) && took < p.inc.options.ProcessingTimeout {
 			b.burnt(p, h, v)
 		}
 		switch v.Action {
-		case godwit.Reject:
+		case godwit.ActionReject:
 			h.m.rejected = true
-		case godwit.Drop:
+		case godwit.ActionDrop:
 			h.m.dropped = true
-		case godwit.Retry:
+		case godwit.ActionRetry:
 			b.retries(h, v.After)
-		case godwit.Done, godwit.Stop:
+		case godwit.ActionDone, godwit.ActionStop:
 		}
 	})
 	if errors.Is(err, errInterrupted) {

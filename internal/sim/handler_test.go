@@ -201,7 +201,7 @@ func (b *books) policy(p *member) godwit.Policy {
 	return func(d *godwit.Delivery, err error) godwit.Verdict {
 		b.fails(p, d)
 		if errors.Is(err, errDropMe) {
-			return godwit.Verdict{Action: godwit.Drop}
+			return godwit.Verdict{Action: godwit.ActionDrop}
 		}
 		return usual(d, err)
 	}
