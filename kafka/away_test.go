@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // A consumer waits for a broker that is away when it begins: refused or not answered, for a short or a long time, and
@@ -40,7 +41,8 @@ func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
 					handled, ended := make(chan struct{}, 1), make(chan error, 1)
 					go func() {
 						_, err := c.Run(ctx, func(context.Context,
-							*godwit.Delivery) error {
+							*godwit.Delivery,
+						) error {
 							handled <- struct{}{}
 							return nil
 						})

@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/assign"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // deliveryTimeout is how long franz-go repeats the sending of a record.
@@ -44,8 +45,10 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	b := &Backend{o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger,
-		topics: &topics{limits: map[string]int32{}}}
+	b := &Backend{
+		o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger,
+		topics: &topics{limits: map[string]int32{}},
+	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -70,8 +73,10 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
 	b.topics.client, b.topics.admin = b.client, b.admin
 	b.producer = &producer{client: b.client, log: b.log}
-	b.provisioner = &provisioner{o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin,
-		specs: map[driver.Channel]driver.ChannelSpec{}}
+	b.provisioner = &provisioner{
+		o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin,
+		specs: map[driver.Channel]driver.ChannelSpec{},
+	}
 	return b, nil
 }
 

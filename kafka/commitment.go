@@ -6,12 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/godwitmq/godwit/internal/offsets"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // joinPatience is how long a commit waits for a join that is under way; most are over by then.
@@ -59,7 +60,8 @@ func (c *commitment) send(ctx context.Context, m *member) {
 		return nil
 	})
 	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
-		resp *kmsg.OffsetCommitResponse, err error) {
+		resp *kmsg.OffsetCommitResponse, err error,
+	) {
 		c.resp, c.err = resp, err
 	})
 	if past || failure.Over(waiting) && !failure.Over(ctx) {

@@ -9,12 +9,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/godwitmq/godwit/kafka/internal/client"
 )
 
 // clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
@@ -23,8 +24,10 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 	if err != nil {
 		return nil, err
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
-		kgo.WithLogger(client.Logger{To: log})}
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
+		kgo.WithLogger(client.Logger{To: log}),
+	}
 	if o.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(o.TLS))
 	}

@@ -6,19 +6,20 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // DeadLetterQueue takes what was rejected. It is called from several goroutines at once.
 type DeadLetterQueue interface {
-	// Put takes rejected records, and answers for each; nil: taken. A record that it took may come again, if this
-	// process ends before the record's offset is committed.
+	// Put takes rejected records, and answers for each; nil: taken. A record that it took may be delivered again, if
+	// this process ends before the record's offset is committed.
 	Put(ctx context.Context, rs []Rejected) []error
 	// Durable says whether what was put survives this process. If not, the record stays unfinished: nothing is
-	// committed past it, and it comes again after a restart.
+	// committed past it, and it is delivered again after a restart.
 	Durable() bool
 }
 
@@ -44,7 +45,7 @@ func (q *MemoryDeadLetters) Put(_ context.Context, rs []Rejected) []error {
 	return make([]error, len(rs))
 }
 
-// Durable is false: what this process forgets must come again.
+// Durable is false: what this process forgets must be delivered again.
 func (q *MemoryDeadLetters) Durable() bool { return false }
 
 // All is what was rejected so far.
@@ -82,15 +83,19 @@ func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
 	room := int(q.b.topics.limit(name))
 	death := r.Death
-	for _, text := range []string{death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""),
-		""} {
+	for _, text := range []string{
+		death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""),
+		"",
+	} {
 		death.Error = text
 		if c := q.copy(name, r, &death); wire.Size(c) <= room {
 			return c
 		}
 	}
-	return &kgo.Record{Topic: name, Partition: r.Record.Partition, Key: r.Record.Key, Value: r.Record.Value,
-		Headers: r.Record.Headers}
+	return &kgo.Record{
+		Topic: name, Partition: r.Record.Partition, Key: r.Record.Key, Value: r.Record.Value,
+		Headers: r.Record.Headers,
+	}
 }
 
 func (q *deadTopic) copy(name string, r *Rejected, death *driver.Death) *kgo.Record {

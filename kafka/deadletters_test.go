@@ -9,25 +9,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 const ordersDead = "orders.orders.dlq"
 
 // A record whose dead letter stands, but whose offset was not committed when the process died, is finished when it
-// comes again: it is not handled, and there is no second dead letter.
+// is delivered again: it is not handled, and there is no second dead letter.
 func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "bad", "c")
 		ds := l.get(3)
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
-			Group: "orders"})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
+			Group: "orders",
+		})
 		l.settle(driver.Reject, ds[1])
 		l.crash()
 		if n := w.count(ordersDead); n != 1 {
@@ -62,8 +65,10 @@ func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 			w.Fatalf("received %s", texts(back))
 		}
 		time.Sleep(2 * time.Second)
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
-			Group: "orders"})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
+			Group: "orders",
+		})
 		l.settle(driver.Reject, back[0])
 		l.crash()
 		l = w.begin(o, driver.Events{})
@@ -79,8 +84,8 @@ func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	})
 }
 
-// Offsets are counted anew in each partition and in each topic of a name: the dead letter of another record with the
-// same offset says nothing about this one.
+// Offsets are counted from zero in each partition and in each topic of a name: the dead letter of another record with
+// the same offset says nothing about this one.
 func TestDeadLetterDedupByBareOffset(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
@@ -108,8 +113,10 @@ func TestRejectWithoutDeadLetterIsNotFinished(t *testing.T) {
 		l := w.begin(kafka.Options{}, driver.Events{})
 		w.send(0, "bad")
 		d := l.get(1)[0]
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: ordersDead,
-			Err: kerr.TopicAuthorizationFailed})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: ordersDead,
+			Err: kerr.TopicAuthorizationFailed,
+		})
 		reject := []driver.Settlement{{Handle: d.Handle, Action: driver.Reject, Death: &driver.Death{Error: "no"}}}
 		err := l.recv.Settle(w.Context(), reject)
 		var entries *driver.BatchError
@@ -159,8 +166,10 @@ func TestDeadLetterTopicDeleted(t *testing.T) {
 		w.drop(ordersDead)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 		defer cancel()
-		if err := l.recv.Settle(ctx, []driver.Settlement{{Handle: d[0].Handle, Action: driver.Reject,
-			Death: &driver.Death{}}}); err != nil {
+		if err := l.recv.Settle(ctx, []driver.Settlement{{
+			Handle: d[0].Handle, Action: driver.Reject,
+			Death: &driver.Death{},
+		}}); err != nil {
 			w.Fatal(err)
 		}
 		if n := w.count(ordersDead); n != 1 {

@@ -5,11 +5,12 @@ import (
 	"iter"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
@@ -51,8 +52,10 @@ type epoch struct {
 }
 
 func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
-	e := &epoch{Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: stay,
-		tracker: offsets.New(trackerPlaces), next: -1, from: -1}
+	e := &epoch{
+		Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: stay,
+		tracker: offsets.New(trackerPlaces), next: -1, from: -1,
+	}
 	e.backlog.Of = e
 	e.tracker.Bind(fmt.Sprintf("%s-%d", m.topics[p.Topic], p.N))
 	return e

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction

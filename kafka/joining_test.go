@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // The mistake: while a group waits for a member that crashed, nothing is committed, and whoever crashes or stops then

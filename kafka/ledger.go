@@ -4,11 +4,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens
@@ -30,8 +31,10 @@ type ledger struct {
 }
 
 func newLedger(sub *subscription) *ledger {
-	l := &ledger{sub: sub, epochs: map[wire.Partition]*epoch{}, intake: intake.New[*epoch](sub.places()),
-		lots: lots{sub: sub}}
+	l := &ledger{
+		sub: sub, epochs: map[wire.Partition]*epoch{}, intake: intake.New[*epoch](sub.places()),
+		lots: lots{sub: sub},
+	}
 	l.lots.Away = sub.moves()
 	return l
 }

@@ -5,9 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // ofKey is a record of key k.
@@ -37,7 +38,7 @@ func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
 	}
 }
 
-// A discarded epoch gives back its places; what the core still has of it changes nothing.
+// A discarded epoch returns its places; what the core still has of it changes nothing.
 func TestPlacesEndWithTheirEpoch(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	for range 5 {
@@ -70,8 +71,10 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 			t.Fatal("the partition is left while a poll is under way")
 		default:
 		}
-		in := l.bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "orders",
-			Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{ofKey(0)}}}}}}}, 10)
+		in := l.bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{
+			Topic:      "orders",
+			Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{ofKey(0)}}},
+		}}}}, 10)
 		if len(in.out) > 0 {
 			t.Error("a record is admitted of a partition that is being left")
 		}

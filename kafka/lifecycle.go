@@ -25,8 +25,10 @@ const (
 
 // String is the stage's name, for tests and errors.
 func (s stage) String() string {
-	return [...]string{"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "retrying", "rejecting",
-		"kept", "finished"}[s]
+	return [...]string{
+		"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "retrying", "rejecting",
+		"kept", "finished",
+	}[s]
 }
 
 // followers are the stages that may follow each stage.
@@ -76,7 +78,7 @@ func set(ss ...stage) (all stages) {
 
 func (ss stages) has(s stage) bool { return ss&(1<<s) != 0 }
 
-// move takes a message to its next stage, and takes and gives back what the two stages differ in. false: the message
+// move takes a message to its next stage, and takes and returns what the two stages differ in. false: the message
 // cannot go there, because its epoch has ended, or because it was settled before.
 func (l *ledger) move(m *message, to stage) bool {
 	if m.epoch.state == epochGone || !followers[m.stage].has(to) {

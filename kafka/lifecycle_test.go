@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // newTestLedger is a ledger with one epoch of the channel's topic, which is open.
@@ -48,8 +49,10 @@ func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
 	e.next++
 	m.seq, _, _ = e.tracker.Admit(e.next, 0)
 	m.stage = admitted
-	way := map[stage][]stage{kept: {delivered, rejecting, kept}, retrying: {delivered, retrying},
-		rejecting: {delivered, rejecting}, admitted: nil}
+	way := map[stage][]stage{
+		kept: {delivered, rejecting, kept}, retrying: {delivered, retrying},
+		rejecting: {delivered, rejecting}, admitted: nil,
+	}
 	steps, known := way[to]
 	if !known {
 		steps = []stage{to}

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwitmq/godwit/kafka/internal/assign"
-	"github.com/godwitmq/godwit/kafka/internal/client"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/kafka/internal/assign"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // drainPatience is how long what is running may go on when a partition is taken away. The core cancels handlers when
@@ -37,11 +38,13 @@ func newMember(g *group) *member { return &member{g: g, topics: map[string]kadm.
 func (m *member) options(topics []string) []kgo.Opt {
 	o, s := &m.g.sub.b.o, m.g.sub
 	start := kgo.NewOffset().AtStart()
-	opts := []kgo.Opt{kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
+	opts := []kgo.Opt{
+		kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
 		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
 		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost),
-		kgo.OnOffsetsFetched(m.fetched)}
+		kgo.OnOffsetsFetched(m.fetched),
+	}
 	switch {
 	case s.tiersOnly:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))

@@ -13,14 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a
-// crash undoes a second's work at most, and what a leaving member drained does not come again.
+// crash undoes a second's work at most, and what a leaving member drained does not delivered again.
 func TestGroupsOfTheBroker(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2, GroupProtocol: kafka.GroupConsumer}
@@ -63,8 +64,10 @@ func TestGroupsOfTheBroker(t *testing.T) {
 
 // The tiers of a partition are read by whom the partition belongs to, in groups of both kinds.
 func TestTiersFollowTheirPartition(t *testing.T) {
-	for name, groups := range map[string]kafka.GroupProtocol{"classic": kafka.GroupClassic,
-		"consumer": kafka.GroupConsumer} {
+	for name, groups := range map[string]kafka.GroupProtocol{
+		"classic":  kafka.GroupClassic,
+		"consumer": kafka.GroupConsumer,
+	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				o := kafka.Options{Partitions: 4, Retries: kafka.RetryPark, GroupProtocol: groups}
@@ -110,8 +113,10 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 func TestUnboundedInFlight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		polled := &polledCount{}
-		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute},
-			Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute},
+			Client: []kgo.Opt{kgo.WithHooks(polled)},
+		}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
 		const n = 100_000
 		// what waits in a tier is held here up to a bound
@@ -156,9 +161,11 @@ func TestCredentials(t *testing.T) {
 				}
 				defer cluster.Close()
 				for password, want := range map[string]bool{"secret": true, "guess": false} {
-					b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(),
-						SASL:   &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
-						Client: []kgo.Opt{kgo.Dialer(network.DialContext)}})
+					b, err := kafka.Open(t.Context(), &kafka.Options{
+						Brokers: cluster.ListenAddrs(),
+						SASL:    &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
+						Client:  []kgo.Opt{kgo.Dialer(network.DialContext)},
+					})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -182,14 +189,18 @@ func TestImpossibleOptions(t *testing.T) {
 		"use PLAIN, SCRAM":                  {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
 		"use gzip, snappy":                  {Compression: "brotli"},
 		"ascending":                         {Tiers: []time.Duration{time.Minute, time.Second}},
-		"Channels[\"x\"].Tiers":             {Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}}},
-		"Namespace":                         {Namespace: "a b"},
-		"negative":                          {Partitions: -1},
-		"Channels[\"x\"].Ordering is 9":     {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
-		"Options.Retries is 9":              {Retries: 9},
-		"Options.GroupProtocol is 9":        {GroupProtocol: 9},
-		"contradict": {TLS: &tls.Config{}, Client: []kgo.Opt{kgo.Dialer(nil),
-			kgo.MaxBufferedRecords(-1)}},
+		"Channels[\"x\"].Tiers": {
+			Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
+		},
+		"Namespace":                     {Namespace: "a b"},
+		"negative":                      {Partitions: -1},
+		"Channels[\"x\"].Ordering is 9": {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
+		"Options.Retries is 9":          {Retries: 9},
+		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
+		"contradict": {TLS: &tls.Config{}, Client: []kgo.Opt{
+			kgo.Dialer(nil),
+			kgo.MaxBufferedRecords(-1),
+		}},
 	} {
 		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("open: %v, want an error that says %q", err, text)
@@ -208,8 +219,10 @@ func TestImpossibleOptions(t *testing.T) {
 			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
 		}
 	}
-	for text, s := range map[string]driver.ChannelSpec{"Delay": {Delay: time.Minute},
-		"Encryption": {Encryption: "alias/key"}} {
+	for text, s := range map[string]driver.ChannelSpec{
+		"Delay":      {Delay: time.Minute},
+		"Encryption": {Encryption: "alias/key"},
+	} {
 		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
 		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||
 			!strings.Contains(err.Error(), text) {

@@ -3,9 +3,10 @@ package kafka
 import (
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // message is a record that was admitted: what a driver.Handle refers to. Guarded by ledger.mu.

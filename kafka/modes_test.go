@@ -49,18 +49,22 @@ func modes() map[string]kafka.Options {
 	return map[string]kafka.Options{
 		"key": {}, "partition": {Ordering: kafka.OrderByPartition}, "park": {Retries: kafka.RetryPark},
 		"unordered": {Ordering: kafka.OrderNone},
-		"consumer":  {GroupProtocol: kafka.GroupConsumer}, "share": {Ordering: kafka.OrderNone,
-			GroupProtocol: kafka.GroupShare},
+		"consumer":  {GroupProtocol: kafka.GroupConsumer}, "share": {
+			Ordering:      kafka.OrderNone,
+			GroupProtocol: kafka.GroupShare,
+		},
 	}
 }
 
 func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Options) driver.Backend) drivertest.Harness {
 	unordered := o.Ordering == kafka.OrderNone
 	return drivertest.Harness{
-		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered,
+		Can: drivertest.Abilities{
+			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered,
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
-			Inspects: true, LongPolls: true, Finds: true},
+			Inspects: true, LongPolls: true, Finds: true,
+		},
 		Open: func(t testing.TB) driver.Backend { return open(t, o) },
 		Skip: skips(mode),
 	}
@@ -76,7 +80,7 @@ func skips(mode string) map[string]string {
 	}
 	if mode == "share" {
 		all["lease/extend"] = "a lock is renewed by its own length, not by more"
-		all["lease/superseded"] = "what is given back goes to any member, also one whose receiver nobody asks"
+		all["lease/superseded"] = "what is released goes to any member, also one whose receiver nobody asks"
 		all["lease/finished"] = all["lease/superseded"]
 		all["receive/most"] = "a member takes the next records of its partitions when those before are settled"
 		all["exchange/exclude"] = all["receive/most"]

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
@@ -201,9 +202,11 @@ func checkTiers(field string, tiers []time.Duration) error {
 
 // shared are the settings of all channels that have none of their own.
 func (o *Options) shared() ChannelOptions {
-	return ChannelOptions{Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
+	return ChannelOptions{
+		Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
 		GroupProtocol: o.GroupProtocol,
-		Partitions:    o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig}
+		Partitions:    o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
+	}
 }
 
 // channel is what holds for one channel: what its own options say, where they say nothing the backend's, and then the
@@ -214,9 +217,11 @@ func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	if !ok && ch.Exchange != "" {
 		own = o.Channels[driver.Channel{Exchange: ch.Exchange}.String()]
 	}
-	got := own.or(o.shared()).or(ChannelOptions{Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
+	got := own.or(o.shared()).or(ChannelOptions{
+		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
 		Tiers:         defaultTiers,
-		GroupProtocol: GroupClassic, Partitions: defaultPartitions})
+		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+	})
 	got.Tiers = slices.Clone(got.Tiers)
 	if got.Ordering == OrderNone && got.Retries == RetryBlock {
 		got.Retries = RetryAlone

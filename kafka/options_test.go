@@ -4,23 +4,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // A channel has what its own options say, where they say nothing what the backend's say, and else the defaults.
 func TestAChannelsOptionsInherit(t *testing.T) {
-	o := Options{Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
+	o := Options{
+		Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
 		GroupProtocol: GroupConsumer,
 		Partitions:    3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
 		Channels: map[string]ChannelOptions{
-			"own": {Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
+			"own": {
+				Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
 				GroupProtocol: GroupClassic,
-				Partitions:    1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{}},
+				Partitions:    1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{},
+			},
 			"nothing":      {},
 			"events.*":     {Ordering: OrderByPartition},
 			"events.audit": {Partitions: 5},
-		}}
+		},
+	}
 	shared := o.shared()
 	byPartition, five := shared, shared
 	byPartition.Ordering, five.Partitions = OrderByPartition, 5
@@ -40,8 +45,10 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 		}
 	}
 	var none Options
-	want := ChannelOptions{Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers,
-		GroupProtocol: GroupClassic, Partitions: defaultPartitions}
+	want := ChannelOptions{
+		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers,
+		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+	}
 	if diff := cmp.Diff(want, none.channel(driver.Channel{Queue: "q"})); diff != "" {
 		t.Error(diff)
 	}

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // A partition with a long log and slow handlers leaves places for what comes of another, holds no more of its log than
@@ -98,8 +99,10 @@ func TestSettledRecordsAreUsedAgain(t *testing.T) {
 		l := w.begin(kafka.Options{}, driver.Events{})
 		for i := range n {
 			text := strconv.Itoa(i)
-			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Key: []byte("key " + text), Value: []byte(text),
-				Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("header " + text)}}}, nil)
+			w.client.Produce(w.Context(), &kgo.Record{
+				Topic: "orders", Key: []byte("key " + text), Value: []byte(text),
+				Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("header " + text)}},
+			}, nil)
 		}
 		if err := w.client.Flush(w.Context()); err != nil {
 			w.Fatal(err)

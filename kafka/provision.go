@@ -12,14 +12,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/share"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 const (
@@ -158,13 +159,17 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 	}
 	o := p.o.channel(s.Channel)
 	if !s.NoDeadLetters && p.o.DeadLetterQueue == nil {
-		all = append(all, wish{name: p.names.DeadLetters(s.Channel), partitions: partitions,
-			config: besideConfig(o, s)})
+		all = append(all, wish{
+			name: p.names.DeadLetters(s.Channel), partitions: partitions,
+			config: besideConfig(o, s),
+		})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {
 		for _, d := range o.Tiers {
-			all = append(all, wish{name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
-				config: besideConfig(o, s)})
+			all = append(all, wish{
+				name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
+				config: besideConfig(o, s),
+			})
 		}
 	}
 	return all

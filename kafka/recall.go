@@ -4,10 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwitmq/godwit/kafka/internal/deadletter"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // recallPatience bounds the look at what became of records: a dead letter twice is better than a partition that nobody

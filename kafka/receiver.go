@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
@@ -29,8 +30,9 @@ type receiver struct {
 }
 
 // Receiver opens the receiving end of a channel.
-func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
-	error) {
+func (b *Backend) Receiver(
+	ctx context.Context, from driver.Channel, o driver.ReceiverOptions,
+) (driver.Receiver, error) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
@@ -48,8 +50,9 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 }
 
 // newReceiver opens a receiver of the channel's topic and its tiers, or of its tiers only.
-func newReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions,
-	tiersOnly bool) (*receiver, error) {
+func newReceiver(
+	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
+) (*receiver, error) {
 	r := &receiver{}
 	r.sub = subscribe(b, from, o, tiersOnly, func() string { return r.group.log() })
 	r.ledger = newLedger(r.sub)
@@ -107,8 +110,9 @@ func (r *receiver) errClosed() error {
 }
 
 // poll asks the client for records, until one comes, until something that waits here is due, or until the wait is over.
-func (r *receiver) poll(ctx context.Context, wait time.Duration, most int, into []driver.Delivery) ([]driver.Delivery,
-	error) {
+func (r *receiver) poll(
+	ctx context.Context, wait time.Duration, most int, into []driver.Delivery,
+) ([]driver.Delivery, error) {
 	m, l := r.group.current(), r.ledger
 	waiting, cancel := l.wakeup.begin(ctx, l.expect(wait))
 	defer cancel()
@@ -133,8 +137,10 @@ func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delive
 	in.passed.Tell(r.sub.o.Events)
 	texts := wire.NewDecoder(len(in.out))
 	for _, m := range in.out {
-		into = append(into, driver.Delivery{Source: &m.epoch.Source, Handle: driver.Handle{Ref: m, Seq: m.use},
-			Attempt: m.attempt})
+		into = append(into, driver.Delivery{
+			Source: &m.epoch.Source, Handle: driver.Handle{Ref: m, Seq: m.use},
+			Attempt: m.attempt,
+		})
 		d := &into[len(into)-1]
 		texts.Decode(m.record, d)
 		r.sub.fill(m, d)

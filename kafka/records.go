@@ -26,7 +26,7 @@ type records struct {
 }
 
 // ours says that nobody but us sees the records of a client: no hook of the caller's, which may keep them, and no pool,
-// since what is given back would take bodies along.
+// since what is returned would take bodies along.
 func ours(c *kgo.Client) bool {
 	hooks := reflect.ValueOf(c.OptValue(kgo.WithHooks))
 	for i := range hooks.Len() {

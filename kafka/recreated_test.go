@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // shouts counts what is logged as an error.
@@ -49,7 +50,8 @@ func TestTopicRecreated(t *testing.T) {
 		loud := &shouts{Handler: slog.DiscardHandler}
 		var lost []*driver.Source
 		l := w.begin(kafka.Options{Logger: slog.New(loud)}, driver.Events{Lost: func(s []*driver.Source,
-			_ error) {
+			_ error,
+		) {
 			lost = append(lost, s...)
 		}})
 		s, err := l.b.Sender(w.Context(), orders)

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
@@ -201,8 +202,10 @@ func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 		return context.Cause(ctx)
 	}
 	if failure.Over(wait) && fetches.Empty() {
-		return &driver.Error{Class: driver.Transient,
-			Err: fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait)}
+		return &driver.Error{
+			Class: driver.Transient,
+			Err:   fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait),
+		}
 	}
 	if errs := fetches.Errors(); len(errs) > 0 {
 		return fmt.Errorf("read the dead letters %s: %w", r.ch, failure.Classify(errs[0].Err))

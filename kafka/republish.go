@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // publish publishes letters to where they came from, and then commits that. A letter that is refused for good stays,
@@ -50,8 +51,10 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 
 // revived is the record that a letter becomes again; an error says why it cannot.
 func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
-	c := &kgo.Record{Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value,
-		Headers: deadletter.WithoutDeath(rec.Headers)}
+	c := &kgo.Record{
+		Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value,
+		Headers: deadletter.WithoutDeath(rec.Headers),
+	}
 	if topic, ok := deadletter.TopicOf(rec.Headers); ok {
 		c.Topic = topic
 	}
@@ -95,8 +98,10 @@ func (r *redrive) commit(ctx context.Context, first bool) error {
 			}
 			if changed || first {
 				told[n] = c
-				all.Add(kadm.Offset{Topic: r.topic.name, TopicID: r.topic.id, Partition: n, At: c.Offset,
-					LeaderEpoch: c.Epoch, Metadata: c.Metadata})
+				all.Add(kadm.Offset{
+					Topic: r.topic.name, TopicID: r.topic.id, Partition: n, At: c.Offset,
+					LeaderEpoch: c.Epoch, Metadata: c.Metadata,
+				})
 			}
 		}
 		if len(told) == 0 {

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // A retry that waits in a tier comes back, when it is due and not before, with how often it was started.
@@ -185,8 +186,10 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 			w.Fatal(err)
 		}
 		begun := time.Now()
-		for body, delay := range map[string]time.Duration{"late": 3*time.Minute + 30*time.Second,
-			"soon": 2 * time.Second, "now": 0} {
+		for body, delay := range map[string]time.Duration{
+			"late": 3*time.Minute + 30*time.Second,
+			"soon": 2 * time.Second, "now": 0,
+		} {
 			p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte(body), Delay: delay})
 			if err != nil {
 				w.Fatal(err)
@@ -217,8 +220,10 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		r := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("1"),
-			Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}}}
+		r := &kgo.Record{
+			Topic: "orders", Key: []byte("k"), Value: []byte("1"),
+			Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}},
+		}
 		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
 			w.Fatal(err)
 		}
@@ -233,8 +238,10 @@ func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
-		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
-			Err: kerr.TopicAuthorizationFailed})
+		fault := w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
+			Err: kerr.TopicAuthorizationFailed,
+		})
 		w.send(0, "k=2")
 		for ends := time.Now().Add(4 * time.Second); time.Now().Before(ends) && fault.Hits() == 0; {
 			if ds, _ := l.recv.Receive(w.Context(), 1, nil); len(ds) > 0 {
@@ -264,10 +271,14 @@ func TestRetryThatCouldNotBeWritten(t *testing.T) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
-			Err: kerr.TopicAuthorizationFailed})
-		err := l.recv.Settle(w.Context(), []driver.Settlement{{Handle: one[0].Handle, Action: driver.Retry,
-			After: time.Second}})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
+			Err: kerr.TopicAuthorizationFailed,
+		})
+		err := l.recv.Settle(w.Context(), []driver.Settlement{{
+			Handle: one[0].Handle, Action: driver.Retry,
+			After: time.Second,
+		}})
 		if driver.ClassOf(err) != driver.Denied {
 			w.Fatalf("retry: %v, want that it is denied", err)
 		}

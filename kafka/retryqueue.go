@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // RetryQueue is where records wait whose retry the core does not hold. It is called from several goroutines at once.
@@ -52,8 +53,10 @@ func (q *MemoryRetryQueue) Put(_ context.Context, rs []Later) []error {
 	q.due = kept
 	for i := range rs {
 		if len(q.due) >= memoryRetries {
-			errs[i] = &driver.Error{Class: driver.Throttled,
-				Err: fmt.Errorf("%d records wait for their retry in memory: no room for more", memoryRetries)}
+			errs[i] = &driver.Error{
+				Class: driver.Throttled,
+				Err:   fmt.Errorf("%d records wait for their retry in memory: no room for more", memoryRetries),
+			}
 			continue
 		}
 		q.due = append(q.due, rs[i].Due)

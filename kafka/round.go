@@ -3,12 +3,13 @@ package kafka
 import (
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/discard"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // round is one round of admission. There is one at a time; what it decided under the ledger's lock is carried out after

@@ -8,11 +8,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does
@@ -54,8 +55,10 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.topics.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
-		delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered}, nil
+	return &sender{
+		b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
+		delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered,
+	}, nil
 }
 
 // Limits says that this backend batches by itself.
@@ -84,9 +87,11 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 }
 
 func (s *sender) tooLarge(size int64) error {
-	return &driver.Error{Class: driver.TooLarge,
+	return &driver.Error{
+		Class: driver.TooLarge,
 		Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size,
-			s.topic, s.most, kerr.MessageTooLarge)}
+			s.topic, s.most, kerr.MessageTooLarge),
+	}
 }
 
 // Send answers when the brokers that are in sync have the records.

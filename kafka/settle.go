@@ -6,14 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
-	// releasePause is how long a record waits that was given back untouched, so that nothing spins.
+	// releasePause is how long a record waits that was released, so that nothing spins.
 	releasePause = time.Second
 	// shiftAgain is how long a record waits here that could not be moved to its tier.
 	shiftAgain = time.Second
@@ -28,7 +29,8 @@ type claimed struct {
 }
 
 // Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published
-// first, and finished then. A release leaves the record unfinished: it comes again to whom the partition goes to.
+// first, and finished then. A release leaves the record unfinished: it is delivered again to the next owner of the
+// partition.
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
 	if r.group.closed.Load() {
 		return r.errClosed()
@@ -54,7 +56,7 @@ func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, 
 		case s.Action == driver.Done:
 			l.claim(s.Handle, finished)
 		case s.Action == driver.Release:
-			// a share group gives back what is not handled now; else it waits in its lane
+			// the receiver of a share group releases what is not handled now; else it waits in its lane
 			if m := l.held(s.Handle); m != nil && r.sub.tiersOnly {
 				m.due = now.Add(releasePause)
 				l.delay(m, m.due)

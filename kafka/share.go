@@ -3,17 +3,19 @@ package kafka
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/share"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // newShareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the
 // channel's tiers.
-func newShareReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
-	error) {
+func newShareReceiver(
+	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions,
+) (driver.Receiver, error) {
 	group := b.names.Group(from)
 	lock, err := share.LockOf(ctx, b.client, group)
 	if err != nil {

@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Partitions: 2}
 
-// A broker archives a record that was handed out five times, given back ones counted. Deploys in a row, each giving
-// back what it had, lose nothing.
+// A broker archives a record that was handed out five times, released ones counted. Deploys in a row, each
+// releasing what it had, lose nothing.
 func TestDeploysInARowLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
@@ -128,8 +129,10 @@ func TestSharedRecordDiesOnce(t *testing.T) {
 		w.send(0, "k=a", "k=b")
 		w.send(1, "k=c")
 		ds := l.get(3)
-		_ = l.recv.Settle(w.Context(), []driver.Settlement{{Handle: ds[slices.Index(texts(ds), "a")].Handle,
-			Action: driver.Reject, Death: &driver.Death{Error: "no"}}})
+		_ = l.recv.Settle(w.Context(), []driver.Settlement{{
+			Handle: ds[slices.Index(texts(ds), "a")].Handle,
+			Action: driver.Reject, Death: &driver.Death{Error: "no"},
+		}})
 		if n := w.count(ordersDead); n != 1 {
 			w.Fatalf("%d dead letters, want 1", n)
 		}

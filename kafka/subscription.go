@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // subscription is what a receiver reads, and how. It does not change.
@@ -26,10 +27,13 @@ type subscription struct {
 
 // subscribe decides where retries wait and dead letters go. log tells which log the channel's topic is.
 func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
-	log func() string) *subscription {
-	s := &subscription{b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
+	log func() string,
+) *subscription {
+	s := &subscription{
+		b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
 		group:     b.names.Group(from),
-		tiersOnly: tiersOnly, tiers: map[string]time.Duration{}}
+		tiersOnly: tiersOnly, tiers: map[string]time.Duration{},
+	}
 	if tiersOnly {
 		s.group = b.names.Retries(from)
 	}
@@ -109,7 +113,7 @@ func (s *subscription) fill(m *message, d *driver.Delivery) {
 	}
 }
 
-// recycle gives back the memory of a record that nothing needs any more.
+// recycle returns the memory of a record that nothing needs any more.
 func (s *subscription) recycle(r *kgo.Record) {
 	if s.b.reuses {
 		r.Recycle()

@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/godwitmq/godwit/kafka/internal/client"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 const (
@@ -77,7 +78,7 @@ func (t *topics) limit(topic string) int32 {
 func (t *topics) learnLimit(ctx context.Context, topic string) error {
 	all, err := t.admin.DescribeTopicConfigs(ctx, topic)
 	if err == nil {
-		var one = brokerMaxBytes
+		one := brokerMaxBytes
 		r, rerr := all.On(topic, nil)
 		if err = rerr; err == nil {
 			err = r.Err

@@ -13,11 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // world is a broker in memory with a client of the test's own, in a bubble of virtual time.
@@ -81,7 +82,7 @@ func (w *world) begin(o kafka.Options, events driver.Events) *life {
 		defer cancel()
 		_ = errors.Join(l.recv.Close(ctx), l.b.Close(ctx))
 		if l.wire.gone() {
-			time.Sleep(5 * time.Minute) // a client that hears nothing gives up by and by
+			time.Sleep(5 * time.Minute) // a client that hears nothing gives up in the end
 		}
 	})
 	return l
@@ -92,8 +93,10 @@ var orders = driver.Channel{Queue: "orders"} // what is ordered is the options' 
 func (l *life) open(events driver.Events) {
 	l.w.Helper()
 	var err error
-	if l.recv, err = l.b.Receiver(l.w.Context(), orders, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second,
-		Events: events}); err != nil {
+	if l.recv, err = l.b.Receiver(l.w.Context(), orders, driver.ReceiverOptions{
+		Concurrency: 10, Wait: time.Second,
+		Events: events,
+	}); err != nil {
 		l.w.Fatal(err)
 	}
 }

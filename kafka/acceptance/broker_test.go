@@ -92,8 +92,10 @@ func TestBrokerKilled(t *testing.T) {
 func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {
 	w.t.Helper()
 	backend := w.open(o, nil)
-	p, err := godwit.NewProducer(w.t.Context(), backend, channel, &godwit.ProducerOptions{RetryFor: time.Minute,
-		Buffer: 1 << 17})
+	p, err := godwit.NewProducer(w.t.Context(), backend, channel, &godwit.ProducerOptions{
+		RetryFor: time.Minute,
+		Buffer:   1 << 17,
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -107,8 +109,10 @@ func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (acce
 				return
 			case <-time.After(every):
 			}
-			r, err := p.SendAsync(context.Background(), godwit.Message{OrderKey: "k" + strconv.Itoa(n%200),
-				Body: []byte(strconv.Itoa(n))})
+			r, err := p.SendAsync(context.Background(), godwit.Message{
+				OrderKey: "k" + strconv.Itoa(n%200),
+				Body:     []byte(strconv.Itoa(n)),
+			})
 			if err != nil {
 				w.t.Errorf("record %d was not taken: %v", n, err)
 			}

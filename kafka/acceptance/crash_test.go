@@ -41,8 +41,10 @@ func consume(who string) int {
 		cancel()
 	}()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	b, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{addr}, Namespace: ns, InstanceID: "the-one",
-		Logger: logger})
+	b, err := kafka.Open(ctx, &kafka.Options{
+		Brokers: []string{addr}, Namespace: ns, InstanceID: "the-one",
+		Logger: logger,
+	})
 	if err != nil {
 		logger.Error(err.Error())
 		return 1

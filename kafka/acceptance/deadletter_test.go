@@ -26,8 +26,10 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		w.ensure(kafka.Options{})
 		by := w.newClient(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		for i := range 2 * each {
-			r := &kgo.Record{Topic: w.topic(), Partition: int32(i % 2), Key: fmt.Appendf(nil, "k%d", i),
-				Value: fmt.Append(nil, i)}
+			r := &kgo.Record{
+				Topic: w.topic(), Partition: int32(i % 2), Key: fmt.Appendf(nil, "k%d", i),
+				Value: fmt.Append(nil, i),
+			}
 			if err := by.ProduceSync(t.Context(), r).FirstErr(); err != nil {
 				t.Fatal(err)
 			}

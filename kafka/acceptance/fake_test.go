@@ -86,7 +86,7 @@ func TestJoiningForLongerThanASession(t *testing.T) {
 }
 
 // A group waits for a member that does not join its rebalance timeout at most, whoever comes meanwhile. On the fake
-// everybody who comes makes that begin anew.
+// everybody who comes makes that begin again.
 func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first, silent := w.bare(), w.bare()

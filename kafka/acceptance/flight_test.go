@@ -40,8 +40,10 @@ func TestBytesInFlightUnbounded(t *testing.T) {
 		// what arrives packed is more than was asked for
 		by := w.newClient(kgo.ProducerBatchCompression(kgo.NoCompression()))
 		for i := range records {
-			by.Produce(t.Context(), &kgo.Record{Topic: w.topic(), Key: []byte(strconv.Itoa(i % 100)),
-				Value: make([]byte, size)}, nil)
+			by.Produce(t.Context(), &kgo.Record{
+				Topic: w.topic(), Key: []byte(strconv.Itoa(i % 100)),
+				Value: make([]byte, size),
+			}, nil)
 		}
 		if err := by.Flush(t.Context()); err != nil {
 			t.Fatal(err)

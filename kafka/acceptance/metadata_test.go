@@ -50,8 +50,10 @@ func TestHostileMetadata(t *testing.T) {
 			"of another library":   {stuck, `{"version":1,"highest":99}`, records - stuck},
 			"of Kafka Streams":     {stuck, "AgAAAAAAAAAAZA==", records - stuck},
 			"as long as can be":    {stuck, strings.Repeat("A", 4096), records - stuck},
-			"its beginning, and long": {stuck, genuine[:min(4, len(genuine))] + strings.Repeat("/", 4000),
-				records - stuck},
+			"its beginning, and long": {
+				stuck, genuine[:min(4, len(genuine))] + strings.Repeat("/", 4000),
+				records - stuck,
+			},
 			"no ASCII": {stuck, "ä\x00🐦", records - stuck},
 		} {
 			w.commit(0, c.at, c.metadata)

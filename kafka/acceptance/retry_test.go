@@ -20,8 +20,10 @@ func TestRetryThatNeverRetries(t *testing.T) {
 		"alone":     {Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
 		"unordered": {Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
 		"partition": {Ordering: kafka.OrderByPartition},
-		"memory": {Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{},
-			Tiers: []time.Duration{time.Second, 2 * time.Second}},
+		"memory": {
+			Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{},
+			Tiers: []time.Duration{time.Second, 2 * time.Second},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
@@ -69,12 +71,14 @@ func TestRetryThatNeverRetries(t *testing.T) {
 }
 
 // The mistake: retries wait in memory, their offsets are committed, and a crash loses them. Here the commit stays at
-// the first that waits, and after a crash exactly those that waited come again.
+// the first that waits, and after a crash exactly those that waited be delivered again.
 func TestMemoryRetryQueueFollowedByCommit(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, failing = 200, 20 // every twentieth waits
-		o := kafka.Options{Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{},
-			Tiers: []time.Duration{time.Second, time.Hour}}
+		o := kafka.Options{
+			Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{},
+			Tiers: []time.Duration{time.Second, time.Hour},
+		}
 		w.create(1)
 		w.ensure(o)
 		w.fill(records, records)
@@ -100,7 +104,8 @@ func TestMemoryRetryQueueFollowedByCommit(t *testing.T) {
 
 		o.RetryQueue = &kafka.MemoryRetryQueue{}
 		p = w.start(o, godwit.ConsumerOptions{}, keeping(b, func(context.Context,
-			*godwit.Delivery) error {
+			*godwit.Delivery,
+		) error {
 			return nil
 		}))
 		w.eventually(90*time.Second, "those that waited handled", b.all)

@@ -39,8 +39,8 @@ func stands(ctx context.Context, _ *godwit.Delivery) error {
 	return context.Cause(ctx)
 }
 
-// The mistake: every deploy gives back what it holds, and the broker archives a record that it handed out five times,
-// given back ones counted: some deploys in a row, and it is lost. Here each process is stopped while it holds all it
+// The mistake: every deploy releases what it holds, and the broker archives a record that it handed out five times,
+// released ones counted: some deploys in a row, and it is lost. Here each process is stopped while it holds all it
 // can.
 func TestSharedRecordsArchivedByDeploys(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
@@ -87,7 +87,8 @@ func TestSharedRecordArchivedByCrashes(t *testing.T) {
 			p.crash()
 		}
 		p := w.start(sharing, godwit.ConsumerOptions{}, keeping(b, func(context.Context,
-			*godwit.Delivery) error {
+			*godwit.Delivery,
+		) error {
 			return nil
 		}))
 		w.eventually(90*time.Second, "the record handled", b.all)
@@ -181,8 +182,8 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 	}
 }
 
-// The mistake: what a process held when it was killed is lost, or what it had finished comes again. Members crash in
-// the midst of traffic: everything is handled, and again only what was in hand.
+// The mistake: what a process held when it was killed is lost, or what it had finished is delivered again. Members
+// crash in the midst of traffic: everything is handled, and again only what was in hand.
 func TestSharedRecordsLostByCrash(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, concurrency, crashes = 3000, 20, 3

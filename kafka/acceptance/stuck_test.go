@@ -64,8 +64,10 @@ func (w *world) slowest(stuck string) time.Duration {
 	}
 	send := func(key int) {
 		now := strconv.FormatInt(time.Now().UnixNano(), 10)
-		w.client.Produce(w.t.Context(), &kgo.Record{Topic: w.topic(), Key: []byte("k" + strconv.Itoa(key)),
-			Value: []byte(now)}, nil)
+		w.client.Produce(w.t.Context(), &kgo.Record{
+			Topic: w.topic(), Key: []byte("k" + strconv.Itoa(key)),
+			Value: []byte(now),
+		}, nil)
 	}
 	send(1) // the time to join the group is not what this is about
 	w.eventually(60*time.Second, "the first record handled", func() bool { return count() == 1 })

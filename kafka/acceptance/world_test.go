@@ -135,8 +135,10 @@ func (w *world) create(partitions int32) {
 func (w *world) ensure(o kafka.Options) {
 	w.t.Helper()
 	b := w.open(o, nil)
-	if err := b.Ensure(w.t.Context(), driver.ChannelSpec{Channel: driver.Channel{Queue: channel},
-		Owner: true}); err != nil {
+	if err := b.Ensure(w.t.Context(), driver.ChannelSpec{
+		Channel: driver.Channel{Queue: channel},
+		Owner:   true,
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.close(b)

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 // Following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's
@@ -27,7 +28,8 @@ type followingBalancer struct {
 
 // MemberBalancer takes this balancer's Balance instead of the one it stands on.
 func (f *followingBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer,
-	map[string]struct{}, error) {
+	map[string]struct{}, error,
+) {
 	b, err := kgo.NewConsumerBalancer(f, members)
 	return b, b.MemberTopics(), err
 }

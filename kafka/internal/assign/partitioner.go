@@ -1,8 +1,9 @@
 package assign
 
 import (
-	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 // Partitioner sends a record to the partition of its key, hashed as Kafka's own clients do it, so that other clients

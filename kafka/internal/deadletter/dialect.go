@@ -5,11 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Headers of a dead letter, under the names that brokers write themselves (KIP-1191). All are text.
@@ -62,8 +63,10 @@ var dialects = []dialect{
 		group: "kafka_dlt-original-consumer-group",
 		error: []string{"kafka_exception-message", "kafka_key-exception-message"},
 		kinds: []string{"kafka_exception-cause-fqcn", "kafka_exception-fqcn", "kafka_key-exception-fqcn"},
-		count: "retry_topic-attempts", prefixes: []string{"kafka_original-", "kafka_exception-",
-			"kafka_key-exception-"},
+		count: "retry_topic-attempts", prefixes: []string{
+			"kafka_original-", "kafka_exception-",
+			"kafka_key-exception-",
+		},
 	},
 	{
 		topic: "__connect.errors.topic", partition: "__connect.errors.partition", offset: "__connect.errors.offset",
@@ -126,8 +129,10 @@ func addDeath(history []byte, d envelope.Death) string {
 // OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody
 // wrote is that it was in this channel.
 func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
-	o := &driver.Origin{Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)),
-		OrderKey: string(r.Key)}
+	o := &driver.Origin{
+		Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)),
+		OrderKey: string(r.Key),
+	}
 	o.Channel.DeadLetter = false
 	g := dialectOf(r.Headers)
 	if g == nil {
@@ -140,12 +145,16 @@ func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 		ch.Ordered = from.Ordered
 		o.Channel = ch
 	}
-	o.Death = driver.Death{Channel: o.Channel.String(), Consumer: group,
-		Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30))}
+	o.Death = driver.Death{
+		Channel: o.Channel.String(), Consumer: group,
+		Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30)),
+	}
 	o.Death.Error, o.Death.Kind = oneOf(r.Headers, g.error), oneOf(r.Headers, g.kinds)
 	if d, ok := lastDeath(r.Headers); ok && d.ID == o.ID {
-		o.Death = driver.Death{Error: d.Error, Kind: d.Kind, Consumer: d.Consumer, Channel: d.Channel,
-			Attempts: d.Attempts, First: d.First, Last: d.Last}
+		o.Death = driver.Death{
+			Error: d.Error, Kind: d.Kind, Consumer: d.Consumer, Channel: d.Channel,
+			Attempts: d.Attempts, First: d.First, Last: d.Last,
+		}
 	}
 	return o
 }

@@ -8,11 +8,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 var lettersOfMobile = driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true, DeadLetter: true}
@@ -25,11 +26,15 @@ func headersOf(pairs ...string) (hs []kgo.RecordHeader) {
 }
 
 func TestADeadLetterTellsWhy(t *testing.T) {
-	r := &kgo.Record{Topic: "prod.wishlist_events", Partition: 3, Offset: 77, Key: []byte("ada"), Value: []byte("bad"),
-		Headers: headersOf("locale", "de", "__dlq.errors.topic", "forged")}
+	r := &kgo.Record{
+		Topic: "prod.wishlist_events", Partition: 3, Offset: 77, Key: []byte("ada"), Value: []byte("bad"),
+		Headers: headersOf("locale", "de", "__dlq.errors.topic", "forged"),
+	}
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	death := driver.Death{Error: "no such user", Kind: "permanent", Consumer: "billing",
-		Channel: "wishlist_events.mobile", Attempts: 2, First: at, Last: at.Add(time.Second)}
+	death := driver.Death{
+		Error: "no such user", Kind: "permanent", Consumer: "billing",
+		Channel: "wishlist_events.mobile", Attempts: 2, First: at, Last: at.Add(time.Second),
+	}
 	c := Copy(r, "prod.wishlist_events.mobile", &death, 3)
 	for name, want := range map[string]string{
 		"locale": "de", "__dlq.errors.topic": "prod.wishlist_events", "__dlq.errors.partition": "3",
@@ -43,8 +48,10 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 	}
 	c.Topic = "prod.wishlist_events.prod.wishlist_events.mobile.dlq"
 	death.Attempts = 3
-	want := &driver.Origin{Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true},
-		ID: "prod.wishlist_events/3/77", OrderKey: "ada", Death: death}
+	want := &driver.Origin{
+		Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true},
+		ID:      "prod.wishlist_events/3/77", OrderKey: "ada", Death: death,
+	}
 	if diff := cmp.Diff(want, OriginOf(lettersOfMobile, c)); diff != "" {
 		t.Error(diff)
 	}
@@ -77,7 +84,7 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 	}
 }
 
-// The bounds of texts hold, at any character, and a history that is none is begun anew.
+// The bounds of texts hold, at any character, and a history that is none is replaced.
 func TestADeadLetterIsBounded(t *testing.T) {
 	for _, history := range []string{"", "nonsense", `{"v":9}`, `{"v":1,"d":[` + strings.Repeat(" ", maxHistory) +
 		`]}`} {
@@ -115,9 +122,13 @@ func TestForeignDeadLetters(t *testing.T) {
 				"__dlq.errors.group", "orders",
 				"__dlq.errors.delivery.count", "5", "__dlq.errors.message",
 				"Offset delivery count exceeded the threshold."),
-			driver.Origin{Channel: other, ID: "orders/2/41",
-				Death: driver.Death{Error: "Offset delivery count exceeded the threshold.", Consumer: "orders",
-					Channel: "orders", Attempts: 5}},
+			driver.Origin{
+				Channel: other, ID: "orders/2/41",
+				Death: driver.Death{
+					Error: "Offset delivery count exceeded the threshold.", Consumer: "orders",
+					Channel: "orders", Attempts: 5,
+				},
+			},
 		},
 		"Spring Kafka": {
 			headersOf("kafka_dlt-original-topic", "wishlist_events", "kafka_dlt-original-partition", n4(1),
@@ -126,32 +137,42 @@ func TestForeignDeadLetters(t *testing.T) {
 				"kafka_dlt-exception-fqcn", "org.springframework.kafka.listener.ListenerExecutionFailedException",
 				"kafka_dlt-exception-cause-fqcn", "java.lang.IllegalStateException", "kafka_dlt-exception-message",
 				"Listener failed", "kafka_dlt-exception-stacktrace", "at …"),
-			driver.Origin{Channel: mobile, ID: "wishlist_events/1/8589934592",
-				Death: driver.Death{Error: "Listener failed", Kind: "java.lang.IllegalStateException",
-					Consumer: "audit", Channel: "wishlist_events.mobile"}},
+			driver.Origin{
+				Channel: mobile, ID: "wishlist_events/1/8589934592",
+				Death: driver.Death{
+					Error: "Listener failed", Kind: "java.lang.IllegalStateException",
+					Consumer: "audit", Channel: "wishlist_events.mobile",
+				},
+			},
 		},
 		"Spring Kafka, of a key": {
 			headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(0),
 				"kafka_dlt-original-offset", n8(7), "kafka_dlt-original-consumer-group", "orders",
 				"kafka_dlt-key-exception-fqcn", "a.B", "kafka_dlt-key-exception-message", "bad key"),
-			driver.Origin{Channel: other, ID: "orders/0/7", Death: driver.Death{Error: "bad key", Kind: "a.B",
-				Consumer: "orders", Channel: "orders"}},
+			driver.Origin{Channel: other, ID: "orders/0/7", Death: driver.Death{
+				Error: "bad key", Kind: "a.B",
+				Consumer: "orders", Channel: "orders",
+			}},
 		},
 		"Spring Kafka, by retry topics": {
 			headersOf("kafka_original-topic", "orders", "kafka_original-partition", n4(9), "kafka_original-offset",
 				n8(3), "retry_topic-attempts", n4(4),
 				"kafka_exception-fqcn", "a.B", "kafka_exception-message", "no", "kafka_dlt-original-consumer-group",
 				"orders-retry"),
-			driver.Origin{Channel: mobile, ID: "orders/9/3", Death: driver.Death{Error: "no", Kind: "a.B",
-				Consumer: "orders-retry", Channel: "wishlist_events.mobile", Attempts: 4}},
+			driver.Origin{Channel: mobile, ID: "orders/9/3", Death: driver.Death{
+				Error: "no", Kind: "a.B",
+				Consumer: "orders-retry", Channel: "wishlist_events.mobile", Attempts: 4,
+			}},
 		},
 		"Spring Kafka, moved twice": {
 			headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", n4(1),
 				"kafka_dlt-original-offset", n8(2),
 				"kafka_dlt-original-topic", "orders-retry", "kafka_dlt-original-partition", n4(0),
 				"kafka_dlt-original-offset", n8(9), "kafka_dlt-exception-message", "no"),
-			driver.Origin{Channel: mobile, ID: "orders/1/2", Death: driver.Death{Error: "no",
-				Channel: "wishlist_events.mobile"}},
+			driver.Origin{Channel: mobile, ID: "orders/1/2", Death: driver.Death{
+				Error:   "no",
+				Channel: "wishlist_events.mobile",
+			}},
 		},
 		"Kafka Connect": {
 			headersOf("__connect.errors.topic", "orders", "__connect.errors.partition", "0", "__connect.errors.offset",
@@ -161,15 +182,19 @@ func TestForeignDeadLetters(t *testing.T) {
 				"__connect.errors.exception.class.name", "org.apache.kafka.connect.errors.DataException",
 				"__connect.errors.exception.message", "cannot convert", "__connect.errors.exception.stacktrace",
 				"at …"),
-			driver.Origin{Channel: mobile, ID: "orders/0/12", Death: driver.Death{Error: "cannot convert",
-				Kind: "org.apache.kafka.connect.errors.DataException", Consumer: "sink",
-				Channel: "wishlist_events.mobile"}},
+			driver.Origin{Channel: mobile, ID: "orders/0/12", Death: driver.Death{
+				Error: "cannot convert",
+				Kind:  "org.apache.kafka.connect.errors.DataException", Consumer: "sink",
+				Channel: "wishlist_events.mobile",
+			}},
 		},
 		"Kafka Streams": {
 			headersOf("__streams.errors.exception", "a.B", "__streams.errors.message", "size is not 4",
 				"__streams.errors.topic", "orders", "__streams.errors.partition", "0", "__streams.errors.offset", "5"),
-			driver.Origin{Channel: mobile, ID: "orders/0/5", Death: driver.Death{Error: "size is not 4", Kind: "a.B",
-				Channel: "wishlist_events.mobile"}},
+			driver.Origin{Channel: mobile, ID: "orders/0/5", Death: driver.Death{
+				Error: "size is not 4", Kind: "a.B",
+				Channel: "wishlist_events.mobile",
+			}},
 		},
 		"numbers that are none": {
 			headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "a few", "__dlq.errors.delivery.count",
@@ -188,8 +213,10 @@ func TestForeignDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.OrderKey = "ada"
-			got := OriginOf(lettersOfMobile, &kgo.Record{Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"),
-				Headers: c.headers})
+			got := OriginOf(lettersOfMobile, &kgo.Record{
+				Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"),
+				Headers: c.headers,
+			})
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // recallMost is how many of the newest dead letters of a partition are read. Only those matter that were written after
@@ -46,8 +47,10 @@ func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bo
 
 // Recall reads the newest dead letters of some partitions of a topic. With an error, it returns what it has found so
 // far.
-func Recall(ctx context.Context, admin *kadm.Client, open func(...kgo.Opt) (*kgo.Client, error), topic string,
-	of Source, partitions []int32) (Known, error) {
+func Recall(
+	ctx context.Context, admin *kadm.Client, open func(...kgo.Opt) (*kgo.Client, error),
+	topic string, of Source, partitions []int32,
+) (Known, error) {
 	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return nil, err

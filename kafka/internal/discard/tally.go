@@ -2,7 +2,7 @@ package discard
 
 import "github.com/godwitmq/godwit/driver"
 
-// Tally counts the records of one poll that are finished unseen, by the reason. All of it is expected: brokers do not
+// Tally counts the records of one poll that are discarded, by the reason. All of it is expected: brokers do not
 // select, so the filter's work is done here; and a log is read again from its last commit on. The zero value is ready.
 type Tally struct {
 	Filtered int // the filter does not want them

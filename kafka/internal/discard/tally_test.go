@@ -3,8 +3,9 @@ package discard
 import (
 	"testing"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 func TestTallyIsToldOnceForEachReason(t *testing.T) {
@@ -16,8 +17,10 @@ func TestTallyIsToldOnceForEachReason(t *testing.T) {
 		t.Errorf("told %+v of nothing", told)
 	}
 	(&Tally{Filtered: 2, Finished: 3}).Tell(events)
-	want := []driver.Discarded{{Reason: driver.DiscardFiltered, Count: 2, Expected: true},
-		{Reason: driver.DiscardFinished, Count: 3, Expected: true}}
+	want := []driver.Discarded{
+		{Reason: driver.DiscardFiltered, Count: 2, Expected: true},
+		{Reason: driver.DiscardFinished, Count: 3, Expected: true},
+	}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Error(diff)
 	}

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Classify wraps an error of Kafka or its client with what it asks of its caller.
@@ -56,11 +57,13 @@ func ClassOf(err error) driver.Class {
 	return driver.Transient
 }
 
-// denials are answers for want of credentials or permission.
-var denials = []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed,
+// denials are answers because of missing credentials or permission.
+var denials = []error{
+	kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed,
 	kerr.TransactionalIDAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState,
 	kerr.UnsupportedSaslMechanism,
-	kerr.SecurityDisabled, kerr.DelegationTokenExpired}
+	kerr.SecurityDisabled, kerr.DelegationTokenExpired,
+}
 
 // passing are codes that Kafka does not call retriable because the request as it stands will not succeed, but that the
 // next one, of a member that has joined again, will.

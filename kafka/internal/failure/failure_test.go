@@ -7,9 +7,10 @@ import (
 	"io"
 	"testing"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Each error asks of its caller what would help, and the service's own stays reachable.

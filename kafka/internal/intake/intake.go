@@ -50,7 +50,8 @@ func (in *Intake[E]) Forget(b *Backlog[E]) {
 // Share admits what waits, of all partitions alike: at most as many records as there is room for. There are count
 // backlogs.
 func (in *Intake[E]) Share(backlogs iter.Seq[*Backlog[E]], count int, room func() int,
-	admit func(e E, r *kgo.Record) bool) Change[E] {
+	admit func(e E, r *kgo.Record) bool,
+) Change[E] {
 	in.change, in.enough = Change[E]{}, -1
 	portion := in.portion(count)
 	turn := in.turn[:0]

@@ -102,8 +102,10 @@ func TestAPartitionHasItsPortion(t *testing.T) {
 
 // What stands still is fetched no more while much of it waits, by number or by bytes, and again when that is gone.
 func TestAPartitionThatStandsStillIsPaused(t *testing.T) {
-	for name, rs := range map[string][]*kgo.Record{"number": records(backlogMost, 1),
-		"bytes": records(2, backlogBytes/2)} {
+	for name, rs := range map[string][]*kgo.Record{
+		"number": records(backlogMost, 1),
+		"bytes":  records(2, backlogBytes/2),
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTable(1<<20, "a", "b")
 			s.backlogs[0].Bring(rs[1:])

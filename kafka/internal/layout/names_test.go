@@ -40,16 +40,32 @@ func TestNamesAreAsDocumented(t *testing.T) {
 func TestNamesThatCannotBe(t *testing.T) {
 	long := strings.Repeat("a", 120)
 	for _, ch := range []driver.Channel{
-		{}, {Queue: "dlq"}, {Queue: "a.b"}, {Queue: "-a"}, {Queue: "a_"}, {Queue: "a--b"}, {Queue: "ä"}, {Queue: "a b"},
-		{Exchange: "e", Queue: "dlq"}, {Exchange: "e.f"}, {Exchange: "dlq", Queue: "a"},
-		{Queue: long}, {Exchange: long, Queue: "q"}, {Exchange: long + long + long},
+		{},
+		{Queue: "dlq"},
+		{Queue: "a.b"},
+		{Queue: "-a"},
+		{Queue: "a_"},
+		{Queue: "a--b"},
+		{Queue: "ä"},
+		{Queue: "a b"},
+		{Exchange: "e", Queue: "dlq"},
+		{Exchange: "e.f"},
+		{Exchange: "dlq", Queue: "a"},
+		{Queue: long},
+		{Exchange: long, Queue: "q"},
+		{Exchange: long + long + long},
 	} {
 		if err := (Names{}).Check(ch); err == nil {
 			t.Errorf("channel %s was taken", ch)
 		}
 	}
-	for _, ch := range []driver.Channel{{Queue: "a"}, {Queue: "retry"}, {Exchange: "e"},
-		{Exchange: "e", Queue: "q-1_2"}, {Queue: long[:117]}} {
+	for _, ch := range []driver.Channel{
+		{Queue: "a"},
+		{Queue: "retry"},
+		{Exchange: "e"},
+		{Exchange: "e", Queue: "q-1_2"},
+		{Queue: long[:117]},
+	} {
 		if err := (Names{}).Check(ch); err != nil {
 			t.Error(err)
 		}

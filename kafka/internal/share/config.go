@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 // defaultLock is brokers' default, for where they may not be asked.

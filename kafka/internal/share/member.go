@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
@@ -15,7 +17,6 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/discard"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // lockGrace is how long after its lock's end nobody settles a record any more.
@@ -40,10 +41,10 @@ type handed struct {
 	ends   time.Time // of the lock; guarded by member.mu
 }
 
-// fresh says that a record is handed out for the first time. Only such a one is handled from where it is, or given
-// back: a broker that hears of a crash gives what was in hand to the fetches that wait, and may yet have to hear that
-// these are of the crashed process as well, so that each member of it uses up a delivery that nobody sees. After five,
-// by default, it archives the record.
+// fresh says that a record is handed out for the first time. Only such a record is handled from where it is, or
+// released: a broker that hears of a crash gives what was in hand to the fetches that wait, and may yet have to hear
+// that these are of the crashed process as well, so that each member of it uses up a delivery that nobody sees. After
+// five, by default, it archives the record.
 func fresh(rec *kgo.Record) bool { return rec.DeliveryCount() <= 1 }
 
 // join makes a member.
@@ -79,7 +80,7 @@ func (m *member) run() {
 	}
 }
 
-// settled waits until the next poll may begin. What nobody settled before its lock ended is given back, for the next
+// settled waits until the next poll may begin. What nobody settled before its lock ended is released, for the next
 // poll would accept it.
 func (m *member) settled() bool {
 	for {
@@ -97,18 +98,20 @@ func (m *member) settled() bool {
 		if time.Until(m.last()) > 0 {
 			continue
 		}
-		// given back, and not copied: it may be somebody else's by now
+		// released, and not copied: it may be somebody else's by now
 		m.settle(m.r.polls, m.unsettled(), map[int]error{})
 	}
 }
 
-// unsettled gives back what is open.
+// unsettled releases what is open.
 func (m *member) unsettled() (vs []verdict) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for s := range m.open {
-		vs = append(vs, verdict{i: len(vs), of: s, st: driver.Settlement{Action: driver.Release},
-			status: kgo.AckRelease})
+		vs = append(vs, verdict{
+			i: len(vs), of: s, st: driver.Settlement{Action: driver.Release},
+			status: kgo.AckRelease,
+		})
 	}
 	return vs
 }
@@ -182,8 +185,10 @@ func (m *member) admit(rs []*kgo.Record) (ds []driver.Delivery) {
 
 // deliver appends the delivery of a record.
 func (r *Receiver) deliver(h *handed, ds []driver.Delivery) []driver.Delivery {
-	ds = append(ds, driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: h}, LeaseEnds: h.ends,
-		Received: h.record.DeliveryCount()})
+	ds = append(ds, driver.Delivery{
+		Source: &r.source, Handle: driver.Handle{Ref: h}, LeaseEnds: h.ends,
+		Received: h.record.DeliveryCount(),
+	})
 	d := &ds[len(ds)-1]
 	wire.Decode(h.record, d)
 	d.OrderKey, d.Tenant = "", d.OrderKey
@@ -285,7 +290,7 @@ func (m *member) answered(_ *kgo.Client, results kgo.ShareAckResults) {
 	}
 }
 
-// close gives back what is open, and leaves.
+// close releases what is open, and leaves.
 func (m *member) close(ctx context.Context) error {
 	errs := map[int]error{}
 	m.settle(ctx, m.r.publish(ctx, m.unsettled(), errs), errs) // what fails comes back when its lock ends

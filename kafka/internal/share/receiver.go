@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
@@ -67,8 +68,10 @@ type Receiver struct {
 
 // NewReceiver joins the group.
 func NewReceiver(ctx context.Context, c *Config) (*Receiver, error) {
-	r := &Receiver{c: *c, batch: int32(max(c.Options.Concurrency, 1)+members-1)/members + 1,
-		source: driver.Source{Name: c.Topic}, queue: newQueue()}
+	r := &Receiver{
+		c: *c, batch: int32(max(c.Options.Concurrency, 1)+members-1)/members + 1,
+		source: driver.Source{Name: c.Topic}, queue: newQueue(),
+	}
 	r.polls, r.stop = context.WithCancel(context.Background())
 	for range members {
 		m, err := r.join()
@@ -88,9 +91,11 @@ func NewReceiver(ctx context.Context, c *Config) (*Receiver, error) {
 // Limits says that records come back when their lock ends, and that retries wait in tiers.
 func (r *Receiver) Limits() driver.ReceiveLimits {
 	n := int(r.batch) * members
-	return driver.ReceiveLimits{Batch: n, Window: max(r.c.Options.Window, 2*n), Polls: 1, Lease: r.c.Lock,
+	return driver.ReceiveLimits{
+		Batch: n, Window: max(r.c.Options.Window, 2*n), Polls: 1, Lease: r.c.Lock,
 		Behind:   driver.BehindGoesOn,
-		RetryMin: r.c.LeastRetry, RetryMax: r.c.LongestRetry}
+		RetryMin: r.c.LeastRetry, RetryMax: r.c.LongestRetry,
+	}
 }
 
 // Receive returns what the members and the tiers have brought.
@@ -186,7 +191,7 @@ func (r *Receiver) Extend(ctx context.Context, hs []driver.Handle, _ time.Durati
 	return asked.Add(r.c.Lock), failure.Batch(errs)
 }
 
-// Close gives back what is not settled and leaves the groups.
+// Close releases what is not settled and leaves the groups.
 func (r *Receiver) Close(ctx context.Context) error {
 	if r.closed.Swap(true) {
 		return nil

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // verdict is what becomes of one record.

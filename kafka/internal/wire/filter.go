@@ -4,8 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Matches says whether a filter lets a record pass: brokers do not select, so the receiver does.

@@ -7,8 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Headers of ours. A message's own travel beside them under their own names, those of traces as well.

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Texts of records that share memory stay what they were, however many and long they are.
@@ -32,8 +33,11 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	m := driver.Message{
 		OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3, Body: []byte("book"),
 		DedupID: "once",
-		Header: []driver.Header{{Name: "traceparent", Value: "00-ab-cd-01"}, {Name: "bytes", Value: "\xff\x00"},
-			{Name: "empty"}},
+		Header: []driver.Header{
+			{Name: "traceparent", Value: "00-ab-cd-01"},
+			{Name: "bytes", Value: "\xff\x00"},
+			{Name: "empty"},
+		},
 	}
 	r, err := Encode(&m)
 	if err != nil {
@@ -57,8 +61,10 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 
 // On the wire, what has a field of its own lies under the names that are documented.
 func TestHeadersAreAsDocumented(t *testing.T) {
-	r, err := Encode(&driver.Message{RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute,
-		Header: []driver.Header{{Name: "own", Value: "o"}}})
+	r, err := Encode(&driver.Message{
+		RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute,
+		Header: []driver.Header{{Name: "own", Value: "o"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +72,11 @@ func TestHeadersAreAsDocumented(t *testing.T) {
 	if wait := time.Until(at); !ok || wait > time.Minute || wait < 50*time.Second {
 		t.Errorf("it is due in %v, %v", wait, ok)
 	}
-	want := map[string]string{"routing_key": "k", "content-type": "c", "godwit-type": "t", "godwit-version": "2",
+	want := map[string]string{
+		"routing_key": "k", "content-type": "c", "godwit-type": "t", "godwit-version": "2",
 		"own":        "o",
-		"godwit-due": strconv.FormatInt(at.UnixMilli(), 10)}
+		"godwit-due": strconv.FormatInt(at.UnixMilli(), 10),
+	}
 	got := map[string]string{}
 	for _, h := range r.Headers {
 		got[h.Key] = string(h.Value)
@@ -100,9 +108,11 @@ func TestHeadersThatCannotBe(t *testing.T) {
 
 func TestForeignHeaders(t *testing.T) {
 	r := &kgo.Record{Topic: "t", Headers: []kgo.RecordHeader{
-		{Key: "a", Value: []byte("first")}, {Key: "routing_key", Value: []byte("old")},
+		{Key: "a", Value: []byte("first")},
+		{Key: "routing_key", Value: []byte("old")},
 		{Key: "a", Value: []byte("last")},
-		{Key: "godwit-version", Value: []byte("seven")}, {Key: "routing_key", Value: []byte("new")},
+		{Key: "godwit-version", Value: []byte("seven")},
+		{Key: "routing_key", Value: []byte("new")},
 		{Key: "godwit-unknown", Value: []byte("later version")},
 	}}
 	var d driver.Delivery
@@ -133,8 +143,10 @@ func TestFilterMatches(t *testing.T) {
 		refuse []string
 	}{
 		{filter: driver.Filter{}, pass: []string{"", "A"}},
-		{filter: driver.Filter{Exact: []string{"A"}, Prefix: []string{"B."}}, pass: []string{"A", "B.", "B.C"},
-			refuse: []string{"", "AA", "B", "C"}},
+		{
+			filter: driver.Filter{Exact: []string{"A"}, Prefix: []string{"B."}}, pass: []string{"A", "B.", "B.C"},
+			refuse: []string{"", "AA", "B", "C"},
+		},
 		{filter: driver.Filter{Prefix: []string{""}}, pass: []string{"A"}, refuse: []string{""}},
 		{filter: driver.Filter{Exclude: []string{"A"}}, pass: []string{"", "B", "AA"}, refuse: []string{"A"}},
 	} {
@@ -159,17 +171,21 @@ func TestFilterMatches(t *testing.T) {
 func FuzzEncode(f *testing.F) {
 	f.Add("key", "route", "type", 1, "name", "value", "other", []byte("body"))
 	f.Fuzz(func(t *testing.T, key, route, kind string, version int, name, value, other string, body []byte) {
-		m := driver.Message{OrderKey: key, RoutingKey: route, ContentType: kind, Type: kind, Version: version,
+		m := driver.Message{
+			OrderKey: key, RoutingKey: route, ContentType: kind, Type: kind, Version: version,
 			Body:   body,
-			Header: []driver.Header{{Name: name, Value: value}, {Name: other, Value: name}}}
+			Header: []driver.Header{{Name: name, Value: value}, {Name: other, Value: name}},
+		}
 		r, err := Encode(&m)
 		if err != nil {
 			return
 		}
 		var d driver.Delivery
 		Decode(r, &d)
-		got := driver.Message{OrderKey: d.OrderKey, RoutingKey: d.RoutingKey, ContentType: d.ContentType, Type: d.Type,
-			Version: d.Version, Body: d.Body, Header: d.Header}
+		got := driver.Message{
+			OrderKey: d.OrderKey, RoutingKey: d.RoutingKey, ContentType: d.ContentType, Type: d.Type,
+			Version: d.Version, Body: d.Body, Header: d.Header,
+		}
 		if diff := cmp.Diff(m, got); diff != "" || d.Err != nil {
 			t.Errorf("%v %s", d.Err, diff)
 		}
@@ -203,11 +219,15 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkDecode(b *testing.B) {
 	for name, headers := range map[string]int{"headers=0": 0, "headers=5": 5} {
 		b.Run(name, func(b *testing.B) {
-			r := &kgo.Record{Topic: "wishlist_events", Partition: 12, Offset: 1_234_567, Key: []byte("user-1234"),
-				Value: []byte("body")}
+			r := &kgo.Record{
+				Topic: "wishlist_events", Partition: 12, Offset: 1_234_567, Key: []byte("user-1234"),
+				Value: []byte("body"),
+			}
 			for i := range headers {
-				r.Headers = append(r.Headers, kgo.RecordHeader{Key: "header-" + strconv.Itoa(i),
-					Value: []byte("value of a header")})
+				r.Headers = append(r.Headers, kgo.RecordHeader{
+					Key:   "header-" + strconv.Itoa(i),
+					Value: []byte("value of a header"),
+				})
 			}
 			b.ReportAllocs()
 			c := Decoder{expected: 1 << 40}
