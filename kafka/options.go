@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka/internal/layout"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 const (
@@ -120,7 +120,7 @@ type Ordering uint8
 const (
 	OrderByKey       Ordering = iota + 1 // records of one key; others beside them
 	OrderByPartition                     // records of one partition
-	// nothing; a record's key is whose it is, for fairness, and delays are possible
+	// OrderNone orders nothing: the key of a record is its tenant, for fairness, and delays are possible.
 	OrderNone
 )
 
@@ -156,7 +156,7 @@ type SASL struct {
 }
 
 func (o *Options) check() error {
-	if o.Namespace != "" && !layout.Legal(o.Namespace) {
+	if o.Namespace != "" && !part.Legal(o.Namespace) {
 		return fmt.Errorf("kafka: Options.Namespace is %q: use letters, digits, '_' and '-'", o.Namespace)
 	}
 	if o.Replication < 0 || o.SessionTimeout < 0 {

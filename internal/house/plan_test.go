@@ -51,7 +51,7 @@ var plan = []room{
 	{path: "kafka/internal/discard", ours: []string{"driver"}},
 	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
 	{path: "kafka/internal/intake", others: []string{franz + "/kgo"}},
-	{path: "kafka/internal/layout", ours: []string{"driver"}},
+	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part"}},
 	{path: "kafka/internal/parking"},
 	{
 		path: "kafka/internal/share", ours: []string{"driver", "internal/backoff", "kafka/internal/..."},
@@ -71,6 +71,7 @@ var plan = []room{
 	{path: "internal/house", tests: true},
 	{path: "internal/offsets"},
 	{path: "internal/pace"},
+	{path: "internal/part"},
 	{path: "internal/sim", tests: true},
 
 	{path: "localaws", ours: []string{"localaws/..."}},

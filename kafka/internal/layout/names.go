@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 const (
-	dlqPart   = "dlq" // reserved: no queue of an exchange has this name
+	dlqPart   = part.DeadLetters
 	retryPart = "retry"
 	// DeadSuffix ends the name of a topic of dead letters, and of no other topic.
 	DeadSuffix = partSeparator + dlqPart
@@ -38,10 +39,10 @@ func (n Names) Check(ch driver.Channel) error {
 	case ch.Exchange != "":
 		parts = []string{ch.Exchange, ch.Queue}
 	}
-	for _, part := range parts {
-		if !Legal(part) {
+	for _, one := range parts {
+		if !part.Legal(one) {
 			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
-				"and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
+				"and end with a letter or digit, no '--', and not %q", ch, one, dlqPart)
 		}
 	}
 	longest := len(n.Topic(ch))
@@ -129,17 +130,17 @@ func ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
 	space, name, spaced := strings.Cut(topic, partSeparator)
 	if !spaced {
 		name = topic
-	} else if !Legal(space) {
+	} else if !part.Legal(space) {
 		return ch, false
 	}
-	if !Legal(name) {
+	if !part.Legal(name) {
 		return ch, false
 	}
 	if group == topic {
 		return driver.Channel{Queue: name}, true
 	}
 	queue, ok := strings.CutPrefix(group, topic+partSeparator)
-	if !ok || !Legal(queue) {
+	if !ok || !part.Legal(queue) {
 		return ch, false
 	}
 	return driver.Channel{Exchange: name, Queue: queue}, true
@@ -156,21 +157,4 @@ func shortly(d time.Duration) string {
 		}
 	}
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
-}
-
-// Legal says whether a part of a name can be used. It holds what makes the mapping one to one: letters, digits, '_' and
-// '-', beginning and ending with a letter or digit, without "--" (as on every backend), and not the reserved word.
-func Legal(part string) bool {
-	if part == "" || part == dlqPart || strings.Contains(part, "--") {
-		return false
-	}
-	for i := range len(part) {
-		c := part[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		edge := i == 0 || i == len(part)-1
-		if !letter && (edge || c != '_' && c != '-') {
-			return false
-		}
-	}
-	return true
 }

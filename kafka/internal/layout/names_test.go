@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 func TestNamesAreAsDocumented(t *testing.T) {
@@ -117,7 +118,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("a", "retry", "retry", int64(3600))
 	f.Fuzz(func(t *testing.T, space, exchange, queue string, seconds int64) {
 		n, ch := Names{space}, driver.Channel{Exchange: exchange, Queue: queue}
-		if space != "" && !Legal(space) || queue == "" || n.Check(ch) != nil {
+		if space != "" && !part.Legal(space) || queue == "" || n.Check(ch) != nil {
 			return
 		}
 		if got, ok := ChannelOf(n.Topic(ch), n.Group(ch)); !ok || got != ch {
