@@ -251,15 +251,12 @@ func (m *outgoing) tell() {
 // outcome is what the sender is told after its wait. Where ctx ended first, it says whether the message may have been
 // accepted.
 func (m *outgoing) outcome(ctx context.Context, p *Producer) error {
-	switch {
-	case m.phase.Load() == outAnswered:
-		m.tell()
-		return m.err
-	case m.withdraw():
+	if m.withdraw() {
 		return p.error("send", context.Cause(ctx))
-	case m.phase.Load() == outAnswered: // between the two looks
-		m.tell()
-		return m.err
 	}
-	return p.error("send", errors.Join(ErrUnanswered, context.Cause(ctx)))
+	if m.phase.Load() != outAnswered {
+		return p.error("send", errors.Join(ErrUnanswered, context.Cause(ctx)))
+	}
+	m.tell()
+	return m.err
 }

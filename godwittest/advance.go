@@ -161,7 +161,7 @@ func (j *journal) holds(inFlight func(channel, id string) bool) []string {
 		case h.m.runs():
 			why = "a handler has it"
 		case h.told:
-			why = "the service has not taken its verdict"
+			why = "the service has not accepted its verdict"
 		case h.retry:
 			why = "its consumer holds it for a retry"
 		}

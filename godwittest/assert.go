@@ -21,7 +21,7 @@ func (h *Harness) AssertHandled(channel string, bodies ...string) {
 		if diff == "" {
 			return ""
 		}
-		return fmt.Sprintf("handled messages of %s are not those wanted:\n%s%s", channel, diff, h.picture(channel))
+		return fmt.Sprintf("handled messages of %s are not the expected ones:\n%s%s", channel, diff, h.picture(channel))
 	})
 }
 
@@ -74,7 +74,7 @@ func (h *Harness) AssertDeadLettered(channel string, want ...DeadLetter) {
 		for _, d := range rest {
 			fmt.Fprintf(&b, "  not wanted: %s\n", d.line())
 		}
-		return fmt.Sprintf("dead letters of %s are not those wanted:\n%s%s", channel, &b, h.picture(channel))
+		return fmt.Sprintf("dead letters of %s are not the expected ones:\n%s%s", channel, &b, h.picture(channel))
 	})
 }
 

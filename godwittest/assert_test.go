@@ -52,7 +52,7 @@ func TestAssertions(t *testing.T) {
 		},
 		"handled, of another channel": {
 			func(h *godwittest.Harness) { h.AssertHandled("ordres", "good") },
-			[]string{"nothing of this name was made"},
+			[]string{"there is no channel of this name"},
 		},
 		"attempts": {func(h *godwittest.Harness) { h.AssertAttempts("orders", "shy", 2) }, nil},
 		"attempts, another number": {

@@ -19,7 +19,7 @@ func (h *Harness) picture(channels ...string) string {
 		channels = h.channels()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "what is there, at %s:\n", h.after(h.Now()))
+	fmt.Fprintf(&b, "state at %s:\n", h.after(h.Now()))
 	for _, channel := range channels {
 		h.draw(&b, channel)
 		if !strings.HasSuffix(channel, deadSuffix) {
@@ -37,7 +37,7 @@ func (h *Harness) draw(b *strings.Builder, channel string) {
 	}
 	fmt.Fprintf(b, "  %s: %d received, %d left", channel, len(ms), len(left))
 	if made, _ := h.service.made(channel); !made {
-		b.WriteString(" (nothing of this name was made)")
+		b.WriteString(" (there is no channel of this name)")
 	}
 	b.WriteString("\n")
 	for i := range ms {

@@ -24,8 +24,8 @@ func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 		for _, ordered := range []bool{false, true} {
 			as := driver.Channel{Exchange: ch.Queue, Ordered: ordered}
 			if there, err := b.topicThere(ctx, as); there || err != nil {
-				return cmp.Or(err, permanent("channel %s: topic %s exists, so that %s is an exchange: "+
-					"its queues are spelled %s.NAME, and all of them %s",
+				return cmp.Or(err, permanent("channel %s: topic %s exists, so %s is an exchange: "+
+					"its queues are named %s.NAME, and all of them %s",
 					ch, b.namespace.join([]string{ch.Queue}, ordered), as, ch.Queue, as))
 			}
 		}
@@ -37,7 +37,7 @@ func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 	for _, ordered := range []bool{false, true} {
 		as := driver.Channel{Queue: ch.Exchange, Ordered: ordered}
 		if there, err := b.queueThere(ctx, as); there || err != nil {
-			return cmp.Or(err, permanent("channel %s: queue %s exists, so that %s is a one-to-one channel "+
+			return cmp.Or(err, permanent("channel %s: queue %s exists, so %s is a one-to-one channel "+
 				"and %s cannot be an exchange", ch, b.namespace.join([]string{ch.Exchange}, ordered), as, exchange(ch)))
 		}
 	}
@@ -45,8 +45,8 @@ func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 }
 
 func disagree(ch, other driver.Channel, kind, name string) error {
-	return permanent("channel %s: %s %s exists, so that the channel is %s, and Ordered is %v: orderedness belongs to "+
-		"the channel, and all of its producers and consumers agree on it",
+	return permanent("channel %s: %s %s exists, so the channel is %s, but Ordered is %v: a channel "+
+		"is ordered or not, and all its producers and consumers have to use the same setting",
 		ch, kind, name, kindOfQueue(other.Ordered), ch.Ordered)
 }
 
@@ -72,8 +72,8 @@ func (b *Backend) topicThere(ctx context.Context, ch driver.Channel) (bool, erro
 // server that refuses the lookup, or does not support it, has nothing with that name for us.
 func nameExists(ch driver.Channel, err error) (bool, error) {
 	if driver.ClassOf(err).Passing() {
-		return false, fmt.Errorf("channel %s: find out whether its name is taken; try again, or set Provision to "+
-			"ProvisionNever where SNS and STS cannot be reached: %w", ch, err)
+		return false, fmt.Errorf("channel %s: check whether its name is in use; try again, or set Provision to "+
+			"ProvisionNever if SNS and STS cannot be reached: %w", ch, err)
 	}
 	return err == nil, nil
 }

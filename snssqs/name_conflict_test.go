@@ -40,7 +40,7 @@ func TestALookThatFailsIsNoProofOfAbsence(t *testing.T) {
 				}
 				remove()
 				err = b.Ensure(w.Context(), owner(c.wanted))
-				if driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), "exists, so that") {
+				if driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), "exists, so") {
 					t.Errorf("afterwards: %v", err)
 				}
 			})

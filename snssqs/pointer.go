@@ -11,8 +11,8 @@ import (
 func pointed(body string, attributes map[string]string) error {
 	for _, name := range []string{payloadSizeAttribute, oldPayloadSizeAttribute} {
 		if size, marked := attributes[name]; marked {
-			return fmt.Errorf("the body (%s bytes) lies at %s: attribute %s says that Amazon's extended client sent a "+
-				"pointer, which Godwit does not open: receive this queue with an extended client, or send without one",
+			return fmt.Errorf("the body (%s bytes) is at %s: attribute %s says that Amazon's extended client sent a "+
+				"pointer, which Godwit does not read: receive this queue with an extended client, or send without one",
 				size, pointsTo(body), name)
 		}
 	}
@@ -27,7 +27,7 @@ func pointsTo(body string) string {
 		Key    string `json:"s3Key"`
 	}
 	if json.Unmarshal([]byte(body), &[]any{&class, &at}) != nil || at.Bucket == "" {
-		return "a place that the message does not tell"
+		return "an unknown location"
 	}
 	return "s3://" + at.Bucket + "/" + at.Key
 }

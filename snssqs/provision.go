@@ -72,8 +72,8 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	_, otherErr := b.queueOf(ctx, other)
 	switch {
 	case err == nil && otherErr == nil && !dead.Ordered:
-		return dead, permanent("channel %s: there are two queues for it, ordered (%s) and not: "+
-			"say Ordered for the first, or delete the one that nobody fills", dead, fifoSuffix)
+		return dead, permanent("channel %s: it has two queues, an ordered one (%s) and another: "+
+			"set Ordered to choose the first, or delete the queue that is not used", dead, fifoSuffix)
 	case err == nil:
 		return dead, nil
 	case otherErr == nil:

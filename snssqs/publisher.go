@@ -48,7 +48,7 @@ func (s *sender) look(a *subscribers, t *topic) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
 	defer cancel()
 	if err := s.b.look(ctx, a, t); err != nil {
-		s.b.log.Debug("looking who is subscribed failed", "channel", s.to.String(), "error", err)
+		s.b.log.Debug("listing the subscriptions failed", "channel", s.to.String(), "error", err)
 	}
 }
 

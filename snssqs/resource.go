@@ -88,7 +88,7 @@ func checkMapping(channel string, r Resource) error {
 	first, second, oneToMany := strings.Cut(channel, ".")
 	switch {
 	case second == fifoSuffix[1:]:
-		return fmt.Errorf("orderedness is an option of producers and consumers, "+
+		return fmt.Errorf("the order is an option of producers and consumers, "+
 			"not a part of the channel's name: it is %s", first)
 	case !part.Legal(first), oneToMany && second != "*" && !part.Legal(second):
 		return fmt.Errorf("it is not the name of a channel: " +

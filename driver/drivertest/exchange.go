@@ -158,7 +158,7 @@ func exchangeDiscarded(k *kit) {
 	n := 0
 	for _, d := range told {
 		if n += d.Count; d.Reason != driver.DiscardFiltered || d.Count == 0 || d.IDs != nil && len(d.IDs) != d.Count {
-			k.Errorf("told %+v", d)
+			k.Errorf("reported %+v", d)
 		}
 	}
 	if n != 3 {

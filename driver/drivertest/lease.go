@@ -62,7 +62,7 @@ func leaseExtend(k *kit) {
 	d := e.get(1)[0]
 	x, ok := e.recv.(driver.Extender)
 	if !ok {
-		k.Fatal("the receiver has leases and is no driver.Extender")
+		k.Fatal("the receiver has leases but is not a driver.Extender")
 	}
 	by := 3 * k.h.lease()
 	asked := time.Now()

@@ -204,7 +204,7 @@ func (b *Backend) find(c driver.Channel) (*exchange, *queue, error) {
 	}
 	switch {
 	case b.exchanges[otherKind] != nil:
-		return nil, nil, permanent("channel %s: the name is taken by channel %s, which is of the other kind: "+
+		return nil, nil, permanent("channel %s: the name is in use by channel %s, which is of the other kind: "+
 			"choose another name", c, otherKind)
 	case e != nil && e.ordered != c.Ordered:
 		return nil, nil, permanent("channel %s: it exists with Ordered %v, and is asked for with Ordered %v: "+

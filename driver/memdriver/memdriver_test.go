@@ -376,7 +376,7 @@ func TestEnsureSaysWhatIsWrong(t *testing.T) {
 			"leave Retention 1h0m0s out":                          {Retention: time.Hour},
 			"filters select what a queue gets of an exchange":     {Filter: driver.Filter{Exact: []string{"A"}}},
 			"it exists with Ordered false":                        {Channel: ordered},
-			"the name is taken by channel orders":                 {Channel: driver.Channel{Exchange: "orders"}},
+			"the name is in use by channel orders":                {Channel: driver.Channel{Exchange: "orders"}},
 			"the channel has no name":                             {Channel: driver.Channel{Ordered: true}},
 		} {
 			s.Owner = true

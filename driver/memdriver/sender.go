@@ -37,7 +37,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	}
 	switch {
 	case size > s.b.o.MaxBytes:
-		err := fmt.Errorf("the message has %d bytes with its headers; channel %s takes %d: raise "+
+		err := fmt.Errorf("the message has %d bytes with its headers; channel %s accepts %d: raise "+
 			"memdriver.Options.MaxBytes",
 			size, s.to, s.b.o.MaxBytes)
 		return driver.Prepared{}, &driver.Error{Class: driver.TooLarge, Err: err}

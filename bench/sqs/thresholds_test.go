@@ -1,0 +1,109 @@
+//go:build unix
+
+package sqs
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// threshold is what a figure of Godwit's has to keep, wherever it is measured: nothing here depends on the machine.
+type threshold struct {
+	what        string
+	least, most float64 // most 0: there is no upper bound
+	measure     func(t *testing.T) float64
+}
+
+// thresholds are all that CI asserts. Raise one with the change that makes it better.
+var thresholds = []threshold{
+	// Senders in a loop, of senders ÷ round trip, and requests a message: at most one batch more than they need.
+	{"12 senders at 5 ms, rate", 0.90, 0, sendRate(5*time.Millisecond, 12)},
+	{"12 senders at 20 ms, rate", 0.90, 0, sendRate(20*time.Millisecond, 12)},
+	{"16 senders at 20 ms, rate", 0.90, 0, sendRate(20*time.Millisecond, 16)},
+	{"24 senders at 20 ms, rate", 0.90, 0, sendRate(20*time.Millisecond, 24)},
+	{"64 senders at 20 ms, rate", 0.90, 0, sendRate(20*time.Millisecond, 64)},
+	{"64 senders at 50 ms, rate", 0.90, 0, sendRate(50*time.Millisecond, 64)},
+	{"16 senders at 20 ms, requests a message", 0, 0.19, sendRequests(publishScene{trip: 20 * time.Millisecond, senders: 16}, byGodwit)},
+	{"64 senders at 20 ms, requests a message", 0, 0.125, sendRequests(publishScene{trip: 20 * time.Millisecond, senders: 64}, byGodwit)},
+	{"64 senders of one key, shared requests, requests a message", 0, 0.11,
+		sendRequests(publishScene{trip: 20 * time.Millisecond, senders: 64, keys: 1}, bySharing)},
+	{"64 senders of 1,000 keys, requests a message", 0, 0.125,
+		sendRequests(publishScene{trip: 20 * time.Millisecond, senders: 64, keys: 1000}, byGodwit)},
+
+	// Busy workers with handlers of 10 ms. The aim is 0.90 up to 20 ms and 256 workers, 0.80 beyond; until then no less than was
+	// reached.
+	{"10 workers at 5 ms, busy", 0.95, 0, busy(5*time.Millisecond, 10)},
+	{"10 workers at 20 ms, busy", 0.58, 0, busy(20*time.Millisecond, 10)},
+	{"64 workers at 20 ms, busy", 0.28, 0, busy(20*time.Millisecond, 64)},
+	{"256 workers at 20 ms, busy", 0.24, 0, busy(20*time.Millisecond, 256)},
+	{"64 workers at 20 ms, requests a message", 0, 0.22, func(t *testing.T) float64 {
+		return consumeScene{trip: 20 * time.Millisecond, handler: 10 * time.Millisecond, workers: 64}.run(t, fromGodwit).requests
+	}},
+
+	// From send to handler: two half round trips and at least nothing more where the consumer polls already.
+	{"1 message a second, p50 in round trips", 0, 1.01, latency(1, false)},
+	{"10 messages a second, p50 in round trips", 0, 1.01, latency(10, false)},
+	{"100 messages a second, p50 in round trips", 0, 1.7, latency(100, false)},
+	{"100 messages a second, p99 in round trips", 0, 2.6, latency(100, true)},
+	{"requests a minute of an idle consumer", 0, 3.01, func(t *testing.T) float64 { return idle(t, fromGodwit) }},
+
+	// Allocations beside the loop that is written by hand, from which Godwit differs by its envelope, its repetitions and its answers.
+	{"SendBatch, allocations ÷ those of the loop", 0, 1.15, allocations(cpuContender{name: "SendBatch", loops: 2, send: &byBatches})},
+	{"64 senders, allocations ÷ those of the loop", 0, 1.35, allocations(cpuContender{name: "64", loops: 64, send: &byGodwit})},
+}
+
+func TestThresholds(t *testing.T) {
+	for _, h := range thresholds {
+		t.Run(h.what, func(t *testing.T) {
+			got := h.measure(t)
+			t.Logf("%.3f, at least %v, at most %s", got, h.least, h.upper())
+			if got < h.least || h.most > 0 && got > h.most {
+				t.Errorf("%s is %.3f; want at least %v and at most %s", h.what, got, h.least, h.upper())
+			}
+		})
+	}
+}
+
+func (h *threshold) upper() string {
+	if h.most == 0 {
+		return "any"
+	}
+	return fmt.Sprint(h.most)
+}
+
+func sendRate(trip time.Duration, senders int) func(*testing.T) float64 {
+	return func(t *testing.T) float64 {
+		f := publishScene{trip: trip, senders: senders}.run(t, byGodwit)
+		return f.rate * trip.Seconds() / float64(senders)
+	}
+}
+
+func sendRequests(s publishScene, by publishing) func(*testing.T) float64 {
+	return func(t *testing.T) float64 { return s.run(t, by).requests }
+}
+
+func busy(trip time.Duration, workers int) func(*testing.T) float64 {
+	return func(t *testing.T) float64 {
+		return consumeScene{trip: trip, handler: 10 * time.Millisecond, workers: workers}.run(t, fromGodwit).busy
+	}
+}
+
+func latency(rate float64, p99 bool) func(*testing.T) float64 {
+	return func(t *testing.T) float64 {
+		const trip = 20 * time.Millisecond
+		f := latencyScene{trip: trip, rate: rate}.run(t, byGodwit, fromGodwit)
+		if p99 {
+			return f.p99.Seconds() / trip.Seconds()
+		}
+		return f.p50.Seconds() / trip.Seconds()
+	}
+}
+
+func allocations(of cpuContender) func(*testing.T) float64 {
+	return func(t *testing.T) float64 {
+		loop := cpuContender{name: "loop", loops: 2, send: &byHand}
+		figures := measureCPU(t, []cpuContender{loop, of}, 1, 3000)
+		return figures[1].allocs / figures[0].allocs
+	}
+}

@@ -1,0 +1,173 @@
+//go:build unix
+
+package sqs
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/snssqs"
+)
+
+// filler makes a body 256 bytes long.
+var filler = strings.Repeat("x", 256)
+
+// text is the body of a message: what it says first, and filler.
+func text(s string) string { return s + " " + filler[len(s)+1:] }
+
+// cloud is where a contender finds the service.
+type cloud struct {
+	config    aws.Config
+	transport http.RoundTripper
+	sqs       *sqs.Client
+	sns       *sns.Client
+}
+
+// newCloud reaches an endpoint. transport nil: over the network, with as many connections kept as Godwit keeps.
+func newCloud(t *testing.T, endpoint string, transport http.RoundTripper) *cloud {
+	t.Helper()
+	c := &cloud{transport: transport}
+	if transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxIdleConns, own.MaxIdleConnsPerHost = 128, 128
+		transport = own
+		t.Cleanup(own.CloseIdleConnections)
+	}
+	c.config = aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: transport}}
+	c.sqs, c.sns = sqs.NewFromConfig(c.config), sns.NewFromConfig(c.config)
+	return c
+}
+
+func (c *cloud) createQueue(t *testing.T, name string) {
+	t.Helper()
+	in := &sqs.CreateQueueInput{QueueName: &name}
+	if strings.HasSuffix(name, ".fifo") {
+		in.Attributes = map[string]string{"FifoQueue": "true"}
+	}
+	if _, err := c.sqs.CreateQueue(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cloud) url(queue string) string { return *c.config.BaseEndpoint + "/000000000000/" + queue }
+
+func (c *cloud) topic(name string) string { return "arn:aws:sns:us-east-1:000000000000:" + name }
+
+// backend opens Godwit's backend on the same service.
+func (c *cloud) backend(t *testing.T) *snssqs.Backend {
+	t.Helper()
+	conf := c.config.Copy()
+	conf.HTTPClient = nil
+	b, err := snssqs.Open(t.Context(), &snssqs.Options{AWS: &conf, Transport: c.transport, CancelPolls: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// fill puts n messages into a queue, with keys in turn where there are any.
+func (c *cloud) fill(t *testing.T, queue string, n, keys int) {
+	t.Helper()
+	url := c.url(queue)
+	for first := 0; first < n; first += 10 {
+		in := &sqs.SendMessageBatchInput{QueueUrl: &url}
+		for i := first; i < min(first+10, n); i++ {
+			e := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(text(strconv.Itoa(i)))}
+			if keys > 0 {
+				e.MessageGroupId, e.MessageDeduplicationId = aws.String(strconv.Itoa(i%keys)), aws.String(strconv.Itoa(i))
+			}
+			in.Entries = append(in.Entries, e)
+		}
+		if _, err := c.sqs.SendMessageBatch(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// far is a service at a distance: each request takes half a round trip to it, and its answer the other half back. It counts
+// requests.
+type far struct {
+	next http.RoundTripper
+	trip time.Duration
+
+	mu    sync.Mutex
+	calls int
+}
+
+func (f *far) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	f.calls++
+	f.mu.Unlock()
+	if err := travel(r.Context(), f.trip/2); err != nil {
+		return nil, err
+	}
+	answer, err := f.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := travel(r.Context(), f.trip/2); err != nil {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		return nil, err
+	}
+	return answer, nil
+}
+
+func travel(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// requests is how many requests there were.
+func (f *far) requests() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+// world is a service of its own in virtual time, at a distance and, for what is prepared, near.
+type world struct {
+	*testing.T
+	near, away *cloud
+	far        *far
+}
+
+const endpoint = "http://localaws.internal"
+
+// inWorld runs a scene in virtual time.
+func inWorld(t *testing.T, trip time.Duration, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := localaws.New(&localaws.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		far := &far{next: server.Transport(), trip: trip}
+		f(&world{t, newCloud(t, endpoint, server.Transport()), newCloud(t, endpoint, far), far})
+		time.Sleep(time.Minute) // what contenders leave running has ended by then
+	})
+}

@@ -1,0 +1,72 @@
+package engine
+
+import "time"
+
+const (
+	// aheadWindow is the shortest time over which the rate is measured.
+	aheadWindow = 20 * time.Millisecond
+	// aheadAtLeast and aheadPerHandler bound the places ahead, where the backend does not: handlers that suddenly take
+	// long then hide that many messages more, until their leases are due.
+	aheadAtLeast    = 1000
+	aheadPerHandler = 4
+	// aheadWeight is the weight of what is known of a round trip, or of a handler, against what is new.
+	aheadWeight = 8
+)
+
+// ahead is how many places a session has beyond its window, for what is on its way while handlers end: the rate of handlers
+// times the round trip of a poll that comes back full. Without them a consumer holds no more than its handlers and one
+// receive, and its handlers wait for the network. It follows the traffic: places that polls do not fill are not needed,
+// and handlers of a minute end so seldom that no place is worth it. Guarded by the fleet's lock.
+type ahead struct {
+	most  int // bound; 0: there are none, since the service hands out all there is at once, or gives up after few receives
+	extra int
+
+	trip  time.Duration // of a full poll, smoothed
+	took  time.Duration // by a handler, smoothed
+	ended int           // items, since at
+	at    moment
+}
+
+// newAhead bounds the places for so many handlers.
+func newAhead(handlers int) ahead { return ahead{most: max(aheadAtLeast, aheadPerHandler*handlers)} }
+
+// handled takes in that a handler of n items has ended.
+func (a *ahead) handled(n int, took time.Duration) {
+	a.ended += n
+	a.took += (took - a.took) / aheadWeight
+}
+
+// polled takes in a poll's answer, and says whether the number of places has changed. handlers is how many there are.
+func (a *ahead) polled(full bool, trip time.Duration, now moment, handlers int) bool {
+	if a.most == 0 {
+		return false
+	}
+	if full {
+		if a.trip == 0 {
+			a.trip = trip
+		}
+		a.trip += (trip - a.trip) / aheadWeight
+	}
+	lasts := now.since(a.at)
+	if lasts < max(aheadWindow, a.trip) {
+		return false
+	}
+	before := a.extra
+	a.extra = a.worth(full, lasts, handlers)
+	a.ended, a.at = 0, now
+	return a.extra != before
+}
+
+// worth is how many places are needed: for what handlers end during a round trip, when all of them are busy, and at most for twice
+// as much as they have ended lately, so that the number grows only as long as that helps.
+func (a *ahead) worth(full bool, lasts time.Duration, handlers int) int {
+	recent := float64(a.ended) / float64(lasts) * float64(a.trip)
+	if !full {
+		return min(a.extra, int(recent))
+	}
+	busy := 2 * recent
+	if a.took > 0 {
+		busy = min(busy, 1.25*float64(handlers)*float64(a.trip)/float64(a.took))
+	}
+	return min(a.most, int(busy))
+}
