@@ -3,9 +3,9 @@ package godwit
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 // dlqSuffix is how users spell the dead letters of a channel.
@@ -40,27 +40,15 @@ func parseChannel(name string, ordered bool) (driver.Channel, error) {
 	return ch, checkPart(name, second)
 }
 
-func checkPart(name, part string) error {
+func checkPart(name, one string) error {
 	switch {
 	case name == "":
 		return nameError(name, "it is empty")
-	case part == "":
-		return nameError(name, "a part of it is empty")
-	case part == "*":
+	case one == "*":
 		return nameError(name, "'*' stands for all queues of an exchange, as in wishlist_events.*")
-	case part == "dlq":
-		return nameError(name, "dlq is reserved; the dead letters of orders are spelled orders@dlq")
-	case strings.Contains(part, "--"):
-		return nameError(name, "'--' is reserved")
 	}
-	for i, c := range part {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '_' && c != '-' {
-			return nameError(name, fmt.Sprintf("%q is not allowed: use letters, digits, '_' and '-'", c))
-		}
-		if !letter && (i == 0 || i+utf8.RuneLen(c) == len(part)) {
-			return nameError(name, fmt.Sprintf("%q must begin and end with a letter or a digit", part))
-		}
+	if err := part.Check(one); err != nil {
+		return nameError(name, err.Error())
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ type ReceiverOptions struct {
 }
 
 // Events report lost ownership and discarded messages to the core. The backend calls them from its own goroutine or
-// from within Receive, and holds no lock that Receive or Settle needs. A backend that never loses a source calls
+// from within Receive, and never while it holds a lock that Receive, Settle, Finish or Started takes: the core calls
+// those from within the events, and from goroutines that an event waits for. A backend that never loses a source calls
 // neither Revoked nor Lost. A nil func is not called.
 type Events struct {
 	// Revoked: the sources will be lost soon, so the core dispatches none of their deliveries any more. Revoked
@@ -188,14 +189,21 @@ type Extender interface {
 }
 
 // AttemptLog is a Receiver that carries the attempts of held retries along, so that a crash does not reset the
-// count. Started is called when a retry begins to be held: so many starts so far. It returns at once.
+// count. Started is called when a retry begins to be held: so many starts so far.
+//
+// The core may call Started while it holds a lock of its own. Started only notes the number: it does no I/O, never
+// blocks, and calls nothing of the core.
 type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
 
 // Finisher is a Receiver whose Done is noted in memory, and told to the service by a later commit. The core then calls
-// Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail and returns at once; a
-// forgotten Source is ignored.
+// Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail; a forgotten Source is
+// ignored.
+//
+// The core may call Finish while it holds a lock of its own. Finish only notes the handle: it does no I/O, never
+// blocks, and calls nothing of the core. The consequences, such as the admission of a waiting message, happen in the
+// backend's own goroutines or in the next Receive.
 type Finisher interface {
 	Finish(h Handle)
 }

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A consumer waits for a broker that is away when it begins: refused or not answered, for a short or a long time, and its
-// health tells.
+// A consumer waits for a broker that is away when it begins: refused or not answered, for a short or a long time, and
+// its health tells.
 func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
 	for how, hangs := range map[string]bool{"refused": false, "not answered": true} {
 		for _, outage := range []time.Duration{time.Minute, 10 * time.Minute} {
@@ -39,11 +40,17 @@ func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
 					defer cancel()
 					handled, ended := make(chan struct{}, 1), make(chan error, 1)
 					go func() {
-						_, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { handled <- struct{}{}; return nil })
+						_, err := c.Run(ctx, func(context.Context,
+							*godwit.Delivery,
+						) error {
+							handled <- struct{}{}
+							return nil
+						})
 						ended <- err
 					}()
 					time.Sleep(outage)
-					if told := strings.Join(c.Health().Unhealthy, "\n"); !strings.Contains(told, "opening the channel") {
+					if told := strings.Join(c.Health().Unhealthy, "\n"); !strings.Contains(told,
+						"opening the channel") {
 						t.Errorf("after %v health tells %q", outage, told)
 					}
 					wire.mend()

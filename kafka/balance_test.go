@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The mistake: channel y in namespace x and channel x.y without one have groups of the same name, x.y, and whoever leads the group
-// assigns nothing to the other. Both receive what is theirs, and its retries.
+// The mistake: channel y in namespace x and channel x.y without one have groups of the same name, x.y, and whoever
+// leads the group assigns nothing to the other. Both receive what is theirs, and its retries.
 func TestChannelsWhoseGroupsHaveOneName(t *testing.T) {
 	inWorld(t, func(w *world) {
 		got := map[string]chan string{
@@ -27,7 +28,10 @@ func TestChannelsWhoseGroupsHaveOneName(t *testing.T) {
 		}
 		for topic := range got {
 			for n := range int32(2) {
-				if err := w.client.ProduceSync(w.Context(), &kgo.Record{Topic: topic, Partition: n, Value: []byte(topic)}).FirstErr(); err != nil {
+				if err := w.client.ProduceSync(w.Context(), &kgo.Record{
+					Topic: topic, Partition: n,
+					Value: []byte(topic),
+				}).FirstErr(); err != nil {
 					w.Fatal(err)
 				}
 			}
@@ -50,7 +54,10 @@ func TestChannelsWhoseGroupsHaveOneName(t *testing.T) {
 // retrying receives from a channel, retries each record once, and tells of each delivery.
 func (w *world) retrying(namespace string, ch driver.Channel) chan string {
 	w.Helper()
-	o := kafka.Options{Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}, Namespace: namespace, Partitions: 2, Retries: kafka.Alone}
+	o := kafka.Options{
+		Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)},
+		Namespace: namespace, Partitions: 2, Retries: kafka.RetryAlone,
+	}
 	b, err := kafka.Open(w.Context(), &o)
 	if err != nil {
 		w.Fatal(err)
@@ -69,7 +76,10 @@ func (w *world) retrying(namespace string, ch driver.Channel) chan string {
 			ds, err := recv.Receive(w.Context(), 10, nil)
 			for _, d := range ds {
 				bodies <- string(d.Body)
-				s := driver.Settlement{Handle: d.Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: d.Attempt + 1}
+				s := driver.Settlement{
+					Handle: d.Handle, Action: driver.Retry, After: 5 * time.Second,
+					Attempt: d.Attempt + 1,
+				}
 				if d.Attempt > 0 {
 					s.Action = driver.Done
 				}

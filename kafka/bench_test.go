@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// BenchmarkReceive is what a record costs in this backend, from poll to settle and commit, beside a bare loop of the client
-// that it stands on. CPU is that of the whole process, the broker's included; both pay for that alike.
+// BenchmarkReceive is what a record costs in this backend, from poll to settle and commit, beside a bare loop of the
+// client that it stands on. CPU is that of the whole process, the broker's included; both pay for that alike.
 func BenchmarkReceive(b *testing.B) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
 	if err != nil {
@@ -82,7 +83,8 @@ func fill(b *testing.B, brokers []string, n int) {
 }
 
 func bare(b *testing.B, brokers []string, n int) {
-	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumerGroup("bare"+strconv.FormatInt(time.Now().UnixNano(), 36)), kgo.ConsumeTopics("orders"),
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...),
+		kgo.ConsumerGroup("bare"+strconv.FormatInt(time.Now().UnixNano(), 36)), kgo.ConsumeTopics("orders"),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitMarks())
 	if err != nil {
 		b.Fatal(err)
@@ -102,7 +104,8 @@ func settling(b *testing.B, brokers []string, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := back.Receiver(b.Context(), driver.Channel{Exchange: "orders", Queue: "settling" + strconv.FormatInt(time.Now().UnixNano(), 36)}, driver.ReceiverOptions{Concurrency: 100, Wait: time.Second})
+	r, err := back.Receiver(b.Context(), driver.Channel{Exchange: "orders", Queue: "settling" +
+		strconv.FormatInt(time.Now().UnixNano(), 36)}, driver.ReceiverOptions{Concurrency: 100, Wait: time.Second})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // Without brokers in its options the backend goes where KAFKA_BOOTSTRAP_SERVERS points, as `godwit local --kafka`
@@ -56,7 +57,10 @@ func TestBrokersFromTheEnvironment(t *testing.T) {
 // A group among the client's own options would get the commits, while dead letters, tiers and lag go by the channel's
 // name.
 func TestAGroupOfTheCallersIsRefused(t *testing.T) {
-	for name, opt := range map[string]kgo.Opt{"kgo.ConsumerGroup": kgo.ConsumerGroup("billing"), "kgo.ShareGroup": kgo.ShareGroup("billing")} {
+	for name, opt := range map[string]kgo.Opt{
+		"kgo.ConsumerGroup": kgo.ConsumerGroup("billing"),
+		"kgo.ShareGroup":    kgo.ShareGroup("billing"),
+	} {
 		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: []string{"127.0.0.1:1"}, Client: []kgo.Opt{opt}})
 		if err == nil {
 			_ = b.Close(t.Context())

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // What is finished out of order does not take the commit past what is not.
@@ -65,20 +66,23 @@ func TestDuplicatesOfFinishedWorkAfterACrash(t *testing.T) {
 		l = w.begin(kafka.Options{}, driver.Events{})
 		again := l.within(n, 2*time.Minute)
 		if want := n - len(finished); len(again) != want {
-			w.Errorf("%d records came again, want the %d that were not finished", len(again), want)
+			w.Errorf("%d records were delivered again, want the %d that were not finished", len(again), want)
 		}
 		l.end()
 	})
 }
 
-// The broker's limit on metadata costs nobody his commit: the others of the request are stored, and shorter metadata follows
-// at once.
+// The broker's limit on metadata costs nobody his commit: the others of the request are stored, and shorter metadata
+// follows at once.
 func TestMetadataTooLarge(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
 		w.send(0, "a", "b", "c")
 		w.send(1, "d")
-		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Partitions: []int32{0}, Err: kerr.OffsetMetadataTooLarge})
+		fault := w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.OffsetCommit}, Partitions: []int32{0},
+			Err: kerr.OffsetMetadataTooLarge,
+		})
 		for _, d := range l.get(4) {
 			if string(d.Body) != "a" {
 				l.settle(driver.Done, d)

@@ -6,10 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // joinPatience is how long a commit waits for a join that is under way; most are over by then.
@@ -20,7 +23,7 @@ type commitment struct {
 	member     string // who commits, as it was before anything was collected: a later one may not own these partitions
 	generation int32
 	offsets    map[string]map[int32]kgo.EpochOffset
-	told       map[partition]told
+	told       map[wire.Partition]told
 	resp       *kmsg.OffsetCommitResponse
 	err        error
 	names      func(topic string, id kadm.TopicID) string
@@ -31,33 +34,10 @@ type told struct {
 	c offsets.Commit
 }
 
-// collect is what there is to tell.
-func (r *receiver) collect(m *member, es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[partition]told{}}
-	c.member, c.generation = m.client.GroupMetadata()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range es {
-		if e.gone {
-			continue
-		}
-		now, changed := e.tracker.Commit()
-		if !changed {
-			continue
-		}
-		if c.offsets[e.topic] == nil {
-			c.offsets[e.topic] = map[int32]kgo.EpochOffset{}
-		}
-		c.offsets[e.topic][e.n] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.partition] = told{e, now}
-	}
-	return c
-}
-
 // send makes the request, with the metadata in it. A group of the classic kind may be joining, and then franz-go keeps
-// commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a second crash
-// would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so these go past
-// franz-go.
+// commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a
+// second crash would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so
+// these go past franz-go.
 func (c *commitment) send(ctx context.Context, m *member) {
 	c.names = m.name
 	var begun atomic.Bool // its request, or the way past
@@ -79,18 +59,20 @@ func (c *commitment) send(ctx context.Context, m *member) {
 		c.write(req)
 		return nil
 	})
-	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
+		resp *kmsg.OffsetCommitResponse, err error,
+	) {
 		c.resp, c.err = resp, err
 	})
-	if past || over(waiting) && !over(ctx) {
+	if past || failure.Over(waiting) && !failure.Over(ctx) {
 		c.resp, c.err = c.request(m).RequestWith(ctx, m.client)
 	}
 }
 
 var errJoining = errors.New("the group is joining")
 
-// passes says whether a commit can go past franz-go: not where topics have no ids, because franz-go alone can ask for a version
-// of the request that goes without.
+// passes says whether a commit can go past franz-go: not where topics have no ids, because franz-go alone can ask for a
+// version of the request that goes without.
 func (m *member) passes(c *commitment) bool {
 	if m.byBroker() {
 		return false
@@ -106,7 +88,7 @@ func (m *member) passes(c *commitment) bool {
 // request is the commit as franz-go would make it.
 func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation, req.InstanceID = m.r.group, c.member, c.generation, m.instance()
+	req.Group, req.MemberID, req.Generation, req.InstanceID = m.g.sub.group, c.member, c.generation, m.instance()
 	for topic, ps := range c.offsets {
 		t := kmsg.NewOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = topic, m.topics[topic]
@@ -126,7 +108,7 @@ func (c *commitment) write(req *kmsg.OffsetCommitRequest) {
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
-			if x, ok := c.told[partition{c.names(t.Topic, t.TopicID), t.Partitions[j].Partition}]; ok {
+			if x, ok := c.told[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
 				t.Partitions[j].Metadata = &x.c.Metadata
 			}
 		}

@@ -12,27 +12,37 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The core and this backend together, while members come and go: every record is handled, those of a key one after another and
-// in order, and what fails comes back before its successors.
+// The core and this backend together, while members come and go: every record is handled, those of a key one after
+// another and in order, and what fails comes back before its successors.
 func TestConsumersComeAndGo(t *testing.T) {
-	for name, o := range map[string]kafka.Options{"block": {}, "park": {Retries: kafka.Park}, "broker": {Groups: kafka.Consumer}} {
+	for name, o := range map[string]kafka.Options{
+		"block": {}, "park": {Retries: kafka.RetryPark},
+		"broker": {GroupProtocol: kafka.GroupConsumer},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const n, partitions, keys = 3000, 4, 40
 				seed := uint64(time.Now().UnixNano())
 				t.Logf("seed %d", seed)
-				j := &journal{rng: rand.New(rand.NewPCG(seed, 1)), busy: map[string]bool{}, last: map[string]int{}, seen: map[int]int{}}
+				j := &journal{
+					rng: rand.New(rand.NewPCG(seed, 1)), busy: map[string]bool{}, last: map[string]int{},
+					seen: map[int]int{},
+				}
 				o.Partitions = partitions
 				first := w.begin(o, driver.Events{})
 				first.end()
 				produce := func(i int) {
-					w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(fmt.Sprintf("k%d-%d", i%partitions, i%keys)), Value: []byte(strconv.Itoa(i))}, nil)
+					w.client.Produce(w.Context(), &kgo.Record{
+						Topic: "orders", Partition: int32(i % partitions),
+						Key: []byte(fmt.Sprintf("k%d-%d", i%partitions, i%keys)), Value: []byte(strconv.Itoa(i)),
+					}, nil)
 				}
 				var wg sync.WaitGroup
 				wg.Go(func() {

@@ -2,22 +2,24 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // DeadLetterQueue takes what was rejected. It is called from several goroutines at once.
 type DeadLetterQueue interface {
-	// Put takes rejected records, and answers for each; nil: taken. A record that it took may come again, if this process
-	// ends before the record's offset is committed.
+	// Put takes rejected records, and answers for each; nil: taken. A record that it took may be delivered again, if
+	// this process ends before the record's offset is committed.
 	Put(ctx context.Context, rs []Rejected) []error
-	// Durable says whether what was put survives this process. If not, the record stays unfinished: nothing is committed
-	// past it, and it comes again after a restart.
+	// Durable says whether what was put survives this process. If not, the record stays unfinished: nothing is
+	// committed past it, and it is delivered again after a restart.
 	Durable() bool
 }
 
@@ -43,7 +45,7 @@ func (q *MemoryDeadLetters) Put(_ context.Context, rs []Rejected) []error {
 	return make([]error, len(rs))
 }
 
-// Durable is false: what this process forgets must come again.
+// Durable is false: what this process forgets must be delivered again.
 func (q *MemoryDeadLetters) Durable() bool { return false }
 
 // All is what was rejected so far.
@@ -65,61 +67,40 @@ type deadTopic struct {
 
 func (q *deadTopic) Durable() bool { return true }
 
-// Put publishes a copy of each record, with the reasons. A topic that is gone is made again if the consumer of this process
-// may do that.
+// Put publishes a copy of each record, with the reasons. A topic that is gone is made again if the consumer of this
+// process may do that.
 func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
-	name := q.b.names.deadLetters(q.ch)
+	name := q.b.names.DeadLetters(q.ch)
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = q.letter(name, &rs[i])
 	}
-	return q.b.produceMaking(ctx, q.ch, copies)
+	return q.b.copy(ctx, q.ch, copies)
 }
 
-// letter is the copy of a record. Where the record is so large that there is no room for the reasons, they are shortened or
-// left out, because the copy matters more.
+// letter is the copy of a record. Where the record is so large that there is no room for the reasons, they are
+// shortened or left out, because the copy matters more.
 func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
-	room := int(q.b.limit(name))
+	room := int(q.b.topics.limit(name))
 	death := r.Death
-	for _, text := range []string{death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""), ""} {
+	for _, text := range []string{
+		death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""),
+		"",
+	} {
 		death.Error = text
-		if c := q.copy(name, r, &death); wireSize(c) <= room {
+		if c := q.copy(name, r, &death); wire.Size(c) <= room {
 			return c
 		}
 	}
-	return &kgo.Record{Topic: name, Partition: r.Record.Partition, Key: r.Record.Key, Value: r.Record.Value, Headers: r.Record.Headers}
+	return &kgo.Record{
+		Topic: name, Partition: r.Record.Partition, Key: r.Record.Key, Value: r.Record.Value,
+		Headers: r.Record.Headers,
+	}
 }
 
 func (q *deadTopic) copy(name string, r *Rejected, death *driver.Death) *kgo.Record {
-	c := deadRecord(r.Record, r.Group, death, r.Attempt)
+	c := deadletter.Copy(r.Record, r.Group, death, r.Attempt)
 	c.Topic, c.Partition = name, r.Record.Partition
-	setHeader(c, logHeader, q.log())
+	wire.SetHeader(c, deadletter.LogHeader, q.log())
 	return c
-}
-
-// produceMaking is produce for topics that the consumer of a channel owns: if they are gone, they are made again, once.
-func (b *Backend) produceMaking(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
-	errs := b.produce(ctx, rs)
-	spec, ours := b.wished(ch)
-	var again []*kgo.Record
-	var which []int
-	for i, err := range errs {
-		if ours && driver.ClassOf(err) == driver.NotFound {
-			r := *rs[i]
-			again, which = append(again, &r), append(which, i)
-		}
-	}
-	if len(again) == 0 {
-		return errs
-	}
-	if err := b.Ensure(ctx, spec); err != nil {
-		for _, i := range which {
-			errs[i] = errors.Join(errs[i], err)
-		}
-		return errs
-	}
-	for k, err := range b.produce(ctx, again) {
-		errs[which[k]] = err
-	}
-	return errs
 }

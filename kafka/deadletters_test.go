@@ -9,24 +9,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 const ordersDead = "orders.orders.dlq"
 
-// A record whose dead letter stands, but whose offset was not committed when the process died, is finished when it comes
-// again: it is not handled, and there is no second dead letter.
+// A record whose dead letter stands, but whose offset was not committed when the process died, is finished when it
+// is delivered again: it is not handled, and there is no second dead letter.
 func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "bad", "c")
 		ds := l.get(3)
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, Group: "orders"})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
+			Group: "orders",
+		})
 		l.settle(driver.Reject, ds[1])
 		l.crash()
 		if n := w.count(ordersDead); n != 1 {
@@ -46,21 +50,25 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	})
 }
 
-// A record that died out of a tier is finished there too, and what else the tier holds is not taken for it: a tier has offsets
-// of its own.
+// A record that died out of a tier is finished there too, and what else the tier holds is not taken for it: a tier has
+// offsets of its own.
 func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Alone}
+		o := kafka.Options{Retries: kafka.RetryAlone}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "b", "bad")
 		ds := l.get(3)
-		l.settle(driver.Retry, ds[2], ds[0], ds[1]) // "bad", offset 2 of the topic, is offset 0 of the tier, and "b" is 2 there
+		// "bad", offset 2 of the topic, is offset 0 of the tier, and "b" is 2 there
+		l.settle(driver.Retry, ds[2], ds[0], ds[1])
 		back := l.get(3)
 		if string(back[0].Body) != "bad" {
 			w.Fatalf("received %s", texts(back))
 		}
 		time.Sleep(2 * time.Second)
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, Group: "orders"})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
+			Group: "orders",
+		})
 		l.settle(driver.Reject, back[0])
 		l.crash()
 		l = w.begin(o, driver.Events{})
@@ -76,8 +84,8 @@ func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	})
 }
 
-// Offsets are counted anew in each partition and in each topic of a name: the dead letter of another record with the same
-// offset says nothing about this one.
+// Offsets are counted from zero in each partition and in each topic of a name: the dead letter of another record with
+// the same offset says nothing about this one.
 func TestDeadLetterDedupByBareOffset(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
@@ -105,7 +113,10 @@ func TestRejectWithoutDeadLetterIsNotFinished(t *testing.T) {
 		l := w.begin(kafka.Options{}, driver.Events{})
 		w.send(0, "bad")
 		d := l.get(1)[0]
-		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: ordersDead, Err: kerr.TopicAuthorizationFailed})
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: ordersDead,
+			Err: kerr.TopicAuthorizationFailed,
+		})
 		reject := []driver.Settlement{{Handle: d.Handle, Action: driver.Reject, Death: &driver.Death{Error: "no"}}}
 		err := l.recv.Settle(w.Context(), reject)
 		var entries *driver.BatchError
@@ -136,7 +147,8 @@ func TestDeadLettersInMemoryFollowedByACommit(t *testing.T) {
 		ds := l.get(2)
 		l.settle(driver.Reject, ds[0])
 		l.settle(driver.Done, ds[1])
-		if all := q.All(); len(all) != 1 || string(all[0].Record.Value) != "bad" || all[0].Death.Error != "no" || all[0].Group != "orders" {
+		if all := q.All(); len(all) != 1 || string(all[0].Record.Value) != "bad" || all[0].Death.Error != "no" ||
+			all[0].Group != "orders" {
 			w.Errorf("the queue has %+v", all)
 		}
 		l.end()
@@ -154,7 +166,10 @@ func TestDeadLetterTopicDeleted(t *testing.T) {
 		w.drop(ordersDead)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 		defer cancel()
-		if err := l.recv.Settle(ctx, []driver.Settlement{{Handle: d[0].Handle, Action: driver.Reject, Death: &driver.Death{}}}); err != nil {
+		if err := l.recv.Settle(ctx, []driver.Settlement{{
+			Handle: d[0].Handle, Action: driver.Reject,
+			Death: &driver.Death{},
+		}}); err != nil {
 			w.Fatal(err)
 		}
 		if n := w.count(ordersDead); n != 1 {

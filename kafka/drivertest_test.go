@@ -6,11 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/drivertest"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // The backend keeps every contract of the seam, on a broker in memory and in virtual time, in each way of ordering.

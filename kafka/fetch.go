@@ -8,8 +8,8 @@ const (
 	largestShare  = 1 << 20
 )
 
-// fetchShare is how many bytes of one partition a fetch brings. What waits in memory to be handled is two fetches: the one that
-// is admitted, and the next.
+// fetchShare is how many bytes of one partition a fetch brings. What waits in memory to be handled is two fetches: the
+// one that is admitted, and the next.
 func fetchShare(partitions int) int32 {
 	return int32(min(max(fetchTogether/max(partitions, 1), smallestShare), largestShare))
 }

@@ -14,7 +14,8 @@ import (
 // although a record waits here for nothing else.
 func TestFinishingEndsAWait(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 1, Retries: kafka.Park, Tiers: []time.Duration{time.Minute}}, driver.Events{})
+		l := w.begin(kafka.Options{Partitions: 1, Retries: kafka.RetryPark, Tiers: []time.Duration{time.Minute}},
+			driver.Events{})
 		w.send(0, "k=a")
 		a := l.get(1)
 		w.send(0, "k=b")

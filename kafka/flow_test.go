@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Where what is finished out of order could no longer be written into the commit, admission waits; a settle lets it go on, under
-// the very poll that waits.
+// Where what is finished out of order could no longer be written into the commit, admission waits; a settle lets it go
+// on, under the very poll that waits.
 func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n = 60_000
@@ -76,13 +77,15 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 	})
 }
 
-// A message that the topic would refuse is refused before it touches anybody's batch, however large the topic takes them.
+// A message that the topic would refuse is refused before it touches anybody's batch, however large the topic takes
+// them.
 func TestTooLargeTouchesNoNeighbour(t *testing.T) {
 	for name, c := range map[string]struct {
 		config map[string]string
 		most   int
 	}{
-		"the default": {nil, 1_048_588}, "small": {map[string]string{"max.message.bytes": "5000"}, 5000}, "large": {map[string]string{"max.message.bytes": "3000000"}, 3_000_000},
+		"the default": {nil, 1_048_588}, "small": {map[string]string{"max.message.bytes": "5000"}, 5000},
+		"large": {map[string]string{"max.message.bytes": "3000000"}, 3_000_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -91,7 +94,8 @@ func TestTooLargeTouchesNoNeighbour(t *testing.T) {
 				if err != nil {
 					w.Fatal(err)
 				}
-				if _, err := s.Prepare(w.Context(), &driver.Message{Body: make([]byte, c.most)}); driver.ClassOf(err) != driver.TooLarge {
+				if _, err := s.Prepare(w.Context(), &driver.Message{Body: make([]byte,
+					c.most)}); driver.ClassOf(err) != driver.TooLarge {
 					w.Errorf("prepare %d bytes: %v", c.most, err)
 				}
 				var batch []driver.Prepared

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
-// A partition that goes to another member is drained first: what is settled while Revoked runs is committed, and does not come
-// again there.
+// A partition that goes to another member is drained first: what is settled while Revoked runs is committed, and does
+// not delivered again there.
 func TestRevokedWithoutDrain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var l *life
@@ -67,7 +68,7 @@ func TestLostIsNotCommitted(t *testing.T) {
 		w.send(0, "a", "b")
 		ds := l.get(2)
 		w.expel("orders")
-		l.within(1, 20*time.Second) // comes again, to the same member in a new epoch
+		l.within(1, 20*time.Second) // is delivered again, to the same member in a new epoch
 		select {
 		case s := <-lost:
 			if len(s) != 1 || s[0] != ds[0].Source {
@@ -108,10 +109,13 @@ func (w *world) expel(group string) {
 func TestRebalancesLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, partitions = 4000, 6
-		o := kafka.Options{Partitions: partitions, Retries: kafka.Park}
+		o := kafka.Options{Partitions: partitions, Retries: kafka.RetryPark}
 		w.begin(o, driver.Events{}).end()
 		for i := range n {
-			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % partitions), Key: []byte(strconv.Itoa(i % 50)), Value: []byte(strconv.Itoa(i))}, nil)
+			w.client.Produce(w.Context(), &kgo.Record{
+				Topic: "orders", Partition: int32(i % partitions),
+				Key: []byte(strconv.Itoa(i % 50)), Value: []byte(strconv.Itoa(i)),
+			}, nil)
 		}
 		if err := w.client.Flush(w.Context()); err != nil {
 			w.Fatal(err)
@@ -169,7 +173,11 @@ func TestStaticMembersAreNotMissed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begin(kafka.Options{Partitions: 2, InstanceID: "a"}, driver.Events{})
 		revoked := 0
-		b := w.begin(kafka.Options{Partitions: 2, InstanceID: "b"}, driver.Events{Revoked: func(context.Context, []*driver.Source) { revoked++ }})
+		b := w.begin(kafka.Options{Partitions: 2, InstanceID: "b"}, driver.Events{Revoked: func(context.Context,
+			[]*driver.Source,
+		) {
+			revoked++
+		}})
 		var wg sync.WaitGroup
 		wg.Go(func() { a.within(1, 20*time.Second) })
 		b.within(1, 20*time.Second)

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
-// Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction can
-// still take back. (DescribeGroups does not know the groups of KIP-848.) What is in flight is part of what waits, because a
-// log does not tell it apart; records in tiers count as delayed.
+// Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction
+// can still take back. (DescribeGroups does not know the groups of KIP-848.) What is in flight is part of what waits,
+// because a log does not tell it apart; records in tiers count as delayed.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err
@@ -19,36 +21,37 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, err
 	}
 	if ch.Queue == "" {
-		return driver.Depth{}, permanent("channel %s: an exchange has no group: inspect its channels", ch)
+		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
 	name := b.topicOf(ch)
-	if _, err := b.find(ctx, name); err != nil {
+	if _, err := b.topics.find(ctx, name); err != nil {
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
-	share := b.o.channel(ch).Groups == Share && !ch.DeadLetter
-	group := b.names.group(ch)
-	ask := b.committed
+	share := b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter
+	group := b.names.Group(ch)
+	l := lag{b.admin}
+	ask := l.committed
 	if share {
-		ask = b.shared
+		ask = l.shared
 	}
 	committed, err := ask(ctx, group)
 	if err != nil {
 		return d, err
 	}
-	if d.Waiting, err = b.behind(ctx, name, committed); err != nil {
+	if d.Waiting, err = l.behind(ctx, name, committed); err != nil {
 		return d, err
 	}
 	if o := b.o.channel(ch); ch.DeadLetter || !o.tiered() || b.o.RetryQueue != nil {
 		return d, nil
 	}
 	if share {
-		if committed, err = b.committed(ctx, b.names.beside(ch, retryPart)); err != nil {
+		if committed, err = l.committed(ctx, b.names.Retries(ch)); err != nil {
 			return d, err
 		}
 	}
 	for _, tier := range b.o.channel(ch).Tiers {
-		n, err := b.behind(ctx, b.names.tier(ch, tier), committed)
+		n, err := l.behind(ctx, b.names.Tier(ch, tier), committed)
 		if err != nil && driver.ClassOf(err) != driver.NotFound {
 			return d, err
 		}
@@ -57,23 +60,26 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 	return d, nil
 }
 
+// lag is how far groups are behind.
+type lag struct{ admin *kadm.Client }
+
 // committed is how far a group has come; one that does not exist is nowhere.
-func (b *Backend) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
-	got, err := b.admin.FetchOffsets(ctx, group)
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("ask what group %s has committed: %w", group, classify(err))
+func (l lag) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
+	got, err := l.admin.FetchOffsets(ctx, group)
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("ask what group %s has committed: %w", group, failure.Classify(err))
 	}
 	return got, nil
 }
 
 // shared is how far a share group has come: everything before is settled.
-func (b *Backend) shared(ctx context.Context, group string) (kadm.OffsetResponses, error) {
-	all, err := b.admin.DescribeShareGroupOffsets(ctx, group)
+func (l lag) shared(ctx context.Context, group string) (kadm.OffsetResponses, error) {
+	all, err := l.admin.DescribeShareGroupOffsets(ctx, group)
 	if err == nil {
 		err = all[group].Err
 	}
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("ask how far share group %s has come: %w", group, classify(err))
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("ask how far share group %s has come: %w", group, failure.Classify(err))
 	}
 	got := kadm.OffsetResponses{}
 	for topic, ps := range all[group].Offsets {
@@ -85,20 +91,20 @@ func (b *Backend) shared(ctx context.Context, group string) (kadm.OffsetResponse
 }
 
 // behind is how many offsets of a topic lie at and beyond what is committed.
-func (b *Backend) behind(ctx context.Context, topic string, committed kadm.OffsetResponses) (n int64, err error) {
-	starts, err := b.admin.ListStartOffsets(ctx, topic)
+func (l lag) behind(ctx context.Context, topic string, committed kadm.OffsetResponses) (n int64, err error) {
+	starts, err := l.admin.ListStartOffsets(ctx, topic)
 	if err == nil {
 		err = starts.Error()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ask where the log of topic %s starts: %w", topic, classify(err))
+		return 0, fmt.Errorf("ask where the log of topic %s starts: %w", topic, failure.Classify(err))
 	}
-	ends, err := b.admin.ListCommittedOffsets(ctx, topic)
+	ends, err := l.admin.ListCommittedOffsets(ctx, topic)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ask where the log of topic %s ends: %w", topic, classify(err))
+		return 0, fmt.Errorf("ask where the log of topic %s ends: %w", topic, failure.Classify(err))
 	}
 	ends.Each(func(end kadm.ListedOffset) {
 		from := int64(0)

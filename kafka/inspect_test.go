@@ -13,7 +13,7 @@ import (
 // The depth is what the group has not committed yet, and what waits in its tiers; nobody need be in the group.
 func TestDepth(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2, Retries: kafka.Alone}, driver.Events{})
+		l := w.begin(kafka.Options{Partitions: 2, Retries: kafka.RetryAlone}, driver.Events{})
 		depth := func(want driver.Depth) {
 			w.Helper()
 			want.Oldest = -1
@@ -43,7 +43,8 @@ func TestDepth(t *testing.T) {
 		if got, err := l.b.Inspect(w.Context(), dead); err != nil || got.Waiting != 1 {
 			w.Errorf("dead letters: depth %+v, %v, want 1 waiting", got, err)
 		}
-		if _, err := l.b.Inspect(w.Context(), driver.Channel{Queue: "nowhere"}); driver.ClassOf(err) != driver.NotFound {
+		if _, err := l.b.Inspect(w.Context(),
+			driver.Channel{Queue: "nowhere"}); driver.ClassOf(err) != driver.NotFound {
 			w.Errorf("what does not exist: %v", err)
 		}
 	})

@@ -6,15 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// The mistake: while a group waits for a member that crashed, nothing is committed, and whoever crashes or stops then leaves a
-// whole session's work to be done again. One of two members crashes, a new one joins, and the group waits for the dead one's
-// session to end: what the living one settles meanwhile is committed within a second all the same, and what it settles last when
-// it closes, which is soon, and known to the group.
+// The mistake: while a group waits for a member that crashed, nothing is committed, and whoever crashes or stops then
+// leaves a whole session's work to be done again. One of two members crashes, a new one joins, and the group waits for
+// the dead one's session to end: what the living one settles meanwhile is committed within a second all the same, and
+// what it settles last when it closes, which is soon, and known to the group.
 func TestCommitsWhileTheGroupIsJoined(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l, late := w.joining()
@@ -45,8 +46,8 @@ func TestCommitsWhileTheGroupIsJoined(t *testing.T) {
 	})
 }
 
-// joining is a group of one member with the partition, one that crashed, and a late one, for whom the group waits with the first
-// until the crashed one's session is over.
+// joining is a group of one member with the partition, one that crashed, and a late one, for whom the group waits with
+// the first until the crashed one's session is over.
 func (w *world) joining() (l, late *life) {
 	w.Helper()
 	l = w.begin(kafka.Options{}, driver.Events{})

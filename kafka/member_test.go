@@ -13,17 +13,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
-// A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a crash undoes
-// a second's work at most, and what a leaving member drained does not come again.
+// A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a
+// crash undoes a second's work at most, and what a leaving member drained does not delivered again.
 func TestGroupsOfTheBroker(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 2, Groups: kafka.Consumer}
+		o := kafka.Options{Partitions: 2, GroupProtocol: kafka.GroupConsumer}
 		var held []driver.Delivery
 		var l *life
 		l = w.begin(o, driver.Events{Revoked: func(_ context.Context, sources []*driver.Source) {
@@ -63,10 +64,13 @@ func TestGroupsOfTheBroker(t *testing.T) {
 
 // The tiers of a partition are read by whom the partition belongs to, in groups of both kinds.
 func TestTiersFollowTheirPartition(t *testing.T) {
-	for name, groups := range map[string]kafka.Groups{"classic": kafka.Classic, "consumer": kafka.Consumer} {
+	for name, groups := range map[string]kafka.GroupProtocol{
+		"classic":  kafka.GroupClassic,
+		"consumer": kafka.GroupConsumer,
+	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				o := kafka.Options{Partitions: 4, Retries: kafka.Park, Groups: groups}
+				o := kafka.Options{Partitions: 4, Retries: kafka.RetryPark, GroupProtocol: groups}
 				a, b := w.begin(o, driver.Events{}), w.begin(o, driver.Events{})
 				owner := map[string]*life{}
 				var mu sync.Mutex
@@ -109,10 +113,14 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 func TestUnboundedInFlight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		polled := &polledCount{}
-		l := w.begin(kafka.Options{Partitions: 2, Ordering: kafka.Unordered, Tiers: []time.Duration{time.Minute}, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute},
+			Client: []kgo.Opt{kgo.WithHooks(polled)},
+		}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
 		const n = 100_000
-		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n) // what waits in a tier is held here up to a bound
+		// what waits in a tier is held here up to a bound
+		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n)
 		l.nothing(5 * time.Second)
 		got := polled.n.Load()
 		if got > n/2 { // with what was fetched when the partition was paused, and thrown away
@@ -146,14 +154,18 @@ func TestCredentials(t *testing.T) {
 		t.Run(mechanism, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var network kfake.VirtualNetwork
-				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen), kfake.EnableSASL(), kfake.Superuser(mechanism, "ada", "secret"))
+				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen),
+					kfake.EnableSASL(), kfake.Superuser(mechanism, "ada", "secret"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer cluster.Close()
 				for password, want := range map[string]bool{"secret": true, "guess": false} {
-					b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(), SASL: &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
-						Client: []kgo.Opt{kgo.Dialer(network.DialContext)}})
+					b, err := kafka.Open(t.Context(), &kafka.Options{
+						Brokers: cluster.ListenAddrs(),
+						SASL:    &kafka.SASL{Mechanism: mechanism, User: "ada", Password: password},
+						Client:  []kgo.Opt{kgo.Dialer(network.DialContext)},
+					})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -177,16 +189,25 @@ func TestImpossibleOptions(t *testing.T) {
 		"use PLAIN, SCRAM":                  {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
 		"use gzip, snappy":                  {Compression: "brotli"},
 		"ascending":                         {Tiers: []time.Duration{time.Minute, time.Second}},
-		"Channels[\"x\"].Tiers":             {Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}}},
-		"Namespace":                         {Namespace: "a b"},
-		"negative":                          {Partitions: -1},
-		"contradict":                        {TLS: &tls.Config{}, Client: []kgo.Opt{kgo.Dialer(nil), kgo.MaxBufferedRecords(-1)}},
+		"Channels[\"x\"].Tiers": {
+			Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
+		},
+		"Namespace":                     {Namespace: "a b"},
+		"negative":                      {Partitions: -1},
+		"Channels[\"x\"].Ordering is 9": {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
+		"Options.Retries is 9":          {Retries: 9},
+		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
+		"contradict": {TLS: &tls.Config{}, Client: []kgo.Opt{
+			kgo.Dialer(nil),
+			kgo.MaxBufferedRecords(-1),
+		}},
 	} {
 		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("open: %v, want an error that says %q", err, text)
 		}
 	}
-	b, err := kafka.Open(t.Context(), &kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.Unordered}}})
+	b, err := kafka.Open(t.Context(),
+		&kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.OrderNone}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,13 +215,17 @@ func TestImpossibleOptions(t *testing.T) {
 	_, serr := b.Sender(t.Context(), ordered)
 	_, rerr := b.Receiver(t.Context(), ordered, driver.ReceiverOptions{})
 	for _, err := range []error{serr, rerr, b.Ensure(t.Context(), driver.ChannelSpec{Channel: ordered})} {
-		if err == nil || !strings.Contains(err.Error(), "ByKey") {
-			t.Errorf("an ordered channel that is Unordered: %v, want an error that says what to do", err)
+		if err == nil || !strings.Contains(err.Error(), "OrderByKey") {
+			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
 		}
 	}
-	for text, s := range map[string]driver.ChannelSpec{"Delay": {Delay: time.Minute}, "Encryption": {Encryption: "alias/key"}} {
+	for text, s := range map[string]driver.ChannelSpec{
+		"Delay":      {Delay: time.Minute},
+		"Encryption": {Encryption: "alias/key"},
+	} {
 		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
-		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), text) {
+		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v, want an error that names it", text, err)
 		}
 	}

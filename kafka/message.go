@@ -1,38 +1,33 @@
 package kafka
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/kafka/internal/parking"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// message is a record that was admitted: what a driver.Handle refers to. Guarded by receiver.mu.
+// message is a record that was admitted: what a driver.Handle refers to. Guarded by ledger.mu.
 type message struct {
 	epoch   *epoch
 	record  *kgo.Record // nil once finished
-	seq     uint64
-	attempt int32     // starts known from before
-	due     time.Time // zero: now
-	buried  bool      // its copy stands in the dead letters
-	back    bool      // it waited here for a retry: nothing else is asked of it
-	parked  bool      // it is in its key's lot
-	taken   bool      // it is in the core's hands
-	handed  bool      // likewise, and counted by its key's lot
-	waits   bool      // it waits for what is in the core's hands
-	shown   bool      // a queue has seen its record, and may have kept it
+	seq     uint64      // of its epoch's tracker
+	attempt int32       // starts known from before
+	due     time.Time   // zero: now
+	stage   stage
+	stands  parking.Standing // in its key's lot
 
-	use   uint64      // of the receiver's: what a Handle means, since a message is used again when nothing needs it any more
-	ended atomic.Bool // the core is done with it
-	next  *message    // that was finished before it, while both are on the list
+	use uint64 // of the ledger's: what a Handle means, since a message is used again when nothing needs it any more
 }
 
-// key is what order is kept by.
-func (m *message) key(o Ordering) string {
-	if o == ByPartition {
-		return ""
+// home is the offset that the record has, or had at first, in the channel's own partition.
+func (m *message) home() int64 {
+	if m.epoch.stay == 0 {
+		return m.record.Offset
 	}
-	return string(m.record.Key)
+	return wire.HomeOrHere(m.record).Offset
 }
 
 const (
@@ -42,7 +37,7 @@ const (
 	messagesKept = window
 )
 
-// messages hands out messages, and takes them back. Guarded by receiver.mu.
+// messages hands out messages, and takes them back. Guarded by ledger.mu.
 type messages struct {
 	use  uint64 // the latest
 	idle []*message

@@ -36,7 +36,8 @@ func TestDriverOnABroker(t *testing.T) {
 			h.Lease = time.Second // there is none, so nothing has to be waited for
 			if h.Can.Leases {
 				h.Lease = 30 * time.Second // brokers' own
-				h.Skip["receive/wakes"] = "the first record after joining a share group takes longer than a poll of the kit"
+				h.Skip["receive/wakes"] = "the first record after joining a share group takes longer than a poll of " +
+					"the kit"
 			}
 			drivertest.Run(t, h)
 		})
@@ -46,16 +47,24 @@ func TestDriverOnABroker(t *testing.T) {
 // modes are the ways in which a channel can lie on Kafka.
 func modes() map[string]kafka.Options {
 	return map[string]kafka.Options{
-		"key": {}, "partition": {Ordering: kafka.ByPartition}, "park": {Retries: kafka.Park}, "unordered": {Ordering: kafka.Unordered},
-		"consumer": {Groups: kafka.Consumer}, "share": {Ordering: kafka.Unordered, Groups: kafka.Share},
+		"key": {}, "partition": {Ordering: kafka.OrderByPartition}, "park": {Retries: kafka.RetryPark},
+		"unordered": {Ordering: kafka.OrderNone},
+		"consumer":  {GroupProtocol: kafka.GroupConsumer}, "share": {
+			Ordering:      kafka.OrderNone,
+			GroupProtocol: kafka.GroupShare,
+		},
 	}
 }
 
 func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Options) driver.Backend) drivertest.Harness {
-	unordered := o.Ordering == kafka.Unordered
+	unordered := o.Ordering == kafka.OrderNone
 	return drivertest.Harness{
-		Can: drivertest.Abilities{Ordered: !unordered && o.Ordering != kafka.ByPartition, Delays: unordered, Retries: unordered || o.Retries == kafka.Park,
-			Leases: o.Groups == kafka.Share, DeadLetters: true, Provisions: true, Exchanges: true, Inspects: true, LongPolls: true, Finds: true},
+		Can: drivertest.Abilities{
+			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered,
+			Retries: unordered || o.Retries == kafka.RetryPark,
+			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
+			Inspects: true, LongPolls: true, Finds: true,
+		},
 		Open: func(t testing.TB) driver.Backend { return open(t, o) },
 		Skip: skips(mode),
 	}
@@ -71,7 +80,7 @@ func skips(mode string) map[string]string {
 	}
 	if mode == "share" {
 		all["lease/extend"] = "a lock is renewed by its own length, not by more"
-		all["lease/superseded"] = "what is given back goes to any member, also one whose receiver nobody asks"
+		all["lease/superseded"] = "what is released goes to any member, also one whose receiver nobody asks"
 		all["lease/finished"] = all["lease/superseded"]
 		all["receive/most"] = "a member takes the next records of its partitions when those before are settled"
 		all["exchange/exclude"] = all["receive/most"]

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 const (
@@ -21,98 +24,128 @@ const (
 	defaultMaxBlock = 10 * time.Minute
 )
 
-// defaultTiers are few, because each is a topic with as many partitions as the channel's own: a first backoff, and steps
-// that keep a record that waits for an hour from being looked at every few seconds.
+// defaultTiers are few, because each is a topic with as many partitions as the channel's own: a first backoff, and
+// steps that keep a record that waits for an hour from being looked at every few seconds.
 var defaultTiers = []time.Duration{5 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
 
 // Options say how to reach Kafka and how channels lie on it. The zero value is the brokers of the environment's
 // KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints it, or without it one at localhost:9092.
 type Options struct {
-	Brokers  []string    // host:port of some of the brokers; empty: as above
-	ClientID string      // "": godwit
-	Rack     string      // where this client is; brokers may then serve it from the nearest replica
-	TLS      *tls.Config // nil: no TLS
-	SASL     *SASL       // nil: no authentication
-	Client   []kgo.Opt   // the caller's own, applied last; no group, since that is the channel's name
-	Logger   *slog.Logger
-	// Namespace is put in front of every topic's and group's name: prod.orders. It had better not be an exchange's name: channel y
-	// in namespace x and channel x.y without one have groups of the same name.
+	// Brokers are host:port of some of the brokers; the client finds the others. Empty: as above.
+	Brokers []string
+	// ClientID is the name under which brokers see the clients, in logs and quotas; "": godwit.
+	ClientID string
+	// Rack is where the clients are. Brokers may then serve them from the nearest replica: set it where traffic between
+	// zones costs money.
+	Rack string
+	// TLS encrypts connections; nil: they are not encrypted.
+	TLS *tls.Config
+	// SASL authenticates; nil: the clients are anonymous, or known by their certificate.
+	SASL *SASL
+	// Client are options of franz-go for all clients, applied last: a dialer, metrics, timeouts. A group among them is
+	// refused, since the group is the channel's name.
+	Client []kgo.Opt
+	// Logger gets what the client warns of, and topics that were created again; nil: nobody does.
+	Logger *slog.Logger
+	// Namespace is put in front of every topic's and group's name: prod.orders. Set it where several environments share
+	// brokers. It had better not be an exchange's name: channel y in namespace x and channel x.y without one have
+	// groups of the same name.
 	Namespace string
+	// Replication is how many brokers have a copy of a topic that is created; 0: the broker's default.
+	Replication int
 
-	// How topics are created. What exists keeps its partitions: another number would give keys other partitions.
-	Partitions  int               // 0: 8
-	Replication int               // 0: the broker's default
-	Retention   time.Duration     // 0: the broker's default; negative: for ever
-	Compression string            // compression.type of the topics, and how producers compress; "": producer, and none
-	TopicConfig map[string]string // more of a topic's configuration, as Kafka spells it
+	// The settings of channels, each as described at ChannelOptions. They hold for every channel that Channels does not
+	// say something else for; zero: the default that is named there.
+	Ordering      Ordering
+	Retries       Retries
+	MaxBlock      time.Duration
+	Tiers         []time.Duration
+	GroupProtocol GroupProtocol
+	Partitions    int
+	Retention     time.Duration
+	Compression   string
+	TopicConfig   map[string]string
 
-	Ordering Ordering        // what is handled one after another
-	Retries  Retries         // what a retry means for later records of its key
-	MaxBlock time.Duration   // how long Block holds a key; 0: ten minutes
-	Tiers    []time.Duration // how long records can wait in topics, ascending; nil: 5 s, 1 m, 10 m, 1 h
-
-	Groups Groups
-	// InstanceID makes members static: one that comes back within the session timeout finds its partitions again. It must
-	// be another one for each process, and the same one after its restart. A channel's name is added to it. "": dynamic.
+	// InstanceID makes members static: one that comes back within the session timeout finds its partitions again,
+	// without a rebalance. It must be another one for each process, and the same one after its restart. A channel's
+	// name is added to it. "": members are dynamic.
 	InstanceID string
-	// SessionTimeout is how long a member may be silent before its partitions are given to others; 0: 45 s.
+	// SessionTimeout is how long a member may be silent before its partitions are given to others; 0: 45 s. A shorter
+	// one makes a crash felt for less long, and a slow network a rebalance.
 	SessionTimeout time.Duration
 
-	// RetryQueue and DeadLetterQueue take what comes back later and what was rejected; nil: topics.
+	// RetryQueue and DeadLetterQueue take what comes back later and what was rejected; nil: topics. Set them where
+	// topics cannot be had, or in tests.
 	RetryQueue      RetryQueue
 	DeadLetterQueue DeadLetterQueue
 
-	// Channels are what is different for single channels, by name as users spell it: orders, wishlist_events.mobile. What
-	// wishlist_events.* says holds for all of its channels that have no entry of their own, and for its topic.
+	// Channels are what is different for single channels, by name as users spell it: orders, wishlist_events.mobile.
+	// What wishlist_events.* says holds for all of its channels that have no entry of their own, and for its topic.
 	Channels map[string]ChannelOptions
 }
 
-// ChannelOptions are what is different for one channel. Ordering and Retries are taken as they stand; the others only
-// where they are not zero.
+// ChannelOptions are what is different for one channel. A field that is zero is as in the Options of the backend. What
+// the comments call the default holds where both are zero.
 type ChannelOptions struct {
+	// Ordering is what is handled one after another; by default OrderByKey.
 	Ordering Ordering
-	Retries  Retries
+	// Retries is what a retry means for later records of its key; by default RetryBlock.
+	Retries Retries
+	// MaxBlock is how long RetryBlock holds a key before its failing record becomes a dead letter; by default ten
+	// minutes.
 	MaxBlock time.Duration
-	Tiers    []time.Duration
-	Groups   Groups
+	// Tiers are how long records can wait in topics, ascending: each is a topic with as many partitions as the
+	// channel's own. By default 5 s, 1 m, 10 m and 1 h. Empty, but not nil: there are none, and this process holds
+	// every retry.
+	Tiers []time.Duration
+	// GroupProtocol is how members of the channel's group get their partitions; by default GroupClassic.
+	GroupProtocol GroupProtocol
 
-	Partitions  int
-	Retention   time.Duration
+	// Partitions is for topics that are created; by default 8. Those that exist keep theirs: another number would give
+	// keys other partitions.
+	Partitions int
+	// Retention is how long topics keep records; negative: without end; by default as the broker says. Dead letters and
+	// tiers keep theirs for 14 days at least.
+	Retention time.Duration
+	// Compression is compression.type of the topics, and how producers compress; by default producer, and not at all.
 	Compression string
+	// TopicConfig is more of a topic's configuration, as Kafka spells it; by default nothing.
 	TopicConfig map[string]string
 }
 
-// Ordering says what is handled one after another.
+// Ordering says what is handled one after another. Zero is no value of it: it stands for that of the backend, or the
+// default.
 type Ordering uint8
 
 const (
-	ByKey       Ordering = iota // records of one key; others beside them
-	ByPartition                 // records of one partition
-	Unordered                   // nothing; a record's key is whose it is, for fairness, and delays are possible
+	OrderByKey       Ordering = iota + 1 // records of one key; others beside them
+	OrderByPartition                     // records of one partition
+	// OrderNone orders nothing: the key of a record is its tenant, for fairness, and delays are possible.
+	OrderNone
 )
 
-// Retries says what a retry means for later records of its key.
+// Retries says what a retry means for later records of its key. Zero is as with Ordering.
 type Retries uint8
 
 const (
-	// Block keeps them waiting, in this process, for MaxBlock at most. Where nothing is ordered, nothing waits, and the
-	// retry waits in a tier, as with Alone.
-	Block Retries = iota
-	// Park lets the retry wait in a tier, and later records of its key behind it, until it has come back.
-	Park
-	// Alone lets the retry wait in a tier while later records of its key are handled.
-	Alone
+	// RetryBlock keeps them waiting, in this process, for MaxBlock at most. Where nothing is ordered, nothing waits,
+	// and the retry waits in a tier, as with RetryAlone.
+	RetryBlock Retries = iota + 1
+	// RetryPark lets the retry wait in a tier, and later records of its key behind it, until it has come back.
+	RetryPark
+	// RetryAlone lets the retry wait in a tier while later records of its key are handled.
+	RetryAlone
 )
 
-// Groups says which kind of group consumers join.
-type Groups uint8
+// GroupProtocol says how the members of a group get their partitions. Zero is as with Ordering.
+type GroupProtocol uint8
 
 const (
-	Classic  Groups = iota // assigned by its members, cooperatively and sticky
-	Consumer               // assigned by the broker (KIP-848, Kafka 4.0 and later)
-	// Share is for Unordered channels: brokers hand single records out to whoever asks (KIP-932, Kafka 4.2 and later), so there
-	// can be more consumers than partitions.
-	Share
+	GroupClassic  GroupProtocol = iota + 1 // assigned by one of the members, cooperatively and sticky
+	GroupConsumer                          // assigned by the broker (KIP-848, Kafka 4.0 and later)
+	// GroupShare is for channels of OrderNone: brokers hand single records out to whoever asks (KIP-932, Kafka 4.2 and
+	// later), so there can be more consumers than partitions.
+	GroupShare
 )
 
 // SASL says how to authenticate.
@@ -123,21 +156,38 @@ type SASL struct {
 }
 
 func (o *Options) check() error {
-	if o.Namespace != "" && !legalPart(o.Namespace) {
+	if o.Namespace != "" && !part.Legal(o.Namespace) {
 		return fmt.Errorf("kafka: Options.Namespace is %q: use letters, digits, '_' and '-'", o.Namespace)
 	}
-	if o.Partitions < 0 || o.Replication < 0 || o.MaxBlock < 0 || o.SessionTimeout < 0 {
-		return fmt.Errorf("kafka: Partitions, Replication, MaxBlock and SessionTimeout of Options cannot be negative")
+	if o.Replication < 0 || o.SessionTimeout < 0 {
+		return fmt.Errorf("kafka: Replication and SessionTimeout of Options cannot be negative")
 	}
-	if err := checkTiers("Options.Tiers", o.Tiers); err != nil {
+	own := o.shared()
+	if err := own.check("Options"); err != nil {
 		return err
 	}
 	for name, ch := range o.Channels {
-		if err := checkTiers(fmt.Sprintf("Options.Channels[%q].Tiers", name), ch.Tiers); err != nil {
+		if err := ch.check(fmt.Sprintf("Options.Channels[%q]", name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// check refuses what cannot be; where is how the options are called.
+func (c *ChannelOptions) check(where string) error {
+	switch {
+	case c.Partitions < 0 || c.MaxBlock < 0:
+		return fmt.Errorf("kafka: Partitions and MaxBlock of %s cannot be negative", where)
+	case c.Ordering > OrderNone:
+		return fmt.Errorf("kafka: %s.Ordering is %d: use OrderByKey, OrderByPartition or OrderNone", where, c.Ordering)
+	case c.Retries > RetryAlone:
+		return fmt.Errorf("kafka: %s.Retries is %d: use RetryBlock, RetryPark or RetryAlone", where, c.Retries)
+	case c.GroupProtocol > GroupShare:
+		return fmt.Errorf("kafka: %s.GroupProtocol is %d: use GroupClassic, GroupConsumer or GroupShare", where,
+			c.GroupProtocol)
+	}
+	return checkTiers(where+".Tiers", c.Tiers)
 }
 
 // checkTiers wants tiers that have a name of their own each, the shortest first.
@@ -150,44 +200,52 @@ func checkTiers(field string, tiers []time.Duration) error {
 	return nil
 }
 
-// channel is what holds for one channel.
+// shared are the settings of all channels that have none of their own.
+func (o *Options) shared() ChannelOptions {
+	return ChannelOptions{
+		Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
+		GroupProtocol: o.GroupProtocol,
+		Partitions:    o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
+	}
+}
+
+// channel is what holds for one channel: what its own options say, where they say nothing the backend's, and then the
+// defaults.
 func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	ch.DeadLetter = false
-	got := ChannelOptions{Ordering: o.Ordering, Retries: o.Retries}
 	own, ok := o.Channels[ch.String()]
 	if !ok && ch.Exchange != "" {
-		own, ok = o.Channels[driver.Channel{Exchange: ch.Exchange}.String()]
+		own = o.Channels[driver.Channel{Exchange: ch.Exchange}.String()]
 	}
-	if ok {
-		got = own
-	}
-	got.MaxBlock = either(got.MaxBlock, either(o.MaxBlock, defaultMaxBlock))
-	got.Groups = either(got.Groups, o.Groups)
-	got.Retention = either(got.Retention, o.Retention)
-	got.Compression = either(got.Compression, o.Compression)
-	got.Partitions = either(got.Partitions, either(o.Partitions, defaultPartitions))
-	for _, tiers := range [][]time.Duration{o.Tiers, defaultTiers} {
-		if got.Tiers == nil {
-			got.Tiers = slices.Clone(tiers)
-		}
-	}
-	if got.TopicConfig == nil {
-		got.TopicConfig = o.TopicConfig
-	}
-	if got.Ordering == Unordered && got.Retries == Block {
-		got.Retries = Alone
+	got := own.or(o.shared()).or(ChannelOptions{
+		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
+		Tiers:         defaultTiers,
+		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+	})
+	got.Tiers = slices.Clone(got.Tiers)
+	if got.Ordering == OrderNone && got.Retries == RetryBlock {
+		got.Retries = RetryAlone
 	}
 	return got
 }
 
-// tiered says that records of the channel may wait in tiers.
-func (c *ChannelOptions) tiered() bool { return c.Retries != Block && len(c.Tiers) > 0 }
-
-// either is a, unless that is zero.
-func either[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
+// or takes from others what is zero.
+func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
+	c.Ordering = cmp.Or(c.Ordering, others.Ordering)
+	c.Retries = cmp.Or(c.Retries, others.Retries)
+	c.MaxBlock = cmp.Or(c.MaxBlock, others.MaxBlock)
+	c.GroupProtocol = cmp.Or(c.GroupProtocol, others.GroupProtocol)
+	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
+	c.Retention = cmp.Or(c.Retention, others.Retention)
+	c.Compression = cmp.Or(c.Compression, others.Compression)
+	if c.Tiers == nil {
+		c.Tiers = others.Tiers
 	}
-	return a
+	if c.TopicConfig == nil {
+		c.TopicConfig = others.TopicConfig
+	}
+	return c
 }
+
+// tiered says that records of the channel may wait in tiers.
+func (c *ChannelOptions) tiered() bool { return c.Retries != RetryBlock && len(c.Tiers) > 0 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A partition with a long log and slow handlers leaves places for what comes of another, holds no more of its log than that in
-// memory, and goes on when what it has is settled.
+// A partition with a long log and slow handlers leaves places for what comes of another, holds no more of its log than
+// that in memory, and goes on when what it has is settled.
 func TestAPartitionLeavesPlacesToOthers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, places = 100_000, 16_384
@@ -75,7 +76,8 @@ func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 	})
 }
 
-// flood writes so many records like one, with bodies that cannot be compressed, or else all of them would come in one fetch.
+// flood writes so many records like one, with bodies that cannot be compressed, or else all of them would come in one
+// fetch.
 func (w *world) flood(like kgo.Record, n int) {
 	w.Helper()
 	noise := rand.NewChaCha8([32]byte{})
@@ -97,8 +99,10 @@ func TestSettledRecordsAreUsedAgain(t *testing.T) {
 		l := w.begin(kafka.Options{}, driver.Events{})
 		for i := range n {
 			text := strconv.Itoa(i)
-			w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Key: []byte("key " + text), Value: []byte(text),
-				Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("header " + text)}}}, nil)
+			w.client.Produce(w.Context(), &kgo.Record{
+				Topic: "orders", Key: []byte("key " + text), Value: []byte(text),
+				Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("header " + text)}},
+			}, nil)
 		}
 		if err := w.client.Flush(w.Context()); err != nil {
 			w.Fatal(err)
@@ -111,7 +115,8 @@ func TestSettledRecordsAreUsedAgain(t *testing.T) {
 		}
 		for i, d := range all {
 			text := strconv.Itoa(i)
-			if string(d.Body) != text || d.OrderKey != "key "+text || len(d.Header) != 1 || d.Header[0].Value != "header "+text || d.ID != "orders/0/"+text {
+			if string(d.Body) != text || d.OrderKey != "key "+text || len(d.Header) != 1 ||
+				d.Header[0].Value != "header "+text || d.ID != "orders/0/"+text {
 				w.Fatalf("record %d is %q of key %q with headers %v and id %s", i, d.Body, d.OrderKey, d.Header, d.ID)
 			}
 		}

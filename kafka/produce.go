@@ -3,15 +3,27 @@ package kafka
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
+// producer publishes records, and waits for the answers.
+type producer struct {
+	client *client.Client
+	log    *slog.Logger
+}
+
 // produce sends records and waits for the answer to each; its errors are classified. A topic that was deleted and made
-// again is never adopted by the client: it is told to forget it, and what was not sent for that reason is sent once more.
-func (b *Backend) produce(ctx context.Context, rs []*kgo.Record) []error {
-	errs := b.produceOnce(ctx, rs)
+// again is never adopted by the client: it is told to forget it, and what was not sent for that reason is sent once
+// more.
+func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
+	errs := p.produceOnce(ctx, rs)
 	var again []*kgo.Record
 	var which []int
 	for i, err := range errs {
@@ -21,21 +33,21 @@ func (b *Backend) produce(ctx context.Context, rs []*kgo.Record) []error {
 			again, which = append(again, &r), append(which, i)
 		}
 	}
-	if b.forget(rs, errs); len(again) > 0 {
-		for k, err := range b.produceOnce(ctx, again) {
+	if p.forget(rs, errs); len(again) > 0 {
+		for k, err := range p.produceOnce(ctx, again) {
 			if errs[which[k]] = err; err == nil {
 				*rs[which[k]] = *again[k] // where it lies
 			}
 		}
 	}
 	for i, err := range errs {
-		errs[i] = classify(err)
+		errs[i] = failure.Classify(err)
 	}
 	return errs
 }
 
-// forget makes the client look anew for topics that it did not find, or not as it knew them.
-func (b *Backend) forget(rs []*kgo.Record, errs []error) {
+// forget makes the client look again for topics that it did not find, or not as it knew them.
+func (p *producer) forget(rs []*kgo.Record, errs []error) {
 	gone := map[string]bool{}
 	for i, err := range errs {
 		again := errors.Is(err, kerr.UnknownTopicID)
@@ -44,21 +56,22 @@ func (b *Backend) forget(rs []*kgo.Record, errs []error) {
 		}
 		gone[rs[i].Topic] = true
 		if again {
-			b.log.Error("a topic was deleted and created again: what its old form held is gone, and the new one is used from now on", "topic", rs[i].Topic)
+			p.log.Error("a topic was deleted and created again: what its old form held is gone, and the new one is "+
+				"used from now on", "topic", rs[i].Topic)
 		}
-		b.client.PurgeTopicsFromProducing(rs[i].Topic)
+		p.client.PurgeTopicsFromProducing(rs[i].Topic)
 	}
 }
 
 // produceOnce waits for all answers, or for the end of ctx: what is not answered then may or may not arrive.
-func (b *Backend) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
+func (p *producer) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
 	type answer struct {
 		i   int
 		err error
 	}
 	answers := make(chan answer, len(rs)) // never blocks the client, even when nobody waits any more
 	for i, r := range rs {
-		b.client.Produce(ctx, r, func(_ *kgo.Record, err error) { answers <- answer{i, err} })
+		p.client.Produce(ctx, r, func(_ *kgo.Record, err error) { answers <- answer{i, err} })
 	}
 	errs := make([]error, len(rs))
 	open := make([]bool, len(rs))
@@ -77,6 +90,33 @@ func (b *Backend) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
 			}
 			return errs
 		}
+	}
+	return errs
+}
+
+// copy publishes copies to topics that the consumer of a channel owns: if they are gone, they are made again, once.
+func (b *Backend) copy(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
+	errs := b.producer.produce(ctx, rs)
+	spec, ours := b.provisioner.wished(ch)
+	var again []*kgo.Record
+	var which []int
+	for i, err := range errs {
+		if ours && driver.ClassOf(err) == driver.NotFound {
+			r := *rs[i]
+			again, which = append(again, &r), append(which, i)
+		}
+	}
+	if len(again) == 0 {
+		return errs
+	}
+	if err := b.Ensure(ctx, spec); err != nil {
+		for _, i := range which {
+			errs[i] = errors.Join(errs[i], err)
+		}
+		return errs
+	}
+	for k, err := range b.producer.produce(ctx, again) {
+		errs[which[k]] = err
 	}
 	return errs
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,17 +9,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
+	"github.com/godwitmq/godwit/kafka/internal/share"
 )
 
 const (
-	// besideRetention is how long dead letters and records in tiers are kept, at least: somebody has to look at them first,
-	// or their consumer may be away.
+	// besideRetention is how long dead letters and records in tiers are kept, at least: somebody has to look at them
+	// first, or their consumer may be away.
 	besideRetention = 14 * 24 * time.Hour
 	// spreadPatience is how long brokers may take to know of a topic that was just created.
 	spreadPatience = 10 * time.Second
@@ -41,30 +48,12 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if s.Owner {
-		b.remember(s)
+		b.provisioner.remember(s)
 	}
 	if s.Mode == driver.Never {
 		return nil
 	}
-	if s.Channel.DeadLetter {
-		_, err := b.find(ctx, b.names.deadLetters(s.Channel))
-		return err
-	}
-	own, err := b.ensureTopic(ctx, s, b.ownTopic(s))
-	if err != nil {
-		return err
-	}
-	if b.o.channel(s.Channel).Groups == Share && s.Owner && s.Mode == driver.Auto {
-		if err := b.startShare(ctx, b.names.group(s.Channel)); err != nil {
-			return err
-		}
-	}
-	for _, w := range b.besides(s, own.partitions) {
-		if _, err := b.ensureTopic(ctx, s, w); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.provisioner.ensure(ctx, s)
 }
 
 // Find looks for dead letters. A topic does not tell whether its records are in order.
@@ -75,7 +64,7 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	if err := b.legal(dead); err != nil {
 		return dead, err
 	}
-	_, err := b.find(ctx, b.names.deadLetters(dead))
+	_, err := b.topics.find(ctx, b.names.DeadLetters(dead))
 	return dead, err
 }
 
@@ -83,11 +72,69 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 func possible(s driver.ChannelSpec) error {
 	switch {
 	case s.Delay != 0:
-		return permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single messages, where nothing is ordered", s.Channel, s.Delay)
+		return failure.Permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single "+
+			"messages, where nothing is ordered", s.Channel, s.Delay)
 	case s.Encryption != "":
-		return permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' disks, or the bodies", s.Channel, s.Encryption)
+		return failure.Permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' "+
+			"disks, or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
+}
+
+// provisioner makes what channels need.
+type provisioner struct {
+	o      *Options
+	names  layout.Names
+	topics *topics
+	client *client.Client
+	admin  *kadm.Client
+
+	mu    sync.Mutex
+	specs map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+}
+
+// ensure makes what is missing of a channel, or says it.
+func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
+	if s.Channel.DeadLetter {
+		_, err := p.topics.find(ctx, p.names.DeadLetters(s.Channel))
+		return err
+	}
+	own, err := p.ensureTopic(ctx, s, p.ownTopic(s))
+	if err != nil {
+		return err
+	}
+	if p.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode == driver.Auto {
+		if err := share.Begin(ctx, p.client, p.names.Group(s.Channel)); err != nil {
+			return err
+		}
+	}
+	for _, w := range p.besides(s, own.partitions) {
+		if _, err := p.ensureTopic(ctx, s, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember keeps what a consumer wishes, for when something of it is gone.
+func (p *provisioner) remember(s driver.ChannelSpec) {
+	ch := s.Channel
+	if ch.DeadLetter {
+		return
+	}
+	ch.Ordered = false
+	p.mu.Lock()
+	p.specs[ch] = s
+	p.mu.Unlock()
+}
+
+// wished is what the consumer of this process wished of its channel, if it may make what is missing.
+func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ch.Ordered, ch.DeadLetter = false, false
+	s, ok := p.specs[ch]
+	return s, ok && s.Mode == driver.Auto
 }
 
 // wish is a topic as it should be.
@@ -99,23 +146,30 @@ type wish struct {
 }
 
 // ownTopic is what an end of the channel speaks to.
-func (b *Backend) ownTopic(s driver.ChannelSpec) wish {
-	o := b.o.channel(s.Channel)
-	return wish{name: b.names.topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
+func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
+	o := p.o.channel(s.Channel)
+	return wish{name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
 }
 
-// besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as that.
-func (b *Backend) besides(s driver.ChannelSpec, partitions int) (all []wish) {
+// besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as
+// that.
+func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 	if !s.Owner || s.Channel.Queue == "" {
 		return nil
 	}
-	o := b.o.channel(s.Channel)
-	if !s.NoDeadLetters && b.o.DeadLetterQueue == nil {
-		all = append(all, wish{name: b.names.deadLetters(s.Channel), partitions: partitions, config: besideConfig(o, s)})
+	o := p.o.channel(s.Channel)
+	if !s.NoDeadLetters && p.o.DeadLetterQueue == nil {
+		all = append(all, wish{
+			name: p.names.DeadLetters(s.Channel), partitions: partitions,
+			config: besideConfig(o, s),
+		})
 	}
-	if o.tiered() && b.o.RetryQueue == nil {
+	if o.tiered() && p.o.RetryQueue == nil {
 		for _, d := range o.Tiers {
-			all = append(all, wish{name: b.names.tier(s.Channel, d), partitions: partitions, exactly: true, config: besideConfig(o, s)})
+			all = append(all, wish{
+				name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
+				config: besideConfig(o, s),
+			})
 		}
 	}
 	return all
@@ -123,7 +177,7 @@ func (b *Backend) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 
 func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	config := map[string]string{}
-	if keep := either(s.Retention, o.Retention); keep != 0 {
+	if keep := cmp.Or(s.Retention, o.Retention); keep != 0 {
 		config["retention.ms"] = millis(keep)
 	}
 	if o.Compression != "" {
@@ -137,7 +191,7 @@ func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
-	keep := either(s.Retention, o.Retention)
+	keep := cmp.Or(s.Retention, o.Retention)
 	if keep >= 0 && keep < besideRetention {
 		keep = besideRetention
 	}
@@ -145,44 +199,46 @@ func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	return config
 }
 
-// millis is a time as Kafka's configuration spells it; negative: for ever.
+// millis is a time as Kafka's configuration spells it; negative: without end.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
 // ensureTopic makes one topic, or compares it with what is wished.
-func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
-	t, err := b.find(ctx, w.name)
+func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
+	t, err := p.topics.find(ctx, w.name)
 	switch {
 	case err == nil && w.exactly && t.partitions != w.partitions:
-		return t, permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that its records come from: let it run empty and delete it, or add partitions",
+		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that "+
+			"its records come from: let it run empty and delete it, or add partitions",
 			s.Channel, w.name, t.partitions, w.partitions)
 	case err == nil && (s.Owner || s.Mode == driver.Verify):
-		return t, b.compare(ctx, s, w)
+		return t, p.compare(ctx, s, w)
 	case driver.ClassOf(err) != driver.NotFound:
 		return t, err
 	case s.Mode == driver.Verify:
 		return t, fmt.Errorf("channel %s: %w; provision it, or create it", s.Channel, err)
 	}
-	return b.create(ctx, w)
+	return p.create(ctx, w)
 }
 
 // create makes a topic and waits until the brokers know of it.
-func (b *Backend) create(ctx context.Context, w wish) (topic, error) {
+func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
 	config := make(map[string]*string, len(w.config))
 	for k, v := range w.config {
 		config[k] = &v
 	}
-	replication := int16(b.o.Replication)
+	replication := int16(p.o.Replication)
 	if replication == 0 {
 		replication = -1
 	}
-	_, err := b.admin.CreateTopic(ctx, int32(w.partitions), replication, config, w.name)
+	_, err := p.admin.CreateTopic(ctx, int32(w.partitions), replication, config, w.name)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return topic{}, fmt.Errorf("create topic %s: %w", w.name, classify(err))
+		return topic{}, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
 	}
 	begun := time.Now()
 	for try := 1; ; try++ {
-		t, err := b.find(ctx, w.name)
-		if err == nil && t.partitions > 0 || driver.ClassOf(err) != driver.NotFound && err != nil || time.Since(begun) > spreadPatience {
+		t, err := p.topics.find(ctx, w.name)
+		if err == nil && t.partitions > 0 || driver.ClassOf(err) != driver.NotFound && err != nil ||
+			time.Since(begun) > spreadPatience {
 			return t, err
 		}
 		if err := backoff.Sleep(ctx, spreadAgain.Jittered(try)); err != nil {
@@ -192,20 +248,20 @@ func (b *Backend) create(ctx context.Context, w wish) (topic, error) {
 }
 
 // compare looks at a topic's configuration. An owner changes what differs; Verify says it.
-func (b *Backend) compare(ctx context.Context, s driver.ChannelSpec, w wish) error {
+func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish) error {
 	if len(w.config) == 0 {
 		return nil
 	}
-	all, err := b.admin.DescribeTopicConfigs(ctx, w.name)
+	all, err := p.admin.DescribeTopicConfigs(ctx, w.name)
 	if err != nil {
-		return fmt.Errorf("read the configuration of topic %s: %w", w.name, classify(err))
+		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	r, err := all.On(w.name, nil)
 	if err == nil {
 		err = r.Err
 	}
 	if err != nil {
-		return fmt.Errorf("read the configuration of topic %s: %w", w.name, classify(err))
+		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	var change []kadm.AlterConfig
 	var told []string
@@ -220,9 +276,9 @@ func (b *Backend) compare(ctx context.Context, s driver.ChannelSpec, w wish) err
 	case len(change) == 0:
 		return nil
 	case s.Mode == driver.Verify:
-		return permanent("channel %s: topic %s differs: %s", s.Channel, w.name, strings.Join(told, "; "))
+		return failure.Permanent("channel %s: topic %s differs: %s", s.Channel, w.name, strings.Join(told, "; "))
 	}
-	done, err := b.admin.AlterTopicConfigs(ctx, change, w.name)
+	done, err := p.admin.AlterTopicConfigs(ctx, change, w.name)
 	if err == nil {
 		var one kadm.AlterConfigsResponse
 		if one, err = done.On(w.name, nil); err == nil {
@@ -230,7 +286,7 @@ func (b *Backend) compare(ctx context.Context, s driver.ChannelSpec, w wish) err
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("change the configuration of topic %s: %w", w.name, classify(err))
+		return fmt.Errorf("change the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	return nil
 }

@@ -10,18 +10,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
-// Topics are made as the options say, with dead letters and tiers that keep what they hold for longer and have as many partitions.
+// Topics are made as the options say, with dead letters and tiers that keep what they hold for longer and have as many
+// partitions.
 func TestTopicsAsWished(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Namespace: "prod", Partitions: 3, Replication: 1, Retention: 24 * time.Hour, Compression: "zstd", Tiers: []time.Duration{time.Minute},
+		o := kafka.Options{
+			Namespace: "prod", Partitions: 3, Replication: 1, Retention: 24 * time.Hour,
+			Compression: "zstd", Tiers: []time.Duration{time.Minute},
 			TopicConfig: map[string]string{"cleanup.policy": "compact,delete"},
-			Channels:    map[string]kafka.ChannelOptions{"wishes.*": {Retries: kafka.Park, Partitions: 5}}}
+			Channels:    map[string]kafka.ChannelOptions{"wishes.*": {Retries: kafka.RetryPark, Partitions: 5}},
+		}
 		b := w.backend(o)
 		audit := driver.Channel{Exchange: "wishes", Queue: "audit"}
 		if err := b.Ensure(w.Context(), driver.ChannelSpec{Channel: audit, Owner: true}); err != nil {
@@ -33,7 +38,10 @@ func TestTopicsAsWished(t *testing.T) {
 		}
 		names := all.Names()
 		slices.Sort(names)
-		if want := []string{"prod.wishes", "prod.wishes.prod.wishes.audit.dlq", "prod.wishes.prod.wishes.audit.retry.1m"}; !slices.Equal(names, want) {
+		if want := []string{
+			"prod.wishes", "prod.wishes.prod.wishes.audit.dlq",
+			"prod.wishes.prod.wishes.audit.retry.1m",
+		}; !slices.Equal(names, want) {
 			w.Errorf("topics %q, want %q", names, want)
 		}
 		for _, name := range names {
@@ -58,9 +66,13 @@ func TestTopicsAsWished(t *testing.T) {
 // An owner mends what differs, Verify says it, a producer leaves it alone, and nobody changes the partitions.
 func TestTopicsThatDiffer(t *testing.T) {
 	inWorld(t, func(w *world) {
-		day, week := w.backend(kafka.Options{Partitions: 2, Retention: 24 * time.Hour}), w.backend(kafka.Options{Partitions: 4, Retention: 7 * 24 * time.Hour})
+		day, week := w.backend(kafka.Options{Partitions: 2, Retention: 24 * time.Hour}),
+			w.backend(kafka.Options{Partitions: 4, Retention: 7 * 24 * time.Hour})
 		ensure := func(b *kafka.Backend, owner bool, mode driver.Mode) error {
-			return b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: owner, Mode: mode, NoDeadLetters: true})
+			return b.Ensure(w.Context(), driver.ChannelSpec{
+				Channel: orders, Owner: owner, Mode: mode,
+				NoDeadLetters: true,
+			})
 		}
 		if err := ensure(day, true, driver.Auto); err != nil {
 			w.Fatal(err)

@@ -2,165 +2,88 @@ package kafka
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-const (
-	// recallMost is how many of the newest dead letters of a partition are looked at when it is assigned. What counts is what
-	// was rejected after the last commit, a second's work.
-	recallMost = 2_000
-	// recallPatience bounds that look: a dead letter twice is better than a partition that nobody reads.
-	recallPatience = 10 * time.Second
-	// logHeader says which log a dead letter's offset belongs to: a topic that was made anew counts from zero again.
-	logHeader = "godwit-log"
-)
+// recallPatience bounds the look at what became of records: a dead letter twice is better than a partition that nobody
+// reads.
+const recallPatience = 10 * time.Second
 
-// recall looks, before anything of newly assigned partitions is read, at what became of their records after the last commit:
-// which are dead letters already, and how far their tiers reach.
-func (r *receiver) recall(ctx context.Context, begun []*epoch) {
+// recall looks, before anything of newly assigned partitions is read, at what became of their records after the last
+// commit: which are dead letters already, and how far their tiers reach.
+func (g *group) recall(ctx context.Context, begun []*epoch) {
 	if len(begun) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
-	if r.set.Retries == Park {
-		if err := r.raiseBarriers(ctx, begun); err != nil {
-			r.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group", r.group, "error", err)
-		}
+	ends, err := g.endsOfTiers(ctx)
+	if err != nil {
+		g.sub.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group",
+			g.sub.group, "error", err)
 	}
-	q, ok := r.dead.(*deadTopic)
-	if !ok {
-		return
-	}
-	ns := make([]int32, len(begun))
+	partitions := make([]int32, len(begun))
 	for i, e := range begun {
-		ns[i] = e.n
+		partitions[i] = e.N
 	}
-	letters := r.recallLetters(ctx, q, ns)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	known := g.recallLetters(ctx, partitions)
 	for _, e := range begun {
-		e.dead = letters[e.n]
+		g.ledger.recalled(e, known[e.N], ends[e.Partition])
 	}
 }
 
-// raiseBarriers notes where the tiers end.
-func (r *receiver) raiseBarriers(ctx context.Context, begun []*epoch) error {
-	for topic := range r.tiers {
-		starts, err := r.b.admin.ListStartOffsets(ctx, topic)
-		if err != nil {
-			return err
-		}
-		ends, err := r.b.admin.ListEndOffsets(ctx, topic)
-		if err != nil {
-			return err
-		}
-		r.mu.Lock()
-		for _, e := range begun {
-			first, ok1 := starts.Lookup(topic, e.n)
-			last, ok2 := ends.Lookup(topic, e.n)
-			if e.topic == topic && ok1 && ok2 && last.Offset > first.Offset && last.Offset > e.from {
-				e.barrier = last.Offset
-				r.catching[e.n] = true
-			}
-		}
-		r.mu.Unlock()
-	}
-	return nil
-}
-
-// recallLetters reads the newest dead letters of some partitions, and returns the offsets of what died, by partition.
-func (r *receiver) recallLetters(ctx context.Context, q *deadTopic, ns []int32) map[int32]map[int64]struct{} {
-	letters, err := r.newestLetters(ctx, r.b.names.deadLetters(q.ch), ns)
-	if err != nil {
-		r.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", r.speaker, "error", err)
-	}
-	return letters
-}
-
-func (r *receiver) newestLetters(ctx context.Context, topic string, ns []int32) (map[int32]map[int64]struct{}, error) {
-	starts, err := r.b.admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := r.b.admin.ListEndOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	from, open := map[int32]kgo.Offset{}, map[int32]int64{}
-	count := int32(len(ends[topic]))
-	for _, n := range ns {
-		if count == 0 {
-			break
-		}
-		n %= count
-		first, _ := starts.Lookup(topic, n)
-		last, _ := ends.Lookup(topic, n)
-		if last.Offset > first.Offset {
-			from[n] = kgo.NewOffset().At(max(first.Offset, last.Offset-recallMost))
-			open[n] = last.Offset
-		}
-	}
-	if len(open) == 0 {
+// endsOfTiers is where the tiers end that have something in them: until they are read so far, what stands first of a
+// key is not known.
+func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, error) {
+	if g.sub.set.Retries != RetryPark {
 		return nil, nil
 	}
-	return r.readLetters(ctx, topic, from, open)
-}
-
-func (r *receiver) readLetters(ctx context.Context, topic string, from map[int32]kgo.Offset, open map[int32]int64) (map[int32]map[int64]struct{}, error) {
-	opts, err := r.b.o.clientOptions(r.b.log, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
-	if err != nil {
-		return nil, err
-	}
-	client, err := kgo.NewClient(opts...)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	log, found := r.log(), map[int32]map[int64]struct{}{}
-	for len(open) > 0 {
-		fetches := client.PollFetches(ctx)
-		if over(ctx) {
-			return found, context.Cause(ctx)
+	all := map[wire.Partition]int64{}
+	for topic := range g.sub.tiers {
+		starts, err := g.sub.b.admin.ListStartOffsets(ctx, topic)
+		if err != nil {
+			return all, err
 		}
-		if errs := fetches.Errors(); len(errs) > 0 {
-			return found, errs[0].Err
+		ends, err := g.sub.b.admin.ListEndOffsets(ctx, topic)
+		if err != nil {
+			return all, err
 		}
-		fetches.EachRecord(func(rec *kgo.Record) {
-			if n, offset, ok := r.ofOurs(rec, log); ok {
-				if found[n] == nil {
-					found[n] = map[int64]struct{}{}
-				}
-				found[n][offset] = struct{}{}
-			}
-			if rec.Offset+1 >= open[rec.Partition] {
-				delete(open, rec.Partition)
+		ends.Each(func(end kadm.ListedOffset) {
+			if start, ok := starts.Lookup(topic, end.Partition); ok && end.Err == nil && end.Offset > start.Offset {
+				all[wire.Partition{Topic: topic, N: end.Partition}] = end.Offset
 			}
 		})
 	}
-	return found, nil
+	return all, nil
 }
 
-// ofOurs says which record of this channel's topic, as it is now, a dead letter was.
-func (r *receiver) ofOurs(letter *kgo.Record, log string) (n int32, offset int64, ok bool) {
-	if header(letter, logHeader) != log || header(letter, deadGroupHeader) != r.speaker || header(letter, deadTopicHeader) != r.topic {
-		return 0, 0, false
+// recallLetters reads the newest dead letters of some partitions, if this channel has a topic of them.
+func (g *group) recallLetters(ctx context.Context, partitions []int32) deadletter.Known {
+	s := g.sub
+	q, ok := s.dead.(*deadTopic)
+	if !ok {
+		return nil
 	}
-	p, perr := strconv.ParseInt(header(letter, deadPartitionHeader), 10, 32)
-	offset, oerr := strconv.ParseInt(header(letter, deadOffsetHeader), 10, 64)
-	return int32(p), offset, perr == nil && oerr == nil
-}
-
-// log is which log the channel's topic is.
-func (r *receiver) log() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.member == nil {
-		return ""
+	ctx, cancel := context.WithTimeout(ctx, recallPatience)
+	defer cancel()
+	open := func(more ...kgo.Opt) (*kgo.Client, error) {
+		opts, err := s.b.o.clientOptions(s.b.log, more...)
+		if err != nil {
+			return nil, err
+		}
+		return kgo.NewClient(opts...)
 	}
-	return fmt.Sprint(r.member.topics[r.topic])
+	of := deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}
+	known, err := deadletter.Recall(ctx, s.b.admin, open, s.b.names.DeadLetters(q.ch), of, partitions)
+	if err != nil {
+		s.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", s.consumer(), "error",
+			err)
+	}
+	return known
 }

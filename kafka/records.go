@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// recordsKept is how many records, of batches that nothing needs any more, are kept for the next: about as many as are handled,
-	// wait to be admitted, and are on their way here.
+	// recordsKept is how many records, of batches that nothing needs any more, are kept for the next: about as many as
+	// are handled, wait to be admitted, and are on their way here.
 	recordsKept = 4 * window
 	// recordsLeast is how many a batch has that is worth keeping.
 	recordsLeast = 16
@@ -17,16 +17,16 @@ const (
 	recordsTried = 4
 )
 
-// records keeps the memory of records, for the client to read the next batches into ([kgo.PoolRecords]). A record is 160 bytes
-// full of pointers, and so costs the garbage collector more than what it says.
+// records keeps the memory of records, for the client to read the next batches into ([kgo.PoolRecords]). A record is
+// 160 bytes full of pointers, and so costs the garbage collector more than what it says.
 type records struct {
 	mu   sync.Mutex
 	idle [][]kgo.Record
 	kept int // records in idle
 }
 
-// ours says that nobody but us sees the records of a client: no hook of the caller's, which may keep them, and no pool, since
-// what is given back would take bodies along.
+// ours says that nobody but us sees the records of a client: no hook of the caller's, which may keep them, and no pool,
+// since what is returned would take bodies along.
 func ours(c *kgo.Client) bool {
 	hooks := reflect.ValueOf(c.OptValue(kgo.WithHooks))
 	for i := range hooks.Len() {
@@ -36,13 +36,6 @@ func ours(c *kgo.Client) bool {
 		}
 	}
 	return reflect.ValueOf(c.OptValue(kgo.WithPools)).Len() == 0
-}
-
-// forget gives a record back that nothing needs any more.
-func (r *receiver) forget(rec *kgo.Record) {
-	if r.b.reuses {
-		rec.Recycle()
-	}
 }
 
 // GetRecords returns room for n records, or nothing.

@@ -18,7 +18,8 @@ func TestRecordsAreUsedAgainWhereTheyAreOurs(t *testing.T) {
 		want bool
 	}{
 		"no options": {nil, true}, "a hook that sees none": {[]kgo.Opt{kgo.WithHooks(counter{})}, true},
-		"a hook that sees them": {[]kgo.Opt{kgo.WithHooks(counter{}, watcher{})}, false}, "a pool": {[]kgo.Opt{kgo.WithPools(new(records))}, false},
+		"a hook that sees them": {[]kgo.Opt{kgo.WithHooks(counter{}, watcher{})}, false},
+		"a pool":                {[]kgo.Opt{kgo.WithPools(new(records))}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := Open(t.Context(), &Options{Client: c.opts})

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // shouts counts what is logged as an error.
@@ -42,13 +43,17 @@ func (s *shouts) ours() (n int) {
 	return n
 }
 
-// A topic that was deleted and created again: said once, no spinning, the old state dropped, and the new topic in use within
-// half a minute, by consumers and producers.
+// A topic that was deleted and created again: said once, no spinning, the old state dropped, and the new topic in use
+// within half a minute, by consumers and producers.
 func TestTopicRecreated(t *testing.T) {
 	inWorld(t, func(w *world) {
 		loud := &shouts{Handler: slog.DiscardHandler}
 		var lost []*driver.Source
-		l := w.begin(kafka.Options{Logger: slog.New(loud)}, driver.Events{Lost: func(s []*driver.Source, _ error) { lost = append(lost, s...) }})
+		l := w.begin(kafka.Options{Logger: slog.New(loud)}, driver.Events{Lost: func(s []*driver.Source,
+			_ error,
+		) {
+			lost = append(lost, s...)
+		}})
 		s, err := l.b.Sender(w.Context(), orders)
 		if err != nil {
 			w.Fatal(err)

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 const (
@@ -18,7 +21,8 @@ const (
 	redriveBatch = 500
 	// redrivePlaces bounds how many letters that stay behind one run reads past, in each partition.
 	redrivePlaces = 1 << 16
-	// redriveWait is how long a partition may bring nothing before the run gives up: retention may have removed its end.
+	// redriveWait is how long a partition may bring nothing before the run gives up: retention may have removed its
+	// end.
 	redriveWait = 15 * time.Second
 )
 
@@ -36,22 +40,22 @@ type RedriveReport struct {
 	Left  int            // stay: not chosen, or refused
 }
 
-// Redrive moves dead letters of a channel (orders, or orders@dlq) back to the topics that they were in, whoever wrote that
-// down; where nobody did, to the channel's own. Keys and headers are as they were, without those of the death; the history
-// of deaths stays. On an exchange's topic all of its consumers get them again.
+// Redrive moves dead letters of a channel (orders, or orders@dlq) back to the topics that they were in, whoever wrote
+// that down; where nobody did, to the channel's own. Keys and headers are as they were, without those of the death; the
+// history of deaths stays. On an exchange's topic all of its consumers get them again.
 //
 // Each is published before it counts as finished in the group that reads the dead letters, which must have no member
-// meanwhile: a run that ends early is continued by the next one, and a crash repeats at most the batch under way. Letters
-// written while it runs are not looked at. With an error, the report says how far it came.
+// meanwhile: a run that ends early is continued by the next one, and a crash repeats at most the batch under way.
+// Letters written while it runs are not looked at. With an error, the report says how far it came.
 func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions) (RedriveReport, error) {
 	r := &redrive{b: b, report: RedriveReport{To: map[string]int{}}, targets: map[string]error{}}
 	if o != nil {
 		r.o = *o
 	}
-	if err := r.aim(ctx, channel); err != nil {
+	if err := r.prepare(ctx, channel); err != nil {
 		return r.report, err
 	}
-	if len(r.graves) == 0 {
+	if len(r.logs) == 0 {
 		return r.report, nil
 	}
 	if err := r.commit(ctx, true); err != nil {
@@ -63,56 +67,54 @@ func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions
 	}
 	defer client.Close()
 	for r.more() && err == nil {
-		err = r.turn(ctx, client)
+		err = r.step(ctx, client)
 	}
 	return r.report, errors.Join(err, r.refused)
 }
 
 // redrive is one run.
 type redrive struct {
-	b      *Backend
-	o      RedriveOptions
-	ch     driver.Channel // the dead letters
-	topic  topic
-	group  string
-	graves map[int32]*grave
+	b     *Backend
+	o     RedriveOptions
+	ch    driver.Channel // the dead letters
+	topic topic
+	group string
+	logs  map[int32]*deadLog
 	// targets are the topics that letters went to, once looked for, with the reason why one cannot be used.
 	targets map[string]error
 	report  RedriveReport
 	refused error // the first
 }
 
-// grave is one partition of the dead letters.
-type grave struct {
+// deadLog is one partition of the dead letters, and how far the run has come in it.
+type deadLog struct {
 	tracker   *offsets.Tracker
 	from, end int64
 	epoch     int32
 	read      bool
 }
 
-// letter is one that goes back.
+// letter is a dead letter that goes back.
 type letter struct {
 	record *kgo.Record
-	grave  *grave
+	log    *deadLog
 	seq    uint64
 }
 
-// aim finds out what there is to do.
-func (r *redrive) aim(ctx context.Context, channel string) error {
+// prepare finds out what there is to do.
+func (r *redrive) prepare(ctx context.Context, channel string) error {
 	if err := r.b.open(); err != nil {
 		return err
 	}
-	exchange, queue, many := strings.Cut(strings.TrimSuffix(channel, "@"+dlqPart), partSeparator)
-	if !many {
-		exchange, queue = "", exchange
+	r.ch = layout.Parse(channel)
+	r.ch.DeadLetter = true
+	if err := r.b.names.Check(r.ch); err != nil || r.ch.Queue == "" {
+		return errors.Join(failure.Permanent("%q has no dead letters: name a channel, as orders or "+
+			"wishlist_events.mobile", channel), err)
 	}
-	r.ch = driver.Channel{Exchange: exchange, Queue: queue, DeadLetter: true}
-	if err := r.b.names.check(r.ch); err != nil || queue == "" {
-		return errors.Join(permanent("%q has no dead letters: name a channel, as orders or wishlist_events.mobile", channel), err)
-	}
-	r.group = r.b.names.group(r.ch)
+	r.group = r.b.names.Group(r.ch)
 	var err error
-	if r.topic, err = r.b.find(ctx, r.b.names.deadLetters(r.ch)); err != nil {
+	if r.topic, err = r.b.topics.find(ctx, r.b.names.DeadLetters(r.ch)); err != nil {
 		return err
 	}
 	return r.measure(ctx)
@@ -125,24 +127,24 @@ func (r *redrive) measure(ctx context.Context) error {
 		err = starts.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("ask where the log of topic %s starts: %w", r.topic.name, classify(err))
+		return fmt.Errorf("ask where the log of topic %s starts: %w", r.topic.name, failure.Classify(err))
 	}
 	ends, err := r.b.admin.ListEndOffsets(ctx, r.topic.name)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("ask where the log of topic %s ends: %w", r.topic.name, classify(err))
+		return fmt.Errorf("ask where the log of topic %s ends: %w", r.topic.name, failure.Classify(err))
 	}
 	done, err := r.b.admin.FetchOffsets(ctx, r.group)
-	if err != nil && driver.ClassOf(classify(err)) != driver.NotFound {
-		return fmt.Errorf("ask what group %s has committed: %w", r.group, classify(err))
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(err))
 	}
-	r.graves = map[int32]*grave{}
+	r.logs = map[int32]*deadLog{}
 	for n := range int32(r.topic.partitions) {
 		start, _ := starts.Lookup(r.topic.name, n)
 		end, _ := ends.Lookup(r.topic.name, n)
-		g := &grave{tracker: offsets.New(redrivePlaces), from: start.Offset, end: end.Offset, epoch: -1}
+		g := &deadLog{tracker: offsets.New(redrivePlaces), from: start.Offset, end: end.Offset, epoch: -1}
 		g.tracker.Bind(identity(r.topic.id, n))
 		metadata := ""
 		if c, ok := done.Lookup(r.topic.name, n); ok && c.Err == nil && c.At >= start.Offset {
@@ -150,7 +152,7 @@ func (r *redrive) measure(ctx context.Context) error {
 		}
 		if g.from < g.end {
 			g.tracker.Start(g.from, metadata)
-			r.graves[n] = g
+			r.logs[n] = g
 		}
 	}
 	return nil
@@ -159,10 +161,11 @@ func (r *redrive) measure(ctx context.Context) error {
 // reader reads the letters as no member of a group, markers of transactions too: they may be the end of a log.
 func (r *redrive) reader() (*kgo.Client, error) {
 	from := map[int32]kgo.Offset{}
-	for n, g := range r.graves {
+	for n, g := range r.logs {
 		from[n] = kgo.NewOffset().At(g.from)
 	}
-	opts, err := r.b.o.clientOptions(r.b.log, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords())
+	opts, err := r.b.o.clientOptions(r.b.log,
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords())
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +181,7 @@ func (r *redrive) more() bool {
 	if r.o.Most > 0 && r.report.Moved >= r.o.Most {
 		return false
 	}
-	for _, g := range r.graves {
+	for _, g := range r.logs {
 		if !g.read {
 			return true
 		}
@@ -186,8 +189,8 @@ func (r *redrive) more() bool {
 	return false
 }
 
-// turn reads some letters, publishes those that go back, and commits.
-func (r *redrive) turn(ctx context.Context, client *kgo.Client) error {
+// step reads some letters, publishes those that go back, and commits.
+func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 	most := redriveBatch
 	if r.o.Most > 0 {
 		most = min(most, r.o.Most-r.report.Moved)
@@ -195,14 +198,17 @@ func (r *redrive) turn(ctx context.Context, client *kgo.Client) error {
 	wait, cancel := context.WithTimeout(ctx, redriveWait)
 	defer cancel()
 	fetches := client.PollRecords(wait, most)
-	if over(ctx) {
+	if failure.Over(ctx) {
 		return context.Cause(ctx)
 	}
-	if over(wait) && fetches.Empty() {
-		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait)}
+	if failure.Over(wait) && fetches.Empty() {
+		return &driver.Error{
+			Class: driver.Transient,
+			Err:   fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait),
+		}
 	}
 	if errs := fetches.Errors(); len(errs) > 0 {
-		return fmt.Errorf("read the dead letters %s: %w", r.ch, classify(errs[0].Err))
+		return fmt.Errorf("read the dead letters %s: %w", r.ch, failure.Classify(errs[0].Err))
 	}
 	var batch []letter
 	for iter := fetches.RecordIter(); !iter.Done(); {
@@ -219,7 +225,7 @@ func (r *redrive) turn(ctx context.Context, client *kgo.Client) error {
 
 // admit decides on one letter; one without a record stays, or went back before.
 func (r *redrive) admit(rec *kgo.Record) (letter, error) {
-	g := r.graves[rec.Partition]
+	g := r.logs[rec.Partition]
 	if g == nil || rec.Offset >= g.end {
 		if g != nil {
 			g.read = true
@@ -234,14 +240,16 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 	seq, _, a := g.tracker.Admit(rec.Offset, rec.LeaderEpoch)
 	switch {
 	case a == offsets.Full:
-		return letter{}, permanent("so many dead letters of %s stay behind that what went back cannot be remembered any more: choose more of them, or remove what is not wanted", r.ch)
+		return letter{},
+			failure.Permanent("so many dead letters of %s stay behind that what went back cannot be remembered any "+
+				"more: choose more of them, or remove what is not wanted", r.ch)
 	case a == offsets.Finished:
 		return letter{}, nil
-	case r.o.Only != nil && !r.o.Only(origin(r.ch, rec)):
+	case r.o.Only != nil && !r.o.Only(deadletter.OriginOf(r.ch, rec)):
 		r.report.Left++
 		return letter{}, nil
 	}
-	return letter{record: rec, grave: g, seq: seq}, nil
+	return letter{record: rec, log: g, seq: seq}, nil
 }
 
 // identity is which log a partition is, for its tracker.

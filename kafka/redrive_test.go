@@ -10,16 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
-// bury sends texts to orders and rejects them all.
-func (l *life) bury(texts ...string) {
+// reject sends texts to orders and rejects them all.
+func (l *life) reject(texts ...string) {
 	l.w.Helper()
 	l.w.send(0, texts...)
 	l.settle(driver.Reject, l.get(len(texts))...)
@@ -53,23 +54,31 @@ func (l *life) redrive(o *kafka.RedriveOptions, moved, left int) error {
 	return err
 }
 
-// What died goes back with its key and headers, is handled again, and says where it has been; a second run finds nothing.
+// What died goes back with its key and headers, is handled again, and says where it has been; a second run finds
+// nothing.
 func TestRedrive(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		r := &kgo.Record{Topic: "orders", Key: []byte("ada"), Value: []byte("book"), Headers: []kgo.RecordHeader{{Key: "locale", Value: []byte("de")}, {Key: "routing_key", Value: []byte("A.B")}}}
+		r := &kgo.Record{
+			Topic: "orders", Key: []byte("ada"), Value: []byte("book"),
+			Headers: []kgo.RecordHeader{
+				{Key: "locale", Value: []byte("de")},
+				{Key: "routing_key", Value: []byte("A.B")},
+			},
+		}
 		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		l.settle(driver.Reject, l.get(1)...)
-		l.bury("bob=pen", "no key")
+		l.reject("bob=pen", "no key")
 		if err := l.redrive(nil, 3, 0); err != nil {
 			t.Fatal(err)
 		}
 		ds := l.get(3)
 		w.same(ds, "book", "pen", "no key")
 		d := ds[0]
-		if d.OrderKey != "ada" || d.RoutingKey != "A.B" || len(d.Header) != 1 || d.Header[0].Value != "de" || d.Origin != nil || d.ID != "orders/0/3" {
+		if d.OrderKey != "ada" || d.RoutingKey != "A.B" || len(d.Header) != 1 || d.Header[0].Value != "de" ||
+			d.Origin != nil || d.ID != "orders/0/3" {
 			t.Errorf("what went back arrives as %+v", d)
 		}
 		back := w.all("orders", 6)[3]
@@ -95,7 +104,7 @@ func TestRedrive(t *testing.T) {
 func TestRedriveSome(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		l.bury(numbers(20)...)
+		l.reject(numbers(20)...)
 		odd := func(o *driver.Origin) bool {
 			return strings.HasSuffix(o.OrderKey, "1") || strings.HasSuffix(o.OrderKey, "3")
 		}
@@ -126,7 +135,10 @@ func TestRedriveFromForeigners(t *testing.T) {
 			t.Fatal(err)
 		}
 		letter := func(text, header, topic string) *kgo.Record {
-			return &kgo.Record{Topic: ordersDead, Key: []byte("k"), Value: []byte(text), Headers: []kgo.RecordHeader{{Key: header, Value: []byte(topic)}}}
+			return &kgo.Record{
+				Topic: ordersDead, Key: []byte("k"), Value: []byte(text),
+				Headers: []kgo.RecordHeader{{Key: header, Value: []byte(topic)}},
+			}
 		}
 		if err := w.client.ProduceSync(w.Context(),
 			letter("spring", "kafka_dlt-original-topic", "foreign"),
@@ -134,11 +146,17 @@ func TestRedriveFromForeigners(t *testing.T) {
 			letter("itself", "__dlq.errors.topic", ordersDead),
 			letter("unknown", "own", "x"),
 			letter("connect", "__connect.errors.topic", "foreign"),
-			&kgo.Record{Topic: ordersDead, Value: []byte(strings.Repeat("x", 2000)), Headers: []kgo.RecordHeader{{Key: "__dlq.errors.topic", Value: []byte("foreign")}}},
+			&kgo.Record{
+				Topic: ordersDead, Value: []byte(strings.Repeat("x", 2000)),
+				Headers: []kgo.RecordHeader{{Key: "__dlq.errors.topic", Value: []byte("foreign")}},
+			},
 		).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.admin.AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: new("1000")}}, "foreign"); err != nil {
+		if _, err := w.admin.AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{
+			Op:   kadm.SetConfig,
+			Name: "max.message.bytes", Value: new("1000"),
+		}}, "foreign"); err != nil {
 			t.Fatal(err)
 		}
 		err := l.redrive(nil, 3, 3)
@@ -167,7 +185,7 @@ func TestRedriveGoesOnAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const letters = 1200 // three batches
 		l := w.begin(kafka.Options{}, driver.Events{})
-		l.bury(numbers(letters)...)
+		l.reject(numbers(letters)...)
 		before := w.count("orders")
 		commits := 0
 		w.cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -205,7 +223,7 @@ func TestRedriveGoesOnAfterACrash(t *testing.T) {
 func TestRedriveBesideAConsumer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		l.bury("a", "b")
+		l.reject("a", "b")
 		dead := orders
 		dead.DeadLetter = true
 		recv, err := l.b.Receiver(w.Context(), dead, driver.ReceiverOptions{Concurrency: 1, Wait: time.Second})
@@ -220,7 +238,8 @@ func TestRedriveBesideAConsumer(t *testing.T) {
 			n += len(ds)
 		}
 		before := w.count("orders")
-		if err := l.redrive(nil, 0, 0); driver.ClassOf(err) != driver.Permanent || !strings.Contains(err.Error(), "stop it first") {
+		if err := l.redrive(nil, 0, 0); driver.ClassOf(err) != driver.Permanent ||
+			!strings.Contains(err.Error(), "stop it first") {
 			t.Errorf("the error is %v", err)
 		}
 		if n := w.count("orders") - before; n != 0 {

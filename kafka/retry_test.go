@@ -6,15 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // A retry that waits in a tier comes back, when it is due and not before, with how often it was started.
 func TestRetryNeverRetries(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Alone}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryAlone}, driver.Events{})
 		w.send(0, "k=a")
 		first := l.get(1)
 		begun := time.Now()
@@ -38,7 +42,7 @@ func TestRetryNeverRetries(t *testing.T) {
 // A retry survives the process: it stands in its tier before its record is finished.
 func TestRetryLostInACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Alone}
+		o := kafka.Options{Retries: kafka.RetryAlone}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=a")
 		l.settle(driver.Retry, l.get(1)...)
@@ -53,11 +57,11 @@ func TestRetryLostInACrash(t *testing.T) {
 	})
 }
 
-// While a record of a key waits for its retry, later ones of the key wait behind it, also those that arrive later, and others
-// do not.
+// While a record of a key waits for its retry, later ones of the key wait behind it, also those that arrive later, and
+// others do not.
 func TestParkedKeyOvertaken(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Park}
+		o := kafka.Options{Retries: kafka.RetryPark}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
 		l := w.begin(o, driver.Events{})    // now they come together
@@ -89,7 +93,7 @@ func TestParkedKeyOvertaken(t *testing.T) {
 // What comes later of a key that is being handled waits until it is known whether that fails: else it would overtake.
 func TestKeyOvertakenWhileItFails(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
 		w.send(0, "k=2", "free=x")
@@ -107,7 +111,7 @@ func TestKeyOvertakenWhileItFails(t *testing.T) {
 // Without keys, where nothing is ordered, a retry holds nobody up.
 func TestParkedWithoutAKey(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.Park}, driver.Events{})
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
 		w.send(0, "a")
 		l.settle(driver.Retry, l.get(1)...)
 		w.send(0, "b")
@@ -123,7 +127,7 @@ func TestParkedWithoutAKey(t *testing.T) {
 // After a restart a parked key is still parked.
 func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.Park}
+		o := kafka.Options{Retries: kafka.RetryPark}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
@@ -144,7 +148,7 @@ func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		q := &kafka.MemoryRetryQueue{}
-		o := kafka.Options{Retries: kafka.Park, RetryQueue: q}
+		o := kafka.Options{Retries: kafka.RetryPark, RetryQueue: q}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2", "j=x")
 		l := w.begin(o, driver.Events{})
@@ -175,13 +179,17 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 // A delayed message comes when it is due, however long that is, and holds up nobody.
 func TestDelayBeyondTheLongestTier(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Ordering: kafka.Unordered, Tiers: []time.Duration{5 * time.Second, time.Minute}}, driver.Events{})
+		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{5 * time.Second, time.Minute}},
+			driver.Events{})
 		s, err := l.b.Sender(w.Context(), driver.Channel{Queue: "orders"})
 		if err != nil {
 			w.Fatal(err)
 		}
 		begun := time.Now()
-		for body, delay := range map[string]time.Duration{"late": 3*time.Minute + 30*time.Second, "soon": 2 * time.Second, "now": 0} {
+		for body, delay := range map[string]time.Duration{
+			"late": 3*time.Minute + 30*time.Second,
+			"soon": 2 * time.Second, "now": 0,
+		} {
 			p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte(body), Delay: delay})
 			if err != nil {
 				w.Fatal(err)
@@ -212,10 +220,89 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
-		r := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("1"), Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}}}
+		r := &kgo.Record{
+			Topic: "orders", Key: []byte("k"), Value: []byte("1"),
+			Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("9999999999999")}},
+		}
 		if err := w.client.ProduceSync(w.Context(), r).FirstErr(); err != nil {
 			w.Fatal(err)
 		}
 		w.same(l.get(1), "1")
+	})
+}
+
+// A record that cannot be moved behind the parked ones of its key is neither lost nor overtaken: it is handled from
+// where it is when its turn comes.
+func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		w.send(0, "k=1")
+		l.settle(driver.Retry, l.get(1)...)
+		fault := w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
+			Err: kerr.TopicAuthorizationFailed,
+		})
+		w.send(0, "k=2")
+		for ends := time.Now().Add(4 * time.Second); time.Now().Before(ends) && fault.Hits() == 0; {
+			if ds, _ := l.recv.Receive(w.Context(), 1, nil); len(ds) > 0 {
+				w.Fatalf("%s overtook", texts(ds))
+			}
+		}
+		if fault.Hits() == 0 {
+			w.Fatal("nothing was moved")
+		}
+		for _, want := range []string{"1", "2"} {
+			d := l.get(1)
+			w.same(d, want)
+			l.settle(driver.Done, d...)
+		}
+		w.send(0, "k=3")
+		begun := time.Now()
+		w.same(l.get(1), "3")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("nothing of the key is parked, and its next record took %v", took)
+		}
+	})
+}
+
+// A retry whose copy could not be written leaves nothing behind that its key waits for.
+func TestRetryThatCouldNotBeWritten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		w.send(0, "k=1")
+		one := l.get(1)
+		w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.orders.retry.5s",
+			Err: kerr.TopicAuthorizationFailed,
+		})
+		err := l.recv.Settle(w.Context(), []driver.Settlement{{
+			Handle: one[0].Handle, Action: driver.Retry,
+			After: time.Second,
+		}})
+		if driver.ClassOf(err) != driver.Denied {
+			w.Fatalf("retry: %v, want that it is denied", err)
+		}
+		l.settle(driver.Reject, one...)
+		w.send(0, "k=2")
+		begun := time.Now()
+		w.same(l.get(1), "2")
+		if took := time.Since(begun); took > time.Second {
+			w.Errorf("nothing of the key is parked, and its next record took %v", took)
+		}
+	})
+}
+
+// A dead letter that only this process keeps holds up the commit, and not its key.
+func TestParkedKeyAfterADeadLetterInMemory(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.RetryPark, DeadLetterQueue: &kafka.MemoryDeadLetters{}}
+		w.begin(o, driver.Events{}).end()
+		w.send(0, "k=1", "k=2")
+		l := w.begin(o, driver.Events{}) // now they come together
+		l.settle(driver.Retry, l.get(2)...)
+		one := l.get(1)
+		w.same(one, "1")
+		l.settle(driver.Reject, one...)
+		w.same(l.get(1), "2")
 	})
 }

@@ -6,17 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // RetryQueue is where records wait whose retry the core does not hold. It is called from several goroutines at once.
 type RetryQueue interface {
 	// Put takes records that come back later, and answers for each; nil: taken.
 	Put(ctx context.Context, rs []Later) []error
-	// Durable says who brings them back. True: the queue, to the channel's topic, also after this process has ended, so that
-	// they are finished here. (They are new records then, so that Park cannot keep their order.) False: this process holds them, unfinished, until they are due;
-	// nothing is committed past them.
+	// Durable says who brings them back. True: the queue, to the channel's topic, also after this process has ended, so
+	// that they are finished here. (They are new records then, so that RetryPark cannot keep their order.) False: this
+	// process holds them, unfinished, until they are due; nothing is committed past them.
 	Durable() bool
 }
 
@@ -30,7 +31,8 @@ type Later struct {
 // memoryRetries bounds what a MemoryRetryQueue lets wait: what it holds can only be held once more after a crash.
 const memoryRetries = 10_000
 
-// MemoryRetryQueue lets records wait in this process: for tests, and where topics cannot be had. The zero value is ready.
+// MemoryRetryQueue lets records wait in this process: for tests, and where topics cannot be had. The zero value is
+// ready.
 type MemoryRetryQueue struct {
 	mu  sync.Mutex
 	due []time.Time
@@ -51,7 +53,10 @@ func (q *MemoryRetryQueue) Put(_ context.Context, rs []Later) []error {
 	q.due = kept
 	for i := range rs {
 		if len(q.due) >= memoryRetries {
-			errs[i] = &driver.Error{Class: driver.Throttled, Err: fmt.Errorf("%d records wait for their retry in memory: no room for more", memoryRetries)}
+			errs[i] = &driver.Error{
+				Class: driver.Throttled,
+				Err:   fmt.Errorf("%d records wait for their retry in memory: no room for more", memoryRetries),
+			}
 			continue
 		}
 		q.due = append(q.due, rs[i].Due)

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // A send that is alone takes one round trip. Senders that have company share requests all the same: their records
@@ -20,7 +21,10 @@ import (
 func TestALoneSendDoesNotLinger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const roundTrip = 5 * time.Millisecond
-		b, err := kafka.Open(w.Context(), &kafka.Options{Brokers: w.cluster.ListenAddrs(), Partitions: 1, Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}})
+		b, err := kafka.Open(w.Context(), &kafka.Options{
+			Brokers: w.cluster.ListenAddrs(), Partitions: 1,
+			Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)},
+		})
 		if err != nil {
 			w.Fatal(err)
 		}

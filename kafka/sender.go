@@ -8,12 +8,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does neither.
+// sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does
+// neither.
 type sender struct {
 	b       *Backend
 	to      driver.Channel
@@ -44,14 +48,17 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.legal(to); err != nil {
 		return nil, err
 	}
-	t, err := b.find(ctx, b.topicOf(to))
+	t, err := b.topics.find(ctx, b.topicOf(to))
 	if err != nil {
 		return nil, err
 	}
-	if err := b.learnLimit(ctx, t.name); err != nil {
+	if err := b.topics.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
-	return &sender{b: b, to: to, topic: t.name, most: int(b.limit(t.name)), delays: b.o.channel(to).Ordering == Unordered, keyless: to.Ordered}, nil
+	return &sender{
+		b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
+		delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered,
+	}, nil
 }
 
 // Limits says that this backend batches by itself.
@@ -60,9 +67,11 @@ func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
 // Prepare makes the record. What the topic would refuse is refused here: the broker refuses whole batches.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
-		return driver.Prepared{}, permanent("channel %s: a delay would let later messages of its key overtake this one: send without a delay, or make the channel's Ordering Unordered", s.to)
+		return driver.Prepared{},
+			failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send "+
+				"without a delay, or make the channel's Ordering OrderNone", s.to)
 	}
-	r, err := encode(m)
+	r, err := wire.Encode(m)
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
 	}
@@ -70,7 +79,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if r.Key == nil && s.keyless {
 		r.Key = []byte{} // hashed like any other, so that they stay in order
 	}
-	size := wireSize(r)
+	size := wire.Size(r)
 	if size > s.most {
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}
@@ -78,7 +87,11 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 }
 
 func (s *sender) tooLarge(size int64) error {
-	return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size, s.topic, s.most, kerr.MessageTooLarge)}
+	return &driver.Error{
+		Class: driver.TooLarge,
+		Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size,
+			s.topic, s.most, kerr.MessageTooLarge),
+	}
 }
 
 // Send answers when the brokers that are in sync have the records.
@@ -95,20 +108,20 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 		rs[i] = &r
 	}
 	errs := map[int]error{}
-	for i, err := range s.b.produce(ctx, rs) {
+	for i, err := range s.b.producer.produce(ctx, rs) {
 		if err != nil {
 			errs[i] = fmt.Errorf("send to topic %s: %w", s.topic, err)
 			continue
 		}
 		fill(batch[i].Receipt, rs[i])
 	}
-	return batchError(errs)
+	return failure.Batch(errs)
 }
 
 // fill tells who asks where a record lies, which is the id of its deliveries.
 func fill(receipt *driver.Receipt, r *kgo.Record) {
 	if receipt != nil {
-		*receipt = driver.Receipt{ID: string(appendPosition(nil, r.Topic, r.Partition, r.Offset))}
+		*receipt = driver.Receipt{ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset))}
 	}
 }
 
@@ -133,11 +146,11 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 	}
 }
 
-// landed takes an answer in. A topic that was made anew is not found by its old id: the client has to forget that, and what
-// it refused is sent once more, in order.
+// landed takes an answer in. A topic that was created again is not found by its old id: the client has to forget that,
+// and what it refused is sent once more, in order.
 func (s *sender) landed(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {
-		p.answered(classify(err))
+		p.answered(failure.Classify(err))
 		return
 	}
 	s.again.Lock()
@@ -159,8 +172,8 @@ func (s *sender) repeat() {
 			r.Offset, r.LeaderEpoch = 0, 0
 			rs[i] = &r
 		}
-		s.b.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
-		for i, err := range s.b.produce(context.Background(), rs) {
+		s.b.producer.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
+		for i, err := range s.b.producer.produce(context.Background(), rs) {
 			if err == nil {
 				*line[i].record = *rs[i] // where it lies
 			}

@@ -3,154 +3,180 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// releasePause is how long a record waits that was given back untouched, so that nothing spins.
-const releasePause = time.Second
+const (
+	// releasePause is how long a record waits that was released, so that nothing spins.
+	releasePause = time.Second
+	// shiftAgain is how long a record waits here that could not be moved to its tier.
+	shiftAgain = time.Second
+)
 
-// Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published first, and
-// finished then. A release leaves the record unfinished: it comes again to whom the partition goes to.
+// claimed is a message whose copy is published before it counts as settled.
+type claimed struct {
+	m      *message
+	i      int         // of the batch's entry
+	record *kgo.Record // a copy for the queue, which may keep it: the message's own memory is used again
+	*driver.Settlement
+}
+
+// Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published
+// first, and finished then. A release leaves the record unfinished: it is delivered again to the next owner of the
+// partition.
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
+	if r.group.closed.Load() {
+		return r.errClosed()
+	}
 	errs := map[int]error{}
-	var retry, reject []int
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return fmt.Errorf("the receiver of %s is %w", r.from, driver.ErrClosed)
-	}
-	for i := range batch {
-		m := batch[i].Handle.Ref.(*message)
-		if m.epoch.gone || m.record == nil || m.use != batch[i].Handle.Seq {
-			continue // forgotten, or settled before
-		}
-		switch batch[i].Action {
-		case driver.Done:
-			r.done(m)
-		case driver.Release:
-			if r.tiersOnly && m.epoch.wants() { // who receives from a share group gives back what it does not handle now
-				r.handed(m)
-				m.back, m.due = true, time.Now().Add(releasePause)
-				r.line.add(m, m.due)
-				r.nudge()
-			}
-		case driver.Retry:
-			m.shown = true
-			retry = append(retry, i)
-			r.park(m, time.Now().Add(batch[i].After))
-		case driver.Reject:
-			m.shown = true
-			reject = append(reject, i)
-		default:
-			errs[i] = permanent("settle: %s is no action", batch[i].Action)
-		}
-	}
-	r.mu.Unlock()
+	retry, reject := r.claim(batch, errs)
 	if len(retry) > 0 {
-		r.postpone(ctx, batch, retry, errs)
+		r.postpone(ctx, retry, errs)
 	}
 	if len(reject) > 0 {
-		r.bury(ctx, batch, reject, errs)
+		r.reject(ctx, reject, errs)
 	}
-	return batchError(errs)
+	return failure.Batch(errs)
 }
 
-// done finishes a message. The caller holds r.mu.
-func (r *receiver) done(m *message) {
-	if m.record == nil || m.epoch.gone {
-		return
+// claim settles what needs no copy, and returns the rest.
+func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, reject []claimed) {
+	l, now := r.ledger, time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range batch {
+		switch s := &batch[i]; {
+		case s.Action == driver.Done:
+			l.claim(s.Handle, finished)
+		case s.Action == driver.Release:
+			// the receiver of a share group releases what is not handled now; else it waits in its lane
+			if m := l.held(s.Handle); m != nil && r.sub.tiersOnly {
+				m.due = now.Add(releasePause)
+				l.delay(m, m.due)
+			}
+		case s.Action == driver.Retry && r.sub.retry == nil:
+			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are RetryBlock, so whoever handles "+
+				"holds them", r.sub.from)
+		case s.Action == driver.Retry:
+			if m := l.claim(s.Handle, retrying); m != nil {
+				l.lots.reserve(m, now.Add(s.After))
+				retry = append(retry, claimed{m, i, shown(m.record), s})
+			}
+		case s.Action == driver.Reject && r.sub.dead == nil:
+			errs[i] = failure.Permanent("channel %s has no dead letters of its own", r.sub.from)
+		case s.Action == driver.Reject:
+			if m := l.claim(s.Handle, rejecting); m != nil {
+				reject = append(reject, claimed{m, i, original(m), s})
+			}
+		default:
+			errs[i] = failure.Permanent("settle: %s is no action", s.Action)
+		}
 	}
-	r.handed(m)
-	r.unpark(m)
-	r.end(m)
+	return retry, reject
 }
 
-// end is the end of a message, here at least. The caller holds r.mu.
-func (r *receiver) end(m *message) {
-	m.epoch.tracker.Finish(m.seq)
-	if !m.shown {
-		r.forget(m.record)
+// shown is a record for a queue to see, and to keep.
+func shown(r *kgo.Record) *kgo.Record {
+	c := *r
+	c.Context = nil // the copy is none of the client's
+	return &c
+}
+
+// original is a message's record as it was at first, for the dead letters.
+func original(m *message) *kgo.Record {
+	first := shown(m.record)
+	where, ok := wire.HomeOf(m.record)
+	if !ok || m.epoch.stay == 0 {
+		return first
 	}
-	m.record = nil
-	r.freed(m.epoch)
+	first.Topic, first.Partition, first.Offset = where.Topic, where.N, where.Offset
+	first.Headers = slices.DeleteFunc(slices.Clone(first.Headers), func(h kgo.RecordHeader) bool {
+		return h.Key == wire.HomeHeader || h.Key == wire.AttemptHeader || h.Key == wire.DueHeader
+	})
+	return first
 }
 
 // postpone lets records wait for their retry.
-func (r *receiver) postpone(ctx context.Context, batch []driver.Settlement, which []int, errs map[int]error) {
-	if r.retry == nil {
-		for _, i := range which {
-			errs[i] = permanent("channel %s keeps no retries: its Retries are Block, so whoever handles holds them", r.from)
-		}
-		return
-	}
+func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]error) {
 	now := time.Now()
-	later := make([]Later, len(which))
-	for k, i := range which {
-		m := batch[i].Handle.Ref.(*message)
-		later[k] = Later{Record: m.record, Due: now.Add(batch[i].After), Attempt: batch[i].Attempt}
+	later := make([]Later, len(batch))
+	for k, c := range batch {
+		later[k] = Later{Record: c.record, Due: now.Add(c.After), Attempt: c.Attempt}
 	}
-	answers := r.retry.Put(ctx, later)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, i := range which {
-		m := batch[i].Handle.Ref.(*message)
-		switch {
+	answers := r.sub.retry.Put(ctx, later)
+	l := r.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k, c := range batch {
+		switch m := c.m; {
 		case answers[k] != nil:
-			errs[i] = answers[k]
-		case r.retry.Durable():
-			r.moved(m)
-		case !m.epoch.gone && m.record != nil:
-			r.handed(m)
-			m.back, m.due, m.attempt = true, later[k].Due, later[k].Attempt
-			r.line.add(m, m.due)
-			r.nudge()
+			errs[c.i] = answers[k]
+			l.lots.reclaim(m)
+			l.move(m, delivered)
+		case r.sub.retry.Durable():
+			l.move(m, finished)
+		default:
+			m.due, m.attempt = later[k].Due, later[k].Attempt
+			l.delay(m, m.due)
 		}
 	}
 }
 
-// bury copies records to the dead letters.
-func (r *receiver) bury(ctx context.Context, batch []driver.Settlement, which []int, errs map[int]error) {
-	if r.dead == nil {
-		for _, i := range which {
-			errs[i] = permanent("channel %s has no dead letters of its own", r.from)
+// reject copies records to the dead letters.
+func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]error) {
+	rejected := make([]Rejected, len(batch))
+	for k, c := range batch {
+		rejected[k] = Rejected{Record: c.record, Group: r.sub.consumer(), Attempt: c.Attempt}
+		if c.Death != nil {
+			rejected[k].Death = *c.Death
 		}
-		return
 	}
-	var open []int
-	var rejected []Rejected
-	r.mu.Lock()
-	for _, i := range which {
-		m := batch[i].Handle.Ref.(*message)
-		if m.buried {
+	answers := r.sub.dead.Put(ctx, rejected)
+	l := r.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k, c := range batch {
+		switch {
+		case answers[k] != nil:
+			errs[c.i] = answers[k]
+			l.move(c.m, delivered)
+		case r.sub.dead.Durable():
+			l.move(c.m, finished)
+		default:
+			l.move(c.m, kept)
+		}
+	}
+}
+
+// shift publishes messages that are not handled now to the tier that fits, and finishes them here.
+func (r *receiver) shift(ctx context.Context, ms []*message) error {
+	l := r.ledger
+	later := make([]Later, len(ms))
+	l.mu.Lock()
+	for i, m := range ms {
+		later[i] = Later{Record: shown(m.record), Due: l.lots.behind(m), Attempt: m.attempt}
+		l.lots.reserve(m, later[i].Due)
+	}
+	l.mu.Unlock()
+	answers := r.sub.retry.Put(ctx, later)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var failed error
+	for i, m := range ms {
+		if answers[i] == nil {
+			l.move(m, finished)
 			continue
 		}
-		one := Rejected{Record: r.original(m), Group: r.speaker, Attempt: batch[i].Attempt}
-		if d := batch[i].Death; d != nil {
-			one.Death = *d
-		}
-		open, rejected = append(open, i), append(rejected, one)
+		failed = fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, answers[i])
+		l.lots.reclaim(m)
+		l.delay(m, time.Now().Add(shiftAgain))
 	}
-	r.mu.Unlock()
-	if len(open) == 0 {
-		return
-	}
-	answers := r.dead.Put(ctx, rejected)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, i := range open {
-		m := batch[i].Handle.Ref.(*message)
-		if answers[k] != nil {
-			errs[i] = answers[k]
-			continue
-		}
-		m.buried = true
-		if r.dead.Durable() {
-			r.done(m)
-		} else if m.record != nil {
-			r.handed(m)
-			r.freed(m.epoch)
-		}
-	}
+	return failed
 }

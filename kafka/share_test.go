@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-var sharing = kafka.Options{Ordering: kafka.Unordered, Groups: kafka.Share, Partitions: 2}
+var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Partitions: 2}
 
-// A broker archives a record that was handed out five times, given back ones counted. Deploys in a row, each giving back what it
-// had, lose nothing.
+// A broker archives a record that was handed out five times, released ones counted. Deploys in a row, each
+// releasing what it had, lose nothing.
 func TestDeploysInARowLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
@@ -73,7 +74,8 @@ func TestSharedRecordIsRenewed(t *testing.T) {
 		d := l.get(1)[0]
 		for range 8 {
 			time.Sleep(15 * time.Second)
-			if _, err := l.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{d.Handle}, 30*time.Second); err != nil {
+			if _, err := l.recv.(driver.Extender).Extend(w.Context(), []driver.Handle{d.Handle},
+				30*time.Second); err != nil {
 				w.Fatal(err)
 			}
 		}
@@ -90,7 +92,8 @@ func TestSharedRecordIsRenewed(t *testing.T) {
 	})
 }
 
-// Retries wait in the tiers, dead letters stand before their record is accepted, and both leave the share group's count alone.
+// Retries wait in the tiers, dead letters stand before their record is accepted, and both leave the share group's count
+// alone.
 func TestSharedRecordRetriedAndRejected(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
@@ -111,8 +114,8 @@ func TestSharedRecordRetriedAndRejected(t *testing.T) {
 	})
 }
 
-// The mistake: a crash between the dead letter and its accept makes a second dead letter. The record is handed out again, and
-// found among the dead letters; one beside it, which was in hand as well, is handled.
+// The mistake: a crash between the dead letter and its accept makes a second dead letter. The record is handed out
+// again, and found among the dead letters; one beside it, which was in hand as well, is handled.
 func TestSharedRecordDiesOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var l *life
@@ -126,7 +129,10 @@ func TestSharedRecordDiesOnce(t *testing.T) {
 		w.send(0, "k=a", "k=b")
 		w.send(1, "k=c")
 		ds := l.get(3)
-		_ = l.recv.Settle(w.Context(), []driver.Settlement{{Handle: ds[slices.Index(texts(ds), "a")].Handle, Action: driver.Reject, Death: &driver.Death{Error: "no"}}})
+		_ = l.recv.Settle(w.Context(), []driver.Settlement{{
+			Handle: ds[slices.Index(texts(ds), "a")].Handle,
+			Action: driver.Reject, Death: &driver.Death{Error: "no"},
+		}})
 		if n := w.count(ordersDead); n != 1 {
 			w.Fatalf("%d dead letters, want 1", n)
 		}
@@ -157,11 +163,12 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 
 // Order and share groups exclude each other, and that is said at construction.
 func TestSharedAndOrdered(t *testing.T) {
-	b, err := kafka.Open(t.Context(), &kafka.Options{Groups: kafka.Share})
+	b, err := kafka.Open(t.Context(), &kafka.Options{GroupProtocol: kafka.GroupShare})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Receiver(t.Context(), orders, driver.ReceiverOptions{}); err == nil || !strings.Contains(err.Error(), "Unordered") {
+	if _, err := b.Receiver(t.Context(), orders, driver.ReceiverOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "OrderNone") {
 		t.Errorf("receiver: %v, want an error that says what to do", err)
 	}
 	if err := b.Close(t.Context()); err != nil {

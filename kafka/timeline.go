@@ -5,29 +5,30 @@ import (
 	"time"
 )
 
-// timeline is what waits here until a time, the earliest first. Guarded by receiver.mu.
-type timeline struct{ all waiting }
+// timeline is what waits here until a time, the earliest first. Guarded by ledger.mu.
+type timeline struct{ all waits }
 
 type wait struct {
 	until time.Time
 	m     *message
 }
 
-func (t *timeline) add(m *message, until time.Time) {
-	m.epoch.hold(m, 1)
+// add says whether the message is the first.
+func (t *timeline) add(m *message, until time.Time) (first bool) {
 	heap.Push(&t.all, wait{until, m})
+	return t.all[0].m == m
 }
 
-// take returns one that is due; nil: none is. What belongs to a lost epoch is dropped on the way.
+// take returns one that is due; nil: none is. What belongs to an epoch that has ended is dropped on the way.
 func (t *timeline) take(now time.Time) *message {
 	for len(t.all) > 0 {
 		first := t.all[0]
-		if !first.m.epoch.gone && first.until.After(now) {
+		open := first.m.epoch.state == epochOpen
+		if first.m.epoch.state != epochGone && first.until.After(now) {
 			return nil
 		}
 		heap.Pop(&t.all)
-		first.m.epoch.hold(first.m, -1)
-		if first.m.epoch.wants() {
+		if open {
 			return first.m
 		}
 	}
@@ -42,13 +43,14 @@ func (t *timeline) next() time.Time {
 	return t.all[0].until
 }
 
-type waiting []wait
+// waits is a heap.
+type waits []wait
 
-func (w waiting) Len() int           { return len(w) }
-func (w waiting) Less(i, j int) bool { return w[i].until.Before(w[j].until) }
-func (w waiting) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *waiting) Push(x any)        { *w = append(*w, x.(wait)) }
-func (w *waiting) Pop() any {
+func (w waits) Len() int           { return len(w) }
+func (w waits) Less(i, j int) bool { return w[i].until.Before(w[j].until) }
+func (w waits) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w *waits) Push(x any)        { *w = append(*w, x.(wait)) }
+func (w *waits) Pop() any {
 	last := len(*w) - 1
 	x := (*w)[last]
 	(*w)[last] = wait{}

@@ -6,9 +6,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 // TLS is spoken with the roots that were given, and with a server that they do not vouch for, not at all.
@@ -27,7 +28,10 @@ func TestTLS(t *testing.T) {
 		roots *x509.CertPool
 		class driver.Class
 	}{{"known", known, 0}, {"unknown", x509.NewCertPool(), driver.Denied}} {
-		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{RootCAs: c.roots, ServerName: "example.com"}})
+		b, err := kafka.Open(t.Context(), &kafka.Options{
+			Brokers: cluster.ListenAddrs(),
+			TLS:     &tls.Config{RootCAs: c.roots, ServerName: "example.com"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,11 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 )
 
 // world is a broker in memory with a client of the test's own, in a bubble of virtual time.
@@ -38,7 +39,8 @@ func inWorld(t *testing.T, f func(w *world)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.cluster.Close)
-		w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func (w *world) begin(o kafka.Options, events driver.Events) *life {
 		defer cancel()
 		_ = errors.Join(l.recv.Close(ctx), l.b.Close(ctx))
 		if l.wire.gone() {
-			time.Sleep(5 * time.Minute) // a client that hears nothing gives up by and by
+			time.Sleep(5 * time.Minute) // a client that hears nothing gives up in the end
 		}
 	})
 	return l
@@ -91,7 +93,10 @@ var orders = driver.Channel{Queue: "orders"} // what is ordered is the options' 
 func (l *life) open(events driver.Events) {
 	l.w.Helper()
 	var err error
-	if l.recv, err = l.b.Receiver(l.w.Context(), orders, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second, Events: events}); err != nil {
+	if l.recv, err = l.b.Receiver(l.w.Context(), orders, driver.ReceiverOptions{
+		Concurrency: 10, Wait: time.Second,
+		Events: events,
+	}); err != nil {
 		l.w.Fatal(err)
 	}
 }
@@ -124,7 +129,8 @@ func (w *world) send(n int32, texts ...string) {
 	}
 }
 
-// get receives until there are n deliveries, for at most a minute and a half: longer than a member that crashed is missed.
+// get receives until there are n deliveries, for at most a minute and a half: longer than a member that crashed is
+// missed.
 func (l *life) get(n int) []driver.Delivery {
 	l.w.Helper()
 	ds := l.within(n, 90*time.Second)

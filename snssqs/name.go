@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 const (
 	fifoSuffix     = ".fifo"
-	dlqPart        = "dlq" // reserved: no queue of an exchange may have this name
+	dlqPart        = part.DeadLetters
 	partSeparator  = "--"
 	spaceSeparator = "---"
 	maxQueueName   = 80 // SQS's limit, including the suffix
@@ -79,8 +80,8 @@ func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 		ch.DeadLetter = true
 		parts = parts[:n-1]
 	}
-	for _, part := range parts {
-		if !legalPart(part) {
+	for _, one := range parts {
+		if !part.Legal(one) {
 			return ch, false
 		}
 	}
@@ -97,28 +98,11 @@ func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 
 // legalParts returns an error for a part of a channel's name that is not valid.
 func legalParts(ch driver.Channel, parts ...string) error {
-	for _, part := range parts {
-		if !legalPart(part) {
+	for _, one := range parts {
+		if !part.Legal(one) {
 			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
-				"and end with a letter or digit, no '--', and not %q", ch, part, dlqPart)
+				"and end with a letter or digit, no '--', and not %q", ch, one, dlqPart)
 		}
 	}
 	return nil
-}
-
-// legalPart reports whether a part is valid. These rules make the mapping one to one: letters, digits, '_' and '-',
-// beginning and ending with a letter or digit, without "--", and not the reserved word.
-func legalPart(part string) bool {
-	if part == "" || part == dlqPart || strings.Contains(part, partSeparator) {
-		return false
-	}
-	for i := range len(part) {
-		c := part[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		edge := i == 0 || i == len(part)-1
-		if !letter && (edge || c != '_' && c != '-') {
-			return false
-		}
-	}
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 func TestNames(t *testing.T) {
@@ -103,7 +104,7 @@ func FuzzChannelName(f *testing.F) {
 		f.Add(s[0], s[1], s[2], strings.Contains(s[3], "o"), strings.Contains(s[3], "d"))
 	}
 	f.Fuzz(func(t *testing.T, space, exchange, queue string, ordered, dead bool) {
-		if space != "" && !legalPart(space) {
+		if space != "" && !part.Legal(space) {
 			return
 		}
 		ns := namespace(space)
@@ -155,7 +156,7 @@ func FuzzQueueName(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, space, queue string) {
-		if space != "" && !legalPart(space) {
+		if space != "" && !part.Legal(space) {
 			return
 		}
 		ns := namespace(space)

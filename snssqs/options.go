@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 // Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do. To use a
@@ -45,7 +47,7 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	if ns := o.Namespace; ns != "" && !legalPart(ns) {
+	if ns := o.Namespace; ns != "" && !part.Legal(ns) {
 		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a "+
 			"letter or digit, no '--', and not %q", ns, dlqPart)
 	}

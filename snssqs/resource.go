@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 // Resource replaces the queue, dead-letter queue or topic that a channel would have by its name with an existing one,
@@ -89,7 +90,7 @@ func checkMapping(channel string, r Resource) error {
 	case second == fifoSuffix[1:]:
 		return fmt.Errorf("the order is an option of producers and consumers, "+
 			"not a part of the channel's name: it is %s", first)
-	case !legalPart(first), oneToMany && second != "*" && !legalPart(second):
+	case !part.Legal(first), oneToMany && second != "*" && !part.Legal(second):
 		return fmt.Errorf("it is not the name of a channel: " +
 			"those are spelled orders, wishlist_events.* and wishlist_events.audit_log")
 	case !oneToMany && r.Topic != "":

@@ -31,10 +31,33 @@ var plan = []room{
 	},
 	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
 	{
-		path: "kafka", ours: []string{"driver", "internal/..."},
+		path: "kafka", ours: []string{"driver", "internal/...", "kafka/internal/..."},
 		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"},
 	},
 	{path: "kafka/acceptance", tests: true},
+	{
+		path: "kafka/internal/assign", ours: []string{"kafka/internal/layout"},
+		others: []string{franz + "/kgo", franz + "/kmsg"},
+	},
+	{path: "kafka/internal/client", others: []string{franz + "/kgo"}},
+	{
+		path: "kafka/internal/deadletter",
+		ours: []string{
+			"driver", "internal/envelope",
+			"kafka/internal/failure", "kafka/internal/layout", "kafka/internal/wire",
+		},
+		others: []string{franz + "/kgo", franz + "/kadm"},
+	},
+	{path: "kafka/internal/discard", ours: []string{"driver"}},
+	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
+	{path: "kafka/internal/intake", others: []string{franz + "/kgo"}},
+	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part"}},
+	{path: "kafka/internal/parking"},
+	{
+		path: "kafka/internal/share", ours: []string{"driver", "internal/backoff", "kafka/internal/..."},
+		others: []string{franz + "/kgo", franz + "/kerr", franz + "/kmsg"},
+	},
+	{path: "kafka/internal/wire", ours: []string{"driver"}, others: []string{franz + "/kgo"}},
 	// The only package that imports kfake.
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
@@ -48,6 +71,7 @@ var plan = []room{
 	{path: "internal/house", tests: true},
 	{path: "internal/offsets"},
 	{path: "internal/pace"},
+	{path: "internal/part"},
 	{path: "internal/sim", tests: true},
 
 	{path: "localaws", ours: []string{"localaws/..."}},

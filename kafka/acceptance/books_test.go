@@ -138,7 +138,10 @@ func (b *books) inOrder(t *testing.T) {
 func (w *world) fill(n, keys int) {
 	w.t.Helper()
 	for i := range n {
-		w.client.Produce(w.t.Context(), &kgo.Record{Topic: w.topic(), Key: []byte("k" + strconv.Itoa(i%keys)), Value: []byte(strconv.Itoa(i))},
+		w.client.Produce(w.t.Context(), &kgo.Record{
+			Topic: w.topic(), Key: []byte("k" + strconv.Itoa(i%keys)),
+			Value: []byte(strconv.Itoa(i)),
+		},
 			func(_ *kgo.Record, err error) {
 				if err != nil {
 					w.t.Errorf("send record %d: %v", i, err)

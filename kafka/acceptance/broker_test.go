@@ -20,8 +20,8 @@ import (
 )
 
 // The mistake: a client does not live through its broker's death. The broker is killed (-9) and started again in the
-// midst of traffic, again and again: nothing that was accepted is lost, members handle again within their session timeout and
-// 15 s, and what is handled again is no more than what was in hand or not yet committed.
+// midst of traffic, again and again: nothing that was accepted is lost, members handle again within their session
+// timeout and 15 s, and what is handled again is no more than what was in hand or not yet committed.
 func TestBrokerKilled(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		const concurrency, session = 20, 10 * time.Second
@@ -42,7 +42,8 @@ func TestBrokerKilled(t *testing.T) {
 		for range 2 {
 			w.start(o, godwit.ConsumerOptions{Concurrency: concurrency}, work)
 		}
-		patient := o // senders wait for as long as the machine takes to start the broker again: 20 s is not always enough
+		// senders wait for as long as the machine takes to start the broker again: 20 s is not always enough
+		patient := o
 		patient.Client = []kgo.Opt{kgo.RecordDeliveryTimeout(2 * time.Minute)}
 		stop := w.traffic(patient, every)
 		w.eventually(60*time.Second, "traffic", func() bool { return newest.Load() > 100 })
@@ -50,12 +51,14 @@ func TestBrokerKilled(t *testing.T) {
 		for kill := range kills {
 			time.Sleep(3 * time.Second)
 			// What was sent while it was away is handled faster than it was sent, and more of it is in hand.
-			w.eventually(60*time.Second, "what had waited for the broker is handled", func() bool { return w.behind() < int64(2*time.Second/every) })
+			w.eventually(60*time.Second, "what had waited for the broker is handled",
+				func() bool { return w.behind() < int64(2*time.Second/every) })
 			w.kill()
 			before := newest.Load()
 			w.restart()
 			began := time.Now()
-			w.eventually(session+15*time.Second, "records are handled again", func() bool { return newest.Load() > before+100 })
+			w.eventually(session+15*time.Second, "records are handled again",
+				func() bool { return newest.Load() > before+100 })
 			t.Logf("kill %d: handled again after %v", kill, time.Since(began))
 		}
 		accepted, errs := stop()
@@ -89,7 +92,10 @@ func TestBrokerKilled(t *testing.T) {
 func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {
 	w.t.Helper()
 	backend := w.open(o, nil)
-	p, err := godwit.NewProducer(w.t.Context(), backend, channel, &godwit.ProducerOptions{RetryFor: time.Minute, Buffer: 1 << 17})
+	p, err := godwit.NewProducer(w.t.Context(), backend, channel, &godwit.ProducerOptions{
+		RetryFor: time.Minute,
+		Buffer:   1 << 17,
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -103,7 +109,10 @@ func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (acce
 				return
 			case <-time.After(every):
 			}
-			r, err := p.SendAsync(context.Background(), godwit.Message{OrderKey: "k" + strconv.Itoa(n%200), Body: []byte(strconv.Itoa(n))})
+			r, err := p.SendAsync(context.Background(), godwit.Message{
+				OrderKey: "k" + strconv.Itoa(n%200),
+				Body:     []byte(strconv.Itoa(n)),
+			})
 			if err != nil {
 				w.t.Errorf("record %d was not taken: %v", n, err)
 			}
@@ -149,7 +158,8 @@ func (w *world) kill() {
 	case !w.real():
 		err = w.server.Kill(w.t.Context())
 	case command == "":
-		err = errors.New("no " + realRestart + ": it is a command that kills the broker (-9) and starts it again, as .ci/kafka has one")
+		err = errors.New("no " + realRestart +
+			": it is a command that kills the broker (-9) and starts it again, as .ci/kafka has one")
 	default:
 		var out []byte
 		if out, err = exec.Command("sh", "-c", command).CombinedOutput(); err != nil {

@@ -41,7 +41,10 @@ func consume(who string) int {
 		cancel()
 	}()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	b, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{addr}, Namespace: ns, InstanceID: "the-one", Logger: logger})
+	b, err := kafka.Open(ctx, &kafka.Options{
+		Brokers: []string{addr}, Namespace: ns, InstanceID: "the-one",
+		Logger: logger,
+	})
 	if err != nil {
 		logger.Error(err.Error())
 		return 1
@@ -74,8 +77,8 @@ func toil(body []byte) time.Duration {
 }
 
 // The mistake: everything behind the oldest unfinished record is handled again after a crash. A consumer is killed (-9)
-// again and again while thousands of records are finished beyond slow ones. None is lost; and none is handled again that
-// was finished earlier than one commit interval before the kill.
+// again and again while thousands of records are finished beyond slow ones. None is lost; and none is handled again
+// that was finished earlier than one commit interval before the kill.
 func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 	records, lives := 60_000, 4
 	if testing.Short() {
@@ -110,7 +113,8 @@ func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 			finished[n] = this
 		}
 	}
-	t.Logf("%d records, killed %d times: %d handled again, %d of them for no good reason", records, lives, again, wasted)
+	t.Logf("%d records, killed %d times: %d handled again, %d of them for no good reason", records, lives, again,
+		wasted)
 	if wasted > 0 {
 		t.Errorf("%d records were handled again that had been finished more than %v before the kill", wasted, interval)
 	}
@@ -123,8 +127,8 @@ type life struct {
 	idle     time.Duration // until its first record
 }
 
-// live runs a consumer in a process of its own and kills it (-9) so long after its first record, or when every record was
-// handled, before or by it.
+// live runs a consumer in a process of its own and kills it (-9) so long after its first record, or when every record
+// was handled, before or by it.
 func (w *world) live(long time.Duration, records int, before map[int]life) life {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -170,7 +174,8 @@ func (w *world) live(long time.Duration, records int, before map[int]life) life 
 	this.killed = <-killed
 	_ = cmd.Wait()
 	if len(this.finished) == 0 || missing > 0 && long > time.Minute {
-		w.t.Fatalf("the consumer has handled %d records in a minute, and %d are missing; committed is %v", len(this.finished), missing, w.committed())
+		w.t.Fatalf("the consumer has handled %d records in a minute, and %d are missing; committed is %v",
+			len(this.finished), missing, w.committed())
 	}
 	return this
 }

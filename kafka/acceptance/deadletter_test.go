@@ -17,8 +17,8 @@ import (
 
 // The mistake: what was dead-lettered is known by its bare offset, so that the other partition's record of that offset
 // is taken for it and lost; or it is not known at all after a crash, and is copied again. Offset 3 of partition 0 dies
-// while offset 3 of partition 1 is in hand; offset 5 dies in both; the process crashes before a commit tells of it. At the
-// end there is one dead letter of each that died, and all others were handled.
+// while offset 3 of partition 1 is in hand; offset 5 dies in both; the process crashes before a commit tells of it. At
+// the end there is one dead letter of each that died, and all others were handled.
 func TestDeadLetterKnownByBareOffset(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const each, bad, worse = 10, 3, 5
@@ -26,7 +26,10 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		w.ensure(kafka.Options{})
 		by := w.newClient(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		for i := range 2 * each {
-			r := &kgo.Record{Topic: w.topic(), Partition: int32(i % 2), Key: fmt.Appendf(nil, "k%d", i), Value: fmt.Append(nil, i)}
+			r := &kgo.Record{
+				Topic: w.topic(), Partition: int32(i % 2), Key: fmt.Appendf(nil, "k%d", i),
+				Value: fmt.Append(nil, i),
+			}
 			if err := by.ProduceSync(t.Context(), r).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +64,8 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		}
 		got := map[string]int{}
 		for _, r := range w.letters() {
-			got[header(r, "__dlq.errors.topic")+" "+header(r, "__dlq.errors.partition")+" "+header(r, "__dlq.errors.offset")]++
+			got[header(r, "__dlq.errors.topic")+" "+header(r, "__dlq.errors.partition")+" "+header(r,
+				"__dlq.errors.offset")]++
 		}
 		want := map[string]int{w.topic() + " 0 3": 1, w.topic() + " 0 5": 1, w.topic() + " 1 5": 1}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -79,16 +83,18 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 		w.create(1)
 		w.ensure(kafka.Options{})
 		w.fill(1, 1)
-		p := w.start(kafka.Options{}, godwit.ConsumerOptions{MaxAttempts: 2, Backoff: godwit.Constant(time.Second)}, func(context.Context, *godwit.Delivery) error { return errOfTest })
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{MaxAttempts: 2, Backoff: godwit.Constant(time.Second)},
+			func(context.Context, *godwit.Delivery) error { return errOfTest })
 		w.eventually(60*time.Second, "a dead letter", func() bool { return w.end(w.deadLetters()) == 1 })
 		if _, err := p.stop(); err != nil {
 			t.Error(err)
 		}
 		dead := make(chan *godwit.Delivery, 1)
-		p = w.startOn(channel+"@dlq", kafka.Options{}, godwit.ConsumerOptions{NoDeadLetters: true}, func(_ context.Context, d *godwit.Delivery) error {
-			dead <- d
-			return nil
-		})
+		p = w.startOn(channel+"@dlq", kafka.Options{}, godwit.ConsumerOptions{NoDeadLetters: true},
+			func(_ context.Context, d *godwit.Delivery) error {
+				dead <- d
+				return nil
+			})
 		defer func() { _, _ = p.stop() }()
 		select {
 		case d := <-dead:

@@ -12,11 +12,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// What the fake broker's groups do otherwise than a real one's, seen by the bare protocol: what tests of crashes and joins have to
-// allow for. Each is asked of both brokers. Where the fake is found to do as a real one, it was mended, and the allowance can go.
+// What the fake broker's groups do otherwise than a real one's, seen by the bare protocol: what tests of crashes and
+// joins have to allow for. Each is asked of both brokers. Where the fake is found to do as a real one, it was mended,
+// and the allowance can go.
 
-// A member that crashes while its JoinGroup waits for the others is missed when its session is over. The fake never misses
-// every other of them: it keeps no time for a member whose answer it could not hand to a connection.
+// A member that crashes while its JoinGroup waits for the others is missed when its session is over. The fake never
+// misses every other of them: it keeps no time for a member whose answer it could not hand to a connection.
 func TestCrashedWhileJoining(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first := w.bare()
@@ -45,8 +46,8 @@ func TestCrashedWhileJoining(t *testing.T) {
 	})
 }
 
-// A member whose JoinGroup waits for the others is alive, however long they take. The fake takes it for dead when its session is
-// over, and never answers.
+// A member whose JoinGroup waits for the others is alive, however long they take. The fake takes it for dead when its
+// session is over, and never answers.
 func TestJoiningForLongerThanASession(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first, second := w.bare(), w.bare()
@@ -84,8 +85,8 @@ func TestJoiningForLongerThanASession(t *testing.T) {
 	})
 }
 
-// A group waits for a member that does not join its rebalance timeout at most, whoever comes meanwhile. On the fake everybody
-// who comes makes that begin anew.
+// A group waits for a member that does not join its rebalance timeout at most, whoever comes meanwhile. On the fake
+// everybody who comes makes that begin again.
 func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first, silent := w.bare(), w.bare()
@@ -152,7 +153,8 @@ func (b *bare) introduce() {
 func (b *bare) request() *kmsg.JoinGroupRequest {
 	req := kmsg.NewPtrJoinGroupRequest()
 	req.Group, req.MemberID, req.ProtocolType = b.w.group(), b.id, protocolType
-	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = int32(shortSession.Milliseconds()), int32(rebalanceTimeout.Milliseconds())
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = int32(shortSession.Milliseconds()),
+		int32(rebalanceTimeout.Milliseconds())
 	meta := kmsg.NewConsumerMemberMetadata()
 	meta.Topics = []string{b.w.topic()}
 	p := kmsg.NewJoinGroupRequestProtocol()

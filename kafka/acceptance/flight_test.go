@@ -15,8 +15,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: a consumer takes all it can get, and a slow handler fills the memory. While handlers stand still, what is
-// held is bounded in number.
+// The mistake: a consumer takes all it can get, and a slow handler fills the memory. While handlers stand still, what
+// is held is bounded in number.
 func TestInFlightUnbounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, most = 60_000, 16_384
@@ -37,9 +37,13 @@ func TestBytesInFlightUnbounded(t *testing.T) {
 		const records, size, most = 1500, 64 << 10, 4 << 20
 		w.create(2)
 		w.ensure(kafka.Options{})
-		by := w.newClient(kgo.ProducerBatchCompression(kgo.NoCompression())) // what arrives packed is more than was asked for
+		// what arrives packed is more than was asked for
+		by := w.newClient(kgo.ProducerBatchCompression(kgo.NoCompression()))
 		for i := range records {
-			by.Produce(t.Context(), &kgo.Record{Topic: w.topic(), Key: []byte(strconv.Itoa(i % 100)), Value: make([]byte, size)}, nil)
+			by.Produce(t.Context(), &kgo.Record{
+				Topic: w.topic(), Key: []byte(strconv.Itoa(i % 100)),
+				Value: make([]byte, size),
+			}, nil)
 		}
 		if err := by.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -53,8 +57,8 @@ func TestBytesInFlightUnbounded(t *testing.T) {
 	})
 }
 
-// hold starts a consumer whose handlers stand still and returns how many records it holds then. done lets them go on, and
-// waits until all are handled.
+// hold starts a consumer whose handlers stand still and returns how many records it holds then. done lets them go on,
+// and waits until all are handled.
 func (w *world) hold(ko kafka.Options, records int, o godwit.ConsumerOptions) (held int64, done func()) {
 	w.t.Helper()
 	var received, handled atomic.Int64

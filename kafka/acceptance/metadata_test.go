@@ -17,9 +17,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: commit metadata is believed, whoever wrote it, and records are skipped that nobody handled. What is odd in
-// any way is ignored, and everything from the committed offset on is handled once; only what Godwit wrote for this very
-// offset of this very log is believed.
+// The mistake: commit metadata is believed, whoever wrote it, and records are skipped that nobody handled. What is odd
+// in any way is ignored, and everything from the committed offset on is handled once; only what Godwit wrote for this
+// very offset of this very log is believed.
 func TestHostileMetadata(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, stuck = 100, 10
@@ -37,26 +37,31 @@ func TestHostileMetadata(t *testing.T) {
 			metadata string
 			want     int // records handled
 		}{
-			"its own":                 {stuck, genuine, 1},
-			"none":                    {stuck, "", records - stuck},
-			"of an earlier offset":    {stuck + 10, genuine, records - stuck - 10},
-			"of a later offset":       {stuck - 5, genuine, records - stuck + 5},
-			"cut short":               {stuck, genuine[:len(genuine)-1], records - stuck},
-			"only its beginning":      {stuck, genuine[:min(4, len(genuine))], records - stuck},
-			"one bit changed":         {stuck, string(flipped), records - stuck},
-			"more behind":             {stuck, genuine + "A", records - stuck},
-			"twice":                   {stuck, genuine + genuine, records - stuck},
-			"in lower case":           {stuck, strings.ToLower(genuine), records - stuck},
-			"of another library":      {stuck, `{"version":1,"highest":99}`, records - stuck},
-			"of Kafka Streams":        {stuck, "AgAAAAAAAAAAZA==", records - stuck},
-			"as long as can be":       {stuck, strings.Repeat("A", 4096), records - stuck},
-			"its beginning, and long": {stuck, genuine[:min(4, len(genuine))] + strings.Repeat("/", 4000), records - stuck},
-			"no ASCII":                {stuck, "ä\x00🐦", records - stuck},
+			"its own":              {stuck, genuine, 1},
+			"none":                 {stuck, "", records - stuck},
+			"of an earlier offset": {stuck + 10, genuine, records - stuck - 10},
+			"of a later offset":    {stuck - 5, genuine, records - stuck + 5},
+			"cut short":            {stuck, genuine[:len(genuine)-1], records - stuck},
+			"only its beginning":   {stuck, genuine[:min(4, len(genuine))], records - stuck},
+			"one bit changed":      {stuck, string(flipped), records - stuck},
+			"more behind":          {stuck, genuine + "A", records - stuck},
+			"twice":                {stuck, genuine + genuine, records - stuck},
+			"in lower case":        {stuck, strings.ToLower(genuine), records - stuck},
+			"of another library":   {stuck, `{"version":1,"highest":99}`, records - stuck},
+			"of Kafka Streams":     {stuck, "AgAAAAAAAAAAZA==", records - stuck},
+			"as long as can be":    {stuck, strings.Repeat("A", 4096), records - stuck},
+			"its beginning, and long": {
+				stuck, genuine[:min(4, len(genuine))] + strings.Repeat("/", 4000),
+				records - stuck,
+			},
+			"no ASCII": {stuck, "ä\x00🐦", records - stuck},
 		} {
 			w.commit(0, c.at, c.metadata)
 			b := newBooks(records)
-			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
-			w.eventually(60*time.Second, name+": everything committed", func() bool { return w.committed()[0].At == records })
+			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b,
+				func(context.Context, *godwit.Delivery) error { return nil }))
+			w.eventually(60*time.Second, name+": everything committed",
+				func() bool { return w.committed()[0].At == records })
 			if _, err := p.stop(); err != nil {
 				t.Errorf("metadata %s: %v", name, err)
 			}
@@ -90,11 +95,13 @@ func TestMetadataOfAnotherLog(t *testing.T) {
 		w.admin = kadm.NewClient(w.client)
 		w.fill(records, records)
 		if w.real() { // it forgets what was committed of a topic that is deleted, by its name and a while later
-			w.eventually(30*time.Second, "the old topic's commits forgotten", func() bool { return len(w.committed()) == 0 })
+			w.eventually(30*time.Second, "the old topic's commits forgotten",
+				func() bool { return len(w.committed()) == 0 })
 		}
 		w.commit(0, stuck, genuine)
 		b := newBooks(records)
-		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b,
+			func(context.Context, *godwit.Delivery) error { return nil }))
 		w.eventually(60*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
 		if _, err := p.stop(); err != nil {
 			t.Error(err)
@@ -108,13 +115,14 @@ func TestMetadataOfAnotherLog(t *testing.T) {
 // genuine is what Godwit writes when all but one record are finished.
 func (w *world) genuine(stuck, records int) string {
 	w.t.Helper()
-	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 4, ShutdownTimeout: 10 * time.Second}, func(ctx context.Context, d *godwit.Delivery) error {
-		if number(d) == stuck {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}
-		return nil
-	})
+	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 4, ShutdownTimeout: 10 * time.Second},
+		func(ctx context.Context, d *godwit.Delivery) error {
+			if number(d) == stuck {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		})
 	before := ""
 	w.eventually(60*time.Second, "metadata that tells of all others", func() bool {
 		o := w.committed()[0]

@@ -13,14 +13,14 @@ import (
 )
 
 // The mistake: records of one partition are handled concurrently, and those of one key with them; or a retry lets later
-// ones of its key pass. Handlers take random times and fail at random; the order of each key holds in every way of keeping
-// it, and no key is handled twice at once.
+// ones of its key pass. Handlers take random times and fail at random; the order of each key holds in every way of
+// keeping it, and no key is handled twice at once.
 func TestKeyOrderLost(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
 		"block":     {},
-		"park":      {Retries: kafka.Park, Tiers: []time.Duration{time.Second}},
-		"partition": {Ordering: kafka.ByPartition},
-		"consumer":  {Groups: kafka.Consumer},
+		"park":      {Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		"partition": {Ordering: kafka.OrderByPartition},
+		"consumer":  {GroupProtocol: kafka.GroupConsumer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

@@ -69,8 +69,8 @@ func (p *process) wait() (godwit.Report, error) {
 	return p.report, p.err
 }
 
-// crash cuts the process off from the broker, so that nothing of it arrives any more, and ends it. Until its handlers have
-// returned they go on, as they would for a moment in a process that is killed.
+// crash cuts the process off from the broker, so that nothing of it arrives any more, and ends it. Until its handlers
+// have returned they go on, as they would for a moment in a process that is killed.
 func (p *process) crash() {
 	p.cable.cut()
 	_, _ = p.stop()

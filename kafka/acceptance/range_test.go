@@ -12,8 +12,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: a committed offset that the log does not have (any more) stops the partition for good, or has it go on at
-// the log's end, behind what was never handled. It goes on where the log begins.
+// The mistake: a committed offset that the log does not have (any more) stops the partition for good, or has it go on
+// at the log's end, behind what was never handled. It goes on where the log begins.
 func TestOffsetsOutOfRange(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut       int64 // the log begins here
@@ -42,7 +42,8 @@ func TestOffsetsOutOfRange(t *testing.T) {
 				var got numbers
 				p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, got.handler())
 				if c.from < records {
-					w.eventually(60*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
+					w.eventually(60*time.Second, "everything committed",
+						func() bool { return w.committed()[0].At == records })
 				}
 				time.Sleep(3 * time.Second) // time for what should not come
 				if _, err := p.stop(); err != nil {

@@ -46,16 +46,19 @@ func TestTopicRecreated(t *testing.T) {
 				began := time.Now()
 				time.Sleep(gone)
 				w.eventually(30*time.Second, "the topic exists again", func() bool {
-					_, _ = w.admin.CreateTopic(t.Context(), 2, 1, nil, w.topic()) // it may be that the consumer was faster
+					// it may be that the consumer was faster
+					_, _ = w.admin.CreateTopic(t.Context(), 2, 1, nil, w.topic())
 					topics, err := w.admin.ListTopics(t.Context(), w.topic())
 					return err == nil && topics.Has(w.topic()) && topics[w.topic()].Err == nil
 				})
 				mark := newest.Load()
-				w.eventually(30*time.Second, "records of the new topic handled", func() bool { return newest.Load() > mark+100 })
+				w.eventually(30*time.Second, "records of the new topic handled",
+					func() bool { return newest.Load() > mark+100 })
 				took := time.Since(began)
 				asked := requests()
 				t.Logf("handled again after %v, %d requests, said %d times", took, asked, said.Load())
-				if most := int64(300 + 200*took.Seconds()); asked > most { // 50 records a second are sent, and each fetched
+				// 50 records a second are sent, and each fetched
+				if most := int64(300 + 200*took.Seconds()); asked > most {
 					t.Errorf("%d requests in %v, want %d at most", asked, took, most)
 				}
 				if n := said.Load(); n != 1 {

@@ -17,7 +17,7 @@ import (
 )
 
 // sharing is a channel of a share group.
-var sharing = kafka.Options{Ordering: kafka.Unordered, Groups: kafka.Share}
+var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare}
 
 // limit is how often a broker hands out a record before it archives it, unless its group says otherwise.
 const limit = 5
@@ -39,20 +39,23 @@ func stands(ctx context.Context, _ *godwit.Delivery) error {
 	return context.Cause(ctx)
 }
 
-// The mistake: every deploy gives back what it holds, and the broker archives a record that it handed out five times, given
-// back ones counted: some deploys in a row, and it is lost. Here each process is stopped while it holds all it can.
+// The mistake: every deploy releases what it holds, and the broker archives a record that it handed out five times,
+// released ones counted: some deploys in a row, and it is lost. Here each process is stopped while it holds all it
+// can.
 func TestSharedRecordsArchivedByDeploys(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, deploys = 40, limit + 2
 		b := w.shared(2, records, records)
 		for range deploys {
-			p := w.start(sharing, godwit.ConsumerOptions{Concurrency: records, ShutdownTimeout: 4 * time.Second}, keeping(b, stands))
+			p := w.start(sharing, godwit.ConsumerOptions{Concurrency: records, ShutdownTimeout: 4 * time.Second},
+				keeping(b, stands))
 			w.eventually(60*time.Second, "records in hand", func() bool { return b.running() > 0 })
 			if _, err := p.stop(); err != nil {
 				t.Error(err)
 			}
 		}
-		p := w.start(sharing, godwit.ConsumerOptions{Concurrency: 8}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
+		p := w.start(sharing, godwit.ConsumerOptions{Concurrency: 8}, keeping(b,
+			func(context.Context, *godwit.Delivery) error { return nil }))
 		w.eventually(90*time.Second, "everything handled", b.all)
 		if _, err := p.stop(); err != nil {
 			t.Error(err)
@@ -63,9 +66,9 @@ func TestSharedRecordsArchivedByDeploys(t *testing.T) {
 	})
 }
 
-// The mistake: a record whose process crashes comes back with a higher count, until the broker archives it: by several at once,
-// because a broker gives it to fetches of the crashed process that still wait there. What comes back waits in a tier, with a
-// count of its own.
+// The mistake: a record whose process crashes comes back with a higher count, until the broker archives it: by several
+// at once, because a broker gives it to fetches of the crashed process that still wait there. What comes back waits in
+// a tier, with a count of its own.
 func TestSharedRecordArchivedByCrashes(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		if w.real() && testing.Short() {
@@ -83,7 +86,11 @@ func TestSharedRecordArchivedByCrashes(t *testing.T) {
 			w.calm(w.tierReaders())
 			p.crash()
 		}
-		p := w.start(sharing, godwit.ConsumerOptions{}, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
+		p := w.start(sharing, godwit.ConsumerOptions{}, keeping(b, func(context.Context,
+			*godwit.Delivery,
+		) error {
+			return nil
+		}))
 		w.eventually(90*time.Second, "the record handled", b.all)
 		if _, err := p.stop(); err != nil {
 			t.Error(err)
@@ -91,8 +98,8 @@ func TestSharedRecordArchivedByCrashes(t *testing.T) {
 	})
 }
 
-// The mistake: what is rejected on its last permitted delivery is released, or archived by the broker, instead of copied to the
-// dead letters. Each record fails as often as it may, and is a dead letter then, once.
+// The mistake: what is rejected on its last permitted delivery is released, or archived by the broker, instead of
+// copied to the dead letters. Each record fails as often as it may, and is a dead letter then, once.
 func TestSharedRecordArchivedInsteadOfDead(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, attempts = 20, limit + 2
@@ -115,8 +122,9 @@ func TestSharedRecordArchivedInsteadOfDead(t *testing.T) {
 	})
 }
 
-// The mistake: a crash between a dead letter and its accept makes a second one. One of two processes crashes when its first
-// letter stands, before anybody hears of it; the other, who has read no letters since it joined, gets the record next.
+// The mistake: a crash between a dead letter and its accept makes a second one. One of two processes crashes when its
+// first letter stands, before anybody hears of it; the other, who has read no letters since it joined, gets the record
+// next.
 func TestSharedRecordDeadTwice(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, bad = 60, 3 // every third is bad
@@ -174,26 +182,31 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 	}
 }
 
-// The mistake: what a process held when it was killed is lost, or what it had finished comes again. Members crash in the midst of
-// traffic: everything is handled, and again only what was in hand.
+// The mistake: what a process held when it was killed is lost, or what it had finished is delivered again. Members
+// crash in the midst of traffic: everything is handled, and again only what was in hand.
 func TestSharedRecordsLostByCrash(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, concurrency, crashes = 3000, 20, 3
 		b := w.shared(4, records, 100)
 		join := func() (p *process, killed *atomic.Bool) {
 			killed = new(atomic.Bool)
-			return w.start(sharing, godwit.ConsumerOptions{Concurrency: concurrency, ShutdownTimeout: 4 * time.Second}, keeping(b, func(ctx context.Context, _ *godwit.Delivery) error {
-				err := nap(ctx, 50*time.Millisecond)
-				if killed.Load() { // who is killed finishes nothing
-					return errOfTest
-				}
-				return err
-			})), killed
+			return w.start(sharing, godwit.ConsumerOptions{Concurrency: concurrency, ShutdownTimeout: 4 * time.Second},
+				keeping(b, func(ctx context.Context, _ *godwit.Delivery) error {
+					err := nap(ctx, 50*time.Millisecond)
+					if killed.Load() { // who is killed finishes nothing
+						return errOfTest
+					}
+					return err
+				})), killed
 		}
 		doomed, killed := join()
 		join()
 		for n := range crashes {
-			w.eventually(60*time.Second, "some more handled", func() bool { got, _ := b.count(); return got > (n+1)*records/(2*crashes) })
+			w.eventually(60*time.Second, "some more handled", func() bool {
+				got,
+					_ := b.count()
+				return got > (n+1)*records/(2*crashes)
+			})
 			w.calm(w.tierReaders())
 			killed.Store(true)
 			doomed.crash()
@@ -211,8 +224,8 @@ func TestSharedRecordsLostByCrash(t *testing.T) {
 	})
 }
 
-// The mistake: a consumer takes all it can get. While handlers stand still, what is held is bounded, no more handlers run than
-// permitted, and longer than a lock lasts nothing comes twice.
+// The mistake: a consumer takes all it can get. While handlers stand still, what is held is bounded, no more handlers
+// run than permitted, and longer than a lock lasts nothing comes twice.
 func TestSharedInFlightUnbounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, concurrency, window = 3000, 32, 2 * (32 + 8)
@@ -228,8 +241,8 @@ func TestSharedInFlightUnbounded(t *testing.T) {
 	})
 }
 
-// The mistake: members of a share group do not live through their broker's death. It is killed (-9) and started again in the
-// midst of traffic: nothing that was accepted is lost, and again comes only what was in hand.
+// The mistake: members of a share group do not live through their broker's death. It is killed (-9) and started again
+// in the midst of traffic: nothing that was accepted is lost, and again comes only what was in hand.
 func TestSharedBrokerKilled(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		const concurrency, every = 20, 5 * time.Millisecond
@@ -255,7 +268,11 @@ func TestSharedBrokerKilled(t *testing.T) {
 			before, _ := b.count()
 			w.restart()
 			began := time.Now()
-			w.eventually(60*time.Second, "records are handled again", func() bool { n, _ := b.count(); return n > before+100 })
+			w.eventually(60*time.Second, "records are handled again", func() bool {
+				n,
+					_ := b.count()
+				return n > before+100
+			})
 			t.Logf("kill %d: handled again after %v", kill, time.Since(began))
 		}
 		accepted, errs := stop()
@@ -272,7 +289,8 @@ func TestSharedBrokerKilled(t *testing.T) {
 		}
 		records, handlings := b.count()
 		t.Logf("%d records, %d accepted, %d handled again", records, len(accepted), handlings-records)
-		if most := kills * 4 * concurrency; handlings-records > most { // two members', what runs and what is being settled
+		// two members', what runs and what is being settled
+		if most := kills * 4 * concurrency; handlings-records > most {
 			t.Errorf("%d records were handled again, want %d at most", handlings-records, most)
 		}
 	})
@@ -289,8 +307,8 @@ func (w *world) outlast() {
 // tierReaders are who reads the tiers beside a share group: a group of the classic kind.
 func (w *world) tierReaders() string { return w.topic() + "." + w.group() + ".retry" }
 
-// killShared kills a real broker. The fake is stopped: it writes down what share groups have finished when it is closed, and no
-// sooner.
+// killShared kills a real broker. The fake is stopped: it writes down what share groups have finished when it is
+// closed, and no sooner.
 func (w *world) killShared() {
 	w.t.Helper()
 	if w.real() {

@@ -13,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: what a member has in hand when its partitions are taken away is lost, or handled beside the next one. Every
-// 400 ms a member comes or one leaves, until everything is handled: nothing is lost, the order of each key is
+// The mistake: what a member has in hand when its partitions are taken away is lost, or handled beside the next one.
+// Every 400 ms a member comes or one leaves, until everything is handled: nothing is lost, the order of each key is
 // kept, no key is handled twice at once, and what is handled again is no more than what was in hand.
 func TestRebalanceStorm(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -22,7 +22,7 @@ func TestRebalanceStorm(t *testing.T) {
 		crashes int // every so many, the one that leaves is cut off instead; 0: none
 	}{
 		"classic":  {},
-		"consumer": {o: kafka.Options{Groups: kafka.Consumer}},
+		"consumer": {o: kafka.Options{GroupProtocol: kafka.GroupConsumer}},
 		"crashes":  {crashes: 10}, // for each the group waits until its session is over, which is the time of ten
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,8 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 	began, left, crashed := time.Now(), 0, 0
 	for !b.all() {
 		if time.Since(began) > 10*time.Minute {
-			t.Fatalf("after %v and %d members, records %v and others are not handled", time.Since(began), left, b.missing())
+			t.Fatalf("after %v and %d members, records %v and others are not handled", time.Since(began), left,
+				b.missing())
 		}
 		time.Sleep(every)
 		if n := len(members); n == 1 || n < together && chance.IntN(2) == 0 {
@@ -78,13 +79,15 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 	}
 	b.inOrder(t)
 	_, handlings := b.count()
-	t.Logf("%d records in %v, %d members came and went, %d of them crashed: %d handled again", records, took, left, crashed, handlings-records)
+	t.Logf("%d records in %v, %d members came and went, %d of them crashed: %d handled again", records, took, left,
+		crashed, handlings-records)
 	// Who leaves properly leaves nothing behind; on a real broker a commit may come too late.
 	most := concurrency
 	if w.real() {
 		most = left * concurrency
 	}
-	most += crashed * concurrency * int(1500*time.Millisecond/(20*time.Millisecond)) // what it finished since its last commit
+	// what it finished since its last commit
+	most += crashed * concurrency * int(1500*time.Millisecond/(20*time.Millisecond))
 	if crashes > 0 && crashed == 0 {
 		t.Error("nobody crashed")
 	}
@@ -93,8 +96,9 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 	}
 }
 
-// calm waits, on the fake broker, for a moment at which nobody joins: one that crashes in the midst of that may never be missed
-// there, and the group waits for it for as long as others come and go (TestCrashedWhileJoining, TestRebalanceTimeoutWhileOthersCome).
+// calm waits, on the fake broker, for a moment at which nobody joins: one that crashes in the midst of that may never
+// be missed there, and the group waits for it for as long as others come and go (TestCrashedWhileJoining,
+// TestRebalanceTimeoutWhileOthersCome).
 func (w *world) calm(group string) {
 	w.t.Helper()
 	if w.real() {

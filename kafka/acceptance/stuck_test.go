@@ -16,8 +16,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: one stuck key holds up its whole partition. Here it is stuck for as long as the others are watched, and the
-// slowest hundredth of them is as fast as without it, within twice.
+// The mistake: one stuck key holds up its whole partition. Here it is stuck for as long as the others are watched, and
+// the slowest hundredth of them is as fast as without it, within twice.
 func TestStuckKey(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		w.create(1)
@@ -34,28 +34,29 @@ func TestStuckKey(t *testing.T) {
 	})
 }
 
-// slowest sends a record a millisecond to a consumer, and returns how long the slowest hundredth of them waited for their
-// handler. Handlers of the stuck key do not return before that is known.
+// slowest sends a record a millisecond to a consumer, and returns how long the slowest hundredth of them waited for
+// their handler. Handlers of the stuck key do not return before that is known.
 func (w *world) slowest(stuck string) time.Duration {
 	const records, keys = 3000, 100
 	var mu sync.Mutex
 	var waits []time.Duration
 	late := 0
 	release := make(chan struct{})
-	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 20}, func(ctx context.Context, d *godwit.Delivery) error {
-		if d.OrderKey == stuck {
-			<-release
+	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 20},
+		func(ctx context.Context, d *godwit.Delivery) error {
+			if d.OrderKey == stuck {
+				<-release
+				mu.Lock()
+				late++
+				mu.Unlock()
+				return nil
+			}
+			sent, _ := strconv.ParseInt(string(d.Body), 10, 64)
 			mu.Lock()
-			late++
+			waits = append(waits, time.Since(time.Unix(0, sent)))
 			mu.Unlock()
-			return nil
-		}
-		sent, _ := strconv.ParseInt(string(d.Body), 10, 64)
-		mu.Lock()
-		waits = append(waits, time.Since(time.Unix(0, sent)))
-		mu.Unlock()
-		return nap(ctx, 2*time.Millisecond)
-	})
+			return nap(ctx, 2*time.Millisecond)
+		})
 	count := func() int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -63,7 +64,10 @@ func (w *world) slowest(stuck string) time.Duration {
 	}
 	send := func(key int) {
 		now := strconv.FormatInt(time.Now().UnixNano(), 10)
-		w.client.Produce(w.t.Context(), &kgo.Record{Topic: w.topic(), Key: []byte("k" + strconv.Itoa(key)), Value: []byte(now)}, nil)
+		w.client.Produce(w.t.Context(), &kgo.Record{
+			Topic: w.topic(), Key: []byte("k" + strconv.Itoa(key)),
+			Value: []byte(now),
+		}, nil)
 	}
 	send(1) // the time to join the group is not what this is about
 	w.eventually(60*time.Second, "the first record handled", func() bool { return count() == 1 })

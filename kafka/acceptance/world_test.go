@@ -46,8 +46,8 @@ type world struct {
 	started []*process
 }
 
-// in runs f in a world of its own: in virtual time, or on the real broker. Its t is the one to use: the test's own belongs to
-// another time.
+// in runs f in a world of its own: in virtual time, or on the real broker. Its t is the one to use: the test's own
+// belongs to another time.
 func in(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	if os.Getenv(realBroker) != "" {
@@ -135,7 +135,10 @@ func (w *world) create(partitions int32) {
 func (w *world) ensure(o kafka.Options) {
 	w.t.Helper()
 	b := w.open(o, nil)
-	if err := b.Ensure(w.t.Context(), driver.ChannelSpec{Channel: driver.Channel{Queue: channel}, Owner: true}); err != nil {
+	if err := b.Ensure(w.t.Context(), driver.ChannelSpec{
+		Channel: driver.Channel{Queue: channel},
+		Owner:   true,
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.close(b)
@@ -172,7 +175,8 @@ func (w *world) close(b interface{ Close(context.Context) error }) {
 func (w *world) committed() map[int32]kadm.Offset {
 	w.t.Helper()
 	all, err := w.admin.FetchOffsets(w.t.Context(), w.group())
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) && !errors.Is(err, kerr.CoordinatorNotAvailable) { // before its first member, and anybody's
+	// before its first member, and anybody's
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) && !errors.Is(err, kerr.CoordinatorNotAvailable) {
 		w.t.Fatal(err)
 	}
 	got := map[int32]kadm.Offset{}
@@ -214,7 +218,8 @@ func (w *world) read(topic string) []*kgo.Record {
 	}
 	left := 0
 	ends.Each(func(o kadm.ListedOffset) { left += int(o.Offset) })
-	c := w.newClient(kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := w.newClient(kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()

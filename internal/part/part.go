@@ -1,0 +1,37 @@
+package part
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// DeadLetters is reserved: no exchange, and no queue, has this name.
+const DeadLetters = "dlq"
+
+// Check says why a part of a name cannot be used: a part consists of letters, digits, '_' and '-', begins and ends with
+// a letter or digit, has no "--", and is not reserved.
+func Check(part string) error {
+	switch {
+	case part == "":
+		return errors.New("a part of it is empty")
+	case part == DeadLetters:
+		return errors.New("dlq is reserved; the dead letters of orders are spelled orders@dlq")
+	case strings.Contains(part, "--"):
+		return errors.New("'--' is reserved")
+	}
+	for i, c := range part {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '_' && c != '-' {
+			return fmt.Errorf("%q is not allowed: use letters, digits, '_' and '-'", c)
+		}
+		if !letter && (i == 0 || i+utf8.RuneLen(c) == len(part)) {
+			return fmt.Errorf("%q must begin and end with a letter or a digit", part)
+		}
+	}
+	return nil
+}
+
+// Legal says whether a part of a name can be used.
+func Legal(part string) bool { return Check(part) == nil }

@@ -1,0 +1,119 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/godwitmq/godwit/kafka/internal/client"
+)
+
+// clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
+func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
+	brokers, err := o.brokers()
+	if err != nil {
+		return nil, err
+	}
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
+		kgo.WithLogger(client.Logger{To: log}),
+	}
+	if o.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(o.TLS))
+	}
+	if o.SASL != nil {
+		m, err := o.SASL.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.SASL(m))
+	}
+	if o.Rack != "" {
+		opts = append(opts, kgo.Rack(o.Rack))
+	}
+	opts = append(append(opts, more...), o.Client...)
+	if err := kgo.ValidateOpts(opts...); err != nil {
+		return nil, fmt.Errorf("kafka: the options contradict each other: %w", err)
+	}
+	return opts, nil
+}
+
+// brokers are those of the options, or of the environment.
+func (o *Options) brokers() ([]string, error) {
+	value := os.Getenv(brokersVariable)
+	switch {
+	case len(o.Brokers) > 0:
+		return o.Brokers, nil
+	case value == "":
+		return []string{defaultBroker}, nil
+	}
+	brokers := strings.Split(value, ",")
+	for i := range brokers {
+		brokers[i] = strings.TrimSpace(brokers[i])
+		if _, _, err := net.SplitHostPort(brokers[i]); err != nil {
+			return nil, fmt.Errorf("kafka: %q in the environment's %s is not of the form host:port (several have "+
+				"commas between them): %w",
+				brokers[i], brokersVariable, err)
+		}
+	}
+	return brokers, nil
+}
+
+// refuseGroups refuses a group among the caller's own options: commits would go to it, while dead letters, tiers and
+// lag go by the channel's name.
+func refuseGroups(c *kgo.Client) error {
+	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
+		if group, _ := c.OptValue(opt).(string); group != "" {
+			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q): a consumer's group is called as its channel is, "+
+				"with Namespace in front: "+
+				"leave the option out, and use the channel %q, or exchange.consumer where the topic is called "+
+				"otherwise", name, group, group)
+		}
+	}
+	return nil
+}
+
+func (s *SASL) mechanism() (sasl.Mechanism, error) {
+	switch s.Mechanism {
+	case "PLAIN":
+		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism(), nil
+	case "SCRAM-SHA-256":
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism(), nil
+	case "SCRAM-SHA-512":
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
+	case "OAUTHBEARER":
+		if s.Token == nil {
+			return nil, fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER and SASL.Token is nil: it makes the tokens")
+		}
+		return oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
+			token, err := s.Token(ctx)
+			return oauth.Auth{Token: token}, err
+		}), nil
+	}
+	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
+		s.Mechanism)
+}
+
+// compression is how producers compress, by the name that topics use.
+func compression(name string) ([]kgo.Opt, error) {
+	codecs := map[string]kgo.CompressionCodec{
+		"": kgo.NoCompression(), "producer": kgo.NoCompression(), "uncompressed": kgo.NoCompression(),
+		"gzip":   kgo.GzipCompression(),
+		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+	}
+	codec, ok := codecs[name]
+	if !ok {
+		return nil, fmt.Errorf("kafka: Compression is %q: use gzip, snappy, lz4, zstd, uncompressed or producer", name)
+	}
+	return []kgo.Opt{kgo.ProducerBatchCompression(codec)}, nil
+}

@@ -1,0 +1,67 @@
+package parking
+
+import "time"
+
+// Patience is how long a partition waits at most for its tiers to be read up to where they ended when it was assigned.
+const Patience = 30 * time.Second
+
+// Tier names a partition of a tier. Its number is that of the channel's own partition.
+type Tier struct {
+	Topic     string
+	Partition int32
+}
+
+// barrier holds a partition back until a tier is read up to an offset.
+type barrier struct {
+	offset  int64
+	expires time.Time
+}
+
+// barriers are those of each partition, by the tier's topic.
+type barriers map[int32]map[string]barrier
+
+func (b barriers) holds(partition int32) bool { return len(b[partition]) > 0 }
+
+// Raise holds a partition back until one of its tiers is read up to an offset, or patience ends.
+func (l *Lots[M]) Raise(t Tier, offset int64, now time.Time) {
+	if l.barriers == nil {
+		l.barriers = barriers{}
+	}
+	if l.barriers[t.Partition] == nil {
+		l.barriers[t.Partition] = map[string]barrier{}
+	}
+	l.barriers[t.Partition][t.Topic] = barrier{offset, now.Add(Patience)}
+}
+
+// Barred says whether a partition has to wait until its tiers are read.
+func (l *Lots[M]) Barred(partition int32) bool { return l.barriers.holds(partition) }
+
+// Lift lowers the barriers of tiers that were read. read says how far, and whether the tier is still ours. free are the
+// messages that stand first of their keys, and waited for that.
+func (l *Lots[M]) Lift(now time.Time, read func(Tier) (next int64, ok bool)) (free []M) {
+	for partition, tiers := range l.barriers {
+		for topic, b := range tiers {
+			if next, ok := read(Tier{topic, partition}); !ok || next >= b.offset || !now.Before(b.expires) {
+				delete(tiers, topic)
+			}
+		}
+		if len(tiers) == 0 {
+			delete(l.barriers, partition)
+			free = append(free, l.firsts(partition)...)
+		}
+	}
+	return free
+}
+
+// firsts returns what stands first in each lot of a partition, if it only waits for that.
+func (l *Lots[M]) firsts(partition int32) (free []M) {
+	for k, lot := range l.lots {
+		if k.Partition != partition {
+			continue
+		}
+		if m, ok := l.release(lot); ok {
+			free = append(free, m)
+		}
+	}
+	return free
+}

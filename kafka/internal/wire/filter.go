@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Matches says whether a filter lets a record pass: brokers do not select, so the receiver does.
+func Matches(f driver.Filter, r *kgo.Record) bool {
+	return f.IsZero() || passes(f, LastHeader(r.Headers, routingHeader))
+}
+
+// passes says whether a filter lets a routing key pass. Exact and Prefix are alternatives; Exclude also lets messages
+// pass that have no key, and holds beside the others as well.
+func passes(f driver.Filter, key []byte) bool {
+	if key := string(key); key != "" && slices.Contains(f.Exclude, key) {
+		return false
+	}
+	if len(f.Exact) == 0 && len(f.Prefix) == 0 {
+		return true
+	}
+	return len(key) > 0 && (slices.Contains(f.Exact, string(key)) ||
+		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(string(key), p) }))
+}

@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Headers of a record in a tier, besides its due time.
+const (
+	AttemptHeader = OwnPrefix + "attempt" // starts so far
+	HomeHeader    = OwnPrefix + "home"    // where the record was at first: topic/partition/offset
+)
+
+// Partition names one partition.
+type Partition struct {
+	Topic string
+	N     int32
+}
+
+// String is the partition's name, for errors and as that of a source.
+func (p Partition) String() string { return fmt.Sprintf("%s-%d", p.Topic, p.N) }
+
+// Home is where a record was at first.
+type Home struct {
+	Partition
+	Offset int64
+}
+
+func homeAt(r *kgo.Record) Home { return Home{Partition{r.Topic, r.Partition}, r.Offset} }
+
+// String is the id of the delivery that was made of the record there.
+func (h Home) String() string { return string(AppendPosition(nil, h.Topic, h.N, h.Offset)) }
+
+// HomeOf reads where a copy in a tier comes from.
+func HomeOf(r *kgo.Record) (h Home, ok bool) {
+	parts := strings.Split(Header(r, HomeHeader), "/")
+	if len(parts) != 3 {
+		return h, false
+	}
+	n, err := strconv.ParseInt(parts[1], 10, 32)
+	if err != nil {
+		return h, false
+	}
+	if h.Offset, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
+		return h, false
+	}
+	h.Topic, h.N = parts[0], int32(n)
+	return h, true
+}
+
+// HomeOrHere is HomeOf, or for a record that is no copy, where it is.
+func HomeOrHere(r *kgo.Record) Home {
+	if h, ok := HomeOf(r); ok {
+		return h
+	}
+	return homeAt(r)
+}
+
+// Starts is how often a record in a tier was started.
+func Starts(r *kgo.Record) int32 {
+	n, err := strconv.ParseInt(Header(r, AttemptHeader), 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int32(n)
+}

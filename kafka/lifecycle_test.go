@@ -1,0 +1,221 @@
+package kafka
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/parking"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// newTestLedger is a ledger with one epoch of the channel's topic, which is open.
+func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
+	t.Helper()
+	b, err := Open(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close(t.Context()) })
+	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, false, nil))
+	m := newMember(nil)
+	l.assign(m, map[string][]int32{"orders": {0}})
+	e := l.start(m, wire.Partition{Topic: "orders"}, 0, "")
+	if e == nil {
+		t.Fatal("no epoch began")
+	}
+	return l, e
+}
+
+// every stage, so that a new one is in each table.
+func everyStage() (all []stage) {
+	for s := admitted; s <= finished; s++ {
+		all = append(all, s)
+	}
+	return all
+}
+
+// at is a message of key k that came to a stage by the shortest way.
+func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
+	t.Helper()
+	m := l.messages.take()
+	m.epoch, m.record = e, &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: e.next + 1, Value: []byte("body")}
+	e.next++
+	m.seq, _, _ = e.tracker.Admit(e.next, 0)
+	m.stage = admitted
+	way := map[stage][]stage{
+		kept: {delivered, rejecting, kept}, retrying: {delivered, retrying},
+		rejecting: {delivered, rejecting}, admitted: nil,
+	}
+	steps, known := way[to]
+	if !known {
+		steps = []stage{to}
+	}
+	for _, s := range steps {
+		if !l.move(m, s) {
+			t.Fatalf("from %s to %s: the message cannot go there", m.stage, s)
+		}
+	}
+	return m
+}
+
+// A message goes only where the table says, and holds in each stage what the table says.
+func TestMessagesFollowTheTable(t *testing.T) {
+	if len(followers) != len(everyStage()) || len(holdings) != len(everyStage()) {
+		t.Fatalf("%d stages, %d lines of followers, %d of holdings", len(everyStage()), len(followers), len(holdings))
+	}
+	for _, from := range everyStage() {
+		for _, to := range everyStage() {
+			l, e := newTestLedger(t, Options{})
+			m := l.at(t, e, from)
+			if got, want := l.move(m, to), followers[from].has(to); got != want {
+				t.Errorf("from %s to %s: went %v, want %v", from, to, got, want)
+				continue
+			} else if !got {
+				to = from
+			}
+			wantPlaces, wantRoom := 0, 0
+			if holdings[to]&holdsPlace != 0 {
+				wantPlaces = 1
+			}
+			if holdings[to]&holdsRoom != 0 {
+				wantRoom = 1
+			}
+			if places := 16_384 - l.free(e); places != wantPlaces || e.waiting != wantRoom ||
+				e.waitingB != wantRoom*len("body") {
+				t.Errorf("%s after %s holds %d places, and room of %d messages with %d bytes", to, from, places,
+					e.waiting, e.waitingB)
+			}
+			if unfinished := e.tracker.Unfinished(); unfinished == 1 == (to == finished) {
+				t.Errorf("%s after %s: %d unfinished", to, from, unfinished)
+			}
+		}
+	}
+}
+
+// free is how many places a ledger has left: it admits until none is.
+func (l *ledger) free(e *epoch) int {
+	n := 0
+	rs := make([]*kgo.Record, window+1)
+	for i := range rs {
+		rs[i] = &kgo.Record{}
+	}
+	e.backlog.Bring(rs)
+	l.intake.Share(backlogs(l.epochs), 1, func() int { return window + 1 },
+		func(*epoch, *kgo.Record) bool { n++; l.intake.Occupy(&e.backlog); return true })
+	return n
+}
+
+// The table is the one that docs/architecture.md shows.
+func TestTheTableIsAsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[uint8]string{holdsPlace: "place", holdsKey: "key", holdsRoom: "room"}
+	for _, s := range everyStage() {
+		var next, holds []string
+		for _, to := range everyStage() {
+			if followers[s].has(to) {
+				next = append(next, to.String())
+			}
+		}
+		for _, h := range []uint8{holdsPlace, holdsKey, holdsRoom} {
+			if holdings[s]&h != 0 {
+				holds = append(holds, names[h])
+			}
+		}
+		row := fmt.Sprintf("| %s | %s | %s |", s, cmp.Or(strings.Join(holds, ", "), "–"),
+			cmp.Or(strings.Join(next, ", "), "–"))
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/architecture.md has no line %s", row)
+		}
+	}
+}
+
+// Every stage has a way to an end, or its end is that of its epoch.
+func TestEveryStageHasAnEnd(t *testing.T) {
+	ends := map[stage]bool{kept: true, finished: true}
+	for range everyStage() {
+		for _, from := range everyStage() {
+			for _, to := range everyStage() {
+				ends[from] = ends[from] || followers[from].has(to) && ends[to]
+			}
+		}
+	}
+	for _, s := range everyStage() {
+		if !ends[s] {
+			t.Errorf("nothing leads from %s to an end", s)
+		}
+	}
+}
+
+// Nothing of an epoch that has ended moves, and what comes late of it changes nothing.
+func TestNothingMovesAfterItsEpoch(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	m := l.at(t, e, delivered)
+	h := driver.Handle{Ref: m, Seq: m.use}
+	l.discard([]*epoch{e})
+	l.note(note{h, 3})
+	l.note(note{handle: h})
+	l.mu.Lock()
+	l.read()
+	l.mu.Unlock()
+	if m.stage != delivered || l.claim(h, retrying) != nil {
+		t.Errorf("it is %s", m.stage)
+	}
+}
+
+// A handle is good for one settlement, also after its message's memory is used again.
+func TestHandlesAreUsedOnce(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	m := l.at(t, e, delivered)
+	h := driver.Handle{Ref: m, Seq: m.use}
+	if l.claim(h, finished) == nil {
+		t.Fatal("it was not settled")
+	}
+	again := l.at(t, e, delivered)
+	if again != m {
+		t.Fatal("the memory is not used again")
+	}
+	l.note(note{handle: h})
+	l.read()
+	if l.claim(h, finished) != nil || again.stage != delivered {
+		t.Errorf("an old handle settled another message, which is %s", again.stage)
+	}
+}
+
+// A retry that cannot be copied goes back to the core's hands, and its key is free once it is settled otherwise.
+func TestAKeyIsFreeWhenItsMessageIsFinished(t *testing.T) {
+	l, e := newTestLedger(t, Options{Retries: RetryPark})
+	in := l.begin(10)
+	rec := func(offset int64) *kgo.Record { return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset} }
+	in.admit(e, rec(0))
+	m := in.out[0]
+	if m.stage != delivered || m.stands != parking.InHand {
+		t.Fatalf("it is %s and stands %d", m.stage, m.stands)
+	}
+	l.move(m, retrying)
+	l.lots.reserve(m, time.Now().Add(time.Minute))
+	l.lots.reclaim(m)
+	l.move(m, delivered)
+	in = l.begin(10)
+	in.admit(e, rec(1))
+	if len(in.out) > 0 || len(in.move) != 1 {
+		t.Error("a later one of the key goes, or waits in the way of its partition")
+	}
+	l.lots.reserve(in.move[0], time.Now())
+	l.lots.reclaim(in.move[0]) // neither could it be moved
+	l.delay(in.move[0], time.Now().Add(-time.Second))
+	l.move(m, finished)
+	in = l.begin(10)
+	if in.resume(l.delays.take(in.now)); len(in.move) > 0 || len(in.out) != 1 {
+		t.Errorf("%d are moved, %d delivered, want that the next one is delivered", len(in.move), len(in.out))
+	}
+}

@@ -1,0 +1,143 @@
+package kafka
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/discard"
+	"github.com/godwitmq/godwit/kafka/internal/intake"
+	"github.com/godwitmq/godwit/kafka/internal/parking"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// round is one round of admission. There is one at a time; what it decided under the ledger's lock is carried out after
+// it.
+type round struct {
+	l      *ledger
+	number uint64
+	now    time.Time
+	most   int
+
+	out    []*message // to be delivered
+	move   []*message // to be moved to a tier instead
+	passed discard.Tally
+	change intake.Change[*epoch] // what is to be fetched no more, or again
+}
+
+// room is how many more messages this round has room for.
+func (in *round) room() int { return in.most - len(in.out) - len(in.move) }
+
+// lift lets go on what waited until its tiers were read.
+func (in *round) lift() {
+	l := in.l
+	for _, m := range l.lots.Lift(in.now, func(t parking.Tier) (int64, bool) {
+		e := l.epochs[wire.Partition{Topic: t.Topic, N: t.Partition}]
+		if e == nil {
+			return 0, false
+		}
+		return e.next, true
+	}) {
+		l.delay(m, in.now)
+	}
+}
+
+// admitBacklogs admits what was polled.
+func (in *round) admitBacklogs() {
+	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, in.admit)
+}
+
+// admit says no when there is no place for a record now.
+func (in *round) admit(e *epoch, rec *kgo.Record) bool {
+	l := in.l
+	home := e.stay == 0
+	if e.crowded() || home && l.lots.Barred(e.N) {
+		return false
+	}
+	if rec.Offset < e.next && home {
+		e.dead = nil // the log was cut, and this is another record
+	}
+	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch)
+	if a == offsets.Full {
+		return false
+	}
+	e.next = rec.Offset + 1
+	switch {
+	case a == offsets.Finished:
+		in.passed.Finished++
+	case e.died(rec):
+		in.passed.Finished++
+		e.tracker.Finish(seq)
+	case home && !wire.Matches(l.sub.o.Filter, rec):
+		in.passed.Filtered++
+		e.tracker.Finish(seq)
+	default:
+		m := l.messages.take()
+		m.epoch, m.record, m.seq, m.attempt, m.stage = e, rec, seq, attempt, admitted
+		if !home || l.sub.set.Ordering == OrderNone {
+			m.due, _ = wire.Due(rec)
+		}
+		if !home {
+			m.attempt = max(m.attempt, wire.Starts(rec))
+		}
+		in.route(m)
+		return true
+	}
+	l.sub.recycle(rec)
+	return true
+}
+
+// resume routes a message that has waited here.
+func (in *round) resume(m *message) {
+	if m.epoch.state == epochOpen && in.l.move(m, admitted) {
+		in.route(m)
+	}
+}
+
+// route decides what becomes of an admitted message.
+func (in *round) route(m *message) {
+	l := in.l
+	if l.sub.parks(m) && !in.enter(m) {
+		return
+	}
+	home, wait := m.epoch.stay == 0, m.due.Sub(in.now)
+	switch {
+	case wait <= 0:
+		in.out = append(in.out, m)
+		l.move(m, delivered)
+	case home && !l.sub.moves():
+		l.delay(m, m.due)
+	case home:
+		in.shift(m)
+	default:
+		if left := m.record.Timestamp.Add(m.epoch.stay).Sub(in.now); left > 0 {
+			l.delay(m, in.now.Add(min(wait, left)))
+		} else {
+			in.shift(m)
+		}
+	}
+}
+
+// enter asks whether nothing of a message's key is before it. What must not go on has its stage already.
+func (in *round) enter(m *message) bool {
+	switch l := in.l; l.lots.enter(m, in.now, in.number) {
+	case parking.Wait:
+		l.move(m, waiting)
+	case parking.Hold:
+		l.move(m, blocked)
+	case parking.Move:
+		in.shift(m)
+	case parking.Drop:
+		l.move(m, finished)
+	case parking.Go:
+		return true
+	}
+	return false
+}
+
+// shift takes a message out of this round, to be published to a tier.
+func (in *round) shift(m *message) {
+	in.move = append(in.move, m)
+	in.l.move(m, moving)
+}

@@ -1,0 +1,121 @@
+package kafka
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// subscription is what a receiver reads, and how. It does not change.
+type subscription struct {
+	b         *Backend
+	from      driver.Channel
+	o         driver.ReceiverOptions
+	set       ChannelOptions
+	topic     string
+	group     string
+	tiersOnly bool                     // a share group reads the channel's own topic
+	tiers     map[string]time.Duration // by topic
+	retry     RetryQueue               // nil: the core holds every retry
+	dead      DeadLetterQueue          // nil: this channel has none
+}
+
+// subscribe decides where retries wait and dead letters go. log tells which log the channel's topic is.
+func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
+	log func() string,
+) *subscription {
+	s := &subscription{
+		b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
+		group:     b.names.Group(from),
+		tiersOnly: tiersOnly, tiers: map[string]time.Duration{},
+	}
+	if tiersOnly {
+		s.group = b.names.Retries(from)
+	}
+	if from.DeadLetter {
+		s.set.Retries = RetryBlock
+		return s
+	}
+	if s.dead = b.o.DeadLetterQueue; s.dead == nil {
+		s.dead = &deadTopic{b: b, ch: from, log: log}
+	}
+	if !s.set.tiered() {
+		return s
+	}
+	if s.retry = b.o.RetryQueue; s.retry != nil {
+		return s
+	}
+	for _, d := range s.set.Tiers {
+		s.tiers[b.names.Tier(from, d)] = d
+	}
+	s.retry = &tierQueue{b: b, ch: from, tiers: s.set.Tiers}
+	return s
+}
+
+// consumer is the group in whose name dead letters are written: the channel's, also where another one reads the tiers.
+func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
+
+// places is how many deliveries the core has places for, about.
+func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
+
+// parks says that a message keeps the order of its key across its retry. A message without a key, on a channel that is
+// not ordered, has no successors.
+func (s *subscription) parks(m *message) bool {
+	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == OrderByPartition)
+}
+
+// moves says that records which are not due wait in a tier. Else they wait in this process.
+func (s *subscription) moves() bool { return s.retry != nil && s.retry.Durable() }
+
+// copies are the topics that records of this channel are copied to, besides its tiers.
+func (s *subscription) copies() []string {
+	if q, ok := s.dead.(*deadTopic); ok {
+		return []string{s.b.names.DeadLetters(q.ch)}
+	}
+	return nil
+}
+
+// limits says how retries wait, and that what was received stays ours.
+func (s *subscription) limits() driver.ReceiveLimits {
+	lim := driver.ReceiveLimits{Batch: min(receiveMost, s.places()), Window: s.places(), Polls: 1, Keeps: true}
+	if s.retry == nil {
+		lim.HoldMax = s.set.MaxBlock
+		return lim
+	}
+	lim.RetryMin, lim.RetryMax = s.set.Tiers[0], s.set.Tiers[len(s.set.Tiers)-1]
+	lim.Behind = driver.BehindGoesOn
+	if s.set.Retries == RetryPark {
+		lim.Behind = driver.BehindFollows
+	}
+	return lim
+}
+
+// fill says which lane a delivery is in, and where it was first.
+func (s *subscription) fill(m *message, d *driver.Delivery) {
+	switch s.set.Ordering {
+	case OrderByPartition:
+		d.OrderKey = m.epoch.Name
+	case OrderNone:
+		d.OrderKey, d.Tenant = "", d.OrderKey
+	}
+	if m.epoch.stay > 0 {
+		if home, ok := wire.HomeOf(m.record); ok {
+			d.ID = home.String()
+		}
+	}
+	if s.from.DeadLetter {
+		d.Origin = deadletter.OriginOf(s.from, m.record)
+	}
+}
+
+// recycle returns the memory of a record that nothing needs any more.
+func (s *subscription) recycle(r *kgo.Record) {
+	if s.b.reuses {
+		r.Recycle()
+	}
+}

@@ -1,0 +1,33 @@
+package kafka
+
+import (
+	"testing"
+	"time"
+)
+
+// What waits comes when it is due, the earliest first; nothing of an epoch that has ended comes, or is waited for.
+func TestTimeline(t *testing.T) {
+	now := time.Unix(1_000, 0)
+	open, leaving, gone := &epoch{}, &epoch{state: epochLeaving}, &epoch{state: epochGone}
+	var line timeline
+	if !line.next().IsZero() || line.take(now) != nil {
+		t.Error("something waits")
+	}
+	late, soon := &message{epoch: open, seq: 2}, &message{epoch: open, seq: 1}
+	line.add(&message{epoch: gone}, now.Add(-time.Hour))
+	line.add(late, now.Add(time.Minute))
+	line.add(&message{epoch: leaving}, now)
+	line.add(soon, now.Add(time.Second))
+	if m := line.take(now); m != nil {
+		t.Errorf("message %d comes before it is due", m.seq)
+	}
+	if at := line.next(); !at.Equal(now.Add(time.Second)) {
+		t.Errorf("the next is due at %v", at)
+	}
+	if m := line.take(now.Add(time.Hour)); m != soon {
+		t.Errorf("first came %+v", m)
+	}
+	if m := line.take(now.Add(time.Hour)); m != late {
+		t.Errorf("then came %+v", m)
+	}
+}
