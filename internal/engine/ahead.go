@@ -11,6 +11,8 @@ const (
 	// long then hide that many messages more, until their leases are due.
 	aheadAtLeast    = 1000
 	aheadPerHandler = 6
+	// aheadTrip is the longest round trip. A poll that took longer has waited for messages.
+	aheadTrip = 500 * time.Millisecond
 	// aheadWeight is the weight of what is known of a round trip, or of a handler, against what is new.
 	aheadWeight = 8
 	// aheadSpare is for what polls and handlers differ in from one time to the next.
@@ -47,6 +49,7 @@ func (a *ahead) polled(full bool, trip time.Duration, now moment, handlers int, 
 		return false
 	}
 	if full {
+		trip = min(trip, aheadTrip)
 		if a.trip == 0 {
 			a.trip = trip
 		}

@@ -55,19 +55,18 @@ func (p *places) pollsWorth(batch int) int {
 	return (p.size + p.ahead.extra + batch - 1) / max(batch, 1)
 }
 
-// reserve reserves n places for a poll, which ends with polled. The first poller of a session waits for them.
+// reserve reserves n places for a poll, which ends with polled.
 func (p *places) reserve(n int, first bool) bool {
-	ok := p.has(n) && p.poll(first)
+	ok := p.has(n) && p.hasBytes(first)
 	if ok {
 		p.reserved += n
-	}
-	if first {
-		p.waits(n, !ok)
+		p.polls++
+		p.bytes.coming += p.brings
 	}
 	return ok
 }
 
-// waits notes whether the first poller waits for n places.
+// waits notes whether a poller waits for n places.
 func (p *places) waits(n int, yes bool) {
 	switch {
 	case !yes:
@@ -133,17 +132,12 @@ func (p *places) shelve(size int64) { p.shelved, p.shelf = p.shelved+1, p.shelf+
 // answerCost is what an answer under way takes while it is read and decoded, in sizes of what it brings.
 const answerCost = 3
 
-// poll begins a poll, if the budget has room for it. The first poller of a session asks for no room beside other polls,
-// which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join it do
-// ask.
-func (p *places) poll(first bool) bool {
+// hasBytes says whether the budget has room for a poll. The first poller of a session asks for no room beside other
+// polls, which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join
+// it do ask.
+func (p *places) hasBytes(first bool) bool {
 	b := p.bytes
-	if b.held >= b.limit || !first && b.held+b.coming*answerCost >= b.limit {
-		return false
-	}
-	p.polls++
-	b.coming += p.brings
-	return true
+	return b.held < b.limit && (first || b.held+b.coming*answerCost < b.limit)
 }
 
 // polled ends a poll that brought so many bytes, which are held already.

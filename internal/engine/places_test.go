@@ -17,8 +17,11 @@ func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
 	if !p.reserve(8, true) {
 		t.Fatal("8 of 10 places are not free")
 	}
-	if p.reserve(5, true) || p.lacking.IsZero() {
-		t.Fatal("13 places of 10 are free, or nobody waits")
+	if p.reserve(5, true) {
+		t.Fatal("13 places of 10 are free")
+	}
+	if p.waits(5, true); p.lacking.IsZero() {
+		t.Fatal("nobody waits")
 	}
 	p.giveBack(1)
 	if nudged(&p) {
@@ -28,8 +31,11 @@ func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
 	if !nudged(&p) {
 		t.Error("not woken for 5 places")
 	}
-	if !p.reserve(5, true) || !p.lacking.IsZero() {
+	if !p.reserve(5, true) {
 		t.Error("5 places are not free")
+	}
+	if p.waits(0, false); !p.lacking.IsZero() {
+		t.Error("somebody waits still")
 	}
 }
 
@@ -69,7 +75,7 @@ func TestTheBudgetOfBytes(t *testing.T) {
 func TestWhatPollsBring(t *testing.T) {
 	p := newPlaces(100, &budget{limit: 1000})
 	for _, c := range []struct{ brought, expects int64 }{{80, 80}, {0, 70}, {0, 62}, {100, 100}} {
-		p.poll(true)
+		p.reserve(1, true)
 		if p.polled(c.brought); p.brings != c.expects {
 			t.Errorf("after a poll with %d bytes %d are expected, want %d", c.brought, p.brings, c.expects)
 		}

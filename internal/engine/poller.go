@@ -41,12 +41,14 @@ func pollPause(outage time.Duration) time.Duration {
 type pollers struct {
 	*service
 	f     *flow
-	seed  maphash.Seed // of lanes' hashes
-	guard func(func()) // keeps a panic from ending the process
+	seed  maphash.Seed  // of lanes' hashes
+	guard func(func())  // keeps a panic from ending the process
+	turn  chan struct{} // full while a poller waits for places
 	wg    sync.WaitGroup
 
 	// Guarded by the fleet's lock.
 	n       int
+	full    bool      // the last poll came back full
 	failing time.Time // when the first poll failed of those that failed in a row; zero: the last one did not
 }
 
@@ -57,7 +59,7 @@ func (p *pollers) first() {
 	for !p.f.stopping() {
 		p.guard(func() {
 			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
-				if want := p.want(); p.reserve(period, want) == nil {
+				if want := p.want(); p.reserve(period, want, true) {
 					p.once(period, want, &hand)
 				}
 			}
@@ -79,25 +81,36 @@ func (p *pollers) want() int {
 	return n
 }
 
-// reserve waits for n places and for bytes; it fails when ctx ends. Only one goroutine may wait at a time.
-func (p *pollers) reserve(ctx context.Context, n int) error {
-	places := &p.f.places
+// reserve waits for n places and for bytes, one poller after the other. It fails when ctx ends. Pollers other than the
+// first leave as well when polls do not come back full any more, or when bytes are lacking.
+func (p *pollers) reserve(ctx context.Context, n int, first bool) bool {
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-p.turn }()
 	for {
-		p.f.fleet.mu.Lock()
-		err := ctx.Err()
-		if err != nil {
-			places.waits(0, false)
-		}
-		ok := err == nil && places.reserve(n, true)
-		p.f.fleet.mu.Unlock()
-		if ok || err != nil {
-			return err
+		ok, leave := p.tryWaiting(ctx, n, first)
+		if ok || leave {
+			return ok
 		}
 		select {
-		case <-places.wake:
+		case <-p.f.places.wake:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// tryWaiting is what a poller does that waits for its places.
+func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave bool) {
+	places := &p.f.places
+	p.f.fleet.mu.Lock()
+	defer p.f.fleet.mu.Unlock()
+	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first))
+	ok = !leave && places.reserve(n, first)
+	places.waits(n, !ok && !leave)
+	return ok, leave
 }
 
 // tryReserve is reserve for pollers that do not wait.
@@ -121,7 +134,7 @@ func (p *pollers) join(period context.Context) {
 		var hand pollHand
 		defer hand.drop()
 		p.guard(func() {
-			for p.once(period, want, &hand) && period.Err() == nil && p.tryReserve(want) {
+			for p.once(period, want, &hand) && (p.tryReserve(want) || p.reserve(period, want, false)) {
 			}
 		})
 	})
@@ -161,11 +174,12 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	got, err := p.receive(period, want, hand)
 	f.lock()
 	f.count.Polls++
-	if f.places.ahead.polled(len(got) >= want, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
+	full = len(got) >= want
+	p.full = full
+	if f.places.ahead.polled(full, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
 		f.places.changed()
 	}
 	f.unlock()
-	full = len(got) >= want
 	brought = p.accept(got, hand, &rest)
 	f.lock()
 	f.sources.sweep(mark)

@@ -101,7 +101,7 @@ func (s *Session) compose(recv driver.Receiver) {
 	s.pace = newPacing(s, s.cfg.Concurrency)
 	s.keeper = newKeeper(s, recv, commonContext{context.WithoutCancel(s.polls), f.clock})
 	f.keeper = s.keeper
-	s.pollers = &pollers{service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard, n: 1}
+	s.pollers = &pollers{service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard, turn: make(chan struct{}, 1), n: 1}
 }
 
 // Poll starts the pollers.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,6 +98,7 @@ type member struct {
 	waiting map[string][]*holding // by the service's id: came over the wire, not yet to the consumer
 	by      map[*godwit.Delivery]*holding
 	open    map[*holding]bool // what takes a place, at least
+	took    []time.Duration   // by its last handlers
 }
 
 // holding is one receive of one message by one process.
@@ -169,6 +171,21 @@ func (b *books) closes(p *member) {
 func (p *member) leaves(h *holding) {
 	delete(p.open, h)
 	p.moved[h.m.key] = time.Now()
+}
+
+// worked enters how long a handler took. The caller holds b.mu.
+func (p *member) worked(took time.Duration) {
+	p.took = append(p.took, max(took, time.Millisecond))
+	p.took = p.took[max(0, len(p.took)-recentHandlers):]
+}
+
+// onTheirWay is how many deliveries the consumer may hold beyond its handlers and one receive: no more than its handlers end
+// within a second. The caller holds b.mu.
+func (p *member) onTheirWay(handlers int) int {
+	if len(p.took) == 0 {
+		return 0
+	}
+	return int(time.Duration(handlers) * time.Second / slices.Min(p.took))
 }
 
 // fresh says that a holding waits for its first handler.

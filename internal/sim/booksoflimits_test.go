@@ -9,6 +9,7 @@ import (
 // stint is one call of a handler, with one delivery or a batch of them.
 type stint struct {
 	of        *member
+	began     time.Time
 	left      int  // deliveries whose end is not yet in the books
 	abandoned bool // its worker was replaced
 }

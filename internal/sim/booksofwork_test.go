@@ -11,6 +11,9 @@ import (
 // ahead is how many deliveries a consumer may hold beyond those its handlers work on.
 const ahead = 10
 
+// recentHandlers is how many of the last handlers say how fast a consumer is.
+const recentHandlers = 20
+
 // pollGrace is how much longer than it should a poll may take.
 const pollGrace = 15 * time.Second
 
@@ -121,7 +124,8 @@ func (b *books) came(p *member, d *godwit.Delivery) {
 		}
 		n++
 	}
-	if most := p.most(maxPoll+pollGrace)*p.inc.batchSize() + ahead; n > most && !p.crashed {
+	handlers := p.most(maxPoll+pollGrace) * p.inc.batchSize()
+	if most := handlers + ahead + p.onTheirWay(handlers); n > most && !p.crashed {
 		b.complain([]string{p.name}, "%s holds %d deliveries, more than %d", p.name, n, most)
 	}
 }
@@ -149,7 +153,7 @@ func (b *books) begin(p *member, ds ...*godwit.Delivery) (starts []start) {
 	if p.crashed {
 		return nil
 	}
-	s := &stint{of: p, left: len(ds)}
+	s := &stint{of: p, left: len(ds), began: time.Now()}
 	for _, d := range ds {
 		h := p.by[d]
 		if h == nil {
@@ -299,6 +303,7 @@ func (b *books) returned(h *holding, what outcome, after time.Duration) {
 	if h.of.inc.pull != pullNot {
 		h.ended = time.Now()
 		h.of.leaves(h)
+		h.of.worked(time.Since(h.stint.began))
 	}
 }
 
@@ -307,6 +312,7 @@ func (b *books) ended(p *member, d *godwit.Delivery, v godwit.Verdict, err error
 	b.entry(p, d, func(h *holding) {
 		h.ended = time.Now()
 		p.leaves(h)
+		p.worked(took)
 		b.w.trace.note("%s ends %s: %v", p.name, h.m.label, v)
 		b.stillBroken(p)
 		b.answers(p, h, err)
