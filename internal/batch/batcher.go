@@ -13,7 +13,7 @@ import (
 
 // Options say how a Batcher works. Send and Done are required.
 //
-// Size and Key are called by Add, under the batcher's lock: they look at their argument only. All other functions are
+// Size, Key and Urgent are called by Add, under the batcher's lock: they look at their argument only. All other functions are
 // called from goroutines of the batcher, and while it holds no lock: they may take a lock under which Add is called, and
 // they may call Add.
 type Options[T any] struct {
@@ -35,6 +35,9 @@ type Options[T any] struct {
 	// Patience is asked how long a batch that is not full waits whatever is under way: for entries that come slowly and
 	// are not urgent. 0, or nil: no longer than the above says.
 	Patience func() time.Duration
+	// Urgent says that an entry does not wait for as long as Patience says, nor does what is queued with it. nil: none is
+	// urgent. Without Key.
+	Urgent func(v T) bool
 
 	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
 	Take func(v T) bool
@@ -66,6 +69,7 @@ type Batcher[T any] struct {
 	idle    []*parcel[T]       // for batches to come
 	tempo   *tempo             // nil: Options.Adapt is not set
 	since   time.Time          // when its first entry came, or the batch before it left
+	urgent  int                // entries that are, of the queue
 	behind  int                // entries that may travel with one of their key that is queued
 	bytes   int                // of the queue, and of those
 	lines   map[string]line[T] // by key, while one of its entries is queued or away
@@ -109,7 +113,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		b.mu.Unlock()
 		return false
 	}
-	before, awaited := b.ready(), false
+	before, urgent, awaited := b.ready(), b.urgent, false
 	if b.tempo != nil {
 		now := time.Now()
 		awaited = b.tempo.awaited(now)
@@ -119,7 +123,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 	for _, v := range vs {
 		b.enqueue(entry[T]{v: v})
 	}
-	wake := b.nudgeAfter(before) || awaited
+	wake := b.nudgeAfter(before) || awaited || urgent == 0 && b.urgent > 0
 	b.mu.Unlock()
 	if wake {
 		b.nudge()
@@ -175,8 +179,13 @@ func (b *Batcher[T]) push(e entry[T]) {
 		b.since = time.Now()
 	}
 	b.queue.push(e)
+	if b.isUrgent(e.v) {
+		b.urgent++
+	}
 	b.bytes += b.size(e.v)
 }
+
+func (b *Batcher[T]) isUrgent(v T) bool { return b.o.Urgent != nil && b.o.Urgent(v) }
 
 // size is 0 where nobody counts.
 func (b *Batcher[T]) size(v T) int {
@@ -298,6 +307,9 @@ func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[
 		return nil, 0, false
 	}
 	if !b.full(n) && !b.closing {
+		if b.urgent > 0 {
+			patience = 0
+		}
 		if wait = max(b.hold(n, now), b.since.Add(patience).Sub(now)); wait > 0 {
 			return nil, wait, false
 		}
@@ -332,6 +344,9 @@ func (b *Batcher[T]) take() *parcel[T] {
 		batch.entries = b.queue.take(1, batch.entries)
 		first := batch.entries[len(batch.entries)-1].v
 		b.bytes -= b.size(first)
+		if b.isUrgent(first) {
+			b.urgent--
+		}
 		if b.o.Key != nil {
 			batch.entries = b.takeLine(b.o.Key(first), &room, batch.entries)
 		}
@@ -507,6 +522,7 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *parcel[
 	for i := range rest {
 		b.bytes -= b.size(rest[i].v)
 	}
+	b.urgent = 0
 	for _, e := range again {
 		b.push(e)
 	}
