@@ -75,6 +75,10 @@ type ConsumerOptions struct {
 	// at most. What was handled and not yet deleted is handled again after a crash: a negative SettleLinger deletes at
 	// once, at up to twice the requests. 0 means 100 ms. A full request, a stop, and what holds others up never wait.
 	SettleLinger time.Duration
+	// SaveRequests makes pauses between polls while messages come one by one, so that each poll brings more: up to a
+	// twentieth of DelayTolerance, and 20 s, and none when messages are half as old as is tolerated. Set it where requests
+	// cost more than waiting does. Consumers of logs, and so of Kafka, pay nothing for a poll, and make no pauses.
+	SaveRequests bool
 	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there the
 	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0 means no limit. Set
 	// it when one customer's burst must not delay the others.

@@ -285,6 +285,26 @@ func TestUrgentEntriesDoNotWait(t *testing.T) {
 	})
 }
 
+// What another of its key waits for does not wait for company.
+func TestNoPatienceWhereAnotherOfTheKeyWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(10 * time.Millisecond)
+		o := s.options()
+		o.Patience = func() time.Duration { return 100 * time.Millisecond }
+		o.Key = func(v int) string { return fmt.Sprint(v % 2) }
+		b := batch.New(o)
+		b.Add(0, 1)
+		time.Sleep(50 * time.Millisecond)
+		b.Add(2)
+		time.Sleep(time.Second)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1}, []int{2})
+		if want := []time.Duration{50 * time.Millisecond, 160 * time.Millisecond}; !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
 func TestBytesAreNeverExceeded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)

@@ -27,6 +27,7 @@ type Config struct {
 	ProcessingTimeout time.Duration
 	ShutdownTimeout   time.Duration
 	SettleLinger      time.Duration // how long the verdict on what is done may wait for others
+	SaveRequests      bool          // pauses between polls let each bring more
 	NoDeadLetters     bool          // there is nowhere to reject to
 	Paused            bool          // the session begins paused
 	TellEnded         bool          // the observer wants to know of each handler's end
