@@ -24,6 +24,8 @@ const (
 	defaultProcessingTimeout = 5 * time.Minute
 	defaultShutdownTimeout   = 30 * time.Second
 	defaultMaxBytes          = 64 << 20
+	defaultSettleLinger      = 100 * time.Millisecond
+	maxSettleLinger          = 5 * time.Second
 
 	maxBatch             = 10 // the most that SQS returns at once
 	maxConcurrency       = 100_000
@@ -69,6 +71,14 @@ type ConsumerOptions struct {
 	// MaxBytes bounds the bodies that are held: polling waits above it, so one receive may overshoot. 0 means 64 MiB.
 	// Lower it where memory is short and messages are large.
 	MaxBytes int64
+	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; a tenth of Lease
+	// at most. What was handled and not yet deleted is handled again after a crash: a negative SettleLinger deletes at
+	// once, at up to twice the requests. 0 means 100 ms. A full request, a stop, and what holds others up never wait.
+	SettleLinger time.Duration
+	// SaveRequests makes pauses between polls while messages come one by one, so that each poll brings more: up to a
+	// twentieth of DelayTolerance, and 20 s, and none when messages are half as old as is tolerated. Set it where requests
+	// cost more than waiting does. Consumers of logs, and so of Kafka, pay nothing for a poll, and make no pauses.
+	SaveRequests bool
 	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there the
 	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0 means no limit. Set
 	// it when one customer's burst must not delay the others.
@@ -315,6 +325,8 @@ func (o *ConsumerOptions) check(ch driver.Channel) error {
 		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
 	case o.WaitTime > defaultWait:
 		return invalid("ConsumerOptions.WaitTime", o.WaitTime, fmt.Sprintf("a poll stays open for %v at most; negative: it does not wait", defaultWait))
+	case o.SettleLinger > maxSettleLinger:
+		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger, fmt.Sprintf("a handled message waits for others for %v at most; negative: not at all", maxSettleLinger))
 	}
 	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
 }
@@ -333,6 +345,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
 	setDefault(&o.WaitTime, defaultWait)
 	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.SettleLinger, defaultSettleLinger)
 	setDefault(&o.MaxAttempts, defaultMaxAttempts)
 	setDefault(&o.ProcessingTimeout, defaultProcessingTimeout)
 	setDefault(&o.ShutdownTimeout, defaultShutdownTimeout)
@@ -340,7 +353,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if o.Backoff == nil {
 		o.Backoff = defaultBackoff()
 	}
-	o.WaitTime = max(o.WaitTime, -1)
+	o.WaitTime, o.SettleLinger = max(o.WaitTime, -1), max(o.SettleLinger, -1)
 	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}

@@ -13,9 +13,9 @@ import (
 
 // Options configure a Batcher. Send and Done are required.
 //
-// Add calls Size and Key while it holds the batcher's lock, so they must do nothing but look at their argument. All
-// other functions are called from goroutines of the batcher, without a lock. They may take a lock that a caller of Add
-// holds, and they may call Add.
+// Add calls Size, Key and Urgent while it holds the batcher's lock, so they must do nothing but look at their argument.
+// All other functions are called from goroutines of the batcher, without a lock. They may take a lock that a caller of
+// Add holds, and they may call Add.
 type Options[T any] struct {
 	Limit int              // entries in a batch; 0: no limit
 	Bytes int              // sum of Size in a batch; 0: no limit
@@ -33,8 +33,12 @@ type Options[T any] struct {
 	// as they are answered. An entry that comes alone is never delayed, whatever is in flight.
 	Adapt bool
 	// Patience returns how long a batch that is not full waits, whatever is in flight. It is for entries that come
-	// slowly and are not urgent. 0, or a nil function: no longer than the options above say.
+	// slowly and are not urgent. 0, or a nil function: no longer than the options above say. An entry does not wait
+	// for Patience if another one of its key waits for it to end.
 	Patience func() time.Duration
+	// Urgent reports whether an entry must not wait for Patience. Entries that are queued with it do not wait, either.
+	// nil: no entry is urgent.
+	Urgent func(v T) bool
 
 	// Take is called just before an entry is sent. If it returns false, the entry is withdrawn, and Done is not called
 	// for it. nil: all entries are sent.
@@ -62,14 +66,16 @@ type Batcher[T any] struct {
 	carry  chan *buffer[T] // to an idle carrier
 	spare  atomic.Int32    // idle carriers
 
-	mu     sync.Mutex
-	queue  queue[entry[T]]
-	idle   []*buffer[T] // for reuse
-	tempo  *tempo       // nil unless Options.Adapt is set
-	since  time.Time    // when the queue's first entry came, or when the batch before it left
-	behind int          // entries that may be sent together with a queued one of their key
-	bytes  int          // of the queue and of the entries in behind
-	// by key; a key is listed while one of its entries is queued, in flight, or between two tries
+	mu      sync.Mutex
+	queue   queue[entry[T]]
+	idle    []*buffer[T] // for reuse
+	tempo   *tempo       // nil unless Options.Adapt is set
+	since   time.Time    // when the queue's first entry came, or when the batch before it left
+	urgent  int          // urgent entries of the queue
+	blocked int          // entries that wait for the end of a queued one of their key
+	behind  int          // entries that may be sent together with a queued one of their key
+	bytes   int          // of the queue and of the entries in behind
+	// lines is by key; a key is listed while one of its entries is queued, in flight, or between two tries
 	lines   map[string]line[T]
 	away    int       // batches in flight
 	waiting int       // entries between two tries
@@ -111,7 +117,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		b.mu.Unlock()
 		return false
 	}
-	before, awaited := b.ready(), false
+	before, hurried, awaited := b.ready(), b.hurried(), false
 	if b.tempo != nil {
 		now := time.Now()
 		awaited = b.tempo.awaited(now)
@@ -121,7 +127,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 	for _, v := range vs {
 		b.enqueue(entry[T]{v: v})
 	}
-	wake := b.nudgeAfter(before) || awaited
+	wake := b.nudgeAfter(before) || awaited || !hurried && b.hurried()
 	b.mu.Unlock()
 	if wake {
 		b.nudge()
@@ -151,6 +157,9 @@ func (b *Batcher[T]) nudgeAfter(before int) bool {
 // ready is the number of entries that the next batch could take. The caller holds b.mu.
 func (b *Batcher[T]) ready() int { return b.queue.len() + b.behind }
 
+// hurried reports whether the queue must not wait for Patience. The caller holds b.mu.
+func (b *Batcher[T]) hurried() bool { return b.urgent > 0 || b.blocked > 0 }
+
 // enqueue puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
 func (b *Batcher[T]) enqueue(e entry[T]) {
 	if b.o.Key == nil {
@@ -166,8 +175,8 @@ func (b *Batcher[T]) enqueue(e entry[T]) {
 	}
 	size := b.size(e.v)
 	l.waiting, l.bytes = append(l.waiting, e), l.bytes+size
-	if b.o.Together && l.out == 0 {
-		b.behind, b.bytes = b.behind+1, b.bytes+size
+	if l.out == 0 {
+		b.follow(1, size)
 	}
 	b.lines[key] = l
 }
@@ -177,8 +186,22 @@ func (b *Batcher[T]) push(e entry[T]) {
 		b.since = time.Now()
 	}
 	b.queue.push(e)
+	if b.isUrgent(e.v) {
+		b.urgent++
+	}
 	b.bytes += b.size(e.v)
 }
+
+// follow records that n more entries wait behind a queued one of their key. The caller holds b.mu.
+func (b *Batcher[T]) follow(n, bytes int) {
+	if b.o.Together {
+		b.behind, b.bytes = b.behind+n, b.bytes+bytes
+	} else {
+		b.blocked += n
+	}
+}
+
+func (b *Batcher[T]) isUrgent(v T) bool { return b.o.Urgent != nil && b.o.Urgent(v) }
 
 // size is 0 if Options.Size is not set.
 func (b *Batcher[T]) size(v T) int {
@@ -208,9 +231,7 @@ func (b *Batcher[T]) ended(v T) {
 	l.waiting, l.bytes = l.waiting[1:], l.bytes-b.size(first.v)
 	b.lines[key] = l
 	b.push(first)
-	if b.o.Together {
-		b.behind, b.bytes = b.behind+len(l.waiting), b.bytes+l.bytes
-	}
+	b.follow(len(l.waiting), l.bytes)
 }
 
 func (b *Batcher[T]) full(n int) bool {
@@ -303,6 +324,9 @@ func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *buffer[
 		return nil, 0, false
 	}
 	if !b.full(n) && !b.closing {
+		if b.hurried() {
+			patience = 0
+		}
 		if wait = max(b.hold(n, now), b.since.Add(patience).Sub(now)); wait > 0 {
 			return nil, wait, false
 		}
@@ -337,6 +361,9 @@ func (b *Batcher[T]) take() *buffer[T] {
 		batch.entries = b.queue.take(1, batch.entries)
 		first := batch.entries[len(batch.entries)-1].v
 		b.bytes -= b.size(first)
+		if b.isUrgent(first) {
+			b.urgent--
+		}
 		if b.o.Key != nil {
 			batch.entries = b.takeLine(b.o.Key(first), &room, batch.entries)
 		}
@@ -349,8 +376,8 @@ func (b *Batcher[T]) take() *buffer[T] {
 func (b *Batcher[T]) takeLine(key string, room *room, batch []entry[T]) []entry[T] {
 	l := b.lines[key]
 	l.out = 1
+	b.follow(-len(l.waiting), -l.bytes)
 	if b.o.Together {
-		b.behind, b.bytes = b.behind-len(l.waiting), b.bytes-l.bytes
 		for len(l.waiting) > 0 {
 			size := b.size(l.waiting[0].v)
 			if !room.fits(size) {
@@ -516,6 +543,7 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *buffer[
 	for i := range rest {
 		b.bytes -= b.size(rest[i].v)
 	}
+	b.urgent = 0
 	for _, e := range again {
 		b.push(e)
 	}

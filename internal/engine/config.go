@@ -26,9 +26,11 @@ type Config struct {
 	DelayTolerance    time.Duration
 	ProcessingTimeout time.Duration
 	ShutdownTimeout   time.Duration
-	NoDeadLetters     bool // there is nowhere to reject to
-	Paused            bool // the session begins paused
-	TellEnded         bool // the observer wants to know of each handler's end
+	SettleLinger      time.Duration // how long the verdict on what is done may wait for others
+	SaveRequests      bool          // pauses between polls let each bring more
+	NoDeadLetters     bool          // there is nowhere to reject to
+	Paused            bool          // the session begins paused
+	TellEnded         bool          // the observer wants to know of each handler's end
 
 	Weight, Priority int // in the fleet
 

@@ -211,7 +211,10 @@ func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 		f.count.Handled++
 	} else {
 		f.move(it, evSettle)
-		f.settler.tell(verdictOn(it, st))
+		v := verdictOn(it, st)
+		// A service that keeps the order gives out no more of a lane until it has the last verdict on what it gave out.
+		v.waits = st.Action == driver.Done && (next != nil || !f.cfg.Channel.Ordered)
+		f.settler.tell(v)
 	}
 	switch after {
 	case driver.BehindGoesOn:

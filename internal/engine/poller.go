@@ -48,7 +48,8 @@ type pollers struct {
 
 	// Guarded by the fleet's lock.
 	n       int
-	full    bool      // the last poll came back full
+	full    bool // the last poll came back full
+	thrift  thrift
 	failing time.Time // when the first poll failed of those that failed in a row; zero: the last one did not
 }
 
@@ -61,10 +62,20 @@ func (p *pollers) first() {
 			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
 				if want := p.want(); p.reserve(period, want, true) {
 					p.once(period, want, &hand)
+					p.rest(period)
 				}
 			}
 		})
 	}
+}
+
+// rest is the pause between two polls that saves requests.
+func (p *pollers) rest(period context.Context) {
+	p.f.fleet.mu.Lock()
+	wait := p.thrift.wait
+	p.thrift.wait = 0
+	p.f.fleet.mu.Unlock()
+	_ = backoff.Sleep(period, wait) // ends early when the period does
 }
 
 // want is what one poll asks for.
@@ -176,6 +187,9 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	f.count.Polls++
 	full = len(got) >= want
 	p.full = full
+	if err == nil {
+		p.thrift.polled(got, want, p.cfg.Delay, f.clock)
+	}
 	if f.places.ahead.polled(full, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
 		f.places.changed()
 	}

@@ -102,6 +102,9 @@ func (s *Session) compose(recv driver.Receiver) {
 	s.keeper = newKeeper(s, recv, commonContext{context.WithoutCancel(s.polls), f.clock})
 	f.keeper = s.keeper
 	s.pollers = &pollers{service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard, turn: make(chan struct{}, 1), n: 1}
+	if s.cfg.SaveRequests && f.lim.Lease > 0 {
+		s.pollers.thrift.tolerance = s.cfg.DelayTolerance
+	}
 }
 
 // Poll starts the pollers.
