@@ -24,6 +24,8 @@ const (
 	defaultProcessingTimeout = 5 * time.Minute
 	defaultShutdownTimeout   = 30 * time.Second
 	defaultMaxBytes          = 64 << 20
+	defaultSettleLinger      = 100 * time.Millisecond
+	maxSettleLinger          = 5 * time.Second
 
 	maxBatch             = 10 // the most that SQS returns at once
 	maxConcurrency       = 100_000
@@ -34,8 +36,8 @@ const (
 	maxLease             = 12 * time.Hour
 )
 
-// ConsumerOptions say how a consumer works. The zero value is good for most. The fields are grouped by the question that
-// they answer; docs/consumer.md has them as tables, with their limits.
+// ConsumerOptions say how a consumer works. The zero value is good for most. The fields are grouped by the question
+// that they answer; docs/consumer.md has them as tables, with their limits.
 type ConsumerOptions struct {
 	// Name is who the consumer is, in dead letters and logs; "" means the channel's name. Set it when several
 	// applications consume the same channel.
@@ -48,12 +50,13 @@ type ConsumerOptions struct {
 	// BatchSize is how many messages one receive asks for, where the service takes a number; 0 means as many as it
 	// gives. Lower it when messages are so large that ten of them are too many.
 	BatchSize int
-	// WaitTime is how long one poll stays open, up to 20 s; 0 means 20 s. With a short Lease it is two thirds of that at
-	// most; without order it is cut to what ShutdownTimeout leaves for it, which the log tells. A negative WaitTime does
-	// not wait, for a service that does not support it: that costs up to ten requests a second while nothing comes.
+	// WaitTime is how long one poll stays open, up to 20 s; 0 means 20 s. With a short Lease it is two thirds of that
+	// at most; without order it is cut to what ShutdownTimeout leaves for it, which the log tells. A negative WaitTime
+	// does not wait, for a service that does not support it: that costs up to ten requests a second while nothing
+	// comes.
 	WaitTime time.Duration
-	// Lease is how long a received message stays ours before it is renewed; 0 means 30 s. After a crash it takes as long
-	// until the message comes again: shorten it where that is too late, at the price of more renewals.
+	// Lease is how long a received message stays ours before it is renewed; 0 means 30 s. After a crash it takes as
+	// long until the message comes again: shorten it where that is too late, at the price of more renewals.
 	Lease time.Duration
 
 	// How much at once.
@@ -61,17 +64,33 @@ type ConsumerOptions struct {
 	// Concurrency is how many handlers run at once; 0 means 10. Raise it when handlers mostly wait for something else.
 	Concurrency int
 	// MaxConcurrency is how far the pool may grow while deliveries start later than they should: when their age nears
-	// DelayTolerance, or the backlog is too much for the pool. It shrinks again afterwards. While it may grow, the service
-	// is asked for the backlog. 0 means Concurrency, so that the pool keeps its size.
+	// DelayTolerance, or the backlog is too much for the pool. It shrinks again afterwards. While it may grow, the
+	// service is asked for the backlog. 0 means Concurrency, so that the pool keeps its size.
 	MaxConcurrency int
 	// DelayTolerance is how old a delivery may be when it starts; 0 means 2 min. It steers MaxConcurrency and Demand.
 	DelayTolerance time.Duration
 	// MaxBytes bounds the bodies that are held: polling waits above it, so one receive may overshoot. 0 means 64 MiB.
 	// Lower it where memory is short and messages are large.
 	MaxBytes int64
-	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there the
-	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0 means no limit. Set
-	// it when one customer's burst must not delay the others.
+	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; a tenth of Lease
+	// at most. What was handled and not yet deleted is handled again after a crash: a negative SettleLinger deletes at
+	// once, at up to twice the requests. 0 means 100 ms. A full request, a stop, and what holds others up never wait.
+	SettleLinger time.Duration
+	// SaveRequests makes pauses between polls while messages come one by one, so that each poll brings more: up to a
+	// twentieth of DelayTolerance, and 20 s, and none when messages are half as old as is tolerated. Set it where
+	// requests cost more than waiting does. Consumers of logs, and so of Kafka, pay nothing for a poll, and make no
+	// pauses.
+	SaveRequests bool
+	// Rate is how many messages may start in a while. It is looked at before a poll, so that what may not start yet
+	// stays with the service, for others. A message that is tried again counts again. Set it where what handlers call
+	// takes no more. [Consumer.SetRate] changes it.
+	Rate Rate
+	// TenantRate is that for the messages of each tenant, on a channel that keeps no order (there the order key says
+	// whose message it is). What is too much waits, or goes back for a while. [Consumer.SetTenantRate] changes it.
+	TenantRate Rate
+	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there
+	// the order key says whose message it is). What comes beyond that waits, or goes back for a while. 0 means no
+	// limit. Set it when one customer's burst must not delay the others.
 	MaxPerTenant int
 
 	// Failure.
@@ -82,18 +101,18 @@ type ConsumerOptions struct {
 	// MaxAbandoned is how many handlers that ignore their cancelled context are replaced; one more ends Run with
 	// [ErrAbandoned]. 0 means as many as Concurrency. Lower it where such handlers hold what others need.
 	MaxAbandoned int
-	// Policy decides what becomes of a delivery whose handler failed; nil means RetryPolicy(MaxAttempts, Backoff). Set it
-	// when what happens depends on the error.
+	// Policy decides what becomes of a delivery whose handler failed; nil means RetryPolicy(MaxAttempts, Backoff). Set
+	// it when what happens depends on the error.
 	Policy Policy
 	// MaxAttempts is how often a message is tried; 0 means 3. It has no place beside a Policy.
 	MaxAttempts int
-	// Backoff is how long a message waits for its next attempt; nil means Exponential(5 s, 10 min). It has no place beside
-	// a Policy.
+	// Backoff is how long a message waits for its next attempt; nil means Exponential(5 s, 10 min). It has no place
+	// beside a Policy.
 	Backoff Backoff
 	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving, because what they
-	// depend on seems to be down: then one delivery at a time is tried, after 5 s and ever less often, up to every 2 min,
-	// and the first that is handled lets the others in again. What fails meanwhile is given back and is no attempt.
-	// Errors marked Permanent or Fatal do not count. 0 means that it goes on receiving.
+	// depend on seems to be down: then one delivery at a time is tried, after 5 s and ever less often, up to every 2
+	// min, and the first that is handled lets the others in again. What fails meanwhile is given back and is no
+	// attempt. Errors marked Permanent or Fatal do not count. 0 means that it goes on receiving.
 	BreakAfter int
 	// NoDeadLetters: there is nowhere to put what cannot be handled, so the consumer stops with the error instead, and
 	// the message is kept. Set it where a message must not be passed over.
@@ -119,8 +138,8 @@ type ConsumerOptions struct {
 	// Provision says how far the constructor may go in making what the channel needs; 0 means that it makes what is
 	// missing and changes what differs. Restrict it where something else provisions.
 	Provision ProvisionMode
-	// Delay is how long every message waits before it can be received, up to 15 min. Set it when what a message tells of
-	// takes a while to be visible elsewhere.
+	// Delay is how long every message waits before it can be received, up to 15 min. Set it when what a message tells
+	// of takes a while to be visible elsewhere.
 	Delay time.Duration
 	// Encryption is the key of the service's key store; "" means the service's own encryption.
 	Encryption string
@@ -133,9 +152,9 @@ type ConsumerOptions struct {
 	Middleware []Middleware
 	// Hooks observe what happens; they change nothing.
 	Hooks Hooks
-	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics, lost
-	// leases, verdicts that the service did not take. nil means slog.Default(), from warnings up; slog.DiscardHandler
-	// silences.
+	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics,
+	// lost leases, verdicts that the service did not take. nil means slog.Default(), from warnings up;
+	// slog.DiscardHandler silences.
 	Logger *slog.Logger
 }
 
@@ -297,9 +316,11 @@ func maxReceives(o *ConsumerOptions) int {
 	return min(n, most)
 }
 
-// releasesOften says whether messages go back and forth on purpose: those of a tenant that floods its channel, and those that
-// an open breaker exchanges.
-func (o *ConsumerOptions) releasesOften() bool { return o.MaxPerTenant > 0 || o.BreakAfter > 0 }
+// releasesOften says whether messages go back and forth on purpose: those of a tenant that floods its channel, and
+// those that an open breaker exchanges.
+func (o *ConsumerOptions) releasesOften() bool {
+	return o.MaxPerTenant > 0 || o.BreakAfter > 0 || o.TenantRate.Events > 0
+}
 
 // check refuses what has no effect, or no meaning, beside something else. It looks at what the caller gave, before the
 // defaults are filled in.
@@ -315,6 +336,8 @@ func (o *ConsumerOptions) check(ch driver.Channel) error {
 		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
 	case o.WaitTime > defaultWait:
 		return invalid("ConsumerOptions.WaitTime", o.WaitTime, fmt.Sprintf("a poll stays open for %v at most; negative: it does not wait", defaultWait))
+	case o.SettleLinger > maxSettleLinger:
+		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger, fmt.Sprintf("a handled message waits for others for %v at most; negative: not at all", maxSettleLinger))
 	}
 	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
 }
@@ -333,6 +356,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
 	setDefault(&o.WaitTime, defaultWait)
 	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.SettleLinger, defaultSettleLinger)
 	setDefault(&o.MaxAttempts, defaultMaxAttempts)
 	setDefault(&o.ProcessingTimeout, defaultProcessingTimeout)
 	setDefault(&o.ShutdownTimeout, defaultShutdownTimeout)
@@ -340,7 +364,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if o.Backoff == nil {
 		o.Backoff = defaultBackoff()
 	}
-	o.WaitTime = max(o.WaitTime, -1)
+	o.WaitTime, o.SettleLinger = max(o.WaitTime, -1), max(o.SettleLinger, -1)
 	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}
@@ -353,6 +377,8 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
 		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
+		o.Rate.check("ConsumerOptions.Rate"),
+		o.TenantRate.checkTenant("ConsumerOptions.TenantRate", o.Ordered),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
 		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),

@@ -122,7 +122,7 @@ func TestRequestsAMessageUnderLoad(t *testing.T) {
 	for _, c := range []struct {
 		workers int
 		most    float64
-	}{{64, 0.22}, {10, 0.5}} {
+	}{{64, 0.22}, {10, 0.22}} {
 		t.Run(fmt.Sprint(c.workers), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const n = 20_000

@@ -24,6 +24,7 @@ const (
 	sendLinger = time.Millisecond
 	// sendLongest is how long a message waits for company at most, where company is likely and calls take long.
 	sendLongest = 10 * time.Millisecond
+	maxSendWait = 10 * time.Second
 	// sendsAtOnce bounds the batches under way: at 20 ms a call, 50,000 messages a second. A backend keeps at least as many
 	// connections open between calls.
 	sendsAtOnce = 100
@@ -60,6 +61,12 @@ type ProducerOptions struct {
 	// where few keys have much traffic and a late message does less harm than a slow key. Kafka needs no such choice: there
 	// it is an error.
 	KeysShareRequests bool
+
+	// Linger is how long a message waits for others, so that one request carries ten; up to 10 s. 0: no longer than it
+	// takes for those that are likely to come at once, 10 ms at most. Set it where requests cost more than waiting does:
+	// Send waits as long. A full request goes at once, and so does a message for which another of its order key waits.
+	// Kafka needs no such choice: there it is an error.
+	Linger time.Duration
 
 	// HighThroughput, Encryption and Ownership matter only where the producer is the first to make the channel.
 	HighThroughput bool
@@ -121,12 +128,22 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 	if p.sender, err = backend.Sender(ctx, ch); err != nil {
 		return nil, p.error("send", err)
 	}
-	if p.o.KeysShareRequests && p.sender.Limits().Batch == 0 {
-		return nil, errors.Join(invalid("ProducerOptions.KeysShareRequests", true,
-			"this backend makes requests by itself, and keeps the order of a key in them: leave it out"), p.sender.Close(ctx))
+	if err := p.o.fit(p.sender.Limits()); err != nil {
+		return nil, errors.Join(err, p.sender.Close(ctx))
 	}
 	p.start()
 	return p, nil
+}
+
+// fit refuses what a backend does by itself that makes its own requests.
+func (o *ProducerOptions) fit(lim driver.SendLimits) error {
+	if lim.Batch > 0 {
+		return nil
+	}
+	if o.KeysShareRequests {
+		return invalid("ProducerOptions.KeysShareRequests", true, "this backend makes requests by itself, and keeps the order of a key in them: leave it out")
+	}
+	return optional(o.Linger, invalid("ProducerOptions.Linger", o.Linger, "this backend makes requests by itself, of all that waits: leave it out"))
 }
 
 func (o *ProducerOptions) complete(ch driver.Channel) error {
@@ -141,6 +158,7 @@ func (o *ProducerOptions) complete(ch driver.Channel) error {
 	return errors.Join(
 		eachSet("ProducerOptions.Middleware", o.Middleware),
 		within("ProducerOptions.RetryFor", o.RetryFor, time.Millisecond, time.Hour),
+		within("ProducerOptions.Linger", o.Linger, 0, maxSendWait),
 		within("ProducerOptions.Buffer", o.Buffer, 1, 1_000_000),
 		within("ProducerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
 		o.Ownership.check("ProducerOptions.Ownership"),
@@ -160,8 +178,9 @@ func (p *Producer) start() {
 		Limit: lim.Batch, Bytes: lim.Bytes,
 		Size:   func(m *outgoing) int { return m.Size },
 		AtOnce: sendsAtOnce, Linger: sendLinger, Longest: sendLongest, Adapt: true,
-		Take: func(m *outgoing) bool { return m.leave() },
-		Send: p.send, Again: p.again,
+		Patience: func() time.Duration { return p.o.Linger },
+		Take:     func(m *outgoing) bool { return m.leave() },
+		Send:     p.send, Again: p.again,
 		Done:   func(m *outgoing, err error) { m.answered(p.outcome(m, err)) },
 		Landed: p.accepted,
 	}

@@ -13,7 +13,7 @@ import (
 
 // Options say how a Batcher works. Send and Done are required.
 //
-// Size and Key are called by Add, under the batcher's lock: they look at their argument only. All other functions are
+// Size, Key and Urgent are called by Add, under the batcher's lock: they look at their argument only. All other functions are
 // called from goroutines of the batcher, and while it holds no lock: they may take a lock under which Add is called, and
 // they may call Add.
 type Options[T any] struct {
@@ -33,8 +33,12 @@ type Options[T any] struct {
 	// who come back as soon as they are answered. So a lone entry is never held up, whatever is under way.
 	Adapt bool
 	// Patience is asked how long a batch that is not full waits whatever is under way: for entries that come slowly and
-	// are not urgent. 0, or nil: no longer than the above says.
+	// are not urgent. 0, or nil: no longer than the above says. An entry does not wait so long when another of its key
+	// waits for its end.
 	Patience func() time.Duration
+	// Urgent says that an entry does not wait for as long as Patience says, nor does what is queued with it. nil: none is
+	// urgent.
+	Urgent func(v T) bool
 
 	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
 	Take func(v T) bool
@@ -66,6 +70,8 @@ type Batcher[T any] struct {
 	idle    []*parcel[T]       // for batches to come
 	tempo   *tempo             // nil: Options.Adapt is not set
 	since   time.Time          // when its first entry came, or the batch before it left
+	urgent  int                // entries of the queue that are
+	blocked int                // entries that wait for the end of one of their key that is queued
 	behind  int                // entries that may travel with one of their key that is queued
 	bytes   int                // of the queue, and of those
 	lines   map[string]line[T] // by key, while one of its entries is queued or away
@@ -109,7 +115,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		b.mu.Unlock()
 		return false
 	}
-	before, awaited := b.ready(), false
+	before, hurried, awaited := b.ready(), b.hurried(), false
 	if b.tempo != nil {
 		now := time.Now()
 		awaited = b.tempo.awaited(now)
@@ -119,7 +125,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 	for _, v := range vs {
 		b.enqueue(entry[T]{v: v})
 	}
-	wake := b.nudgeAfter(before) || awaited
+	wake := b.nudgeAfter(before) || awaited || !hurried && b.hurried()
 	b.mu.Unlock()
 	if wake {
 		b.nudge()
@@ -149,6 +155,9 @@ func (b *Batcher[T]) nudgeAfter(before int) bool {
 // ready is how many entries a batch could take. The caller holds b.mu.
 func (b *Batcher[T]) ready() int { return b.queue.len() + b.behind }
 
+// hurried says whether the queue has no Patience. The caller holds b.mu.
+func (b *Batcher[T]) hurried() bool { return b.urgent > 0 || b.blocked > 0 }
+
 // enqueue puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
 func (b *Batcher[T]) enqueue(e entry[T]) {
 	if b.o.Key == nil {
@@ -164,8 +173,8 @@ func (b *Batcher[T]) enqueue(e entry[T]) {
 	}
 	size := b.size(e.v)
 	l.waiting, l.bytes = append(l.waiting, e), l.bytes+size
-	if b.o.Together && l.out == 0 {
-		b.behind, b.bytes = b.behind+1, b.bytes+size
+	if l.out == 0 {
+		b.follow(1, size)
 	}
 	b.lines[key] = l
 }
@@ -175,8 +184,22 @@ func (b *Batcher[T]) push(e entry[T]) {
 		b.since = time.Now()
 	}
 	b.queue.push(e)
+	if b.isUrgent(e.v) {
+		b.urgent++
+	}
 	b.bytes += b.size(e.v)
 }
+
+// follow notes that n entries more wait behind one of their key that is queued. The caller holds b.mu.
+func (b *Batcher[T]) follow(n, bytes int) {
+	if b.o.Together {
+		b.behind, b.bytes = b.behind+n, b.bytes+bytes
+	} else {
+		b.blocked += n
+	}
+}
+
+func (b *Batcher[T]) isUrgent(v T) bool { return b.o.Urgent != nil && b.o.Urgent(v) }
 
 // size is 0 where nobody counts.
 func (b *Batcher[T]) size(v T) int {
@@ -206,9 +229,7 @@ func (b *Batcher[T]) unline(v T) {
 	l.waiting, l.bytes = l.waiting[1:], l.bytes-b.size(first.v)
 	b.lines[key] = l
 	b.push(first)
-	if b.o.Together {
-		b.behind, b.bytes = b.behind+len(l.waiting), b.bytes+l.bytes
-	}
+	b.follow(len(l.waiting), l.bytes)
 }
 
 func (b *Batcher[T]) full(n int) bool {
@@ -298,6 +319,9 @@ func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[
 		return nil, 0, false
 	}
 	if !b.full(n) && !b.closing {
+		if b.hurried() {
+			patience = 0
+		}
 		if wait = max(b.hold(n, now), b.since.Add(patience).Sub(now)); wait > 0 {
 			return nil, wait, false
 		}
@@ -332,6 +356,9 @@ func (b *Batcher[T]) take() *parcel[T] {
 		batch.entries = b.queue.take(1, batch.entries)
 		first := batch.entries[len(batch.entries)-1].v
 		b.bytes -= b.size(first)
+		if b.isUrgent(first) {
+			b.urgent--
+		}
 		if b.o.Key != nil {
 			batch.entries = b.takeLine(b.o.Key(first), &room, batch.entries)
 		}
@@ -344,8 +371,8 @@ func (b *Batcher[T]) take() *parcel[T] {
 func (b *Batcher[T]) takeLine(key string, room *room, batch []entry[T]) []entry[T] {
 	l := b.lines[key]
 	l.out = 1
+	b.follow(-len(l.waiting), -l.bytes)
 	if b.o.Together {
-		b.behind, b.bytes = b.behind-len(l.waiting), b.bytes-l.bytes
 		for len(l.waiting) > 0 {
 			size := b.size(l.waiting[0].v)
 			if !room.fits(size) {
@@ -507,6 +534,7 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *parcel[
 	for i := range rest {
 		b.bytes -= b.size(rest[i].v)
 	}
+	b.urgent = 0
 	for _, e := range again {
 		b.push(e)
 	}

@@ -253,6 +253,58 @@ func TestPatienceWaitsForMore(t *testing.T) {
 	})
 }
 
+// An urgent entry takes along what waits, and the next batch waits again.
+func TestUrgentEntriesDoNotWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(0)
+		o := s.options()
+		o.Patience = func() time.Duration { return 100 * time.Millisecond }
+		o.Urgent = func(v int) bool { return v%5 == 2 }
+		o.Again = func(int, error, int) time.Duration { return time.Second }
+		s.fail = func(b []int) error {
+			if b[0] == 7 && len(s.sent) == 3 {
+				return errors.New("once")
+			}
+			return nil
+		}
+		b := batch.New(o)
+		for i := range 4 {
+			b.Add(i)
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		b.Add(7)
+		time.Sleep(time.Minute)
+		b.Add(8)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1, 2}, []int{3}, []int{7}, []int{7}, []int{8})
+		want := []time.Duration{20 * time.Millisecond, 130 * time.Millisecond, 1040 * time.Millisecond}
+		if !slices.Equal(s.at[:3], want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
+// What another of its key waits for does not wait for company.
+func TestNoPatienceWhereAnotherOfTheKeyWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(10 * time.Millisecond)
+		o := s.options()
+		o.Patience = func() time.Duration { return 100 * time.Millisecond }
+		o.Key = func(v int) string { return fmt.Sprint(v % 2) }
+		b := batch.New(o)
+		b.Add(0, 1)
+		time.Sleep(50 * time.Millisecond)
+		b.Add(2)
+		time.Sleep(time.Second)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1}, []int{2})
+		if want := []time.Duration{50 * time.Millisecond, 160 * time.Millisecond}; !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
 func TestBytesAreNeverExceeded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)

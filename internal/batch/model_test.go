@@ -72,6 +72,9 @@ func (w *world) run() {
 		Linger: time.Duration(w.rand.IntN(3)) * time.Millisecond, Longest: time.Duration(w.rand.IntN(10)) * time.Millisecond,
 		Send: w.send, Done: w.done, Again: w.again, Adapt: w.rand.IntN(2) == 0,
 	}
+	if patience := time.Duration(w.rand.IntN(2)*w.rand.IntN(30)) * time.Millisecond; patience > 0 {
+		o.Patience, o.Urgent = func() time.Duration { return patience }, func(v int) bool { return v%13 == 0 }
+	}
 	if w.ordered {
 		o.Key, o.Together = key, w.shared
 	}

@@ -26,12 +26,17 @@ type Config struct {
 	DelayTolerance    time.Duration
 	ProcessingTimeout time.Duration
 	ShutdownTimeout   time.Duration
-	NoDeadLetters     bool // there is nowhere to reject to
-	Paused            bool // the session begins paused
-	TellEnded         bool // the observer wants to know of each handler's end
+	SettleLinger      time.Duration // how long the verdict on what is done may wait for others
+	SaveRequests      bool          // pauses between polls let each bring more
+	NoDeadLetters     bool          // there is nowhere to reject to
+	Paused            bool          // the session begins paused
+	TellEnded         bool          // the observer wants to know of each handler's end
 
 	Weight, Priority int // in the fleet
 
+	// Rates say how many items may start in a while: of all, and of each tenant. It is called once, with the fleet's lock
+	// held; [Session.SetRates] changes them. nil: any number.
+	Rates func() (all, tenant Rate)
 	// Own makes the application's side of items that were just received, and stores it as their Owner.
 	Own func(items []*Item, in []driver.Delivery)
 	// Begin brings the application's side up to date with an item that is about to start: its attempt, its failures. It

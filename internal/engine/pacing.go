@@ -144,6 +144,9 @@ func (p *pacing) tick(now time.Time, m meter) {
 	}
 	p.backlog = max(0, p.backlog-int64(m.started))
 	sample.Backlog = p.backlog
+	if p.backlog > 0 && now.Sub(p.looked) <= lookEvery {
+		sample.Waiting = true // in the service, while nothing happens to wait here
+	}
 	if m.ended > 0 {
 		p.service = sample.Service
 	}

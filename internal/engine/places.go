@@ -47,6 +47,11 @@ func (p *places) has(n int) bool {
 	return p.taken+p.reserved+n <= size && p.settling <= size
 }
 
+// tight says whether polls might soon wait for what is being settled.
+func (p *places) tight() bool {
+	return 2*p.settling > p.size+p.ahead.extra || 2*p.bytes.held > p.bytes.limit
+}
+
 // tooMany says whether more is held than there are places, which have become fewer.
 func (p *places) tooMany() bool { return p.taken+p.reserved > p.size+p.ahead.extra }
 

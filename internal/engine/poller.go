@@ -48,7 +48,8 @@ type pollers struct {
 
 	// Guarded by the fleet's lock.
 	n       int
-	full    bool      // the last poll came back full
+	full    bool // the last poll came back full
+	thrift  thrift
 	failing time.Time // when the first poll failed of those that failed in a row; zero: the last one did not
 }
 
@@ -59,12 +60,22 @@ func (p *pollers) first() {
 	for !p.f.stopping() {
 		p.guard(func() {
 			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
-				if want := p.want(); p.reserve(period, want, true) {
+				if want := p.allowed(period, p.want()); want > 0 && p.reserve(period, want, true) {
 					p.once(period, want, &hand)
+					p.rest(period)
 				}
 			}
 		})
 	}
+}
+
+// rest is the pause between two polls that saves requests.
+func (p *pollers) rest(period context.Context) {
+	p.f.fleet.mu.Lock()
+	wait := p.thrift.wait
+	p.thrift.wait = 0
+	p.f.fleet.mu.Unlock()
+	_ = backoff.Sleep(period, wait) // ends early when the period does
 }
 
 // want is what one poll asks for.
@@ -79,6 +90,27 @@ func (p *pollers) want() int {
 		n = min(n, p.cfg.BatchSize)
 	}
 	return n
+}
+
+// allowed is how many of so many items the rate allows a poll to ask for. It waits until there are some; 0: ctx has
+// ended.
+func (p *pollers) allowed(ctx context.Context, most int) int {
+	for ctx.Err() == nil {
+		p.f.fleet.mu.Lock()
+		n, wait := p.f.rates.all.next(most, p.f.clock.now())
+		p.f.fleet.mu.Unlock()
+		if n > 0 {
+			return n
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-p.f.rates.changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return 0
 }
 
 // reserve waits for n places and for bytes, one poller after the other. It fails when ctx ends. Pollers other than the
@@ -107,8 +139,8 @@ func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave 
 	places := &p.f.places
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first))
-	ok = !leave && places.reserve(n, first)
+	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first)) || !p.f.rates.all.has(n, p.f.clock.now())
+	ok = !leave && p.take(n, first)
 	places.waits(n, !ok && !leave)
 	return ok, leave
 }
@@ -117,7 +149,17 @@ func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave 
 func (p *pollers) tryReserve(n int) bool {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	return p.f.places.reserve(n, false)
+	return p.take(n, false)
+}
+
+// take takes n places and as much of the rate, if there are. The caller holds the lock.
+func (p *pollers) take(n int, first bool) bool {
+	all := &p.f.rates.all
+	ok := all.has(n, p.f.clock.now()) && p.f.places.reserve(n, first)
+	if ok {
+		all.lend(n)
+	}
+	return ok
 }
 
 // join adds a poller while that is worth it.
@@ -125,7 +167,7 @@ func (p *pollers) join(period context.Context) {
 	want := p.want()
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	if p.n >= p.most(want) || p.f.breaker.probing() || !p.f.places.reserve(want, false) {
+	if p.n >= p.most(want) || p.f.breaker.probing() || !p.take(want, false) {
 		return
 	}
 	p.n++
@@ -140,8 +182,8 @@ func (p *pollers) join(period context.Context) {
 	})
 }
 
-// most is how many pollers there may be: as many as the service allows, and where it can have more places than it knows of, as many
-// as fill those.
+// most is how many pollers there may be: as many as the service allows, and where it can have more places than it knows
+// of, as many as fill those.
 func (p *pollers) most(batch int) int {
 	n := max(1, p.f.lim.Polls)
 	if p.f.places.ahead.extra > 0 {
@@ -161,6 +203,7 @@ func (p *pollers) left() {
 func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
 	f := p.f
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes
+	came := 0
 	f.lock()
 	mark, unseen := f.sources.mark(), f.count.unseen()
 	f.unlock()
@@ -168,14 +211,19 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 		f.lock()
 		f.places.giveBack(rest)
 		f.places.polled(brought)
+		f.rates.all.giveBack(want, came)
 		f.unlock()
 	}()
 	began := time.Now()
 	got, err := p.receive(period, want, hand)
 	f.lock()
 	f.count.Polls++
-	full = len(got) >= want
+	came = len(got)
+	full = came >= want
 	p.full = full
+	if err == nil {
+		p.thrift.polled(got, want, p.cfg.Delay, f.clock)
+	}
 	if f.places.ahead.polled(full, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
 		f.places.changed()
 	}

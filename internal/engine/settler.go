@@ -15,7 +15,9 @@ const (
 	// settleLinger and settleLongest are how long a verdict waits for others to travel with, once there is traffic.
 	settleLinger  = 2 * time.Millisecond
 	settleLongest = 5 * time.Millisecond
-	// settleCrowded is how long it waits while tenants are at their share. They settle a few at a time, which would
+	// settleLease is the part of a lease that a verdict may wait for others, when Config.SettleLinger is longer.
+	settleLease = 10
+	// settleCrowded is how long every verdict waits while tenants are at their share. They settle a few at a time, which would
 	// cost a request for each few; and a verdict on its way holds up nobody.
 	settleCrowded = 50 * time.Millisecond
 	// settlesAtOnce is how many batches may be under way at least; a session with more handlers may have as many as those, so
@@ -34,6 +36,7 @@ type verdict struct {
 	attempt   int32
 	action    driver.Action
 	untouched bool // it goes back as if it had never been started
+	waits     bool // for others to travel with
 }
 
 func verdictOn(it *Item, st driver.Settlement) verdict {
@@ -52,11 +55,15 @@ type settler struct {
 	*batch.Batcher[verdict]
 	f        *flow
 	finisher driver.Finisher // nil: what is done is settled like all else
+	patience time.Duration   // how long a verdict waits that may
 }
 
 func newSettler(f *flow, r driver.Receiver) *settler {
 	spare := sync.Pool{New: func() any { return new([]driver.Settlement) }} // a backend retains none
 	s := &settler{f: f}
+	if f.lim.SettleBatch > 1 { // else there is no saying when a batch is full
+		s.patience = min(f.cfg.SettleLinger, f.lim.Lease/settleLease)
+	}
 	s.finisher, _ = r.(driver.Finisher)
 	s.Batcher = batch.New(batch.Options[verdict]{
 		Limit: f.lim.SettleBatch, AtOnce: max(settlesAtOnce, f.cfg.most()), Linger: settleLinger, Longest: settleLongest,
@@ -64,8 +71,9 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			if f.tenants.crowded() {
 				return settleCrowded
 			}
-			return 0
+			return s.patience
 		},
+		Urgent: func(v verdict) bool { return !v.waits },
 		Take: func(v verdict) bool {
 			if !v.it.lost.Load() {
 				v.it.told.Store(true)
@@ -104,6 +112,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 // tell queues a verdict. After the end of a session nobody is told any more, and the message comes again. The caller
 // holds the lock.
 func (s *settler) tell(v verdict) {
+	v.waits = s.f.tenants.crowded() || v.waits && !s.f.stopping() && !s.f.places.tight()
 	if !s.Add(v) {
 		s.f.untold = append(s.f.untold, v)
 	}
