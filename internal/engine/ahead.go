@@ -9,7 +9,7 @@ const (
 	aheadCalm = time.Second
 	// aheadAtLeast and aheadPerHandler bound the places ahead, where the backend does not: handlers that suddenly take
 	// long then hide that many messages more, until their leases are due.
-	aheadAtLeast    = 1000
+	aheadAtLeast    = 1200
 	aheadPerHandler = 6
 	// aheadTrip is the longest round trip. A poll that took longer has waited for messages.
 	aheadTrip = 500 * time.Millisecond
@@ -39,6 +39,10 @@ func newAhead(handlers int) ahead { return ahead{most: max(aheadAtLeast, aheadPe
 // handled takes in that a handler of n items has ended.
 func (a *ahead) handled(n int, took time.Duration) {
 	a.ended += n
+	took = max(took, time.Microsecond)
+	if a.took == 0 {
+		a.took = took
+	}
 	a.took += (took - a.took) / aheadWeight
 }
 
@@ -80,7 +84,7 @@ func (a *ahead) calm(now moment) {
 // full, the handlers keep up, and what has ended lately is enough.
 func (a *ahead) worth(full bool, lasts time.Duration, handlers int, alone bool) int {
 	recent := float64(a.ended) / float64(lasts) * float64(a.trip)
-	if !full || a.ended == 0 || a.took == 0 {
+	if !full || a.ended == 0 {
 		return min(a.extra, int(recent))
 	}
 	busy := aheadSpare * float64(handlers) * float64(a.trip) / float64(a.took)

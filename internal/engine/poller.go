@@ -162,9 +162,19 @@ func (p *pollers) take(n int, first bool) bool {
 	return ok
 }
 
-// join adds a poller while that is worth it.
+// joinAtOnce is how many pollers join after a poll that came back full. There are soon enough of them then, at a long
+// round trip too, and few of them find nothing when a queue is empty after all.
+const joinAtOnce = 3
+
+// join adds pollers while that is worth it.
 func (p *pollers) join(period context.Context) {
 	want := p.want()
+	for range joinAtOnce {
+		p.joinOne(period, want)
+	}
+}
+
+func (p *pollers) joinOne(period context.Context, want int) {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
 	if p.n >= p.most(want) || p.f.breaker.probing() || !p.take(want, false) {

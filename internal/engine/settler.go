@@ -17,11 +17,11 @@ const (
 	settleLongest = 5 * time.Millisecond
 	// settleLease is the part of a lease that a verdict may wait for others, when Config.SettleLinger is longer.
 	settleLease = 10
-	// settleCrowded is how long every verdict waits while tenants are at their share. They settle a few at a time, which would
-	// cost a request for each few; and a verdict on its way holds up nobody.
+	// settleCrowded is how long every verdict waits while tenants are at their share. They settle a few at a time,
+	// which would cost a request for each few; and a verdict on its way holds up nobody.
 	settleCrowded = 50 * time.Millisecond
-	// settlesAtOnce is how many batches may be under way at least; a session with more handlers may have as many as those, so
-	// that the round trip of a settle bounds nothing: what waits for an answer is bounded by the places.
+	// settlesAtOnce is how many batches may be under way at least; a session with more handlers may have as many as
+	// those, so that the round trip of a settle bounds nothing: what waits for an answer is bounded by the places.
 	settlesAtOnce = 16
 )
 
@@ -66,7 +66,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 	}
 	s.finisher, _ = r.(driver.Finisher)
 	s.Batcher = batch.New(batch.Options[verdict]{
-		Limit: f.lim.SettleBatch, AtOnce: max(settlesAtOnce, f.cfg.most()), Linger: settleLinger, Longest: settleLongest,
+		Limit: f.lim.SettleBatch, AtOnce: s.atOnce(), Linger: settleLinger, Longest: settleLongest,
 		Patience: func() time.Duration {
 			if f.tenants.crowded() {
 				return settleCrowded
@@ -107,6 +107,12 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 		Landed: s.landed,
 	})
 	return s
+}
+
+// atOnce is how many batches may be under way: one for each handler, and enough for all that places ahead may bring
+// during a round trip.
+func (s *settler) atOnce() int {
+	return max(settlesAtOnce, s.f.cfg.most(), s.f.places.ahead.most/max(1, s.f.lim.SettleBatch))
 }
 
 // tell queues a verdict. After the end of a session nobody is told any more, and the message comes again. The caller

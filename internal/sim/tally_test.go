@@ -108,7 +108,8 @@ func kinds() []string {
 		seenFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
 		countShared, countTurns, countReleasedLater, countOpened, countClosed, countReleasedOpen, countGrew,
 		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, seenStranded, seenTopicGone,
-		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countLate, countShelf,
+		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countLate,
+		countShelf,
 	}
 }
 
