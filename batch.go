@@ -13,8 +13,8 @@ const (
 	maxBatchWindow   = 5 * time.Minute
 )
 
-// BatchHandler handles several deliveries at once. nil means that all of them are done; a *[HandleBatchError] says which
-// failed, by their index, and the others are done. Any other error means that all of them failed, and so does a
+// BatchHandler handles several deliveries at once. nil means that all of them are done; a *[HandleBatchError] says
+// which failed, by their index, and the others are done. Any other error means that all of them failed, and so does a
 // *HandleBatchError that another error wraps, that names no delivery, or that names one the batch does not have. Each
 // delivery that failed goes through the consumer's [Policy] by itself; its own methods (Retry, Reject, …) count more
 // than the answer.
@@ -22,16 +22,20 @@ const (
 // Deliveries of one lane come one after another in a batch. When one of them fails, those behind it count as not
 // handled, whatever became of them: they come again after it.
 //
-// The context is cancelled for all of them together, when the processing timeout of the batch passes, shutdown runs
-// out of time, or the leases of all are lost.
+// The context is cancelled for all of them together, when the processing timeout of the batch passes, shutdown runs out
+// of time, or the leases of all are lost.
 type BatchHandler func(ctx context.Context, ds []*Delivery) error
 
 // BatchOptions say how deliveries are gathered into batches. The zero value is good for most.
 type BatchOptions struct {
-	Size   int           // deliveries in a batch at most; 0: 100
-	Window time.Duration // how long a batch that is not full waits for more; 0: it takes what is there
-	// Middleware is wrapped around the handler; the first is outermost. ConsumerOptions.Middleware is for handlers of
-	// single deliveries and cannot be used with batches.
+	// Size is how many deliveries a batch has at most; 0: 100. Set it to the number that the handler handles best at
+	// once.
+	Size int
+	// Window is how long a batch that is not full waits for more deliveries, up to 5 min; 0: a batch is what is there.
+	// Set it when a larger batch is worth the delay.
+	Window time.Duration
+	// Middleware runs around the handler; the first is outermost. Set it instead of ConsumerOptions.Middleware, which
+	// is for handlers of single deliveries and cannot be used with batches.
 	Middleware []func(BatchHandler) BatchHandler
 }
 

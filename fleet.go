@@ -14,11 +14,17 @@ const defaultFleetConcurrency = 10
 
 // FleetOptions say how consumers share one pool of workers. The zero value is good for most.
 type FleetOptions struct {
-	Concurrency int   // handlers at once, of all together; 0: 10 for each consumer
-	MaxBytes    int64 // of bodies that all of them hold; 0: 64 MiB
-	// Middleware is wrapped around every consumer's own; the first is outermost.
+	// Concurrency is how many handlers run at once, of all consumers together; 0: 10 for each consumer. Set it to what
+	// the process can do; the Concurrency of each consumer is that consumer's share at most.
+	Concurrency int
+	// MaxBytes bounds the bodies that all consumers together hold; 0: 64 MiB. Lower it when memory is short and
+	// messages are large.
+	MaxBytes int64
+	// Middleware runs around every consumer's own; the first is outermost. Set it for what the handlers of all
+	// consumers need.
 	Middleware []Middleware
-	// StopTogether: when one consumer cannot go on, the others stop as well. Else they go on.
+	// StopTogether stops all consumers when one of them cannot continue; by default the others continue. Set it when a
+	// process with a part of its consumers is of no use, or when it is restarted as a whole.
 	StopTogether bool
 
 	alone bool // a fleet of one, made by Run

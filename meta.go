@@ -5,9 +5,12 @@ import "context"
 // Meta is one thing that travels with every message from the sender's context into the handler's: a locale, a tenant,
 // a trace.
 type Meta struct {
-	Header string                                                  // the header it travels in
-	From   func(ctx context.Context) string                        // "": nothing to carry
-	Into   func(ctx context.Context, value string) context.Context // not called when nothing came
+	// Header is the name of the header that the value travels in.
+	Header string
+	// From returns the value of the sender's context; "": the message gets no header.
+	From func(ctx context.Context) string
+	// Into puts the value into the handler's context. It is not called for a message without the header.
+	Into func(ctx context.Context, value string) context.Context
 }
 
 // Carry adds the metas of the sender's context to each message. A header that the message has of its own stays.
