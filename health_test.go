@@ -82,7 +82,7 @@ func TestHealthTellsOfEveryStall(t *testing.T) {
 		stalled       func(w *world) // as soon as it stalls
 	}{
 		"poll":   {"ReceiveMessage", "receiving", done, nil},
-		"delete": {"DeleteMessageBatch", "settling what is done", done, nil},
+		"delete": {"DeleteMessageBatch", "settling done deliveries", done, nil},
 		"release": {"ChangeMessageVisibilityBatch", "settling releases",
 			func(_ context.Context, d *godwit.Delivery) error { return d.Release() }, nil},
 		"change visibility": {"ChangeMessageVisibilityBatch", "settling retries",
@@ -91,7 +91,7 @@ func TestHealthTellsOfEveryStall(t *testing.T) {
 			func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() }, nil},
 		"dead letter": {"SendMessageBatch", "settling rejects",
 			func(context.Context, *godwit.Delivery) error { return godwit.Permanent(io.EOF) }, nil},
-		"provisioning again": {"CreateQueue", "making what is missing", done,
+		"provisioning again": {"CreateQueue", "provisioning", done,
 			func(w *world) { w.deleteChannel("orders", false) }},
 	} {
 		for how := range stalls {

@@ -154,7 +154,7 @@ func (o *observer) ReceiveFailed(doing string, err error, wait time.Duration) {
 }
 
 func (o *observer) ProvisionFailed(err error, wait time.Duration) {
-	o.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
+	o.c.log.Warn("provisioning failed, trying again", "error", err, "in", wait)
 }
 
 func (o *observer) InspectFailed(err error) {

@@ -76,7 +76,7 @@ func TestRate(t *testing.T) {
 			}
 		}
 		at := s.of("")
-		if n := len(at); n < 390 || n > 405 {
+		if n := len(at); n < 390 || n > 406 {
 			t.Errorf("%d started in 20 s", n)
 		}
 		if n := most(at, time.Second); n > 25 {
@@ -85,6 +85,7 @@ func TestRate(t *testing.T) {
 		if calls := w.queueCalls() - before; calls > len(at)/2 {
 			t.Errorf("%d requests for %d messages", calls, len(at))
 		}
+		time.Sleep(100 * time.Millisecond) // between two polls
 		if report := r.stop(); report.GivenBack != 0 {
 			t.Errorf("report %+v", report)
 		}
