@@ -87,6 +87,14 @@ type ConsumerOptions struct {
 	// tolerated age. Set it when requests cost more than waiting. Consumers of Kafka make no pauses, because their
 	// polls cost nothing.
 	SaveRequests bool
+	// Rate is how many messages may start in a time. It is checked before a poll, so that messages which may not start
+	// yet stay in the service, for other consumers. A retry counts, too. Set it when a dependency of the handlers has a
+	// limited rate. [Consumer.SetRate] changes it.
+	Rate Rate
+	// TenantRate is the same for the messages of each tenant, on a channel without order, where the order key names the
+	// tenant. Further deliveries wait, or are released for a while. Set it when the messages of one tenant must not use
+	// up a limited dependency. [Consumer.SetTenantRate] changes it.
+	TenantRate Rate
 	// MaxPerTenant is how many deliveries of one tenant are handled at the same time, on a channel without order, where
 	// the order key names the tenant. Further deliveries wait, or are released for a while. 0 means no limit. Set it
 	// when the messages of one tenant must not delay those of others.
@@ -322,9 +330,11 @@ func maxReceives(o *ConsumerOptions) int {
 	return min(n, most)
 }
 
-// releasesOften reports whether messages are released often, on purpose: those of a tenant above its share, and those
-// that an open breaker exchanges.
-func (o *ConsumerOptions) releasesOften() bool { return o.MaxPerTenant > 0 || o.BreakAfter > 0 }
+// releasesOften reports whether messages are released often, on purpose: those of a tenant above its share or rate, and
+// those that an open breaker exchanges.
+func (o *ConsumerOptions) releasesOften() bool {
+	return o.MaxPerTenant > 0 || o.BreakAfter > 0 || o.TenantRate.Events > 0
+}
 
 // check returns an error for options that have no effect together with others. It gets the options of the caller,
 // without defaults.
@@ -389,6 +399,8 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
 		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
+		o.Rate.check("ConsumerOptions.Rate"),
+		o.TenantRate.checkTenant("ConsumerOptions.TenantRate", o.Ordered),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
 		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),

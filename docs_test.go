@@ -1,7 +1,11 @@
 package godwit
 
 import (
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -127,4 +131,63 @@ func quantity(cell string) (int64, bool) {
 		n <<= 20
 	}
 	return n, err == nil
+}
+
+// All code of the package comment is in an Example, or in a test of godwittest: the lines of each block are lines of
+// one function, in the same order, so they compile and do what the comment says.
+func TestTheCodeOfTheTourIsRun(t *testing.T) {
+	files, err := filepath.Glob("example*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var functions [][]string // the lines of each
+	for _, name := range append(files, "godwittest/testing_test.go") {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := range strings.SplitSeq(string(source), "\nfunc ") {
+			functions = append(functions, trimmedLines(f))
+		}
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, block := range new(comment.Parser).Parse(f.Doc.Text()).Content {
+		code, ok := block.(*comment.Code)
+		if !ok {
+			continue
+		}
+		blocks++
+		want := trimmedLines(code.Text)
+		if !slices.ContainsFunc(functions, func(have []string) bool { return isSubsequence(want, have) }) {
+			t.Errorf("no Example contains these lines of doc.go:\n%s", code.Text)
+		}
+	}
+	if blocks < 10 {
+		t.Errorf("found %d blocks of code in doc.go: the test finds too little", blocks)
+	}
+}
+
+// trimmedLines returns the lines of a text that are not empty, without indentation and trailing comments.
+func trimmedLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, " // ")
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// isSubsequence says whether all of want are in have, in the same order.
+func isSubsequence(want, have []string) bool {
+	for _, line := range have {
+		if len(want) > 0 && line == want[0] {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
 }

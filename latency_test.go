@@ -3,6 +3,9 @@ package godwit_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,6 +98,45 @@ func TestSlowHandlersHideFewMessages(t *testing.T) {
 		}
 		if got := r.stop(); got.LeaseLost+got.Unsettled != 0 || got.GivenBack == 0 {
 			t.Errorf("report %+v", got)
+		}
+	})
+}
+
+// With its defaults a consumer keeps up with a thousand messages a second, at handlers of 5 ms and 15 ms a request.
+func TestDefaultsKeepUpWithAThousandASecond(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", &godwit.ProducerOptions{Buffer: 10_000})
+		w.latency(15 * time.Millisecond)
+		var mu sync.Mutex
+		var ages []time.Duration
+		r := w.run(w.consumer("orders", nil), func(_ context.Context, d *godwit.Delivery) error {
+			sent, err := strconv.ParseInt(string(d.Body), 10, 64)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			ages = append(ages, time.Since(time.Unix(0, sent)))
+			mu.Unlock()
+			time.Sleep(5 * time.Millisecond)
+			return nil
+		})
+		const n = 30_000
+		for range n {
+			if _, err := p.SendAsync(w.Context(), body(strconv.FormatInt(time.Now().UnixNano(), 10))); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if report := r.stop(); report.Handled != n {
+			t.Errorf("report %+v", report)
+		}
+		late := ages[n/10:] // after the start
+		slices.Sort(late)
+		p50, p99 := late[len(late)/2], late[len(late)*99/100]
+		t.Logf("from send to handler: p50 %v, p99 %v", p50, p99)
+		if p99 > 60*time.Millisecond {
+			t.Errorf("p99 %v, want 60 ms at most", p99)
 		}
 	})
 }

@@ -24,6 +24,7 @@ func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
 		ProcessingTimeout: o.ProcessingTimeout,
 		ShutdownTimeout:   o.ShutdownTimeout, SettleLinger: max(o.SettleLinger, 0), SaveRequests: o.SaveRequests,
 		NoDeadLetters: c.noDeadLetters(), TellEnded: o.Hooks.Ended != nil, Weight: 1,
+		Rates: c.rates,
 		Own:   func(its []*engine.Item, in []driver.Delivery) { c.own(its, in, h == nil && hs == nil) },
 		Begin: func(it *engine.Item) { delivery(it.Owner).begin(it) },
 		Judge: c.judge, Busy: busy, Blame: blames, Death: c.death,

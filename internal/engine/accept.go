@@ -25,7 +25,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 	f.talk.empty = false
 	for i := range in {
 		it := f.items.take()
-		it.in = p.session
+		it.in, it.counted = p.session, true
 		if i > 0 && in[i].Source == in[i-1].Source {
 			it.src = its[i-1].src
 		} else {

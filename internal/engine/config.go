@@ -34,6 +34,9 @@ type Config struct {
 
 	Weight, Priority int // in the fleet
 
+	// Rates say how many items may start in a while: of all, and of each tenant. It is called once, with the fleet's lock
+	// held; [Session.SetRates] changes them. nil: any number.
+	Rates func() (all, tenant Rate)
 	// Own makes the application's side of items that were just received, and stores it as their Owner.
 	Own func(items []*Item, in []driver.Delivery)
 	// Begin brings the application's side up to date with an item that is about to start: its attempt, its failures. It

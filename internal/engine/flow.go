@@ -25,6 +25,7 @@ type flow struct {
 	breaker *breaker // nil: there is none
 	gate    gate
 	starts  *startLog
+	rates   rates
 	polls   context.Context // ends when polling must
 	clock   clock
 	count   Counts
@@ -135,6 +136,8 @@ func (f *flow) goOn(it *Item, must bool) {
 	case f.queue.parked:
 		f.giveBackWaiting(it)
 		return
+	case f.rates.limit() && f.waitForRate(it, must):
+		return
 	}
 	switch to, pause := f.tenants.admit(it, must); to {
 	case admitted:
@@ -146,6 +149,23 @@ func (f *flow) goOn(it *Item, must bool) {
 			f.ledger.shelve(it)
 		}
 	}
+}
+
+// waitForRate makes an item wait that may not start yet, and says whether it does. Surplus of a tenant that would wait
+// for long goes back for a while, unless it must stay.
+func (f *flow) waitForRate(it *Item, must bool) bool {
+	now := f.clock.now()
+	at := f.rates.slot(it, now)
+	if at <= now {
+		return false
+	}
+	room := at.since(now) <= max(f.lim.Lease/2, 2*minTenantPause) && f.held.toShelf(it)
+	if !room && !must && it.tenantCounted && f.lim.RetryMax > 0 {
+		f.sendAway(it, evRelease, f.rates.later(it, now))
+	} else {
+		f.held.shelve(it, at)
+	}
+	return true
 }
 
 // carryOut does what a verdict says about an item in hand. Where that cannot be, it answers with the verdict to carry

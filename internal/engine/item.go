@@ -32,6 +32,8 @@ type Item struct {
 	received int32
 	probes   int8 // of an open breaker, that it failed
 
+	counted, tenantCounted bool // the rates of all and of its tenant know of its next start
+
 	gen   uint32
 	state state
 	held  holding

@@ -60,7 +60,7 @@ func (p *pollers) first() {
 	for !p.f.stopping() {
 		p.guard(func() {
 			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
-				if want := p.want(); p.reserve(period, want, true) {
+				if want := p.allowed(period, p.want()); want > 0 && p.reserve(period, want, true) {
 					p.once(period, want, &hand)
 					p.rest(period)
 				}
@@ -92,6 +92,27 @@ func (p *pollers) want() int {
 	return n
 }
 
+// allowed is how many of so many items the rate allows a poll to ask for. It waits until there are some; 0: ctx has
+// ended.
+func (p *pollers) allowed(ctx context.Context, most int) int {
+	for ctx.Err() == nil {
+		p.f.fleet.mu.Lock()
+		n, wait := p.f.rates.all.next(most, p.f.clock.now())
+		p.f.fleet.mu.Unlock()
+		if n > 0 {
+			return n
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-p.f.rates.changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return 0
+}
+
 // reserve waits for n places and for bytes, one poller after the other. It fails when ctx ends. Pollers other than the
 // first leave as well when polls do not come back full any more, or when bytes are lacking.
 func (p *pollers) reserve(ctx context.Context, n int, first bool) bool {
@@ -118,8 +139,8 @@ func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave 
 	places := &p.f.places
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first))
-	ok = !leave && places.reserve(n, first)
+	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first)) || !p.f.rates.all.has(n, p.f.clock.now())
+	ok = !leave && p.take(n, first)
 	places.waits(n, !ok && !leave)
 	return ok, leave
 }
@@ -128,7 +149,17 @@ func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave 
 func (p *pollers) tryReserve(n int) bool {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	return p.f.places.reserve(n, false)
+	return p.take(n, false)
+}
+
+// take takes n places and as much of the rate, if there are. The caller holds the lock.
+func (p *pollers) take(n int, first bool) bool {
+	all := &p.f.rates.all
+	ok := all.has(n, p.f.clock.now()) && p.f.places.reserve(n, first)
+	if ok {
+		all.lend(n)
+	}
+	return ok
 }
 
 // join adds a poller while that is worth it.
@@ -136,7 +167,7 @@ func (p *pollers) join(period context.Context) {
 	want := p.want()
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	if p.n >= p.most(want) || p.f.breaker.probing() || !p.f.places.reserve(want, false) {
+	if p.n >= p.most(want) || p.f.breaker.probing() || !p.take(want, false) {
 		return
 	}
 	p.n++
@@ -151,8 +182,8 @@ func (p *pollers) join(period context.Context) {
 	})
 }
 
-// most is how many pollers there may be: as many as the service allows, and where it can have more places than it knows of, as many
-// as fill those.
+// most is how many pollers there may be: as many as the service allows, and where it can have more places than it knows
+// of, as many as fill those.
 func (p *pollers) most(batch int) int {
 	n := max(1, p.f.lim.Polls)
 	if p.f.places.ahead.extra > 0 {
@@ -172,6 +203,7 @@ func (p *pollers) left() {
 func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
 	f := p.f
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes
+	came := 0
 	f.lock()
 	mark, unseen := f.sources.mark(), f.count.unseen()
 	f.unlock()
@@ -179,13 +211,15 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 		f.lock()
 		f.places.giveBack(rest)
 		f.places.polled(brought)
+		f.rates.all.giveBack(want, came)
 		f.unlock()
 	}()
 	began := time.Now()
 	got, err := p.receive(period, want, hand)
 	f.lock()
 	f.count.Polls++
-	full = len(got) >= want
+	came = len(got)
+	full = came >= want
 	p.full = full
 	if err == nil {
 		p.thrift.polled(got, want, p.cfg.Delay, f.clock)

@@ -70,6 +70,10 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	s.compose(recv)
 	limit, paused := ready()
 	f.queue.limit = limit
+	if s.cfg.Rates != nil { // after ready: from then on they are changed here
+		all, tenant := s.cfg.Rates()
+		f.rates = newRates(all, tenant, f.clock.now())
+	}
 	var holds hold
 	if paused {
 		holds = holdPaused
@@ -145,6 +149,14 @@ func (s *Session) Resume() {
 	s.flow.lock()
 	s.flow.gate.letIn(holdPaused)
 	s.flow.unlock()
+}
+
+// SetRates changes how many items may start in a while.
+func (s *Session) SetRates(all, tenant Rate) {
+	f := s.flow
+	f.lock()
+	defer f.unlock()
+	f.rates.change(all, tenant, f.clock.now())
 }
 
 // SetConcurrency changes how many handlers run at once.

@@ -88,7 +88,7 @@ func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
 	f := s.f
 	st.its, st.begun, st.deadline, st.late, st.lost = its, begun, deadline, false, 0
 	for _, it := range its {
-		it.stint = st
+		it.stint, it.counted, it.tenantCounted = st, false, false
 		f.ledger.note(it, hasStint, true)
 		f.cfg.Begin(it)
 	}

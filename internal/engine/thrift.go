@@ -17,8 +17,8 @@ const (
 	thriftWeight = 4
 )
 
-// thrift makes pauses between polls, so that each brings more. A service that keeps a poll open answers as soon as there is
-// one message, so messages that come one by one would cost a request each. Guarded by the fleet's lock.
+// thrift makes pauses between polls, so that each brings more. A service that keeps a poll open answers as soon as
+// there is one message, so messages that come one by one would cost a request each. Guarded by the fleet's lock.
 type thrift struct {
 	tolerance time.Duration // 0: there are no pauses
 	rate      float64       // messages a nanosecond that come, smoothed
