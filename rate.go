@@ -12,7 +12,9 @@ import (
 type Rate struct {
 	Events int           // messages that may start
 	Per    time.Duration // in this time; 0 means 1 s
-	Burst  int // messages that may start at the same time after a quiet time; 0 means as many as in a second, at least one
+	// Burst is how many messages may start at the same time after a quiet time; 0 means as many as in a second, at
+	// least one.
+	Burst int
 }
 
 // maxRateEvents and maxRatePer bound the values of a Rate.
