@@ -36,8 +36,8 @@ const (
 	maxLease             = 12 * time.Hour
 )
 
-// ConsumerOptions say how a consumer works. The zero value is good for most. The fields are grouped by the question
-// that they answer; docs/consumer.md has them as tables, with their limits.
+// ConsumerOptions configure a consumer. The zero value is good for most. The fields are grouped by what they are about;
+// docs/consumer.md has them as tables, with their limits.
 type ConsumerOptions struct {
 	// Name is who the consumer is, in dead letters and logs; "": the channel's name. Set it when several applications
 	// consume the same channel.
@@ -99,7 +99,7 @@ type ConsumerOptions struct {
 
 	// Failure.
 
-	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; 0: 5 min. Then its context is cancelled with
+	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; 0: 5 min. Then its context is canceled with
 	// cause [ErrProcessingTimeout], and its delivery is rejected. Set it to the longest time that a handler needs.
 	ProcessingTimeout time.Duration
 	// MaxAbandoned is how many handlers that ignore the end of their context are replaced by new ones; one more ends
@@ -167,31 +167,31 @@ type ConsumerOptions struct {
 	Logger *slog.Logger
 }
 
-// Consumer handles the messages of one channel. It lives once: after Run it has Exited.
+// Consumer handles the messages of one channel. It runs once: after Run it has the state Exited.
 type Consumer struct {
 	backend Backend
 	channel driver.Channel
-	name    string // the channel as users spell it
+	name    string // the channel's name
 	o       ConsumerOptions
 	policy  Policy
 	log     *consumerLog
-	adapts  bool // MaxConcurrency was above Concurrency from the start
+	adapts  bool // MaxConcurrency was above Concurrency at the start
 	state   machine
 	health  healthLog
-	sealed  choice // what a delivery's choice is while none can be made
+	sealed  choice // the choice of a delivery that cannot be settled now
 
 	discards discardLog
 
 	mu      sync.Mutex
-	claimed bool // it runs, or ran
+	claimed bool // it runs, or has run
 	paused  bool
-	session *engine.Session // of Run or an iterator, once begun
-	giveUp  func(error)     // ends the opening of its receiver; nil: it is not being opened
-	puller  *puller         // of an iterator, once begun
+	session *engine.Session // of Run or an iterator, when it has begun
+	giveUp  func(error)     // ends the opening of its receiver; nil: the receiver is not being opened
+	puller  *puller         // of an iterator, when it has begun
 }
 
-// NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What
-// cannot work is an error here, not later.
+// NewConsumer checks the options, provisions the channel, and returns a consumer that is ready to run. A configuration
+// that cannot work is an error here, not later.
 func NewConsumer(ctx context.Context, backend Backend, channel string, o *ConsumerOptions) (*Consumer, error) {
 	c := &Consumer{backend: backend, name: channel}
 	if o != nil {
@@ -205,7 +205,9 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 		return nil, err
 	}
 	if c.channel.Queue == "" {
-		return nil, invalid("channel", channel, "a consumer has a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
+		return nil,
+			invalid("channel", channel,
+				"a consumer needs a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
 	}
 	if c.channel.DeadLetter {
 		if c.channel, err = deadLetters(ctx, backend, channel, "ConsumerOptions.Ordered", c.channel); err != nil {
@@ -241,7 +243,7 @@ func (c *Consumer) tellState(from, to State) {
 	}
 }
 
-// guard calls a hook that may come before the session; a panic in it is a fault of the session, if there is one.
+// guard calls a hook that may be called before the session begins. A panic is a fault of the session, if there is one.
 func (c *Consumer) guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -251,7 +253,7 @@ func (c *Consumer) guard(f func()) {
 	f()
 }
 
-// fault deals with a panic of a function that users gave.
+// fault handles a panic of a function that the user has set.
 func (c *Consumer) fault(err *PanicError) {
 	c.mu.Lock()
 	s := c.session
@@ -263,7 +265,7 @@ func (c *Consumer) fault(err *PanicError) {
 	c.log.Error("internal panic", "error", err, "stack", string(err.Stack))
 }
 
-// unsettled is who wants to see settle errors beside the hook; nil: nobody.
+// unsettled returns the function that gets settle errors in addition to the hook, or nil.
 func (c *Consumer) unsettled() func(error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,15 +275,16 @@ func (c *Consumer) unsettled() func(error) {
 	return c.puller.failed
 }
 
-// checkBackend refuses a backend that is missing: also a nil pointer of one.
+// checkBackend returns an error for a nil backend, also for a nil pointer in the interface.
 func checkBackend(b Backend) error {
 	if v := reflect.ValueOf(b); b == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return invalid("backend", "nil", "open one first: local.Open, snssqs.Open, kafka.Open, and look at the error that they return")
+		return invalid("backend", "nil",
+			"open one with local.Open, snssqs.Open or kafka.Open, and check the error that it returns")
 	}
 	return nil
 }
 
-// Report is what the consumer has done so far; it may be asked for at any time.
+// Report returns what the consumer has done so far. It may be called at any time.
 func (c *Consumer) Report() Report {
 	c.mu.Lock()
 	s := c.session
@@ -292,10 +295,10 @@ func (c *Consumer) Report() Report {
 	return reportOf(s)
 }
 
-// Channel is the name the consumer was made with.
+// Channel returns the name with which the consumer was made.
 func (c *Consumer) Channel() string { return c.name }
 
-// State is where the consumer is in its life, and since when.
+// State returns the consumer's state, and since when it has it.
 func (c *Consumer) State() (State, time.Time) { return c.state.now() }
 
 func (c *Consumer) spec() driver.ChannelSpec {
@@ -308,12 +311,13 @@ func (c *Consumer) spec() driver.ChannelSpec {
 	}
 }
 
-// maxReceives is the service's own net for messages that kill every process: far above what our retries need, because
-// give-backs count as receives too, and higher on ordered queues, where a lane is given back whole.
+// maxReceives is the number of receives after which the service moves a message to the dead letters, for messages that
+// kill every process. It is far above the number of our retries, because releases count as receives, too, and higher on
+// ordered queues, where whole lanes are released.
 func maxReceives(o *ConsumerOptions) int {
-	const most = 1000 // SQS takes no more
+	const most = 1000 // SQS allows no more
 	n := max(20, 10*o.MaxAttempts)
-	if o.Policy != nil { // it may try more often than we know
+	if o.Policy != nil { // a policy may retry more often
 		n = max(n, 100)
 	}
 	if o.Ordered {
@@ -325,33 +329,41 @@ func maxReceives(o *ConsumerOptions) int {
 	return min(n, most)
 }
 
-// releasesOften says whether messages go back and forth on purpose: those of a tenant that floods its channel, and
+// releasesOften reports whether messages are released often, on purpose: those of a tenant above its share or rate, and
 // those that an open breaker exchanges.
 func (o *ConsumerOptions) releasesOften() bool {
 	return o.MaxPerTenant > 0 || o.BreakAfter > 0 || o.TenantRate.Events > 0
 }
 
-// check refuses what has no effect, or no meaning, beside something else. It looks at what the caller gave, before the
-// defaults are filled in.
+// check returns an error for options that have no effect together with others. It gets the options of the caller,
+// without defaults.
 func (o *ConsumerOptions) check(ch driver.Channel) error {
 	switch {
 	case o.Policy != nil && o.MaxAttempts != 0:
-		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts, "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
+		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts,
+			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
 	case o.Policy != nil && o.Backoff != nil:
-		return invalid("ConsumerOptions.Backoff", "set", "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
+		return invalid("ConsumerOptions.Backoff", "set",
+			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
 	case o.HighThroughput && !o.Ordered && !ch.DeadLetter: // the order of dead letters is looked up
-		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
+		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput,
+			"it is for ordered channels: set Ordered, too, or remove the option")
 	case o.MaxPerTenant > 0 && o.Ordered:
-		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
+		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant,
+			"on an ordered channel messages of one key are handled one after another anyway: remove the option")
 	case o.WaitTime > defaultWait:
-		return invalid("ConsumerOptions.WaitTime", o.WaitTime, fmt.Sprintf("a poll stays open for %v at most; negative: it does not wait", defaultWait))
+		return invalid("ConsumerOptions.WaitTime", o.WaitTime,
+			fmt.Sprintf("a poll waits for at most %v: lower it, or set a negative value for polls without waiting",
+				defaultWait))
 	case o.SettleLinger > maxSettleLinger:
-		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger, fmt.Sprintf("a handled message waits for others for %v at most; negative: not at all", maxSettleLinger))
+		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger,
+			fmt.Sprintf("a handled message waits for at most %v: lower it, or set a negative value to delete at once",
+				maxSettleLinger))
 	}
 	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
 }
 
-// complete fills in the defaults and refuses what cannot be.
+// complete sets the defaults and returns an error for invalid values.
 func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if err := o.check(ch); err != nil {
 		return err
@@ -359,7 +371,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.Name, ch.String())
 	setDefault(&o.Concurrency, defaultConcurrency)
 	if err := within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency); err != nil {
-		return err // before others take it as their default
+		return err // before other options use it as their default
 	}
 	setDefault(&o.MaxConcurrency, o.Concurrency)
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
@@ -374,7 +386,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		o.Backoff = defaultBackoff()
 	}
 	o.WaitTime, o.SettleLinger = max(o.WaitTime, -1), max(o.SettleLinger, -1)
-	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
+	if o.Lease > 0 { // a lease begins before the poll ends: after the longest wait there must be time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}
 	if !ch.Ordered {

@@ -51,7 +51,7 @@
 //
 // [Consumer.Run] blocks until its context ends. Up to ten handlers run at once unless the options say otherwise. The
 // lease of a message is renewed for as long as the consumer holds it, so handlers may be slow; each gets five minutes
-// by default, and then its context is cancelled.
+// by default, and then its context is canceled.
 //
 // A program that prefers a loop to a handler ranges over [Consumer.Deliveries] and settles each [Delivery] itself.
 //

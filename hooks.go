@@ -2,9 +2,9 @@ package godwit
 
 import "time"
 
-// Hooks observe a consumer. A nil func is ignored. They are called from the goroutine in which the thing happened, many
-// at once, and should return soon; a panic in one is counted as an internal fault of the consumer, not of the handler.
-// They change nothing: that is what [Middleware] is for.
+// Hooks are functions that a consumer calls when something happens. A nil function is ignored. Hooks are called from
+// the goroutine in which it happens, several at the same time, and should return soon. A panic of a hook counts as an
+// internal fault of the consumer, not of the handler. Hooks change nothing; use [Middleware] for changes.
 type Hooks struct {
 	// State is called for each change of the consumer's state: one call after another, in order.
 	State func(from, to State)
@@ -32,7 +32,7 @@ type Hooks struct {
 	// Unsettled is called when a loop has continued without settling or keeping this delivery, which is then released.
 	Unsettled func(d *Delivery)
 
-	// Unclosed is called when a loop has ended and nobody has called Close for as long as a shutdown may take.
+	// Unclosed is called when a loop has ended, and Close was not called within ShutdownTimeout.
 	Unclosed func()
 
 	// Breaker is called when receiving stops because handlers fail one after another (err is the first error), and when

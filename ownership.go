@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Ownership says whose a channel is and when someone should look at it. It becomes tags of what is provisioned, so that
-// alerts and clean-up can be made from what stands in the account. The zero value leaves all of them out.
+// Ownership says who owns a channel, and when to alert them. It is stored as tags of the provisioned resources, from
+// which alarms and clean-ups can be made. The zero value sets no tags.
 type Ownership struct {
 	// Owner is who looks after the channel, such as a team or a mailing list. Set it so that others know whom to ask.
 	Owner string
@@ -31,18 +31,19 @@ type Ownership struct {
 	Tags map[string]string
 }
 
-// maxTag bounds a tag's value: SQS takes 256 characters.
+// maxTag bounds a tag's value; SQS allows 256 characters.
 const maxTag = 256
 
 func (o *Ownership) check(field string) error {
 	for _, v := range []string{o.Owner, o.Environment} {
 		if len(v) > maxTag {
-			return invalid(field, v, "it is longer than "+strconv.Itoa(maxTag)+" characters")
+			return invalid(field, v, "it must have at most "+strconv.Itoa(maxTag)+" characters")
 		}
 	}
 	for k, v := range o.Tags {
 		if k == "" || len(v) > maxTag {
-			return invalid(field+".Tags", k+"="+v, "a tag has a name, and at most "+strconv.Itoa(maxTag)+" characters of value")
+			return invalid(field+".Tags", k+"="+v,
+				"a tag must have a name, and a value of at most "+strconv.Itoa(maxTag)+" characters")
 		}
 	}
 	if o.AlarmAge < 0 || o.AlarmDepth < 0 || o.AlarmDeadLetters < 0 {
