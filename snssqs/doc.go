@@ -26,7 +26,7 @@
 // SQS keeps a message for at most 14 days, delays one for at most 15 minutes, and keeps a retry for at most 12 hours.
 // Shorter retries of ordered channels are held by the consumer. A message may be as large as the queue takes, usually
 // 1 MiB, or as the topic takes, usually 256 KiB. A consumer of a standard queue that stops waits for its open poll, for
-// up to 20 s, because AWS may lose what a cancelled poll was about to return.
+// up to 20 s, because AWS may lose what a canceled poll was about to return.
 //
 // # Inside
 //
