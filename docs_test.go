@@ -14,11 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
-// page is docs/consumer.md.
+// page returns docs/consumer.md.
 func page(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("docs/consumer.md")
@@ -28,8 +29,8 @@ func page(t *testing.T) string {
 	return string(b)
 }
 
-// The diagram of states in docs/consumer.md has the edges of the table, and no others.
-func TestTheDiagramOfStatesIsTrue(t *testing.T) {
+// The diagram of states in docs/consumer.md has exactly the changes of the table.
+func TestTheDiagramOfStatesMatches(t *testing.T) {
 	var drawn, listed []string
 	for _, m := range regexp.MustCompile(`(?m)^ +([\w\[\]*]+) --> ([\w\[\]*]+)`).FindAllStringSubmatch(page(t), -1) {
 		drawn = append(drawn, m[1]+" → "+m[2])
@@ -50,10 +51,11 @@ func TestTheDiagramOfStatesIsTrue(t *testing.T) {
 	}
 }
 
-// The table of options in docs/consumer.md names every option, with the default and the limits it really has.
-func TestTheTableOfOptionsIsTrue(t *testing.T) {
+// The table of options in docs/consumer.md has every option, with its default and limits.
+func TestTheTableOfOptionsMatches(t *testing.T) {
 	rows := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|").FindAllStringSubmatch(page(t), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|").FindAllStringSubmatch(page(t),
+		-1) {
 		rows[m[1]] = m[2:]
 	}
 	fields := reflect.VisibleFields(reflect.TypeFor[ConsumerOptions]())
@@ -91,11 +93,11 @@ func TestTheTableOfOptionsIsTrue(t *testing.T) {
 		checkLimit(t, f.Name, high, +1)
 	}
 	for name := range rows {
-		t.Errorf("docs/consumer.md has a row for %s, which is no option", name)
+		t.Errorf("docs/consumer.md has a row for %s, which is not an option", name)
 	}
 }
 
-// checkLimit sets an option to a limit, which must be taken, and to one beyond, which must be refused.
+// checkLimit sets an option to a limit, which must be accepted, and to a value beyond it, which must be an error.
 func checkLimit(t *testing.T, field, text string, beyond int64) {
 	t.Helper()
 	limit, ok := quantity(text)
@@ -109,16 +111,16 @@ func checkLimit(t *testing.T, field, text string, beyond int64) {
 		return err == nil || !strings.Contains(err.Error(), "ConsumerOptions."+field+" ")
 	}
 	if !try(limit) {
-		t.Errorf("%s of %s is refused; docs/consumer.md calls it a limit", field, text)
+		t.Errorf("%s of %s is an error, and docs/consumer.md says that it is a limit", field, text)
 	}
 	if limit+beyond != 0 && try(limit+beyond) { // zero is the default
-		t.Errorf("%s one beyond %s is taken; docs/consumer.md calls it a limit", field, text)
+		t.Errorf("%s beyond %s is accepted, and docs/consumer.md says that it is a limit", field, text)
 	}
 }
 
 func complete(o *ConsumerOptions) error { return o.complete(driver.Channel{Queue: "orders"}) }
 
-// quantity reads the number, size or duration at the beginning of a cell.
+// quantity parses the number, size or duration at the beginning of a cell.
 func quantity(cell string) (int64, bool) {
 	first, rest, _ := strings.Cut(strings.TrimSpace(cell), " ")
 	if d, err := time.ParseDuration(first); err == nil {
@@ -131,8 +133,8 @@ func quantity(cell string) (int64, bool) {
 	return n, err == nil
 }
 
-// All code of the package comment is in an Example, or in a test of godwittest: the lines of each block are lines of one
-// function, in the same order, so they compile and do what the comment says.
+// All code of the package comment is in an Example, or in a test of godwittest: the lines of each block are lines of
+// one function, in the same order, so they compile and do what the comment says.
 func TestTheCodeOfTheTourIsRun(t *testing.T) {
 	files, err := filepath.Glob("example*_test.go")
 	if err != nil {

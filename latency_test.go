@@ -13,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// busyShare is the part of the time in which the workers of a consumer are handling, while it works a backlog off over a network
-// on which each request takes so long.
+// busyShare is the share of the time in which the workers of a consumer run handlers, while it handles a backlog over a
+// network with a round trip of trip.
 func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 	p := w.producer("orders", nil)
 	for range n / 1000 {
@@ -22,7 +22,7 @@ func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 	}
 	w.latency(trip)
 	var handled atomic.Int64
-	var from, until time.Time // of the middle of the backlog
+	var from, until time.Time // in the middle of the backlog
 	done := make(chan struct{})
 	c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: workers})
 	r := w.run(c, func(context.Context, *godwit.Delivery) error {
@@ -41,7 +41,8 @@ func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 	return float64(n*9/10-n/2) * work.Seconds() / until.Sub(from).Seconds() / float64(workers)
 }
 
-// Workers do not wait for the network: what the consumer holds grows by what they end during a round trip.
+// Workers do not wait for the network: the consumer holds as many more messages as its handlers finish during a round
+// trip.
 func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
 		for _, workers := range []int{10, 64} {
@@ -56,8 +57,8 @@ func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 	}
 }
 
-// Messages that are held ahead do not stay hidden when handlers suddenly take a minute: after a lease the consumer holds its
-// handlers and one receive.
+// Messages that are held ahead do not stay invisible when handlers suddenly take a minute: after a lease the consumer
+// holds only the deliveries of its handlers and of one receive.
 func TestSlowHandlersHideFewMessages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const workers = 64
@@ -89,11 +90,11 @@ func TestSlowHandlersHideFewMessages(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if n := hidden(); n < workers+20 {
-			t.Errorf("only %d are hidden just after: nothing was held ahead, and this test shows nothing", n)
+			t.Errorf("only %d messages are invisible: nothing was held ahead, and the test checks nothing", n)
 		}
 		time.Sleep(45 * time.Second)
 		if n := hidden(); n > workers+10 {
-			t.Errorf("%d messages are hidden by %d handlers that take long", n, workers)
+			t.Errorf("%d messages are invisible with %d slow handlers", n, workers)
 		}
 		if got := r.stop(); got.LeaseLost+got.Unsettled != 0 || got.GivenBack == 0 {
 			t.Errorf("report %+v", got)

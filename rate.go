@@ -8,14 +8,18 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// Rate is how many messages may start in a while. The zero value is no limit.
+// Rate is how many messages may start in a time. The zero value means no limit.
 type Rate struct {
-	Events int           // messages that may start
-	Per    time.Duration // in this time; 0 means 1 s
-	Burst  int           // that may start at once after a quiet time; 0 means as many as in a second, and at least one
+	// Events is how many messages may start in the time of Per. Set it to what the handlers' dependency takes.
+	Events int
+	// Per is the period of Events; 0: 1 s. Set it when the limit is per minute or per hour.
+	Per time.Duration
+	// Burst is how many messages may start at once after a quiet time; 0: as many as in a second, and at least one.
+	// Lower it when the dependency counts in shorter periods, and raise it when it tolerates peaks.
+	Burst int
 }
 
-// maxRateEvents and maxRatePer bound what a Rate can say.
+// maxRateEvents and maxRatePer bound the values of a Rate.
 const (
 	maxRateEvents = 1_000_000
 	maxRatePer    = 24 * time.Hour
@@ -23,7 +27,7 @@ const (
 
 func (r Rate) check(field string) error {
 	if r.Events == 0 && r != (Rate{}) {
-		return invalid(field, r, "it lets nothing start: set Events, or leave all of it out for no limit; Pause stops a consumer")
+		return invalid(field, r, "no message could start: set Events, or remove the rate for no limit; use Pause to stop a consumer")
 	}
 	return errors.Join(
 		within(field+".Events", r.Events, 0, maxRateEvents),
@@ -33,7 +37,7 @@ func (r Rate) check(field string) error {
 	)
 }
 
-// String is the rate as a person says it.
+// String describes the rate.
 func (r Rate) String() string {
 	if r == (Rate{}) {
 		return "no limit"
@@ -48,10 +52,10 @@ func (r Rate) per() time.Duration {
 	return r.Per
 }
 
-// every is the time after which one more may start.
+// every is the time between two starts.
 func (r Rate) every() time.Duration { return r.per() / time.Duration(max(r.Events, 1)) }
 
-// engine is the rate in the engine's words.
+// engine converts the rate for the engine.
 func (r Rate) engine() engine.Rate {
 	if r.Events == 0 {
 		return engine.Rate{}
@@ -63,14 +67,14 @@ func (r Rate) engine() engine.Rate {
 	return engine.Rate{Every: r.every(), Burst: burst}
 }
 
-// rates are the consumer's, as things are now.
+// rates returns the consumer's current rates.
 func (c *Consumer) rates() (all, tenant engine.Rate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.o.Rate.engine(), c.o.TenantRate.engine()
 }
 
-// SetRate changes ConsumerOptions.Rate, also while the consumer runs. What has been received already still starts.
+// SetRate changes ConsumerOptions.Rate, also while the consumer runs. Messages that were already received still start.
 func (c *Consumer) SetRate(r Rate) error {
 	if err := r.check("rate"); err != nil {
 		return err
@@ -90,7 +94,7 @@ func (c *Consumer) SetTenantRate(r Rate) error {
 
 func (r Rate) checkTenant(field string, ordered bool) error {
 	if ordered && r != (Rate{}) {
-		return invalid(field, r, "on an ordered channel the order key is no tenant: set Rate, or leave it out")
+		return invalid(field, r, "on an ordered channel the order key is not a tenant: use Rate, or remove the option")
 	}
 	return r.check(field)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// starts notes when handlers start.
+// starts records when handlers start.
 type starts struct {
 	mu sync.Mutex
-	at map[string][]time.Time // by tenant, and all under ""
+	at map[string][]time.Time // by tenant, and all of them under ""
 }
 
 func (s *starts) handler(err error) godwit.Handler {
@@ -51,7 +51,7 @@ func most(at []time.Time, within time.Duration) (n int) {
 	return n
 }
 
-// hidden is how many messages consumers have in hand.
+// hidden is how many messages consumers hold.
 func (w *world) hidden(queue string) (n int) {
 	for _, m := range w.messages(queue) {
 		if m.State.String() == "in flight" {
@@ -61,7 +61,7 @@ func (w *world) hidden(queue string) (n int) {
 	return n
 }
 
-// No more start than the rate says, nothing beyond it is received, and the rate is used.
+// No more messages start than the rate allows, no others are received, and the rate is used up.
 func TestRate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(1000, "")...)
@@ -92,7 +92,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// A message that is tried again counts again.
+// A retry counts for the rate.
 func TestRetriesCountForTheRate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(50, "")...)
@@ -112,7 +112,7 @@ func TestRetriesCountForTheRate(t *testing.T) {
 	})
 }
 
-// Another rate counts at once. One that lets nothing start for long is no stall.
+// A new rate takes effect at once. A consumer with a very low rate is healthy.
 func TestSetRate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
@@ -143,7 +143,7 @@ func TestSetRate(t *testing.T) {
 	})
 }
 
-// A tenant's flood starts at its rate, and delays nobody else.
+// A tenant's flood starts at the tenant's rate, and delays no other tenant.
 func TestTenantRate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
@@ -183,8 +183,8 @@ func TestTenantRate(t *testing.T) {
 	})
 }
 
-// What waits for its tenant's rate goes back at a stop, and is no attempt.
-func TestAStopGivesBackWhatWaitsForItsRate(t *testing.T) {
+// A stop releases the deliveries that wait for their tenant's rate, and no attempt is counted.
+func TestAStopReleasesDeliveriesThatWaitForTheirRate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(30, "one")...)
 		o := &godwit.ConsumerOptions{TenantRate: godwit.Rate{Events: 1}}
@@ -196,7 +196,7 @@ func TestAStopGivesBackWhatWaitsForItsRate(t *testing.T) {
 		if n < 5 || n > 7 || int(report.Handled) != n || report.GivenBack == 0 {
 			t.Errorf("%d started, report %+v", n, report)
 		}
-		time.Sleep(2 * time.Minute) // as long as surplus may be away
+		time.Sleep(2 * time.Minute) // the longest time of a release
 		again := w.run(w.consumer("orders", nil), func(_ context.Context, d *godwit.Delivery) error {
 			if d.Attempt != 1 && d.Failures != 0 {
 				t.Errorf("attempt %d", d.Attempt)
@@ -221,7 +221,7 @@ func TestRatesThatCannotBe(t *testing.T) {
 			{godwit.ConsumerOptions{Rate: godwit.Rate{Events: 10, Burst: -1}}, "Rate.Burst is -1"},
 			{godwit.ConsumerOptions{Rate: godwit.Rate{Events: 10, Per: 25 * time.Hour}}, "Rate.Per is 25h0m0s"},
 			{godwit.ConsumerOptions{Rate: godwit.Rate{Events: 10, Per: time.Microsecond}}, "one event each"},
-			{godwit.ConsumerOptions{Ordered: true, TenantRate: godwit.Rate{Events: 10}}, "is no tenant"},
+			{godwit.ConsumerOptions{Ordered: true, TenantRate: godwit.Rate{Events: 10}}, "is not a tenant"},
 		} {
 			_, err := godwit.NewConsumer(w.Context(), w.backend, "orders", &c.o)
 			if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), c.says) {

@@ -9,8 +9,7 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// Messages that come one by one share the polls that bring them and the requests that send them, within the delay that is
-// tolerated.
+// Messages that come one by one share sends and polls, within the tolerated delay.
 func TestRequestsAreSaved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const tolerance, linger = time.Minute, 200 * time.Millisecond
@@ -56,8 +55,8 @@ func TestRequestsAreSaved(t *testing.T) {
 	})
 }
 
-// A backlog is worked off as fast as without pauses, and messages that are old already wait for nothing.
-func TestNoPausesWhereMessagesAreOld(t *testing.T) {
+// A backlog is handled as fast as without pauses, and there are no pauses for messages that are already old.
+func TestNoPausesForOldMessages(t *testing.T) {
 	took := map[bool]time.Duration{}
 	for _, save := range []bool{false, true} {
 		inWorld(t, func(w *world) {
@@ -66,7 +65,10 @@ func TestNoPausesWhereMessagesAreOld(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			began, done := time.Now(), make(chan struct{})
 			var handled atomic.Int64
-			c := w.consumer("orders", &godwit.ConsumerOptions{SaveRequests: save, DelayTolerance: time.Minute, BatchSize: 3})
+			c := w.consumer("orders", &godwit.ConsumerOptions{
+				SaveRequests: save, DelayTolerance: time.Minute,
+				BatchSize: 3,
+			})
 			r := w.run(c, func(context.Context, *godwit.Delivery) error {
 				if time.Sleep(20 * time.Millisecond); handled.Add(1) == n {
 					close(done)

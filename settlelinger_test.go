@@ -10,10 +10,10 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// deletes are the requests that delete messages.
+// deletes is the number of requests that delete messages.
 func (w *world) deletes() int { return w.calls("sqs.DeleteMessage", "sqs.DeleteMessageBatch") }
 
-// Messages that come one by one share the requests that delete them, unless the consumer deletes at once.
+// Messages that come one by one share deletes, unless the consumer deletes at once.
 func TestHandledMessagesWaitForOthers(t *testing.T) {
 	for _, c := range []struct {
 		linger      time.Duration
@@ -23,20 +23,23 @@ func TestHandledMessagesWaitForOthers(t *testing.T) {
 			inWorld(t, func(w *world) {
 				p := w.producer("orders", nil)
 				w.latency(5 * time.Millisecond)
-				r := w.run(w.consumer("orders", &godwit.ConsumerOptions{SettleLinger: c.linger}), func(context.Context, *godwit.Delivery) error { return nil })
+				r := w.run(w.consumer("orders", &godwit.ConsumerOptions{SettleLinger: c.linger}),
+					func(context.Context, *godwit.Delivery) error { return nil })
 				before := w.deletes()
 				w.steady(p, 10*time.Millisecond, 20*time.Second)
 				report := r.stop()
 				share := float64(w.deletes()-before) / float64(report.Handled)
 				if report.Handled < 1300 || share < c.least || share > c.most {
-					t.Errorf("%d messages handled, %.2f deletes each; want %.2f to %.2f", report.Handled, share, c.least, c.most)
+					t.Errorf("%d messages handled, %.2f deletes each; want %.2f to %.2f", report.Handled, share,
+						c.least, c.most)
 				}
 			})
 		})
 	}
 }
 
-// SQS keeps the next messages of a key back until it has the verdicts on those it gave out: the last of them does not wait.
+// SQS delivers the next messages of a key only when it has the settlements of those before, so the last of them does
+// not wait.
 func TestTheLastOfAKeyDoesNotWait(t *testing.T) {
 	took := map[time.Duration]time.Duration{}
 	for _, linger := range []time.Duration{0, -1} {
@@ -63,11 +66,11 @@ func TestTheLastOfAKeyDoesNotWait(t *testing.T) {
 		})
 	}
 	if took[0] > took[-1]*11/10 {
-		t.Errorf("one key takes %v, and %v where nothing waits", took[0], took[-1])
+		t.Errorf("one key takes %v, and %v without the wait", took[0], took[-1])
 	}
 }
 
-// A stop does not wait for others, nor does what is handled during it.
+// A stop does not wait for other settlements, nor do deliveries that are handled during the stop.
 func TestAStopDeletesAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(3, "")...)
@@ -88,7 +91,8 @@ func TestAStopDeletesAtOnce(t *testing.T) {
 		}
 		stopped := time.Now()
 		report := r.stop()
-		if took := time.Since(stopped); took > 600*time.Millisecond || report.Handled != 3 || len(w.messages("orders")) != 0 {
+		if took := time.Since(stopped); took > 600*time.Millisecond || report.Handled != 3 ||
+			len(w.messages("orders")) != 0 {
 			t.Errorf("after %v: %+v", took, report)
 		}
 	})
