@@ -255,16 +255,36 @@ const (
 // inOrder checks that all earlier messages of the key are finished, or precede the message in its batch.
 func (c *checker) inOrder(p *consumer, h *delivery, line *keyLine) {
 	m := h.m
-	if m.starts == 1 && m.index < line.high {
+	if m.starts == 1 && m.late {
+		c.late(p, m, line)
+	} else if m.starts == 1 && m.index < line.high {
 		c.violated([]string{m.label, line.messages[line.high].label},
 			"out of order: %s starts %s for the first time after %s", p.name, m.label, line.messages[line.high].label)
 	}
 	for _, before := range line.messages[:m.index] {
-		if before.pending() && !line.together(before, h) {
+		if before.pending() && !before.late && !line.together(before, h) {
 			c.violated([]string{m.label, before.label}, "out of order: %s starts %s while %s is not finished", p.name,
 				m.label, before.label)
 			return
 		}
+	}
+}
+
+// late checks that no more messages went ahead of a late one than there were behind it in its request.
+func (c *checker) late(p *consumer, m *message, line *keyLine) {
+	const behind = 9
+	ahead := 0
+	for _, other := range line.messages[m.index+1:] {
+		if other.starts > 0 && !other.late {
+			ahead++
+		}
+	}
+	if ahead > 0 {
+		c.w.tally.add(countLate, 1)
+	}
+	if ahead > behind {
+		c.violated([]string{m.label}, "%s starts %s after %d later messages of its key; a request holds %d behind it",
+			p.name, m.label, ahead, behind)
 	}
 }
 

@@ -39,6 +39,7 @@ type message struct {
 	dropped  bool            // by a policy
 	rejected bool            // by a verdict, after a handler had failed
 	unwanted bool            // the consumers' filter does not select it
+	late     bool            // the service refused it in a request that it shared with later messages of its key
 	copies   int             // in the dead letters, as far as the process was told that they were accepted
 	ids      map[string]bool // the service's ids of all copies received: a repeated send may make two
 }
@@ -224,6 +225,26 @@ func (c *checker) send(key string, index int) *message {
 	}
 	l.messages = append(l.messages, m)
 	return m
+}
+
+// shares reports whether messages of a key share requests at a producer.
+func (p *plan) shares(producer string) bool {
+	return p.ordered && p.about("shared requests", producer).chance(0.4)
+}
+
+// entryRefused records that the service refused a message in a request that it accepted as a whole.
+func (c *checker) entryRefused(label string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.messages[label]
+	if m == nil {
+		return
+	}
+	producer, _, _ := strings.Cut(m.key, "-")
+	if m.key == "" { // there is only one
+		producer = c.plan.senders + "0"
+	}
+	m.late = m.late || c.plan.shares(producer)
 }
 
 // refuses records whether the consumers' filter selects a message.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/sns"
+	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -126,6 +128,7 @@ func (w *world) inject(s *fault, r *stream, c *localaws.Request, o *localaws.Out
 				return nil
 			}
 			count()
+			w.entryRefused(c, id)
 			return &wire.Error{Code: "InternalError", Message: "try again", Fault: true}
 		}
 		w.troubled(c.Caller, until)
@@ -140,6 +143,30 @@ func (w *world) inject(s *fault, r *stream, c *localaws.Request, o *localaws.Out
 	}
 	count()
 	w.troubled(c.Caller, until)
+}
+
+// entryRefused tells all checkers which message of a request is refused.
+func (w *world) entryRefused(c *localaws.Request, id string) {
+	body := ""
+	switch in := c.Input.(type) {
+	case *sqs.SendMessageBatchInput:
+		for i := range in.Entries {
+			if in.Entries[i].ID == id {
+				body = in.Entries[i].MessageBody
+			}
+		}
+	case *sns.PublishBatchInput:
+		for i := range in.PublishBatchRequestEntries {
+			if one := &in.PublishBatchRequestEntries[i]; one.ID == id && one.Message != nil {
+				body = *one.Message
+			}
+		}
+	default:
+		return
+	}
+	for _, b := range w.checkers {
+		b.entryRefused(labelOf(body))
+	}
 }
 
 // troubled tells all checkers that a fault affects a process's calls.

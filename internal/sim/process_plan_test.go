@@ -76,6 +76,7 @@ func (p *plan) process(slot, n int) processPlan {
 		return inc
 	}
 	inc.widen(p, r)
+	inc.save(p, p.about("saving", slot, n))
 	if p.flood != nil && (slot == 0 || r.chance(0.3)) { // slot 0 always consumes the flood
 		inc.fleet = p.fleet(&inc, slot, n, r)
 	}
@@ -101,6 +102,19 @@ func (inc *processPlan) widen(p *plan, r *stream) {
 	}
 	if r.chance(0.5) || inc.window() > time.Second {
 		inc.calls = newCalls(r, inc.life)
+	}
+}
+
+// save decides about what saves requests, and about rates.
+func (inc *processPlan) save(p *plan, r *stream) {
+	o := &inc.options
+	o.SettleLinger = pick(r, 0, 0, -1*time.Nanosecond, time.Second)
+	o.SaveRequests = r.chance(0.2)
+	if r.chance(0.1) {
+		o.Rate = godwit.Rate{Events: pick(r, 5, 50), Burst: pick(r, 0, 2)}
+	}
+	if p.tenants && r.chance(0.3) {
+		o.TenantRate = godwit.Rate{Events: pick(r, 5, 50)}
 	}
 }
 

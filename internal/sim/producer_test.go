@@ -23,7 +23,9 @@ func (w *world) producer(checker *checker, n int) {
 	defer b.Close(context.Background())
 	p, err := godwit.NewProducer(context.Background(), b, plan.target(), &godwit.ProducerOptions{
 		Ordered: plan.ordered, HighThroughput: plan.throughput, Buffer: 20,
-		RetryFor: pick(plan.about("retry for", n), 0, 3*time.Second, time.Minute),
+		RetryFor:          pick(plan.about("retry for", n), 0, 3*time.Second, time.Minute),
+		KeysShareRequests: plan.shares(name),
+		Linger:            pick(plan.about("linger", n), 0, 0, 50*time.Millisecond, time.Second),
 	})
 	if err != nil {
 		w.fail("%s: %v", name, err)

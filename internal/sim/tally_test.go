@@ -84,6 +84,7 @@ const (
 	countFinishedAgain   = "delivery of a finished message discarded by the backend"
 	countShelf           = "check: bound of the shelf"
 	countPrompt          = "check: prompt start of other keys"
+	countLate            = "check: a message behind those that shared its request"
 )
 
 // kindCounts are the counters for the kinds of worlds.
@@ -107,7 +108,7 @@ func kinds() []string {
 		seenFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
 		countShared, countTurns, countReleasedLater, countOpened, countClosed, countReleasedOpen, countGrew,
 		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, seenStranded, seenTopicGone,
-		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countShelf,
+		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countLate, countShelf,
 	}
 }
 
