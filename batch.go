@@ -28,10 +28,14 @@ type BatchHandler func(ctx context.Context, ds []*Delivery) error
 
 // BatchOptions configure batches. The zero value is good for most consumers.
 type BatchOptions struct {
-	Size   int           // most deliveries in a batch; 0: 100
-	Window time.Duration // how long a batch that is not full waits for more; 0: it does not wait
-	// Middleware wraps the handler; the first is the outermost. ConsumerOptions.Middleware is for handlers of single
-	// deliveries, and is an error with batches.
+	// Size is how many deliveries a batch has at most; 0: 100. Set it to the number that the handler handles best at
+	// once.
+	Size int
+	// Window is how long a batch that is not full waits for more deliveries, up to 5 min; 0: a batch is what is there.
+	// Set it when a larger batch is worth the delay.
+	Window time.Duration
+	// Middleware runs around the handler; the first is outermost. Set it instead of ConsumerOptions.Middleware, which
+	// is for handlers of single deliveries and cannot be used with batches.
 	Middleware []func(BatchHandler) BatchHandler
 }
 

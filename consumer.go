@@ -39,132 +39,131 @@ const (
 // ConsumerOptions configure a consumer. The zero value is good for most. The fields are grouped by what they are about;
 // docs/consumer.md has them as tables, with their limits.
 type ConsumerOptions struct {
-	// Name is the name of the consumer in dead letters and logs; "" means the channel's name. Set it when several
-	// applications consume the same channel.
+	// Name is who the consumer is, in dead letters and logs; "": the channel's name. Set it when several applications
+	// consume the same channel.
 	Name string
 
 	// What to receive.
 
-	// Filter selects the messages of an exchange by their routing key. Set it when the consumer does not need all
-	// messages.
+	// Filter selects the messages of an exchange by their routing key; the zero Filter passes all of them. Set it when
+	// this consumer needs only some.
 	Filter Filter
-	// BatchSize is how many messages one receive requests, if the service supports a number; 0 means as many as it
-	// allows. Lower it when messages are so large that ten of them are too many.
+	// BatchSize is how many messages one receive asks for, up to 10; 0: as many as the service returns. Lower it when
+	// messages are so large that ten of them are too many.
 	BatchSize int
-	// WaitTime is how long a poll waits for messages, up to 20 s; 0 means 20 s. With a short Lease it is at most two
-	// thirds of it. On a channel without order it is shortened to fit ShutdownTimeout, which is logged. With a negative
-	// WaitTime polls do not wait. Set that for a service that does not support waiting; it costs up to ten requests a
-	// second while no messages come.
+	// WaitTime is how long one poll stays open, up to 20 s; 0: 20 s, negative: not at all. Make it negative for a
+	// service that does not support long polls, which costs up to ten requests a second while no message arrives. A
+	// poll is also limited to two thirds of Lease and, without order, to what ShutdownTimeout leaves; the log says so.
 	WaitTime time.Duration
-	// Lease is how long the service leaves a message to this consumer without a renewal; 0 means 30 s. After a crash it
-	// takes as long until the message is delivered again. Shorten it when that is too late; the consumer then makes
-	// more renewals.
+	// Lease is how long the service leaves a received message to this consumer before the lease is renewed; 0: 30 s.
+	// After a crash the messages that were held are delivered again that much later: shorten it when that is too late,
+	// at the cost of more renewals.
 	Lease time.Duration
 
 	// How much at once.
 
-	// Concurrency is how many handlers run at the same time; 0 means 10. Raise it when handlers mostly wait for other
-	// systems.
+	// Concurrency is how many handlers run at once; 0: 10. Raise it when handlers mostly wait for something else, and
+	// lower it when they use something scarce.
 	Concurrency int
-	// MaxConcurrency is how far the pool may grow when deliveries would start too late: when their age approaches
-	// DelayTolerance, or when the backlog is too large for the pool. The pool shrinks again afterwards. While it may
-	// grow, the consumer requests the size of the backlog. 0 means Concurrency, so that the pool does not grow. Set it
-	// when the number of messages changes a lot during the day.
+	// MaxConcurrency is how many handlers may run at once while deliveries start too late: when their age approaches
+	// DelayTolerance, or when the backlog needs more of them. Set it when the load varies; the service is then asked
+	// for the backlog. 0: Concurrency, so that the number never changes.
 	MaxConcurrency int
-	// DelayTolerance is how old a delivery may be when its handler starts; 0 means 2 min. It controls MaxConcurrency
-	// and Demand. Set it to what your application tolerates.
+	// DelayTolerance is how old a delivery may be when its handler starts; 0: 2 min. MaxConcurrency, SaveRequests and
+	// [Consumer.Demand] aim at it: set it to the delay that is acceptable to you.
 	DelayTolerance time.Duration
-	// MaxBytes bounds the bodies that the consumer holds. Above it polling pauses, so one receive may exceed it. 0
-	// means 64 MiB. Lower it when memory is short and messages are large.
+	// MaxBytes bounds the bodies that the consumer holds; 0: 64 MiB. Polls wait above it, so one receive may exceed it.
+	// Lower it when memory is short and messages are large.
 	MaxBytes int64
-	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; at most a tenth
-	// of Lease. After a crash, messages that were handled and not yet deleted are handled again. A negative
-	// SettleLinger deletes at once, with up to twice the requests. 0 means 100 ms. Settlements do not wait if ten are
-	// queued, during a stop, or if another delivery waits for them.
+	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; 0: 100 ms, and a
+	// tenth of Lease at most. A message that is handled and not deleted yet is handled again after a crash: make it
+	// negative to delete at once, at up to twice the requests. A full request does not wait, nor does a stop, nor a
+	// message that others wait for.
 	SettleLinger time.Duration
-	// SaveRequests makes pauses between polls while messages come one by one, so that each poll returns more messages.
-	// A pause is at most a twentieth of DelayTolerance, and 20 s. There are no pauses when messages have half of the
-	// tolerated age. Set it when requests cost more than waiting. Consumers of Kafka make no pauses, because their
-	// polls cost nothing.
+	// SaveRequests makes pauses between polls while messages arrive one by one, so that each poll returns more of them.
+	// Set it when requests cost more than a delay. A pause is at most a twentieth of DelayTolerance, and 20 s; there is
+	// none when messages are half as old as DelayTolerance, or on Kafka, where a poll costs nothing.
 	SaveRequests bool
-	// Rate is how many messages may start in a time. It is checked before a poll, so that messages which may not start
-	// yet stay in the service, for other consumers. A retry counts, too. Set it when a dependency of the handlers has a
-	// limited rate. [Consumer.SetRate] changes it.
+	// Rate limits how many messages may start in a period; the zero Rate is no limit. Set it when what handlers call
+	// takes no more. The consumer checks it before a poll, so that messages above it stay in the service, for other
+	// consumers. A retry counts again. [Consumer.SetRate] changes it.
 	Rate Rate
-	// TenantRate is the same for the messages of each tenant, on a channel without order, where the order key names the
-	// tenant. Further deliveries wait, or are released for a while. Set it when the messages of one tenant must not use
-	// up a limited dependency. [Consumer.SetTenantRate] changes it.
+	// TenantRate is the Rate of each tenant's messages, on a channel without order, where the order key names the
+	// tenant. Set it when one tenant must not use up what handlers call. A delivery above it waits, or is released for
+	// a while. [Consumer.SetTenantRate] changes it.
 	TenantRate Rate
-	// MaxPerTenant is how many deliveries of one tenant are handled at the same time, on a channel without order, where
-	// the order key names the tenant. Further deliveries wait, or are released for a while. 0 means no limit. Set it
-	// when the messages of one tenant must not delay those of others.
+	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel without order, where the
+	// order key names the tenant; 0: no limit. Set it when the burst of one customer must not delay the others. A
+	// delivery above it waits, or is released for a while.
 	MaxPerTenant int
 
 	// Failure.
 
-	// ProcessingTimeout is how long a handler may run, 1 s to 30 min. Then its context is canceled with the cause
-	// [ErrProcessingTimeout], and its delivery is rejected. 0 means 5 min. Set it to the longest time that a handler
-	// may need.
+	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; 0: 5 min. Then its context is canceled with
+	// cause [ErrProcessingTimeout], and its delivery is rejected. Set it to the longest time that a handler needs.
 	ProcessingTimeout time.Duration
-	// MaxAbandoned is how many handlers that ignore the end of their context are replaced; with one more, Run ends with
-	// [ErrAbandoned]. 0 means as many as Concurrency. Lower it when such handlers hold resources that others need.
+	// MaxAbandoned is how many handlers that ignore the end of their context are replaced by new ones; one more ends
+	// Run with [ErrAbandoned]. 0: as many as Concurrency. Lower it when such handlers hold what others need.
 	MaxAbandoned int
-	// Policy decides about a delivery whose handler has failed; nil means RetryPolicy(MaxAttempts, Backoff). Set it
-	// when the decision depends on the error.
+	// Policy decides about a delivery whose handler has failed; nil: RetryPolicy(MaxAttempts, Backoff). Set it when the
+	// decision depends on the error or on the message.
 	Policy Policy
-	// MaxAttempts is how often a message is tried; 0 means 3. It is an error together with a Policy.
+	// MaxAttempts is how many failures of a message lead to its rejection; 0: 3. Raise it when failures are often
+	// temporary. With a Policy it must be 0, because the policy decides.
 	MaxAttempts int
-	// Backoff is the delay of the next attempt; nil means Exponential(5 s, 10 min). It is an error together with a
-	// Policy.
+	// Backoff is how long a message waits for its next attempt; nil: Exponential(5 s, 10 min). Change it when what
+	// failed usually recovers sooner or later than that. With a Policy it must be nil, because the policy decides.
 	Backoff Backoff
-	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving, because a
-	// dependency of the handlers seems to be down. The consumer then tries one delivery at a time, after 5 s and then
-	// less often, up to every 2 min, and continues after the first success. Deliveries that fail meanwhile are
-	// released, and no attempt is counted. Errors marked Permanent or Fatal do not count. 0 means never. Set it when an
-	// outage of a dependency must not fill the dead letters.
+	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving; 0: it never
+	// stops. Set it when handlers depend on something that may be down. Then one delivery at a time is tried, after 5 s
+	// and less and less often, up to every 2 min, and the first success resumes receiving. Failures of that time are
+	// released and are no attempts. Errors marked [Permanent] or [Fatal] do not count.
 	BreakAfter int
-	// NoDeadLetters stops the consumer with the error instead of rejecting a message, and the message is kept. Set it
-	// when no message may be skipped.
+	// NoDeadLetters stops the consumer with the error, and keeps the message, instead of rejecting it. Set it when no
+	// message may be passed over, or when there is no place for dead letters.
 	NoDeadLetters bool
 
 	// Order.
 
-	// Ordered means that messages of one order key are handled one after another. It must match the channel; the order
-	// of dead letters is looked up.
+	// Ordered says that the messages of one order key are handled one after another. Set it when their order matters;
+	// the producers of the channel must set it, too. Of dead letters it is looked up.
 	Ordered bool
-	// HighThroughput removes duplicates per order key instead of per channel, on ordered channels. Set it when one
-	// channel needs more than 300 requests a second.
+	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
+	// Set it when one channel needs more than 300 requests a second.
 	HighThroughput bool
 
 	// Shutdown.
 
-	// ShutdownTimeout is the most time of a stop; 0 means 30 s. Set it below the time between the first signal and the
-	// kill of the process. On channels without order, less than 25 s costs more requests, because polls then wait for a
-	// shorter time.
+	// ShutdownTimeout is all the time that a stop may take; 0: 30 s. Set it below the time that the process has between
+	// the first signal and the kill. On a channel without order less than 25 s costs requests, because polls are then
+	// shorter.
 	ShutdownTimeout time.Duration
 
 	// Provisioning.
 
-	// Provision is what the constructor may do if the channel's resources are missing or differ; 0 means that it
-	// creates and changes them. Restrict it when something else provisions.
+	// Provision says how far [NewConsumer] may go to provide what the channel needs; 0: it creates what is missing and
+	// changes what differs. Restrict it when another program provisions.
 	Provision ProvisionMode
-	// Delay is how long every message waits before it can be received, up to 15 min. Set it when the data that a
-	// message is about becomes visible later than the message.
+	// Delay is how long every message waits before it can be received, up to 15 min; 0: not at all. Set it when what a
+	// message tells of becomes visible elsewhere only after a while. Kafka does not support it: there it is an error.
 	Delay time.Duration
-	// Encryption is the key that encrypts messages, from the service's key store; "" means the service's default.
+	// Encryption is the key of the service's key store that encrypts messages; "": the service's own encryption. Set it
+	// when you must control the key. Kafka does not support it: there it is an error.
 	Encryption string
-	// Ownership says who owns the channel, as tags. Set it when alarms or clean-ups are made from the tags in the
+	// Ownership says whose the channel is, in tags of its resources. Set it when others look after the resources of the
 	// account.
 	Ownership Ownership
 
 	// Observing.
 
-	// Middleware wraps the handler; the first is the outermost.
+	// Middleware runs around every handler; the first is outermost. Set it for what all handlers need, such as a
+	// transaction or [Idempotent].
 	Middleware []Middleware
-	// Hooks are called when something happens. They change nothing.
+	// Hooks are called when something happens, and change nothing. Set them to feed metrics and traces.
 	Hooks Hooks
-	// Logger gets the log: changes of state, retries (sampled), dead letters, timeouts, panics, lost leases, failed
-	// settlements. nil means slog.Default(), from warnings up. slog.DiscardHandler turns the log off.
+	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics,
+	// lost leases, verdicts that the service did not take. Set it to log elsewhere, or to slog.DiscardHandler for
+	// silence; nil: slog.Default(), from warnings up.
 	Logger *slog.Logger
 }
 

@@ -51,7 +51,7 @@
 //
 // [Consumer.Run] blocks until its context ends. Up to ten handlers run at once unless the options say otherwise. The
 // lease of a message is renewed for as long as the consumer holds it, so handlers may be slow; each gets five minutes
-// by default, and then its context is cancelled.
+// by default, and then its context is canceled.
 //
 // A program that prefers a loop to a handler ranges over [Consumer.Deliveries] and settles each [Delivery] itself.
 //
@@ -106,9 +106,6 @@
 // On SQS an ordered channel also drops duplicates of a send for five minutes, by [Message] DedupID or by content. Where
 // duplicates must never have an effect, [Idempotent] remembers which keys are done.
 //
-// On a channel without order the order key names a tenant, and MaxPerTenant limits how many messages of one tenant are
-// handled at once.
-//
 // # One message for many consumers
 //
 // Each consumer of an exchange has its own queue and its own dead letters. A [Filter] selects messages by their routing
@@ -140,6 +137,12 @@
 //		orders.With(pack).Weight(4),       // four orders for each invoice, while both wait
 //		invoices.With(mail),               // weight 1
 //		reports.With(write).Priority(-1))) // only while a handler is free
+//
+// # Limits
+//
+// What a consumer holds is bounded, by Concurrency and MaxBytes. A [Rate] limits how many messages start in a period.
+// On a channel without order the order key names a tenant, and MaxPerTenant keeps the burst of one tenant from delaying
+// the others. MaxConcurrency lets the number of handlers grow while messages wait for too long.
 //
 // # Shutdown
 //

@@ -95,6 +95,33 @@ func ExampleRunAll() {
 	// packed 20 mailed 20 wrote 20
 }
 
+// A consumer that calls a service with a quota receives no more messages than may start. The others stay in the queue,
+// for other consumers.
+func ExampleRate() {
+	ctx, stop := context.WithCancel(context.Background())
+	backend, err := local.Open(ctx, nil)
+	check(err)
+	mails, err := godwit.NewProducer(ctx, backend, "mails", nil)
+	check(err)
+	check(mails.SendBatch(ctx, make([]godwit.Message, 5)))
+	consumer, err := godwit.NewConsumer(ctx, backend, "mails", &godwit.ConsumerOptions{
+		Rate: godwit.Rate{Events: 2, Per: time.Hour, Burst: 2},
+	})
+	check(err)
+
+	var sent atomic.Int64
+	report, err := consumer.Run(ctx, func(context.Context, *godwit.Delivery) error {
+		if sent.Add(1) == 2 {
+			stop()
+		}
+		return nil
+	})
+	check(err)
+	fmt.Printf("received %d, handled %d\n", report.Received, report.Handled)
+	// Output:
+	// received 2, handled 2
+}
+
 // When its context ends, a consumer lets running handlers finish, and releases the rest for the next process.
 func ExampleReport() {
 	ctx := context.Background()

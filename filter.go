@@ -9,7 +9,15 @@ import (
 // Filter selects the messages of an exchange by their routing key. A message passes if one of Exact equals the key, or
 // one of Prefix is a prefix of it. Exclude is used alone, and lets messages without a routing key pass. With the zero
 // Filter all messages pass.
-type Filter struct{ Exact, Prefix, Exclude []string }
+type Filter struct {
+	// Exact are routing keys that pass. Set it when the consumer handles a few known kinds of messages.
+	Exact []string
+	// Prefix are beginnings of routing keys that pass, in addition to Exact. Set it when keys are hierarchical.
+	Prefix []string
+	// Exclude are routing keys that do not pass, while all others do, and messages without one. Set it when the
+	// consumer handles everything except for a few kinds.
+	Exclude []string
+}
 
 func (f Filter) driver() driver.Filter {
 	return driver.Filter{Exact: f.Exact, Prefix: f.Prefix, Exclude: f.Exclude}

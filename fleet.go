@@ -14,11 +14,17 @@ const defaultFleetConcurrency = 10
 
 // FleetOptions configure consumers that share a pool of workers. The zero value is good for most fleets.
 type FleetOptions struct {
-	Concurrency int   // handlers of all consumers at the same time; 0: 10 for each consumer
-	MaxBytes    int64 // bound of the bodies that all consumers hold; 0: 64 MiB
-	// Middleware wraps the middleware of every consumer; the first is the outermost.
+	// Concurrency is how many handlers run at once, of all consumers together; 0: 10 for each consumer. Set it to what
+	// the process can do; the Concurrency of each consumer is that consumer's share at most.
+	Concurrency int
+	// MaxBytes bounds the bodies that all consumers together hold; 0: 64 MiB. Lower it when memory is short and
+	// messages are large.
+	MaxBytes int64
+	// Middleware runs around every consumer's own; the first is outermost. Set it for what the handlers of all
+	// consumers need.
 	Middleware []Middleware
-	// StopTogether stops all consumers when one of them cannot continue. Without it the others continue.
+	// StopTogether stops all consumers when one of them cannot continue; by default the others continue. Set it when a
+	// process with a part of its consumers is of no use, or when it is restarted as a whole.
 	StopTogether bool
 
 	alone bool // a fleet with one consumer, made by Run

@@ -5,9 +5,12 @@ import "context"
 // Meta is a value that messages carry from the context of the sender to the context of the handler: a locale, a tenant,
 // a trace.
 type Meta struct {
-	Header string                                                  // the header for the value
-	From   func(ctx context.Context) string                        // "": no value
-	Into   func(ctx context.Context, value string) context.Context // not called if the message has no such header
+	// Header is the name of the header that the value travels in.
+	Header string
+	// From returns the value of the sender's context; "": the message gets no header.
+	From func(ctx context.Context) string
+	// Into puts the value into the handler's context. It is not called for a message without the header.
+	Into func(ctx context.Context, value string) context.Context
 }
 
 // Carry adds the metas of the sender's context to each message. It does not replace a header that the message has

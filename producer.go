@@ -47,32 +47,45 @@ var (
 
 // ProducerOptions configure a producer. The zero value is good for most.
 type ProducerOptions struct {
-	Ordered bool // must match the channel; the order of dead letters is looked up
-	// RetryFor is how long a message is sent again after temporary errors of the service, counted from Send; the last
-	// call may take a second more. A call without an answer is canceled at that time, but not before 5 s. 0: 20 s.
+	// Ordered says that the service keeps the messages of one order key in order. Set it when their order matters; the
+	// consumers of the channel must set it, too. Of dead letters it is looked up.
+	Ordered bool
+	// RetryFor is how long a message is sent again after temporary errors of the service, counted from Send; 0: 20 s.
+	// Lower it when the sender has a better answer to an outage than to wait. A last call may take a second more; a
+	// call that hangs ends then, but not before 5 s.
 	RetryFor time.Duration
-	// Buffer is how many results of SendAsync may be open. 0: 1,000.
-	Buffer     int
-	Middleware []SendMiddleware // the first is the outermost
-	Provision  ProvisionMode
+	// Buffer is how many results of SendAsync may be open; 0: 1,000. SendAsync waits above it: raise it when calls to
+	// the service take long, and lower it when memory is short.
+	Buffer int
+	// Middleware runs around the sending of every message; the first is outermost. Set it for what all messages need,
+	// such as [Carry].
+	Middleware []SendMiddleware
+	// Provision says how far [NewProducer] may go to provide what it sends to; 0: it creates what is missing. Restrict
+	// it when another program provisions.
+	Provision ProvisionMode
 
-	// KeysShareRequests allows messages of one order key in one request, up to ten, in their order. By default each
-	// message waits until the one before it was accepted, which bounds a key to one message in each round trip. SQS and
-	// SNS may refuse one message of a request and accept the later ones: the refused one is sent again, and is then
-	// behind them. Set it if few keys have many messages, and a late message does less harm than a slow key. On Kafka
-	// it is an error, because it is not needed.
+	// KeysShareRequests lets messages of one order key travel in one request, up to ten, in their order; by default
+	// each waits until the one before was accepted, so a key takes one message a round trip. Set it when few keys have
+	// much traffic, and a late message does less harm than a slow key: SQS and SNS may refuse one message of a request
+	// and accept those behind it, and the refused one is then sent again behind them. On Kafka it is an error, because
+	// a key has no such limit there.
 	KeysShareRequests bool
 
-	// Linger is how long a message waits for others, so that one request sends ten; up to 10 s. 0: only while others
-	// are likely to follow at once, for at most 10 ms. Set it if requests cost more than waiting: Send waits as long. A
-	// full request is sent at once, and so is a message for which another one of its order key waits. On Kafka it is an
-	// error, because it is not needed.
+	// Linger is how long a message waits for others, so that one request carries ten; up to 10 s. Set it when requests
+	// cost more than a delay: Send takes that much longer. 0: no longer than it takes for those that are likely to come
+	// at once, 10 ms at most. A full request does not wait, nor does a message for which another of its order key
+	// waits. On Kafka it is an error, because the client batches by itself.
 	Linger time.Duration
 
-	// HighThroughput, Encryption and Ownership matter only if the producer creates the channel.
+	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
+	// Set it as the consumers do. It has an effect only when this producer is the first to create the channel.
 	HighThroughput bool
-	Encryption     string
-	Ownership      Ownership
+	// Encryption is the key of the service's key store that encrypts messages; "": the service's own encryption. Set it
+	// as the consumers do. It has an effect only when this producer is the first to create the channel.
+	Encryption string
+	// Ownership says whose the channel is, in tags of its resources. Set it as the consumers do. It has an effect only
+	// when this producer is the first to create the channel.
+	Ownership Ownership
 }
 
 // Producer sends to one channel.

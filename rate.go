@@ -10,10 +10,12 @@ import (
 
 // Rate is how many messages may start in a time. The zero value means no limit.
 type Rate struct {
-	Events int           // messages that may start
-	Per    time.Duration // in this time; 0 means 1 s
-	// Burst is how many messages may start at the same time after a quiet time; 0 means as many as in a second, at
-	// least one.
+	// Events is how many messages may start in the time of Per. Set it to what the handlers' dependency takes.
+	Events int
+	// Per is the period of Events; 0: 1 s. Set it when the limit is per minute or per hour.
+	Per time.Duration
+	// Burst is how many messages may start at once after a quiet time; 0: as many as in a second, and at least one.
+	// Lower it when the dependency counts in shorter periods, and raise it when it tolerates peaks.
 	Burst int
 }
 

@@ -9,7 +9,7 @@ const (
 	aheadCalm = time.Second
 	// aheadAtLeast and aheadPerHandler bound the places ahead. If handlers suddenly take long, at most that many more
 	// messages stay invisible, until their leases are due.
-	aheadAtLeast    = 1000
+	aheadAtLeast    = 1200
 	aheadPerHandler = 6
 	// aheadTrip is the longest round trip. A poll that took longer has waited for messages.
 	aheadTrip = 500 * time.Millisecond
@@ -41,6 +41,10 @@ func newAhead(handlers int) ahead { return ahead{most: max(aheadAtLeast, aheadPe
 // handled is called when a handler of n items has ended.
 func (a *ahead) handled(n int, took time.Duration) {
 	a.ended += n
+	took = max(took, time.Microsecond)
+	if a.took == 0 {
+		a.took = took
+	}
 	a.took += (took - a.took) / aheadWeight
 }
 
@@ -83,7 +87,7 @@ func (a *ahead) calm(now moment) {
 // When polls are not full, the handlers keep up, and what has ended recently is enough.
 func (a *ahead) worth(full bool, lasts time.Duration, handlers int, alone bool) int {
 	recent := float64(a.ended) / float64(lasts) * float64(a.trip)
-	if !full || a.ended == 0 || a.took == 0 {
+	if !full || a.ended == 0 {
 		return min(a.extra, int(recent))
 	}
 	busy := aheadSpare * float64(handlers) * float64(a.trip) / float64(a.took)

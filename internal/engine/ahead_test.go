@@ -17,7 +17,7 @@ func TestPlacesAhead(t *testing.T) {
 		{"64 handlers of 10 ms, 20 ms a poll", 64, 10 * time.Millisecond, 20 * time.Millisecond, 160},
 		{"handlers of a minute hide nothing more", 64, time.Minute, 20 * time.Millisecond, 0},
 		{"a poll that waited for messages is no round trip", 64, 100 * time.Millisecond, 20 * time.Second, 400},
-		{"a bound", 64, time.Millisecond, time.Second, 1000},
+		{"a bound", 64, time.Millisecond, time.Second, 1200},
 		{"a bound that grows with the handlers", 1000, 10 * time.Millisecond, time.Second, 6000},
 	} {
 		a := newAhead(c.handlers)

@@ -163,9 +163,19 @@ func (p *pollers) take(n int, first bool) bool {
 	return ok
 }
 
-// join adds a poller if it is useful.
+// joinAtOnce is how many pollers join after a full poll. With three there are soon enough, also with a long round trip,
+// and only few of them find nothing if the queue is empty.
+const joinAtOnce = 3
+
+// join adds pollers if they are useful.
 func (p *pollers) join(period context.Context) {
 	want := p.want()
+	for range joinAtOnce {
+		p.joinOne(period, want)
+	}
+}
+
+func (p *pollers) joinOne(period context.Context, want int) {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
 	if p.n >= p.most(want) || p.f.breaker.probing() || !p.take(want, false) {

@@ -66,8 +66,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 	}
 	s.finisher, _ = r.(driver.Finisher)
 	s.Batcher = batch.New(batch.Options[verdict]{
-		Limit: f.lim.SettleBatch, AtOnce: max(settlesAtOnce, f.cfg.most()), Linger: settleLinger,
-		Longest: settleLongest,
+		Limit: f.lim.SettleBatch, AtOnce: s.atOnce(), Linger: settleLinger, Longest: settleLongest,
 		Patience: func() time.Duration {
 			if f.tenants.crowded() {
 				return settleCrowded
@@ -108,6 +107,12 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 		Landed: s.landed,
 	})
 	return s
+}
+
+// atOnce is how many batches may be in flight: one for each handler, and enough for all items that the places ahead may
+// bring during a round trip.
+func (s *settler) atOnce() int {
+	return max(settlesAtOnce, s.f.cfg.most(), s.f.places.ahead.most/max(1, s.f.lim.SettleBatch))
 }
 
 // tell queues a verdict. After the end of a session the verdict is refused, and the message is delivered again. The
