@@ -58,7 +58,7 @@ func (g *gate) shut(h hold) {
 // closed reports whether pollers are held.
 func (g *gate) closed() bool { return g.period == nil }
 
-// held reports whether there is this hold.
+// held reports whether there is a hold for this reason.
 func (g *gate) held(h hold) bool { return g.holds&h != 0 }
 
 // enter waits until the gate is open and returns the period's context. It returns nil when the session has stopped

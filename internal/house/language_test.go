@@ -154,7 +154,7 @@ func avoid(text, instead string) phrase {
 	return phrase{text, instead, first, regexp.MustCompile(`(?i)\b` + strings.Join(words, `[\s/]+`) + `\b`)}
 }
 
-// rules are the archaisms, and the phrases that docs/glossary.md lists beside the word to use.
+// rules are the archaisms, and the phrases in the last column of docs/glossary.md, each with the word to use instead.
 func rules(t *testing.T, house fs.FS) (r wording) {
 	t.Helper()
 	for _, a := range archaisms {
