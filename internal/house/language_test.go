@@ -117,7 +117,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// walk calls f for each Go file of every module, and for each page of docs.
+// walk calls f for each Go file of every module, and for each page.
 func walk(house fs.FS, f func(name string)) error {
 	return fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -127,11 +127,17 @@ func walk(house fs.FS, f func(name string)) error {
 			(base == "testdata" || base[0] == '.' || base[0] == '_') {
 			return fs.SkipDir
 		}
-		if !d.IsDir() && (path.Ext(name) == ".go" || path.Ext(name) == ".md" && strings.HasPrefix(name, "docs/")) {
+		if !d.IsDir() && (path.Ext(name) == ".go" || isPage(name)) {
 			f(name)
 		}
 		return nil
 	})
+}
+
+// isPage reports whether a file is a page of the documentation. CHANGELOG.md is not: it has the words of earlier times.
+func isPage(name string) bool {
+	return name == "README.md" || name == "CONTRIBUTING.md" ||
+		path.Ext(name) == ".md" && strings.HasPrefix(name, "docs/")
 }
 
 // A wording is a list of phrases to avoid.
