@@ -24,7 +24,7 @@ type puller struct {
 	err      error         // of the session's end; read it after ended is closed
 }
 
-// failures are settle errors that the caller has not got yet.
+// failures are settle errors that the caller has not seen yet.
 type failures struct {
 	mu   sync.Mutex
 	errs []error
@@ -57,9 +57,9 @@ func (f *failures) take() error {
 
 // Deliveries iterates over the messages until ctx ends. The caller settles each delivery with one of its methods. A
 // delivery that is neither settled nor kept ([Delivery.Keep]) when the loop continues is released. If a settlement
-// fails, a later step of the loop has its error, with a nil delivery. When the loop ends in any way, deliveries that it
-// has not got are released at once; [Consumer.Close] waits for that. Leases are renewed while the loop works. There is
-// no processing timeout.
+// fails, a later step of the loop has its error, with a nil delivery. When the loop ends in any way, deliveries that
+// were received and not passed to it are released at once; [Consumer.Close] waits for that. Leases are renewed while
+// the loop works. There is no processing timeout.
 func (c *Consumer) Deliveries(ctx context.Context) iter.Seq2[*Delivery, error] {
 	return func(yield func(*Delivery, error) bool) {
 		for ds, err := range c.batches(ctx, 1) {
@@ -186,7 +186,7 @@ func (p *puller) release(ds []*Delivery) {
 	}
 }
 
-// leave ends the iteration: deliveries that the loop has not got are released at once, and the shutdown continues in
+// leave ends the iteration: deliveries that the loop has not seen are released at once, and the shutdown continues in
 // the background.
 func (p *puller) leave() {
 	p.left.Do(func() {
@@ -216,8 +216,8 @@ func (p *puller) remind() {
 
 // Close ends an iteration. It waits until the open poll has ended and its deliveries are released, until kept
 // deliveries are settled, and until all settlements are sent, within ShutdownTimeout and ctx. It returns the report,
-// and the settle errors that the loop has not got. Close also closes a consumer that has not run, or that waits for its
-// service to begin.
+// and the settle errors that the loop has not seen. Close also closes a consumer that has not run, or that waits for
+// its service to begin.
 func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	c.mu.Lock()
 	p, giveUp := c.puller, c.giveUp

@@ -21,7 +21,7 @@ type Options struct {
 	// Server are the options of the embedded server; nil: its defaults, with a random seed that [localaws.Server.Seed]
 	// returns. Set them to repeat a run by its seed, or to use another region or account.
 	Server *localaws.Options
-	// Namespace stands in front of the name of every queue and topic: prod---orders. Set it when the program under test
+	// Namespace is a prefix of the name of every queue and topic: prod---orders. Set it when the program under test
 	// depends on those names.
 	Namespace string
 	// Logger gets the warnings of the backend; nil: slog.Default(). Set it to log elsewhere, or to slog.DiscardHandler

@@ -16,7 +16,7 @@ import (
 // local server, set AWS_ENDPOINT_URL, or AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_STS (which
 // reports the account) together.
 type Options struct {
-	// Namespace stands in front of the name of every queue and topic: prod---orders. Set it when several systems share
+	// Namespace is a prefix of the name of every queue and topic: prod---orders. Set it when several systems share
 	// an AWS account.
 	Namespace string
 	// AWS is an SDK configuration (region, credentials, endpoint). Set it when the environment is not the right source.

@@ -87,7 +87,7 @@ func (b *Backend) routing(ch driver.Channel) string {
 }
 
 // checkMapping returns an error if no channel can match an entry of Options.Names. The entry would have no effect, and
-// another queue or topic would be created beside the intended one.
+// another queue or topic would be created in addition to the intended one.
 func checkMapping(channel string, r Resource) error {
 	first, second, oneToMany := strings.Cut(channel, ".")
 	switch {

@@ -93,7 +93,7 @@ type entry[T any] struct {
 type line[T any] struct {
 	waiting []entry[T] // behind one that is queued or away
 	bytes   int        // of waiting
-	out     int        // entries in a batch under way, or between two tries; 0: the first of the line is queued
+	out     int        // entries in a batch in flight, or between two tries; 0: the first of the line is queued
 }
 
 // New starts a Batcher; Close ends it.
@@ -109,7 +109,7 @@ func New[T any](o Options[T]) *Batcher[T] {
 	return b
 }
 
-// Add queues entries, which leave in this order, and says whether it did: not after Close. It neither blocks nor calls
+// Add queues entries, which are sent in this order. It returns false after Close. It neither blocks nor calls
 // Take, Send, Again, Done, Landed or Patience, so that its caller may hold a lock that these functions take.
 func (b *Batcher[T]) Add(vs ...T) bool {
 	b.mu.Lock()
@@ -211,8 +211,8 @@ func (b *Batcher[T]) size(v T) int {
 	return b.o.Size(v)
 }
 
-// ended notes that an entry has ended. When no other entry of its key is in flight, the next one of the key is queued.
-// The caller holds b.mu.
+// ended is called when an entry has ended. When no other entry of its key is in flight, the next one of the key is
+// queued. The caller holds b.mu.
 func (b *Batcher[T]) ended(v T) {
 	if b.o.Key == nil {
 		return

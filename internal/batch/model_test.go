@@ -46,7 +46,7 @@ type world struct {
 	limit   int
 	bytes   int
 	ordered bool
-	shared  bool // entries of one key may travel in one batch
+	shared  bool // entries of one key may be in one batch
 
 	added   []int          // in order
 	under   map[string]int // number of batches in flight by key

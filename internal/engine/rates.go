@@ -2,10 +2,10 @@ package engine
 
 import "time"
 
-// Rate is how many items may start in a while. The zero value is no limit.
+// Rate is how many items may start in a time. The zero value means no limit.
 type Rate struct {
-	Every time.Duration // one more may start
-	Burst int           // that may start at once after a quiet time; at least one
+	Every time.Duration // time between two starts
+	Burst int           // starts at the same time after a quiet time; at least one
 }
 
 func (r Rate) limits() bool { return r.Every > 0 }
@@ -13,20 +13,20 @@ func (r Rate) limits() bool { return r.Every > 0 }
 // bucket has a token for each start that a rate allows. Guarded by the fleet's lock.
 type bucket struct {
 	Rate
-	empty moment // when it had its last token; it has had one more each Every since then, and never more than Burst
-	out   int    // tokens of polls under way: there is no room for others in their place
+	empty moment // when the bucket was empty; it has got a token each Every since then, and has at most Burst
+	out   int    // tokens of open polls, which still count for Burst
 }
 
-// tokens is how many there are.
+// tokens is the number of tokens.
 func (b *bucket) tokens(now moment) int {
 	b.empty = max(b.empty, now-moment(time.Duration(b.Burst-b.out)*b.Every))
 	return max(0, int(now.since(b.empty)/b.Every))
 }
 
-// has says whether there are n.
+// has reports whether there are n tokens.
 func (b *bucket) has(n int, now moment) bool { return !b.limits() || b.tokens(now) >= n }
 
-// lend gives a poll n tokens, which there are.
+// lend gives n tokens to a poll. There must be as many.
 func (b *bucket) lend(n int) {
 	if b.limits() {
 		b.empty += moment(time.Duration(n) * b.Every)
@@ -34,7 +34,7 @@ func (b *bucket) lend(n int) {
 	}
 }
 
-// giveBack ends a poll that was lent n tokens, and has used some of them.
+// giveBack ends a poll that had n tokens and has used some of them.
 func (b *bucket) giveBack(n, used int) {
 	if b.out < n { // lent before the rate was changed
 		return
@@ -43,7 +43,7 @@ func (b *bucket) giveBack(n, used int) {
 	b.empty -= moment(time.Duration(n-used) * b.Every)
 }
 
-// slot takes a token, if only a later one, and says when there is one.
+// slot takes the next token, which may be a later one, and returns its time.
 func (b *bucket) slot(now moment) moment {
 	if !b.limits() {
 		return now
@@ -53,13 +53,13 @@ func (b *bucket) slot(now moment) moment {
 	return max(now, b.empty)
 }
 
-// change goes on with another rate.
+// change sets another rate.
 func (b *bucket) change(r Rate, now moment) { *b = bucket{Rate: r, empty: now} }
 
-// rateWait is for how long a poll waits at most for more tokens than one: longer would save few requests.
+// rateWait is how long a poll waits at most for more than one token. A longer wait would save few requests.
 const rateWait = 500 * time.Millisecond
 
-// next is how many of so many items a poll may ask for now; 0: none, before the wait is over.
+// next is how many messages, at most most, a poll may request now; 0: none until the wait is over.
 func (b *bucket) next(most int, now moment) (n int, wait time.Duration) {
 	if !b.limits() {
 		return most, 0
@@ -71,23 +71,23 @@ func (b *bucket) next(most int, now moment) (n int, wait time.Duration) {
 	return 0, b.empty.since(now) + time.Duration(enough)*b.Every
 }
 
-// rates let no more items start than a rate allows, of a session and of each tenant. A poll asks for no more than may
-// start, so an item waits here only for its tenant's rate, or when it starts again. Guarded by the fleet's lock.
+// rates limits how many items start, of a session and of each tenant. A poll requests no more messages than may start,
+// so an item waits here only for its tenant's rate, or if it starts again. Guarded by the fleet's lock.
 type rates struct {
 	all     bucket
 	tenant  Rate
 	by      map[string]*tenantRate
-	tidyAt  int           // so many tenants
-	changed chan struct{} // holds one
+	tidyAt  int           // number of tenants at which to tidy
+	changed chan struct{} // has room for one signal
 }
 
-// tenantRate is what is known of a tenant's rate.
+// tenantRate is the state of a tenant's rate.
 type tenantRate struct {
 	bucket
-	back moment // when the newest of its surplus comes again
+	back moment // when the last released message of the tenant is delivered again
 }
 
-// tidyTenants is at how many tenants those are forgotten first that have had nothing to do.
+// tidyTenants is the number of tenants from which idle ones are removed.
 const tidyTenants = 1000
 
 func newRates(all, tenant Rate, now moment) rates {
@@ -98,7 +98,7 @@ func newRates(all, tenant Rate, now moment) rates {
 
 func (r *rates) limit() bool { return r.all.limits() || r.tenant.limits() }
 
-// slot is when an item may start. It has its tokens then, until it has started.
+// slot is the time at which an item may start. It then has its tokens until it has started.
 func (r *rates) slot(it *Item, now moment) moment {
 	at := now
 	if !it.counted {
@@ -112,7 +112,7 @@ func (r *rates) slot(it *Item, now moment) moment {
 	return at
 }
 
-// of is the rate of a tenant.
+// of returns the rate of a tenant.
 func (r *rates) of(name string, now moment) *tenantRate {
 	one := r.by[name]
 	if one == nil {
@@ -123,7 +123,7 @@ func (r *rates) of(name string, now moment) *tenantRate {
 	return one
 }
 
-// tidy forgets tenants that might start as many as any other.
+// tidy removes tenants whose state is that of a new one.
 func (r *rates) tidy(now moment) {
 	if len(r.by) < r.tidyAt {
 		return
@@ -136,8 +136,8 @@ func (r *rates) tidy(now moment) {
 	r.tidyAt = max(tidyTenants, 2*len(r.by))
 }
 
-// later takes an item's token for its tenant back, and says after which pause it may come again: behind what is away
-// already.
+// later returns an item's token for its tenant, and returns the delay of its release: behind the messages that are
+// already released.
 func (r *rates) later(it *Item, now moment) time.Duration {
 	one := r.of(it.Tenant, now)
 	if it.tenantCounted {
@@ -148,7 +148,7 @@ func (r *rates) later(it *Item, now moment) time.Duration {
 	return min(max(one.back.since(now), minTenantPause), maxTenantPause)
 }
 
-// change goes on with other rates.
+// change sets other rates.
 func (r *rates) change(all, tenant Rate, now moment) {
 	r.all.change(all, now)
 	r.tenant = tenant

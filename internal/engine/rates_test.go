@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A bucket fills up with time, to its burst; what polls have borrowed has no room in it until they give it back.
+// A bucket fills over time, up to its burst. Tokens that polls have borrowed count until they are returned.
 func TestABucketOfTokens(t *testing.T) {
 	now := moment(time.Hour)
 	var b bucket
@@ -31,7 +31,7 @@ func TestABucketOfTokens(t *testing.T) {
 	has("at last", 5)
 }
 
-// Who takes a slot gets a later one when there are no tokens, one after another.
+// Without tokens, each slot is later than the one before.
 func TestSlots(t *testing.T) {
 	now := moment(time.Hour)
 	var b bucket
@@ -39,7 +39,7 @@ func TestSlots(t *testing.T) {
 	now = now.plus(time.Minute)
 	for i, want := range []time.Duration{0, 0, time.Second, 2 * time.Second} {
 		if wait := b.slot(now).since(now); wait != want {
-			t.Errorf("the slot number %d is in %v, want %v", i, wait, want)
+			t.Errorf("slot %d is in %v, want %v", i, wait, want)
 		}
 	}
 	if b.has(1, now) {
@@ -47,8 +47,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// A poll waits for as many as come in half a second, if it wants so many and so many may start at once.
-func TestWhatAPollMayAskFor(t *testing.T) {
+// A poll waits for the messages of half a second, if it requests as many, and if as many may start at the same time.
+func TestWhatAPollMayRequest(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rate   Rate
@@ -60,7 +60,12 @@ func TestWhatAPollMayAskFor(t *testing.T) {
 		{"one an hour", Rate{time.Hour, 1}, 0, 0, time.Hour},
 		{"ten a second", Rate{100 * time.Millisecond, 10}, 200 * time.Millisecond, 0, 300 * time.Millisecond},
 		{"ten a second, later", Rate{100 * time.Millisecond, 10}, 700 * time.Millisecond, 7, 0},
-		{"ten a second, two at once", Rate{100 * time.Millisecond, 2}, 100 * time.Millisecond, 0, 100 * time.Millisecond},
+		{
+			"ten a second, two at once",
+			Rate{100 * time.Millisecond, 2},
+			100 * time.Millisecond, 0,
+			100 * time.Millisecond,
+		},
 		{"a thousand a second", Rate{time.Millisecond, 1000}, time.Second, 10, 0},
 	} {
 		now := moment(time.Hour)
@@ -72,8 +77,8 @@ func TestWhatAPollMayAskFor(t *testing.T) {
 	}
 }
 
-// Tenants that have nothing to wait for are forgotten when there are many.
-func TestTenantsWithoutNeedAreForgotten(t *testing.T) {
+// If there are many tenants, those with a full bucket are removed.
+func TestIdleTenantsAreRemoved(t *testing.T) {
 	now := moment(time.Hour)
 	r := newRates(Rate{}, Rate{time.Second, 1}, now)
 	busy := &Item{Tenant: "busy"}
@@ -89,6 +94,6 @@ func TestTenantsWithoutNeedAreForgotten(t *testing.T) {
 		t.Errorf("%d tenants are known", n)
 	}
 	if r.by["busy"] == nil {
-		t.Error("one that has to wait was forgotten")
+		t.Error("a tenant that has to wait was removed")
 	}
 }

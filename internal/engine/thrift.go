@@ -7,26 +7,27 @@ import (
 )
 
 const (
-	// thriftPart and thriftMost bound the pause between two polls: such a part of the delay that is tolerated, and no
-	// longer than an open poll takes, so that a pause never looks like a stall.
+	// thriftPart and thriftMost bound the pause between two polls: a part of the tolerated delay, and at most as long
+	// as an open poll takes, so that a pause does not look like a stall.
 	thriftPart = 20
 	thriftMost = 20 * time.Second
-	// thriftFull is the part of a poll that a pause is to fill. A poll that comes back full has others join it.
+	// thriftFull is how much of a poll a pause should fill. Other pollers would join after a full poll.
 	thriftFull = 0.8
-	// thriftWeight is the weight of what is known of the rate, against what is new.
+	// thriftWeight is the weight of the earlier rate in the moving average.
 	thriftWeight = 4
 )
 
-// thrift makes pauses between polls, so that each brings more. A service that keeps a poll open answers as soon as
-// there is one message, so messages that come one by one would cost a request each. Guarded by the fleet's lock.
+// thrift makes pauses between polls, so that each returns more messages. A service that keeps a poll open answers as
+// soon as there is one message, so messages that come one by one would cost a request each. Guarded by the fleet's
+// lock.
 type thrift struct {
-	tolerance time.Duration // 0: there are no pauses
-	rate      float64       // messages a nanosecond that come, smoothed
+	tolerance time.Duration // 0: no pauses
+	rate      float64       // messages that come in a nanosecond, a moving average
 	at        moment        // of the last answer
 	wait      time.Duration // until the next poll
 }
 
-// polled takes in the answer of a poll that asked for so many messages.
+// polled is called with the answer of a poll that requested want messages.
 func (t *thrift) polled(got []driver.Delivery, want int, delay time.Duration, clock clock) {
 	if t.tolerance == 0 {
 		return
@@ -34,7 +35,7 @@ func (t *thrift) polled(got []driver.Delivery, want int, delay time.Duration, cl
 	now, before := clock.now(), t.at
 	t.at, t.wait = now, 0
 	if before == noMoment {
-		return // nothing is known of the rate
+		return // the rate is unknown
 	}
 	rate := float64(len(got)) / float64(max(now.since(before), time.Millisecond))
 	if t.rate == 0 {
@@ -52,7 +53,8 @@ func (t *thrift) polled(got []driver.Delivery, want int, delay time.Duration, cl
 	t.wait = most
 }
 
-// oldest is the age of the oldest message that was not received before: an older one waits for its next attempt.
+// oldest is the age of the oldest message that was not received before. Messages that were received before have waited
+// for their next attempt.
 func oldest(got []driver.Delivery, delay time.Duration, now time.Time) (age time.Duration) {
 	for i := range got {
 		if got[i].Received <= 1 && !got[i].SentAt.IsZero() {

@@ -8,7 +8,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// A pause lets most of a poll come, within its bounds; none where a pause would bring nothing, or is too late.
+// A pause lets most of a poll's messages arrive, within its bounds. There is no pause if it would be useless, or too
+// late.
 func TestPausesThatSaveRequests(t *testing.T) { synctest.Test(t, testPauses) }
 
 func testPauses(t *testing.T) {
@@ -34,7 +35,10 @@ func testPauses(t *testing.T) {
 		{"nothing comes", 2 * time.Minute, nil, time.Second, 0},
 		{"a full poll", 2 * time.Minute, poll(10, 1, 0), time.Second, 0},
 		{"an old message", 2 * time.Minute, poll(1, 1, 55*time.Second), time.Second, 0},
-		{"an old message that waited for its next attempt", 2 * time.Minute, poll(1, 2, time.Hour), time.Second, 6 * time.Second},
+		{
+			"an old message that waited for its next attempt", 2 * time.Minute, poll(1, 2, time.Hour), time.Second,
+			6 * time.Second,
+		},
 	} {
 		th := thrift{tolerance: c.tolerance, at: clock.now() - moment(c.passed)}
 		if th.polled(c.got, 10, 0, clock); th.wait != c.want {
@@ -43,6 +47,6 @@ func testPauses(t *testing.T) {
 	}
 	first := thrift{tolerance: time.Minute}
 	if first.polled(poll(1, 1, 0), 10, 0, clock); first.wait != 0 {
-		t.Errorf("a pause of %v before anything is known of the rate", first.wait)
+		t.Errorf("a pause of %v while the rate is unknown", first.wait)
 	}
 }

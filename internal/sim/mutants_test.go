@@ -62,8 +62,8 @@ func mutants() []mutant {
 		}}},
 		{"keep-waiting-deliveries-in-a-pause", []patch{{
 			"internal/engine/gate.go",
-			"\tif g.f.lim.Keeps { // what is here",
-			"\tif true { // what is here",
+			"\tif g.f.lim.Keeps {\n",
+			"\tif true {\n",
 		}}},
 		{"stay-paused", []patch{{
 			"control.go",
@@ -137,8 +137,8 @@ func mutants() []mutant {
 		}}},
 		{"keep-waiting-lanes-in-places", []patch{{
 			"internal/engine/hold.go",
-			"\tif f.lim.Keeps { // its window",
-			"\tif f.lim.HoldBelow > 0 { // its window",
+			"\tif f.lim.Keeps {\n",
+			"\tif f.lim.HoldBelow > 0 {\n",
 		}}},
 		{"do-not-bound-the-shelf", []patch{{
 			"internal/engine/places.go",

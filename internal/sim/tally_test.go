@@ -84,7 +84,6 @@ const (
 	countFinishedAgain   = "delivery of a finished message discarded by the backend"
 	countShelf           = "check: bound of the shelf"
 	countPrompt          = "check: prompt start of other keys"
-	countLate            = "check: a message behind those that shared its request"
 )
 
 // kindCounts are the counters for the kinds of worlds.
@@ -108,7 +107,7 @@ func kinds() []string {
 		seenFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
 		countShared, countTurns, countReleasedLater, countOpened, countClosed, countReleasedOpen, countGrew,
 		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, seenStranded, seenTopicGone,
-		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countLate,
+		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt,
 		countShelf,
 	}
 }
@@ -132,6 +131,7 @@ const (
 	countReceives   = "deliveries"
 	countReleased   = "released"
 	countHeldAtStop = "left invisible because of a fault"
+	countLate       = "check: a message behind those that shared its request" // too rare for a few seeds
 )
 
 // tally counts by kind. It is safe for concurrent use.
