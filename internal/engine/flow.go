@@ -137,7 +137,7 @@ func (f *flow) goOn(it *Item, must bool) {
 	case f.queue.parked:
 		f.giveBackWaiting(it)
 		return
-	case f.rates.limit() && f.waitForRate(it, must):
+	case f.rates.limit() && f.held.forRate(it, must):
 		return
 	}
 	switch to, pause := f.tenants.admit(it, must); to {
@@ -150,23 +150,6 @@ func (f *flow) goOn(it *Item, must bool) {
 			f.ledger.shelve(it)
 		}
 	}
-}
-
-// waitForRate holds an item that may not start yet because of a rate, and reports whether it does. An item that would
-// wait for long for its tenant's rate is released with a delay, unless it must stay.
-func (f *flow) waitForRate(it *Item, must bool) bool {
-	now := f.clock.now()
-	at := f.rates.slot(it, now)
-	if at <= now {
-		return false
-	}
-	room := at.since(now) <= max(f.lim.Lease/2, 2*minTenantPause) && f.held.toShelf(it)
-	if !room && !must && it.tenantCounted && f.lim.RetryMax > 0 {
-		f.sendAway(it, evRelease, f.rates.later(it, now))
-	} else {
-		f.held.shelve(it, at)
-	}
-	return true
 }
 
 // carryOut carries out the verdict on an item in hand. If that is not possible, it returns the verdict to carry out

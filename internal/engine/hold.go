@@ -87,6 +87,24 @@ func (h *holder) shelve(it *Item, until moment) {
 	h.f.keeper.due(until)
 }
 
+// forRate holds an item that may not start yet because of a rate, and reports whether it does. An item that would wait
+// for long for its tenant's rate is released with a delay, unless it must stay.
+func (h *holder) forRate(it *Item, must bool) bool {
+	f := h.f
+	now := f.clock.now()
+	at := f.rates.slot(it, now)
+	if at <= now {
+		return false
+	}
+	room := at.since(now) <= max(f.lim.Lease/2, 2*minTenantPause) && h.toShelf(it)
+	if !room && !must && it.tenantCounted && f.lim.RetryMax > 0 {
+		f.sendAway(it, evRelease, f.rates.later(it, now))
+	} else {
+		h.shelve(it, at)
+	}
+	return true
+}
+
 // due lets the retries start that are due.
 func (h *holder) due(now moment) {
 	for it := h.f.retries.due(now); it != nil; it = h.f.retries.due(now) {
