@@ -156,7 +156,8 @@ func TestAShareIsNeverIdleAndCostsLittle(t *testing.T) {
 					// While nine handlers are busy, the places allow one poll of ten at a time.
 					best := max(time.Duration(mix.rounds)*work, free, time.Duration(len(mix.messages)/10)*latency)
 					t.Logf("%v, at best %v; %.2f receives and %.2f requests a message", took, best, receives, requests)
-					// The order of goroutines decides whether the last of a flood come back a pause of one second late.
+					// The last items of a flood may be delivered again a second later, depending on the order of
+					// goroutines.
 					if most := best + best/20 + 10*latency + time.Second; took > most {
 						t.Errorf("took %v, want at most %v", took, most)
 					}

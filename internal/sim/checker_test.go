@@ -84,7 +84,7 @@ type consumer struct {
 	fleet            *fleetState // nil: the only consumer of its process
 	weight, priority int         // in the fleet
 	turns            turns
-	wasted           int // turns that deliveries may use which lost their lease while they waited
+	wasted           int // turns for deliveries that lost their lease while they waited
 
 	untouched map[string]int       // by the service's id: receives that it released without an attempt
 	retried   map[string]int       // by the service's id: retries that it has held
