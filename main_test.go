@@ -43,7 +43,7 @@ func TestMainEndsWithTheProgram(t *testing.T) {
 	}{
 		{"done", nil, 0, ""},
 		{"failed", boom, 1, "boom\n"},
-		{"cancelled by nobody we know", context.Canceled, 1, "context canceled\n"},
+		{"canceled by nobody we know", context.Canceled, 1, "context canceled\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code := -1

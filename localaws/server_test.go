@@ -153,7 +153,7 @@ func TestDaysOfLongPolls(t *testing.T) {
 	})
 }
 
-func TestACancelledPollTakesNothing(t *testing.T) {
+func TestACanceledPollTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		url := f.create("orders", nil)

@@ -37,7 +37,7 @@ type Options struct {
 	// for long polls and one for other calls.
 	Transport http.RoundTripper
 	// CancelPolls cancels an open long poll when the consumer stops, instead of waiting for it (or, on a FIFO queue,
-	// instead of asking once more for the messages of that poll). Messages of a cancelled poll are then invisible until
+	// instead of asking once more for the messages of that poll). Messages of a canceled poll are then invisible until
 	// their lease ends, unless the Transport never drops an answer, as that of an in-process server. false: no message
 	// is stranded.
 	CancelPolls bool

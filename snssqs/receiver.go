@@ -137,7 +137,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	out, err := r.poll(ctx, in)
 	if err != nil {
 		if over(ctx) || r.closed.Load() {
-			return into, nil // the poll was cancelled, and no message came
+			return into, nil // the poll was canceled, and no message came
 		}
 		return into, permission(classify(err), "sqs:ReceiveMessage")
 	}
@@ -192,7 +192,7 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 
 // attempt polls a FIFO queue, which returns the same messages again to a receive with the same attempt id. If the
 // answer to an earlier receive was lost, attempt asks for that answer first. If ctx ends, attempt asks once more,
-// without a wait, for the messages of the cancelled request.
+// without a wait, for the messages of the canceled request.
 func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	at, again := r.attempts.begin(time.Now(), r.lease)
 	in.ReceiveRequestAttemptId = &at.id

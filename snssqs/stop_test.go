@@ -69,7 +69,7 @@ func (w *world) waiting(ch driver.Channel) driver.Receiver {
 	return r
 }
 
-// On a FIFO queue a cancelled poll ends at once, and its messages are requested again by its attempt id.
+// On a FIFO queue a canceled poll ends at once, and its messages are requested again by its attempt id.
 func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	for _, ownWait := range []string{"0", "20"} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -113,7 +113,7 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	}
 }
 
-// On a standard queue a cancelled poll is awaited, and returns the messages that come meanwhile; Close ends it.
+// On a standard queue a canceled poll is awaited, and returns the messages that come meanwhile; Close ends it.
 func TestAnEndedPollOfAStandardQueue(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))

@@ -81,7 +81,7 @@ func breakages() map[string]breakage {
 				return r.Receive(ctx, 10, into)
 			},
 		},
-		"a cancelled poll is an error": {
+		"a canceled poll is an error": {
 			seen: "receive/cancel",
 			receive: func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery,
 				error,

@@ -21,7 +21,7 @@ func receiveCases() []testCase {
 		},
 		{
 			name:  "receive/cancel",
-			shows: "a cancelled poll returns without an error and loses nothing",
+			shows: "a canceled poll returns without an error and loses nothing",
 			run:   receiveCancel,
 		},
 		{

@@ -11,7 +11,7 @@ const (
 	gathering              // a worker has put it into a batch that has not begun
 	running                // with a handler, or with the caller of an iterator
 	kept                   // its iterator's caller continues and settles it later
-	cancelled              // its handler's context was canceled
+	canceled               // its handler's context was canceled
 	abandoned              // its handler's context was canceled, and it has not returned
 	shelved                // its retry is held until it is due
 	settling               // a verdict on it is being sent to the service
@@ -21,7 +21,7 @@ const (
 
 func (s state) String() string {
 	return [...]string{
-		"gone", "behind", "queued", "aside", "gathering", "running", "kept", "cancelled", "abandoned",
+		"gone", "behind", "queued", "aside", "gathering", "running", "kept", "canceled", "abandoned",
 		"shelved", "settling", "lost",
 	}[s]
 }
@@ -100,7 +100,7 @@ var edges = []struct {
 
 	{running, evUndo, behind},
 	{running, evKeep, kept},
-	{running, evCancel, cancelled},
+	{running, evCancel, canceled},
 	{running, evHold, shelved},
 	{running, evSettle, settling},
 	{running, evFinish, gone},
@@ -112,12 +112,12 @@ var edges = []struct {
 	{kept, evUndo, behind},
 	{kept, evLose, lost},
 
-	{cancelled, evUndo, behind},
-	{cancelled, evAbandon, abandoned},
-	{cancelled, evHold, shelved},
-	{cancelled, evSettle, settling},
-	{cancelled, evFinish, gone},
-	{cancelled, evLose, lost},
+	{canceled, evUndo, behind},
+	{canceled, evAbandon, abandoned},
+	{canceled, evHold, shelved},
+	{canceled, evSettle, settling},
+	{canceled, evFinish, gone},
+	{canceled, evLose, lost},
 
 	{abandoned, evUndo, behind},
 	{abandoned, evHold, shelved},
@@ -179,7 +179,7 @@ var needs = [states]holding{
 	gathering: hands,
 	running:   hands,
 	kept:      hands,
-	cancelled: hands,
+	canceled:  hands,
 	abandoned: hands,
 	shelved:   hasPlace | stays | hasTimer,
 	settling:  hasBytes | hasLease | hasStart | hasSettle,

@@ -202,7 +202,7 @@ func ledgerMutants() []mutant {
 		edge("the-tenants-line", "it.state == aside && to == settling", "hasAside"),
 		edge("the-timer", "it.state == shelved && to == gone", "hasTimer"),
 		edge("the-share", "it.state == kept && to == settling", "hasShare"),
-		edge("the-start", "it.state == cancelled && to == shelved", "hasStart"),
+		edge("the-start", "it.state == canceled && to == shelved", "hasStart"),
 		edge("what-runs", "it.state == gathering && to == behind", "hasRun"),
 		edge("the-verdict", "it.state == settling && to == gone", "hasSettle"),
 		{"forget-to-take-the-start", []patch{{

@@ -172,7 +172,7 @@ func TestSQSMessageMoveTask(t *testing.T) {
 		}
 		w.want(w.receive(to), "1", "2")
 	})
-	run(t, "at a rate, one at a time, and cancelled", func(w *world) {
+	run(t, "at a rate, one at a time, and canceled", func(w *world) {
 		url, dlq := dead(w, "1", "2", "3")
 		handle := start(w,
 			sqs.StartMessageMoveTaskInput{
@@ -195,14 +195,14 @@ func TestSQSMessageMoveTask(t *testing.T) {
 		}
 		w.pass(3 * time.Second)
 		if r := ended(w, w.arn(dlq)); *r.Status != "CANCELLED" || r.TaskHandle != nil {
-			w.Errorf("cancelled: %+v", r)
+			w.Errorf("canceled: %+v", r)
 		}
 		if w.local != nil {
 			w.want(w.receive(url), "1")
 		}
 		_, err = w.sqs.CancelMessageMoveTask(w.ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: handle})
 		if err == nil {
-			w.Error("cancelled twice")
+			w.Error("canceled twice")
 		}
 	})
 	run(t, "a destination deleted meanwhile fails it, and loses nothing", func(w *world) {
@@ -233,7 +233,7 @@ func TestSQSMessageMoveTask(t *testing.T) {
 		}
 		w.one(dlq)
 	})
-	run(t, "what cannot be started or cancelled", func(w *world) {
+	run(t, "what cannot be started or canceled", func(w *world) {
 		url, dlq := dead(w)
 		for _, c := range []struct {
 			in         sqs.StartMessageMoveTaskInput

@@ -286,7 +286,7 @@ func TestSQSLongPoll(t *testing.T) {
 		w.pass(time.Second)
 		cancel()
 		if err := <-gone; err == nil {
-			w.Error("the cancelled poll brought an answer")
+			w.Error("the canceled poll brought an answer")
 		}
 		w.pass(time.Second) // over a socket, the end takes a moment to arrive
 		w.send(url, "x")

@@ -20,7 +20,7 @@ type ConfirmSubscriptionOutput struct {
 }
 
 // confirmSubscription confirms a subscription with the token that was sent to its endpoint. A token can be used again,
-// and restores a subscription that was cancelled with it. As on SNS only the token decides: of the topic's ARN, only
+// and restores a subscription that was canceled with it. As on SNS only the token decides: of the topic's ARN, only
 // region and account are checked.
 func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
 	in *ConfirmSubscriptionInput,

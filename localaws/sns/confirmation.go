@@ -12,8 +12,8 @@ func (s *Service) askForConfirmation(sub *subscription, baseURL string) {
 		func() { s.remove(sub) })
 }
 
-// tellCancelled tells an endpoint that its subscription was cancelled, and how to restore it.
-func (s *Service) tellCancelled(sub *subscription, baseURL string) {
+// tellCanceled tells an endpoint that its subscription was canceled, and how to restore it.
+func (s *Service) tellCanceled(sub *subscription, baseURL string) {
 	s.sendConfirmation(sub, baseURL, "UnsubscribeConfirmation",
 		"You have chosen to deactivate subscription "+sub.arn+
 			".\nTo cancel this operation and restore the subscription, visit the SubscribeURL included in this message.",

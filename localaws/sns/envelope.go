@@ -117,7 +117,7 @@ func (e *document) end() string {
 	return e.String()
 }
 
-// confirmation is the message that asks an endpoint to confirm, or tells it that its subscription was cancelled.
+// confirmation is the message that asks an endpoint to confirm, or tells it that its subscription was canceled.
 type confirmation struct {
 	kind, text       string
 	id, token        string

@@ -26,7 +26,7 @@ func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeIn
 		return nil, fault
 	}
 	if sub != nil && sub.protocol != "sqs" {
-		s.tellCancelled(sub, c.BaseURL)
+		s.tellCanceled(sub, c.BaseURL)
 	}
 	return &UnsubscribeOutput{}, nil
 }
