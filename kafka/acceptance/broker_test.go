@@ -19,9 +19,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: a client does not live through its broker's death. The broker is killed (-9) and started again in the
-// midst of traffic, again and again: nothing that was accepted is lost, members handle again within their session
-// timeout and 15 s, and what is handled again is no more than what was in hand or not yet committed.
+// The mistake: a client does not survive the death of its broker. The test kills the broker (-9) and starts it again
+// several times while records are sent and handled. No accepted record is lost, members handle records again within
+// their session timeout and 15 s, and no more records are handled again than were in hand or not committed yet.
 func TestBrokerKilled(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		const concurrency, session = 20, 10 * time.Second
@@ -33,16 +33,16 @@ func TestBrokerKilled(t *testing.T) {
 		o := kafka.Options{SessionTimeout: session}
 		w.create(4)
 		w.ensure(o)
-		b := newBooks(1 << 20)
+		j := newJournal(1 << 20)
 		var newest atomic.Int64
-		work := keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+		work := noting(j, func(ctx context.Context, d *godwit.Delivery) error {
 			newest.Store(max(newest.Load(), int64(number(d))))
 			return nap(ctx, 5*time.Millisecond)
 		})
 		for range 2 {
 			w.start(o, godwit.ConsumerOptions{Concurrency: concurrency}, work)
 		}
-		// senders wait for as long as the machine takes to start the broker again: 20 s is not always enough
+		// Starting the broker again may take a slow machine more than the producer's 20 s.
 		patient := o
 		patient.Client = []kgo.Opt{kgo.RecordDeliveryTimeout(2 * time.Minute)}
 		stop := w.traffic(patient, every)
@@ -50,9 +50,9 @@ func TestBrokerKilled(t *testing.T) {
 
 		for kill := range kills {
 			time.Sleep(3 * time.Second)
-			// What was sent while it was away is handled faster than it was sent, and more of it is in hand.
-			w.eventually(60*time.Second, "what had waited for the broker is handled",
-				func() bool { return w.behind() < int64(2*time.Second/every) })
+			// Records of the outage are handled faster than they were sent, so more of them would be in hand at a kill.
+			w.eventually(60*time.Second, "the records of the outage are handled",
+				func() bool { return w.uncommitted() < int64(2*time.Second/every) })
 			w.kill()
 			before := newest.Load()
 			w.restart()
@@ -65,9 +65,9 @@ func TestBrokerKilled(t *testing.T) {
 		for _, err := range errs {
 			t.Error(err)
 		}
-		w.eventually(60*time.Second, "everything accepted handled", func() bool {
+		w.eventually(60*time.Second, "all accepted records handled", func() bool {
 			for _, n := range accepted {
-				if !b.was(n) {
+				if !j.wasHandled(n) {
 					return false
 				}
 			}
@@ -78,17 +78,17 @@ func TestBrokerKilled(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		records, handlings := b.count()
+		records, handlings := j.count()
 		t.Logf("%d records, %d accepted, %d handled again", records, len(accepted), handlings-records)
-		// A second's commit and its way, what runs, and what a busy machine adds.
+		// A second until the commit, half a second for its request on a busy machine, and two members' handlers.
 		if most := kills * (int(1500*time.Millisecond/every) + 2*concurrency); handlings-records > most {
 			t.Errorf("%d records were handled again, want %d at most", handlings-records, most)
 		}
 	})
 }
 
-// traffic sends a numbered record every so often until it is stopped, which tells which records were accepted and why
-// others were not.
+// traffic sends a numbered record once in every period until stop is called. stop returns which records were accepted,
+// and why the others were not.
 func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {
 	w.t.Helper()
 	backend := w.open(o, nil)
@@ -114,7 +114,7 @@ func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (acce
 				Body:     []byte(strconv.Itoa(n)),
 			})
 			if err != nil {
-				w.t.Errorf("record %d was not taken: %v", n, err)
+				w.t.Errorf("record %d was refused: %v", n, err)
 			}
 			results = append(results, r)
 		}
@@ -140,8 +140,8 @@ func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (acce
 	}
 }
 
-// behind is how many records are not committed.
-func (w *world) behind() int64 {
+// uncommitted is the number of records that the group has not committed.
+func (w *world) uncommitted() int64 {
 	w.t.Helper()
 	n := w.end(w.topic())
 	for _, o := range w.committed() {
@@ -150,7 +150,7 @@ func (w *world) behind() int64 {
 	return n
 }
 
-// kill kills the broker; a real one comes back with the same command.
+// kill kills the broker. The command for a real broker also starts it again.
 func (w *world) kill() {
 	w.t.Helper()
 	var err error
@@ -158,8 +158,8 @@ func (w *world) kill() {
 	case !w.real():
 		err = w.server.Kill(w.t.Context())
 	case command == "":
-		err = errors.New("no " + realRestart +
-			": it is a command that kills the broker (-9) and starts it again, as .ci/kafka has one")
+		err = errors.New(realRestart +
+			" is not set: it is a command that kills the broker (-9) and starts it again, as in .ci/kafka")
 	default:
 		var out []byte
 		if out, err = exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
@@ -176,7 +176,7 @@ func (w *world) restart() {
 	if w.real() {
 		return
 	}
-	time.Sleep(2 * time.Second) // it is away for a while
+	time.Sleep(2 * time.Second) // the outage
 	if err := w.server.Start(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: commits follow completions in whatever order these come, and a crash loses what was still being handled.
-// Here everything after a stuck record is finished, the newest first, and the commit stays at it all the same; a crash
-// then brings that one again, and no other.
+// The mistake: offsets are committed in the order in which records are finished, and a crash loses the records that are
+// still being handled. Here all records after a stuck one are finished, the newest first, and the committed offset
+// stays at the stuck record. After a crash this record is delivered again, and no other.
 func TestCommitsOutOfOrder(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, stuck = 500, 10
 		w.create(1)
 		w.ensure(kafka.Options{})
 		w.fill(records, records)
-		b := newBooks(records)
+		j := newJournal(records)
 		release := make(chan struct{})
-		handler := keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+		handler := noting(j, func(ctx context.Context, d *godwit.Delivery) error {
 			if number(d) == stuck {
 				select {
 				case <-release:
@@ -35,75 +35,76 @@ func TestCommitsOutOfOrder(t *testing.T) {
 			return nap(ctx, time.Duration(records-number(d))*time.Millisecond) // the newest first
 		})
 		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: records}, handler)
-		w.eventually(30*time.Second, "all but one handled", func() bool { n, _ := b.count(); return n == records-1 })
-		w.eventually(10*time.Second, "a commit at the stuck record, with what is finished beyond", func() bool {
+		w.eventually(30*time.Second, "all but one handled", func() bool { n, _ := j.count(); return n == records-1 })
+		w.eventually(10*time.Second, "a commit at the stuck record, with the finished ones in its metadata", func() bool {
 			o := w.committed()[0]
 			if o.At > stuck {
 				t.Fatalf("%d is committed, and %d is not finished", o.At, stuck)
 			}
 			return o.At == stuck && o.Metadata != ""
 		})
-		time.Sleep(2 * time.Second) // the commit of what was finished last
+		time.Sleep(2 * time.Second) // until the records that finished last are committed
 		p.crash()
-		if n := b.started(stuck); n != 1 {
+		if n := j.started(stuck); n != 1 {
 			t.Fatalf("record %d was started %d times before the crash", stuck, n)
 		}
 
 		close(release)
 		p = w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: records}, handler)
-		w.eventually(90*time.Second, "the stuck one handled", b.all)
+		w.eventually(90*time.Second, "the stuck record handled", j.all)
 		if _, err := p.stop(); err != nil {
 			t.Error(err)
 		}
 		if o := w.committed()[0]; o.At != records {
 			t.Errorf("%d is committed at the end, want %d", o.At, records)
 		}
-		if _, handlings := b.count(); handlings != records {
+		if _, handlings := j.count(); handlings != records {
 			t.Errorf("%d records were handled %d times", records, handlings)
 		}
 	})
 }
 
-// The mistake: the offset of the last finished record is committed instead of the next one's, and every start handles
-// one record again.
+// The mistake: the offset of the last finished record is committed instead of the next one, and each start handles one
+// record again.
 func TestCommitsOffsetInsteadOfNext(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records = 100
 		w.create(1)
 		w.ensure(kafka.Options{})
 		w.fill(records, 10)
-		b := newBooks(records)
+		j := newJournal(records)
 		for range 3 {
-			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b,
+			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, noting(j,
 				func(context.Context, *godwit.Delivery) error { return nil }))
-			w.eventually(60*time.Second, "everything handled", b.all)
-			time.Sleep(3 * time.Second) // time for what should not come
+			w.eventually(60*time.Second, "all records handled", j.all)
+			time.Sleep(3 * time.Second) // time for records that must not be delivered
 			if _, err := p.stop(); err != nil {
 				t.Fatal(err)
 			}
 			if o := w.committed()[0]; o.At != records || o.Metadata != "" {
-				t.Fatalf("committed is %d with %q, want %d and nothing beyond", o.At, o.Metadata, records)
+				t.Fatalf("committed is %d with the metadata %q, want %d and none", o.At, o.Metadata, records)
 			}
 		}
-		if _, handlings := b.count(); handlings != records {
+		if _, handlings := j.count(); handlings != records {
 			t.Errorf("%d records were handled %d times", records, handlings)
 		}
 	})
 }
 
-// The mistake: a fatal error ends the consumer at once, and what others were doing is done again, or lost. Here what
-// runs is finished and committed, the fatal record is not, and Run returns the error when no handler runs any more.
+// The mistake: a fatal error ends the consumer at once, and the records of other running handlers are handled again, or
+// lost. Here running handlers finish, and their records are committed, but not the fatal one. Run returns the error
+// when no handler runs any more.
 func TestFatalWithoutDrain(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, fatal = 20, 7
 		w.create(1)
 		w.ensure(kafka.Options{})
 		w.fill(records, records)
-		b := newBooks(records)
+		j := newJournal(records)
 		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: records},
-			keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+			noting(j, func(ctx context.Context, d *godwit.Delivery) error {
 				if number(d) == fatal {
-					// when all others have begun
+					// until all other handlers have started
 					return errors.Join(nap(ctx, 100*time.Millisecond), godwit.Fatal(errOfTest))
 				}
 				return nap(ctx, 500*time.Millisecond)
@@ -112,55 +113,54 @@ func TestFatalWithoutDrain(t *testing.T) {
 		if !isOfTest(err) {
 			t.Errorf("Run returned %v", err)
 		}
-		n, _ := b.count()
+		n, _ := j.count()
 		if n != records-1 {
 			t.Errorf("%d of the %d others were finished", n, records-1)
 		}
 		if o := w.committed()[0]; o.At != fatal {
 			t.Errorf("%d is committed, want %d", o.At, fatal)
 		}
-		if b.running() != 0 {
-			t.Errorf("%d handlers ran when Run returned", b.running())
+		if j.running() != 0 {
+			t.Errorf("%d handlers ran when Run returned", j.running())
 		}
 
-		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b,
+		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, noting(j,
 			func(context.Context, *godwit.Delivery) error { return nil }))
-		w.eventually(60*time.Second, "the fatal one handled", b.all)
+		w.eventually(60*time.Second, "the fatal record handled", j.all)
 		time.Sleep(time.Second)
 		_, _ = p.stop()
-		if _, handlings := b.count(); handlings != records {
+		if _, handlings := j.count(); handlings != records {
 			t.Errorf("%d records were handled %d times", records, handlings)
 		}
 	})
 }
 
-// The mistake: while a group waits for a member that crashed, nothing is committed, and who crashes or stops next
-// leaves all that it finished meanwhile to be handled again.
+// The mistake: while a group waits for a crashed member, nothing is committed. If another member crashes or stops then,
+// all records that it has finished meanwhile are handled again.
 func TestCommitsStandStillWhileMembersJoin(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records = 100
 		w.create(1)
 		w.ensure(kafka.Options{})
-		b := newBooks(2 * records)
+		j := newJournal(2 * records)
 		lasting, short := kafka.Options{SessionTimeout: 40 * time.Second},
 			kafka.Options{SessionTimeout: 20 * time.Second}
-		handler := keeping(b, func(context.Context, *godwit.Delivery) error { return nil })
+		handler := noting(j, func(context.Context, *godwit.Delivery) error { return nil })
 		w.fill(records, 10)
 		p := w.start(lasting, godwit.ConsumerOptions{}, handler)
-		w.eventually(30*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
+		w.eventually(30*time.Second, "all records committed", func() bool { return w.committed()[0].At == records })
 		lost := w.start(short, godwit.ConsumerOptions{}, handler)
-		w.eventually(30*time.Second, "two members at rest", func() bool {
-			state,
-				members := w.membership()
+		w.eventually(30*time.Second, "two members in a stable group", func() bool {
+			state, members := w.membership()
 			return state == "Stable" && members == 2
 		})
 		lost.crash()
 		w.start(lasting, godwit.ConsumerOptions{}, handler)
-		w.eventually(10*time.Second, "three members, one of whom is dead",
+		w.eventually(10*time.Second, "three members, one of which is dead",
 			func() bool { state, members := w.membership(); return state == "PreparingRebalance" && members == 3 })
-		time.Sleep(4 * time.Second) // a heartbeat's time: the first one joins as well
+		time.Sleep(4 * time.Second) // longer than a heartbeat interval, so that the first member joins, too
 		w.fill(records, 10)
-		w.eventually(5*time.Second, "what is handled meanwhile committed",
+		w.eventually(5*time.Second, "the records handled meanwhile committed",
 			func() bool { return w.committed()[0].At == 2*records })
 		began := time.Now()
 		if _, err := p.stop(); err != nil {
@@ -168,14 +168,14 @@ func TestCommitsStandStillWhileMembersJoin(t *testing.T) {
 		}
 		took := time.Since(began)
 		if state, members := w.membership(); state != "PreparingRebalance" || members != 2 {
-			t.Errorf("the group is %s, of %d members, when one has left: it should wait for the dead one and the new "+
+			t.Errorf("the group is %s with %d members after one has left, want it to wait for the dead member and the new "+
 				"one", state, members)
 		}
-		t.Logf("to stop took %v", took)
+		t.Logf("the stop took %v", took)
 	})
 }
 
-// membership is what the channel's group is, and of how many.
+// membership returns the state of the channel's group, and the number of its members.
 func (w *world) membership() (state string, members int) {
 	w.t.Helper()
 	groups, err := w.admin.DescribeGroups(w.t.Context(), w.group())

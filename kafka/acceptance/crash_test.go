@@ -22,22 +22,24 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// child in the environment makes this test's program a consumer of the broker and namespace that it names.
+// child is the environment variable that makes this test's program a consumer. Its value has the address of the broker,
+// and the namespace.
 const child = "GODWIT_TEST_CONSUMER"
 
 func TestMain(m *testing.M) {
-	if who := os.Getenv(child); who != "" {
-		os.Exit(consume(who))
+	if where := os.Getenv(child); where != "" {
+		os.Exit(consume(where))
 	}
 	os.Exit(m.Run())
 }
 
-// consume is the child: it tells of each record that it has handled, and lives until it is killed.
-func consume(who string) int {
-	addr, ns, _ := strings.Cut(who, " ")
+// consume is the program of the child process. It prints the number of each record that it has handled, and runs until
+// it is killed.
+func consume(where string) int {
+	addr, ns, _ := strings.Cut(where, " ")
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent is gone
+		_, _ = os.Stdin.Read(make([]byte, 1)) // returns when the parent process ends
 		cancel()
 	}()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -65,8 +67,8 @@ func consume(who string) int {
 	return 1
 }
 
-// toil is how long a record takes: most a few milliseconds, some seconds, so that thousands of later ones are finished
-// before them.
+// toil is how long the handling of a record takes: for most a few milliseconds, for some seconds, so that thousands of
+// later records are finished before those.
 func toil(body []byte) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write(body)
@@ -76,15 +78,15 @@ func toil(body []byte) time.Duration {
 	return time.Duration(2+h.Sum32()%20) * time.Millisecond
 }
 
-// The mistake: everything behind the oldest unfinished record is handled again after a crash. A consumer is killed (-9)
-// again and again while thousands of records are finished beyond slow ones. None is lost; and none is handled again
-// that was finished earlier than one commit interval before the kill.
+// The mistake: after a crash all records behind the oldest unfinished one are handled again. The test kills a consumer
+// (-9) several times while thousands of records are finished behind slow ones. No record is lost, and no record is
+// handled again that was finished longer than one commit interval before the kill.
 func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 	records, lives := 60_000, 4
 	if testing.Short() {
 		records, lives = 30_000, 2
 	}
-	// A commit a second, its way to the broker, and what two cores are late by that others use too.
+	// There is a commit every second. The rest is for its request, and for the delays of a busy machine.
 	const interval = time.Second + 700*time.Millisecond
 	w := inRealTime(t)
 	w.create(2)
@@ -94,15 +96,15 @@ func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 0))
-	finished := map[int]life{} // in which each was last finished
+	finished := map[int]life{} // the life in which each record was last finished
 	again, wasted := 0, 0
 	for n := 0; len(finished) < records; n++ {
-		long := 24 * time.Hour // the last one lives until all is done
+		long := 24 * time.Hour // the last life ends when all records are handled
 		if n < lives {
 			long = 1500*time.Millisecond + time.Duration(chance.IntN(1500))*time.Millisecond
 		}
 		this := w.live(long, records, finished)
-		t.Logf("life %d: its first record came after %v, and it handled %d", n, this.idle, len(this.finished))
+		t.Logf("life %d: the first record was handled after %v, and %d in all", n, this.idle, len(this.finished))
 		for n := range this.finished {
 			if before, known := finished[n]; known {
 				again++
@@ -113,28 +115,29 @@ func TestCrashDuplicatesOfFinishedWork(t *testing.T) {
 			finished[n] = this
 		}
 	}
-	t.Logf("%d records, killed %d times: %d handled again, %d of them for no good reason", records, lives, again,
+	t.Logf("%d records, killed %d times: %d handled again, %d of them although their commit was due", records, lives, again,
 		wasted)
 	if wasted > 0 {
 		t.Errorf("%d records were handled again that had been finished more than %v before the kill", wasted, interval)
 	}
 }
 
-// life is what a consumer did until it was killed.
+// life is what one process did until it was killed.
 type life struct {
 	finished map[int]time.Time
 	killed   time.Time
-	idle     time.Duration // until its first record
+	idle     time.Duration // until its first record was handled
 }
 
-// live runs a consumer in a process of its own and kills it (-9) so long after its first record, or when every record
-// was handled, before or by it.
+// live runs a consumer in another process. It kills the process (-9) so long after its first record, or when this and
+// earlier processes have handled all records.
 func (w *world) live(long time.Duration, records int, before map[int]life) life {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), child+"="+w.addr+" "+w.ns)
 	cmd.Stderr = os.Stderr
-	if _, err := cmd.StdinPipe(); err != nil { // it ends with us, whatever becomes of us
+	// The pipe closes when this process ends in any way, and then the child ends.
+	if _, err := cmd.StdinPipe(); err != nil {
 		w.t.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
@@ -146,7 +149,7 @@ func (w *world) live(long time.Duration, records int, before map[int]life) life 
 		w.t.Fatal(err)
 	}
 	killed := make(chan time.Time, 1)
-	kill := time.AfterFunc(time.Minute, func() { // a minute until the first record
+	kill := time.AfterFunc(time.Minute, func() { // at most a minute until the first record
 		killed <- time.Now()
 		_ = cmd.Process.Kill()
 	})
@@ -155,7 +158,7 @@ func (w *world) live(long time.Duration, records int, before map[int]life) life 
 	for lines := bufio.NewScanner(out); missing > 0 && lines.Scan(); {
 		n, err := strconv.Atoi(lines.Text())
 		if err != nil {
-			w.t.Errorf("the consumer says %q", lines.Text())
+			w.t.Errorf("the consumer printed %q", lines.Text())
 			continue
 		}
 		if len(this.finished) == 0 {
@@ -180,11 +183,11 @@ func (w *world) live(long time.Duration, records int, before map[int]life) life 
 	return this
 }
 
-// inRealTime is a world whose broker other processes reach.
+// inRealTime returns a world whose broker other processes can connect to.
 func inRealTime(t *testing.T) *world {
 	t.Helper()
 	if addr := os.Getenv(realBroker); addr != "" {
-		w := settle(t, nil, []kgo.Opt{kgo.SeedBrokers(addr)})
+		w := newWorld(t, nil, []kgo.Opt{kgo.SeedBrokers(addr)})
 		w.addr = addr
 		return w
 	}
@@ -197,7 +200,7 @@ func inRealTime(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	w := settle(t, s, s.Reach())
+	w := newWorld(t, s, s.Reach())
 	w.addr = s.Addr()
 	return w
 }

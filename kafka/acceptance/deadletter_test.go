@@ -15,10 +15,11 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: what was dead-lettered is known by its bare offset, so that the other partition's record of that offset
-// is taken for it and lost; or it is not known at all after a crash, and is copied again. Offset 3 of partition 0 dies
-// while offset 3 of partition 1 is in hand; offset 5 dies in both; the process crashes before a commit tells of it. At
-// the end there is one dead letter of each that died, and all others were handled.
+// The mistake: a consumer recognizes rejected records by their offset without the partition, so that a record of
+// another partition with the same offset is lost. Or it does not recognize them after a crash, and copies them again.
+// Here offset 3 of partition 0 is rejected while offset 3 of partition 1 is in hand, offset 5 is rejected in both, and
+// the process crashes before a commit contains that. At the end there is one dead letter of each rejected record, and
+// all other records were handled.
 func TestDeadLetterKnownByBareOffset(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const each, bad, worse = 10, 3, 5
@@ -34,11 +35,11 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := newBooks(2 * each)
-		inHand := true // in the first life
+		j := newJournal(2 * each)
+		inHand := true // in the first process
 		handler := func() godwit.Handler {
 			hold := inHand
-			return keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+			return noting(j, func(ctx context.Context, d *godwit.Delivery) error {
 				switch n := number(d); {
 				case n == 2*bad, n/2 == worse:
 					return godwit.Permanent(errOfTest)
@@ -55,7 +56,7 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 
 		inHand = false
 		p = w.start(kafka.Options{}, godwit.ConsumerOptions{}, handler())
-		w.eventually(90*time.Second, "all of both partitions committed", func() bool {
+		w.eventually(90*time.Second, "both partitions committed to their ends", func() bool {
 			o := w.committed()
 			return o[0].At == each && o[1].At == each
 		})
@@ -71,13 +72,13 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("dead letters (-want +got):\n%s", diff)
 		}
-		if n, _ := b.count(); n != 2*each-3 {
-			t.Errorf("%d of the %d others were handled", n, 2*each-3)
+		if n, _ := j.count(); n != 2*each-3 {
+			t.Errorf("%d of the %d other records were handled", n, 2*each-3)
 		}
 	})
 }
 
-// A dead letter tells why, and is in the hands of who consumes the channel's dead letters what it was.
+// A dead letter has its reason, and is delivered with it to a consumer of the channel's dead letters.
 func TestDeadLetterTellsWhy(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.create(1)
@@ -99,17 +100,17 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 		select {
 		case d := <-dead:
 			if d.Death == nil || d.Death.Error != errOfTest.Error() || d.Death.Attempts != 2 || string(d.Body) != "0" {
-				t.Errorf("the dead letter is %q and died of %+v", d.Body, d.Death)
+				t.Errorf("the dead letter is %q with the reason %+v", d.Body, d.Death)
 			}
 		case <-time.After(60 * time.Second):
-			t.Error("nobody got the dead letter")
+			t.Error("the dead letter was not delivered")
 		}
 	})
 }
 
 func (w *world) deadLetters() string { return w.topic() + "." + w.group() + ".dlq" }
 
-// end is how many records a topic has.
+// end returns the number of records of a topic: the sum of the end offsets of its partitions.
 func (w *world) end(topic string) (n int64) {
 	w.t.Helper()
 	ends, err := w.admin.ListEndOffsets(w.t.Context(), topic)

@@ -1,11 +1,11 @@
-// Package acceptance tries the mistakes that consumers of Kafka are known for, one test a mistake, through the library
-// as an application uses it; it holds tests alone.
+// Package acceptance has one test for each mistake that consumers of Kafka are known for. The tests use the library as
+// an application does. The package has no other code.
 //
-// Its nouns: a world is one test's broker, with a namespace of the test's own; a process is a consumer that runs, and
-// can be stopped or cut off from the broker, which is how it crashes without a word; books are what the world knows of
-// every record: when it was handled, how often, by whom, in which order.
+// Its nouns: a world is the broker of one test, with a namespace of the test's own. A process is a running consumer,
+// which a test can stop, or cut off from the broker, as if it had crashed. A journal notes how often, in which order
+// and by how many handlers at once each record was handled.
 //
-// The broker is local/kafkalocal in a bubble of virtual time (build tag synctests), or the real one that GODWIT_KAFKA
-// names as host:port, in real time; then GODWIT_KAFKA_RESTART is a command that kills that broker (-9) and starts it
-// again. `make kafka` does all of it. With -short the largest numbers are smaller.
+// The broker is local/kafkalocal in a bubble of virtual time (build tag synctests). With GODWIT_KAFKA=host:port it is a
+// real broker in real time. GODWIT_KAFKA_RESTART is then a command that kills this broker (-9) and starts it again.
+// `make kafka` sets both. With -short the largest numbers are smaller.
 package acceptance

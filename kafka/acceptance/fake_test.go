@@ -12,12 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// What the fake broker's groups do otherwise than a real one's, seen by the bare protocol: what tests of crashes and
-// joins have to allow for. Each is asked of both brokers. Where the fake is found to do as a real one, it was mended,
-// and the allowance can go.
+// These tests show how groups of the embedded broker differ from those of a real one, with requests of the bare
+// protocol. Tests of crashes and joins have to allow for the differences. Each test runs on both brokers. If it finds
+// that the embedded broker now behaves as a real one, the allowance can be removed.
 
-// A member that crashes while its JoinGroup waits for the others is missed when its session is over. The fake never
-// misses every other of them: it keeps no time for a member whose answer it could not hand to a connection.
+// If a member crashes while its JoinGroup waits for other members, it is removed when its session timeout is over. The
+// embedded broker never removes every other such member, because it starts no session timeout for a member whose
+// connection did not accept the answer.
 func TestCrashedWhileJoining(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first := w.bare()
@@ -42,12 +43,12 @@ func TestCrashedWhileJoining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.otherwise(len(groups[w.group()].Members) == 1, "crashed members were missed")
+		w.differs(len(groups[w.group()].Members) == 1, "crashed members were removed")
 	})
 }
 
-// A member whose JoinGroup waits for the others is alive, however long they take. The fake takes it for dead when its
-// session is over, and never answers.
+// A member whose JoinGroup waits for other members is alive, however long they take. The embedded broker removes it
+// when the session timeout is over, and never answers.
 func TestJoiningForLongerThanASession(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first, second := w.bare(), w.bare()
@@ -66,8 +67,8 @@ func TestJoiningForLongerThanASession(t *testing.T) {
 		third.introduce()
 		together := third.later()
 		time.Sleep(100 * time.Millisecond)
-		answered = second.later() // and waits for the first, who is in no hurry
-		for range 7 {             // longer than a session, and not as long as the rebalance timeout
+		answered = second.later() // this waits for the first member, which joins later
+		for range 7 {             // longer than a session, and shorter than the rebalance timeout
 			time.Sleep(time.Second)
 			_ = first.beat()
 		}
@@ -81,12 +82,12 @@ func TestJoiningForLongerThanASession(t *testing.T) {
 			alive = err == nil
 		case <-time.After(5 * time.Second):
 		}
-		w.otherwise(alive, "the member that waited is in the group")
+		w.differs(alive, "a waiting member stays in the group")
 	})
 }
 
-// A group waits for a member that does not join its rebalance timeout at most, whoever comes meanwhile. On the fake
-// everybody who comes makes that begin again.
+// A group waits for a member that does not join, at most for the rebalance timeout, also if new members join meanwhile.
+// On the embedded broker each new member starts the timeout again.
 func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		first, silent := w.bare(), w.bare()
@@ -97,7 +98,7 @@ func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 		answered := first.later()
 		var took time.Duration
 		for took == 0 && time.Since(begun) < 3*rebalanceTimeout {
-			_ = silent.beat() // it lives, and does not join
+			_ = silent.beat() // the member is alive, and does not join
 			other := w.bare()
 			other.introduce()
 			other.later()
@@ -109,29 +110,29 @@ func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 			case <-time.After(3 * time.Second):
 			}
 		}
-		w.otherwise(took > 0 && took < 2*rebalanceTimeout, "the group waited for its rebalance timeout only")
+		w.differs(took > 0 && took < 2*rebalanceTimeout, "a group waits no longer than its rebalance timeout")
 	})
 }
 
-// otherwise fails the test where the real broker does not hold what is said, or the fake does.
-func (w *world) otherwise(holds bool, what string) {
+// differs fails the test if the statement is false on a real broker, or true on the embedded one.
+func (w *world) differs(holds bool, what string) {
 	w.t.Helper()
 	switch {
 	case w.real() && !holds:
-		w.t.Errorf("not so on a real broker: %s", what)
+		w.t.Errorf("on a real broker it is not true that %s", what)
 	case !w.real() && holds:
-		w.t.Errorf("now so on the fake too: %s. What was done to live with it can go", what)
+		w.t.Errorf("on the embedded broker, too, %s: the allowance for this difference can be removed", what)
 	}
 }
 
-// What bare members ask for.
+// The values that bare members send.
 const (
 	rebalanceTimeout = 9 * time.Second
 	protocolType     = "consumer"
 	protocol         = "range"
 )
 
-// bare is a member of the channel's group by the bare protocol.
+// bare is a member of the channel's group that sends single requests of the protocol.
 type bare struct {
 	w          *world
 	client     *kgo.Client
@@ -142,7 +143,7 @@ type bare struct {
 
 func (w *world) bare(opts ...kgo.Opt) *bare { return &bare{w: w, client: w.newClient(opts...)} }
 
-// introduce gets the member its id.
+// introduce requests the member's id.
 func (b *bare) introduce() {
 	b.w.t.Helper()
 	if resp, err := b.ask(b.request()); err != nil || resp.ErrorCode != kerr.MemberIDRequired.Code {
@@ -163,7 +164,7 @@ func (b *bare) request() *kmsg.JoinGroupRequest {
 	return req
 }
 
-// ask joins once.
+// ask sends one JoinGroup, and notes its answer.
 func (b *bare) ask(req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupResponse, error) {
 	resp, err := req.RequestWith(context.Background(), b.client)
 	if err != nil {
@@ -179,7 +180,7 @@ func (b *bare) ask(req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupResponse, error) 
 	return resp, nil
 }
 
-// join waits until all have joined.
+// join joins, and returns when all members have joined.
 func (b *bare) join() {
 	b.w.t.Helper()
 	if b.id == "" {
@@ -190,7 +191,7 @@ func (b *bare) join() {
 	}
 }
 
-// later joins in the background. The world's client ends it, if nothing else does.
+// later joins in the background. At the latest, the request ends when the world's client is closed.
 func (b *bare) later() <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -203,7 +204,7 @@ func (b *bare) later() <-chan error {
 	return done
 }
 
-// sync ends the joining; nobody is assigned anything.
+// sync sends the SyncGroup that completes a rebalance. No member is assigned any partition.
 func (b *bare) sync() {
 	b.w.t.Helper()
 	req := kmsg.NewPtrSyncGroupRequest()
@@ -218,7 +219,7 @@ func (b *bare) sync() {
 	}
 }
 
-// beat is a heartbeat, and what it is answered.
+// beat sends a heartbeat, and returns the error of its answer.
 func (b *bare) beat() error {
 	b.w.t.Helper()
 	req := kmsg.NewPtrHeartbeatRequest()

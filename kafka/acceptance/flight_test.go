@@ -15,8 +15,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: a consumer takes all it can get, and a slow handler fills the memory. While handlers stand still, what
-// is held is bounded in number.
+// The mistake: a consumer takes all records that it can get, and with slow handlers they fill the memory. Here handlers
+// wait, and the number of held records is bounded.
 func TestInFlightUnbounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, most = 60_000, 16_384
@@ -31,13 +31,13 @@ func TestInFlightUnbounded(t *testing.T) {
 	})
 }
 
-// The same in bytes: what is held stays within MaxBytes, and what one receive may bring over.
+// The same in bytes: held records stay within MaxBytes, plus one receive.
 func TestBytesInFlightUnbounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, size, most = 1500, 64 << 10, 4 << 20
 		w.create(2)
 		w.ensure(kafka.Options{})
-		// what arrives packed is more than was asked for
+		// a fetch of compressed records would bring more bytes than it requested
 		by := w.newClient(kgo.ProducerBatchCompression(kgo.NoCompression()))
 		for i := range records {
 			by.Produce(t.Context(), &kgo.Record{
@@ -57,8 +57,8 @@ func TestBytesInFlightUnbounded(t *testing.T) {
 	})
 }
 
-// hold starts a consumer whose handlers stand still and returns how many records it holds then. done lets them go on,
-// and waits until all are handled.
+// hold starts a consumer whose handlers wait, and returns how many records it then holds. done lets the handlers
+// continue, and returns when all records are handled.
 func (w *world) hold(ko kafka.Options, records int, o godwit.ConsumerOptions) (held int64, done func()) {
 	w.t.Helper()
 	var received, handled atomic.Int64

@@ -17,9 +17,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: commit metadata is believed, whoever wrote it, and records are skipped that nobody handled. What is odd
-// in any way is ignored, and everything from the committed offset on is handled once; only what Godwit wrote for this
-// very offset of this very log is believed.
+// The mistake: a consumer trusts the metadata of a commit, whoever wrote it, and skips records that were not handled.
+// Here metadata that is invalid in any way is ignored, and all records from the committed offset on are handled once.
+// Only metadata that Godwit wrote for this offset of this log is used.
 func TestHostileMetadata(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, stuck = 100, 10
@@ -37,42 +37,43 @@ func TestHostileMetadata(t *testing.T) {
 			metadata string
 			want     int // records handled
 		}{
-			"its own":              {stuck, genuine, 1},
-			"none":                 {stuck, "", records - stuck},
-			"of an earlier offset": {stuck + 10, genuine, records - stuck - 10},
-			"of a later offset":    {stuck - 5, genuine, records - stuck + 5},
-			"cut short":            {stuck, genuine[:len(genuine)-1], records - stuck},
-			"only its beginning":   {stuck, genuine[:min(4, len(genuine))], records - stuck},
-			"one bit changed":      {stuck, string(flipped), records - stuck},
-			"more behind":          {stuck, genuine + "A", records - stuck},
-			"twice":                {stuck, genuine + genuine, records - stuck},
-			"in lower case":        {stuck, strings.ToLower(genuine), records - stuck},
-			"of another library":   {stuck, `{"version":1,"highest":99}`, records - stuck},
-			"of Kafka Streams":     {stuck, "AgAAAAAAAAAAZA==", records - stuck},
-			"as long as can be":    {stuck, strings.Repeat("A", 4096), records - stuck},
-			"its beginning, and long": {
+			"genuine":               {stuck, genuine, 1},
+			"none":                  {stuck, "", records - stuck},
+			"of an earlier offset":  {stuck + 10, genuine, records - stuck - 10},
+			"of a later offset":     {stuck - 5, genuine, records - stuck + 5},
+			"cut short":             {stuck, genuine[:len(genuine)-1], records - stuck},
+			"only its beginning":    {stuck, genuine[:min(4, len(genuine))], records - stuck},
+			"one bit changed":       {stuck, string(flipped), records - stuck},
+			"with a suffix":         {stuck, genuine + "A", records - stuck},
+			"twice":                 {stuck, genuine + genuine, records - stuck},
+			"in lower case":         {stuck, strings.ToLower(genuine), records - stuck},
+			"of another library":    {stuck, `{"version":1,"highest":99}`, records - stuck},
+			"of Kafka Streams":      {stuck, "AgAAAAAAAAAAZA==", records - stuck},
+			"of the maximum length": {stuck, strings.Repeat("A", 4096), records - stuck},
+			"its beginning, and a long rest": {
 				stuck, genuine[:min(4, len(genuine))] + strings.Repeat("/", 4000),
 				records - stuck,
 			},
-			"no ASCII": {stuck, "ä\x00🐦", records - stuck},
+			"not ASCII": {stuck, "ä\x00🐦", records - stuck},
 		} {
 			w.commit(0, c.at, c.metadata)
-			b := newBooks(records)
-			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b,
+			j := newJournal(records)
+			p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, noting(j,
 				func(context.Context, *godwit.Delivery) error { return nil }))
-			w.eventually(60*time.Second, name+": everything committed",
+			w.eventually(60*time.Second, name+": all records committed",
 				func() bool { return w.committed()[0].At == records })
 			if _, err := p.stop(); err != nil {
 				t.Errorf("metadata %s: %v", name, err)
 			}
-			if n, handlings := b.count(); n != c.want || handlings != c.want {
+			if n, handlings := j.count(); n != c.want || handlings != c.want {
 				t.Errorf("metadata %s: %d records were handled %d times, want %d", name, n, handlings, c.want)
 			}
 		}
 	})
 }
 
-// The metadata of another partition, or of the topic before it was created again, is another log's.
+// Metadata of another partition, or of the topic before it was deleted and created again, is not used, because it is
+// about another log.
 func TestMetadataOfAnotherLog(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, stuck = 100, 10
@@ -87,32 +88,32 @@ func TestMetadataOfAnotherLog(t *testing.T) {
 			all, err := w.admin.CreateTopic(t.Context(), 1, 1, nil, w.topic())
 			return err == nil && all.Err == nil
 		})
-		w.eventually(30*time.Second, "the topic known", func() bool {
+		w.eventually(30*time.Second, "the topic listed", func() bool {
 			topics, err := w.admin.ListTopics(t.Context(), w.topic())
 			return err == nil && topics.Has(w.topic()) && topics[w.topic()].Err == nil
 		})
-		w.client = w.newClient() // one that has not known the old one
+		w.client = w.newClient() // a client that does not know the old topic
 		w.admin = kadm.NewClient(w.client)
 		w.fill(records, records)
-		if w.real() { // it forgets what was committed of a topic that is deleted, by its name and a while later
-			w.eventually(30*time.Second, "the old topic's commits forgotten",
+		if w.real() { // it deletes the commits of a deleted topic by the topic's name, some time later
+			w.eventually(30*time.Second, "the commits of the old topic deleted",
 				func() bool { return len(w.committed()) == 0 })
 		}
 		w.commit(0, stuck, genuine)
-		b := newBooks(records)
-		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, keeping(b,
+		j := newJournal(records)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, noting(j,
 			func(context.Context, *godwit.Delivery) error { return nil }))
-		w.eventually(60*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
+		w.eventually(60*time.Second, "all records committed", func() bool { return w.committed()[0].At == records })
 		if _, err := p.stop(); err != nil {
 			t.Error(err)
 		}
-		if n, _ := b.count(); n != records-stuck {
+		if n, _ := j.count(); n != records-stuck {
 			t.Errorf("%d records were handled, want %d", n, records-stuck)
 		}
 	})
 }
 
-// genuine is what Godwit writes when all but one record are finished.
+// genuine returns the metadata that Godwit commits when all records but the stuck one are finished.
 func (w *world) genuine(stuck, records int) string {
 	w.t.Helper()
 	p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 4, ShutdownTimeout: 10 * time.Second},
@@ -124,7 +125,7 @@ func (w *world) genuine(stuck, records int) string {
 			return nil
 		})
 	before := ""
-	w.eventually(60*time.Second, "metadata that tells of all others", func() bool {
+	w.eventually(60*time.Second, "metadata with all other records", func() bool {
 		o := w.committed()[0]
 		same := o.At == int64(stuck) && o.Metadata != "" && o.Metadata == before
 		before = o.Metadata
@@ -143,7 +144,7 @@ func (w *world) genuine(stuck, records int) string {
 	return o.Metadata
 }
 
-// numbers collects the numbers of records.
+// numbers counts how often each record was handled, by its number.
 type numbers struct {
 	mu  sync.Mutex
 	all map[int]int
@@ -161,7 +162,7 @@ func (ns *numbers) handler() godwit.Handler {
 	}
 }
 
-// are fails the test unless exactly these were handled, once each.
+// are fails the test unless exactly the records from one number up to another were handled, once each.
 func (ns *numbers) are(t *testing.T, from, to int) {
 	t.Helper()
 	want := map[int]int{}

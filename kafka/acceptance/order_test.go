@@ -12,9 +12,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: records of one partition are handled concurrently, and those of one key with them; or a retry lets later
-// ones of its key pass. Handlers take random times and fail at random; the order of each key holds in every way of
-// keeping it, and no key is handled twice at once.
+// The mistake: records of one partition are handled concurrently, and so are those of one key; or later records of a
+// key pass one that waits for a retry. Here handlers take random times and fail at random. In every kind of ordering
+// the records of each key are handled in order, and no two of them at once.
 func TestKeyOrderLost(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
 		"block":     {},
@@ -32,13 +32,13 @@ func TestKeyOrderLost(t *testing.T) {
 				w.create(4)
 				w.ensure(o)
 				w.fill(records, keys)
-				b := newBooks(records)
-				b.keys = keys
+				j := newJournal(records)
+				j.keys = keys
 				seed := rand.Uint64()
 				t.Logf("seed %d", seed)
 				p := w.start(o, godwit.ConsumerOptions{
 					Concurrency: 32, MaxAttempts: 1000, Backoff: godwit.Constant(1100 * time.Millisecond),
-				}, keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+				}, noting(j, func(ctx context.Context, d *godwit.Delivery) error {
 					chance := rand.New(rand.NewPCG(seed, uint64(number(d))<<20|uint64(d.Attempt)))
 					if err := nap(ctx, time.Duration(chance.IntN(5))*time.Millisecond); err != nil {
 						return err
@@ -48,12 +48,12 @@ func TestKeyOrderLost(t *testing.T) {
 					}
 					return nil
 				}))
-				w.eventually(3*time.Minute, "everything handled", b.all)
+				w.eventually(3*time.Minute, "all records handled", j.all)
 				if _, err := p.stop(); err != nil {
 					t.Error(err)
 				}
-				b.inOrder(t)
-				if _, handlings := b.count(); handlings != records {
+				j.inOrder(t)
+				if _, handlings := j.count(); handlings != records {
 					t.Errorf("%d records were handled %d times", records, handlings)
 				}
 			})

@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// process is a consumer that runs, with a backend of its own.
+// process is a running consumer with a backend of its own.
 type process struct {
 	w       *world
 	cable   *cable
@@ -54,29 +54,30 @@ func (w *world) startOn(channel string, ko kafka.Options, co godwit.ConsumerOpti
 	return p
 }
 
-// stop ends the process as a deploy does, and returns what Run returned. Stopping it again returns the same.
+// stop ends the process as a deployment does, and returns what Run returned. A second call returns the same.
 func (p *process) stop() (godwit.Report, error) {
 	p.cancel()
 	return p.wait()
 }
 
-// wait returns what Run returned.
+// wait waits until Run has returned, and returns its results.
 func (p *process) wait() (godwit.Report, error) {
 	<-p.done
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_ = p.backend.Close(ctx) // a crashed one cannot say goodbye
+	_ = p.backend.Close(ctx) // the backend of a crashed process cannot leave its group
 	return p.report, p.err
 }
 
-// crash cuts the process off from the broker, so that nothing of it arrives any more, and ends it. Until its handlers
-// have returned they go on, as they would for a moment in a process that is killed.
+// crash cuts the process off from the broker, so that none of its requests arrive any more, and ends it. Its handlers
+// run until they return, as in a process that is killed a moment later.
 func (p *process) crash() {
 	p.cable.cut()
 	_, _ = p.stop()
 }
 
-// cable is how a process reaches the broker.
+// cable is the network connection between a process and the broker. After it is cut, all connections are closed and new
+// ones fail.
 type cable struct {
 	to func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -95,7 +96,7 @@ func (w *world) newCable() *cable {
 	return c
 }
 
-// dialerOf is the dialer among a client's options.
+// dialerOf returns the dialer that the options of a client contain.
 func dialerOf(opts []kgo.Opt) func(context.Context, string, string) (net.Conn, error) {
 	c, err := kgo.NewClient(opts...)
 	if err != nil {

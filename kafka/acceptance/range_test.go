@@ -12,11 +12,11 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: a committed offset that the log does not have (any more) stops the partition for good, or has it go on
-// at the log's end, behind what was never handled. It goes on where the log begins.
+// The mistake: if the log does not have the committed offset (any more), the partition stops for good, or continues at
+// the end of the log, behind records that were not handled. Here it continues where the log begins.
 func TestOffsetsOutOfRange(t *testing.T) {
 	for name, c := range map[string]struct {
-		cut       int64 // the log begins here
+		cut       int64 // the offset at which the log begins
 		committed int64
 		from      int
 	}{
@@ -42,10 +42,10 @@ func TestOffsetsOutOfRange(t *testing.T) {
 				var got numbers
 				p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, got.handler())
 				if c.from < records {
-					w.eventually(60*time.Second, "everything committed",
+					w.eventually(60*time.Second, "all records committed",
 						func() bool { return w.committed()[0].At == records })
 				}
-				time.Sleep(3 * time.Second) // time for what should not come
+				time.Sleep(3 * time.Second) // time for records that must not be delivered
 				if _, err := p.stop(); err != nil {
 					t.Error(err)
 				}
@@ -55,7 +55,7 @@ func TestOffsetsOutOfRange(t *testing.T) {
 	}
 }
 
-// cut makes the log begin later, as its retention does.
+// cut deletes the records before an offset, as the retention of a topic does.
 func (w *world) cut(at int64) {
 	w.t.Helper()
 	offsets := kadm.Offsets{}

@@ -16,8 +16,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: a topic that is deleted and created again is asked for by its old id, thousands of times a second, for
-// good. Godwit says it once, asks no more often than usual, and handles what the new topic gets within 30 s.
+// The mistake: after a topic was deleted and created again, the consumer requests the topic with the old id, thousands
+// of times a second, for good. Godwit logs the change once, makes no more requests than usual, and handles records of
+// the new topic within 30 s.
 func TestTopicRecreated(t *testing.T) {
 	for name, gone := range map[string]time.Duration{"at once": 0, "later": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -30,9 +31,9 @@ func TestTopicRecreated(t *testing.T) {
 				})}
 				w.create(2)
 				w.ensure(o)
-				b := newBooks(1 << 20)
+				j := newJournal(1 << 20)
 				var newest atomic.Int64
-				p := w.start(o, godwit.ConsumerOptions{}, keeping(b, func(_ context.Context, d *godwit.Delivery) error {
+				p := w.start(o, godwit.ConsumerOptions{}, noting(j, func(_ context.Context, d *godwit.Delivery) error {
 					newest.Store(max(newest.Load(), int64(number(d))))
 					return nil
 				}))
@@ -46,7 +47,7 @@ func TestTopicRecreated(t *testing.T) {
 				began := time.Now()
 				time.Sleep(gone)
 				w.eventually(30*time.Second, "the topic exists again", func() bool {
-					// it may be that the consumer was faster
+					// this fails if the consumer has already created it
 					_, _ = w.admin.CreateTopic(t.Context(), 2, 1, nil, w.topic())
 					topics, err := w.admin.ListTopics(t.Context(), w.topic())
 					return err == nil && topics.Has(w.topic()) && topics[w.topic()].Err == nil
@@ -56,13 +57,13 @@ func TestTopicRecreated(t *testing.T) {
 					func() bool { return newest.Load() > mark+100 })
 				took := time.Since(began)
 				asked := requests()
-				t.Logf("handled again after %v, %d requests, said %d times", took, asked, said.Load())
-				// 50 records a second are sent, and each fetched
+				t.Logf("handled again after %v, %d requests, logged %d times", took, asked, said.Load())
+				// 50 records a second are sent, each with a fetch of its own
 				if most := int64(300 + 200*took.Seconds()); asked > most {
 					t.Errorf("%d requests in %v, want %d at most", asked, took, most)
 				}
 				if n := said.Load(); n != 1 {
-					t.Errorf("it was said %d times, want once", n)
+					t.Errorf("it was logged %d times, want once", n)
 				}
 				if _, errs := stop(); len(errs) > int((gone+2*time.Second)/(20*time.Millisecond)) {
 					t.Errorf("%d records were not accepted, the last: %v", len(errs), errs[len(errs)-1])
@@ -75,7 +76,7 @@ func TestTopicRecreated(t *testing.T) {
 	}
 }
 
-// requests counts what the broker is asked from now on. A real one does not tell.
+// requests counts the requests to the broker from now on. A real broker does not report them: 0.
 func (w *world) requests() func() int64 {
 	var n atomic.Int64
 	if !w.real() {

@@ -13,17 +13,18 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: what a member has in hand when its partitions are taken away is lost, or handled beside the next one.
-// Every 400 ms a member comes or one leaves, until everything is handled: nothing is lost, the order of each key is
-// kept, no key is handled twice at once, and what is handled again is no more than what was in hand.
+// The mistake: records that a member has in hand when its partitions are revoked are lost, or also handled by the next
+// member at the same time. Here a member joins or leaves every 400 ms until all records are handled. No record is lost,
+// the order of each key is kept, no key is handled twice at once, and no more records are handled again than were in
+// hand.
 func TestRebalanceStorm(t *testing.T) {
 	for name, c := range map[string]struct {
 		o       kafka.Options
-		crashes int // every so many, the one that leaves is cut off instead; 0: none
+		crashes int // one in so many members is cut off instead of stopped; 0: none
 	}{
 		"classic":  {},
 		"consumer": {o: kafka.Options{GroupProtocol: kafka.GroupConsumer}},
-		"crashes":  {crashes: 10}, // for each the group waits until its session is over, which is the time of ten
+		"crashes":  {crashes: 10}, // after each the group waits for a session timeout, in which ten others come or go
 	} {
 		t.Run(name, func(t *testing.T) {
 			alone(t, func(t *testing.T, w *world) { storm(t, w, c.o, c.crashes) })
@@ -40,9 +41,9 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 	w.create(8)
 	w.ensure(o)
 	w.fill(records, keys)
-	b := newBooks(records)
-	b.keys = keys
-	work := keeping(b, func(ctx context.Context, _ *godwit.Delivery) error {
+	j := newJournal(records)
+	j.keys = keys
+	work := noting(j, func(ctx context.Context, _ *godwit.Delivery) error {
 		return nap(ctx, time.Duration(1+rand.IntN(40))*time.Millisecond)
 	})
 	seed := rand.Uint64()
@@ -51,10 +52,10 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 	join := func() *process { return w.start(o, godwit.ConsumerOptions{Concurrency: concurrency}, work) }
 	members := []*process{join()}
 	began, left, crashed := time.Now(), 0, 0
-	for !b.all() {
+	for !j.all() {
 		if time.Since(began) > 10*time.Minute {
-			t.Fatalf("after %v and %d members, records %v and others are not handled", time.Since(began), left,
-				b.missing())
+			t.Fatalf("after %v, in which %d members left, records are not handled, the first %v", time.Since(began), left,
+				j.missing())
 		}
 		time.Sleep(every)
 		if n := len(members); n == 1 || n < together && chance.IntN(2) == 0 {
@@ -77,34 +78,34 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 			t.Errorf("a member ended with %v", err)
 		}
 	}
-	b.inOrder(t)
-	_, handlings := b.count()
+	j.inOrder(t)
+	_, handlings := j.count()
 	t.Logf("%d records in %v, %d members came and went, %d of them crashed: %d handled again", records, took, left,
 		crashed, handlings-records)
-	// Who leaves properly leaves nothing behind; on a real broker a commit may come too late.
+	// A member that leaves has committed its finished records. On a real broker the commit may arrive too late.
 	most := concurrency
 	if w.real() {
 		most = left * concurrency
 	}
-	// what it finished since its last commit
+	// what crashed members finished after their last commit
 	most += crashed * concurrency * int(1500*time.Millisecond/(20*time.Millisecond))
 	if crashes > 0 && crashed == 0 {
-		t.Error("nobody crashed")
+		t.Error("no member crashed")
 	}
 	if again := handlings - records; again > most {
-		t.Errorf("%d records were handled again, and only %d can have been in hand", again, most)
+		t.Errorf("%d records were handled again, want %d at most", again, most)
 	}
 }
 
-// calm waits, on the fake broker, for a moment at which nobody joins: one that crashes in the midst of that may never
-// be missed there, and the group waits for it for as long as others come and go (TestCrashedWhileJoining,
+// calm waits, on the embedded broker, until no member joins. That broker may never remove a member that crashes while
+// it joins, and its group then waits for that member as long as others come and go (TestCrashedWhileJoining,
 // TestRebalanceTimeoutWhileOthersCome).
 func (w *world) calm(group string) {
 	w.t.Helper()
 	if w.real() {
 		return
 	}
-	w.eventually(time.Minute, "a group at rest", func() bool {
+	w.eventually(time.Minute, "a stable group", func() bool {
 		groups, err := w.admin.DescribeGroups(w.t.Context(), group)
 		return err == nil && groups[group].State == "Stable"
 	})

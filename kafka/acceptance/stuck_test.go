@@ -16,26 +16,26 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: one stuck key holds up its whole partition. Here it is stuck for as long as the others are watched, and
-// the slowest hundredth of them is as fast as without it, within twice.
+// The mistake: one stuck key blocks its whole partition. Here a key is stuck while the waiting times of the others are
+// measured. Their 99th percentile is at most twice that without a stuck key.
 func TestStuckKey(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		w.create(1)
 		w.ensure(kafka.Options{})
 		undisturbed, disturbed := time.Hour, time.Hour
-		for range 3 { // what else the machine does makes either slower, never faster
+		for range 3 { // other work of the machine makes a run slower, never faster
 			undisturbed, disturbed = min(undisturbed, w.slowest("")), min(disturbed, w.slowest("k0"))
-			t.Logf("the slowest hundredth takes %v, and %v beside a stuck key", undisturbed, disturbed)
+			t.Logf("the 99th percentile is %v, and %v beside a stuck key", undisturbed, disturbed)
 			if disturbed <= 2*undisturbed+5*time.Millisecond {
 				return
 			}
 		}
-		t.Errorf("the slowest hundredth takes %v beside a stuck key, and %v without one", disturbed, undisturbed)
+		t.Errorf("the 99th percentile is %v beside a stuck key, and %v without one", disturbed, undisturbed)
 	})
 }
 
-// slowest sends a record a millisecond to a consumer, and returns how long the slowest hundredth of them waited for
-// their handler. Handlers of the stuck key do not return before that is known.
+// slowest sends a record every millisecond to a consumer, and returns the 99th percentile of the time that records of
+// other keys waited for their handlers. Handlers of the stuck key return only after that time is known.
 func (w *world) slowest(stuck string) time.Duration {
 	const records, keys = 3000, 100
 	var mu sync.Mutex
@@ -69,7 +69,7 @@ func (w *world) slowest(stuck string) time.Duration {
 			Value: []byte(now),
 		}, nil)
 	}
-	send(1) // the time to join the group is not what this is about
+	send(1) // the time to join the group is not measured
 	w.eventually(60*time.Second, "the first record handled", func() bool { return count() == 1 })
 	for i := range records {
 		send(i % keys)
@@ -81,7 +81,7 @@ func (w *world) slowest(stuck string) time.Duration {
 	}
 	w.eventually(30*time.Second, "all others handled", func() bool { return count() == want-behind })
 	close(release)
-	w.eventually(30*time.Second, "the stuck ones handled, or the next round would have them", func() bool {
+	w.eventually(30*time.Second, "the stuck records handled, which the next round would otherwise get", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return late == behind

@@ -27,45 +27,45 @@ const (
 	realRestart = "GODWIT_KAFKA_RESTART" // a command that kills the broker and starts it again
 )
 
-// channel is what most tests consume; its topic, in the world's namespace, has the same name.
+// channel is the channel of most tests. Its topic has the same name, in the world's namespace.
 const channel = "orders"
 
-// shortSession is the shortest that brokers allow: so long they take a crashed member for alive.
+// shortSession is the shortest session timeout that brokers allow. A crashed member counts as alive for that long.
 const shortSession = 6 * time.Second
 
-// world is one test's broker.
+// world is the broker of one test.
 type world struct {
 	t      *testing.T
-	ns     string             // in front of every topic and group, because others use a real broker too
-	server *kafkalocal.Server // nil: the broker is a real one
+	ns     string             // the prefix of all topics and groups, because other tests use a real broker, too
+	server *kafkalocal.Server // nil: a real broker
 	reach  []kgo.Opt
-	addr   string      // in real time only
+	addr   string      // of the broker; in real time only
 	client *kgo.Client // never cut off
 	admin  *kadm.Client
 
 	started []*process
 }
 
-// in runs f in a world of its own: in virtual time, or on the real broker. Its t is the one to use: the test's own
-// belongs to another time.
+// in runs f in a world of its own: in virtual time, or on the real broker. f uses its own t, because the t of the test
+// is outside the bubble.
 func in(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	if os.Getenv(realBroker) != "" {
-		t.Parallel() // they wait, for the most part
+		t.Parallel() // most of the time tests wait
 	}
 	alone(t, f)
 }
 
-// alone is in for what no other test may disturb, or be disturbed by.
+// alone is in for a test that must run while no other test runs.
 func alone(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	if addr := os.Getenv(realBroker); addr != "" {
-		f(t, settle(t, nil, []kgo.Opt{kgo.SeedBrokers(addr)}))
+		f(t, newWorld(t, nil, []kgo.Opt{kgo.SeedBrokers(addr)}))
 		return
 	}
-	dir := t.TempDir() // of the test, for a bubble must not outlive it
+	dir := t.TempDir() // of the test, because it must exist until the bubble ends
 	synctest.Test(t, func(t *testing.T) {
-		// What was cut off goes on trying to say goodbye for a while, after everybody else has left.
+		// After all others have left, a process that was cut off still tries to leave its group for a while.
 		t.Cleanup(func() { time.Sleep(5 * time.Minute) })
 		s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Dir: dir + "/data"})
 		if err != nil {
@@ -76,23 +76,23 @@ func alone(t *testing.T, f func(t *testing.T, w *world)) {
 				t.Error(err)
 			}
 		})
-		f(t, settle(t, s, s.Reach()))
+		f(t, newWorld(t, s, s.Reach()))
 	})
 }
 
-func settle(t *testing.T, s *kafkalocal.Server, reach []kgo.Opt) *world {
+func newWorld(t *testing.T, s *kafkalocal.Server, reach []kgo.Opt) *world {
 	w := &world{t: t, ns: "t" + strings.ToLower(rand.Text()[:10]), server: s, reach: reach}
 	w.client = w.newClient(kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	w.admin = kadm.NewClient(w.client)
 	if w.real() {
-		admin := w.admin // a test may take another, which is closed by then
-		t.Cleanup(func() { w.tidy(admin) })
+		admin := w.admin // a test may replace w.admin with a client that is closed before the cleanup
+		t.Cleanup(func() { w.deleteTopics(admin) })
 	}
 	return w
 }
 
-// tidy deletes the world's topics: the more a broker has, the longer it takes to start after a kill.
-func (w *world) tidy(admin *kadm.Client) {
+// deleteTopics deletes the topics of the world, because a broker with more topics takes longer to start after a kill.
+func (w *world) deleteTopics(admin *kadm.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	topics, err := admin.ListTopics(ctx)
@@ -101,12 +101,12 @@ func (w *world) tidy(admin *kadm.Client) {
 	}
 	for name := range topics {
 		if strings.HasPrefix(name, w.ns+".") {
-			_, _ = admin.DeleteTopics(ctx, name) // it is a kindness
+			_, _ = admin.DeleteTopics(ctx, name) // a topic that remains affects no test
 		}
 	}
 }
 
-// real says that time passes.
+// real reports whether the broker is a real one, in real time.
 func (w *world) real() bool { return w.server == nil }
 
 func (w *world) newClient(opts ...kgo.Opt) *kgo.Client {
@@ -119,11 +119,11 @@ func (w *world) newClient(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// topic is the channel's topic, and group its consumers' group.
+// topic is the topic of the channel, and group the group of its consumers.
 func (w *world) topic() string { return w.ns + "." + channel }
 func (w *world) group() string { return w.ns + "." + channel }
 
-// create makes the channel's topic.
+// create creates the topic of the channel.
 func (w *world) create(partitions int32) {
 	w.t.Helper()
 	if _, err := w.admin.CreateTopic(w.t.Context(), partitions, 1, nil, w.topic()); err != nil {
@@ -131,7 +131,7 @@ func (w *world) create(partitions int32) {
 	}
 }
 
-// ensure makes all that a consumer of the channel needs, as the first consumer would.
+// ensure creates everything that a consumer of the channel needs, as the first consumer would.
 func (w *world) ensure(o kafka.Options) {
 	w.t.Helper()
 	b := w.open(o, nil)
@@ -144,7 +144,7 @@ func (w *world) ensure(o kafka.Options) {
 	w.close(b)
 }
 
-// open opens a backend of a process whose cable is given; nil: one that is never cut.
+// open opens the backend of a process. c is the cable that can be cut; nil: the backend is never cut off.
 func (w *world) open(o kafka.Options, c *cable) *kafka.Backend {
 	w.t.Helper()
 	o.Namespace = w.ns
@@ -171,11 +171,11 @@ func (w *world) close(b interface{ Close(context.Context) error }) {
 	}
 }
 
-// committed is what the group has committed of the channel's topic, by partition.
+// committed returns the committed offsets of the group, by partition of the channel's topic.
 func (w *world) committed() map[int32]kadm.Offset {
 	w.t.Helper()
 	all, err := w.admin.FetchOffsets(w.t.Context(), w.group())
-	// before its first member, and anybody's
+	// the errors of a group that has not had a member yet, and of a broker that has not had a group yet
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) && !errors.Is(err, kerr.CoordinatorNotAvailable) {
 		w.t.Fatal(err)
 	}
@@ -186,18 +186,18 @@ func (w *world) committed() map[int32]kadm.Offset {
 	return got
 }
 
-// commit commits for the group, as somebody else might.
+// commit commits an offset for the group, as another program could.
 func (w *world) commit(partition int32, at int64, metadata string) {
 	w.t.Helper()
 	offsets := kadm.Offsets{}
 	offsets.Add(kadm.Offset{Topic: w.topic(), Partition: partition, At: at, LeaderEpoch: -1, Metadata: metadata})
-	w.eventually(30*time.Second, "a commit taken", func() bool {
+	w.eventually(30*time.Second, "the commit accepted", func() bool {
 		answers, err := w.admin.CommitOffsets(w.t.Context(), w.group(), offsets)
 		if err == nil {
 			err = answers.Error()
 		}
-		if errors.Is(err, kerr.UnknownTopicID) { // a coordinator hears of a new topic a while after its broker does
-			return false
+		if errors.Is(err, kerr.UnknownTopicID) {
+			return false // the group coordinator learns of a new topic later than the other brokers
 		}
 		if err != nil {
 			w.t.Fatal(err)
@@ -206,10 +206,10 @@ func (w *world) commit(partition int32, at int64, metadata string) {
 	})
 }
 
-// letters are all records of the channel's dead letters.
+// letters returns all records of the channel's dead letters.
 func (w *world) letters() []*kgo.Record { return w.read(w.deadLetters()) }
 
-// read is all of a topic.
+// read returns all records of a topic.
 func (w *world) read(topic string) []*kgo.Record {
 	w.t.Helper()
 	ends, err := w.admin.ListEndOffsets(w.t.Context(), topic)
@@ -234,17 +234,17 @@ func (w *world) read(topic string) []*kgo.Record {
 	return got
 }
 
-// eventually waits until it holds, or fails the test.
+// eventually waits until holds returns true, and fails the test if that takes too long.
 func (w *world) eventually(within time.Duration, what string, holds func() bool) {
 	w.t.Helper()
 	for began := time.Now(); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Since(began) > within {
-			w.t.Fatalf("%s: not after %v", what, within)
+			w.t.Fatalf("not after %[2]v: %[1]s", what, within)
 		}
 	}
 }
 
-// logged is a logger that counts its lines by level.
+// logged returns a logger that calls count with the level and text of each line.
 func logged(count func(level slog.Level, line string)) *slog.Logger {
 	return slog.New(slog.NewTextHandler(lines(count), nil))
 }
