@@ -57,7 +57,7 @@ func consume(where string) int {
 		return 1
 	}
 	_, err = c.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
-		if err := nap(ctx, toil(d.Body)); err != nil {
+		if err := nap(ctx, workTime(d.Body)); err != nil {
 			return err
 		}
 		_, err := os.Stdout.WriteString(string(d.Body) + "\n")
@@ -67,9 +67,9 @@ func consume(where string) int {
 	return 1
 }
 
-// toil is how long the handling of a record takes: for most a few milliseconds, for some seconds, so that thousands of
-// later records are finished before those.
-func toil(body []byte) time.Duration {
+// workTime is how long the handling of a record takes: for most a few milliseconds, for some seconds, so that thousands
+// of later records are finished before those.
+func workTime(body []byte) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write(body)
 	if h.Sum32()%2000 == 0 {

@@ -64,7 +64,7 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 			t.Error(err)
 		}
 		got := map[string]int{}
-		for _, r := range w.letters() {
+		for _, r := range w.readDeadLetters() {
 			got[header(r, "__dlq.errors.topic")+" "+header(r, "__dlq.errors.partition")+" "+header(r,
 				"__dlq.errors.offset")]++
 		}

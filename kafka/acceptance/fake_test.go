@@ -27,8 +27,8 @@ func TestCrashedWhileJoining(t *testing.T) {
 		cable := w.newCable()
 		for range 20 {
 			crashes := w.bare(kgo.Dialer(cable.dial))
-			crashes.introduce()
-			crashes.later()
+			crashes.requestID()
+			crashes.joinLater()
 		}
 		time.Sleep(time.Second)
 		cable.cut()
@@ -37,7 +37,7 @@ func TestCrashedWhileJoining(t *testing.T) {
 		first.sync()
 		for range 2 * shortSession / time.Second {
 			time.Sleep(time.Second)
-			_ = first.beat()
+			_ = first.heartbeat()
 		}
 		groups, err := w.admin.DescribeGroups(t.Context(), w.group())
 		if err != nil {
@@ -54,8 +54,8 @@ func TestJoiningForLongerThanASession(t *testing.T) {
 		first, second := w.bare(), w.bare()
 		first.join()
 		first.sync()
-		second.introduce()
-		answered := second.later()
+		second.requestID()
+		answered := second.joinLater()
 		time.Sleep(time.Second)
 		first.join()
 		first.sync()
@@ -64,13 +64,13 @@ func TestJoiningForLongerThanASession(t *testing.T) {
 		}
 		second.sync()
 		third := w.bare()
-		third.introduce()
-		together := third.later()
+		third.requestID()
+		together := third.joinLater()
 		time.Sleep(100 * time.Millisecond)
-		answered = second.later() // this waits for the first member, which joins later
-		for range 7 {             // longer than a session, and shorter than the rebalance timeout
+		answered = second.joinLater() // this waits for the first member, which joins later
+		for range 7 {                 // longer than a session, and shorter than the rebalance timeout
 			time.Sleep(time.Second)
-			_ = first.beat()
+			_ = first.heartbeat()
 		}
 		first.join()
 		if err := <-together; err != nil {
@@ -93,15 +93,15 @@ func TestRebalanceTimeoutWhileOthersCome(t *testing.T) {
 		first, silent := w.bare(), w.bare()
 		silent.join()
 		silent.sync()
-		first.introduce()
+		first.requestID()
 		begun := time.Now()
-		answered := first.later()
+		answered := first.joinLater()
 		var took time.Duration
 		for took == 0 && time.Since(begun) < 3*rebalanceTimeout {
-			_ = silent.beat() // the member is alive, and does not join
+			_ = silent.heartbeat() // the member is alive, and does not join
 			other := w.bare()
-			other.introduce()
-			other.later()
+			other.requestID()
+			other.joinLater()
 			select {
 			case err := <-answered:
 				if took = time.Since(begun); err != nil {
@@ -143,8 +143,8 @@ type bare struct {
 
 func (w *world) bare(opts ...kgo.Opt) *bare { return &bare{w: w, client: w.newClient(opts...)} }
 
-// introduce requests the member's id.
-func (b *bare) introduce() {
+// requestID requests the member's id.
+func (b *bare) requestID() {
 	b.w.t.Helper()
 	if resp, err := b.ask(b.request()); err != nil || resp.ErrorCode != kerr.MemberIDRequired.Code {
 		b.w.t.Fatalf("join: %v, code %d", err, resp.ErrorCode)
@@ -184,15 +184,15 @@ func (b *bare) ask(req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupResponse, error) 
 func (b *bare) join() {
 	b.w.t.Helper()
 	if b.id == "" {
-		b.introduce()
+		b.requestID()
 	}
-	if err := <-b.later(); err != nil {
+	if err := <-b.joinLater(); err != nil {
 		b.w.t.Fatal(err)
 	}
 }
 
-// later joins in the background. At the latest, the request ends when the world's client is closed.
-func (b *bare) later() <-chan error {
+// joinLater joins in the background. At the latest, the request ends when the world's client is closed.
+func (b *bare) joinLater() <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		resp, err := b.ask(b.request())
@@ -219,8 +219,8 @@ func (b *bare) sync() {
 	}
 }
 
-// beat sends a heartbeat, and returns the error of its answer.
-func (b *bare) beat() error {
+// heartbeat sends a heartbeat, and returns the error of its answer.
+func (b *bare) heartbeat() error {
 	b.w.t.Helper()
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.MemberID, req.Generation = b.w.group(), b.id, b.generation

@@ -33,8 +33,8 @@ func (w *world) shared(partitions int32, records, keys int) *journal {
 	return j
 }
 
-// stands is a handler that waits until its context ends.
-func stands(ctx context.Context, _ *godwit.Delivery) error {
+// untilEnd is a handler that waits until its context ends.
+func untilEnd(ctx context.Context, _ *godwit.Delivery) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
@@ -48,7 +48,7 @@ func TestSharedRecordsArchivedByDeploys(t *testing.T) {
 		j := w.shared(2, records, records)
 		for range deploys {
 			p := w.start(sharing, godwit.ConsumerOptions{Concurrency: records, ShutdownTimeout: 4 * time.Second},
-				noting(j, stands))
+				noting(j, untilEnd))
 			w.eventually(60*time.Second, "records in hand", func() bool { return j.running() > 0 })
 			if _, err := p.stop(); err != nil {
 				t.Error(err)
@@ -80,10 +80,10 @@ func TestSharedRecordArchivedByCrashes(t *testing.T) {
 		j := newJournal(1)
 		for n := range limit + 1 {
 			began := time.Now()
-			p := w.start(sharing, godwit.ConsumerOptions{ShutdownTimeout: 4 * time.Second}, noting(j, stands))
+			p := w.start(sharing, godwit.ConsumerOptions{ShutdownTimeout: 4 * time.Second}, noting(j, untilEnd))
 			w.eventually(90*time.Second, "the record in hand", func() bool { return j.started(0) == n+1 })
 			t.Logf("life %d: in hand after %v", n, time.Since(began))
-			w.calm(w.tierReaders())
+			w.awaitStable(w.tierReaders())
 			p.crash()
 		}
 		p := w.start(sharing, godwit.ConsumerOptions{}, noting(j,
@@ -147,7 +147,7 @@ func TestSharedRecordDeadTwice(t *testing.T) {
 		}))}
 		p := w.start(crashing, godwit.ConsumerOptions{Concurrency: records, ShutdownTimeout: 4 * time.Second}, handler)
 		time.Sleep(10 * time.Second) // until both have joined
-		w.calm(w.tierReaders())
+		w.awaitStable(w.tierReaders())
 		w.fill(records, records)
 		started <- p
 		select {
@@ -161,7 +161,7 @@ func TestSharedRecordDeadTwice(t *testing.T) {
 			n, _ := j.count()
 			return n == records-want && w.end(w.deadLetters()) >= want
 		})
-		w.outlast() // time for dead letters that must not be written
+		w.outlastLock() // time for dead letters that must not be written
 		if _, err := survivor.stop(); err != nil {
 			t.Error(err)
 		}
@@ -205,7 +205,7 @@ func TestSharedRecordsLostByCrash(t *testing.T) {
 				got, _ := j.count()
 				return got > (n+1)*records/(2*crashes)
 			})
-			w.calm(w.tierReaders())
+			w.awaitStable(w.tierReaders())
 			killed.Store(true)
 			crashing.crash()
 			crashing, killed = join()
@@ -234,7 +234,7 @@ func TestSharedInFlightUnbounded(t *testing.T) {
 		if held < concurrency || held > window {
 			t.Errorf("%d records are held, want %d at most", held, window)
 		}
-		w.outlast()
+		w.outlastLock()
 		done()
 	})
 }
@@ -294,8 +294,8 @@ func TestSharedBrokerKilled(t *testing.T) {
 	})
 }
 
-// outlast waits for longer than a lock lasts, except in a short run on a real broker.
-func (w *world) outlast() {
+// outlastLock waits for longer than a lock lasts, except in a short run on a real broker.
+func (w *world) outlastLock() {
 	if w.real() && testing.Short() {
 		return
 	}

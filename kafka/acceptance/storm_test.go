@@ -66,7 +66,7 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 		left++
 		if crashes > 0 && left%crashes == 2 {
 			crashed++
-			w.calm(w.group())
+			w.awaitStable(w.group())
 			members[i].cable.cut()
 		}
 		go func(p *process) { _, _ = p.stop() }(members[i])
@@ -97,10 +97,10 @@ func storm(t *testing.T, w *world, o kafka.Options, crashes int) {
 	}
 }
 
-// calm waits, on the embedded broker, until no member joins. That broker may never remove a member that crashes while
-// it joins, and its group then waits for that member as long as others come and go (TestCrashedWhileJoining,
+// awaitStable waits, on the embedded broker, until no member joins. That broker may never remove a member that crashes
+// while it joins, and its group then waits for that member as long as others come and go (TestCrashedWhileJoining,
 // TestRebalanceTimeoutWhileOthersCome).
-func (w *world) calm(group string) {
+func (w *world) awaitStable(group string) {
 	w.t.Helper()
 	if w.real() {
 		return

@@ -206,8 +206,8 @@ func (w *world) commit(partition int32, at int64, metadata string) {
 	})
 }
 
-// letters returns all records of the channel's dead letters.
-func (w *world) letters() []*kgo.Record { return w.read(w.deadLetters()) }
+// readDeadLetters returns all records of the channel's dead letters.
+func (w *world) readDeadLetters() []*kgo.Record { return w.read(w.deadLetters()) }
 
 // read returns all records of a topic.
 func (w *world) read(topic string) []*kgo.Record {
