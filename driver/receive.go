@@ -176,7 +176,8 @@ type Receiver interface {
 	Settle(ctx context.Context, batch []Settlement) error
 
 	// Close ends the receiver. It also ends a Receive that is still running, which happens when the core's time for
-	// shutdown is over. Messages that are not settled are delivered again.
+	// shutdown is over. Messages that are not settled are delivered again. An *UnsettledError says how many verdicts
+	// that Settle or Finish took are lost.
 	Close(ctx context.Context) error
 }
 

@@ -49,6 +49,8 @@ type epoch struct {
 	dead     map[int64]struct{} // offsets, at home, of records that were dead-lettered in an earlier life
 	waiting  int                // records that wait here
 	waitingB int                // their bytes
+	finished int                // messages
+	told     int                // how many of them the broker has been told of
 }
 
 func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
@@ -61,11 +63,8 @@ func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
 	return e
 }
 
-// start takes in what the group has committed.
-func (e *epoch) start(committed int64, metadata string) {
-	e.tracker.Start(committed, metadata)
-	e.from = committed
-}
+// untold is how many finished messages the broker has not been told of.
+func (e *epoch) untold() int { return e.finished - e.told }
 
 // died says whether a record was dead-lettered in an earlier life.
 func (e *epoch) died(r *kgo.Record) bool {

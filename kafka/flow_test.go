@@ -71,8 +71,8 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 			w.Errorf("%d of %d came", got, n)
 		}
 		time.Sleep(2 * time.Second)
-		if at, metadata := w.committed(0); at != n || metadata != "" {
-			w.Errorf("committed %d with metadata of %d characters, want %d and none", at, len(metadata), n)
+		if at, metadata := w.committed(0); at != n || len(metadata) > 30 {
+			w.Errorf("committed %d with metadata of %d characters, want %d and no completions", at, len(metadata), n)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
@@ -21,6 +22,7 @@ type ledger struct {
 
 	mu       sync.Mutex // guards everything below, and what the epochs and messages have in them
 	epochs   map[wire.Partition]*epoch
+	past     map[wire.Partition]pastEpoch // epochs that ended without their last commit
 	intake   *intake.Intake[*epoch]
 	lots     lots
 	delays   timeline
@@ -32,8 +34,9 @@ type ledger struct {
 
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
-		sub: sub, epochs: map[wire.Partition]*epoch{}, intake: intake.New[*epoch](sub.places()),
-		lots: lots{sub: sub},
+		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{},
+		intake: intake.New[*epoch](sub.places()),
+		lots:   lots{sub: sub},
 	}
 	l.lots.Away = sub.moves()
 	return l
@@ -47,6 +50,12 @@ func (l *ledger) assign(m *member, topics map[string][]int32) {
 		return
 	}
 	each(topics, func(p wire.Partition) { l.epochs[p] = newEpoch(m, p, l.sub.tiers[p.Topic]) })
+	for p, past := range l.past {
+		if l.epochs[p] == nil { // another member's, who handles again what no commit tells of
+			past.untold = 0
+			l.past[p] = past
+		}
+	}
 }
 
 // each calls f for each partition.
@@ -66,7 +75,14 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	if e == nil || e.member != m || e.next >= 0 {
 		return nil
 	}
-	e.start(committed, metadata)
+	past, ok := l.past[p]
+	delete(l.past, p)
+	if ok && e.tracker.Resume(committed, metadata, &past.Kept) {
+		e.finished = past.untold
+	} else {
+		e.tracker.Start(committed, metadata)
+	}
+	e.from = committed
 	return e
 }
 
@@ -103,6 +119,7 @@ func (l *ledger) retire(m *member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.retired = true
+	clear(l.past)
 }
 
 // of is every epoch of a member.
@@ -115,6 +132,40 @@ func (l *ledger) of(m *member) (es []*epoch) {
 		}
 	}
 	return es
+}
+
+// pastEpoch is what an epoch had finished when it ended, and how many messages of that no commit tells of. It is kept
+// until the partition comes back: until another member commits, it holds.
+type pastEpoch struct {
+	offsets.Kept
+	untold int
+}
+
+// keep remembers what epochs had finished, in case their partitions come back before another member has committed.
+func (l *ledger) keep(es []*epoch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	for _, e := range es {
+		if e.state != epochGone && e.untold() > 0 {
+			l.past[e.Partition] = pastEpoch{e.tracker.Keep(), e.untold()}
+		}
+	}
+}
+
+// untold is how many finished messages no commit tells of.
+func (l *ledger) untold(m *member) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.epochs {
+		if e.member == m {
+			n += e.untold()
+		}
+	}
+	for _, past := range l.past {
+		n += past.untold
+	}
+	return n
 }
 
 // discard makes nothing of the epochs count any more.
@@ -264,14 +315,15 @@ func (l *ledger) collect(m *member, es []*epoch) *commitment {
 			continue
 		}
 		now, changed := e.tracker.Commit()
-		if !changed {
+		if !changed { // also when the answer to a commit was lost that the broker has
+			e.told = e.finished
 			continue
 		}
 		if c.offsets[e.Topic] == nil {
 			c.offsets[e.Topic] = map[int32]kgo.EpochOffset{}
 		}
 		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.Partition] = told{e, now}
+		c.told[e.Partition] = told{e, now, e.finished}
 	}
 	return c
 }
@@ -284,5 +336,6 @@ func (l *ledger) answered(x told, tooLarge bool) {
 		x.e.tracker.Shorten()
 	} else {
 		x.e.tracker.Committed(x.c)
+		x.e.told = x.finished
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // shutdownReserve is the part of a shutdown's budget that is kept for giving back and flushing, half of a short one.
@@ -53,7 +55,18 @@ func (s *Session) Shutdown() error {
 	if !polled {
 		s.obs.PollLeftOpen()
 	}
-	return errors.Join(s.Fatal(), s.service.recv.Close(ctx))
+	return errors.Join(s.Fatal(), s.closeReceiver(ctx))
+}
+
+// closeReceiver closes the receiver, and counts the verdicts that it could not tell the service.
+func (s *Session) closeReceiver(ctx context.Context) error {
+	err := s.service.recv.Close(ctx)
+	if lost := (*driver.UnsettledError)(nil); errors.As(err, &lost) {
+		s.flow.lock()
+		s.flow.count.Unsettled += int64(lost.Count)
+		s.flow.unlock()
+	}
+	return err
 }
 
 // giveBackWaiting takes the session off the bus, and gives back what waits.

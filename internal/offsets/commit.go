@@ -4,7 +4,7 @@ package offsets
 type Commit struct {
 	Offset   int64  // the first unfinished record, or where reading continues
 	Epoch    int32  // leader epoch of the record before; -1: unknown
-	Metadata string // completions beyond Offset; "": none
+	Metadata string // completions beyond Offset, and the mark; "": the broker takes none
 
 	now uint64
 }
@@ -17,15 +17,29 @@ func (t *Tracker) Commit() (c Commit, changed bool) {
 	}
 	c = Commit{Offset: t.watermark(), Epoch: t.epoch, now: t.now}
 	t.survey(c.Offset)
-	c.Metadata = t.encoder.encode(said{pieces: t.pieces, tries: t.tries, epoch: t.latest}, c.Offset, t.identity,
-		t.limit)
+	said := said{pieces: t.pieces, tries: t.tries, epoch: t.latest, mark: t.mark}
+	c.Metadata = t.encoder.encode(said, c.Offset, t.identity, t.limit)
 	t.length = len(c.Metadata)
-	return c, c.Offset >= 0 && (c.Offset != t.last.Offset || c.Metadata != t.last.Metadata)
+	changed = c.Offset >= 0 && (c.Offset != t.last.Offset || c.Metadata != t.last.Metadata)
+	if changed {
+		t.send(c)
+	}
+	return c, changed
+}
+
+// sentMost is how many commits without an answer are remembered: while a broker is away, one every few seconds.
+const sentMost = 16
+
+func (t *Tracker) send(c Commit) {
+	if len(t.sent) == sentMost {
+		t.sent = append(t.sent[:0], t.sent[1:]...)
+	}
+	t.sent = append(t.sent, c)
 }
 
 // Committed records that the broker has stored c.
 func (t *Tracker) Committed(c Commit) {
-	t.last, t.stored = c, c.now
+	t.last, t.stored, t.sent = c, c.now, t.sent[:0]
 }
 
 // Shorten halves the metadata's limit after the broker refused the latest Commit's metadata as too large. Completions

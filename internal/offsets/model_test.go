@@ -68,8 +68,10 @@ func (w *world) step(op byte) {
 	case op < 250:
 		w.tracker.Shorten()
 		w.shortened = true
-	default:
+	case op < 253:
 		w.crash()
+	default:
+		w.lose(op == 254)
 	}
 	w.compare()
 }
@@ -148,6 +150,14 @@ func (w *world) commit(stores bool) {
 		return
 	}
 	w.tracker.Committed(c)
+	w.store(c)
+	if again, changed := w.tracker.Commit(); changed {
+		w.t.Fatalf("committed %+v, and again there is %+v", c, again)
+	}
+}
+
+// store is the broker's part of a commit.
+func (w *world) store(c Commit) {
 	w.stored, w.lost = c, w.shortened
 	w.storedDone, w.storedTries = map[int64]bool{}, map[int64]int32{}
 	for _, o := range w.log {
@@ -156,9 +166,6 @@ func (w *world) commit(stores bool) {
 			w.storedDone[o] = w.done[o]
 			w.storedTries[o] = w.attempts[o]
 		}
-	}
-	if again, changed := w.tracker.Commit(); changed {
-		w.t.Fatalf("committed %+v, and again there is %+v", c, again)
 	}
 }
 
@@ -219,6 +226,28 @@ func (w *world) crash() {
 	w.read, _ = slices.BinarySearch(w.log, w.next)
 }
 
+// lose ends the period without a last commit, and begins the next one of the same owner. answered: the owner knows what
+// the broker has.
+func (w *world) lose(answered bool) {
+	if !answered {
+		if c, changed := w.tracker.Commit(); changed {
+			w.store(c)
+		}
+	}
+	k := w.tracker.Keep()
+	if !w.tracker.Resume(w.stored.Offset, w.stored.Metadata, &k) {
+		if w.stored.Metadata != "" {
+			w.t.Fatalf("%+v is not resumed from the commit %+v", k, w.stored)
+		}
+		w.crash()
+		return
+	}
+	w.open = map[int64]uint64{}
+	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.done), maps.Clone(w.attempts), w.shortened
+	w.next = w.stored.Offset
+	w.read, _ = slices.BinarySearch(w.log, w.next)
+}
+
 // compare checks the Tracker against the state of the world.
 func (w *world) compare() {
 	w.t.Helper()
@@ -264,8 +293,8 @@ func (w *world) compareMetadata(c Commit) {
 		w.t.Fatalf("metadata of %d characters", len(c.Metadata))
 	}
 	k := decode(c.Metadata, c.Offset, "a log")
-	if c.Metadata != "" && len(k.stretches)+len(k.tries) == 0 {
-		w.t.Fatalf("metadata %q says nothing", c.Metadata)
+	if c.Metadata != "" && !k.genuine {
+		w.t.Fatalf("metadata %q is not recognized", c.Metadata)
 	}
 	for _, o := range w.log {
 		if o < c.Offset {
@@ -337,11 +366,15 @@ func FuzzRoundTrip(f *testing.F) {
 			want.tries = append(want.tries, try{offset: o, attempt: 1 + rnd.Int32N(1<<30)})
 		}
 		var e encoder
-		text := e.encode(said{pieces: pieces, tries: want.tries, epoch: int32(n)}, base, "log", maxMetadata)
+		said := said{pieces: pieces, tries: want.tries, epoch: int32(n), mark: wide - 2}
+		text := e.encode(said, base, "log", maxMetadata)
 		if len(text) > maxMetadata {
 			t.Fatalf("%d characters", len(text))
 		}
 		got := decode(text, base, "log")
+		if !got.genuine || got.mark != wide-2 || got.epoch != int32(n) {
+			t.Errorf("the mark is %d and the epoch %d, want %d and %d", got.mark, got.epoch, wide-2, n)
+		}
 		if len(got.stretches) > len(want.stretches) || len(got.tries) > len(want.tries) {
 			t.Fatalf("decoded more than was encoded")
 		}
@@ -368,14 +401,17 @@ func FuzzDecode(f *testing.F) {
 	var e encoder
 	f.Add(e.encode(said{pieces: []int64{1, 1000}, tries: []try{{offset: 5, attempt: 2}}}, 5, "", maxMetadata), int64(5))
 	f.Add("g1.AAAA", int64(7))
+	f.Add("g2.AAAA", int64(7))
 	f.Fuzz(func(t *testing.T, text string, base int64) {
 		base = max(0, base)
 		sound(t, decode(text, base, ""), base)
 		// The checksum refuses nearly all of these texts, so the reader below it is tested as well.
-		k := told{base: base}
-		if k.readAll([]byte(text)) {
-			k.price()
-			sound(t, k, base)
+		for _, one := range []bool{false, true} {
+			k := told{base: base}
+			if k.readAll([]byte(text), one) {
+				k.price()
+				sound(t, k, base)
+			}
 		}
 	})
 }

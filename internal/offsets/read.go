@@ -7,12 +7,19 @@ import (
 
 // readAll reads the bytes between version and checksum, and reports whether they are as an encoder writes them. A text
 // with a correct checksum can still be forged, so every value is checked.
-func (k *told) readAll(data []byte) bool {
+func (k *told) readAll(data []byte, versionOne bool) bool {
 	epoch, data, ok := uvarint(data)
 	if !ok || epoch > math.MaxInt32 {
 		return false
 	}
 	k.epoch = int32(epoch) - 1
+	if !versionOne {
+		var mark uint64
+		if mark, data, ok = uvarint(data); !ok || mark > math.MaxInt64 {
+			return false
+		}
+		k.mark = int64(mark) - 1
+	}
 	data, ok = k.readStretches(data)
 	return ok && k.readTries(data)
 }

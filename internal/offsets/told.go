@@ -12,6 +12,9 @@ type told struct {
 	// epoch is the latest leader epoch of a record that the metadata describes. A record with a later epoch is none of
 	// them, nor is any record behind it.
 	epoch int32
+
+	genuine bool  // the text was written by this package, for this offset of this log
+	mark    int64 // -1: none
 }
 
 // stretch is a range of finished offsets, including both ends.

@@ -15,13 +15,16 @@ type Tracker struct {
 	unfinished int
 	prices     prices // of all stretches in the ring
 
-	told told // content of the metadata at the start that was not read again yet
+	told told  // content of the metadata at the start that was not read again yet
+	own  bool  // the commit at the start was made by a Tracker
+	mark int64 // see Mark; -1: none
 
-	limit  int    // maximum length of the metadata; 0: no metadata
-	length int    // length of the latest Commit's metadata
-	now    uint64 // counts changes that a Commit may contain
-	stored uint64 // value of now at the latest Committed
-	last   Commit // what the broker has
+	limit  int      // maximum length of the metadata; 0: no metadata
+	length int      // length of the latest Commit's metadata
+	now    uint64   // counts changes that a Commit may contain
+	stored uint64   // value of now at the latest Committed
+	last   Commit   // what the broker has
+	sent   []Commit // returned by Commit since: the broker may have one of these instead
 
 	// Reusable memory for a Commit.
 	pieces  []int64
@@ -70,15 +73,28 @@ func (t *Tracker) Start(committed int64, metadata string) {
 	t.ring.forget()
 	t.next, t.before, t.epoch = committed, committed-1, -1
 	t.unfinished, t.prices = 0, prices{}
-	t.told, t.latest = told{}, -1
+	t.told, t.latest, t.own, t.mark = told{}, -1, false, -1
 	if committed >= 0 {
 		t.told = decode(metadata, committed, t.identity)
-		t.latest = t.told.epoch
+		t.latest, t.own, t.mark = t.told.epoch, t.told.genuine, t.told.mark
 	}
 	t.limit, t.length = maxMetadata, 0
 	t.now, t.stored = 0, 0
-	t.last = Commit{Offset: committed, Epoch: -1, Metadata: metadata}
+	t.last, t.sent = Commit{Offset: committed, Epoch: -1, Metadata: metadata}, t.sent[:0]
 }
+
+// Own reports whether the commit at the start was made by a Tracker for this log. If not, somebody has set the group to
+// another offset, and the records from there on are to be handled whatever became of them before.
+func (t *Tracker) Own() bool { return t.own }
+
+// Mark stores a number of the caller's, at least 0, in each commit from now on.
+func (t *Tracker) Mark(mark int64) {
+	t.mark = mark
+	t.now++
+}
+
+// Marked returns the number that the latest Mark, or the commit at the start, had; -1: none.
+func (t *Tracker) Marked() int64 { return t.mark }
 
 // Admit adds the next record of the log. With Run, seq identifies it until it is finished, and attempt is the number of
 // its attempts in earlier periods, as far as known. With Full nothing has changed. A record is always admitted if there

@@ -41,6 +41,7 @@ func TestWatermarkWaitsForTheOldest(t *testing.T) {
 	k.Start(10, "")
 	wantUnchanged(t, k)
 	a, b, c := run(t, k, 10), run(t, k, 11), run(t, k, 14)
+	wantCommit(t, k, 10) // it is a Tracker's from now on
 	wantUnchanged(t, k)
 	k.Finish(b)
 	k.Finish(c)
@@ -51,8 +52,8 @@ func TestWatermarkWaitsForTheOldest(t *testing.T) {
 	wantUnchanged(t, k)
 	k.Finish(a)
 	all := wantCommit(t, k, 15)
-	if all.Metadata != "" || all.Epoch != 3 {
-		t.Errorf("%+v should be bare, of epoch 3", all)
+	if told := decode(all.Metadata, 15, ""); !told.genuine || len(told.stretches) > 0 || all.Epoch != 3 {
+		t.Errorf("%+v should tell of no completions, and be of epoch 3", all)
 	}
 	if k.Unfinished() != 0 {
 		t.Errorf("%d unfinished", k.Unfinished())
@@ -255,7 +256,7 @@ func TestOddMetadataIsIgnored(t *testing.T) {
 		"as written":          {identity: "topic 1", text: good, at: 100, finished: true},
 		"of another log":      {identity: "topic 2", text: good, at: 100},
 		"at another offset":   {identity: "topic 1", text: good, at: 99},
-		"of another version":  {identity: "topic 1", text: "g2" + good[2:], at: 100},
+		"of another version":  {identity: "topic 1", text: "g3" + good[2:], at: 100},
 		"one bit off":         {identity: "topic 1", text: good[:4] + string(good[4]^1) + good[5:], at: 100},
 		"cut":                 {identity: "topic 1", text: good[:len(good)-1], at: 100},
 		"with a tail":         {identity: "topic 1", text: good + "A", at: 100},
@@ -294,7 +295,7 @@ func TestInventedMetadataIsIgnored(t *testing.T) {
 		"attempts beyond the last there": "\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01",
 	} {
 		k := told{base: 10}
-		if k.readAll([]byte("\x01" + payload)) {
+		if k.readAll([]byte("\x01"+payload), true) || k.readAll([]byte("\x01\x00"+payload), false) {
 			t.Errorf("%s: read as %+v", name, k)
 		}
 	}
@@ -307,18 +308,59 @@ func TestTheChecksumIsCastagnolis(t *testing.T) {
 	}
 }
 
-// versionOne was written at offset 1000 of the log "orders/0".
-const versionOne = "g1.BAMJAQW43TwAQAAAB_7KAAAAAgIHRxGBJg"
+// textOne was written at offset 1000 of the log "orders/0".
+const textOne = "g1.BAMJAQW43TwAQAAAB_7KAAAAAgIHRxGBJg"
+
+// textTwo likewise.
+const textTwo = "g2.BNMJAwkBBbjdPABAAAAH_soAAAACAgdgGcf1"
 
 // Metadata of version one will always be readable.
 func TestVersionOneIsReadForEver(t *testing.T) {
-	got := decode(versionOne, 1000, "orders/0")
+	got := decode(textOne, 1000, "orders/0")
 	want := []stretch{{1001, 1001}, {1003, 1010}, {5000, 1_000_000}}
 	if diff := cmp.Diff(want, got.stretches, cmp.AllowUnexported(stretch{})); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]try{{1000, 2}, {1002, 7}}, got.tries, cmp.AllowUnexported(try{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Metadata of version two will always be readable, too.
+func TestVersionTwoIsReadForEver(t *testing.T) {
+	got := decode(textTwo, 1000, "orders/0")
+	want := []stretch{{1001, 1001}, {1003, 1010}, {5000, 1_000_000}}
+	if diff := cmp.Diff(want, got.stretches, cmp.AllowUnexported(stretch{})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]try{{1000, 2}, {1002, 7}}, got.tries, cmp.AllowUnexported(try{})); diff != "" {
+		t.Error(diff)
+	}
+	if got.mark != 1234 || got.epoch != 3 {
+		t.Errorf("mark %d, epoch %d", got.mark, got.epoch)
+	}
+}
+
+// The mark is in every commit, also of the next periods, and a commit without text is nobody's of us.
+func TestAMarkIsCarriedOn(t *testing.T) {
+	k := New(8)
+	k.Start(5, "")
+	if k.Own() || k.Marked() != -1 {
+		t.Errorf("a bare commit is own: %v, and has the mark %d", k.Own(), k.Marked())
+	}
+	k.Mark(70)
+	first := wantCommit(t, k, 5)
+	for range 3 {
+		k.Start(first.Offset, first.Metadata)
+		if !k.Own() || k.Marked() != 70 {
+			t.Errorf("a commit of our own is own: %v, and has the mark %d", k.Own(), k.Marked())
+		}
+		k.Finish(run(t, k, first.Offset))
+		first = wantCommit(t, k, first.Offset+1)
+	}
+	k.Start(5, first.Metadata)
+	if k.Own() {
+		t.Error("text of another offset is taken for our own")
 	}
 }
 
@@ -441,7 +483,6 @@ func TestASeqOfAnEarlierPeriodIsIgnored(t *testing.T) {
 	if k.Unfinished() != 1 {
 		t.Error("the seq of an earlier period finished a record of this one")
 	}
-	wantUnchanged(t, k)
 }
 
 func TestNoAllocationPerRecord(t *testing.T) {
