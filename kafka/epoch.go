@@ -5,8 +5,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
@@ -44,13 +42,14 @@ type epoch struct {
 	state    epochState
 	tracker  *offsets.Tracker
 	backlog  intake.Backlog[*epoch]
-	next     int64              // the log was read up to here; -1: nowhere yet
-	from     int64              // what the group had committed; -1: nothing
-	dead     map[int64]struct{} // offsets, at home, of records that were dead-lettered in an earlier life
-	waiting  int                // records that wait here
-	waitingB int                // their bytes
-	finished int                // messages
-	told     int                // how many of them the broker has been told of
+	next     int64           // the log was read up to here; -1: nowhere yet
+	from     int64           // what the group had committed; -1: nothing
+	dead     map[int64]int64 // letters, by the offset at home of the record that was dead-lettered in an earlier life
+	fresh    bool            // no commit has its mark yet
+	waiting  int             // records that wait here
+	waitingB int             // their bytes
+	finished int             // messages
+	told     int             // how many of them the broker has been told of
 }
 
 func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
@@ -65,19 +64,6 @@ func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
 
 // untold is how many finished messages the broker has not been told of.
 func (e *epoch) untold() int { return e.finished - e.told }
-
-// died says whether a record was dead-lettered in an earlier life.
-func (e *epoch) died(r *kgo.Record) bool {
-	if len(e.dead) == 0 {
-		return false
-	}
-	offset := r.Offset
-	if e.stay > 0 {
-		offset = wire.HomeOrHere(r).Offset
-	}
-	_, died := e.dead[offset]
-	return died
-}
 
 // wait counts a message that waits here from now on, or with -1 no more.
 func (e *epoch) wait(m *message, n int) {

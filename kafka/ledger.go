@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -86,9 +87,51 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	return e
 }
 
+// mark returns the offset from which on dead letters say what became of an epoch's records. reset: that is their end,
+// because the group's commit is not of Godwit's making, or of a version without marks.
+func (l *ledger) mark(e *epoch, end int64) (mark int64, reset bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch mark = e.tracker.Marked(); {
+	case !e.tracker.Own() || mark < 0:
+		e.fresh = true
+		e.tracker.Mark(end)
+		return end, true
+	case mark > end: // the dead letters were deleted, and these are new
+		e.tracker.Mark(0)
+		return 0, false
+	}
+	return mark, false
+}
+
+// fresh says whether a message is of an epoch whose mark no commit has yet.
+func (l *ledger) fresh(batch []claimed) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(batch, func(c claimed) bool { return c.m.epoch.fresh })
+}
+
+// died says whether a record was dead-lettered in an earlier life. In a tier, the letters count that count in the
+// channel's own partition: a record that is handled again may wait there again.
+func (l *ledger) died(e *epoch, r *kgo.Record) bool {
+	if len(e.dead) == 0 {
+		return false
+	}
+	offset := r.Offset
+	if e.stay > 0 {
+		offset = wire.HomeOrHere(r).Offset
+	}
+	letter, died := e.dead[offset]
+	mark := e.tracker.Marked()
+	if home := l.epochs[wire.Partition{Topic: l.sub.topic, N: e.N}]; home != nil {
+		mark = max(mark, home.tracker.Marked())
+	}
+	return died && letter >= mark
+}
+
 // recalled tells an epoch what became of its records before: which have a dead letter, and for one of a tier, up to
 // which offset the channel's own partition waits for it; 0: it does not.
-func (l *ledger) recalled(e *epoch, dead map[int64]struct{}, barrier int64) {
+func (l *ledger) recalled(e *epoch, dead map[int64]int64, barrier int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.dead = dead
@@ -336,6 +379,6 @@ func (l *ledger) answered(x told, tooLarge bool) {
 		x.e.tracker.Shorten()
 	} else {
 		x.e.tracker.Committed(x.c)
-		x.e.told = x.finished
+		x.e.told, x.e.fresh = x.finished, false
 	}
 }

@@ -66,7 +66,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	switch {
 	case a == offsets.Finished:
 		in.passed.Finished++
-	case e.died(rec):
+	case l.died(e, rec):
 		in.passed.Finished++
 		e.tracker.Finish(seq)
 	case home && !wire.Matches(l.sub.o.Filter, rec):
