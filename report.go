@@ -23,6 +23,9 @@ type Report struct {
 	// had been handled before and came again.
 	Filtered, Redelivered int64
 	Took                  time.Duration
+	// Stalled is how often receiving had to wait because the backend could not remember more finished messages behind
+	// unfinished ones (Kafka). [Consumer.Health] says which partition, while it lasts.
+	Stalled int64
 	// Leaked is 1 when the consumer's own books did not balance at its end, which is a defect of Godwit; the log tells more.
 	Leaked       int64
 	StillRunning int // deliveries whose handlers had not returned
@@ -35,6 +38,6 @@ func reportOf(s *engine.Session) Report {
 		Received: n.Received, Handled: n.Handled, Dropped: n.Dropped, Retried: n.Retried, Rejected: n.Rejected,
 		GivenBack: n.GivenBack, TimedOut: n.TimedOut, Abandoned: n.Abandoned, LeaseLost: n.LeaseLost, Unsettled: n.Unsettled,
 		Polls: n.Polls, Filtered: n.Filtered, Redelivered: n.Redelivered, Leaked: n.Leaked, StillRunning: n.StillRunning,
-		Took: n.Took,
+		Took: n.Took, Stalled: n.Stalled,
 	}
 }

@@ -198,6 +198,17 @@ type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
 
+// Staller is a Receiver that sometimes cannot return messages although there are some and places are free: on a log,
+// when what is finished beyond the oldest unfinished message is more than it can remember. Stalls returns how often
+// that has happened, and a sentence for each stall that lasts now and began [StallLasts] ago or earlier. It may be
+// called at any time, also after Close.
+type Staller interface {
+	Stalls(now time.Time) (times int64, complaints []string)
+}
+
+// StallLasts is how old a stall is that a Staller complains of.
+const StallLasts = 30 * time.Second
+
 // Finisher is a Receiver whose Done is noted in memory, and told to the service by a later commit. The core then calls
 // Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail; a forgotten Source is
 // ignored.

@@ -6,7 +6,8 @@
 // (lifecycle.go), and the ledger decides what becomes of it. A tracker (internal/offsets) knows which records of an
 // epoch are finished; a commit tells the broker the first unfinished offset and, in its metadata, what is finished
 // beyond it. A tier is a topic in which records wait until they are due; a lot keeps the order of a key meanwhile
-// (internal/parking). Dead letters are a topic too (internal/deadletter).
+// (internal/parking). A lane counts what waits of one key while its partition is strained (lane.go). Dead letters are a
+// topic too (internal/deadletter).
 //
 // Channel orders: topic orders, group orders, dead letters orders.orders.dlq, tiers orders.orders.retry.1m. Channel
 // wishlist_events.mobile: topic wishlist_events, group wishlist_events.mobile. With a namespace: prod.orders.

@@ -42,14 +42,19 @@ type epoch struct {
 	state    epochState
 	tracker  *offsets.Tracker
 	backlog  intake.Backlog[*epoch]
-	next     int64           // the log was read up to here; -1: nowhere yet
-	from     int64           // what the group had committed; -1: nothing
-	dead     map[int64]int64 // letters, by the offset at home of the record that was dead-lettered in an earlier life
-	fresh    bool            // no commit has its mark yet
-	waiting  int             // records that wait here
-	waitingB int             // their bytes
-	finished int             // messages
-	told     int             // how many of them the broker has been told of
+	open     messageList      // its unfinished messages
+	lanes    map[uint64]*lane // by hash; nil: it is not strained
+	barren   int              // records that were forgotten since the last one that was not
+	again    []*message       // that were read again, to be delivered next
+	next     int64            // the log was read up to here; -1: nowhere yet
+	from     int64            // what the group had committed; -1: nothing
+	dead     map[int64]int64  // letters, by the offset at home of the record that was dead-lettered in an earlier life
+	fresh    bool             // no commit has its mark yet
+	waiting  int              // records that wait here
+	waitingB int              // their bytes
+	finished int              // messages
+	stalled  time.Time        // since when nothing more is admitted; zero: it is
+	told     int              // how many of them the broker has been told of
 }
 
 func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
@@ -73,6 +78,9 @@ func (e *epoch) wait(m *message, n int) {
 
 // crowded says that no more records may wait here.
 func (e *epoch) crowded() bool { return e.waiting >= waitingMost || e.waitingB >= waitingBytes }
+
+// halfCrowded says that the room of what may wait here is half full: what is read again leaves the rest to others.
+func (e *epoch) halfCrowded() bool { return e.waiting >= waitingMost/2 || e.waitingB >= waitingBytes/2 }
 
 // leave stops the admission of records.
 func (e *epoch) leave() {

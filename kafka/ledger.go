@@ -17,9 +17,10 @@ import (
 // ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens
 // to a record is decided here, under one lock, without I/O; receiver, group and committer carry it out.
 type ledger struct {
-	sub    *subscription
-	notes  notes
-	wakeup wakeup
+	sub     *subscription
+	notes   notes
+	wakeup  wakeup
+	rereads rereads
 
 	mu       sync.Mutex // guards everything below, and what the epochs and messages have in them
 	epochs   map[wire.Partition]*epoch
@@ -27,6 +28,7 @@ type ledger struct {
 	intake   *intake.Intake[*epoch]
 	lots     lots
 	delays   timeline
+	stalls   int64 // how often an epoch could admit nothing more
 	messages messages
 	rounds   uint64 // of admission, so far
 	round    round  // the latest
@@ -35,7 +37,7 @@ type ledger struct {
 
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
-		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{},
+		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{}, rereads: newRereads(),
 		intake: intake.New[*epoch](sub.places()),
 		lots:   lots{sub: sub},
 	}
@@ -247,7 +249,7 @@ func (l *ledger) read() {
 		case n.starts == 0:
 			l.claim(n.handle, finished)
 		case n.starts > 0 && m.record != nil && m.epoch.state != epochGone:
-			m.epoch.tracker.Started(m.seq, n.starts)
+			l.started(m, n.starts)
 		}
 	}
 	clear(l.taken)
@@ -308,6 +310,7 @@ func (l *ledger) again(most int) *round {
 	defer l.mu.Unlock()
 	in := l.begin(most)
 	in.lift()
+	in.returnLanes()
 	l.lots.Resume(in.room, in.resume)
 	for in.room() > 0 {
 		m := l.delays.take(in.now)

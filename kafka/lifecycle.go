@@ -128,6 +128,10 @@ func (l *ledger) leaveKey(m *message) {
 // used again.
 func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
+	m.epoch.open.remove(m)
+	if m.lane != nil {
+		l.part(m)
+	}
 	if from != rejecting { // a record with a dead letter is not delivered again
 		m.epoch.finished++
 	}

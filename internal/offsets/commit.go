@@ -15,9 +15,12 @@ func (t *Tracker) Commit() (c Commit, changed bool) {
 	if t.now == t.stored {
 		return t.last, false
 	}
-	c = Commit{Offset: t.watermark(), Epoch: t.epoch, now: t.now}
+	c = Commit{Offset: t.First(), Epoch: t.epoch, now: t.now}
+	if c.Offset < t.watermark() {
+		c.Epoch = -1
+	}
 	t.survey(c.Offset)
-	said := said{pieces: t.pieces, tries: t.tries, epoch: t.latest, mark: t.mark}
+	said := said{pieces: t.pieces, blocks: t.allBlocks(), tries: t.tries, epoch: t.latest, mark: t.mark}
 	c.Metadata = t.encoder.encode(said, c.Offset, t.identity, t.limit)
 	t.length = len(c.Metadata)
 	changed = c.Offset >= 0 && (c.Offset != t.last.Offset || c.Metadata != t.last.Metadata)
@@ -53,7 +56,16 @@ func (t *Tracker) Shorten() {
 	t.now++
 }
 
-// watermark returns the first offset that is not finished.
+// First returns the first offset that is not finished; -1: nothing was read.
+func (t *Tracker) First() int64 {
+	first := t.watermark()
+	for _, b := range t.blocks {
+		first = min(first, b.first)
+	}
+	return first
+}
+
+// watermark returns the first offset that is not finished, apart from blocked records.
 func (t *Tracker) watermark() int64 {
 	if !t.ring.empty() {
 		return t.ring.oldest().offset
@@ -65,8 +77,9 @@ func (t *Tracker) watermark() int64 {
 // were not read again yet.
 func (t *Tracker) survey(base int64) {
 	t.pieces, t.tries = t.pieces[:0], t.tries[:0]
-	t.extend(false, 1) // the offset before base, so that the first stretch is always an unfinished one
-	end := base        // of the collected stretches
+	t.extend(false, 1)              // the offset before base, so that the first stretch is always an unfinished one
+	end := max(base, t.watermark()) // of the collected stretches; apart from blocked records, all is finished up to it
+	t.extend(true, end-base)
 	for seq := t.ring.head; seq != t.ring.tail; seq++ {
 		s := t.ring.at(seq)
 		if s.finished() {
@@ -85,7 +98,7 @@ func (t *Tracker) survey(base int64) {
 		from := max(r.from, end)
 		t.extend(false, from-end)
 		t.extend(true, r.to+1-from)
-		end = r.to + 1
+		end = max(end, r.to+1)
 	}
 	t.tries = append(t.tries, t.told.hopes()...)
 }

@@ -10,6 +10,7 @@ type Kept struct {
 	to       int64     // everything before is finished
 	finished []stretch // beyond; ascending
 	tries    []try
+	blocks   []block
 	epoch    int32
 }
 
@@ -24,7 +25,7 @@ func (t *Tracker) Keep() Kept {
 		}
 		at += length
 	}
-	k.tries = slices.Clone(t.tries)
+	k.tries, k.blocks = slices.Clone(t.tries), slices.Clone(t.allBlocks())
 	return k
 }
 
@@ -47,7 +48,7 @@ func (t *Tracker) Resume(committed int64, metadata string, k *Kept) bool {
 		}
 		finished = append([]stretch{first}, finished...)
 	}
-	t.told = told{stretches: finished, tries: k.tries, base: committed, epoch: k.epoch}
+	t.told = told{stretches: finished, tries: k.tries, base: committed, epoch: k.epoch, blocks: k.blocks}
 	t.told.price()
 	t.latest = k.epoch
 	t.now++

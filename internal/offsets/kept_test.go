@@ -24,7 +24,7 @@ func lost(t *testing.T) (k *Tracker, stored Commit) {
 // again reads the first 100 records from a commit on, and returns which of them are to be handled.
 func again(k *Tracker, from int64, epoch int32) (offsets []int64) {
 	for i := from; i < 100; i++ {
-		if _, _, a := k.Admit(i, epoch); a == Run {
+		if _, _, a := k.Admit(i, epoch, nil); a == Run {
 			offsets = append(offsets, i)
 		}
 	}

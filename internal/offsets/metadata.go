@@ -19,6 +19,8 @@ import (
 //	         before, and its length minus one
 //	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant
 //	         first; those of exceptions are zero. Padded with zeros
+//	uvarint  the number of blocks; for each of them the key's hash (8 bytes, big endian) and two uvarints: the
+//	         distance of the first record from the committed offset, and its number of attempts. Not in version 1
 //	uvarints attempts, in pairs up to the checksum: the distance from the record before, and the number of attempts
 //	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big
 //	         endian)
@@ -36,8 +38,8 @@ const (
 	// checksumBytes is the length of the checksum.
 	checksumBytes = 4
 	// frameBytes is the size of everything except bits, exceptions and attempts: 5 bytes for the epoch, 9 for the mark,
-	// 3 for each count, 1 for the parameter.
-	frameBytes = 5 + 9 + 3 + 1 + 3 + checksumBytes
+	// 3 for each count of stretches, 1 for the parameter, 1 for the number of blocks.
+	frameBytes = 5 + 9 + 3 + 1 + 3 + 1 + checksumBytes
 	// maxLow keeps a decoded length within 63 bits.
 	maxLow = 62
 )
@@ -47,6 +49,7 @@ type said struct {
 	// pieces are the lengths of stretches, alternately unfinished and finished, beginning with the offset before the
 	// committed one.
 	pieces []int64
+	blocks []block
 	tries  []try // ascending
 	epoch  int32
 	mark   int64 // -1: none
@@ -59,17 +62,29 @@ func metadataBytes(limit int) int { return max(0, limit-len(version)) * 6 / 8 }
 type encoder struct{ bytes, text []byte }
 
 // encode returns the text for a commit of the offset base, with at most limit characters. If there is not enough room,
-// it omits attempts first, then pieces from the far end. Without any room the text is "".
+// it omits attempts first, then pieces from the far end, but blocks never while there are pieces: these say that the
+// records of blocked keys are finished. Without any room the text is "".
 func (e *encoder) encode(s said, base int64, identity string, limit int) string {
 	if limit == 0 {
 		return ""
 	}
 	pieces := plain(s.pieces)
 	room := metadataBytes(limit)
-	n, low := fit(pieces, int64(8*(room-frameBytes)))
+	blocked := 0
+	for _, b := range s.blocks {
+		blocked += len(appendBlock(e.bytes[:0], b, base))
+	}
+	n, low := fit(pieces, int64(8*(room-frameBytes-blocked)))
 	out := binary.AppendUvarint(e.bytes[:0], uint64(s.epoch+1))
 	out = binary.AppendUvarint(out, uint64(s.mark+1))
 	out = appendStretches(out, pieces[:n], low)
+	if n == 0 {
+		s.blocks = nil
+	}
+	out = binary.AppendUvarint(out, uint64(len(s.blocks)))
+	for _, b := range s.blocks {
+		out = appendBlock(out, b, base)
+	}
 	if n == len(pieces) {
 		out = appendTries(out, s.tries, base, room-checksumBytes)
 	}
@@ -131,6 +146,12 @@ func appendStretches(out []byte, pieces []int64, low uint) []byte {
 
 // exceptional reports whether a stretch is cheaper as an exception.
 func exceptional(length int64, low uint) bool { return (length-1)>>low > exceptionBits }
+
+func appendBlock(out []byte, b block, base int64) []byte {
+	out = binary.BigEndian.AppendUint64(out, b.hash)
+	out = binary.AppendUvarint(out, uint64(b.first-base))
+	return binary.AppendUvarint(out, uint64(b.attempt))
+}
 
 // appendTries appends as many attempts as there is room for, the oldest first.
 func appendTries(out []byte, tries []try, base int64, room int) []byte {

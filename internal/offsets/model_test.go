@@ -26,6 +26,7 @@ type world struct {
 	next int64           // this period has read up to here
 
 	open     map[int64]uint64 // unfinished in this period: offset → seq
+	aside    map[int64]bool   // of those, the ones of blocked keys
 	done     map[int64]bool   // finished, in this period or by the metadata
 	attempts map[int64]int32
 
@@ -61,8 +62,10 @@ func (w *world) step(op byte) {
 		w.start()
 	case op < 240:
 		w.commit(op%2 == 0)
-	case op < 244:
+	case op < 242:
 		w.skip()
+	case op < 244:
+		w.block()
 	case op < 248:
 		w.truncate()
 	case op < 250:
@@ -84,7 +87,7 @@ func (w *world) admit() {
 		w.end++
 	}
 	offset := w.log[w.read]
-	seq, attempt, a := w.tracker.Admit(offset, w.of[offset])
+	seq, attempt, a := w.tracker.Admit(offset, w.of[offset], keyOf(offset))
 	known := w.toldDone[offset]
 	switch {
 	case a == Full:
@@ -123,7 +126,53 @@ func (w *world) pick() (offset int64, ok bool) {
 	if w.rnd.IntN(8) == 0 {
 		return all[0], true
 	}
-	return all[w.rnd.IntN(len(all))], true
+	offset = all[w.rnd.IntN(len(all))]
+	return w.ofKey(offset)[0], true // one after another
+}
+
+// keyOf is a record's key: one of five.
+func keyOf(offset int64) []byte { return []byte{byte(offset % 5)} }
+
+// ofKey returns the unfinished records that have the same key as one, ascending.
+func (w *world) ofKey(offset int64) (all []int64) {
+	for o := range w.open {
+		if o%5 == offset%5 {
+			all = append(all, o)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// block blocks a key.
+func (w *world) block() {
+	offset, ok := w.pick()
+	if !ok {
+		return
+	}
+	waiting := w.ofKey(offset)
+	if !w.tracker.Block(Hash(keyOf(offset)), waiting[0], w.attempts[waiting[0]]) {
+		return
+	}
+	for _, o := range waiting {
+		w.tracker.Finish(w.open[o])
+		w.open[o], w.aside[o] = 0, true
+	}
+}
+
+// next goes on to the next record of a key that may be blocked.
+func (w *world) goOn(finished int64) {
+	if !w.aside[finished] {
+		return
+	}
+	delete(w.aside, finished)
+	for _, o := range w.ofKey(finished) {
+		if w.aside[o] {
+			w.tracker.Block(Hash(keyOf(o)), o, w.attempts[o])
+			return
+		}
+	}
+	w.tracker.Unblock(Hash(keyOf(finished)))
 }
 
 func (w *world) finish() {
@@ -134,11 +183,12 @@ func (w *world) finish() {
 		delete(w.open, offset)
 		delete(w.attempts, offset)
 		w.done[offset] = true
+		w.goOn(offset)
 	}
 }
 
 func (w *world) start() {
-	if offset, ok := w.pick(); ok {
+	if offset, ok := w.pick(); ok && !w.aside[offset] {
 		w.attempts[offset]++
 		w.tracker.Started(w.open[offset], w.attempts[offset])
 	}
@@ -186,6 +236,7 @@ func (w *world) truncate() {
 	keep, _ := slices.BinarySearch(w.log, cut)
 	for _, o := range w.log[keep:] {
 		delete(w.open, o)
+		delete(w.aside, o)
 		delete(w.done, o)
 		delete(w.attempts, o)
 		delete(w.storedDone, o)
@@ -209,6 +260,7 @@ func (w *world) truncate() {
 // crash begins another period at the stored commit.
 func (w *world) crash() {
 	w.open, w.done, w.attempts = map[int64]uint64{}, map[int64]bool{}, map[int64]int32{}
+	w.aside = map[int64]bool{}
 	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.storedDone), maps.Clone(w.storedTries), w.lost
 	w.shortened = w.lost
 	for o, done := range w.storedDone {
@@ -242,7 +294,7 @@ func (w *world) lose(answered bool) {
 		w.crash()
 		return
 	}
-	w.open = map[int64]uint64{}
+	w.open, w.aside = map[int64]uint64{}, map[int64]bool{}
 	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.done), maps.Clone(w.attempts), w.shortened
 	w.next = w.stored.Offset
 	w.read, _ = slices.BinarySearch(w.log, w.next)
@@ -251,8 +303,8 @@ func (w *world) lose(answered bool) {
 // compare checks the Tracker against the state of the world.
 func (w *world) compare() {
 	w.t.Helper()
-	if got := w.tracker.Unfinished(); got != len(w.open) {
-		w.t.Fatalf("%d unfinished, want %d", got, len(w.open))
+	if got, want := w.tracker.Unfinished(), len(w.open)-len(w.aside); got != want {
+		w.t.Fatalf("%d unfinished, want %d", got, want)
 	}
 	c, _ := w.tracker.Commit()
 	if c.Offset < 0 {
@@ -301,14 +353,19 @@ func (w *world) compareMetadata(c Commit) {
 			continue
 		}
 		k.see(o, w.of[o])
-		told := k.finished(o)
+		b, isBlocked := k.blocked(o, keyOf(o))
+		told := k.finished(o) && !isBlocked
 		if told && !w.done[o] {
 			w.t.Fatalf("metadata says that %d is finished, and it is not", o)
 		}
 		if !told && w.done[o] && !w.shortened {
 			w.t.Fatalf("metadata forgets that %d is finished", o)
 		}
-		if n := k.attempt(o); n != 0 && n != w.attempts[o] {
+		n := k.attempt(o)
+		if isBlocked && b.first == o {
+			n = b.attempt
+		}
+		if n != 0 && n != w.attempts[o] {
 			w.t.Fatalf("metadata says %d attempts of %d, want %d", n, o, w.attempts[o])
 		}
 	}
@@ -362,11 +419,14 @@ func FuzzRoundTrip(f *testing.F) {
 			}
 			pieces, at = append(pieces, length), at+length
 		}
+		for range int(attempts) % 8 {
+			want.blocks = append(want.blocks, block{rnd.Uint64(), base + rnd.Int64N(wide), rnd.Int32()})
+		}
 		for o := base; len(want.tries) < int(attempts); o += 1 + rnd.Int64N(wide) {
 			want.tries = append(want.tries, try{offset: o, attempt: 1 + rnd.Int32N(1<<30)})
 		}
 		var e encoder
-		said := said{pieces: pieces, tries: want.tries, epoch: int32(n), mark: wide - 2}
+		said := said{pieces: pieces, blocks: want.blocks, tries: want.tries, epoch: int32(n), mark: wide - 2}
 		text := e.encode(said, base, "log", maxMetadata)
 		if len(text) > maxMetadata {
 			t.Fatalf("%d characters", len(text))
@@ -377,6 +437,9 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		if len(got.stretches) > len(want.stretches) || len(got.tries) > len(want.tries) {
 			t.Fatalf("decoded more than was encoded")
+		}
+		if len(got.stretches) > 0 && !slices.Equal(got.blocks, want.blocks) {
+			t.Errorf("the blocks are %v, want %v", got.blocks, want.blocks)
 		}
 		if len(got.tries) > 0 && len(got.stretches) < len(want.stretches) {
 			t.Errorf("attempts were kept before completions")

@@ -21,7 +21,34 @@ func (k *told) readAll(data []byte, versionOne bool) bool {
 		k.mark = int64(mark) - 1
 	}
 	data, ok = k.readStretches(data)
+	if ok && !versionOne {
+		data, ok = k.readBlocks(data)
+	}
 	return ok && k.readTries(data)
+}
+
+// readBlocks reads the blocked keys.
+func (k *told) readBlocks(data []byte) (rest []byte, ok bool) {
+	n, data, ok := uvarint(data)
+	if !ok || n > blocksMost {
+		return nil, false
+	}
+	for range n {
+		if len(data) < 8 {
+			return nil, false
+		}
+		b := block{hash: binary.BigEndian.Uint64(data)}
+		var distance, attempt uint64
+		if distance, data, ok = uvarint(data[8:]); !ok || distance >= uint64(math.MaxInt64-k.base) {
+			return nil, false
+		}
+		if attempt, data, ok = uvarint(data); !ok || attempt > math.MaxInt32 {
+			return nil, false
+		}
+		b.first, b.attempt = k.base+int64(distance), int32(attempt)
+		k.blocks = append(k.blocks, b)
+	}
+	return data, true
 }
 
 // readStretches reads the finished stretches.

@@ -13,6 +13,7 @@ type told struct {
 	// them, nor is any record behind it.
 	epoch int32
 
+	blocks  []block
 	genuine bool  // the text was written by this package, for this offset of this log
 	mark    int64 // -1: none
 }
@@ -91,7 +92,7 @@ func (k *told) cut(offset int64) {
 	if k.read > 0 {
 		base = k.stretches[k.read-1].to + 1
 	}
-	*k = told{stretches: rest, tries: hopes, base: base, epoch: k.epoch}
+	*k = told{stretches: rest, tries: hopes, base: base, epoch: k.epoch, blocks: k.blocks}
 	k.price()
 }
 
