@@ -21,6 +21,17 @@ type Demand struct {
 	// Consumers is how many processes like this one that takes, at their MaxConcurrency. 0: nothing is there to do, and
 	// for some minutes nothing came.
 	Consumers int
+	// Partitions are those of a Kafka topic in which something waits; nil elsewhere.
+	Partitions []PartitionDemand
+}
+
+// PartitionDemand is what waits in one partition.
+type PartitionDemand struct {
+	Partition int32
+	Backlog   int64
+	// Oldest is the age of the first message that is not finished: it may be in a handler's hands, or wait for a retry.
+	// Watch it for a key that does not go on. Negative: unknown.
+	Oldest time.Duration
 }
 
 // Demand asks the service for the backlog and says how many consumers it wants. It tells most while the consumer runs,
@@ -44,8 +55,11 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 		known := s.Demand(d.Backlog, depth.Oldest)
 		d.Age, d.Service, d.Workers = known.Age, known.Service, known.Workers
 	}
-	if depth.InFlight > 0 { // what is handled, or waits for a retry, needs whoever holds it
+	if depth.InFlight > 0 || depth.Waiting > 0 { // what is handled, or waits for a retry, needs whoever holds it
 		d.Workers = max(d.Workers, 1)
+	}
+	for _, p := range depth.Partitions {
+		d.Partitions = append(d.Partitions, PartitionDemand{Partition: p.Partition, Backlog: p.Waiting, Oldest: p.Oldest})
 	}
 	most := c.ceiling(c.concurrency())
 	d.Consumers = (d.Workers + most - 1) / most

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"fmt"
 	"iter"
 	"time"
 
@@ -63,7 +62,7 @@ func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
 		tracker: offsets.New(trackerPlaces), next: -1, from: -1,
 	}
 	e.backlog.Of = e
-	e.tracker.Bind(fmt.Sprintf("%s-%d", m.topics[p.Topic], p.N))
+	e.tracker.Bind(identity(m.topics[p.Topic], p.N))
 	return e
 }
 

@@ -35,6 +35,7 @@ type lane struct {
 	bytes   int
 	aside   bool
 	missing int64 // what was forgotten begins here; -1: nothing was
+	lost    int   // how many were forgotten
 	refill  bool  // it is being read again
 	returns int   // of waiting, those that were read again and are not in the core's hands yet
 }
@@ -47,6 +48,9 @@ func (ln *lane) first() (offset int64, attempt int32, ok bool) {
 	}
 	return ln.missing, 0, ln.missing >= 0
 }
+
+// count is how many records are unfinished.
+func (ln *lane) count() int { return len(ln.waiting) + ln.lost }
 
 // laneRoom is how much of one key may wait: a small part of the places and bytes that a partition has for certain.
 type laneRoom struct{ messages, bytes int }
@@ -126,6 +130,7 @@ func (l *ledger) join(m *message, ln *lane) {
 	case ln.aside:
 		m.epoch.tracker.Finish(m.seq)
 		m.seq = 0
+		l.goOn(m.epoch, ln)
 	case len(ln.waiting) >= asideFrom:
 		l.setAside(m.epoch, ln)
 	}
@@ -137,7 +142,7 @@ func (l *ledger) setAside(e *epoch, ln *lane) bool {
 		return true
 	}
 	first, attempt, ok := ln.first()
-	if !ok || !e.tracker.Block(ln.hash, first, attempt) {
+	if !ok || !e.tracker.Block(ln.hash, first, attempt, ln.count()) {
 		return false
 	}
 	ln.aside = true
@@ -167,7 +172,9 @@ func (l *ledger) forgets(e *epoch, ln *lane, offset int64) bool {
 	if ln.missing < 0 || offset < ln.missing {
 		ln.missing = offset
 	}
+	ln.lost++
 	e.barren++
+	l.goOn(e, ln)
 	return true
 }
 
@@ -189,7 +196,7 @@ func (l *ledger) part(m *message) {
 func (l *ledger) goOn(e *epoch, ln *lane) {
 	switch first, attempt, ok := ln.first(); {
 	case ok && ln.aside:
-		e.tracker.Block(ln.hash, first, attempt)
+		e.tracker.Block(ln.hash, first, attempt, ln.count())
 	case !ok:
 		e.tracker.Unblock(ln.hash)
 		delete(e.lanes, ln.hash)
@@ -211,7 +218,7 @@ func (l *ledger) started(m *message, times int32) {
 	case ln == nil || !ln.aside:
 		m.epoch.tracker.Started(m.seq, times)
 	case ln.waiting[0] == m:
-		m.epoch.tracker.Block(ln.hash, m.record.Offset, m.attempt)
+		l.goOn(m.epoch, ln)
 	}
 }
 

@@ -153,7 +153,7 @@ func (l *ledger) readmit(e *epoch, rs []*kgo.Record) (more bool) {
 	}
 	for _, ln := range e.lanes {
 		if ln.refill && next >= e.next { // nothing is missing any more
-			ln.refill, ln.missing, e.barren = false, -1, 0
+			ln.refill, ln.missing, ln.lost, e.barren = false, -1, 0, 0
 			l.goOn(e, ln)
 		}
 		more = more || ln.refill
@@ -168,7 +168,7 @@ func (l *ledger) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) {
 		ln.refill, ln.missing = false, rec.Offset
 		return
 	}
-	ln.missing = rec.Offset + 1
+	ln.missing, ln.lost = rec.Offset+1, max(ln.lost-1, 0)
 	if l.died(e, rec) || !wire.Matches(l.sub.o.Filter, rec) {
 		return
 	}
@@ -186,7 +186,7 @@ func (l *ledger) startsAt(e *epoch, start int64) (n int) {
 	defer l.mu.Unlock()
 	for _, ln := range e.lanes {
 		if ln.refill && e.state == epochOpen && start >= e.next {
-			ln.refill, ln.missing = false, -1
+			ln.refill, ln.missing, ln.lost = false, -1, 0
 			l.goOn(e, ln)
 			n++
 		}

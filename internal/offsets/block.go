@@ -5,8 +5,8 @@ import "encoding/binary"
 const (
 	// blocksMost is how many keys can be blocked at once. They take less than half of the metadata.
 	blocksMost = 64
-	// blockBytes is the most that a block takes: its hash, and two numbers.
-	blockBytes = 8 + binary.MaxVarintLen64 + 5
+	// blockBytes is the most that a block takes: its hash, and three numbers.
+	blockBytes = 8 + binary.MaxVarintLen64 + 5 + 5
 	// strainedSlots is how many records lie between the watermark and the newest when something does not get on.
 	strainedSlots = 4096
 )
@@ -16,6 +16,7 @@ type block struct {
 	hash    uint64
 	first   int64
 	attempt int32 // of the first one, as far as known
+	count   int64 // records, about
 }
 
 // Hash is a key's hash in the metadata, which is the same in every process (FNV-1a). Keys of the same hash share their
@@ -34,11 +35,11 @@ func (t *Tracker) Strained(slots int) bool {
 	return int(t.ring.tail-t.ring.head) > min(slots, strainedSlots) || !t.fits(0, t.budget()/2)
 }
 
-// Block says that no record of a key is finished from first on, the first one with a number of attempts. Those records
-// are then to be marked as finished, so that they take no room in the ring nor in the stretches. A Block of the same
-// hash is replaced. false: there is no room for another one.
-func (t *Tracker) Block(hash uint64, first int64, attempt int32) bool {
-	b := block{hash: hash, first: first, attempt: attempt}
+// Block says that no record of a key is finished from first on, the first one with a number of attempts, and how many
+// records these are. They are then to be marked as finished, so that they take no room in the ring nor in the
+// stretches. A Block of the same hash is replaced. false: there is no room for another one.
+func (t *Tracker) Block(hash uint64, first int64, attempt int32, count int) bool {
+	b := block{hash: hash, first: first, attempt: attempt, count: int64(count)}
 	for i := range t.blocks {
 		if t.blocks[i].hash != hash {
 			continue
@@ -88,7 +89,7 @@ func (t *Tracker) allBlocks() []block {
 	t.both = append(t.both[:0], t.blocks...)
 	for _, b := range t.told.blocks {
 		if b.first < t.next { // what was read again is in the ring, or blocked again
-			b.first, b.attempt = t.next, 0
+			b.first, b.attempt, b.count = t.next, 0, 0
 		}
 		t.both = append(t.both, b)
 	}

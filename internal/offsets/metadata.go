@@ -19,8 +19,9 @@ import (
 //	         before, and its length minus one
 //	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant
 //	         first; those of exceptions are zero. Padded with zeros
-//	uvarint  the number of blocks; for each of them the key's hash (8 bytes, big endian) and two uvarints: the
-//	         distance of the first record from the committed offset, and its number of attempts. Not in version 1
+//	uvarint  the number of blocks; for each of them the key's hash (8 bytes, big endian) and three uvarints: the
+//	         distance of the first record from the committed offset, its number of attempts, and the number of
+//	         records. Not in version 1
 //	uvarints attempts, in pairs up to the checksum: the distance from the record before, and the number of attempts
 //	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big
 //	         endian)
@@ -150,7 +151,8 @@ func exceptional(length int64, low uint) bool { return (length-1)>>low > excepti
 func appendBlock(out []byte, b block, base int64) []byte {
 	out = binary.BigEndian.AppendUint64(out, b.hash)
 	out = binary.AppendUvarint(out, uint64(b.first-base))
-	return binary.AppendUvarint(out, uint64(b.attempt))
+	out = binary.AppendUvarint(out, uint64(b.attempt))
+	return binary.AppendUvarint(out, uint64(min(b.count, math.MaxInt32)))
 }
 
 // appendTries appends as many attempts as there is room for, the oldest first.

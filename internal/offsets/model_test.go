@@ -151,7 +151,7 @@ func (w *world) block() {
 		return
 	}
 	waiting := w.ofKey(offset)
-	if !w.tracker.Block(Hash(keyOf(offset)), waiting[0], w.attempts[waiting[0]]) {
+	if !w.tracker.Block(Hash(keyOf(offset)), waiting[0], w.attempts[waiting[0]], len(waiting)) {
 		return
 	}
 	for _, o := range waiting {
@@ -168,7 +168,7 @@ func (w *world) goOn(finished int64) {
 	delete(w.aside, finished)
 	for _, o := range w.ofKey(finished) {
 		if w.aside[o] {
-			w.tracker.Block(Hash(keyOf(o)), o, w.attempts[o])
+			w.tracker.Block(Hash(keyOf(o)), o, w.attempts[o], 1)
 			return
 		}
 	}
@@ -420,7 +420,8 @@ func FuzzRoundTrip(f *testing.F) {
 			pieces, at = append(pieces, length), at+length
 		}
 		for range int(attempts) % 8 {
-			want.blocks = append(want.blocks, block{rnd.Uint64(), base + rnd.Int64N(wide), rnd.Int32()})
+			b := block{rnd.Uint64(), base + rnd.Int64N(wide), rnd.Int32(), rnd.Int64N(1 << 30)}
+			want.blocks = append(want.blocks, b)
 		}
 		for o := base; len(want.tries) < int(attempts); o += 1 + rnd.Int64N(wide) {
 			want.tries = append(want.tries, try{offset: o, attempt: 1 + rnd.Int32N(1<<30)})

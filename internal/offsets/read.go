@@ -38,14 +38,17 @@ func (k *told) readBlocks(data []byte) (rest []byte, ok bool) {
 			return nil, false
 		}
 		b := block{hash: binary.BigEndian.Uint64(data)}
-		var distance, attempt uint64
+		var distance, attempt, count uint64
 		if distance, data, ok = uvarint(data[8:]); !ok || distance >= uint64(math.MaxInt64-k.base) {
 			return nil, false
 		}
 		if attempt, data, ok = uvarint(data); !ok || attempt > math.MaxInt32 {
 			return nil, false
 		}
-		b.first, b.attempt = k.base+int64(distance), int32(attempt)
+		if count, data, ok = uvarint(data); !ok || count > math.MaxInt32 {
+			return nil, false
+		}
+		b.first, b.attempt, b.count = k.base+int64(distance), int32(attempt), int64(count)
 		k.blocks = append(k.blocks, b)
 	}
 	return data, true

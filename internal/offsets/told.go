@@ -114,3 +114,16 @@ func (k *told) lengths(i int) (gap, length int64) {
 	}
 	return s.from - end, s.to - s.from + 1
 }
+
+// Completed returns how many offsets beyond a commit its metadata says are finished. Offsets without a record count as
+// well, and a key that waits counts as far as its records were known.
+func Completed(committed int64, metadata, identity string) (n int64) {
+	k := decode(metadata, committed, identity)
+	for _, s := range k.stretches {
+		n += s.to - s.from + 1
+	}
+	for _, b := range k.blocks {
+		n -= b.count
+	}
+	return max(n, 0)
+}

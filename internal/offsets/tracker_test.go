@@ -313,7 +313,7 @@ func TestTheChecksumIsCastagnolis(t *testing.T) {
 const textOne = "g1.BAMJAQW43TwAQAAAB_7KAAAAAgIHRxGBJg"
 
 // textTwo likewise.
-const textTwo = "g2.BNMJAwkBBbjdPABAAAAH_soAAAGvY-ZMhgH9igIHAAICBzwz6Ks"
+const textTwo = "g2.BNMJAwkBBbjdPABAAAAH_soAAAGvY-ZMhgH9igIHrAIAAgIH9tg1DA"
 
 // Metadata of version one will always be readable.
 func TestVersionOneIsReadForEver(t *testing.T) {
@@ -337,7 +337,10 @@ func TestVersionTwoIsReadForEver(t *testing.T) {
 	if diff := cmp.Diff([]try{{1000, 2}, {1002, 7}}, got.tries, cmp.AllowUnexported(try{})); diff != "" {
 		t.Error(diff)
 	}
-	if got.mark != 1234 || got.epoch != 3 || !slices.Equal(got.blocks, []block{{Hash([]byte("k")), 1002, 7}}) {
+	if n := Completed(1000, textTwo, "orders/0"); n != 1+8+995_001-300 {
+		t.Errorf("%d offsets are finished", n)
+	}
+	if got.mark != 1234 || got.epoch != 3 || !slices.Equal(got.blocks, []block{{Hash([]byte("k")), 1002, 7, 300}}) {
 		t.Errorf("mark %d, epoch %d, blocks %v", got.mark, got.epoch, got.blocks)
 	}
 }
