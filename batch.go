@@ -13,34 +13,38 @@ const (
 	maxBatchWindow   = 5 * time.Minute
 )
 
-// BatchHandler handles several deliveries at once. nil means that all of them are done; a *[HandleBatchError] says which
-// failed, by their index, and the others are done. Any other error means that all of them failed, and so does a
-// *HandleBatchError that another error wraps, that names no delivery, or that names one the batch does not have. Each
-// delivery that failed goes through the consumer's [Policy] by itself; its own methods (Retry, Reject, …) count more
-// than the answer.
+// BatchHandler handles several deliveries with one call. If it returns nil, all of them are done. If it returns a
+// *[HandleBatchError], the deliveries that the error names, by their index, have failed, and the others are done. Any
+// other error means that all have failed, and so does a *HandleBatchError that is wrapped in another error, names no
+// delivery, or names one that is not in the batch. The consumer's [Policy] decides about each failed delivery. A
+// delivery's own methods (Retry, Reject, …) take precedence over the returned error.
 //
-// Deliveries of one lane come one after another in a batch. When one of them fails, those behind it count as not
-// handled, whatever became of them: they come again after it.
+// Deliveries of one lane are in order in a batch. If one of them fails, those after it count as not handled, whatever
+// the handler did with them, and they are delivered again after it.
 //
-// The context is cancelled for all of them together, when the processing timeout of the batch passes, shutdown runs
-// out of time, or the leases of all are lost.
+// The context is canceled for the whole batch, when its processing timeout passes, when a shutdown runs out of time, or
+// when all deliveries have lost their leases.
 type BatchHandler func(ctx context.Context, ds []*Delivery) error
 
-// BatchOptions say how deliveries are gathered into batches. The zero value is good for most.
+// BatchOptions configure batches. The zero value is good for most consumers.
 type BatchOptions struct {
-	Size   int           // deliveries in a batch at most; 0: 100
-	Window time.Duration // how long a batch that is not full waits for more; 0: it takes what is there
-	// Middleware is wrapped around the handler; the first is outermost. ConsumerOptions.Middleware is for handlers of
-	// single deliveries and cannot be used with batches.
+	// Size is how many deliveries a batch has at most; 0: 100. Set it to the number that the handler handles best at
+	// once.
+	Size int
+	// Window is how long a batch that is not full waits for more deliveries, up to 5 min; 0: a batch is what is there.
+	// Set it when a larger batch is worth the delay.
+	Window time.Duration
+	// Middleware runs around the handler; the first is outermost. Set it instead of ConsumerOptions.Middleware, which
+	// is for handlers of single deliveries and cannot be used with batches.
 	Middleware []func(BatchHandler) BatchHandler
 }
 
-// RunBatches is [Consumer.Run] with a handler of batches: up to Concurrency of them run at once.
+// RunBatches is [Consumer.Run] with a batch handler. Up to Concurrency batches are handled at the same time.
 func (c *Consumer) RunBatches(ctx context.Context, h BatchHandler, o *BatchOptions) (Report, error) {
 	return c.runAlone(ctx, c.WithBatches(h, o))
 }
 
-// WithBatches assigns a handler of batches to the consumer, for [RunAll]. A batch counts as one handler.
+// WithBatches assigns a batch handler to the consumer, for [RunAll]. A batch counts as one handler.
 func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 	b := &batching{}
 	if o != nil {
@@ -48,7 +52,7 @@ func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 	}
 	setDefault(&b.Size, defaultBatchSize)
 	for i := len(b.Middleware) - 1; h != nil && i >= 0; i-- {
-		if m := b.Middleware[i]; m != nil { // which check refuses
+		if m := b.Middleware[i]; m != nil { // check reports it
 			h = m(h)
 		}
 	}
@@ -56,19 +60,19 @@ func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 	return Assignment{consumer: c, batching: b, weight: 1}
 }
 
-// HandleBatch makes a BatchHandler of a function of decoded bodies. What cannot be decoded is dead-lettered with its
-// raw bytes; f gets the others, and the indexes of the *[HandleBatchError] it returns are those of its slice.
+// HandleBatch makes a BatchHandler of a function of decoded bodies. Messages that cannot be decoded are rejected, with
+// their raw bytes. f gets the others; the indexes of the *[HandleBatchError] that it returns are those of its slice.
 func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) error) BatchHandler {
 	if c == nil || f == nil {
-		return nil // which RunBatches refuses
+		return nil // RunBatches returns an error
 	}
 	return func(ctx context.Context, ds []*Delivery) error {
 		failed := &HandleBatchError{Errs: map[int]error{}}
 		typed := make([]Typed[T], 0, len(ds))
-		at := make([]int, 0, len(ds)) // where each of typed stands in ds
-		var last *Delivery            // that could not be decoded
+		at := make([]int, 0, len(ds)) // indexes of typed in ds
+		var last *Delivery            // the last delivery that could not be decoded
 		for i, d := range ds {
-			if d.behind(last) { // it comes again once that one is dead-lettered
+			if d.behind(last) { // it is delivered again when that one is rejected
 				last = d
 				continue
 			}
@@ -91,13 +95,13 @@ func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) erro
 	}
 }
 
-// entryErrors spells a batch handler's error out: the errors of the entries that failed, by their index. Only the
-// handler's own answer can say that some were handled: an error inside another one may be about something else.
+// entryErrors returns the errors of the entries that failed, by their index. Only a *HandleBatchError that the handler
+// returns itself can say that some deliveries were handled; a wrapped one may be about something else.
 func entryErrors(err error, n int) map[int]error {
 	if err == nil {
 		return nil
 	}
-	if partial, ok := err.(*HandleBatchError); ok { //nolint:errorlint // a wrapped one is not the handler's own answer
+	if partial, ok := err.(*HandleBatchError); ok { //nolint:errorlint // a wrapped one may be about something else
 		if err = partial.check(n); err == nil {
 			return partial.Errs
 		}
@@ -109,7 +113,7 @@ func entryErrors(err error, n int) map[int]error {
 	return all
 }
 
-// batching is how a session gathers and handles batches.
+// batching is the configuration of a session with batches.
 type batching struct {
 	BatchOptions
 	handler BatchHandler
@@ -123,7 +127,7 @@ func (b *batching) check(consumer string) error {
 	)
 }
 
-// callBatch runs the handler; a panic is the error of all.
+// callBatch calls the handler. A panic is the error of all deliveries.
 func callBatch(ctx context.Context, h BatchHandler, ds []*Delivery) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

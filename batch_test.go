@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// batches notes what a batch handler was given.
+// batches records what a batch handler got.
 type batches struct {
 	mu   sync.Mutex
 	seen []string
@@ -39,62 +39,70 @@ func (b *batches) want(t *testing.T, batches ...string) {
 	}
 }
 
-// onLogInBatches is onLog with a handler of batches.
-func onLogInBatches(t *testing.T, l *logOf, o *godwit.ConsumerOptions, bo *godwit.BatchOptions, h godwit.BatchHandler, body func(c *godwit.Consumer)) {
+// onLogInBatches is onLog with a batch handler.
+func onLogInBatches(t *testing.T, l *logOf, o *godwit.ConsumerOptions, bo *godwit.BatchOptions, h godwit.BatchHandler,
+	body func(c *godwit.Consumer),
+) {
 	t.Helper()
-	whileRunning(t, l, o, func(ctx context.Context, c *godwit.Consumer) (godwit.Report, error) { return c.RunBatches(ctx, h, bo) }, body)
+	whileRunning(t, l, o, func(ctx context.Context, c *godwit.Consumer) (godwit.Report,
+		error,
+	) {
+		return c.RunBatches(ctx, h, bo)
+	}, body)
 }
 
-// A batch is what is there at once, or what comes within the window, and never more than its size; what arrives while
-// one gathers joins it and starts no other.
+// A batch has the deliveries that wait, or those that come within the window, and at most Size of them. A delivery that
+// comes while a batch gathers joins it and starts no other batch.
 func TestABatchGathersWithinItsWindow(t *testing.T) {
 	l, b := newLog(driver.ReceiveLimits{}), &batches{}
 	var took []time.Duration
 	var begun time.Time
-	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 4, Window: 10 * time.Second}, func(_ context.Context, ds []*godwit.Delivery) error {
-		b.note(ds)
-		took = append(took, time.Since(begun))
-		return nil
-	}, func(*godwit.Consumer) {
-		begun = time.Now()
-		for i := range 6 {
-			l.put(i, fmt.Sprint("key", i))
-			rest(time.Second)
-		}
-		rest(time.Minute)
-		b.want(t, "0 1 2 3", "4 5")
-		if w := []time.Duration{3 * time.Second, 14 * time.Second}; !slices.Equal(took, w) {
-			t.Errorf("batches began after %v, want %v", took, w)
-		}
-	})
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 4, Window: 10 * time.Second},
+		func(_ context.Context, ds []*godwit.Delivery) error {
+			b.note(ds)
+			took = append(took, time.Since(begun))
+			return nil
+		}, func(*godwit.Consumer) {
+			begun = time.Now()
+			for i := range 6 {
+				l.put(i, fmt.Sprint("key", i))
+				rest(time.Second)
+			}
+			rest(time.Minute)
+			b.want(t, "0 1 2 3", "4 5")
+			if w := []time.Duration{3 * time.Second, 14 * time.Second}; !slices.Equal(took, w) {
+				t.Errorf("batches began after %v, want %v", took, w)
+			}
+		})
 }
 
-// Consecutive deliveries of a key share a batch. When one fails, those behind it are not handled and come again behind
-// it, without an attempt more; other keys are not touched by that.
+// Consecutive deliveries of a key share a batch. If one fails, those after it are not handled, and are delivered again
+// after it, without another attempt. Other keys are not affected.
 func TestAFailureInABatchKeepsTheOrder(t *testing.T) {
 	l, b := newLog(driver.ReceiveLimits{}), &batches{}
 	var attempts []string
-	onLogInBatches(t, l, &godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)}, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
-		b.note(ds)
-		for i, d := range ds {
-			attempts = append(attempts, fmt.Sprint(d.ID, ":", d.Attempt))
-			if d.ID == "2" && d.Attempt == 1 {
-				return &godwit.HandleBatchError{Errs: map[int]error{i: errors.New("no")}}
+	onLogInBatches(t, l, &godwit.ConsumerOptions{Backoff: godwit.Constant(time.Minute)}, &godwit.BatchOptions{Size: 10},
+		func(_ context.Context, ds []*godwit.Delivery) error {
+			b.note(ds)
+			for i, d := range ds {
+				attempts = append(attempts, fmt.Sprint(d.ID, ":", d.Attempt))
+				if d.ID == "2" && d.Attempt == 1 {
+					return &godwit.HandleBatchError{Errs: map[int]error{i: errors.New("no")}}
+				}
 			}
-		}
-		return nil
-	}, func(*godwit.Consumer) {
-		l.put(0, "a", "b", "a", "a", "b", "a")
-		rest(time.Hour)
-		b.want(t, "0 2 3 5 1 4", "2 3 5")
-		want(t, l, "0 done", "1 done", "4 done", "2 done", "3 done", "5 done")
-		if w := []string{"0:1", "2:1", "2:2", "3:1", "5:1"}; !slices.Equal(attempts, w) {
-			t.Errorf("attempts %v, want %v", attempts, w)
-		}
-	})
+			return nil
+		}, func(*godwit.Consumer) {
+			l.put(0, "a", "b", "a", "a", "b", "a")
+			rest(time.Hour)
+			b.want(t, "0 2 3 5 1 4", "2 3 5")
+			want(t, l, "0 done", "1 done", "4 done", "2 done", "3 done", "5 done")
+			if w := []string{"0:1", "2:1", "2:2", "3:1", "5:1"}; !slices.Equal(attempts, w) {
+				t.Errorf("attempts %v, want %v", attempts, w)
+			}
+		})
 }
 
-// Each delivery of a batch can have a verdict of its own; what is rejected lets those behind it go on.
+// Each delivery of a batch can have a verdict of its own. After a rejected one, the next ones of its lane continue.
 func TestVerdictsOfABatch(t *testing.T) {
 	l, b := newLog(driver.ReceiveLimits{}), &batches{}
 	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
@@ -117,54 +125,59 @@ func TestVerdictsOfABatch(t *testing.T) {
 	})
 }
 
-// A panic fails all of a batch, and each goes its own way.
+// A panic fails all deliveries of a batch, and the policy decides about each.
 func TestAPanicInABatch(t *testing.T) {
 	l, b := newLog(driver.ReceiveLimits{}), &batches{}
-	onLogInBatches(t, l, &godwit.ConsumerOptions{MaxAttempts: 2, Backoff: godwit.Constant(time.Second)}, &godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
-		b.note(ds)
-		panic("oh")
-	}, func(*godwit.Consumer) {
-		l.put(0, "a", "b")
-		rest(time.Minute)
-		b.want(t, "0 1", "0 1")
-		want(t, l, "0 reject panic", "1 reject panic")
-	})
+	onLogInBatches(t, l, &godwit.ConsumerOptions{MaxAttempts: 2, Backoff: godwit.Constant(time.Second)},
+		&godwit.BatchOptions{Size: 10}, func(_ context.Context, ds []*godwit.Delivery) error {
+			b.note(ds)
+			panic("oh")
+		}, func(*godwit.Consumer) {
+			l.put(0, "a", "b")
+			rest(time.Minute)
+			b.want(t, "0 1", "0 1")
+			want(t, l, "0 reject panic", "1 reject panic")
+		})
 }
 
-// What was gathered and not yet begun when the consumer is paused or stopped has not been touched: it is there again
-// after the pause, in order, and goes back at the end.
+// Deliveries that were gathered and not started when the consumer is paused or stopped are untouched: they are
+// delivered again after the pause, in order, and are released at a stop.
 func TestAPauseWhileABatchGathers(t *testing.T) {
 	l, b := newLog(driver.ReceiveLimits{}), &batches{}
-	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10, Window: time.Minute}, func(_ context.Context, ds []*godwit.Delivery) error {
-		b.note(ds)
-		return nil
-	}, func(c *godwit.Consumer) {
-		l.put(0, "a", "b", "a")
-		rest(time.Second)
-		c.Pause()
-		rest(time.Hour)
-		b.want(t)
-		if n := c.Health().Running; n != 0 {
-			t.Errorf("%d run in a pause", n)
-		}
-		c.Resume()
-		rest(2 * time.Minute)
-		b.want(t, "0 2 1")
-		l.put(3, "a", "a", "c")
-		rest(time.Second)
-	})
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10, Window: time.Minute},
+		func(_ context.Context, ds []*godwit.Delivery) error {
+			b.note(ds)
+			return nil
+		}, func(c *godwit.Consumer) {
+			l.put(0, "a", "b", "a")
+			rest(time.Second)
+			c.Pause()
+			rest(time.Hour)
+			b.want(t)
+			if n := c.Health().Running; n != 0 {
+				t.Errorf("%d run in a pause", n)
+			}
+			c.Resume()
+			rest(2 * time.Minute)
+			b.want(t, "0 2 1")
+			l.put(3, "a", "a", "c")
+			rest(time.Second)
+		})
 	want(t, l, "0 done", "2 done", "1 done", "3 release", "4 release", "5 release")
 }
 
-// What a worker takes for a batch while the consumer is told to stop goes back, also while hooks make the stop take its
-// time: the worker does not spin on it meanwhile.
+// Deliveries that a worker takes for a batch while the consumer stops are released, also if hooks make the stop slow.
+// The worker does not spin meanwhile.
 func TestAStopBetweenTwoBatches(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, Hooks: godwit.Hooks{State: func(_, to godwit.State) {
-			if to == godwit.StateExiting {
-				time.Sleep(10 * time.Second)
-			}
-		}}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 1,
+			Hooks: godwit.Hooks{State: func(_, to godwit.State) {
+				if to == godwit.StateExiting {
+					time.Sleep(10 * time.Second)
+				}
+			}},
+		})
 		w.send(w.producer("orders", nil), many(3, "")...)
 		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
 		defer cancel()
@@ -173,13 +186,13 @@ func TestAStopBetweenTwoBatches(t *testing.T) {
 			return nil
 		}, &godwit.BatchOptions{Size: 1})
 		if err != nil || r.GivenBack != 2 || r.Handled != 1 {
-			t.Errorf("report %+v, error %v; want one handled and two given back", r, err)
+			t.Errorf("report %+v, error %v; want one handled and two released", r, err)
 		}
 	})
 }
 
-// A handler of batches that ignores its time is one handler: it is replaced once, and all that it has is dead-lettered
-// where there is no order to keep.
+// A batch handler that ignores the end of its context counts as one handler: it is replaced once, and on a channel
+// without order all its deliveries are rejected.
 func TestAStuckBatch(t *testing.T) {
 	l := newLog(driver.ReceiveLimits{})
 	stuck := make(chan struct{})
@@ -205,11 +218,14 @@ func TestAStuckBatch(t *testing.T) {
 	})
 }
 
-// Leases are renewed for all of a batch, while it gathers and while it is handled, and on a queue as well a failure
-// lets nothing of its key overtake it, also over the service.
+// Leases are renewed for a whole batch, while it gathers and while it is handled. On a queue, too, no delivery
+// overtakes a failed one of its key, also if the service keeps the retry.
 func TestBatchesOnAnOrderedQueue(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 2, Lease: 6 * time.Second, Backoff: godwit.Constant(10 * time.Minute)})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Ordered: true, Concurrency: 2, Lease: 6 * time.Second,
+			Backoff: godwit.Constant(10 * time.Minute),
+		})
 		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
 		for i := range 40 {
 			w.send(p, godwit.Message{OrderKey: fmt.Sprint("key", i%4), Body: fmt.Append(nil, i)})
@@ -266,7 +282,7 @@ func TestBatchesOnAnOrderedQueue(t *testing.T) {
 	})
 }
 
-// Single handlers' middleware cannot be wrapped around batches: that is said at once, as are impossible sizes.
+// Middleware for single handlers is an error with batches, and so are invalid sizes.
 func TestBatchOptionsThatCannotBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		handler := func(context.Context, []*godwit.Delivery) error { return nil }
@@ -283,24 +299,29 @@ func TestBatchOptionsThatCannotBe(t *testing.T) {
 		if !errors.Is(err, godwit.ErrInvalid) {
 			t.Errorf("no handler: %v", err)
 		}
-		_, err = w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Recover()}}).RunBatches(w.Context(), handler, nil)
+		_,
+			err = w.consumer("orders",
+			&godwit.ConsumerOptions{Middleware: []godwit.Middleware{godwit.Recover()}}).RunBatches(w.Context(), handler,
+			nil)
 		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "BatchOptions.Middleware") {
 			t.Errorf("middleware of singles: %v", err)
 		}
 	})
 }
 
-// In typed batches what cannot be decoded is dead-lettered, and the indexes of errors are those of the typed slice.
+// In typed batches, messages that cannot be decoded are rejected, and the indexes of errors are those of the typed
+// slice.
 func TestTypedBatches(t *testing.T) {
 	l := newLog(driver.ReceiveLimits{})
-	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON, func(_ context.Context, ds []godwit.Typed[int]) error {
-		for i, d := range ds {
-			if d.Value == 2 {
-				return &godwit.HandleBatchError{Errs: map[int]error{i: godwit.Permanent(errors.New("two"))}}
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON,
+		func(_ context.Context, ds []godwit.Typed[int]) error {
+			for i, d := range ds {
+				if d.Value == 2 {
+					return &godwit.HandleBatchError{Errs: map[int]error{i: godwit.Permanent(errors.New("two"))}}
+				}
 			}
-		}
-		return nil
-	}), func(*godwit.Consumer) {
+			return nil
+		}), func(*godwit.Consumer) {
 		l.feed <- []driver.Delivery{
 			{ID: "x", Body: []byte("no number"), Source: l.source, Handle: driver.Handle{Seq: 0}},
 			{ID: "y", Body: []byte("1"), Source: l.source, Handle: driver.Handle{Seq: 1}},
@@ -311,32 +332,37 @@ func TestTypedBatches(t *testing.T) {
 	})
 }
 
-// What stands behind an undecodable delivery in its lane is not handed over with the batch that dead-letters it: it would
-// come again, handled or not.
+// Deliveries behind an undecodable one in its lane are not in the batch that rejects it, because they would be
+// delivered again, handled or not.
 func TestBehindAnUndecodableDelivery(t *testing.T) {
 	l := newLog(driver.ReceiveLimits{})
 	var seen []int
-	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON, func(_ context.Context, ds []godwit.Typed[int]) error {
-		for _, d := range ds {
-			seen = append(seen, d.Value)
-		}
-		return nil
-	}), func(*godwit.Consumer) {
+	onLogInBatches(t, l, nil, &godwit.BatchOptions{Size: 10}, godwit.HandleBatch(godwit.JSON,
+		func(_ context.Context, ds []godwit.Typed[int]) error {
+			for _, d := range ds {
+				seen = append(seen, d.Value)
+			}
+			return nil
+		}), func(*godwit.Consumer) {
 		var ds []driver.Delivery
 		for i, body := range []string{"0", "bad", "2", "3", "4"} {
-			ds = append(ds, driver.Delivery{ID: fmt.Sprint(i), OrderKey: map[bool]string{true: "b", false: "a"}[i == 4], Body: []byte(body),
-				Source: l.source, Handle: driver.Handle{Seq: uint64(i)}})
+			ds = append(ds, driver.Delivery{
+				ID: fmt.Sprint(i), OrderKey: map[bool]string{true: "b", false: "a"}[i == 4],
+				Body:   []byte(body),
+				Source: l.source, Handle: driver.Handle{Seq: uint64(i)},
+			})
 		}
 		l.feed <- ds
 		rest(time.Minute)
 		slices.Sort(seen)
 		if w := []int{0, 2, 3, 4}; !slices.Equal(seen, w) {
-			t.Errorf("handed over: %v, want %v", seen, w)
+			t.Errorf("the handler got %v, want %v", seen, w)
 		}
 	})
 }
 
-// What goes back into its lane behind one that failed belongs to whoever starts it next, however long it takes to conclude the rest.
+// A delivery behind a failed one belongs to the handler that starts it next, even if the rest of the batch takes long
+// to settle.
 func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 2, Hooks: godwit.Hooks{
@@ -362,7 +388,7 @@ func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 	})
 }
 
-// A shutdown waits until what a batch had gathered is on its way back.
+// A shutdown waits until the deliveries that a batch had gathered are released.
 func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{
@@ -371,7 +397,8 @@ func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
 		w.send(w.producer("orders", nil), many(3, "x")...)
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
 		defer cancel()
-		r, err := c.RunBatches(ctx, func(context.Context, []*godwit.Delivery) error { return nil }, &godwit.BatchOptions{Window: time.Minute})
+		r, err := c.RunBatches(ctx, func(context.Context, []*godwit.Delivery) error { return nil },
+			&godwit.BatchOptions{Window: time.Minute})
 		if err != nil || r.GivenBack != 3 {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -379,9 +406,10 @@ func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
 	})
 }
 
-// Only the handler's own answer says that a part of a batch was handled: what a producer or somebody else answered about
-// other messages, an answer that names nothing, or one about deliveries that the batch does not have, fail all of it.
-func TestOnlyTheHandlersOwnAnswerIsAPartialOne(t *testing.T) {
+// Only the error that the handler itself returns can say that a part of a batch was handled. All deliveries fail with
+// an error of a producer or another function about other messages, an error that names no delivery, or one that names
+// deliveries outside of the batch.
+func TestOnlyTheHandlersOwnErrorIsAPartialOne(t *testing.T) {
 	no := errors.New("no")
 	var nothing *godwit.HandleBatchError
 	for _, c := range []struct {
@@ -389,7 +417,10 @@ func TestOnlyTheHandlersOwnAnswerIsAPartialOne(t *testing.T) {
 		answer error
 		want   []string
 	}{
-		{"its own", &godwit.HandleBatchError{Errs: map[int]error{1: no}}, []string{"0 done", "1 reject exhausted", "2 done"}},
+		{
+			"its own", &godwit.HandleBatchError{Errs: map[int]error{1: no}},
+			[]string{"0 done", "1 reject exhausted", "2 done"},
+		},
 		{"a producer's", &godwit.SendBatchError{Errs: map[int]error{1: no}}, nil},
 		{"a producer's, wrapped", fmt.Errorf("forward: %w", &godwit.SendBatchError{Errs: map[int]error{1: no}}), nil},
 		{"its own, wrapped", fmt.Errorf("insert: %w", &godwit.HandleBatchError{Errs: map[int]error{1: no}}), nil},
@@ -408,7 +439,10 @@ func TestOnlyTheHandlersOwnAnswerIsAPartialOne(t *testing.T) {
 				l := newLog(driver.ReceiveLimits{})
 				var feed []driver.Delivery
 				for i := range 3 {
-					feed = append(feed, driver.Delivery{ID: fmt.Sprint(i), Body: fmt.Append(nil, i), OrderKey: fmt.Sprint(i), Source: l.source, Handle: driver.Handle{Seq: uint64(i)}})
+					feed = append(feed, driver.Delivery{
+						ID: fmt.Sprint(i), Body: fmt.Append(nil, i),
+						OrderKey: fmt.Sprint(i), Source: l.source, Handle: driver.Handle{Seq: uint64(i)},
+					})
 				}
 				onLogInBatches(t, l, &godwit.ConsumerOptions{MaxAttempts: 1}, nil, h, func(*godwit.Consumer) {
 					l.feed <- feed
@@ -418,6 +452,10 @@ func TestOnlyTheHandlersOwnAnswerIsAPartialOne(t *testing.T) {
 			})
 		}
 		run("raw", func(context.Context, []*godwit.Delivery) error { return c.answer })
-		run("typed", godwit.HandleBatch(godwit.JSON, func(context.Context, []godwit.Typed[int]) error { return c.answer }))
+		run("typed", godwit.HandleBatch(godwit.JSON, func(context.Context,
+			[]godwit.Typed[int],
+		) error {
+			return c.answer
+		}))
 	}
 }

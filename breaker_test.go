@@ -15,16 +15,23 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// An outage of what handlers depend on: after a few failures the consumer receives no more but for a probe now and
-// then, no message loses its attempts, what it held is there for others, and after the outage all are handled.
+// A dependency of the handlers fails. After a few failures the consumer receives nothing except for a probe now and
+// then. No message loses an attempt, the consumer releases its deliveries, and after the outage all messages are
+// handled.
 func TestABreakerSavesAttempts(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var up atomic.Bool
 			var during atomic.Int64
 			var told []string
-			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 4, BreakAfter: 2, MaxAttempts: 2, Backoff: godwit.Constant(time.Minute),
-				Hooks: godwit.Hooks{Breaker: func(open bool, err error) { told = append(told, fmt.Sprint(open, " ", err)) }}})
+			c := w.consumer("orders", &godwit.ConsumerOptions{
+				Ordered: ordered, Concurrency: 4, BreakAfter: 2,
+				MaxAttempts: 2, Backoff: godwit.Constant(time.Minute),
+				Hooks: godwit.Hooks{Breaker: func(open bool, err error) {
+					told = append(told,
+						fmt.Sprint(open, " ", err))
+				}},
+			})
 			p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
 			for i := range 100 {
 				w.send(p, godwit.Message{OrderKey: fmt.Sprint("key ", i%20), Body: fmt.Append(nil, i)})
@@ -44,7 +51,7 @@ func TestABreakerSavesAttempts(t *testing.T) {
 				t.Errorf("ordered %v: %d handlers ran in an hour's outage, want the first few and a probe every two minutes", ordered, n)
 			}
 			if h := c.Health(); len(h.Unhealthy) == 0 || !strings.Contains(h.Unhealthy[0], "the database is down") {
-				t.Errorf("ordered %v: an open breaker is no complaint: %v", ordered, h.Unhealthy)
+				t.Errorf("ordered %v: an open breaker makes the consumer unhealthy: %v", ordered, h.Unhealthy)
 			}
 			before := during.Load()
 			up.Store(true)
@@ -54,13 +61,13 @@ func TestABreakerSavesAttempts(t *testing.T) {
 				t.Errorf("ordered %v: %+v; %d during", ordered, report, before)
 			}
 			if len(told) != 2 || told[0] != "true the database is down" || told[1] != "false <nil>" {
-				t.Errorf("ordered %v: told %q", ordered, told)
+				t.Errorf("ordered %v: the hook got %q", ordered, told)
 			}
 		})
 	}
 }
 
-// While it is open a consumer holds what it probes with, and nothing else that others could have.
+// While the breaker is open, a consumer holds the deliveries that it uses as probes, and no others.
 func TestAnOpenBreakerHoldsItsProbes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 30, BreakAfter: 1})
@@ -73,7 +80,7 @@ func TestAnOpenBreakerHoldsItsProbes(t *testing.T) {
 				held++
 			}
 		}
-		if held == 0 || held > 12 { // one may be exchanged just now
+		if held == 0 || held > 12 { // one may be exchanged at this moment
 			t.Errorf("%d of 40 messages are held while the breaker is open", held)
 		}
 		r.stop()
@@ -82,8 +89,8 @@ func TestAnOpenBreakerHoldsItsProbes(t *testing.T) {
 	})
 }
 
-// However long an outage lasts, and however often processes are replaced in it, no message is dead-lettered by the service
-// for the receives that cost, and a key keeps its order.
+// However long an outage lasts, and however often processes are replaced meanwhile, the service moves no message to the
+// dead letters because of its receives, and each key keeps its order.
 func TestALongOutageWithRestarts(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
@@ -110,7 +117,8 @@ func TestALongOutageWithRestarts(t *testing.T) {
 				})
 				time.Sleep(30 * time.Minute)
 				got := r.stop()
-				sum.Handled, sum.Rejected, sum.Polls = sum.Handled+got.Handled, sum.Rejected+got.Rejected, sum.Polls+got.Polls
+				sum.Handled, sum.Rejected, sum.Polls = sum.Handled+got.Handled, sum.Rejected+got.Rejected,
+					sum.Polls+got.Polls
 			}
 			name := "orders--dlq"
 			if ordered {
@@ -133,7 +141,7 @@ func TestALongOutageWithRestarts(t *testing.T) {
 	}
 }
 
-// A message that fails whatever is up does not keep the breaker open: probes go in turn.
+// A message that always fails does not keep the breaker open: probes are exchanged.
 func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var up atomic.Bool
@@ -143,7 +151,8 @@ func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
 				if now := time.Now(); !open {
 					closed.CompareAndSwap(nil, &now)
 				}
-			}}})
+			},
+		}})
 		w.send(w.producer("orders", nil), append(many(11, ""), body("bad"))...)
 		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
 			if !up.Load() || string(d.Body) == "bad" {
@@ -158,7 +167,7 @@ func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
 		if at := closed.Load(); at == nil {
 			t.Error("the breaker has not closed")
 		} else if took := at.Sub(again); took < 0 || took > 4*time.Minute {
-			t.Errorf("the breaker closed %v after the outage, want twice the longest pause at most", took)
+			t.Errorf("the breaker closed %v after the outage, want at most twice the longest pause", took)
 		}
 		if report := r.stop(); report.Handled != 11 || report.Rejected != 1 {
 			t.Errorf("%+v", report)
@@ -166,7 +175,7 @@ func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
 	})
 }
 
-// A hook may ask the consumer what it likes, also the one that is told of the breaker.
+// A hook may call any method of the consumer, also the hook Breaker.
 func TestTheBreakersHookHoldsNoLock(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var c *godwit.Consumer
@@ -189,16 +198,20 @@ func TestTheBreakersHookHoldsNoLock(t *testing.T) {
 		up.Store(true)
 		time.Sleep(time.Hour)
 		if got := r.stop(); told != 2 || got.Handled != 3 {
-			t.Errorf("told %d times, %+v", told, got)
+			t.Errorf("the hook was called %d times, %+v", told, got)
 		}
 	})
 }
 
-// Errors that say that the message is at fault do not open it, and a success in between begins the count anew.
+// Errors that are caused by the message do not open the breaker, and a success resets the count.
 func TestWhatDoesNotBreak(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, BreakAfter: 2, MaxAttempts: 1, Hooks: godwit.Hooks{
-			Breaker: func(bool, error) { t.Error("it opened") }}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 1, BreakAfter: 2, MaxAttempts: 1,
+			Hooks: godwit.Hooks{
+				Breaker: func(bool, error) { t.Error("it opened") },
+			},
+		})
 		w.send(w.producer("orders", nil), many(30, "")...)
 		n := 0
 		r := w.run(c, func(context.Context, *godwit.Delivery) error {
@@ -217,12 +230,16 @@ func TestWhatDoesNotBreak(t *testing.T) {
 	})
 }
 
-// On a log what is here stays here: probes take it one at a time, in order, and the rest follows when one succeeds.
+// On a log the deliveries stay in the consumer: probes handle them one at a time, in order, and the rest follows after
+// the first success.
 func TestABreakerOnALog(t *testing.T) {
 	l := newLog(driver.ReceiveLimits{})
 	var up atomic.Bool
 	var during atomic.Int64
-	onLog(t, l, &godwit.ConsumerOptions{Concurrency: 2, BreakAfter: 3, MaxAttempts: 2, Backoff: godwit.Constant(time.Minute)}, func(context.Context, *godwit.Delivery) error {
+	onLog(t, l, &godwit.ConsumerOptions{
+		Concurrency: 2, BreakAfter: 3, MaxAttempts: 2,
+		Backoff: godwit.Constant(time.Minute),
+	}, func(context.Context, *godwit.Delivery) error {
 		if up.Load() {
 			return nil
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/godwitmq/godwit/internal/part"
 )
 
-// dlqSuffix is how users spell the dead letters of a channel.
+// dlqSuffix marks the dead letters of a channel in its name.
 const dlqSuffix = "@dlq"
 
-// parseChannel reads a channel's name. The rules are those of the narrowest backend, so that a channel can move to
+// parseChannel parses a channel's name. Its rules are the strictest of all backends, so that a channel can be moved to
 // another backend by changing one line.
 func parseChannel(name string, ordered bool) (driver.Channel, error) {
 	ch := driver.Channel{Ordered: ordered}
@@ -28,13 +28,13 @@ func parseChannel(name string, ordered bool) (driver.Channel, error) {
 	}
 	if second == "*" {
 		if dead {
-			return ch, nameError(name, "each queue of an exchange has dead letters of its own: name one")
+			return ch, nameError(name, "each queue of an exchange has its own dead letters: name one queue")
 		}
 		return ch, nil
 	}
 	if second == "fifo" {
-		return ch, nameError(name, "orderedness is an option (ProducerOptions.Ordered, ConsumerOptions.Ordered), "+
-			"not a part of the name: leave .fifo out")
+		return ch, nameError(name, "order is an option (ProducerOptions.Ordered, ConsumerOptions.Ordered), "+
+			"not a part of the name: remove .fifo")
 	}
 	ch.Queue = second
 	return ch, checkPart(name, second)

@@ -7,14 +7,14 @@ import (
 	"iter"
 )
 
-// Codec turns values into bodies and back. Safe for concurrent use.
+// Codec encodes values as bodies and decodes them. It must be safe for concurrent use.
 type Codec interface {
 	ContentType() string
 	Encode(v any) ([]byte, error)
 	Decode(body []byte, v any) error // v is a pointer
 }
 
-// JSON is the codec of encoding/json; Raw takes and gives []byte or string as it is.
+// JSON uses encoding/json. Raw passes []byte and string through unchanged.
 var (
 	JSON Codec = jsonCodec{}
 	Raw  Codec = rawCodec{}
@@ -58,11 +58,11 @@ type Typed[T any] struct {
 	Value T
 }
 
-// Handle makes a Handler of a function of decoded bodies. A body that cannot be decoded is dead-lettered with its raw
+// Handle makes a Handler of a function of decoded bodies. A message that cannot be decoded is rejected, with its raw
 // bytes.
 func Handle[T any](c Codec, f func(ctx context.Context, d Typed[T]) error) Handler {
 	if c == nil || f == nil {
-		return nil // which Run refuses
+		return nil // Run returns an error
 	}
 	return func(ctx context.Context, d *Delivery) error {
 		t, err := decode[T](c, d)
@@ -73,8 +73,8 @@ func Handle[T any](c Codec, f func(ctx context.Context, d Typed[T]) error) Handl
 	}
 }
 
-// Decode makes an iterator of decoded deliveries. What cannot be decoded is rejected, and the iteration goes on; where
-// there are no dead letters it is the error of the iteration.
+// Decode makes an iterator of decoded deliveries. A message that cannot be decoded is rejected, and the iteration
+// continues. Without dead letters, it is an error of the iteration.
 func Decode[T any](c Codec, ds iter.Seq2[*Delivery, error]) iter.Seq2[Typed[T], error] {
 	return func(yield func(Typed[T], error) bool) {
 		for d, err := range ds {
@@ -102,7 +102,7 @@ func decode[T any](c Codec, d *Delivery) (Typed[T], error) {
 	return t, nil
 }
 
-// undecodable is the error of a body that cannot be read.
+// undecodable is the error of a body that cannot be decoded.
 type undecodable struct{ err error }
 
 func (e *undecodable) Error() string { return e.err.Error() }
@@ -114,10 +114,10 @@ type Sender[T any] struct {
 	c Codec
 }
 
-// NewSender makes a Sender. Several may share a producer, which is closed by its owner.
+// NewSender makes a Sender. Several senders may share a producer. The producer's owner closes it.
 func NewSender[T any](p *Producer, c Codec) *Sender[T] { return &Sender[T]{p, c} }
 
-// Send sends a value as the body of m, whose other fields count.
+// Send sends m with the encoded value as its body.
 func (s *Sender[T]) Send(ctx context.Context, v T, m Message) error {
 	m, err := s.Message(v, m)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Sender[T]) Send(ctx context.Context, v T, m Message) error {
 	return s.p.Send(ctx, m)
 }
 
-// Message is m with the value as its body, for SendBatch and SendAsync.
+// Message returns m with the encoded value as its body, for SendBatch and SendAsync.
 func (s *Sender[T]) Message(v T, m Message) (Message, error) {
 	body, err := s.c.Encode(v)
 	if err != nil {

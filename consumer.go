@@ -24,6 +24,8 @@ const (
 	defaultProcessingTimeout = 5 * time.Minute
 	defaultShutdownTimeout   = 30 * time.Second
 	defaultMaxBytes          = 64 << 20
+	defaultSettleLinger      = 100 * time.Millisecond
+	maxSettleLinger          = 5 * time.Second
 
 	maxBatch             = 10 // the most that SQS returns at once
 	maxConcurrency       = 100_000
@@ -34,136 +36,162 @@ const (
 	maxLease             = 12 * time.Hour
 )
 
-// ConsumerOptions say how a consumer works. The zero value is good for most. The fields are grouped by the question that
-// they answer; docs/consumer.md has them as tables, with their limits.
+// ConsumerOptions configure a consumer. The zero value is good for most. The fields are grouped by what they are about;
+// docs/consumer.md has them as tables, with their limits.
 type ConsumerOptions struct {
-	// Name is who the consumer is, in dead letters and logs; "" means the channel's name. Set it when several
-	// applications consume the same channel.
+	// Name is who the consumer is, in dead letters and logs; "": the channel's name. Set it when several applications
+	// consume the same channel.
 	Name string
 
 	// What to receive.
 
-	// Filter selects the messages of an exchange by their routing key. Set it when this consumer does not want all.
+	// Filter selects the messages of an exchange by their routing key; the zero Filter passes all of them. Set it when
+	// this consumer needs only some.
 	Filter Filter
-	// BatchSize is how many messages one receive asks for, where the service takes a number; 0 means as many as it
-	// gives. Lower it when messages are so large that ten of them are too many.
+	// BatchSize is how many messages one receive asks for, up to 10; 0: as many as the service returns. Lower it when
+	// messages are so large that ten of them are too many.
 	BatchSize int
-	// WaitTime is how long one poll stays open, up to 20 s; 0 means 20 s. With a short Lease it is two thirds of that at
-	// most; without order it is cut to what ShutdownTimeout leaves for it, which the log tells. A negative WaitTime does
-	// not wait, for a service that does not support it: that costs up to ten requests a second while nothing comes.
+	// WaitTime is how long one poll stays open, up to 20 s; 0: 20 s, negative: not at all. Make it negative for a
+	// service that does not support long polls, which costs up to ten requests a second while no message arrives. A
+	// poll is also limited to two thirds of Lease and, without order, to what ShutdownTimeout leaves; the log says so.
 	WaitTime time.Duration
-	// Lease is how long a received message stays ours before it is renewed; 0 means 30 s. After a crash it takes as long
-	// until the message comes again: shorten it where that is too late, at the price of more renewals.
+	// Lease is how long the service leaves a received message to this consumer before the lease is renewed; 0: 30 s.
+	// After a crash the messages that were held are delivered again that much later: shorten it when that is too late,
+	// at the cost of more renewals.
 	Lease time.Duration
 
 	// How much at once.
 
-	// Concurrency is how many handlers run at once; 0 means 10. Raise it when handlers mostly wait for something else.
+	// Concurrency is how many handlers run at once; 0: 10. Raise it when handlers mostly wait for something else, and
+	// lower it when they use something scarce.
 	Concurrency int
-	// MaxConcurrency is how far the pool may grow while deliveries start later than they should: when their age nears
-	// DelayTolerance, or the backlog is too much for the pool. It shrinks again afterwards. While it may grow, the service
-	// is asked for the backlog. 0 means Concurrency, so that the pool keeps its size.
+	// MaxConcurrency is how many handlers may run at once while deliveries start too late: when their age approaches
+	// DelayTolerance, or when the backlog needs more of them. Set it when the load varies; the service is then asked
+	// for the backlog. 0: Concurrency, so that the number never changes.
 	MaxConcurrency int
-	// DelayTolerance is how old a delivery may be when it starts; 0 means 2 min. It steers MaxConcurrency and Demand.
+	// DelayTolerance is how old a delivery may be when its handler starts; 0: 2 min. MaxConcurrency, SaveRequests and
+	// [Consumer.Demand] aim at it: set it to the delay that is acceptable to you.
 	DelayTolerance time.Duration
-	// MaxBytes bounds the bodies that are held: polling waits above it, so one receive may overshoot. 0 means 64 MiB.
-	// Lower it where memory is short and messages are large.
+	// MaxBytes bounds the bodies that the consumer holds; 0: 64 MiB. Polls wait above it, so one receive may exceed it.
+	// Lower it when memory is short and messages are large.
 	MaxBytes int64
-	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel that keeps no order (there the
-	// order key says whose message it is). What comes beyond that waits, or goes back for a while. 0 means no limit. Set
-	// it when one customer's burst must not delay the others.
+	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; 0: 100 ms, and a
+	// tenth of Lease at most. A message that is handled and not deleted yet is handled again after a crash: make it
+	// negative to delete at once, at up to twice the requests. A full request does not wait, nor does a stop, nor a
+	// message that others wait for.
+	SettleLinger time.Duration
+	// SaveRequests makes pauses between polls while messages arrive one by one, so that each poll returns more of them.
+	// Set it when requests cost more than a delay. A pause is at most a twentieth of DelayTolerance, and 20 s; there is
+	// none when messages are half as old as DelayTolerance, or on Kafka, where a poll costs nothing.
+	SaveRequests bool
+	// Rate limits how many messages may start in a period; the zero Rate is no limit. Set it when what handlers call
+	// takes no more. The consumer checks it before a poll, so that messages above it stay in the service, for other
+	// consumers. A retry counts again. [Consumer.SetRate] changes it.
+	Rate Rate
+	// TenantRate is the Rate of each tenant's messages, on a channel without order, where the order key names the
+	// tenant. Set it when one tenant must not use up what handlers call. A delivery above it waits, or is released for
+	// a while. [Consumer.SetTenantRate] changes it.
+	TenantRate Rate
+	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel without order, where the
+	// order key names the tenant; 0: no limit. Set it when the burst of one customer must not delay the others. A
+	// delivery above it waits, or is released for a while.
 	MaxPerTenant int
 
 	// Failure.
 
-	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; then its context is cancelled with cause
-	// [ErrProcessingTimeout] and its delivery dead-lettered. 0 means 5 min. Set it to what a handler takes at worst.
+	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; 0: 5 min. Then its context is canceled with
+	// cause [ErrProcessingTimeout], and its delivery is rejected. Set it to the longest time that a handler needs.
 	ProcessingTimeout time.Duration
-	// MaxAbandoned is how many handlers that ignore their cancelled context are replaced; one more ends Run with
-	// [ErrAbandoned]. 0 means as many as Concurrency. Lower it where such handlers hold what others need.
+	// MaxAbandoned is how many handlers that ignore the end of their context are replaced by new ones; one more ends
+	// Run with [ErrAbandoned]. 0: as many as Concurrency. Lower it when such handlers hold what others need.
 	MaxAbandoned int
-	// Policy decides what becomes of a delivery whose handler failed; nil means RetryPolicy(MaxAttempts, Backoff). Set it
-	// when what happens depends on the error.
+	// Policy decides about a delivery whose handler has failed; nil: RetryPolicy(MaxAttempts, Backoff). Set it when the
+	// decision depends on the error or on the message.
 	Policy Policy
-	// MaxAttempts is how often a message is tried; 0 means 3. It has no place beside a Policy.
+	// MaxAttempts is how many failures of a message lead to its rejection; 0: 3. Raise it when failures are often
+	// temporary. With a Policy it must be 0, because the policy decides.
 	MaxAttempts int
-	// Backoff is how long a message waits for its next attempt; nil means Exponential(5 s, 10 min). It has no place beside
-	// a Policy.
+	// Backoff is how long a message waits for its next attempt; nil: Exponential(5 s, 10 min). Change it when what
+	// failed usually recovers sooner or later than that. With a Policy it must be nil, because the policy decides.
 	Backoff Backoff
-	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving, because what they
-	// depend on seems to be down: then one delivery at a time is tried, after 5 s and ever less often, up to every 2 min,
-	// and the first that is handled lets the others in again. What fails meanwhile is given back and is no attempt.
-	// Errors marked Permanent or Fatal do not count. 0 means that it goes on receiving.
+	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving; 0: it never
+	// stops. Set it when handlers depend on something that may be down. Then one delivery at a time is tried, after 5 s
+	// and less and less often, up to every 2 min, and the first success resumes receiving. Failures of that time are
+	// released and are no attempts. Errors marked [Permanent] or [Fatal] do not count.
 	BreakAfter int
-	// NoDeadLetters: there is nowhere to put what cannot be handled, so the consumer stops with the error instead, and
-	// the message is kept. Set it where a message must not be passed over.
+	// NoDeadLetters stops the consumer with the error, and keeps the message, instead of rejecting it. Set it when no
+	// message may be passed over, or when there is no place for dead letters.
 	NoDeadLetters bool
 
 	// Order.
 
-	// Ordered: messages of one order key are handled one after another. It must be what the channel is; of dead letters
-	// it is looked up.
+	// Ordered says that the messages of one order key are handled one after another. Set it when their order matters;
+	// the producers of the channel must set it, too. Of dead letters it is looked up.
 	Ordered bool
-	// HighThroughput de-duplicates per order key instead of per channel, on ordered channels. Set it when one channel
-	// takes more than 300 requests a second.
+	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
+	// Set it when one channel needs more than 300 requests a second.
 	HighThroughput bool
 
 	// Shutdown.
 
-	// ShutdownTimeout is the whole time that a stop may take; 0 means 30 s. Set it below what the process gets between
-	// the first signal and the kill. Without order, less than 25 s costs requests: polls then wait for a shorter time.
+	// ShutdownTimeout is all the time that a stop may take; 0: 30 s. Set it below the time that the process has between
+	// the first signal and the kill. On a channel without order less than 25 s costs requests, because polls are then
+	// shorter.
 	ShutdownTimeout time.Duration
 
 	// Provisioning.
 
-	// Provision says how far the constructor may go in making what the channel needs; 0 means that it makes what is
-	// missing and changes what differs. Restrict it where something else provisions.
+	// Provision says how far [NewConsumer] may go to provide what the channel needs; 0: it creates what is missing and
+	// changes what differs. Restrict it when another program provisions.
 	Provision ProvisionMode
-	// Delay is how long every message waits before it can be received, up to 15 min. Set it when what a message tells of
-	// takes a while to be visible elsewhere.
+	// Delay is how long every message waits before it can be received, up to 15 min; 0: not at all. Set it when what a
+	// message tells of becomes visible elsewhere only after a while. Kafka does not support it: there it is an error.
 	Delay time.Duration
-	// Encryption is the key of the service's key store; "" means the service's own encryption.
+	// Encryption is the key of the service's key store that encrypts messages; "": the service's own encryption. Set it
+	// when you must control the key. Kafka does not support it: there it is an error.
 	Encryption string
-	// Ownership says whose the channel is, as tags. Set it where others look after what stands in the account.
+	// Ownership says whose the channel is, in tags of its resources. Set it when others look after the resources of the
+	// account.
 	Ownership Ownership
 
 	// Observing.
 
-	// Middleware is wrapped around the handler; the first is outermost.
+	// Middleware runs around every handler; the first is outermost. Set it for what all handlers need, such as a
+	// transaction or [Idempotent].
 	Middleware []Middleware
-	// Hooks observe what happens; they change nothing.
+	// Hooks are called when something happens, and change nothing. Set them to feed metrics and traces.
 	Hooks Hooks
-	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics, lost
-	// leases, verdicts that the service did not take. nil means slog.Default(), from warnings up; slog.DiscardHandler
-	// silences.
+	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics,
+	// lost leases, verdicts that the service did not take. Set it to log elsewhere, or to slog.DiscardHandler for
+	// silence; nil: slog.Default(), from warnings up.
 	Logger *slog.Logger
 }
 
-// Consumer handles the messages of one channel. It lives once: after Run it has Exited.
+// Consumer handles the messages of one channel. It runs once: after Run it has the state Exited.
 type Consumer struct {
 	backend Backend
 	channel driver.Channel
-	name    string // the channel as users spell it
+	name    string // the channel's name
 	o       ConsumerOptions
 	policy  Policy
 	log     *consumerLog
-	adapts  bool // MaxConcurrency was above Concurrency from the start
+	adapts  bool // MaxConcurrency was above Concurrency at the start
 	state   machine
 	health  healthLog
-	sealed  choice // what a delivery's choice is while none can be made
+	sealed  choice // the choice of a delivery that cannot be settled now
 
 	discards discardLog
 
 	mu      sync.Mutex
-	claimed bool // it runs, or ran
+	claimed bool // it runs, or has run
 	paused  bool
-	session *engine.Session // of Run or an iterator, once begun
-	giveUp  func(error)     // ends the opening of its receiver; nil: it is not being opened
-	puller  *puller         // of an iterator, once begun
+	session *engine.Session // of Run or an iterator, when it has begun
+	giveUp  func(error)     // ends the opening of its receiver; nil: the receiver is not being opened
+	puller  *puller         // of an iterator, when it has begun
 }
 
-// NewConsumer checks the options, makes what the channel needs, and returns a consumer that is ready to run. What
-// cannot work is an error here, not later.
+// NewConsumer checks the options, provisions the channel, and returns a consumer that is ready to run. A configuration
+// that cannot work is an error here, not later.
 func NewConsumer(ctx context.Context, backend Backend, channel string, o *ConsumerOptions) (*Consumer, error) {
 	c := &Consumer{backend: backend, name: channel}
 	if o != nil {
@@ -177,7 +205,9 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 		return nil, err
 	}
 	if c.channel.Queue == "" {
-		return nil, invalid("channel", channel, "a consumer has a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
+		return nil,
+			invalid("channel", channel,
+				"a consumer needs a queue of its own: name it, as in "+c.channel.Exchange+".audit_log")
 	}
 	if c.channel.DeadLetter {
 		if c.channel, err = deadLetters(ctx, backend, channel, "ConsumerOptions.Ordered", c.channel); err != nil {
@@ -213,7 +243,7 @@ func (c *Consumer) tellState(from, to State) {
 	}
 }
 
-// guard calls a hook that may come before the session; a panic in it is a fault of the session, if there is one.
+// guard calls a hook that may be called before the session begins. A panic is a fault of the session, if there is one.
 func (c *Consumer) guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -223,7 +253,7 @@ func (c *Consumer) guard(f func()) {
 	f()
 }
 
-// fault deals with a panic of a function that users gave.
+// fault handles a panic of a function that the user has set.
 func (c *Consumer) fault(err *PanicError) {
 	c.mu.Lock()
 	s := c.session
@@ -235,7 +265,7 @@ func (c *Consumer) fault(err *PanicError) {
 	c.log.Error("internal panic", "error", err, "stack", string(err.Stack))
 }
 
-// unsettled is who wants to see settle errors beside the hook; nil: nobody.
+// unsettled returns the function that gets settle errors in addition to the hook, or nil.
 func (c *Consumer) unsettled() func(error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,15 +275,16 @@ func (c *Consumer) unsettled() func(error) {
 	return c.puller.failed
 }
 
-// checkBackend refuses a backend that is missing: also a nil pointer of one.
+// checkBackend returns an error for a nil backend, also for a nil pointer in the interface.
 func checkBackend(b Backend) error {
 	if v := reflect.ValueOf(b); b == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return invalid("backend", "nil", "open one first: local.Open, snssqs.Open, kafka.Open, and look at the error that they return")
+		return invalid("backend", "nil",
+			"open one with local.Open, snssqs.Open or kafka.Open, and check the error that it returns")
 	}
 	return nil
 }
 
-// Report is what the consumer has done so far; it may be asked for at any time.
+// Report returns what the consumer has done so far. It may be called at any time.
 func (c *Consumer) Report() Report {
 	c.mu.Lock()
 	s := c.session
@@ -264,10 +295,10 @@ func (c *Consumer) Report() Report {
 	return reportOf(s)
 }
 
-// Channel is the name the consumer was made with.
+// Channel returns the name with which the consumer was made.
 func (c *Consumer) Channel() string { return c.name }
 
-// State is where the consumer is in its life, and since when.
+// State returns the consumer's state, and since when it has it.
 func (c *Consumer) State() (State, time.Time) { return c.state.now() }
 
 func (c *Consumer) spec() driver.ChannelSpec {
@@ -280,12 +311,13 @@ func (c *Consumer) spec() driver.ChannelSpec {
 	}
 }
 
-// maxReceives is the service's own net for messages that kill every process: far above what our retries need, because
-// give-backs count as receives too, and higher on ordered queues, where a lane is given back whole.
+// maxReceives is the number of receives after which the service moves a message to the dead letters, for messages that
+// kill every process. It is far above the number of our retries, because releases count as receives, too, and higher on
+// ordered queues, where whole lanes are released.
 func maxReceives(o *ConsumerOptions) int {
-	const most = 1000 // SQS takes no more
+	const most = 1000 // SQS allows no more
 	n := max(20, 10*o.MaxAttempts)
-	if o.Policy != nil { // it may try more often than we know
+	if o.Policy != nil { // a policy may retry more often
 		n = max(n, 100)
 	}
 	if o.Ordered {
@@ -297,29 +329,41 @@ func maxReceives(o *ConsumerOptions) int {
 	return min(n, most)
 }
 
-// releasesOften says whether messages go back and forth on purpose: those of a tenant that floods its channel, and those that
-// an open breaker exchanges.
-func (o *ConsumerOptions) releasesOften() bool { return o.MaxPerTenant > 0 || o.BreakAfter > 0 }
+// releasesOften reports whether messages are released often, on purpose: those of a tenant above its share or rate, and
+// those that an open breaker exchanges.
+func (o *ConsumerOptions) releasesOften() bool {
+	return o.MaxPerTenant > 0 || o.BreakAfter > 0 || o.TenantRate.Events > 0
+}
 
-// check refuses what has no effect, or no meaning, beside something else. It looks at what the caller gave, before the
-// defaults are filled in.
+// check returns an error for options that have no effect together with others. It gets the options of the caller,
+// without defaults.
 func (o *ConsumerOptions) check(ch driver.Channel) error {
 	switch {
 	case o.Policy != nil && o.MaxAttempts != 0:
-		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts, "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
+		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts,
+			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
 	case o.Policy != nil && o.Backoff != nil:
-		return invalid("ConsumerOptions.Backoff", "set", "it has no effect beside a Policy, which decides itself: give it to RetryPolicy, or leave one of them out")
+		return invalid("ConsumerOptions.Backoff", "set",
+			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
 	case o.HighThroughput && !o.Ordered && !ch.DeadLetter: // the order of dead letters is looked up
-		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
+		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput,
+			"it is for ordered channels: set Ordered, too, or remove the option")
 	case o.MaxPerTenant > 0 && o.Ordered:
-		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, "on an ordered channel the order key is no tenant: messages of one key are handled one after another there")
+		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant,
+			"on an ordered channel messages of one key are handled one after another anyway: remove the option")
 	case o.WaitTime > defaultWait:
-		return invalid("ConsumerOptions.WaitTime", o.WaitTime, fmt.Sprintf("a poll stays open for %v at most; negative: it does not wait", defaultWait))
+		return invalid("ConsumerOptions.WaitTime", o.WaitTime,
+			fmt.Sprintf("a poll waits for at most %v: lower it, or set a negative value for polls without waiting",
+				defaultWait))
+	case o.SettleLinger > maxSettleLinger:
+		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger,
+			fmt.Sprintf("a handled message waits for at most %v: lower it, or set a negative value to delete at once",
+				maxSettleLinger))
 	}
 	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
 }
 
-// complete fills in the defaults and refuses what cannot be.
+// complete sets the defaults and returns an error for invalid values.
 func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if err := o.check(ch); err != nil {
 		return err
@@ -327,12 +371,13 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.Name, ch.String())
 	setDefault(&o.Concurrency, defaultConcurrency)
 	if err := within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency); err != nil {
-		return err // before others take it as their default
+		return err // before other options use it as their default
 	}
 	setDefault(&o.MaxConcurrency, o.Concurrency)
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
 	setDefault(&o.WaitTime, defaultWait)
 	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.SettleLinger, defaultSettleLinger)
 	setDefault(&o.MaxAttempts, defaultMaxAttempts)
 	setDefault(&o.ProcessingTimeout, defaultProcessingTimeout)
 	setDefault(&o.ShutdownTimeout, defaultShutdownTimeout)
@@ -340,8 +385,8 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if o.Backoff == nil {
 		o.Backoff = defaultBackoff()
 	}
-	o.WaitTime = max(o.WaitTime, -1)
-	if o.Lease > 0 { // a lease counts from before the poll: the longest wait must leave time to renew it
+	o.WaitTime, o.SettleLinger = max(o.WaitTime, -1), max(o.SettleLinger, -1)
+	if o.Lease > 0 { // a lease begins before the poll ends: after the longest wait there must be time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}
 	if !ch.Ordered {
@@ -353,6 +398,8 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),
 		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
 		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
+		o.Rate.check("ConsumerOptions.Rate"),
+		o.TenantRate.checkTenant("ConsumerOptions.TenantRate", o.Ordered),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
 		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),

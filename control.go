@@ -1,8 +1,8 @@
 package godwit
 
-// Pause stops polling and gives back what has not started; running handlers go on, and what stands behind one in its
-// lane goes back when it ends, since nobody else could have it before. On a log nothing goes back: it waits. A consumer
-// may be paused before it runs. A second Pause does nothing.
+// Pause stops polling and releases the deliveries whose handlers have not started. Running handlers continue. The
+// deliveries behind one in its lane are released when it ends, because no other consumer can get them earlier. On Kafka
+// nothing is released: the deliveries wait. A consumer may be paused before it runs. A second Pause does nothing.
 func (c *Consumer) Pause() {
 	c.mu.Lock()
 	c.paused = true
@@ -13,7 +13,7 @@ func (c *Consumer) Pause() {
 	}
 }
 
-// Resume takes a Pause back.
+// Resume ends a Pause.
 func (c *Consumer) Resume() {
 	c.mu.Lock()
 	c.paused = false
@@ -24,9 +24,9 @@ func (c *Consumer) Resume() {
 	}
 }
 
-// SetConcurrency changes how many handlers run at once, also while the consumer runs: more start as soon as there is
-// work for them, surplus ones finish what they do first. In a fleet it is the consumer's cap; the pool stays. Where
-// MaxConcurrency is larger the pool adapts from there.
+// SetConcurrency changes how many handlers run at the same time, also while the consumer runs. Additional handlers
+// start as soon as there are deliveries for them. Surplus handlers finish first. In a fleet it changes the consumer's
+// limit, and the pool keeps its size. If MaxConcurrency is larger, the pool adapts from the new number.
 func (c *Consumer) SetConcurrency(n int) error {
 	if err := within("concurrency", n, 1, maxConcurrency); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (c *Consumer) SetConcurrency(n int) error {
 	return nil
 }
 
-// concurrency is how many handlers run at once, as things are now.
+// concurrency is the current number of handlers.
 func (c *Consumer) concurrency() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,10 @@ func TestPauseAndResume(t *testing.T) {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				queue := "orders" + map[bool]string{true: ".fifo"}[ordered]
-				c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 2, Backoff: godwit.Constant(time.Minute)})
+				c := w.consumer("orders", &godwit.ConsumerOptions{
+					Ordered: ordered, Concurrency: 2,
+					Backoff: godwit.Constant(time.Minute),
+				})
 				p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
 				for _, key := range []string{"a", "b", "c"} {
 					w.send(p, many(5, key)...)
@@ -104,11 +107,11 @@ func TestSetConcurrency(t *testing.T) {
 					most.Store(0)
 					time.Sleep(10 * time.Second)
 					if got := most.Load(); got != int64(n) {
-						t.Errorf("%d handlers at once, want %d", got, n)
+						t.Errorf("%d handlers at the same time, want %d", got, n)
 					}
 				}
 				if err := c.SetConcurrency(0); !errors.Is(err, godwit.ErrInvalid) {
-					t.Errorf("no handlers: %v", err)
+					t.Errorf("SetConcurrency to 0: %v", err)
 				}
 				stop()
 			})

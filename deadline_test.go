@@ -13,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// hang makes the calls of an action hang for an hour, while on.
+// hang makes the calls of an action hang for an hour, while the returned flag is set.
 func (w *world) hang(action string) (on *atomic.Bool) {
 	on = new(atomic.Bool)
 	on.Store(true)
@@ -26,10 +26,11 @@ func (w *world) hang(action string) (on *atomic.Bool) {
 	return on
 }
 
-// A service that hangs holds a Send for RetryFor, and at most for the last call that is then under way.
+// If the service hangs, Send returns after RetryFor, or after the last call that began before.
 func TestASendDoesNotHangBeyondItsTime(t *testing.T) {
 	for retryFor, most := range map[time.Duration]time.Duration{
-		0: 20 * time.Second, time.Millisecond: 5 * time.Second, 12 * time.Second: 12 * time.Second, time.Minute: time.Minute,
+		0: 20 * time.Second, time.Millisecond: 5 * time.Second, 12 * time.Second: 12 * time.Second,
+		time.Minute: time.Minute,
 	} {
 		for _, ordered := range []bool{false, true} {
 			t.Run(fmt.Sprint(retryFor, ordered), func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestASendDoesNotHangBeyondItsTime(t *testing.T) {
 					}
 					wg.Wait()
 					on.Store(false)
-					time.Sleep(time.Minute) // until the endpoint is probed again
+					time.Sleep(time.Minute) // until the circuit breaker probes again
 					if err := p.Send(w.Context(), body("after it")); err != nil {
 						t.Error(err)
 					}
@@ -62,8 +63,8 @@ func TestASendDoesNotHangBeyondItsTime(t *testing.T) {
 	}
 }
 
-// Deletes that hang are given up and made again; they hold up nobody.
-func TestHangingDeletesHoldNobodyUp(t *testing.T) {
+// Deletes that hang are canceled and repeated, and delay nothing else.
+func TestHangingDeletesDelayNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		on := w.hang("sqs.DeleteMessageBatch")
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2})

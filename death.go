@@ -6,16 +6,16 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Death is why and where a message died.
+// Death says why and where a message was rejected.
 type Death struct {
-	MessageID string // when it was alive
+	MessageID string // the id of the rejected message
 	Channel   string
 	OrderKey  string
 	Consumer  string
 	Error     string
 	Kind      string // exhausted, permanent, rejected, timeout, undecodable or panic
 	Attempts  int
-	// First and Last are the first and the last failure that the consumer knew of.
+	// First and Last are the first and the last failure that the consumer has seen.
 	First, Last time.Time
 }
 
@@ -23,8 +23,11 @@ func deathOf(o *driver.Origin) *Death {
 	if o == nil {
 		return nil
 	}
-	d := &Death{MessageID: o.ID, Channel: o.Channel.String(), OrderKey: o.OrderKey, Consumer: o.Death.Consumer, Error: o.Death.Error,
-		Kind: o.Death.Kind, Attempts: int(o.Death.Attempts), First: o.Death.First, Last: o.Death.Last}
+	d := &Death{
+		MessageID: o.ID, Channel: o.Channel.String(), OrderKey: o.OrderKey, Consumer: o.Death.Consumer,
+		Error: o.Death.Error,
+		Kind:  o.Death.Kind, Attempts: int(o.Death.Attempts), First: o.Death.First, Last: o.Death.Last,
+	}
 	if o.Death.Channel != "" {
 		d.Channel = o.Death.Channel
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// Delivery is a message in a consumer's hands. Its fields are for reading. It is settled at most once: by the verdict
-// on its handler, or by one of its methods; a second time is [ErrSettled]. A test of a handler makes one by hand,
-// &Delivery{Body: …}, and looks at [Delivery.Settled].
+// Delivery is a message that a consumer holds. Its fields are for reading. A delivery is settled at most once, by the
+// verdict after its handler, or by one of its methods; a second time is [ErrSettled]. In a test of a handler, make a
+// delivery with &Delivery{Body: …}, and check [Delivery.Settled].
 type Delivery struct {
-	ID         string // the service's; the same when the message is delivered again
-	Channel    string // as users spell it
+	ID         string // the service's id; the same when the message is delivered again
+	Channel    string // the channel's name
 	OrderKey   string
 	Tenant     string
 	RoutingKey string
@@ -24,32 +24,32 @@ type Delivery struct {
 	Type        string
 	Version     int
 	Headers     Headers
-	Body        []byte // not to be changed: it is in memory once, and a dead letter is made of it
+	Body        []byte // do not change it: it is in memory once, and a dead letter is made of it
 
-	// Attempt counts the starts of a handler for this message, this one included, as far as they are known: at
-	// least 1. What was given back without being started does not count.
+	// Attempt counts the starts of a handler for this message, with this one, as far as they are known; it is at least
+	// 1. Releases without a start do not count.
 	Attempt int
-	// Failures counts the failures of this message that this consumer knows of: at most Attempt, and fewer where other
-	// processes had the message. Only failures that are known use up MaxAttempts.
+	// Failures counts the failures of this message in this consumer. It is at most Attempt, and less if other processes
+	// had the message. MaxAttempts counts these failures.
 	Failures int
-	// Death is why and where a dead letter died; nil for other messages.
+	// Death is the reason of a dead letter; nil for other messages.
 	Death *Death
-	// Undecodable says why a dead letter could not be decoded; Body then holds the raw bytes. Elsewhere it is nil,
-	// because such a message is rejected before a handler sees it.
+	// Undecodable is why a dead letter could not be decoded; Body then has the raw bytes. It is nil on other channels,
+	// because a message that cannot be decoded is rejected without a handler.
 	Undecodable error
 	SentAt      time.Time // zero: unknown
 
-	c         *Consumer // nil: made by hand
+	c         *Consumer // nil: made by hand, in a test
 	item      *engine.Item
-	gen       uint32      // of the item: what it is used for later is another delivery
-	nearLimit bool        // the service itself is about to dead-letter the message
-	pulls     bool        // the caller of an iterator settles it
-	kept      atomic.Bool // by the caller of an iterator
+	gen       uint32      // the item's generation, which differs when the item is used for another delivery
+	nearLimit bool        // the service is about to move the message to its dead letters
+	pulls     bool        // an iterator's caller settles it
+	kept      atomic.Bool // by an iterator's caller
 	choice    atomic.Pointer[choice]
 	ctx       engine.Context // for its first handler
 }
 
-// fill takes over what was received.
+// fill sets the fields for a received delivery.
 func (d *Delivery) fill(c *Consumer, it *engine.Item, in *driver.Delivery) {
 	d.ID, d.Channel = in.ID, c.name
 	d.OrderKey, d.Tenant, d.RoutingKey = in.OrderKey, in.Tenant, in.RoutingKey
@@ -63,14 +63,14 @@ func (d *Delivery) fill(c *Consumer, it *engine.Item, in *driver.Delivery) {
 	d.choice.Store(&c.sealed)
 }
 
-// begin lets a handler, or an iterator's caller, choose what becomes of it.
+// begin allows a handler, or an iterator's caller, to settle the delivery.
 func (d *Delivery) begin(it *engine.Item) {
 	d.Attempt, d.Failures = it.Attempt, it.Failures
 	d.kept.Store(false)
 	d.choice.Store(nil)
 }
 
-// seal ends that, and returns what was chosen; nil: nothing was.
+// seal ends that. It returns how the delivery was settled, or nil.
 func (d *Delivery) seal() *engine.Verdict {
 	chosen := d.choice.Swap(&d.c.sealed)
 	if chosen == nil || chosen == &d.c.sealed {
@@ -80,27 +80,27 @@ func (d *Delivery) seal() *engine.Verdict {
 	return &v
 }
 
-// Forward is a message to send on, say a dead letter back to its channel: body, keys, type, headers. On an ordered
-// channel its DedupID derives from this delivery, so that forwarding it twice, after a crash, is one message, and the
-// message that it was is another one. Settle the delivery when the send has answered. What was Undecodable goes on as
-// raw bytes.
+// Forward returns a message to send the delivery on, for example a dead letter to its channel, with body, keys, type
+// and headers. On an ordered channel its DedupID is derived from this delivery. So it counts as another message than
+// the original, but forwarding it again after a crash is a duplicate. Settle the delivery when the message is accepted.
+// An Undecodable delivery is forwarded with its raw bytes.
 func (d *Delivery) Forward() Message {
 	return Message{
 		Body: d.Body, OrderKey: cmp.Or(d.OrderKey, d.Tenant), RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: slices.Clone(d.Headers),
-		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name holds no slash
+		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name has no slash
 	}
 }
 
-// Done says that the message was handled. The verdict is queued and batched.
+// Done settles the delivery as handled. Like all settlements, it is queued and batched.
 func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: ActionDone}}) }
 
-// Retry lets the message come back after a while. Where the service cannot keep so long a delay it comes earlier.
+// Retry delivers the message again after a delay. If the service cannot keep such a long delay, it is shortened.
 func (d *Delivery) Retry(after time.Duration) error {
 	return d.settle(&choice{verdict: Verdict{Action: ActionRetry, After: max(after, 0)}})
 }
 
-// Reject moves the message to the channel's dead letters, with reason as its cause of death.
+// Reject moves the message to the channel's dead letters, with the reason.
 func (d *Delivery) Reject(reason error) error {
 	if d.c != nil && d.c.noDeadLetters() {
 		return ErrNoDeadLetters
@@ -108,18 +108,18 @@ func (d *Delivery) Reject(reason error) error {
 	return d.settle(&choice{verdict: Verdict{Action: ActionReject}, reason: readable(reason)})
 }
 
-// Release gives the message back untouched: it can be received again at once and no attempt is counted.
+// Release returns the message untouched: it can be received again at once, and no attempt is counted.
 func (d *Delivery) Release() error { return d.settle(&choice{release: true}) }
 
-// Settlement is what one of a delivery's methods settled it as.
+// Settlement is the result of one of a delivery's methods.
 type Settlement struct {
 	Verdict        // Done, Retry or Reject
-	Released bool  // given back untouched instead; Verdict says nothing then
+	Released bool  // by Release; the Verdict is then not set
 	Reason   error // of Reject
 }
 
-// Settled tells what one of its methods has settled the delivery as, and false while none has. It is for middleware,
-// before it returns, and for tests of handlers that settle by themselves.
+// Settled returns how one of the delivery's methods has settled it, and false if none has. It is for middleware, before
+// it returns, and for tests of handlers that settle deliveries themselves.
 func (d *Delivery) Settled() (how Settlement, ok bool) {
 	c := d.choice.Load()
 	if c == nil || d.c != nil && c == &d.c.sealed {
@@ -128,14 +128,14 @@ func (d *Delivery) Settled() (how Settlement, ok bool) {
 	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
 }
 
-// choice is a verdict that was reached by one of a delivery's methods.
+// choice is the settlement by one of a delivery's methods.
 type choice struct {
 	verdict Verdict
 	release bool
 	reason  error
 }
 
-// engine is the choice in the engine's words.
+// engine converts the choice for the engine.
 func (c *choice) engine() engine.Verdict {
 	v := engineVerdict(c.verdict)
 	v.Reason = c.reason
@@ -145,8 +145,8 @@ func (c *choice) engine() engine.Verdict {
 	return v
 }
 
-// settle carries a choice out. While a handler runs, that is left to its worker, so that the next of the lane does not
-// start before the handler has returned.
+// settle stores a choice. While a handler runs, its worker settles the delivery after the handler has returned, so that
+// the next one of the lane does not start earlier.
 func (d *Delivery) settle(c *choice) error {
 	if d.c != nil && !d.pulls {
 		if err := d.item.InHand(d.gen); err != nil {
@@ -162,15 +162,16 @@ func (d *Delivery) settle(c *choice) error {
 	return nil
 }
 
-// Keep lets an iteration go on while the caller still works on this delivery, in another goroutine, say. It is settled
-// later; its lease is kept until then, and a consumer holds no more than its places.
+// Keep lets an iteration continue while the caller still works on this delivery, for example in another goroutine. The
+// caller settles it later. Its lease is renewed until then, and it takes one of the consumer's places.
 func (d *Delivery) Keep() {
 	if d.kept.Store(true); d.pulls {
 		d.item.Keep(d.gen)
 	}
 }
 
-// behind says whether d stands behind another delivery in its lane. In a batch those of a lane stand one after another.
+// behind reports whether d is in the same lane as another delivery before it. In a batch, the deliveries of a lane are
+// consecutive.
 func (d *Delivery) behind(before *Delivery) bool {
 	return before != nil && d.item != nil && d.item.Follows(before.item)
 }

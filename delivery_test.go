@@ -6,30 +6,37 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/godwitmq/godwit"
 )
 
-var errNoKite = errors.New("no such kite")
+var errNoKite = errors.New("unknown order")
 
-// settlings are the ways in which a delivery's methods settle it.
+// settlings are the methods that settle a delivery.
 var settlings = map[string]struct {
 	settle func(d *godwit.Delivery) error
 	want   godwit.Settlement
 }{
-	"done":    {(*godwit.Delivery).Done, godwit.Settlement{}},
-	"retry":   {func(d *godwit.Delivery) error { return d.Retry(time.Minute) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.ActionRetry, After: time.Minute}}},
-	"reject":  {func(d *godwit.Delivery) error { return d.Reject(errNoKite) }, godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.ActionReject}, Reason: errNoKite}},
+	"done": {(*godwit.Delivery).Done, godwit.Settlement{}},
+	"retry": {
+		func(d *godwit.Delivery) error { return d.Retry(time.Minute) },
+		godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.ActionRetry, After: time.Minute}},
+	},
+	"reject": {
+		func(d *godwit.Delivery) error { return d.Reject(errNoKite) },
+		godwit.Settlement{Verdict: godwit.Verdict{Action: godwit.ActionReject}, Reason: errNoKite},
+	},
 	"release": {(*godwit.Delivery).Release, godwit.Settlement{Released: true}},
 }
 
-// A delivery that a test made by hand is settled once, a second time is ErrSettled, and the test sees as what.
+// A delivery that a test made can be settled once, a second time is ErrSettled, and the test sees how it was settled.
 func TestADeliveryMadeByHand(t *testing.T) {
 	for name, c := range settlings {
 		d := &godwit.Delivery{Body: []byte("a kite")}
 		if how, ok := d.Settled(); ok {
-			t.Errorf("%s: settled before it was, as %+v", name, how)
+			t.Errorf("%s: settled before the call, as %+v", name, how)
 		}
 		if err := c.settle(d); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -53,19 +60,20 @@ func settledAs(t *testing.T, name string, d *godwit.Delivery, want godwit.Settle
 	}
 }
 
-// Middleware sees what its handler has settled by itself, and the caller of an iteration what he has.
+// Middleware sees how its handler has settled a delivery, and so does the caller of an iterator.
 func TestSettledTellsMiddleware(t *testing.T) {
 	inWorld(t, func(w *world) {
 		seen := map[string]godwit.Settlement{}
-		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{func(next godwit.Handler) godwit.Handler {
-			return func(ctx context.Context, d *godwit.Delivery) error {
-				err := next(ctx, d)
-				if how, ok := d.Settled(); ok {
-					seen[string(d.Body)] = how
+		c := w.consumer("orders",
+			&godwit.ConsumerOptions{Middleware: []godwit.Middleware{func(next godwit.Handler) godwit.Handler {
+				return func(ctx context.Context, d *godwit.Delivery) error {
+					err := next(ctx, d)
+					if how, ok := d.Settled(); ok {
+						seen[string(d.Body)] = how
+					}
+					return err
 				}
-				return err
-			}
-		}}, Concurrency: 1})
+			}}, Concurrency: 1})
 		p := w.producer("orders", nil)
 		w.send(p, body("nothing"))
 		for name := range settlings {

@@ -9,22 +9,22 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Discarded are messages that were finished without a handler having seen them.
+// Discarded are messages that were finished without a handler.
 type Discarded struct {
 	Reason DiscardReason
 	Count  int
-	IDs    []string // the service's; nil where they are not known
-	// Expected: the service works so, and there is nothing to mend. Kafka selects nothing by itself, for example, so
-	// that its consumers pass over what their filter does not want.
+	IDs    []string // the service's ids; nil if they are unknown
+	// Expected means that this is how the service works, and nothing is wrong. On Kafka, for example, only the consumer
+	// can apply its filter.
 	Expected bool
 }
 
-// DiscardReason says why messages were finished unseen.
+// DiscardReason says why messages were discarded.
 type DiscardReason uint8
 
 const (
-	DiscardFiltered DiscardReason = iota // the consumer's filter does not want them
-	DiscardFinished                      // they had been handled, and came again
+	DiscardFiltered DiscardReason = iota // the consumer's filter does not select them
+	DiscardFinished                      // they had been handled before
 )
 
 // String is the reason's name.
@@ -38,23 +38,23 @@ func (r DiscardReason) String() string {
 	return "unknown reason"
 }
 
-// discardEvery is how often the log speaks of what is discarded for one reason.
+// discardEvery is how often the log reports discarded messages of one reason.
 const discardEvery = time.Minute
 
-// discardLog is what the log has yet to say, by reason.
+// discardLog counts discarded messages that the log has not reported, by reason.
 type discardLog struct {
 	mu sync.Mutex
 	by [2]discardSum
 }
 
 type discardSum struct {
-	next  time.Time // when the log may speak again
+	next  time.Time // when the log may report again
 	count int
 	level slog.Level
-	id    string // of one of them; "": none is known
+	id    string // the id of one of them; "": unknown
 }
 
-// discardedOf is what the backend finished unseen, in the words of users.
+// discardedOf converts a report of the backend.
 func discardedOf(in driver.Discarded) Discarded {
 	d := Discarded{Count: in.Count, IDs: in.IDs, Expected: in.Expected}
 	switch in.Reason {
@@ -66,15 +66,15 @@ func discardedOf(in driver.Discarded) Discarded {
 	return d
 }
 
-// logDiscarded logs what was discarded: the first at once, then the sum once a minute.
+// logDiscarded logs discarded messages: at once for the first one, then once a minute with the sum.
 func (c *Consumer) logDiscarded(now time.Time) {
-	say := func(why DiscardReason, text string) {
+	log := func(why DiscardReason, text string) {
 		if sum := c.discards.take(why, now); sum.count > 0 {
 			c.log.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
 		}
 	}
-	say(DiscardFiltered, "messages were finished unseen: the consumer's filter does not want them")
-	say(DiscardFinished, "messages were finished unseen: they had been handled, and came again")
+	log(DiscardFiltered, "messages were discarded: the consumer's filter does not select them")
+	log(DiscardFinished, "messages were discarded: they had been handled before")
 }
 
 func (l *discardLog) add(d Discarded) {
@@ -91,7 +91,7 @@ func (l *discardLog) add(d Discarded) {
 	}
 }
 
-// take is what the log has to say of a reason by now; a count of 0: nothing.
+// take returns the sum that the log reports now; its count is 0 if there is nothing to report.
 func (l *discardLog) take(why DiscardReason, now time.Time) discardSum {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,13 +12,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 )
 
-// A message that a backend finishes unseen is in the report, told to the hook, and logged: the first at once, then the
-// sum once a minute, and at the end what has not been said. Where it is expected, only whoever debugs reads of it.
-func TestWhatIsDiscardedIsCountedToldAndLogged(t *testing.T) {
+// A message that a backend discards is counted in the report, reported to the hook, and logged: at once for the first,
+// then once a minute with the sum, and the rest at the end. If it is expected, it is logged at debug level.
+func TestDiscardedMessagesAreCountedReportedAndLogged(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		level := map[bool]string{false: "level=WARN", true: "level=DEBUG"}[expected]
 		l := newLog(driver.ReceiveLimits{})
@@ -26,12 +27,15 @@ func TestWhatIsDiscardedIsCountedToldAndLogged(t *testing.T) {
 		var mu sync.Mutex
 		var told []godwit.Discarded
 		var report godwit.Report
-		o := &godwit.ConsumerOptions{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		o := &godwit.ConsumerOptions{
+			Logger: slog.New(slog.NewTextHandler(&log,
+				&slog.HandlerOptions{Level: slog.LevelDebug})),
 			Hooks: godwit.Hooks{Discarded: func(d godwit.Discarded) {
 				mu.Lock()
 				defer mu.Unlock()
 				told = append(told, d)
-			}}}
+			}},
+		}
 		run := func(ctx context.Context, c *godwit.Consumer) (_ godwit.Report, err error) {
 			report, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
 			return report, err
@@ -40,7 +44,8 @@ func TestWhatIsDiscardedIsCountedToldAndLogged(t *testing.T) {
 			t.Helper()
 			lines := log.lines(reason)
 			for i, line := range lines {
-				if i >= len(counts) || !strings.Contains(line, level) || !strings.Contains(line, fmt.Sprintf("count=%d ", counts[i])) {
+				if i >= len(counts) || !strings.Contains(line, level) ||
+					!strings.Contains(line, fmt.Sprintf("count=%d ", counts[i])) {
 					t.Errorf("expected %v: the log says %q, want counts %v", expected, lines, counts)
 				}
 			}
@@ -54,44 +59,48 @@ func TestWhatIsDiscardedIsCountedToldAndLogged(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			discard(driver.DiscardFiltered, 2, "a", "b")
-			said("filter does not want", 2)
+			said("filter does not select", 2)
 			for range 50 {
 				time.Sleep(time.Second)
 				discard(driver.DiscardFiltered, 3, "c", "d", "e")
 			}
 			discard(driver.DiscardFinished, 7)
-			said("filter does not want", 2)
+			said("filter does not select", 2)
 			said("had been handled", 7)
 			time.Sleep(10 * time.Second)
 			discard(driver.DiscardFiltered, 1, "f")
-			said("filter does not want", 2, 151)
+			said("filter does not select", 2, 151)
 			discard(driver.DiscardFiltered, 4)
-			l.put(0, "ada") // a poll that brings something
+			l.put(0, "ada") // a poll with a message
 			time.Sleep(time.Minute)
 			l.put(1, "ada")
 			time.Sleep(time.Second)
-			said("filter does not want", 2, 151, 4)
+			said("filter does not select", 2, 151, 4)
 			discard(driver.DiscardFiltered, 5)
 		})
-		said("filter does not want", 2, 151, 4, 5)
+		said("filter does not select", 2, 151, 4, 5)
 		said("had been handled", 7)
 		if report.Filtered != 162 || report.Redelivered != 7 || report.Received != 2 {
 			t.Errorf("expected %v: reported %+v", expected, report)
 		}
-		if len(told) != 55 || told[0].Reason != godwit.DiscardFiltered || !slices.Equal(told[0].IDs, []string{"a", "b"}) || told[0].Expected != expected ||
+		if len(told) != 55 || told[0].Reason != godwit.DiscardFiltered ||
+			!slices.Equal(told[0].IDs, []string{"a", "b"}) || told[0].Expected != expected ||
 			told[51].Reason != godwit.DiscardFinished || told[51].Count != 7 {
-			t.Errorf("expected %v: told %d times, first %+v", expected, len(told), told[0])
+			t.Errorf("expected %v: the hook was called %d times, first with %+v", expected, len(told), told[0])
 		}
 	}
 }
 
-// A backlog that the filter does not want is deleted as fast as it is received.
-func TestAnUnwantedBacklogIsNotSpaced(t *testing.T) {
+// A backlog that the filter does not select is deleted as fast as it is received.
+func TestAFilteredBacklogIsDeletedWithoutPauses(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("events.mine", &godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}}})
 		client, url := sqs.NewFromConfig(w.sdk()), "http://localaws.internal/000000000000/events--mine"
 		for range 500 {
-			if _, err := client.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x")}); err != nil {
+			if _, err := client.SendMessage(w.Context(), &sqs.SendMessageInput{
+				QueueUrl:    &url,
+				MessageBody: aws.String("x"),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

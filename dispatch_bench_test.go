@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// stub is a backend that hands out deliveries as fast as they are asked for.
+// stub is a backend that returns deliveries as fast as they are requested.
 type stub struct {
 	lim    driver.ReceiveLimits
 	n      int
@@ -24,6 +24,7 @@ type stub struct {
 func (s *stub) Sender(context.Context, driver.Channel) (driver.Sender, error) {
 	return nil, driver.ErrClosed
 }
+
 func (s *stub) Receiver(context.Context, driver.Channel, driver.ReceiverOptions) (driver.Receiver, error) {
 	return s, nil
 }
@@ -38,8 +39,10 @@ func (s *stub) Receive(ctx context.Context, most int, into []driver.Delivery) ([
 	}
 	ends := time.Now().Add(s.lim.Lease)
 	for i := from; i < min(from+most, s.n); i++ {
-		into = append(into, driver.Delivery{OrderKey: s.keys[i%len(s.keys)], Body: s.body, Received: 1,
-			LeaseEnds: ends, Source: &s.source, Handle: driver.Handle{Ref: s, Seq: uint64(i)}})
+		into = append(into, driver.Delivery{
+			OrderKey: s.keys[i%len(s.keys)], Body: s.body, Received: 1,
+			LeaseEnds: ends, Source: &s.source, Handle: driver.Handle{Ref: s, Seq: uint64(i)},
+		})
 	}
 	return into, nil
 }
@@ -50,8 +53,8 @@ func (s *stub) Extend(context.Context, []driver.Handle, time.Duration) (time.Tim
 	return time.Now().Add(s.lim.Lease), nil
 }
 
-// BenchmarkDispatch is the way of a delivery through places, lane, bus, worker and settler, with leases and the
-// processing timeout on and a handler that does nothing.
+// BenchmarkDispatch measures a delivery's way through places, lane, bus, worker and settler, with leases and the
+// processing timeout, and a handler that does nothing.
 func BenchmarkDispatch(b *testing.B) {
 	for _, bc := range []struct {
 		name             string
@@ -75,8 +78,11 @@ func BenchmarkDispatch(b *testing.B) {
 				}
 			}
 			s := &stub{n: b.N, keys: keys, body: make([]byte, 200), lim: driver.ReceiveLimits{
-				Batch: bc.batch, SettleBatch: bc.settle, Window: bc.window, RetryMax: time.Hour, Lease: 30 * time.Second}}
-			c, err := godwit.NewConsumer(b.Context(), s, "orders", &godwit.ConsumerOptions{Ordered: bc.ordered, Concurrency: bc.workers, MaxBytes: 1 << 40})
+				Batch: bc.batch, SettleBatch: bc.settle, Window: bc.window, RetryMax: time.Hour,
+				Lease: 30 * time.Second,
+			}}
+			c, err := godwit.NewConsumer(b.Context(), s, "orders",
+				&godwit.ConsumerOptions{Ordered: bc.ordered, Concurrency: bc.workers, MaxBytes: 1 << 40})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,7 +1,11 @@
 package godwit
 
 import (
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -10,11 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
-// page is docs/consumer.md.
+// page returns docs/consumer.md.
 func page(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("docs/consumer.md")
@@ -24,8 +29,8 @@ func page(t *testing.T) string {
 	return string(b)
 }
 
-// The diagram of states in docs/consumer.md has the edges of the table, and no others.
-func TestTheDiagramOfStatesIsTrue(t *testing.T) {
+// The diagram of states in docs/consumer.md has exactly the changes of the table.
+func TestTheDiagramOfStatesMatches(t *testing.T) {
 	var drawn, listed []string
 	for _, m := range regexp.MustCompile(`(?m)^ +([\w\[\]*]+) --> ([\w\[\]*]+)`).FindAllStringSubmatch(page(t), -1) {
 		drawn = append(drawn, m[1]+" → "+m[2])
@@ -46,10 +51,11 @@ func TestTheDiagramOfStatesIsTrue(t *testing.T) {
 	}
 }
 
-// The table of options in docs/consumer.md names every option, with the default and the limits it really has.
-func TestTheTableOfOptionsIsTrue(t *testing.T) {
+// The table of options in docs/consumer.md has every option, with its default and limits.
+func TestTheTableOfOptionsMatches(t *testing.T) {
 	rows := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|").FindAllStringSubmatch(page(t), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|").FindAllStringSubmatch(page(t),
+		-1) {
 		rows[m[1]] = m[2:]
 	}
 	fields := reflect.VisibleFields(reflect.TypeFor[ConsumerOptions]())
@@ -87,11 +93,11 @@ func TestTheTableOfOptionsIsTrue(t *testing.T) {
 		checkLimit(t, f.Name, high, +1)
 	}
 	for name := range rows {
-		t.Errorf("docs/consumer.md has a row for %s, which is no option", name)
+		t.Errorf("docs/consumer.md has a row for %s, which is not an option", name)
 	}
 }
 
-// checkLimit sets an option to a limit, which must be taken, and to one beyond, which must be refused.
+// checkLimit sets an option to a limit, which must be accepted, and to a value beyond it, which must be an error.
 func checkLimit(t *testing.T, field, text string, beyond int64) {
 	t.Helper()
 	limit, ok := quantity(text)
@@ -105,16 +111,16 @@ func checkLimit(t *testing.T, field, text string, beyond int64) {
 		return err == nil || !strings.Contains(err.Error(), "ConsumerOptions."+field+" ")
 	}
 	if !try(limit) {
-		t.Errorf("%s of %s is refused; docs/consumer.md calls it a limit", field, text)
+		t.Errorf("%s of %s is an error, and docs/consumer.md says that it is a limit", field, text)
 	}
 	if limit+beyond != 0 && try(limit+beyond) { // zero is the default
-		t.Errorf("%s one beyond %s is taken; docs/consumer.md calls it a limit", field, text)
+		t.Errorf("%s beyond %s is accepted, and docs/consumer.md says that it is a limit", field, text)
 	}
 }
 
 func complete(o *ConsumerOptions) error { return o.complete(driver.Channel{Queue: "orders"}) }
 
-// quantity reads the number, size or duration at the beginning of a cell.
+// quantity parses the number, size or duration at the beginning of a cell.
 func quantity(cell string) (int64, bool) {
 	first, rest, _ := strings.Cut(strings.TrimSpace(cell), " ")
 	if d, err := time.ParseDuration(first); err == nil {
@@ -125,4 +131,63 @@ func quantity(cell string) (int64, bool) {
 		n <<= 20
 	}
 	return n, err == nil
+}
+
+// All code of the package comment is in an Example, or in a test of godwittest: the lines of each block are lines of
+// one function, in the same order, so they compile and do what the comment says.
+func TestTheCodeOfTheTourIsRun(t *testing.T) {
+	files, err := filepath.Glob("example*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var functions [][]string // the lines of each
+	for _, name := range append(files, "godwittest/testing_test.go") {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f := range strings.SplitSeq(string(source), "\nfunc ") {
+			functions = append(functions, trimmedLines(f))
+		}
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, block := range new(comment.Parser).Parse(f.Doc.Text()).Content {
+		code, ok := block.(*comment.Code)
+		if !ok {
+			continue
+		}
+		blocks++
+		want := trimmedLines(code.Text)
+		if !slices.ContainsFunc(functions, func(have []string) bool { return isSubsequence(want, have) }) {
+			t.Errorf("no Example contains these lines of doc.go:\n%s", code.Text)
+		}
+	}
+	if blocks < 10 {
+		t.Errorf("found %d blocks of code in doc.go: the test finds too little", blocks)
+	}
+}
+
+// trimmedLines returns the lines of a text that are not empty, without indentation and trailing comments.
+func trimmedLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, " // ")
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// isSubsequence says whether all of want are in have, in the same order.
+func isSubsequence(want, have []string) bool {
+	for _, line := range have {
+		if len(want) > 0 && line == want[0] {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
 }

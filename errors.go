@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// What callers branch on with errors.Is. The first group are causes of a handler's cancelled context
+// Errors to test for with errors.Is. Those of the first group are causes of a handler's canceled context
 // (context.Cause).
 var (
 	ErrProcessingTimeout = engine.ErrProcessingTimeout
@@ -24,17 +24,17 @@ var (
 	ErrInvalid       = errors.New("invalid")
 	ErrSettled       = engine.ErrSettled
 	ErrAbandoned     = engine.ErrAbandoned
-	ErrUnanswered    = errors.New("the service has not answered: the message may have been accepted")
-	ErrCircuitOpen   = errors.New("the service seems to be down: it is only probed")
-	ErrBufferFull    = errors.New("as many results are open as ProducerOptions.Buffer allows")
+	ErrUnanswered    = errors.New("the service has not answered: it may have accepted the message")
+	ErrCircuitOpen   = errors.New("the service does not work: sends are paused except for single probes")
+	ErrBufferFull    = errors.New("the number of open results has reached ProducerOptions.Buffer")
 	ErrNoDeadLetters = engine.ErrNoDeadLetters
 )
 
-// Error says what was being done to which channel or message when Err happened.
+// Error is an error with its operation and channel or message.
 type Error struct {
 	Op        string // send, provision, receive, settle, …
 	Channel   string
-	MessageID string // "": none, or not yet known
+	MessageID string // "": none, or unknown
 	Err       error
 }
 
@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrapError makes an Error of what came from below the seam, in this package's words.
+// wrapError makes an Error of an error of the backend, and converts the driver's errors to this package's.
 func wrapError(op, channel, id string, err error) error {
 	if errors.Is(err, driver.ErrClosed) {
 		err = errors.Join(ErrClosed, err)
@@ -56,7 +56,7 @@ func wrapError(op, channel, id string, err error) error {
 	return &Error{Op: op, Channel: channel, MessageID: id, Err: err}
 }
 
-// retriedError says how often and for how long something was tried.
+// retriedError adds how often and for how long an operation was tried.
 type retriedError struct {
 	tries int
 	took  time.Duration
@@ -64,32 +64,32 @@ type retriedError struct {
 }
 
 func (e *retriedError) Error() string {
-	return fmt.Sprintf("tried %d times in %v, the last time: %v", e.tries, e.took.Round(time.Millisecond), e.err)
+	return fmt.Sprintf("tried %d times in %v, last error: %v", e.tries, e.took.Round(time.Millisecond), e.err)
 }
 
 func (e *retriedError) Unwrap() error { return e.err }
 
-// SendBatchError is what [Producer.SendBatch] answers when some messages were not accepted: index → error. The others
-// were accepted.
+// SendBatchError is returned by [Producer.SendBatch] when some messages were not accepted. Errs has their errors by
+// index. The other messages were accepted.
 type SendBatchError struct{ Errs map[int]error }
 
 func (e *SendBatchError) Error() string {
 	return describeEntries("message", "were not accepted", e.Errs)
 }
 
-// Unwrap makes the messages' errors reachable by errors.Is and errors.As.
+// Unwrap makes the messages' errors visible to errors.Is and errors.As.
 func (e *SendBatchError) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
 
-// HandleBatchError is what a [BatchHandler] returns when it has handled some deliveries and not others: index → error of
-// those that failed. It counts only as the handler's own answer, not wrapped in another error.
+// HandleBatchError is returned by a [BatchHandler] that has handled some deliveries and not others. Errs has the errors
+// of the failed deliveries by index. It must be the returned error itself, not wrapped in another error.
 type HandleBatchError struct{ Errs map[int]error }
 
 func (e *HandleBatchError) Error() string { return describeEntries("delivery", "failed", e.Errs) }
 
-// Unwrap makes the deliveries' errors reachable by errors.Is and errors.As.
+// Unwrap makes the deliveries' errors visible to errors.Is and errors.As.
 func (e *HandleBatchError) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
 
-// check says what is wrong with the answer to a batch of n deliveries.
+// check reports what is wrong with the error for a batch of n deliveries.
 func (e *HandleBatchError) check(n int) error {
 	if e == nil || len(e.Errs) == 0 {
 		return errors.New("the batch handler returned a *HandleBatchError that names no delivery, so all of them count as " +
@@ -104,16 +104,16 @@ func (e *HandleBatchError) check(n int) error {
 	return nil
 }
 
-// describeEntries tells how many entries of a batch failed, and the first error.
+// describeEntries says how many entries of a batch failed, with the first error.
 func describeEntries(noun, failed string, errs map[int]error) string {
 	if len(errs) == 0 {
-		return "no " + noun + " of the batch is named"
+		return "the error names no " + noun + " of the batch"
 	}
 	first := slices.Min(slices.Collect(maps.Keys(errs)))
 	return fmt.Sprintf("%d of the batch %s, the first is %s [%d]: %v", len(errs), failed, noun, first, errs[first])
 }
 
-// PanicError is a panic of a handler, turned into an error with its stack.
+// PanicError is a handler's panic as an error, with the stack.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -121,20 +121,22 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Unwrap is the panic's value, if it was an error.
+// Unwrap returns the panic's value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// readable is err, or an error that can be read where a method of err panics, as those of a nil pointer in an error do.
+// readable returns err. If a method of err panics, as it does with a nil pointer in an error, readable returns another
+// error that can be read.
 func readable(err error) (out error) {
 	if err == nil {
 		return nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			out = fmt.Errorf("the handler returned an error of type %T that cannot be read (is it a nil pointer?): %w", err, newPanicError(p))
+			out = fmt.Errorf("the handler returned an error of type %T whose methods panic (is it a nil pointer?): %w",
+				err, newPanicError(p))
 		}
 	}()
 	_ = err.Error()
@@ -143,20 +145,20 @@ func readable(err error) (out error) {
 	return err
 }
 
-// newPanicError is called from the deferred function that recovered v, so that the stack is the panic's.
+// newPanicError must be called from the deferred function that recovered v, so that the stack is the panic's.
 func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 
-// Permanent marks an error that repeating cannot mend: the delivery is dead-lettered at once. nil stays nil.
+// Permanent marks an error that a retry cannot repair: the delivery is rejected. For nil it returns nil.
 func Permanent(err error) error { return marked(err, mark{kind: markPermanent}) }
 
-// RetryAfter marks an error after which the delivery should come back in d, as long as attempts are left. nil stays
+// RetryAfter marks an error after which the delivery is retried in d, as long as attempts are left. For nil it returns
 // nil.
 func RetryAfter(d time.Duration, err error) error {
 	return marked(err, mark{kind: markRetry, after: max(d, 0)})
 }
 
-// Fatal marks an error after which the consumer cannot go on: it gives back what it holds, this delivery included,
-// and its Run returns the error. nil stays nil.
+// Fatal marks an error after which the consumer cannot continue: it releases its deliveries, this one included, and Run
+// returns the error. For nil it returns nil.
 func Fatal(err error) error { return marked(err, mark{kind: markFatal}) }
 
 type markKind uint8
@@ -167,7 +169,7 @@ const (
 	markFatal
 )
 
-// mark is an error with advice; the outermost mark of a chain counts.
+// mark is an error with a decision. The outermost mark of a chain counts.
 type mark struct {
 	kind  markKind
 	after time.Duration
@@ -193,7 +195,7 @@ func markOf(err error) mark {
 	return mark{}
 }
 
-// invalid is the error of an option that cannot be: it names the field and the value.
+// invalid is the error of an option with an invalid value. It names the field and the value.
 func invalid(field string, value any, why string) error {
 	return fmt.Errorf("%w: %s is %v: %s", ErrInvalid, field, value, why)
 }

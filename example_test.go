@@ -5,50 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/local"
 )
 
-// check ends an example that cannot go on.
+// check ends an example that cannot continue.
 func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// A producer to an exchange, and one of the exchange's consumers, which looks at some of the messages only.
-func ExampleNewProducer() {
-	ctx := context.Background()
-	backend, err := local.Open(ctx, nil) // or snssqs.Open
-	check(err)
-	defer backend.Close(ctx)
-	consumer, err := godwit.NewConsumer(ctx, backend, "wishlist_events.mobile", &godwit.ConsumerOptions{
-		Ordered: true,
-		Filter:  godwit.Filter{Prefix: []string{"MOBILE."}},
-	})
+// A producer, a consumer, and one message from one to the other, on the embedded server.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background())
+	backend, err := local.Open(ctx, nil) // on AWS: snssqs.Open(ctx, nil)
 	check(err)
 
-	wishes, err := godwit.NewProducer(ctx, backend, "wishlist_events.*", &godwit.ProducerOptions{Ordered: true})
+	orders, err := godwit.NewProducer(ctx, backend, "orders", nil)
 	check(err)
-	check(wishes.Send(ctx, godwit.Message{OrderKey: "ada", RoutingKey: "BOOK.PAPERBACK", Body: []byte("a novel")}))
-	check(wishes.Send(ctx, godwit.Message{OrderKey: "ada", RoutingKey: "MOBILE.APPLE", Body: []byte("a phone")}))
-	check(wishes.Close(ctx))
+	check(orders.Send(ctx, godwit.Message{Body: []byte("a kite")}))
 
-	running, stop := context.WithCancel(ctx)
-	_, err = consumer.Run(running, func(_ context.Context, d *godwit.Delivery) error {
-		fmt.Printf("%s wants %s\n", d.OrderKey, d.Body)
-		stop()
-		return nil
-	})
+	pack := func(_ context.Context, d *godwit.Delivery) error {
+		fmt.Printf("packed %s at attempt %d\n", d.Body, d.Attempt)
+		stop()     // one message is enough here
+		return nil // done: the message is deleted
+	}
+	consumer, err := godwit.NewConsumer(ctx, backend, "orders", nil)
 	check(err)
+	report, err := consumer.Run(ctx, pack)
+	check(err)
+	fmt.Println("handled", report.Handled)
 	// Output:
-	// ada wants a phone
+	// packed a kite at attempt 1
+	// handled 1
 }
 
-// A handler that fails is run again after a while; Run drains when its context ends, and reports.
+// A handler that fails runs again after the backoff. Run ends with its context, and returns a report.
 func ExampleConsumer_Run() {
 	ctx := context.Background()
 	backend, err := local.Open(ctx, nil)
@@ -76,8 +71,8 @@ func ExampleConsumer_Run() {
 	// handled 1, retried 1
 }
 
-// The caller settles. Leaving the loop gives back what was prefetched; Close waits until the last verdict is with the
-// service.
+// A loop instead of a handler: its body settles each delivery. After the loop, Close waits until the service has the
+// last verdict.
 func ExampleConsumer_Deliveries() {
 	ctx := context.Background()
 	backend, err := local.Open(ctx, nil)
@@ -92,7 +87,7 @@ func ExampleConsumer_Deliveries() {
 	for d, err := range consumer.Deliveries(ctx) {
 		check(err)
 		fmt.Printf("packed %s\n", d.Body)
-		check(d.Done())
+		check(d.Done()) // or Retry, Reject, Release
 		break
 	}
 	report, err := consumer.Close(ctx)
@@ -103,90 +98,66 @@ func ExampleConsumer_Deliveries() {
 	// handled 1
 }
 
-// Values instead of bytes, on both ends.
-func ExampleHandle() {
+// A handler of batches inserts what is there with one statement.
+func ExampleConsumer_RunBatches() {
 	type wish struct{ User, Item string }
-	ctx := context.Background()
+	ctx, stop := context.WithCancel(context.Background())
 	backend, err := local.Open(ctx, nil)
 	check(err)
-	defer backend.Close(ctx)
-	p, err := godwit.NewProducer(ctx, backend, "wishes", nil)
+	producer, err := godwit.NewProducer(ctx, backend, "wishes", nil)
 	check(err)
-	c, err := godwit.NewConsumer(ctx, backend, "wishes", nil)
-	check(err)
-	wishes := godwit.NewSender[wish](p, godwit.JSON)
+	wishes := godwit.NewSender[wish](producer, godwit.JSON)
 	check(wishes.Send(ctx, wish{User: "ada", Item: "a kite"}, godwit.Message{}))
-
-	running, stop := context.WithCancel(ctx)
-	_, err = c.Run(running, godwit.Handle(godwit.JSON, func(_ context.Context, d godwit.Typed[wish]) error {
-		fmt.Printf("%s wants %s (%s)\n", d.Value.User, d.Value.Item, d.ContentType)
-		stop()
-		return nil
-	}))
+	check(wishes.Send(ctx, wish{User: "bob", Item: "a phone"}, godwit.Message{}))
+	consumer, err := godwit.NewConsumer(ctx, backend, "wishes", nil)
 	check(err)
-	// Output:
-	// ada wants a kite (application/json)
-}
 
-// What a policy makes of a handler's errors.
-func ExampleRetryPolicy() {
-	policy := godwit.RetryPolicy(3, godwit.Schedule(10*time.Second, time.Minute))
-	busy := errors.New("the warehouse is busy")
-	for _, c := range []struct {
-		failures int // that this consumer knows of, this one included
-		err      error
-	}{
-		{1, busy},
-		{2, busy},
-		{2, godwit.RetryAfter(time.Hour, busy)},
-		{3, busy},
-		{1, godwit.Permanent(errors.New("no such customer"))},
-		{1, godwit.Fatal(errors.New("the database is of another version"))},
-	} {
-		v := policy(&godwit.Delivery{Attempt: c.failures, Failures: c.failures}, c.err)
-		fmt.Println(c.failures, v.Action, v.After)
+	insert := func(_ context.Context, ds []godwit.Typed[wish]) error {
+		fmt.Printf("inserted %d wishes\n", len(ds))
+		stop()
+		return nil // all of them are done
 	}
+	batches := &godwit.BatchOptions{Size: 500, Window: 100 * time.Millisecond}
+	report, err := consumer.RunBatches(ctx, godwit.HandleBatch(godwit.JSON, insert), batches)
+	check(err)
+	fmt.Println("handled", report.Handled)
 	// Output:
-	// 1 retry 10s
-	// 2 retry 1m0s
-	// 2 retry 1h0m0s
-	// 3 reject 0s
-	// 1 reject 0s
-	// 1 stop 0s
+	// inserted 2 wishes
+	// handled 2
 }
 
-// An order that was sent twice is packed once. A store that several processes share does the same for all of them.
-func ExampleIdempotent() {
-	ctx := context.Background()
+// An error for one delivery of a batch is about that delivery alone. The others are done.
+func ExampleHandleBatchError() {
+	type wish struct{ User, Item string }
+	ctx, stop := context.WithCancel(context.Background())
 	backend, err := local.Open(ctx, nil)
 	check(err)
-	defer backend.Close(ctx)
-	orders, err := godwit.NewProducer(ctx, backend, "orders", nil)
+	producer, err := godwit.NewProducer(ctx, backend, "wishes", nil)
 	check(err)
-	order := godwit.Message{Body: []byte("a kite"), Headers: godwit.Headers{{Name: "order", Value: "4711"}}}
-	check(orders.Send(ctx, order))
-	check(orders.Send(ctx, order))
+	wishes := godwit.NewSender[wish](producer, godwit.JSON)
+	for _, w := range []wish{{"ada", "a kite"}, {"bob", ""}, {"eve", "a phone"}} {
+		check(wishes.Send(ctx, w, godwit.Message{}))
+	}
+	consumer, err := godwit.NewConsumer(ctx, backend, "wishes", nil)
+	check(err)
 
-	running, stop := context.WithCancel(ctx)
-	number := func(d *godwit.Delivery) string { return d.Headers.Value("order") }
-	var ended atomic.Int32
-	consumer, err := godwit.NewConsumer(ctx, backend, "orders", &godwit.ConsumerOptions{
-		Concurrency: 1, // else both may be begun at once, and one comes again when the other is done
-		Middleware:  []godwit.Middleware{godwit.Idempotent(godwit.NewMemoryStore(0), number, time.Minute)},
-		Hooks: godwit.Hooks{Ended: func(*godwit.Delivery, godwit.Verdict, error, time.Duration) {
-			if ended.Add(1) == 2 {
-				stop()
+	insert := func(_ context.Context, ds []godwit.Typed[wish]) error {
+		defer stop()
+		failed := map[int]error{}
+		for i, d := range ds {
+			if d.Value.Item == "" {
+				failed[i] = godwit.Permanent(errors.New("a wish for nothing"))
 			}
-		}},
-	})
-	check(err)
-	report, err := consumer.Run(running, func(_ context.Context, d *godwit.Delivery) error {
-		fmt.Printf("packed %s\n", d.Body)
+		}
+		if len(failed) > 0 {
+			return &godwit.HandleBatchError{Errs: failed}
+		}
 		return nil
-	})
+	}
+	batches := &godwit.BatchOptions{Size: 3, Window: time.Minute} // a full batch does not wait
+	report, err := consumer.RunBatches(ctx, godwit.HandleBatch(godwit.JSON, insert), batches)
 	check(err)
-	fmt.Printf("finished %d deliveries\n", report.Handled)
+	fmt.Printf("handled %d, rejected %d\n", report.Handled, report.Rejected)
 	// Output:
-	// packed a kite
-	// finished 2 deliveries
+	// handled 2, rejected 1
 }

@@ -9,26 +9,32 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// defaultFleetConcurrency is the pool's size for each consumer, unless one is given.
+// defaultFleetConcurrency is the default of FleetOptions.Concurrency for each consumer.
 const defaultFleetConcurrency = 10
 
-// FleetOptions say how consumers share one pool of workers. The zero value is good for most.
+// FleetOptions configure consumers that share a pool of workers. The zero value is good for most fleets.
 type FleetOptions struct {
-	Concurrency int   // handlers at once, of all together; 0: 10 for each consumer
-	MaxBytes    int64 // of bodies that all of them hold; 0: 64 MiB
-	// Middleware is wrapped around every consumer's own; the first is outermost.
+	// Concurrency is how many handlers run at once, of all consumers together; 0: 10 for each consumer. Set it to what
+	// the process can do; the Concurrency of each consumer is that consumer's share at most.
+	Concurrency int
+	// MaxBytes bounds the bodies that all consumers together hold; 0: 64 MiB. Lower it when memory is short and
+	// messages are large.
+	MaxBytes int64
+	// Middleware runs around every consumer's own; the first is outermost. Set it for what the handlers of all
+	// consumers need.
 	Middleware []Middleware
-	// StopTogether: when one consumer cannot go on, the others stop as well. Else they go on.
+	// StopTogether stops all consumers when one of them cannot continue; by default the others continue. Set it when a
+	// process with a part of its consumers is of no use, or when it is restarted as a whole.
 	StopTogether bool
 
-	alone bool // a fleet of one, made by Run
+	alone bool // a fleet with one consumer, made by Run
 }
 
-// Assignment is a consumer with its handler, as a fleet runs it. It is a value: its methods return changed copies.
+// Assignment is a consumer with its handler, for a fleet. It is a value: its methods return changed copies.
 type Assignment struct {
 	consumer *Consumer
-	handler  Handler   // of single deliveries,
-	batching *batching // or of batches
+	handler  Handler   // for single deliveries,
+	batching *batching // or for batches
 	weight   int
 	priority int
 }
@@ -36,23 +42,25 @@ type Assignment struct {
 // With assigns a handler to the consumer, for [RunAll].
 func (c *Consumer) With(h Handler) Assignment { return Assignment{consumer: c, handler: h, weight: 1} }
 
-// Weight is how many deliveries of the channel are started in one turn, while others wait for theirs; 1 unless set.
+// Weight is how many deliveries of the consumer start in one turn, while deliveries of other consumers wait; the
+// default is 1.
 func (a Assignment) Weight(n int) Assignment {
 	a.weight = n
 	return a
 }
 
-// Priority is strict: while a channel of a higher one has something to do and a handler to spare, lower ones wait. 0
-// unless set.
+// Priority makes other consumers wait. While a consumer with a higher priority has deliveries that can start, those of
+// lower priorities do not start. The default is 0.
 func (a Assignment) Priority(n int) Assignment {
 	a.priority = n
 	return a
 }
 
-// RunAll runs consumers over one pool of workers until ctx ends. Each has a fetcher and places of its own, and workers
-// take from them in turn, so that a flooded channel does not starve a quiet one; a consumer's Concurrency is its cap,
-// the fleet's is the pool. It returns when all of them have ended, with the errors of those that could not go on. A
-// consumer whose service is away waits for it, and the others begin without it; one that cannot begin ends them all.
+// RunAll runs consumers with one pool of workers until ctx ends. Each consumer polls by itself and has its own places.
+// The workers take deliveries from the consumers in turn, so that a flooded channel does not delay a quiet one. A
+// consumer's Concurrency is its limit, and the fleet's is the size of the pool. RunAll returns when all consumers have
+// ended, with the errors of those that could not continue. If a consumer's service does not answer, the consumer waits
+// for it, and the others begin meanwhile. If a consumer cannot begin for another reason, all end.
 func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 	var opts FleetOptions
 	if o != nil {
@@ -71,7 +79,7 @@ func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 	return err
 }
 
-// runFleet is RunAll with options that are complete; it reports in the order of the assignments.
+// runFleet is RunAll with complete options. The reports are in the order of the assignments.
 func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, error) {
 	if err := checkFleet(o, as); err != nil {
 		return nil, err
@@ -82,7 +90,7 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 	reports, errs := make([]Report, len(as)), make([]error, len(as))
 	var all sync.WaitGroup
 	for i, a := range as {
-		all.Go(func() { // each begins by itself: one whose service is away does not hold the others up
+		all.Go(func() { // each consumer begins by itself, so that none waits for another one's service
 			s, err := a.begin(ctx, o, f)
 			switch {
 			case errors.Is(err, engine.ErrStopped):
@@ -92,7 +100,7 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 				stop(err)
 				return
 			case o.alone:
-				f.Resize(a.consumer.concurrency()) // which may have been changed since
+				f.Resize(a.consumer.concurrency()) // it may have been changed since
 			}
 			reports[i], errs[i] = a.consumer.live(s, func(err error) {
 				if o.StopTogether {
@@ -106,30 +114,33 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 	return reports, errors.Join(errs...)
 }
 
-// checkFleet refuses what cannot run, and then claims every consumer, so that it runs only here.
+// checkFleet checks the options and assignments, and then claims every consumer, so that it runs only once.
 func checkFleet(o *FleetOptions, as []Assignment) error {
 	if len(as) == 0 {
-		return invalid("assignments", "empty", "a fleet needs a consumer: RunAll(ctx, nil, consumer.With(handler))")
+		return invalid("assignments", "empty",
+			"a fleet needs at least one consumer: RunAll(ctx, nil, consumer.With(handler))")
 	}
 	for i, a := range as {
 		switch {
 		case a.consumer == nil:
-			return invalid("assignment", i, "it has no consumer: make it with Consumer.With")
+			return invalid("assignment", i, "it has no consumer: create it with Consumer.With")
 		case a.batching != nil && a.batching.handler != nil:
 			if err := a.batching.check(a.consumer.name); err != nil {
 				return err
 			}
 			if n := len(o.Middleware) + len(a.consumer.o.Middleware); n > 0 {
-				return invalid("Middleware of "+a.consumer.name, n, "it wraps handlers of single deliveries; for batches there is BatchOptions.Middleware")
+				return invalid("Middleware of "+a.consumer.name, n,
+					"it is for handlers of single deliveries: use BatchOptions.Middleware for batches")
 			}
 		case a.handler == nil:
-			return invalid("handler of "+a.consumer.name, "nil", "to settle yourself, range over Deliveries")
+			return invalid("handler of "+a.consumer.name, "nil",
+				"a consumer needs a handler: to settle deliveries yourself, range over Deliveries")
 		}
 		if a.weight < 1 {
 			return invalid("Assignment.Weight of "+a.consumer.name, a.weight, "it must be at least 1")
 		}
 		if slices.ContainsFunc(as[:i], func(b Assignment) bool { return b.consumer == a.consumer }) {
-			return invalid("assignment", i, a.consumer.name+" is there twice, as one consumer")
+			return invalid("assignment", i, a.consumer.name+" is assigned twice: create a second consumer")
 		}
 	}
 	for _, a := range as {
@@ -150,7 +161,7 @@ func (a Assignment) begin(ctx context.Context, o *FleetOptions, f *engine.Fleet)
 	return c.begin(ctx, f, cfg)
 }
 
-// live runs a session that has begun, until it is over. Why it cannot go on is told as soon as that is known.
+// live runs a session that has begun, until it is over. It calls failed as soon as the session cannot continue.
 func (c *Consumer) live(s *engine.Session, failed func(err error)) (Report, error) {
 	s.Poll()
 	<-s.Done()

@@ -27,7 +27,7 @@ func (w *world) fleet(o *godwit.FleetOptions, as ...godwit.Assignment) (stop fun
 	})
 }
 
-// flood puts n messages into a queue without the cost of sending them one by one.
+// flood puts n messages into a queue without the cost of single sends.
 func (w *world) flood(p *godwit.Producer, n int) {
 	w.Helper()
 	for range n / 1000 {
@@ -61,12 +61,12 @@ func TestAFloodedChannelDoesNotDelayAnother(t *testing.T) {
 			t.Error(err)
 		}
 		if late := time.Duration(slowest.Load()); late > work+100*time.Millisecond {
-			t.Errorf("a fresh message waited %v, want at most one handler's %v and a poll", late, work)
+			t.Errorf("a fresh message waited %v, want at most one handler's %v and one poll", late, work)
 		}
 	})
 }
 
-func TestAConsumersConcurrencyIsItsCapInAFleet(t *testing.T) {
+func TestAConsumersConcurrencyIsItsLimitInAFleet(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var now, most [2]atomic.Int64
@@ -93,7 +93,7 @@ func TestAConsumersConcurrencyIsItsCapInAFleet(t *testing.T) {
 				t.Error(err)
 			}
 			if most[0].Load() != 3 || most[1].Load() > 10 || most[1].Load() < 7 {
-				t.Errorf("at most %d and %d at once, want 3 and up to 10", most[0].Load(), most[1].Load())
+				t.Errorf("at most %d and %d handlers, want 3 and up to 10", most[0].Load(), most[1].Load())
 			}
 			w.visible("a"+map[bool]string{true: ".fifo"}[ordered], 0)
 			w.visible("b", 0)
@@ -102,7 +102,9 @@ func TestAConsumersConcurrencyIsItsCapInAFleet(t *testing.T) {
 }
 
 func TestWeightsAndPriorities(t *testing.T) {
-	run := func(t *testing.T, assign func(a, b godwit.Assignment) (godwit.Assignment, godwit.Assignment)) (trail string) {
+	run := func(t *testing.T, assign func(a, b godwit.Assignment) (godwit.Assignment,
+		godwit.Assignment),
+	) (trail string) {
 		inWorld(t, func(w *world) {
 			a, b := w.consumer("a", nil), w.consumer("b", nil)
 			w.send(w.producer("a", nil), many(12, "a")...)
@@ -128,10 +130,13 @@ func TestWeightsAndPriorities(t *testing.T) {
 		t.Errorf("with weights 3 and 1: %s", weighed)
 	}
 	strict := run(t, func(a, b godwit.Assignment) (godwit.Assignment, godwit.Assignment) { return a, b.Priority(1) })
-	if i := strings.LastIndex(strict, "b"); strings.Count(strict[:i], "a") > 3 { // a may run while b is fetched
+	if i := strings.LastIndex(strict, "b"); strings.Count(strict[:i], "a") > 3 { // a may run while b is received
 		t.Errorf("with priority for b: %s", strict)
 	}
-	if even := run(t, func(a, b godwit.Assignment) (godwit.Assignment, godwit.Assignment) { return a, b }); !strings.Contains(even, "abababab") {
+	if even := run(t, func(a, b godwit.Assignment) (godwit.Assignment, godwit.Assignment) {
+		return a,
+			b
+	}); !strings.Contains(even, "abababab") {
 		t.Errorf("in turn: %s", even)
 	}
 }
@@ -150,12 +155,12 @@ func TestOneConsumersEndIsNotTheOthers(t *testing.T) {
 					b.With(func(_ context.Context, d *godwit.Delivery) error { n.note(d); return nil }))
 				time.Sleep(time.Minute)
 				if st, _ := a.State(); st != godwit.StateExited {
-					t.Errorf("the failed one is %v", st)
+					t.Errorf("the failed consumer is %v", st)
 				}
 				w.send(p, body("y"))
 				time.Sleep(time.Minute)
 				if got := len(n.all()) == 1; got == together {
-					t.Errorf("the other one handled %q", n.all())
+					t.Errorf("the other consumer handled %q", n.all())
 				}
 				if err := stop(); !errors.Is(err, boom) {
 					t.Errorf("the fleet returned %v", err)
@@ -165,19 +170,25 @@ func TestOneConsumersEndIsNotTheOthers(t *testing.T) {
 	}
 }
 
-// What loses its lease while it waits for a worker takes none: else the consumer would never start anything again.
+// A delivery that loses its lease while it waits for a worker takes no worker. Otherwise the consumer would start
+// nothing any more.
 func TestALeaseThatEndsInTheQueueOfAFleetCostsNoHandler(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c, other := w.consumer("a", &godwit.ConsumerOptions{Concurrency: 1, Lease: 6 * time.Second}), w.consumer("b", nil)
+		c, other := w.consumer("a", &godwit.ConsumerOptions{Concurrency: 1, Lease: 6 * time.Second}),
+			w.consumer("b", nil)
 		w.send(w.producer("a", nil), many(8, "x")...)
-		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
-			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
-		})
+		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch",
+			func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Err: &wire.Error{
+					Code: "ServiceUnavailable", Message: "down", Status: 503,
+					Fault: true,
+				}}
+			})
 		var n diary
 		stop := w.fleet(nil,
 			c.With(func(_ context.Context, d *godwit.Delivery) error {
 				if n.note(d); len(n.all()) == 1 {
-					time.Sleep(10 * time.Second) // for longer than the others may wait
+					time.Sleep(10 * time.Second) // longer than the others may wait
 				}
 				return nil
 			}),
@@ -205,10 +216,11 @@ func TestAFleetsMiddlewareIsOutermost(t *testing.T) {
 		}
 		c := w.consumer("a", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{mark("own")}})
 		w.send(w.producer("a", nil), body("x"))
-		stop := w.fleet(&godwit.FleetOptions{Middleware: []godwit.Middleware{mark("fleet")}}, c.With(func(context.Context, *godwit.Delivery) error { return nil }))
+		stop := w.fleet(&godwit.FleetOptions{Middleware: []godwit.Middleware{mark("fleet")}},
+			c.With(func(context.Context, *godwit.Delivery) error { return nil }))
 		time.Sleep(time.Minute)
 		if err := stop(); err != nil || !slices.Equal(trail, []string{"fleet", "own"}) {
-			t.Errorf("trail %q, %v", trail, err)
+			t.Errorf("order of calls %q, %v", trail, err)
 		}
 	})
 }
@@ -218,13 +230,15 @@ func TestInvalidFleets(t *testing.T) {
 		c := w.consumer("a", nil)
 		h := func(context.Context, *godwit.Delivery) error { return nil }
 		for name, as := range map[string][]godwit.Assignment{
-			"no consumers": nil, "no handler": {c.With(nil)}, "twice": {c.With(h), c.With(h)}, "weight": {c.With(h).Weight(0)}, "zero": {{}},
+			"no consumers": nil, "no handler": {c.With(nil)}, "twice": {c.With(h), c.With(h)},
+			"weight": {c.With(h).Weight(0)}, "zero": {{}},
 		} {
 			if err := godwit.RunAll(w.Context(), nil, as...); !errors.Is(err, godwit.ErrInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := godwit.RunAll(w.Context(), &godwit.FleetOptions{Concurrency: -1}, c.With(h)); !errors.Is(err, godwit.ErrInvalid) {
+		if err := godwit.RunAll(w.Context(), &godwit.FleetOptions{Concurrency: -1}, c.With(h)); !errors.Is(err,
+			godwit.ErrInvalid) {
 			t.Errorf("negative concurrency: %v", err)
 		}
 		if st, _ := c.State(); st != godwit.StateInitialized {

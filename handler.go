@@ -2,12 +2,12 @@ package godwit
 
 import "context"
 
-// Handler handles one delivery. nil means done; an error goes through the consumer's [Policy]. Its context is
-// cancelled, with a cause, when the processing timeout passes, the lease is lost or shutdown runs out of time: a
-// handler should then return soon. Handlers run concurrently, except for deliveries of one lane.
+// Handler handles one delivery. If it returns nil, the delivery is done; for an error, the consumer's [Policy] decides.
+// Its context is canceled, with a cause, when the processing timeout passes, when the lease is lost, or when a shutdown
+// runs out of time. The handler should then return soon. Handlers run concurrently, except for deliveries of one lane.
 type Handler func(ctx context.Context, d *Delivery) error
 
-// Middleware wraps a handler. Of several, the first is outermost.
+// Middleware wraps a handler. The first of several is the outermost.
 type Middleware func(Handler) Handler
 
 func wrap(h Handler, ms []Middleware) Handler {

@@ -9,29 +9,29 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// Health is how a consumer is doing.
+// Health is the state of a consumer.
 type Health struct {
 	State    State
 	Since    time.Time
-	LastPoll time.Time // when a poll was last answered without an error; zero: never
-	Running  int       // handlers
+	LastPoll time.Time // the last poll that was answered without an error; zero: none
+	Running  int       // running handlers
 	Oldest   time.Time // when the oldest running handler began; zero: none runs
-	// Abandoned are the handlers that ignore their cancelled context.
+	// Abandoned are the handlers that ignore the end of their context.
 	Abandoned []AbandonedHandler
 	Paused    bool
-	// Unhealthy says why the consumer does not do its work: each stage whose calls to the service stall, within a minute
-	// of that, and what else keeps messages from being handled. Empty: it does its work.
+	// Unhealthy has the reasons why the consumer does not work: each stage whose calls to the service stall, within a
+	// minute, and everything else that prevents messages from being handled. It is empty if the consumer works.
 	Unhealthy []string
 }
 
-// AbandonedHandler is a handler that did not return when its time was up.
+// AbandonedHandler is a handler that did not return after its context was canceled.
 type AbandonedHandler struct {
 	MessageID string
 	Since     time.Time
-	Stack     string // where it was when it was given up
+	Stack     string // the stack when it was abandoned
 }
 
-// healthLog collects what Health tells and the session does not know.
+// healthLog collects the facts for Health that the session does not have.
 type healthLog struct {
 	calls calls.Log
 
@@ -54,7 +54,7 @@ func (l *healthLog) fault(err error) {
 	l.mu.Unlock()
 }
 
-// Health is how the consumer is doing now.
+// Health returns the consumer's current state.
 func (c *Consumer) Health() Health {
 	h := Health{}
 	h.State, h.Since = c.state.now()
@@ -71,7 +71,7 @@ func (c *Consumer) Health() Health {
 	return h
 }
 
-// fill tells what is known, of a consumer whose polls wait for so long.
+// fill sets the fields of h. wait is the longest wait of the consumer's polls.
 func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration, known *engine.Health) {
 	h.LastPoll, h.Running, h.Oldest = l.calls.Answered(calls.Poll), known.Running, known.Oldest
 	h.Unhealthy = append(h.Unhealthy, l.calls.Complaints(now, wait)...)
@@ -82,13 +82,13 @@ func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration, known *en
 	defer l.mu.Unlock()
 	complain := func(format string, args ...any) { h.Unhealthy = append(h.Unhealthy, fmt.Sprintf(format, args...)) }
 	if l.settleErr != nil && now.Sub(l.settleWhen) < calls.FailureLasts {
-		complain("a verdict was not taken: %v", l.settleErr)
+		complain("a delivery could not be settled: %v", l.settleErr)
 	}
 	if l.faultErr != nil && now.Sub(l.faultWhen) < calls.FailureLasts {
 		complain("an internal panic: %v", l.faultErr)
 	}
 	if n := len(known.Abandoned); n > 0 {
-		complain("%d handlers ignore their cancelled context", n)
+		complain("%d handlers ignore the end of their context", n)
 	}
 	h.Unhealthy = append(h.Unhealthy, known.Complaints...)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// stalling is a transport whose calls of one action of SQS, or of all if action is empty, stall while it is on.
+// stalling is a transport whose calls of one action of SQS, or of all actions if it is empty, stall while it is on.
 type stalling struct {
 	next   http.RoundTripper
 	action string
@@ -29,7 +29,7 @@ func (s *stalling) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// stalls are the ways in which a service does not do its work.
+// stalls are the ways in which a service fails.
 var stalls = map[string]func(*http.Request) (*http.Response, error){
 	"hangs before the headers": func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
@@ -51,7 +51,7 @@ func answer(r *http.Request, status int, body io.ReadCloser) *http.Response {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: body, Request: r}
 }
 
-// endless is a body that never comes, as net/http gives it: reading ends with the request's context.
+// endless is a body without an end. As in net/http, reading ends with the request's context.
 type endless struct{ ctx context.Context }
 
 func (e endless) Read([]byte) (int, error) {
@@ -61,7 +61,7 @@ func (e endless) Read([]byte) (int, error) {
 
 func (endless) Close() error { return nil }
 
-// stalledAt is a backend of whose calls one action stalls.
+// stalledAt returns a backend for which one action stalls.
 func (w *world) stalledAt(action, how string) (*snssqs.Backend, *stalling) {
 	w.Helper()
 	s := &stalling{next: w.server.Transport(), action: action, how: stalls[how]}
@@ -73,8 +73,8 @@ func (w *world) stalledAt(action, how string) (*snssqs.Backend, *stalling) {
 	return b, s
 }
 
-// Whatever stalls, and however it does, health tells within a minute, names the stage, and is well again afterwards.
-func TestHealthTellsOfEveryStall(t *testing.T) {
+// Whatever stalls, and in any way, health reports the stage within a minute, and is empty again afterwards.
+func TestHealthReportsEveryStall(t *testing.T) {
 	done := func(context.Context, *godwit.Delivery) error { return nil }
 	for stage, c := range map[string]struct {
 		action, tells string
@@ -82,17 +82,27 @@ func TestHealthTellsOfEveryStall(t *testing.T) {
 		stalled       func(w *world) // as soon as it stalls
 	}{
 		"poll":   {"ReceiveMessage", "receiving", done, nil},
-		"delete": {"DeleteMessageBatch", "settling what is done", done, nil},
-		"release": {"ChangeMessageVisibilityBatch", "settling releases",
-			func(_ context.Context, d *godwit.Delivery) error { return d.Release() }, nil},
-		"change visibility": {"ChangeMessageVisibilityBatch", "settling retries",
-			func(_ context.Context, d *godwit.Delivery) error { return d.Retry(time.Hour) }, nil},
-		"renewal": {"ChangeMessageVisibilityBatch", "renewing leases",
-			func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() }, nil},
-		"dead letter": {"SendMessageBatch", "settling rejects",
-			func(context.Context, *godwit.Delivery) error { return godwit.Permanent(io.EOF) }, nil},
-		"provisioning again": {"CreateQueue", "making what is missing", done,
-			func(w *world) { w.deleteChannel("orders", false) }},
+		"delete": {"DeleteMessageBatch", "settling done deliveries", done, nil},
+		"release": {
+			"ChangeMessageVisibilityBatch", "settling releases",
+			func(_ context.Context, d *godwit.Delivery) error { return d.Release() }, nil,
+		},
+		"change visibility": {
+			"ChangeMessageVisibilityBatch", "settling retries",
+			func(_ context.Context, d *godwit.Delivery) error { return d.Retry(time.Hour) }, nil,
+		},
+		"renewal": {
+			"ChangeMessageVisibilityBatch", "renewing leases",
+			func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() }, nil,
+		},
+		"dead letter": {
+			"SendMessageBatch", "settling rejects",
+			func(context.Context, *godwit.Delivery) error { return godwit.Permanent(io.EOF) }, nil,
+		},
+		"provisioning again": {
+			"CreateQueue", "provisioning", done,
+			func(w *world) { w.deleteChannel("orders", false) },
+		},
 	} {
 		for how := range stalls {
 			t.Run(stage+" "+how, func(t *testing.T) {
@@ -123,7 +133,7 @@ func TestHealthTellsOfEveryStall(t *testing.T) {
 						if told := strings.Join(consumer.Health().Unhealthy, "\n"); strings.Contains(told, c.tells) {
 							break
 						} else if time.Since(begun) >= time.Minute {
-							t.Errorf("after a minute it tells %q, want %s", told, c.tells)
+							t.Errorf("after a minute health reports %q, want %s", told, c.tells)
 							break
 						}
 					}
@@ -140,7 +150,7 @@ func TestHealthTellsOfEveryStall(t *testing.T) {
 	}
 }
 
-func TestAProducersHealthTellsOfAStall(t *testing.T) {
+func TestAProducersHealthReportsAStall(t *testing.T) {
 	for how := range stalls {
 		t.Run(how, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -161,11 +171,12 @@ func TestAProducersHealthTellsOfAStall(t *testing.T) {
 				for begun := time.Now(); time.Since(begun) < time.Minute; {
 					_ = p.Send(w.Context(), body("x")) // fails after 20 s
 				}
-				if h := p.Health(); len(h.Unhealthy) == 0 || !strings.Contains(h.Unhealthy[0], "sending") || h.LastSend != before.LastSend {
+				if h := p.Health(); len(h.Unhealthy) == 0 || !strings.Contains(h.Unhealthy[0], "sending") ||
+					h.LastSend != before.LastSend {
 					t.Errorf("after a minute: %+v", h)
 				}
 				s.on.Store(false)
-				time.Sleep(10 * time.Second) // until the endpoint is probed again
+				time.Sleep(10 * time.Second) // until the circuit breaker probes again
 				w.send(p, body("x"))
 				if h := p.Health(); len(h.Unhealthy) > 0 || !h.LastSend.After(before.LastSend) {
 					t.Errorf("afterwards: %+v", h)
@@ -178,8 +189,8 @@ func TestAProducersHealthTellsOfAStall(t *testing.T) {
 	}
 }
 
-// A few failures that pass are no ill health, and neither is a message that the service refuses for what it is.
-func TestHealthBearsWhatPasses(t *testing.T) {
+// A few temporary failures do not make the consumer unhealthy, nor does a message that the service refuses.
+func TestHealthIgnoresTemporaryFailures(t *testing.T) {
 	inWorld(t, func(w *world) {
 		b, s := w.stalledAt("DeleteMessageBatch", "throttles")
 		consumer, err := godwit.NewConsumer(w.Context(), b, "orders", nil)
@@ -188,7 +199,7 @@ func TestHealthBearsWhatPasses(t *testing.T) {
 		}
 		p := w.producer("orders", nil)
 		r := w.run(consumer, func(context.Context, *godwit.Delivery) error { return nil })
-		for i := range 600 { // of every minute ten seconds
+		for i := range 600 { // ten seconds of every minute
 			s.on.Store(i%60 < 10)
 			w.send(p, body(fmt.Sprint(i)))
 			time.Sleep(time.Second)
@@ -196,22 +207,27 @@ func TestHealthBearsWhatPasses(t *testing.T) {
 				t.Fatalf("after %d s: %q", i, h.Unhealthy)
 			}
 		}
-		if err := p.Send(w.Context(), godwit.Message{Body: make([]byte, 2<<20)}); err == nil || len(p.Health().Unhealthy) > 0 {
+		if err := p.Send(w.Context(), godwit.Message{Body: make([]byte, 2<<20)}); err == nil ||
+			len(p.Health().Unhealthy) > 0 {
 			t.Errorf("a message that is too large: %v, %+v", err, p.Health())
 		}
 		r.stop()
 	})
 }
 
-// Where a poll waits for places although handlers are idle, health tells what takes the places. Handlers that are all
-// busy are backpressure.
-func TestHealthTellsWhatHoldsThePlaces(t *testing.T) {
+// If a poll waits for places although handlers are idle, health reports what takes the places. If all handlers are
+// busy, it does not.
+func TestHealthReportsWhatHoldsThePlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     godwit.ConsumerOptions
 		keys  int
 		tells string
 	}{
-		"two busy keys":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 2, "2 of 10 handlers run: 18 deliveries wait behind another of their key"},
+		"two busy keys": {
+			godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute},
+			2,
+			"2 of 10 handlers run: 18 deliveries wait behind another of their key",
+		},
 		"busy handlers":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 30, ""},
 		"without an order": {godwit.ConsumerOptions{ProcessingTimeout: 30 * time.Minute}, 1, ""},
 	} {
@@ -223,11 +239,13 @@ func TestHealthTellsWhatHoldsThePlaces(t *testing.T) {
 				for i := range 60 {
 					m := body(fmt.Sprint(i))
 					if o.Ordered {
-						m.OrderKey = fmt.Sprint(i / (60 / c.keys)) // SQS hands out what is left of a key only when the rest is settled
+						// SQS delivers more messages of a key only when those before are settled
+						m.OrderKey = fmt.Sprint(i / (60 / c.keys))
 					}
 					w.send(p, m)
 				}
-				r := w.run(consumer, func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() })
+				r := w.run(consumer,
+					func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() })
 				time.Sleep(50 * time.Second)
 				if h := consumer.Health(); len(h.Unhealthy) > 0 {
 					t.Errorf("after 50 s: %q", h.Unhealthy)
@@ -235,7 +253,7 @@ func TestHealthTellsWhatHoldsThePlaces(t *testing.T) {
 				time.Sleep(time.Minute)
 				told := strings.Join(consumer.Health().Unhealthy, "\n")
 				if !strings.Contains(told, c.tells) || c.tells == "" && told != "" {
-					t.Errorf("told %q, want %q", told, c.tells)
+					t.Errorf("health reports %q, want %q", told, c.tells)
 				}
 				r.stop()
 			})

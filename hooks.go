@@ -2,39 +2,50 @@ package godwit
 
 import "time"
 
-// Hooks observe a consumer. A nil func is ignored. They are called from the goroutine in which the thing happened, many
-// at once, and should return soon; a panic in one is counted as an internal fault of the consumer, not of the handler.
-// They change nothing: that is what [Middleware] is for.
+// Hooks are functions that a consumer calls when something happens. A nil function is ignored. Hooks are called from
+// the goroutine in which it happens, several at the same time, and should return soon. A panic of a hook counts as an
+// internal fault of the consumer, not of the handler. Hooks change nothing; use [Middleware] for changes.
 type Hooks struct {
-	State func(from, to State) // called one after another, in order
+	// State is called for each change of the consumer's state: one call after another, in order.
+	State func(from, to State)
 
+	// Received is called when a message has been received, before it waits for a handler.
 	Received func(d *Delivery)
-	Started  func(d *Delivery)
-	// Ended tells every handler's end: its verdict, its error if any, and how long it ran.
-	Ended    func(d *Delivery, v Verdict, err error, took time.Duration)
-	Retried  func(d *Delivery, after time.Duration, err error)
+	// Started is called when a handler starts.
+	Started func(d *Delivery)
+	// Ended is called when a handler has ended, with the verdict, its error if any, and how long it ran.
+	Ended func(d *Delivery, v Verdict, err error, took time.Duration)
+	// Retried is called when a delivery will be retried, with the wait and the error of the handler.
+	Retried func(d *Delivery, after time.Duration, err error)
+	// Rejected is called when a delivery goes to the dead letters, with the reason.
 	Rejected func(d *Delivery, err error)
+	// TimedOut is called when a handler has exceeded its processing timeout.
 	TimedOut func(d *Delivery)
-	// Abandoned: the handler ignores its cancelled context; stack is where it is.
+	// Abandoned is called when a handler ignores the end of its context; stack is where it is.
 	Abandoned func(d *Delivery, stack []byte)
+	// LeaseLost is called when the lease of a delivery has ended before it was settled: it belongs to another consumer.
 	LeaseLost func(d *Delivery)
+	// GivenBack is called when a delivery is released, so that it can be received again.
 	GivenBack func(d *Delivery)
-	// Discarded: messages were finished without a handler having seen them; one call for those of one poll and reason.
+	// Discarded is called when messages were finished without a handler; once for those of one poll and reason.
 	Discarded func(d Discarded)
-	// Unsettled: an iterating caller went on without settling or keeping this delivery, so it was given back.
+	// Unsettled is called when a loop has continued without settling or keeping this delivery, which is then released.
 	Unsettled func(d *Delivery)
 
-	// Unclosed: an iteration has ended and nobody called Close since, for as long as a shutdown may take.
+	// Unclosed is called when a loop has ended, and Close was not called within ShutdownTimeout.
 	Unclosed func()
 
-	// Breaker: receiving has stopped, because handlers fail one after another (err is the first error), or goes on.
+	// Breaker is called when receiving stops because handlers fail one after another (err is the first error), and when
+	// it continues.
 	Breaker func(open bool, err error)
 
-	// Resized: the delay tolerance asked for another number of handlers at once.
+	// Resized is called when the delay tolerance needs another number of handlers at once.
 	Resized func(from, to int)
 
+	// ReceiveFailed is called when a poll has failed, or an attempt to begin. The consumer tries again.
 	ReceiveFailed func(err error)
-	// SettleFailed: the service did not take a verdict for good; the message will come again.
+	// SettleFailed is called when the service has refused a verdict for good: the message will be delivered again.
 	SettleFailed func(d *Delivery, err error)
-	Shutdown     func(r Report)
+	// Shutdown is called once, when the consumer has ended.
+	Shutdown func(r Report)
 }

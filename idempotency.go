@@ -9,73 +9,77 @@ import (
 	"time"
 )
 
-// IdempotencyStore remembers which keys are finished, or being worked on. A claim that is neither finished nor abandoned
-// ends after the time given to Begin, because its process may have died. Safe for concurrent use.
+// IdempotencyStore stores which keys are finished, and which are claimed. A claim that is neither finished nor
+// abandoned ends after the time given to Begin, because its process may have crashed. A store must be safe for
+// concurrent use.
 type IdempotencyStore interface {
 	// Begin claims a key for owner, a string that no other call of Begin uses.
 	Begin(ctx context.Context, key, owner string, atMost time.Duration) (Claim, error)
-	// Finish says that the key's work is done, whoever has claimed it; the store remembers that as long as it can.
+	// Finish records that the key's work is done, no matter who has claimed it. The store keeps this as long as it can.
 	Finish(ctx context.Context, key string) error
-	// Abandon ends the claim of owner, so that the key can be claimed again at once. Where the key is finished, or
-	// claimed by another owner, it does nothing.
+	// Abandon ends the claim of owner, so that the key can be claimed again at once. If the key is finished, or claimed
+	// by another owner, Abandon does nothing.
 	Abandon(ctx context.Context, key, owner string) error
 }
 
-// Claim is the answer of IdempotencyStore.Begin.
+// Claim is the result of IdempotencyStore.Begin.
 type Claim struct {
 	State ClaimState
-	Until time.Time // ClaimBusy: when the other claim ends by itself; zero: unknown
+	Until time.Time // with ClaimBusy: when the other claim ends by itself; zero: unknown
 }
 
-// ClaimState says whose a key is.
+// ClaimState is the state of a key.
 type ClaimState uint8
 
 const (
-	ClaimStarted  ClaimState = iota // the caller's: it may do the work
-	ClaimFinished                   // nobody's: the work is done
-	ClaimBusy                       // another owner's, who does the work now
+	ClaimStarted  ClaimState = iota // the caller has claimed it and may do the work
+	ClaimFinished                   // the work is done
+	ClaimBusy                       // another owner has claimed it and does the work now
 )
 
 const (
-	// busyPoll is how often a delivery whose key is busy asks the store again: a claim usually ends long before its time.
+	// busyPoll is how often the store is asked again about a busy key, because a claim usually ends long before its
+	// time.
 	busyPoll = 2 * time.Second
-	// storeTimeout bounds what must be said to a store after the handler's context may have ended.
+	// storeTimeout bounds calls of the store that are necessary after the end of the handler's context.
 	storeTimeout = 10 * time.Second
 )
 
-// ErrBusy is the error of a delivery whose key is being worked on elsewhere. It is no attempt: the consumer holds the
-// delivery under its lease and asks again, whatever its policy is.
+// ErrBusy is the error of a delivery whose key another handler has claimed. It does not count as an attempt. The
+// consumer holds the delivery, renews its lease, and asks the store again, independent of its policy.
 var ErrBusy = errors.New("the same message is being handled elsewhere")
 
-// busyError is ErrBusy with the time until it is worth asking again.
+// busyError is ErrBusy with the time after which to ask the store again.
 type busyError struct{ wait time.Duration }
 
 func (e *busyError) Error() string { return ErrBusy.Error() }
 func (e *busyError) Unwrap() error { return ErrBusy }
 
-// busyWait is how long it is until it is worth asking again for a key that is busy.
+// busyWait is the time after which to ask the store again about a busy key.
 func busyWait(err error) time.Duration {
 	var busy *busyError
 	if errors.As(err, &busy) {
 		return busy.wait
 	}
-	return busyPoll // ErrBusy of somebody else's middleware
+	return busyPoll // ErrBusy of another middleware
 }
 
-// Idempotent handles each key once, as far as the store remembers. key names what a delivery is about; nil: the
-// service's message id, which catches redeliveries but not a message that was sent twice. atMost is how long a claim
-// lasts whose process has died; choose more than a handler may take. 0: 30 minutes, the longest processing timeout.
+// Idempotent handles each key once, as long as the store keeps it. key returns the key of a delivery. nil means the
+// service's message id, which detects redeliveries, but not a message that was sent twice. atMost is how long a claim
+// lasts whose process has crashed; choose more than the longest duration of the handler. 0: 30 minutes, the longest
+// processing timeout.
 //
-//   - The handler returns nil: the key is finished, and a later delivery of it is done without the handler.
-//   - It returns an error or panics, or its processing timeout ends it: the key is free again at once.
-//   - Its process crashes, or it ignores its timeout: the key is free after atMost. A handler that takes longer than
-//     atMost may run beside another one for the same key.
-//   - A duplicate arrives meanwhile: it is held under its lease until the claim ends, and that is no attempt.
-//   - Finish fails: the work is done all the same; its error goes to the policy, and the next delivery does it again.
-//   - The key is empty: the delivery is rejected, because all empty keys would count as one.
+//   - The handler returns nil: the key is finished, and later deliveries of it are done without the handler.
+//   - The handler returns an error, panics, or exceeds its processing timeout: the key can be claimed again at once.
+//   - The process crashes, or the handler ignores its timeout: the key can be claimed after atMost. If a handler takes
+//     longer than atMost, another one may run for the same key.
+//   - Another delivery of the key arrives meanwhile: the consumer holds it until the claim ends, and no attempt is
+//     counted.
+//   - Finish fails: the policy gets its error, although the work is done, and the next delivery repeats the work.
+//   - The key is empty: the delivery is rejected, because all messages with an empty key would count as one.
 func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.Duration) Middleware {
 	if store == nil {
-		return nil // which NewConsumer refuses
+		return nil // NewConsumer returns an error
 	}
 	if key == nil {
 		key = func(d *Delivery) string { return d.ID }
@@ -87,14 +91,14 @@ func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.
 		return func(ctx context.Context, d *Delivery) error {
 			k := key(d)
 			if k == "" {
-				return Permanent(errors.New("the idempotency key of the message is empty: let the key function name what the message is about"))
+				return Permanent(errors.New("the idempotency key of the message is empty: return a key for every message from the key function of Idempotent"))
 			}
 			return once(ctx, store, d.Channel+"/"+k, atMost, func() error { return next(ctx, d) })
 		}
 	}
 }
 
-// once does work that nobody has done and nobody does.
+// once does work whose key is neither finished nor claimed.
 func once(ctx context.Context, store IdempotencyStore, key string, atMost time.Duration, work func() error) error {
 	owner := rand.Text()
 	claim, err := store.Begin(ctx, key, owner, atMost)
@@ -114,8 +118,8 @@ func once(ctx context.Context, store IdempotencyStore, key string, atMost time.D
 	abandon := func(ctx context.Context) error { return store.Abandon(ctx, key, owner) }
 	returned := false
 	defer func() {
-		if !returned { // it panicked, or ended its goroutine
-			_ = say(abandon) // else the claim ends by itself
+		if !returned { // the work panicked, or ended its goroutine
+			_ = say(abandon) // otherwise the claim ends by itself
 		}
 	}()
 	err = work()
@@ -126,7 +130,7 @@ func once(ctx context.Context, store IdempotencyStore, key string, atMost time.D
 	return say(func(ctx context.Context) error { return store.Finish(ctx, key) })
 }
 
-// wait is how long it is until it is worth asking again.
+// wait is the time after which to ask again.
 func (c Claim) wait(now time.Time) time.Duration {
 	if c.Until.IsZero() {
 		return busyPoll
@@ -134,29 +138,29 @@ func (c Claim) wait(now time.Time) time.Duration {
 	return min(max(c.Until.Sub(now), time.Millisecond), busyPoll)
 }
 
-// MemoryStore is an IdempotencyStore for one process: it remembers so many finished keys, the newest.
+// MemoryStore is an IdempotencyStore for one process. It keeps a number of finished keys, the newest.
 type MemoryStore struct {
 	size int
 
 	mu    sync.Mutex
 	keys  map[string]*list.Element
-	order *list.List // of *memoryKey, oldest first; only finished ones are forgotten
+	order *list.List // of *memoryKey, oldest first
 }
 
 type memoryKey struct {
 	key      string
 	finished bool
-	owner    string    // of a claim
+	owner    string    // of the claim
 	until    time.Time // when the claim ends by itself
 }
 
-// NewMemoryStore makes a store of a size; 0: 100,000 keys.
+// NewMemoryStore makes a store for size keys; 0: 100,000.
 func NewMemoryStore(size int) *MemoryStore {
 	setDefault(&size, 100_000)
 	return &MemoryStore{size: max(size, 1), keys: map[string]*list.Element{}, order: list.New()}
 }
 
-// Begin is IdempotencyStore's.
+// Begin implements IdempotencyStore.
 func (s *MemoryStore) Begin(_ context.Context, key, owner string, atMost time.Duration) (Claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +181,7 @@ func (s *MemoryStore) Begin(_ context.Context, key, owner string, atMost time.Du
 	return Claim{State: ClaimStarted}, nil
 }
 
-// Finish is IdempotencyStore's.
+// Finish implements IdempotencyStore.
 func (s *MemoryStore) Finish(_ context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +196,7 @@ func (s *MemoryStore) Finish(_ context.Context, key string) error {
 	return nil
 }
 
-// Abandon is IdempotencyStore's.
+// Abandon implements IdempotencyStore.
 func (s *MemoryStore) Abandon(_ context.Context, key, owner string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +207,7 @@ func (s *MemoryStore) Abandon(_ context.Context, key, owner string) error {
 	return nil
 }
 
-// trim forgets the oldest keys that are finished, or begun by someone who never came back. The caller holds s.mu.
+// trim removes the oldest keys that are finished, or whose claim has ended. The caller holds s.mu.
 func (s *MemoryStore) trim() {
 	for e := s.order.Front(); e != nil && len(s.keys) > s.size; {
 		next := e.Next()

@@ -17,18 +17,22 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// A renewal that hangs beyond the end of the lease does not keep the keeper from noticing that end.
+// A renewal that hangs beyond the end of the lease does not prevent the keeper from noticing that end.
 func TestALeaseEndsWhileItsRenewalHangs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second})
 		w.send(w.producer("orders", nil), body("x"))
 		begun := time.Now()
-		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
-			if time.Since(begun) < 11*time.Second {
-				return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
-			}
-			return localaws.Outcome{Delay: time.Minute}
-		})
+		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch",
+			func(context.Context, *localaws.Request) localaws.Outcome {
+				if time.Since(begun) < 11*time.Second {
+					return localaws.Outcome{Err: &wire.Error{
+						Code: "ServiceUnavailable", Message: "down", Status: 503,
+						Fault: true,
+					}}
+				}
+				return localaws.Outcome{Delay: time.Minute}
+			})
 		defer remove()
 		var first atomic.Bool
 		run := w.run(c, func(ctx context.Context, _ *godwit.Delivery) error {
@@ -37,7 +41,7 @@ func TestALeaseEndsWhileItsRenewalHangs(t *testing.T) {
 			}
 			<-ctx.Done()
 			if took := time.Since(begun); took > 12*time.Second || !errors.Is(context.Cause(ctx), godwit.ErrLeaseLost) {
-				t.Errorf("cancelled after %v because of %v, with a lease of 12 s", took, context.Cause(ctx))
+				t.Errorf("canceled after %v because of %v, with a lease of 12 s", took, context.Cause(ctx))
 			}
 			return ctx.Err()
 		})
@@ -48,19 +52,24 @@ func TestALeaseEndsWhileItsRenewalHangs(t *testing.T) {
 	})
 }
 
-// A context that has ended before Run is an ordinary stop.
+// If the context has ended before Run, Run returns without an error.
 func TestRunUnderAnEndedContext(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if _, err := w.consumer("orders", nil).Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }); err != nil {
+		if _, err := w.consumer("orders", nil).Run(ctx, func(context.Context,
+			*godwit.Delivery,
+		) error {
+			return nil
+		}); err != nil {
 			t.Errorf("run returned %v", err)
 		}
 	})
 }
 
-// A renewal that is under way when a message is given back does not hide it again: the give-back waits for it.
-func TestAGiveBackWaitsForARenewal(t *testing.T) {
+// A release waits for a renewal of the message that is in flight. Otherwise the renewal would make the message
+// invisible again.
+func TestAReleaseWaitsForARenewal(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second, ShutdownTimeout: 4 * time.Second})
 		w.send(w.producer("orders", nil), body("x"))
@@ -78,27 +87,29 @@ func TestAGiveBackWaitsForARenewal(t *testing.T) {
 			}
 			return godwit.Fatal(errors.New("no more"))
 		})
-		<-run.done // the renewal began after 8 s, the handler gave up while it hung
+		<-run.done // the renewal began after 8 s, and the handler returned while it was in flight
 		w.visible("orders", 1)
 	})
 }
 
-// No renewal begins while a release is on the wire: it would hide a message that others may receive already.
+// No renewal begins while a release is in flight: it would make a message invisible that others may receive already.
 func TestNoRenewalFollowsARelease(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second, ShutdownTimeout: 6 * time.Second})
 		w.send(w.producer("orders", nil), body("x"))
 		var releases, after atomic.Int32
-		w.server.Control("sqs.ChangeMessageVisibilityBatch", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		w.server.Control("sqs.ChangeMessageVisibilityBatch", func(_ context.Context,
+			r *localaws.Request,
+		) localaws.Outcome {
 			if *r.Input.(*model.ChangeMessageVisibilityBatchInput).Entries[0].VisibilityTimeout > 0 {
 				after.Add(releases.Load())
 				return localaws.Outcome{}
 			}
 			releases.Add(1)
-			return localaws.Outcome{DelayAfter: 3 * time.Second} // it took effect, and its answer is late
+			return localaws.Outcome{DelayAfter: 3 * time.Second} // the release has taken effect, and its answer is late
 		})
 		run := w.run(c, func(context.Context, *godwit.Delivery) error {
-			time.Sleep(7 * time.Second) // a renewal is due after 8
+			time.Sleep(7 * time.Second) // a renewal is due after 8 s
 			return godwit.Fatal(errors.New("no more"))
 		})
 		<-run.done
@@ -109,14 +120,16 @@ func TestNoRenewalFollowsARelease(t *testing.T) {
 	})
 }
 
-// A delivery that loses its lease while its handler runs may be handled elsewhere: what is behind it in its lane, under
-// good leases, does not start here before it.
+// A delivery that loses its lease while its handler runs may be handled by another consumer. The deliveries behind it
+// in its lane, whose leases have not ended, do not start before its handler ends.
 func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 3, Lease: 12 * time.Second})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
-		var first string // renewal's entry of the message whose lease is lost
-		w.server.ControlOnce("sqs.ChangeMessageVisibilityBatch", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		var first string // the entry of the message in the renewal whose lease is lost
+		w.server.ControlOnce("sqs.ChangeMessageVisibilityBatch", func(_ context.Context,
+			r *localaws.Request,
+		) localaws.Outcome {
 			first = r.Input.(*model.ChangeMessageVisibilityBatchInput).Entries[0].ID
 			return localaws.Outcome{FailEntries: func(id string) *wire.Error {
 				if id != first {
@@ -132,7 +145,7 @@ func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
 			}
 			<-ctx.Done()
 			if !errors.Is(context.Cause(ctx), godwit.ErrLeaseLost) {
-				t.Errorf("cancelled because of %v", context.Cause(ctx))
+				t.Errorf("canceled because of %v", context.Cause(ctx))
 			}
 			return ctx.Err()
 		})
@@ -144,16 +157,23 @@ func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
 	})
 }
 
-// A retry that is held and loses its lease is somebody else's: what is behind it in its lane goes back at once.
+// If a held retry loses its lease, the deliveries behind it in its lane are released at once.
 func TestAHeldRetryThatIsLostFreesItsLane(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Lease: 6 * time.Second, Policy: func(*godwit.Delivery, error) godwit.Verdict {
-			return godwit.Verdict{Action: godwit.ActionRetry, After: 4 * time.Minute}
-		}})
-		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
-		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
-			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Ordered: true, Lease: 6 * time.Second,
+			Policy: func(*godwit.Delivery, error) godwit.Verdict {
+				return godwit.Verdict{Action: godwit.ActionRetry, After: 4 * time.Minute}
+			},
 		})
+		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
+		remove := w.server.Control("sqs.ChangeMessageVisibilityBatch",
+			func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Err: &wire.Error{
+					Code: "ServiceUnavailable", Message: "down", Status: 503,
+					Fault: true,
+				}}
+			})
 		begun := time.Now()
 		var handled atomic.Int32
 		run := w.run(c, func(context.Context, *godwit.Delivery) error {
@@ -185,7 +205,7 @@ func (leasedLog) Extend(_ context.Context, _ []driver.Handle, by time.Duration) 
 	return time.Now().Add(by), nil
 }
 
-// A delivery whose lease ended while the process was frozen is not started: others may have it.
+// A delivery whose lease ended while the process was frozen is not started, because others may have it.
 func TestNothingStartsWithoutItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := leasedLog{newLog(driver.ReceiveLimits{Lease: 30 * time.Second, SettleBatch: 10, RetryMax: time.Hour})}
@@ -196,7 +216,10 @@ func TestNothingStartsWithoutItsLease(t *testing.T) {
 		}
 		var late []driver.Delivery
 		for i := range 50 {
-			late = append(late, driver.Delivery{ID: fmt.Sprint(i), Source: l.source, Handle: driver.Handle{Seq: uint64(i)}, LeaseEnds: time.Now().Add(-time.Second)})
+			late = append(late, driver.Delivery{
+				ID: fmt.Sprint(i), Source: l.source,
+				Handle: driver.Handle{Seq: uint64(i)}, LeaseEnds: time.Now().Add(-time.Second),
+			})
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -212,8 +235,9 @@ func TestNothingStartsWithoutItsLease(t *testing.T) {
 	})
 }
 
-// Renewals near the end of what the service allows are as seldom as elsewhere. It counts from the receive, which an open poll
-// began up to 20 s before its message came, and so it grants less than it is asked for.
+// Renewals near the end of the total time that the service allows are not more frequent than others. The service counts
+// from the receive, and an open poll began up to 20 s before its message came. So the service grants less than is
+// requested.
 func TestRenewalsNearTheTotal(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)

@@ -3,6 +3,9 @@ package godwit_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// busyShare is the part of the time in which the workers of a consumer are handling, while it works a backlog off over a network
-// on which each request takes so long.
+// busyShare is the share of the time in which the workers of a consumer run handlers, while it handles a backlog over a
+// network with a round trip of trip.
 func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 	p := w.producer("orders", nil)
 	for range n / 1000 {
@@ -19,7 +22,7 @@ func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 	}
 	w.latency(trip)
 	var handled atomic.Int64
-	var from, until time.Time // of the middle of the backlog
+	var from, until time.Time // in the middle of the backlog
 	done := make(chan struct{})
 	c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: workers})
 	r := w.run(c, func(context.Context, *godwit.Delivery) error {
@@ -38,7 +41,8 @@ func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 	return float64(n*9/10-n/2) * work.Seconds() / until.Sub(from).Seconds() / float64(workers)
 }
 
-// Workers do not wait for the network: what the consumer holds grows by what they end during a round trip.
+// Workers do not wait for the network: the consumer holds as many more messages as its handlers finish during a round
+// trip.
 func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
 		for _, workers := range []int{10, 64} {
@@ -53,8 +57,8 @@ func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 	}
 }
 
-// Messages that are held ahead do not stay hidden when handlers suddenly take a minute: after a lease the consumer holds its
-// handlers and one receive.
+// Messages that are held ahead do not stay invisible when handlers suddenly take a minute: after a lease the consumer
+// holds only the deliveries of its handlers and of one receive.
 func TestSlowHandlersHideFewMessages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const workers = 64
@@ -86,14 +90,53 @@ func TestSlowHandlersHideFewMessages(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if n := hidden(); n < workers+20 {
-			t.Errorf("only %d are hidden just after: nothing was held ahead, and this test shows nothing", n)
+			t.Errorf("only %d messages are invisible: nothing was held ahead, and the test checks nothing", n)
 		}
 		time.Sleep(45 * time.Second)
 		if n := hidden(); n > workers+10 {
-			t.Errorf("%d messages are hidden by %d handlers that take long", n, workers)
+			t.Errorf("%d messages are invisible with %d slow handlers", n, workers)
 		}
 		if got := r.stop(); got.LeaseLost+got.Unsettled != 0 || got.GivenBack == 0 {
 			t.Errorf("report %+v", got)
+		}
+	})
+}
+
+// With its defaults a consumer keeps up with a thousand messages a second, at handlers of 5 ms and 15 ms a request.
+func TestDefaultsKeepUpWithAThousandASecond(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.producer("orders", &godwit.ProducerOptions{Buffer: 10_000})
+		w.latency(15 * time.Millisecond)
+		var mu sync.Mutex
+		var ages []time.Duration
+		r := w.run(w.consumer("orders", nil), func(_ context.Context, d *godwit.Delivery) error {
+			sent, err := strconv.ParseInt(string(d.Body), 10, 64)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			ages = append(ages, time.Since(time.Unix(0, sent)))
+			mu.Unlock()
+			time.Sleep(5 * time.Millisecond)
+			return nil
+		})
+		const n = 30_000
+		for range n {
+			if _, err := p.SendAsync(w.Context(), body(strconv.FormatInt(time.Now().UnixNano(), 10))); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if report := r.stop(); report.Handled != n {
+			t.Errorf("report %+v", report)
+		}
+		late := ages[n/10:] // after the start
+		slices.Sort(late)
+		p50, p99 := late[len(late)/2], late[len(late)*99/100]
+		t.Logf("from send to handler: p50 %v, p99 %v", p50, p99)
+		if p99 > 60*time.Millisecond {
+			t.Errorf("p99 %v, want 60 ms at most", p99)
 		}
 	})
 }

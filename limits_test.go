@@ -44,7 +44,7 @@ func TestHeldBytesAreBounded(t *testing.T) {
 	})
 }
 
-// The open polls of a fleet's idle consumers keep nobody from polling, whatever they brought before.
+// The open polls of a fleet's idle consumers do not prevent others from polling, whatever they brought before.
 func TestIdlePollsTakeNoBytes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		large := godwit.Message{Body: make([]byte, 600<<10)} // more than half of what the fleet may hold
@@ -79,7 +79,7 @@ func TestIdlePollsTakeNoBytes(t *testing.T) {
 	})
 }
 
-func TestGiveBacksAreNoAttempts(t *testing.T) {
+func TestReleasesAreNotAttempts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 2})
 		w.send(w.producer("orders", nil), body("x"))
@@ -107,7 +107,7 @@ func TestGiveBacksAreNoAttempts(t *testing.T) {
 	})
 }
 
-func TestNobodyHoldsAMessageForLongerThanTheServiceAllows(t *testing.T) {
+func TestAMessageIsHeldNoLongerThanTheServiceAllows(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: time.Hour, ShutdownTimeout: time.Minute})
 		w.send(w.producer("orders", nil), body("x"))
@@ -202,7 +202,7 @@ func TestDelays(t *testing.T) {
 				}
 				for i := range want {
 					if got := n.when[i].Sub(begun); got < want[i] || got > want[i]+time.Second {
-						t.Errorf("%s came after %v, want %v", n.bodies[i], got, want[i])
+						t.Errorf("%s was delivered after %v, want %v", n.bodies[i], got, want[i])
 					}
 				}
 			})
@@ -247,8 +247,8 @@ func TestFanOutWithFilters(t *testing.T) {
 	})
 }
 
-// A renewal that is under way when a handler fails does not take the place of the verdict's delay. (A poll that answers
-// at its very end leaves a third of the lease, so that the renewal and the verdict fall into one instant.)
+// A renewal that is in flight when a handler fails does not replace the verdict's delay. (A poll that is answered at
+// its very end leaves a third of the lease, so that the renewal and the verdict happen at the same time.)
 func TestALongDelayIsNotOverwrittenByARenewal(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const delay = 11 * time.Hour
@@ -263,7 +263,7 @@ func TestALongDelayIsNotOverwrittenByARenewal(t *testing.T) {
 		}
 		for i := 1; i < len(n.when); i++ {
 			if wait := n.when[i].Sub(n.when[i-1]); wait < delay || wait > delay+21*time.Second {
-				t.Errorf("attempt %d came after %v, want %v", i+1, wait, delay)
+				t.Errorf("attempt %d started after %v, want %v", i+1, wait, delay)
 			}
 		}
 	})

@@ -25,10 +25,10 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-// count is how many lines hold all of some texts.
+// count is how many lines have all of some texts.
 func (l *logged) count(parts ...string) int { return len(l.lines(parts...)) }
 
-// lines are those that hold all of some texts.
+// lines are those that have all of some texts.
 func (l *logged) lines(parts ...string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,13 +50,14 @@ func (l *logged) String() string {
 	return l.buf.String()
 }
 
-// The consumer's log tells what a person on call needs, and nothing of a body; what may happen to every message is
-// sampled.
+// The consumer's log has what a person on call needs, and nothing of a body. Events that may happen for every message
+// are sampled.
 func TestTheConsumersLog(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var log logged
 		c := w.consumer("orders", &godwit.ConsumerOptions{
-			Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxAttempts: 2, Backoff: godwit.Constant(time.Second), ProcessingTimeout: time.Minute,
+			Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxAttempts: 2, Backoff: godwit.Constant(time.Second),
+			ProcessingTimeout: time.Minute,
 		})
 		w.send(w.producer("orders", nil), body("secret fails"), body("secret fails"), body("secret fails"),
 			body("secret panics"), body("secret hangs"), body("secret is stuck"))
@@ -91,16 +92,16 @@ func TestTheConsumersLog(t *testing.T) {
 			n     int
 			parts []string
 		}{
-			{1, []string{"level=WARN", "is tried again", "attempt=1", "error=no", "after=1s"}},
+			{1, []string{"level=WARN", "will be retried", "attempt=1", "error=no", "after=1s"}},
 			{2, []string{"level=ERROR", "a handler panicked", "logger_test.go"}},
-			{3, []string{"level=WARN", "dead letters", "kind=exhausted"}},
-			{1, []string{"level=WARN", "dead letters", "kind=panic"}},
+			{3, []string{"level=WARN", "a message is rejected", "kind=exhausted"}},
+			{1, []string{"level=WARN", "a message is rejected", "kind=panic"}},
 			{2, []string{"level=WARN", "exceeded the processing timeout", "timeout=1m0s"}},
-			{1, []string{"level=ERROR", "ignores its cancelled context", "logger_test.go"}},
+			{1, []string{"level=ERROR", "ignores the end of its context", "logger_test.go"}},
 			{1, []string{"level=INFO", "changed its state", "to=Exiting", "channel=orders"}},
 			{1, []string{"level=WARN", "a lease was lost", "channel=gone"}},
-			{1, []string{"is tried again"}}, // the other failures of the same moment are counted
-			{0, []string{"to=Processing"}},  // a quiet channel would write it for each message
+			{1, []string{"will be retried"}}, // the other failures of the same moment are counted
+			{0, []string{"to=Processing"}},   // a quiet channel would log it for each message
 			{0, []string{"secret"}},
 		} {
 			if n := log.count(want.parts...); n != want.n {
@@ -113,7 +114,7 @@ func TestTheConsumersLog(t *testing.T) {
 	})
 }
 
-// Without a logger the default one gets warnings; one that panics ends nothing.
+// Without a logger, the default one gets warnings. A logger that panics ends nothing.
 func TestTheDefaultLogger(t *testing.T) {
 	var log logged
 	was := slog.Default()
@@ -121,7 +122,10 @@ func TestTheDefaultLogger(t *testing.T) {
 	defer slog.SetDefault(was)
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
-		loud := w.consumer("panics", &godwit.ConsumerOptions{MaxAttempts: 1, Logger: slog.New(panicHandler{slog.DiscardHandler})})
+		loud := w.consumer("panics", &godwit.ConsumerOptions{
+			MaxAttempts: 1,
+			Logger:      slog.New(panicHandler{slog.DiscardHandler}),
+		})
 		w.send(w.producer("orders", nil), body("x"))
 		w.send(w.producer("panics", nil), body("x"))
 		no := func(context.Context, *godwit.Delivery) error { return errors.New("no") }
@@ -135,7 +139,7 @@ func TestTheDefaultLogger(t *testing.T) {
 		}
 		run.stop()
 	})
-	if log.count("level=WARN", "dead letters", "channel=orders") != 1 || log.count("level=INFO") != 0 {
+	if log.count("level=WARN", "a message is rejected", "channel=orders") != 1 || log.count("level=INFO") != 0 {
 		t.Errorf("logged:\n%s", log.String())
 	}
 }
@@ -147,7 +151,7 @@ func (panicHandler) Enabled(context.Context, slog.Level) bool  { return true }
 func (panicHandler) Handle(context.Context, slog.Record) error { panic("cannot write") }
 func (h panicHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
 
-// What a producer has done can be read while it goes on.
+// A producer's report can be read while it runs.
 func TestTheProducersReport(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
@@ -156,7 +160,7 @@ func TestTheProducersReport(t *testing.T) {
 			t.Error("2 MiB were accepted")
 		}
 		if r := p.Report(); r.Accepted != 3 || r.Failed != 0 || r.Retried != 0 {
-			t.Errorf("%+v; want 3 accepted, and nothing that the service refused", r)
+			t.Errorf("%+v; want 3 accepted, and no failures", r)
 		}
 	})
 }

@@ -9,12 +9,13 @@ import (
 	"syscall"
 )
 
-// Main runs a program until it ends or is told to, and returns its exit code, so that main is
+// Main runs a program until it ends or gets a signal, and returns its exit code. Use it as
 //
 //	os.Exit(godwit.Main(run))
 //
-// The first SIGINT or SIGTERM ends run's context, so that a consumer drains. A second one returns at once with 130; what
-// is held then comes again when its lease ends. An error is printed to standard error and gives 1.
+// The first SIGINT or SIGTERM cancels run's context, so that consumers stop gracefully. After a second one, Main
+// returns 130 at once; messages that are then held are delivered again when their leases end. If run returns an error,
+// Main prints it to standard error and returns 1.
 func Main(run func(ctx context.Context) error) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -23,7 +24,7 @@ func Main(run func(ctx context.Context) error) int {
 }
 
 func runUntil(run func(ctx context.Context) error, signals <-chan os.Signal) int {
-	const interrupted = 130 // what shells report of a program that SIGINT ended
+	const interrupted = 130 // the exit code that shells use after SIGINT
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan error, 1)

@@ -32,7 +32,7 @@ func stderrOf(t *testing.T, f func()) string {
 	return string(text)
 }
 
-// What a program that nobody interrupts ends with.
+// Without a signal, the exit code depends on the program's error.
 func TestMainEndsWithTheProgram(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
@@ -57,8 +57,8 @@ func TestMainEndsWithTheProgram(t *testing.T) {
 	}
 }
 
-// The first signal ends the context, with the signal in its cause; what the program then returns counts, but for the
-// cancellation itself.
+// The first signal cancels the context, with the signal in its cause. The exit code depends on the program's error,
+// except for the cancellation itself.
 func TestMainFirstSignalCancels(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestMainFirstSignalCancels(t *testing.T) {
 			_ = stderrOf(t, func() {
 				code = runUntil(func(ctx context.Context) error {
 					if ctx.Err() != nil {
-						t.Errorf("cancelled before the signal: %v", context.Cause(ctx))
+						t.Errorf("canceled before the signal: %v", context.Cause(ctx))
 					}
 					signals <- os.Interrupt
 					<-ctx.Done()
@@ -93,7 +93,7 @@ func TestMainFirstSignalCancels(t *testing.T) {
 	}
 }
 
-// The second signal does not wait for a program that does not end.
+// The second signal does not wait for the program.
 func TestMainSecondSignalReturnsAtOnce(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	release, ended := make(chan struct{}), make(chan struct{})
@@ -112,8 +112,8 @@ func TestMainSecondSignalReturnsAtOnce(t *testing.T) {
 	<-ended
 }
 
-// Main hears the real signals of its process.
-func TestMainHearsSignals(t *testing.T) {
+// Main gets the signals of its process.
+func TestMainGetsSignals(t *testing.T) {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

@@ -6,53 +6,52 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Message is what you send. The zero value is an empty message; a Message is a value and may be used again.
+// Message is a message to send. The zero value is an empty message. A Message is a value and may be used several times.
 type Message struct {
 	Body []byte
 
-	// OrderKey says which messages of an ordered channel are handled one after another. "": all those without one
-	// are in one order. On channels that keep no order it names the tenant the message belongs to.
+	// OrderKey: messages of an ordered channel with the same key are handled one after another; those without a key are
+	// in one order, too. On channels without order it is the tenant of the message.
 	OrderKey string
-	// RoutingKey is what the filters of an exchange's consumers look at.
+	// RoutingKey is what the filters of an exchange's consumers select by.
 	RoutingKey string
-	// DedupID is for ordered channels; elsewhere it is an error. A second message with the same one within 5 minutes is
-	// accepted and not delivered. "": derived from order key, routing key, type, version and body; headers make no
-	// difference.
+	// DedupID is for ordered channels; on others it is an error. A second message with the same id within 5 minutes is
+	// accepted and not delivered. "": derived from order key, routing key, type, version and body, without the headers.
 	DedupID string
 
 	ContentType string
-	// Type and Version say what the body is, for a [Router]. Version 0: not versioned.
+	// Type and Version describe the body, for a [Router]. Version 0: no version.
 	Type    string
 	Version int
 
 	Headers Headers
-	// Delay is how long the message waits before it can be received, where the channel can keep that.
+	// Delay is how long the message waits before it can be received, on channels that support it.
 	Delay time.Duration
 
-	// Receipt is filled in when the service has accepted the message, by Send, by SendBatch, or by Wait of
-	// SendAsync's Result. A middleware finds it filled in after the next SendFunc of a Send, and empty then of the
-	// others, which return to it before the message is sent. Each message needs one of its own. nil: nobody asks.
+	// Receipt, if set, is filled in when the service has accepted the message: by Send, by SendBatch, or by Wait of
+	// SendAsync's Result. In middleware it is filled in after the next SendFunc of a Send; with SendBatch and SendAsync
+	// the next SendFunc returns before the message is sent. Each message needs its own Receipt.
 	Receipt *Receipt
 
-	forwarded string // of Delivery.Forward: the DedupID, where messages are de-duplicated
+	forwarded string // the DedupID of Delivery.Forward, for ordered channels
 }
 
-// Receipt is what the service says of a message that it accepted. One of a message that was not accepted stays as it
-// was.
+// Receipt is the service's answer for an accepted message. The Receipt of a message that was not accepted is not
+// changed.
 type Receipt struct {
-	// MessageID is the service's: that of the Delivery. On an exchange of SNS it is the publication's, and each queue's
-	// deliveries have ids of their own.
+	// MessageID is the service's id, which the Delivery has, too. On an SNS exchange it is the id of the publication,
+	// and the deliveries of each queue have other ids.
 	MessageID string
-	// Duplicate: an equal message (see Message.DedupID) was accepted by this producer in the last 5 minutes, and this
-	// one is not delivered. Only ordered channels of SQS and SNS tell, of the last 65,536 messages; a duplicate of
-	// another producer's message, in this process or elsewhere, cannot be told and says false.
+	// Duplicate means that this producer had sent an equal message (see Message.DedupID) within 5 minutes, so that this
+	// one is not delivered. It is known only on ordered channels of SQS and SNS, for the last 65,536 messages.
+	// Duplicates of messages of other producers are not detected.
 	Duplicate bool
 }
 
-// Headers are names and values that travel with a message.
+// Headers are names and values that are sent with a message.
 type Headers []driver.Header
 
-// Value is the value of a header; "" if there is none.
+// Value returns the value of a header; "" if there is none.
 func (h Headers) Value(name string) string {
 	for i := range h {
 		if h[i].Name == name {
@@ -62,7 +61,7 @@ func (h Headers) Value(name string) string {
 	return ""
 }
 
-// With returns the headers with one set, replacing a value it had. The receiver's own array is not written to.
+// With returns the headers with one more, which replaces one of the same name. The receiver is not changed.
 func (h Headers) With(name, value string) Headers {
 	out := make(Headers, 0, len(h)+1)
 	for _, x := range h {

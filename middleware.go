@@ -9,15 +9,15 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// Recover turns a handler's panic into a *PanicError. Consumers do so by themselves; it is for middleware outside of it
-// that wants to see the error.
+// Recover turns a handler's panic into a *PanicError. Consumers do this themselves; use Recover for middleware outside
+// of it that needs the error.
 func Recover() Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, d *Delivery) error { return recovered(ctx, next, d) }
 	}
 }
 
-// recovered calls a handler; a panic is an error with a stack, and so is an error that cannot be read.
+// recovered calls a handler. It turns a panic, and an error whose methods panic, into an error.
 func recovered(ctx context.Context, h Handler, d *Delivery) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -27,8 +27,8 @@ func recovered(ctx context.Context, h Handler, d *Delivery) (err error) {
 	return readable(h(ctx, d))
 }
 
-// Log logs each handler's end: successes at debug level, errors at warn, a panic at error with its stack; it passes a
-// panic on as a *PanicError. Nothing of a body is logged. nil: slog.Default().
+// Log logs the end of each handler: successes at level debug, errors at warn, a panic at error with its stack. It
+// returns a panic as a *PanicError. Bodies are never logged. nil: slog.Default().
 func Log(log *slog.Logger) Middleware {
 	if log == nil {
 		log = slog.Default()
@@ -45,7 +45,10 @@ func Log(log *slog.Logger) Middleware {
 }
 
 func logEnd(ctx context.Context, log *slog.Logger, d *Delivery, err error, took time.Duration) {
-	attrs := []slog.Attr{slog.String("channel", d.Channel), slog.String("id", d.ID), slog.Int("attempt", d.Attempt), slog.Duration("took", took)}
+	attrs := []slog.Attr{
+		slog.String("channel", d.Channel), slog.String("id", d.ID), slog.Int("attempt", d.Attempt),
+		slog.Duration("took", took),
+	}
 	level := slog.LevelDebug
 	if err != nil {
 		level = slog.LevelWarn
@@ -59,11 +62,11 @@ func logEnd(ctx context.Context, log *slog.Logger, d *Delivery, err error, took 
 	log.LogAttrs(ctx, level, "handled", attrs...)
 }
 
-// Timeout gives handlers a shorter time than the consumer's ProcessingTimeout. What exceeds it is an ordinary error,
-// which the policy may have tried again.
+// Timeout cancels the context of handlers after a shorter time than the consumer's ProcessingTimeout. Exceeding it is
+// an ordinary error, so the policy decides and may retry.
 func Timeout(d time.Duration) Middleware {
 	if d <= 0 {
-		return nil // which NewConsumer refuses
+		return nil // NewConsumer returns an error
 	}
 	return func(next Handler) Handler {
 		return func(ctx context.Context, del *Delivery) error {

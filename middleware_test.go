@@ -22,9 +22,12 @@ var locale = godwit.Meta{
 	Into:   func(ctx context.Context, v string) context.Context { return context.WithValue(ctx, localeKey{}, v) },
 }
 
-func TestMetasTravel(t *testing.T) {
+func TestMetasAreCarried(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, Middleware: []godwit.Middleware{godwit.Restore(locale)}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 1,
+			Middleware:  []godwit.Middleware{godwit.Restore(locale)},
+		})
 		p := w.producer("orders", &godwit.ProducerOptions{Middleware: []godwit.SendMiddleware{godwit.Carry(locale)}})
 		ctx := context.WithValue(w.Context(), localeKey{}, "de")
 		if err := p.Send(ctx, godwit.Message{Body: []byte("with")}); err != nil {
@@ -78,7 +81,7 @@ func TestMiddlewareIsOutermostFirst(t *testing.T) {
 		}
 	})
 	if got := strings.Join(trail, " "); got != "first second" {
-		t.Errorf("trail %q", got)
+		t.Errorf("order of calls %q", got)
 	}
 	if s := logged.String(); !strings.Contains(s, "panic: oops") || strings.Contains(s, "secret") {
 		t.Errorf("logged %q", s)
@@ -88,9 +91,13 @@ func TestMiddlewareIsOutermostFirst(t *testing.T) {
 func TestIdempotentHandlesAKeyOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		store := godwit.NewMemoryStore(0)
-		c := w.consumer("orders", &godwit.ConsumerOptions{Backoff: godwit.Constant(2 * time.Second), Middleware: []godwit.Middleware{
-			godwit.Idempotent(store, func(d *godwit.Delivery) string { return d.Headers.Value("payment") }, time.Minute),
-		}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Backoff: godwit.Constant(2 * time.Second),
+			Middleware: []godwit.Middleware{
+				godwit.Idempotent(store, func(d *godwit.Delivery) string { return d.Headers.Value("payment") },
+					time.Minute),
+			},
+		})
 		m := godwit.Message{Headers: godwit.Headers{{Name: "payment", Value: "17"}}}
 		w.send(w.producer("orders", nil), m, m, m)
 		worked := 0
@@ -108,7 +115,8 @@ func TestIdempotentHandlesAKeyOnce(t *testing.T) {
 	})
 }
 
-// A duplicate that arrives while the first is handled is held until the claim ends: it is no attempt, and no policy sees it.
+// A duplicate that arrives while the first is handled is held until the claim ends. It does not count as an attempt,
+// and the policy is not called for it.
 func TestIdempotentHoldsABusyKey(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
@@ -132,12 +140,12 @@ func TestIdempotentHoldsABusyKey(t *testing.T) {
 	})
 }
 
-// Whatever ends a handler without its work done frees the key: the next attempt finds it free.
-func TestIdempotentFreesTheKey(t *testing.T) {
+// If a handler ends without its work done, in any way, the next attempt can claim the key.
+func TestIdempotentAbandonsTheKey(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		first func(context.Context) error
-		dead  int64 // the processing timeout dead-letters
+		dead  int64 // the processing timeout rejects
 	}{
 		{"error", func(context.Context) error { return errors.New("no") }, 0},
 		{"panic", func(context.Context) error { panic("no") }, 0},
@@ -147,8 +155,12 @@ func TestIdempotentFreesTheKey(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				store := godwit.NewMemoryStore(0)
-				con := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1, ProcessingTimeout: time.Minute, Backoff: godwit.Constant(time.Second),
-					Middleware: []godwit.Middleware{godwit.Idempotent(store, func(*godwit.Delivery) string { return "17" }, time.Hour)}})
+				con := w.consumer("orders", &godwit.ConsumerOptions{
+					Concurrency: 1, ProcessingTimeout: time.Minute,
+					Backoff: godwit.Constant(time.Second),
+					Middleware: []godwit.Middleware{godwit.Idempotent(store,
+						func(*godwit.Delivery) string { return "17" }, time.Hour)},
+				})
 				w.send(w.producer("orders", nil), body("x"))
 				worked := 0
 				run := w.run(con, func(ctx context.Context, _ *godwit.Delivery) error {
@@ -161,7 +173,8 @@ func TestIdempotentFreesTheKey(t *testing.T) {
 				if r := run.stop(); r.Rejected != c.dead || r.Handled != 1-c.dead {
 					t.Errorf("worked %d times, report %+v", worked, r)
 				}
-				if claim, _ := store.Begin(t.Context(), "orders/17", "test", 0); (claim.State == godwit.ClaimFinished) != (c.dead == 0) || claim.State == godwit.ClaimBusy {
+				if claim, _ := store.Begin(t.Context(), "orders/17", "test",
+					0); (claim.State == godwit.ClaimFinished) != (c.dead == 0) || claim.State == godwit.ClaimBusy {
 					t.Errorf("the key is %v", claim.State)
 				}
 			})
@@ -169,11 +182,12 @@ func TestIdempotentFreesTheKey(t *testing.T) {
 	}
 }
 
-// An empty key is rejected with the reason: as a key, all messages without one would count as one.
+// A message with an empty key is rejected with the reason, because all messages with an empty key would count as one.
 func TestIdempotentRefusesAnEmptyKey(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
-			godwit.Idempotent(godwit.NewMemoryStore(0), func(d *godwit.Delivery) string { return d.Headers.Value("payment") }, 0),
+			godwit.Idempotent(godwit.NewMemoryStore(0),
+				func(d *godwit.Delivery) string { return d.Headers.Value("payment") }, 0),
 		}})
 		w.send(w.producer("orders", nil), body("a"), body("b"))
 		run := w.run(c, func(context.Context, *godwit.Delivery) error { return nil })
@@ -184,7 +198,7 @@ func TestIdempotentRefusesAnEmptyKey(t *testing.T) {
 	})
 }
 
-func TestMemoryStoreIsBoundedAndForgetsTheDead(t *testing.T) {
+func TestMemoryStoreIsBoundedAndForgetsEndedClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		s := godwit.NewMemoryStore(2)
@@ -198,7 +212,7 @@ func TestMemoryStoreIsBoundedAndForgetsTheDead(t *testing.T) {
 		begin("dies", "2", godwit.ClaimBusy)
 		time.Sleep(time.Minute)
 		begin("dies", "2", godwit.ClaimStarted)
-		_ = s.Abandon(ctx, "dies", "1") // whose claim has ended
+		_ = s.Abandon(ctx, "dies", "1") // its claim has ended
 		begin("dies", "3", godwit.ClaimBusy)
 		for _, key := range []string{"a", "b", "c"} {
 			begin(key, "1", godwit.ClaimStarted)
@@ -212,14 +226,19 @@ func TestMemoryStoreIsBoundedAndForgetsTheDead(t *testing.T) {
 }
 
 func TestRouter(t *testing.T) {
-	r, err := godwit.NewRouter(map[string]godwit.Handler{"known": func(context.Context, *godwit.Delivery) error { return nil }})
+	r, err := godwit.NewRouter(map[string]godwit.Handler{"known": func(context.Context,
+		*godwit.Delivery,
+	) error {
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Serve(t.Context(), &godwit.Delivery{Type: "known"}); err != nil {
 		t.Error(err)
 	}
-	if err := r.Serve(t.Context(), &godwit.Delivery{Type: "new"}); err == nil || !strings.Contains(err.Error(), `"new"`) || !strings.Contains(err.Error(), "known") {
+	if err := r.Serve(t.Context(), &godwit.Delivery{Type: "new"}); err == nil ||
+		!strings.Contains(err.Error(), `"new"`) || !strings.Contains(err.Error(), "known") {
 		t.Errorf("an unknown type: %v", err)
 	}
 	r.Otherwise(func(context.Context, *godwit.Delivery) error { return nil })

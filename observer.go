@@ -10,23 +10,23 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// observer tells a consumer's log and hooks what its session does.
+// observer reports what a session does to the consumer's log and hooks.
 type observer struct {
 	c *Consumer
 	s *engine.Session
 }
 
-// delivery is the delivery that the session knows as an owner.
+// delivery returns the delivery that the session has as an owner.
 func delivery(owner any) *Delivery { return owner.(*Delivery) }
 
-// guard keeps a panic of a hook from its caller: it is a fault of the session, not of a handler. To be deferred.
+// guard recovers a panic of a hook, and counts it as a fault of the session. It must be deferred.
 func (o *observer) guard() {
 	if p := recover(); p != nil { //nolint:revive // its callers defer it
 		o.s.Fault(newPanicError(p))
 	}
 }
 
-// about calls a hook of one delivery, if there is one.
+// about calls a hook for one delivery, if the hook is set.
 func (o *observer) about(hook func(*Delivery), owner any) {
 	if hook == nil {
 		return
@@ -41,7 +41,7 @@ func (o *observer) Doing(a engine.Activity) {
 	case engine.ActivityListening:
 		m.to(StateListening)
 	case engine.ActivityIdle:
-		m.to(StateListening) // which is where it was, unless it was processing
+		m.to(StateListening) // no change unless it was processing
 		m.to(StateIdle)
 	case engine.ActivityProcessing:
 		if m.is(StateIdle) {
@@ -109,7 +109,7 @@ func (o *observer) GivenBack(owner any) { o.about(o.c.o.Hooks.GivenBack, owner) 
 func (o *observer) SettleFailed(owner any, _ driver.Action, err error) {
 	d := delivery(owner)
 	o.c.health.settleFailed(err)
-	if !errors.Is(err, ErrLeaseLost) { // which was told when it was lost
+	if !errors.Is(err, ErrLeaseLost) { // reported when it was lost
 		o.c.log.settleFailed(d, err)
 	}
 	if f := o.c.unsettled(); f != nil {
@@ -146,7 +146,7 @@ func (o *observer) Resized(from, to int) {
 }
 
 func (o *observer) ReceiveFailed(doing string, err error, wait time.Duration) {
-	o.c.log.Warn(doing+" failed, trying again", "error", err, "in", wait)
+	o.c.log.Warn(doing+" failed; it will be tried again", "error", err, "in", wait)
 	if f := o.c.o.Hooks.ReceiveFailed; f != nil {
 		defer o.guard()
 		f(err)
@@ -154,11 +154,11 @@ func (o *observer) ReceiveFailed(doing string, err error, wait time.Duration) {
 }
 
 func (o *observer) ProvisionFailed(err error, wait time.Duration) {
-	o.c.log.Warn("making what is missing failed, trying again", "error", err, "in", wait)
+	o.c.log.Warn("provisioning failed; it will be tried again", "error", err, "in", wait)
 }
 
 func (o *observer) InspectFailed(err error) {
-	o.c.log.Debug("asking for the backlog failed", "error", err)
+	o.c.log.Debug("the size of the backlog could not be read", "error", err)
 }
 
 func (o *observer) SourcesLost(err error) { o.c.log.Warn("partitions were lost", "error", err) }
@@ -166,8 +166,9 @@ func (o *observer) SourcesLost(err error) { o.c.log.Warn("partitions were lost",
 func (o *observer) Polled() { o.c.logDiscarded(time.Now()) }
 
 func (o *observer) PollLeftOpen() {
-	o.c.log.Warn("a poll was still open when the time for the stop was over: messages that it brings come again when "+
-		"their lease ends; a shorter WaitTime prevents that", "ShutdownTimeout", o.c.o.ShutdownTimeout, "WaitTime", o.c.o.WaitTime)
+	o.c.log.Warn("a poll was still open at the end of the stop: messages that it receives are delivered again when "+
+		"their leases end; set a shorter WaitTime to prevent this", "ShutdownTimeout", o.c.o.ShutdownTimeout,
+		"WaitTime", o.c.o.WaitTime)
 }
 
 func (o *observer) Faulted(err error) {
@@ -180,5 +181,5 @@ func (o *observer) Faulted(err error) {
 
 func (o *observer) Leaked(what string) {
 	o.c.log.Log(context.Background(), slog.LevelError,
-		"the consumer still counts deliveries that it does not hold any more: please report this", "left", what)
+		"the consumer's counts of held deliveries are not zero at its end: please report this as a bug", "left", what)
 }

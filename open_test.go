@@ -15,14 +15,19 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// ways are those in which a consumer runs; each says how often it handled something.
+// ways are the ways in which a consumer runs. Each counts the handled messages.
 var ways = map[string]func(ctx context.Context, c *godwit.Consumer, handled *atomic.Int32) error{
 	"Run": func(ctx context.Context, c *godwit.Consumer, handled *atomic.Int32) error {
 		_, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { handled.Add(1); return nil })
 		return err
 	},
 	"RunAll": func(ctx context.Context, c *godwit.Consumer, handled *atomic.Int32) error {
-		return godwit.RunAll(ctx, nil, c.With(func(context.Context, *godwit.Delivery) error { handled.Add(1); return nil }))
+		return godwit.RunAll(ctx, nil, c.With(func(context.Context,
+			*godwit.Delivery,
+		) error {
+			handled.Add(1)
+			return nil
+		}))
 	},
 	"Deliveries": func(ctx context.Context, c *godwit.Consumer, handled *atomic.Int32) error {
 		for d, err := range c.Deliveries(ctx) {
@@ -39,8 +44,8 @@ var ways = map[string]func(ctx context.Context, c *godwit.Consumer, handled *ato
 	},
 }
 
-// A service that is away when a consumer begins is waited for, as it is later.
-func TestAnOutageAtTheStartIsOutlived(t *testing.T) {
+// If the service does not answer when a consumer begins, the consumer waits for it, as it does later.
+func TestAConsumerWaitsForItsServiceAtTheStart(t *testing.T) {
 	for way, run := range ways {
 		for how := range stalls {
 			t.Run(way+" "+how, func(t *testing.T) {
@@ -59,7 +64,8 @@ func TestAnOutageAtTheStartIsOutlived(t *testing.T) {
 					w.send(w.producer("orders", nil), body("x"))
 					time.Sleep(time.Minute)
 					h := c.Health()
-					if told := strings.Join(h.Unhealthy, "\n"); !strings.Contains(told, "opening the channel") || h.State != godwit.StateInitialized {
+					if told := strings.Join(h.Unhealthy, "\n"); !strings.Contains(told, "opening the channel") ||
+						h.State != godwit.StateInitialized {
 						t.Errorf("after a minute: %+v", h)
 					}
 					time.Sleep(10 * time.Minute)
@@ -78,7 +84,7 @@ func TestAnOutageAtTheStartIsOutlived(t *testing.T) {
 	}
 }
 
-// A consumer that waits for its service ends with its context, and by Close, without an error.
+// A consumer that waits for its service ends with its context, or by Close, without an error.
 func TestAStopWhileTheServiceIsAway(t *testing.T) {
 	for way, run := range ways {
 		for _, closed := range []bool{false, true} {
@@ -105,7 +111,7 @@ func TestAStopWhileTheServiceIsAway(t *testing.T) {
 					case errRun := <-ended:
 						err = errors.Join(err, errRun)
 					default:
-						err = errors.New("it goes on")
+						err = errors.New("it still runs")
 					}
 					if st, _ := c.State(); err != nil || st != godwit.StateExited {
 						t.Errorf("closed %v: %v, %v", closed, st, err)
@@ -116,7 +122,7 @@ func TestAStopWhileTheServiceIsAway(t *testing.T) {
 	}
 }
 
-// What no waiting mends is an error at once; what is missing is made again, where that is allowed.
+// Errors that waiting does not repair are returned at once. A missing channel is created again if that is allowed.
 func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
 	denied := func(r *http.Request) (*http.Response, error) {
 		text := `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`
@@ -125,7 +131,7 @@ func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
 	for name, c := range map[string]struct {
 		denied, gone bool
 		provision    godwit.ProvisionMode
-		class        driver.Class // of the error; Permanent: there is none
+		class        driver.Class // of the error; Permanent: no error
 	}{
 		"denied":                  {denied: true, class: driver.Denied},
 		"gone, and made again":    {gone: true},
@@ -135,8 +141,9 @@ func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
 			inWorld(t, func(w *world) {
 				b, s := w.stalledAt("GetQueueUrl", "")
 				s.how = denied
-				w.consumer("orders", nil) // makes the queue
-				consumer, err := godwit.NewConsumer(w.Context(), b, "orders", &godwit.ConsumerOptions{Provision: c.provision})
+				w.consumer("orders", nil) // creates the queue
+				consumer, err := godwit.NewConsumer(w.Context(), b, "orders",
+					&godwit.ConsumerOptions{Provision: c.provision})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -160,8 +167,8 @@ func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
 	}
 }
 
-// In a fleet, a consumer whose service is away holds up no other.
-func TestAServiceThatIsAwayHoldsUpNoOtherOfAFleet(t *testing.T) {
+// In a fleet, a consumer that waits for its service does not delay the others.
+func TestAServiceThatDoesNotAnswerDelaysNoOtherConsumer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		b, s := w.stalledAt("", "hangs before the headers")
 		away, err := godwit.NewConsumer(w.Context(), b, "orders", nil)

@@ -5,33 +5,45 @@ import (
 	"time"
 )
 
-// Ownership says whose a channel is and when someone should look at it. It becomes tags of what is provisioned, so that
-// alerts and clean-up can be made from what stands in the account. The zero value leaves all of them out.
+// Ownership says who owns a channel, and when to alert them. It is stored as tags of the provisioned resources, from
+// which alarms and clean-ups can be made. The zero value sets no tags.
 type Ownership struct {
-	Owner       string // a team, a mailing list
-	Environment string // production, staging, …
-	Critical    bool   // someone is woken up
+	// Owner is who looks after the channel, such as a team or a mailing list. Set it so that others know whom to ask.
+	Owner string
+	// Environment is where the channel belongs, such as production or staging. Set it when several of them share an
+	// account.
+	Environment string
+	// Critical says that a person is woken up when an alarm of the channel fires. Set it when waiting until the morning
+	// is too late.
+	Critical bool
 
-	// Alarm thresholds; 0: the defaults of whoever makes the alarms.
-	AlarmAge         time.Duration // of the oldest waiting message
-	AlarmDepth       int           // waiting messages
+	// AlarmAge is the age of the oldest waiting message from which there is an alarm; 0: the default of the program
+	// that creates the alarms. Set it to the delay that is not acceptable any more.
+	AlarmAge time.Duration
+	// AlarmDepth is the number of waiting messages from which there is an alarm; 0: the default of the program that
+	// creates the alarms. Set it to more than a usual backlog.
+	AlarmDepth int
+	// AlarmDeadLetters is the number of dead letters from which there is an alarm; 0: the default of the program that
+	// creates the alarms. Raise it when some dead letters are usual.
 	AlarmDeadLetters int
 
-	Tags map[string]string // more, as they are
+	// Tags are further tags, as they are. Set them when costs or permissions of the account depend on tags.
+	Tags map[string]string
 }
 
-// maxTag bounds a tag's value: SQS takes 256 characters.
+// maxTag bounds a tag's value; SQS allows 256 characters.
 const maxTag = 256
 
 func (o *Ownership) check(field string) error {
 	for _, v := range []string{o.Owner, o.Environment} {
 		if len(v) > maxTag {
-			return invalid(field, v, "it is longer than "+strconv.Itoa(maxTag)+" characters")
+			return invalid(field, v, "it must have at most "+strconv.Itoa(maxTag)+" characters")
 		}
 	}
 	for k, v := range o.Tags {
 		if k == "" || len(v) > maxTag {
-			return invalid(field+".Tags", k+"="+v, "a tag has a name, and at most "+strconv.Itoa(maxTag)+" characters of value")
+			return invalid(field+".Tags", k+"="+v,
+				"a tag must have a name, and a value of at most "+strconv.Itoa(maxTag)+" characters")
 		}
 	}
 	if o.AlarmAge < 0 || o.AlarmDepth < 0 || o.AlarmDeadLetters < 0 {

@@ -13,8 +13,8 @@ import (
 
 const receives = "sqs.ReceiveMessage"
 
-// Empty polls have a floor, whether the endpoint ignores how long a poll may wait or the consumer asks it not to wait;
-// polls that bring something have none.
+// At most ten empty polls a second are made, if the endpoint ignores the wait, or if the consumer asks for polls
+// without a wait. Polls with messages have no limit.
 func TestAtMostTenEmptyPollsASecond(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"the endpoint ignores the wait": 0, "no wait is asked for": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -52,9 +52,9 @@ func TestAtMostTenEmptyPollsASecond(t *testing.T) {
 	}
 }
 
-// The longer polls have failed, the longer are the pauses between them, within bounds: what waited for an outage to end
-// waits a quarter of that time more at most, and never longer than 10 s.
-func TestAfterAnOutagePollsComeBackSoon(t *testing.T) {
+// The longer polls have failed, the longer are the pauses between them, within bounds. After an outage, messages wait
+// for at most a quarter of its duration more, and never longer than 10 s.
+func TestAfterAnOutagePollsSucceedSoon(t *testing.T) {
 	for outage, most := range map[time.Duration]time.Duration{
 		time.Second: 500 * time.Millisecond, 8 * time.Second: 2 * time.Second,
 		time.Minute: 10 * time.Second, 10 * time.Minute: 10 * time.Second,
@@ -66,7 +66,7 @@ func TestAfterAnOutagePollsComeBackSoon(t *testing.T) {
 				r := w.run(c, func(context.Context, *godwit.Delivery) error { handled <- time.Now(); return nil })
 				var longest time.Duration
 				before := w.calls(receives)
-				for range 20 { // the pauses are drawn
+				for range 20 { // the pauses are random
 					began := make(chan time.Time, 1)
 					var end atomic.Pointer[time.Time]
 					remove := w.server.Control(receives, func(context.Context, *localaws.Request) localaws.Outcome {
@@ -83,7 +83,8 @@ func TestAfterAnOutagePollsComeBackSoon(t *testing.T) {
 				}
 				polls := w.calls(receives) - before
 				if longest > most+50*time.Millisecond || longest < most/10 {
-					t.Errorf("after an outage of %v a message waited for up to %v more, want at most %v", outage, longest, most)
+					t.Errorf("after an outage of %v a message waited for up to %v more, want at most %v", outage,
+						longest, most)
 				}
 				if limit := 20 * (20 + int(outage/(5*time.Second))); polls > limit {
 					t.Errorf("%d polls in 20 outages, want at most %d", polls, limit)

@@ -22,63 +22,84 @@ const (
 
 	// sendLinger is how long a batch waits at most for senders in a loop that were just answered.
 	sendLinger = time.Millisecond
-	// sendLongest is how long a message waits for company at most, where company is likely and calls take long.
+	// sendLongest is how long a message waits for others at most, if others are likely to follow and calls take long.
 	sendLongest = 10 * time.Millisecond
-	// sendsAtOnce bounds the batches under way: at 20 ms a call, 50,000 messages a second. A backend keeps at least as many
-	// connections open between calls.
+	maxSendWait = 10 * time.Second
+	// sendsAtOnce bounds the batches in flight: at 20 ms a call, 50,000 messages a second. A backend keeps at least as
+	// many idle connections.
 	sendsAtOnce = 100
-	// lastProbe is how much longer than its time a message waits for the answer to a probe that others have made, or to
-	// a call that begins when its time is over.
+	// lastProbe is how much longer than its time a message waits for the result of another one's probe, or for a call
+	// that begins at the end of its time.
 	lastProbe = time.Second
-	// callAtLeast is how long a message's first call may take where RetryFor is shorter: that bounds repetitions, and a
-	// service that is slow may still have accepted the message.
+	// callAtLeast is how long a message's first call may take even if RetryFor is shorter. RetryFor bounds repetitions,
+	// and a slow service may still accept the message.
 	callAtLeast = 5 * time.Second
-	// deadAfter failed calls in a row the endpoint counts as dead.
+	// deadAfter is the number of failed calls in a row after which the circuit breaker opens.
 	deadAfter = 10
 )
 
-// sendAgain spaces the repetitions of what failed in passing, and probe the calls to an endpoint that seems dead.
+// sendAgain is the delay between repetitions after temporary errors, and probe the delay between calls while the
+// circuit breaker is open.
 var (
 	sendAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Second}
 	probe     = backoff.Curve{First: 500 * time.Millisecond, Max: 5 * time.Second}
 )
 
-// ProducerOptions say how a producer works. The zero value is good for most.
+// ProducerOptions configure a producer. The zero value is good for most.
 type ProducerOptions struct {
-	Ordered bool // must be what the channel is; of dead letters it is looked up
-	// RetryFor is how long a message is sent again after passing errors of the service, counted from Send; a last call
-	// may take a second more. A call that hangs is given up then, but not before 5 s. 0: 20 s.
+	// Ordered says that the service keeps the messages of one order key in order. Set it when their order matters; the
+	// consumers of the channel must set it, too. Of dead letters it is looked up.
+	Ordered bool
+	// RetryFor is how long a message is sent again after temporary errors of the service, counted from Send; 0: 20 s.
+	// Lower it when the sender has a better answer to an outage than to wait. A last call may take a second more; a
+	// call that hangs ends then, but not before 5 s.
 	RetryFor time.Duration
-	// Buffer is how many results of SendAsync may be open. 0: 1,000.
-	Buffer     int
-	Middleware []SendMiddleware // the first is outermost
-	Provision  ProvisionMode
+	// Buffer is how many results of SendAsync may be open; 0: 1,000. SendAsync waits above it: raise it when calls to
+	// the service take long, and lower it when memory is short.
+	Buffer int
+	// Middleware runs around the sending of every message; the first is outermost. Set it for what all messages need,
+	// such as [Carry].
+	Middleware []SendMiddleware
+	// Provision says how far [NewProducer] may go to provide what it sends to; 0: it creates what is missing. Restrict
+	// it when another program provisions.
+	Provision ProvisionMode
 
-	// KeysShareRequests lets messages of one order key travel in one request, up to ten, in their order; by default each waits
-	// until the one before was accepted, which bounds a key to one message a round trip. SQS and SNS may refuse one
-	// message of a request and accept those behind it: the refused one is sent again, and is then behind them. Set it
-	// where few keys have much traffic and a late message does less harm than a slow key. Kafka needs no such choice: there
-	// it is an error.
+	// KeysShareRequests lets messages of one order key travel in one request, up to ten, in their order; by default
+	// each waits until the one before was accepted, so a key takes one message a round trip. Set it when few keys have
+	// much traffic, and a late message does less harm than a slow key: SQS and SNS may refuse one message of a request
+	// and accept those behind it, and the refused one is then sent again behind them. On Kafka it is an error, because
+	// a key has no such limit there.
 	KeysShareRequests bool
 
-	// HighThroughput, Encryption and Ownership matter only where the producer is the first to make the channel.
+	// Linger is how long a message waits for others, so that one request carries ten; up to 10 s. Set it when requests
+	// cost more than a delay: Send takes that much longer. 0: no longer than it takes for those that are likely to come
+	// at once, 10 ms at most. A full request does not wait, nor does a message for which another of its order key
+	// waits. On Kafka it is an error, because the client batches by itself.
+	Linger time.Duration
+
+	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
+	// Set it as the consumers do. It has an effect only when this producer is the first to create the channel.
 	HighThroughput bool
-	Encryption     string
-	Ownership      Ownership
+	// Encryption is the key of the service's key store that encrypts messages; "": the service's own encryption. Set it
+	// as the consumers do. It has an effect only when this producer is the first to create the channel.
+	Encryption string
+	// Ownership says whose the channel is, in tags of its resources. Set it as the consumers do. It has an effect only
+	// when this producer is the first to create the channel.
+	Ownership Ownership
 }
 
 // Producer sends to one channel.
 type Producer struct {
-	name    string // the channel as users spell it
+	name    string // the channel's name
 	o       ProducerOptions
 	spec    driver.ChannelSpec
 	backend Backend
 	sender  driver.Sender
-	poster  driver.Poster             // nil: there is none, or the core batches
-	batches *batch.Batcher[*outgoing] // nil: the backend batches by itself
+	poster  driver.Poster             // nil: the sender is none, or the core batches
+	batches *batch.Batcher[*outgoing] // nil: the backend batches
 	circuit *circuit.Breaker
-	buffer  chan struct{} // one for each open Result
-	mending chan struct{} // holds one: the right to provision again
+	buffer  chan struct{} // one element for each open Result
+	mending chan struct{} // holds the right to provision again
 
 	count sendCounters
 	calls calls.Log
@@ -86,10 +107,10 @@ type Producer struct {
 
 	mu     sync.Mutex
 	closed bool
-	direct sync.WaitGroup // sends that go around the batches
+	direct sync.WaitGroup // sends without batches
 }
 
-// NewProducer checks the options, makes what is missing of what it sends to, and returns a producer that is ready.
+// NewProducer checks the options, creates what is missing of the channel, and returns a producer that is ready to send.
 func NewProducer(ctx context.Context, backend Backend, channel string, o *ProducerOptions) (*Producer, error) {
 	p := &Producer{name: channel, backend: backend}
 	if o != nil {
@@ -113,34 +134,51 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 			return nil, err
 		}
 	}
-	p.spec = driver.ChannelSpec{Channel: ch, Mode: p.o.Provision.driver(),
-		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags()}
+	p.spec = driver.ChannelSpec{
+		Channel: ch, Mode: p.o.Provision.driver(),
+		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags(),
+	}
 	if err := provision(ctx, backend, channel, p.spec); err != nil {
 		return nil, err
 	}
 	if p.sender, err = backend.Sender(ctx, ch); err != nil {
 		return nil, p.error("send", err)
 	}
-	if p.o.KeysShareRequests && p.sender.Limits().Batch == 0 {
-		return nil, errors.Join(invalid("ProducerOptions.KeysShareRequests", true,
-			"this backend makes requests by itself, and keeps the order of a key in them: leave it out"), p.sender.Close(ctx))
+	if err := p.o.fit(p.sender.Limits()); err != nil {
+		return nil, errors.Join(err, p.sender.Close(ctx))
 	}
 	p.start()
 	return p, nil
 }
 
+// fit returns an error for options that the backend does not need, because it batches by itself.
+func (o *ProducerOptions) fit(lim driver.SendLimits) error {
+	if lim.Batch > 0 {
+		return nil
+	}
+	if o.KeysShareRequests {
+		return invalid("ProducerOptions.KeysShareRequests", true,
+			"this backend batches by itself and keeps the order of a key: remove the option")
+	}
+	return optional(o.Linger, invalid("ProducerOptions.Linger", o.Linger,
+		"this backend batches by itself: remove the option"))
+}
+
 func (o *ProducerOptions) complete(ch driver.Channel) error {
 	if o.HighThroughput && !o.Ordered && !ch.DeadLetter { // the order of dead letters is looked up
-		return invalid("ProducerOptions.HighThroughput", o.HighThroughput, "it is about the de-duplication of ordered channels: set Ordered as well, or leave it out")
+		return invalid("ProducerOptions.HighThroughput", o.HighThroughput,
+			"it is for ordered channels: set Ordered, too, or remove the option")
 	}
 	if o.KeysShareRequests && !o.Ordered && !ch.DeadLetter {
-		return invalid("ProducerOptions.KeysShareRequests", true, "only ordered channels keep the messages of a key in order: set Ordered as well, or leave it out")
+		return invalid("ProducerOptions.KeysShareRequests", true,
+			"it is for ordered channels: set Ordered, too, or remove the option")
 	}
 	setDefault(&o.RetryFor, defaultRetryFor)
 	setDefault(&o.Buffer, defaultBuffer)
 	return errors.Join(
 		eachSet("ProducerOptions.Middleware", o.Middleware),
 		within("ProducerOptions.RetryFor", o.RetryFor, time.Millisecond, time.Hour),
+		within("ProducerOptions.Linger", o.Linger, 0, maxSendWait),
 		within("ProducerOptions.Buffer", o.Buffer, 1, 1_000_000),
 		within("ProducerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
 		o.Ownership.check("ProducerOptions.Ownership"),
@@ -160,8 +198,9 @@ func (p *Producer) start() {
 		Limit: lim.Batch, Bytes: lim.Bytes,
 		Size:   func(m *outgoing) int { return m.Size },
 		AtOnce: sendsAtOnce, Linger: sendLinger, Longest: sendLongest, Adapt: true,
-		Take: func(m *outgoing) bool { return m.leave() },
-		Send: p.send, Again: p.again,
+		Patience: func() time.Duration { return p.o.Linger },
+		Take:     func(m *outgoing) bool { return m.leave() },
+		Send:     p.send, Again: p.again,
 		Done:   func(m *outgoing, err error) { m.answered(p.outcome(m, err)) },
 		Landed: p.accepted,
 	}
@@ -171,7 +210,7 @@ func (p *Producer) start() {
 	p.batches = batch.New(o)
 }
 
-// accepted answers the senders of messages that the service has accepted with one call.
+// accepted answers the senders of messages that were accepted with one call.
 func (p *Producer) accepted(ms []*outgoing) {
 	p.count.accepted.Add(int64(len(ms)))
 	for _, m := range ms {
@@ -179,39 +218,42 @@ func (p *Producer) accepted(ms []*outgoing) {
 	}
 }
 
-// Report is what the producer has done so far; it may be asked for at any time.
+// Report returns what the producer has done so far. It may be called at any time.
 func (p *Producer) Report() ProducerReport {
-	return ProducerReport{Accepted: p.count.accepted.Load(), Failed: p.count.failed.Load(), Retried: p.count.retried.Load()}
+	return ProducerReport{
+		Accepted: p.count.accepted.Load(), Failed: p.count.failed.Load(),
+		Retried: p.count.retried.Load(),
+	}
 }
 
 // ProducerReport is what a producer has done.
 type ProducerReport struct {
 	Accepted int64 // messages that the service has accepted
 	Failed   int64 // messages whose sender got an error of the service
-	Retried  int64 // how often a message was sent again
+	Retried  int64 // sends after the first one of a message
 }
 
-// sendCounters are a ProducerReport in the making.
+// sendCounters are the counters of a ProducerReport.
 type sendCounters struct{ accepted, failed, retried atomic.Int64 }
 
-// Health is how the producer is doing now.
+// Health returns the producer's current state.
 func (p *Producer) Health() ProducerHealth {
 	return ProducerHealth{LastSend: p.calls.Answered(calls.Send), Unhealthy: p.calls.Complaints(time.Now(), 0)}
 }
 
-// ProducerHealth is how a producer is doing.
+// ProducerHealth is the state of a producer.
 type ProducerHealth struct {
-	LastSend time.Time // when the service last answered a send; zero: never
-	// Unhealthy says why messages are not accepted, since when and with which error; empty: they are, or nobody has
-	// sent for a while.
+	LastSend time.Time // the last send that the service has answered; zero: none
+	// Unhealthy has the reasons why messages are not accepted, since when, and the error. It is empty if they are
+	// accepted, or if no message was sent for a while.
 	Unhealthy []string
 }
 
-// Channel is the name the producer was made with.
+// Channel returns the name with which the producer was made.
 func (p *Producer) Channel() string { return p.name }
 
-// Close sends what is queued, waits for the answers until ctx ends, and closes the producer; who still waits then gets
-// an error. A second Close does nothing.
+// Close sends the queued messages, waits for the answers until ctx ends, and closes the producer. Callers that still
+// wait then get an error. A second Close does nothing.
 func (p *Producer) Close(ctx context.Context) error {
 	p.mu.Lock()
 	was := p.closed
@@ -230,7 +272,7 @@ func (p *Producer) Close(ctx context.Context) error {
 	return nil
 }
 
-// submit sends messages on their way, in order.
+// submit queues or sends messages, in order.
 func (p *Producer) submit(outs ...*outgoing) error {
 	if p.batches != nil {
 		if !p.batches.Add(outs...) {
@@ -262,14 +304,14 @@ func (p *Producer) submit(outs ...*outgoing) error {
 	return nil
 }
 
-// landed gives a message that went around the batches its outcome.
+// landed sets the outcome of a message that was sent without a batch.
 func (p *Producer) landed(out *outgoing, err error) {
 	out.answered(p.outcome(out, err))
 	p.direct.Done()
 }
 
-// post hands messages to a backend that batches by itself. What finds its channel gone is sent once more when that has
-// been made again.
+// post passes messages to a backend that batches by itself. A message whose channel was deleted is sent once more after
+// the channel was created again.
 func (p *Producer) post(outs []*outgoing) {
 	if wait, ok := p.circuit.Allow(time.Now()); !ok {
 		for _, out := range outs {
@@ -293,8 +335,8 @@ func (p *Producer) post(outs []*outgoing) {
 	})
 }
 
-// send makes one call. Where it finds that what it sends to is gone, it has that made again and repeats the call once,
-// while the order keys of the batch are still taken.
+// send makes one call. If the channel was deleted, send has it created again and repeats the call once, while the
+// batch's order keys are still busy.
 func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	now := time.Now()
 	if wait, ok := p.circuit.Allow(now); !ok && !(last(ms, now) && p.circuit.AllowLast(now)) {
@@ -317,7 +359,7 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	return err
 }
 
-// call is a call of the sender's, as health sees it.
+// call makes one call and records its result for Health.
 func (p *Producer) call(ctx context.Context, wire []driver.Prepared) error {
 	p.calls.Begin(calls.Send, 1)
 	err := p.sender.Send(ctx, wire)
@@ -325,7 +367,7 @@ func (p *Producer) call(ctx context.Context, wire []driver.Prepared) error {
 	return err
 }
 
-// callEnds is when a call with these messages is given up: when the last of them is no longer worth it.
+// callEnds is the deadline of a call: the latest end of its messages' time.
 func (p *Producer) callEnds(ms []*outgoing, now time.Time) time.Time {
 	end := now.Add(lastProbe)
 	for _, m := range ms {
@@ -336,12 +378,12 @@ func (p *Producer) callEnds(ms []*outgoing, now time.Time) time.Time {
 	return end
 }
 
-// last says whether some of the messages will not be sent again.
+// last reports whether the time of a message is over, so that it will not be sent again.
 func last(ms []*outgoing, now time.Time) bool {
 	return slices.ContainsFunc(ms, func(m *outgoing) bool { return !now.Before(m.until) })
 }
 
-// mend makes again what a send found missing, one at a time.
+// mend creates the channel again after a send found it missing, one at a time.
 func (p *Producer) mend(ctx context.Context, found error) error {
 	if _, can := p.backend.(driver.Provisioner); !can || p.o.Provision != ProvisionAuto {
 		return found
@@ -360,7 +402,7 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 	return err
 }
 
-// again says how long a message that was not accepted waits before it is sent again.
+// again returns how long a message that was not accepted waits before it is sent again.
 func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 	if !errors.Is(err, ErrCircuitOpen) {
 		m.tries, m.last = m.tries+1, err
@@ -375,16 +417,16 @@ func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 	}
 	left := time.Until(m.until)
 	if left <= 0 && errors.Is(err, ErrCircuitOpen) {
-		left, wait = left+lastProbe, lastProbe/4 // others may have just sent a probe
+		left, wait = left+lastProbe, lastProbe/4 // another message may have just sent a probe
 	}
 	if left <= 0 {
 		return -1
 	}
 	p.count.retried.Add(1)
-	return min(wait, left) // the last try is made when the time is over, not given up before
+	return min(wait, left) // the last try is made at the end of the time
 }
 
-// outcome turns the end of a message into its sender's error.
+// outcome returns the error for a message's sender.
 func (p *Producer) outcome(m *outgoing, err error) error {
 	if err == nil {
 		p.count.accepted.Add(1)

@@ -24,8 +24,8 @@ const sends = "sqs.SendMessageBatch"
 
 func body(s string) godwit.Message { return godwit.Message{Body: []byte(s)} }
 
-// Senders in a loop share requests, in few more batches than hold them all, and wait for each other at most a small
-// part of a round trip.
+// Senders in a loop share requests. They need few more batches than necessary, and wait for each other for at most a
+// small part of a round trip.
 func TestConcurrentSendersShareRequests(t *testing.T) {
 	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
 		for _, senders := range []int{2, 10, 12, 16, 18, 24, 64} {
@@ -46,14 +46,14 @@ func TestConcurrentSendersShareRequests(t *testing.T) {
 						}
 						wg.Wait()
 					}
-					send(20) // by then the producer knows the service and its senders
+					send(20) // then the producer knows the service and its senders
 					const each = 100
 					begun, before := time.Now(), w.calls(sends)
 					send(each)
 					per := float64(w.calls(sends)-before) / float64(senders*each)
 					rate := float64(each) * float64(trip) / float64(time.Since(begun))
 					t.Logf("%.3f requests a message, %.0f %% of senders ÷ round trip", per, 100*rate)
-					// Which senders travel together is chance; one batch more than they need is allowed.
+					// Which senders share a batch is random; one batch more than needed is allowed.
 					if most := float64((senders+9)/10+1) / float64(senders); per > most+0.01 {
 						t.Errorf("%.3f requests a message, want at most %.3f", per, most)
 					}
@@ -66,14 +66,14 @@ func TestConcurrentSendersShareRequests(t *testing.T) {
 	}
 }
 
-// Sends that come at random wait for company only where company is likely: at a low rate a send takes one round trip, and at
-// a high rate half of one more at most.
-func TestSendsWaitForCompanyOnlyWhereItIsLikely(t *testing.T) {
+// Random sends wait for others only if others are likely. At a low rate a send takes one round trip, and at a high rate
+// at most half of a round trip more.
+func TestSendsWaitForOthersOnlyIfTheyAreLikely(t *testing.T) {
 	const trip = 15 * time.Millisecond
 	for _, c := range []struct {
 		rate     float64 // sends a second
 		p99      time.Duration
-		requests float64 // a message, at most
+		requests float64 // for each message, at most
 	}{
 		{rate: 1, p99: trip, requests: 1.01},
 		{rate: 10, p99: trip, requests: 1.01},
@@ -87,7 +87,7 @@ func TestSendsWaitForCompanyOnlyWhereItIsLikely(t *testing.T) {
 				w.latency(trip)
 				r := rand.New(rand.NewPCG(1, 2))
 				took := make([]time.Duration, 2000)
-				const learning = 200 // sends before which nothing is known of the service
+				const learning = 200 // sends until the service's duration is known
 				before := 0
 				var wg sync.WaitGroup
 				for i := range took {
@@ -134,7 +134,7 @@ func TestALoneSendIsNotDelayed(t *testing.T) {
 	})
 }
 
-// failing makes chosen messages of a batch be refused in passing, the first n times each is seen.
+// failing makes the service refuse chosen messages of a batch with a temporary error, the first n times each.
 func (w *world) failing(n int, bodies ...string) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -215,7 +215,7 @@ func TestNothingOvertakesAFailedMessageOfItsKey(t *testing.T) {
 	}
 }
 
-func TestPassingErrorsAreRepeatedForAWhile(t *testing.T) {
+func TestTemporaryErrorsAreRepeated(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		throttle := func(context.Context, *localaws.Request) localaws.Outcome {
@@ -231,8 +231,9 @@ func TestPassingErrorsAreRepeatedForAWhile(t *testing.T) {
 		begun, before := time.Now(), w.calls(sends)
 		err := p.Send(w.Context(), body("unlucky"))
 		took, tries := time.Since(begun), w.calls(sends)-before
-		if err == nil || !strings.Contains(err.Error(), "tried "+strconv.Itoa(tries)+" times in ") || !strings.Contains(err.Error(), "Rate exceeded") {
-			t.Errorf("throttled for ever, %d tries: %v", tries, err)
+		if err == nil || !strings.Contains(err.Error(), "tried "+strconv.Itoa(tries)+" times in ") ||
+			!strings.Contains(err.Error(), "Rate exceeded") {
+			t.Errorf("throttled all the time, %d tries: %v", tries, err)
 		}
 		if took > 21*time.Second || took < 20*time.Second {
 			t.Errorf("it gave up after %v, want 20 s, and a second for a last probe", took)
@@ -249,10 +250,11 @@ func TestPassingErrorsAreRepeatedForAWhile(t *testing.T) {
 	})
 }
 
-func TestADeadEndpointIsNotHammered(t *testing.T) {
+func TestADeadEndpointGetsFewRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
-		w.server.Control(sends, func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Drop: true} })
+		w.server.Control(sends,
+			func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Drop: true} })
 		var wg sync.WaitGroup
 		for range 500 {
 			wg.Go(func() {
@@ -282,12 +284,13 @@ func TestOtherErrorsAreReturnedAtOnce(t *testing.T) {
 	})
 }
 
-func TestALostAnswerLosesNothingAndDoublesNothingInOrder(t *testing.T) {
+func TestALostAnswerLosesNoMessageAndRepeatsNoneInOrder(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered})
 			p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
-			w.server.ControlOnce(sends, func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
+			w.server.ControlOnce(sends,
+				func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
 			if err := p.Send(w.Context(), body("once")); err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +305,7 @@ func TestALostAnswerLosesNothingAndDoublesNothingInOrder(t *testing.T) {
 	}
 }
 
-func TestAFaultyMessageTouchesNoOther(t *testing.T) {
+func TestAnInvalidMessageAffectsNoOther(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		big := godwit.Message{Body: make([]byte, 2<<20)}
@@ -310,7 +313,7 @@ func TestAFaultyMessageTouchesNoOther(t *testing.T) {
 		err := p.SendBatch(w.Context(), []godwit.Message{body("a"), big, body("b"), bad})
 		var batch *godwit.SendBatchError
 		if !errors.As(err, &batch) || len(batch.Errs) != 2 || batch.Errs[1] == nil || batch.Errs[3] == nil {
-			t.Fatalf("the batch answered %v", err)
+			t.Fatalf("SendBatch returned %v", err)
 		}
 		if !strings.Contains(batch.Errs[1].Error(), "1048576") || !strings.Contains(batch.Errs[3].Error(), "header h") {
 			t.Errorf("the faults are %v and %v", batch.Errs[1], batch.Errs[3])
@@ -352,25 +355,28 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 	})
 }
 
-// A receipt tells the service's id, and whether an equal message was accepted before.
+// A receipt has the service's id, and says whether an equal message was accepted before.
 func TestReceipts(t *testing.T) {
 	for _, channel := range []string{"orders", "events.*"} {
 		inWorld(t, func(w *world) {
 			queue := strings.Replace(channel, "*", "audit", 1)
 			c := w.consumer(queue, &godwit.ConsumerOptions{Ordered: true})
 			var seen []string // by the middleware
-			p := w.producer(channel, &godwit.ProducerOptions{Ordered: true, Middleware: []godwit.SendMiddleware{func(next godwit.SendFunc) godwit.SendFunc {
-				return func(ctx context.Context, m *godwit.Message) error {
-					if m.Receipt == nil {
-						m.Receipt = new(godwit.Receipt)
+			p := w.producer(channel, &godwit.ProducerOptions{
+				Ordered: true,
+				Middleware: []godwit.SendMiddleware{func(next godwit.SendFunc) godwit.SendFunc {
+					return func(ctx context.Context, m *godwit.Message) error {
+						if m.Receipt == nil {
+							m.Receipt = new(godwit.Receipt)
+						}
+						err := next(ctx, m)
+						if err == nil {
+							seen = append(seen, m.Receipt.MessageID)
+						}
+						return err
 					}
-					err := next(ctx, m)
-					if err == nil {
-						seen = append(seen, m.Receipt.MessageID)
-					}
-					return err
-				}
-			}}})
+				}},
+			})
 			asking := func(s string) (godwit.Message, *godwit.Receipt) {
 				m := body(s)
 				m.Receipt = new(godwit.Receipt)
@@ -384,17 +390,20 @@ func TestReceipts(t *testing.T) {
 			if err := errors.Join(p.Send(w.Context(), a), p.Send(w.Context(), b)); err != nil {
 				t.Fatal(err)
 			}
-			if !again.Duplicate || first.Duplicate || len(seen) != 3 || seen[0] == "" || again.MessageID != seen[0] || first.MessageID != seen[2] {
+			if !again.Duplicate || first.Duplicate || len(seen) != 3 || seen[0] == "" || again.MessageID != seen[0] ||
+				first.MessageID != seen[2] {
 				t.Errorf("%s: receipts %+v and %+v, the middleware saw %q", channel, *again, *first, seen)
 			}
 			b2, second := asking("b")
 			big, none := asking(string(make([]byte, 2<<20)))
 			c3, third := asking("c")
 			var batch *godwit.SendBatchError
-			if err := p.SendBatch(w.Context(), []godwit.Message{b2, big, c3}); !errors.As(err, &batch) || len(batch.Errs) != 1 {
+			if err := p.SendBatch(w.Context(), []godwit.Message{b2, big, c3}); !errors.As(err, &batch) ||
+				len(batch.Errs) != 1 {
 				t.Fatal(err)
 			}
-			if !second.Duplicate || second.MessageID != first.MessageID || *none != (godwit.Receipt{}) || third.Duplicate || third.MessageID == "" {
+			if !second.Duplicate || second.MessageID != first.MessageID || *none != (godwit.Receipt{}) ||
+				third.Duplicate || third.MessageID == "" {
 				t.Errorf("%s: receipts of a batch %+v, %+v, %+v", channel, *second, *none, *third)
 			}
 			time.Sleep(5*time.Minute + time.Second)
@@ -410,28 +419,34 @@ func TestReceipts(t *testing.T) {
 			run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { ids[d.ID] = true; return nil })
 			time.Sleep(time.Minute)
 			run.stop()
-			if len(ids) != 4 || channel == "orders" && (!ids[first.MessageID] || !ids[third.MessageID] || !ids[late.MessageID]) {
+			if len(ids) != 4 || channel == "orders" && (!ids[first.MessageID] || !ids[third.MessageID] ||
+				!ids[late.MessageID]) {
 				t.Errorf("%s: delivered %v", channel, ids)
 			}
 		})
 	}
 }
 
-// A dead letter that is sent back is no duplicate of the message it was; sent back twice it is one message.
+// A dead letter that is sent to its channel is not a duplicate of the original. Sent twice, it is delivered once.
 func TestForwardedMessages(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				o := &godwit.ConsumerOptions{Ordered: ordered}
 				p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
-				sent := godwit.Message{Body: []byte("kite"), OrderKey: "ada", RoutingKey: "TOYS", Type: "order", Version: 2, ContentType: "text/plain",
-					Headers: godwit.Headers{{Name: "locale", Value: "de"}}}
+				sent := godwit.Message{
+					Body: []byte("kite"), OrderKey: "ada", RoutingKey: "TOYS", Type: "order",
+					Version: 2, ContentType: "text/plain",
+					Headers: godwit.Headers{{Name: "locale", Value: "de"}},
+				}
 				fail := func() (n int) {
 					run := w.run(w.consumer("orders", o), func(_ context.Context, d *godwit.Delivery) error {
 						n++
 						got := d.Forward()
-						if string(got.Body) != "kite" || got.OrderKey != "ada" || got.RoutingKey != "TOYS" || got.Type != "order" || got.Version != 2 ||
-							got.ContentType != "text/plain" || got.Headers.Value("locale") != "de" || got.DedupID != "" {
+						if string(got.Body) != "kite" || got.OrderKey != "ada" || got.RoutingKey != "TOYS" ||
+							got.Type != "order" || got.Version != 2 ||
+							got.ContentType != "text/plain" || got.Headers.Value("locale") != "de" ||
+							got.DedupID != "" {
 							t.Errorf("forwarding gives %+v", got)
 						}
 						return godwit.Permanent(errors.New("no"))
@@ -441,7 +456,9 @@ func TestForwardedMessages(t *testing.T) {
 					return n
 				}
 				forward := func(times int) {
-					run := w.run(w.consumer("orders@dlq", nil), func(ctx context.Context, d *godwit.Delivery) (err error) {
+					run := w.run(w.consumer("orders@dlq", nil), func(ctx context.Context,
+						d *godwit.Delivery,
+					) (err error) {
 						for range times {
 							err = errors.Join(err, p.Send(ctx, d.Forward()))
 						}
@@ -480,7 +497,8 @@ func TestSendAsyncIsBounded(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second/2)
 		defer cancel()
-		if _, err := p.SendAsync(ctx, body("x")); !errors.Is(err, godwit.ErrBufferFull) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.SendAsync(ctx, body("x")); !errors.Is(err, godwit.ErrBufferFull) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a fourth open result: %v", err)
 		}
 		begun := time.Now()
@@ -490,7 +508,7 @@ func TestSendAsyncIsBounded(t *testing.T) {
 	})
 }
 
-func TestAnImpatientSenderIsToldTheTruth(t *testing.T) {
+func TestASenderThatGivesUpKnowsWhetherItWasSent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.latency(time.Second)
@@ -500,12 +518,12 @@ func TestAnImpatientSenderIsToldTheTruth(t *testing.T) {
 		go func() { gone <- p.Send(ctx, body("left")) }()
 		synctest.Wait()
 		if err := <-gone; !errors.Is(err, godwit.ErrUnanswered) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a message under way: %v", err)
+			t.Errorf("a message in flight: %v", err)
 		}
 	})
 }
 
-func TestWhatIsGoneIsMadeAgain(t *testing.T) {
+func TestADeletedChannelIsCreatedAgain(t *testing.T) {
 	for _, channel := range []string{"orders", "events.*"} {
 		for _, ordered := range []bool{false, true} {
 			t.Run(fmt.Sprint(channel, ordered), func(t *testing.T) {
@@ -539,8 +557,8 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A producer whose service comes back just before its patience is over has not given up: the last try is made when the
-// time is over, and not dropped because a whole wait would not fit.
+// If the service works again just before the end of RetryFor, the message is accepted: the last try is made at the end
+// of the time, even if a whole wait does not fit.
 func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", &godwit.ProducerOptions{RetryFor: 20 * time.Second})
@@ -563,26 +581,33 @@ func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
 	})
 }
 
-// A message that is too large for the service stays too large: it is one call and one error, for a single entry and a
-// whole batch.
-func TestWhatIsTooLargeIsNotSentAgain(t *testing.T) {
+// A message that is too large for the service is not repeated: there is one call and one error, for a single entry and
+// for a whole batch.
+func TestATooLargeMessageIsNotSentAgain(t *testing.T) {
 	for name, o := range map[string]localaws.Outcome{
 		"batch": {Err: &wire.Error{Code: "BatchRequestTooLong", Message: "too long"}},
-		"entry": {FailEntries: func(string) *wire.Error { return &wire.Error{Code: "BatchRequestTooLong", Message: "too long"} }},
+		"entry": {FailEntries: func(string) *wire.Error {
+			return &wire.Error{
+				Code:    "BatchRequestTooLong",
+				Message: "too long",
+			}
+		}},
 	} {
 		inWorld(t, func(w *world) {
 			p := w.producer("orders", nil)
 			w.server.Control(sends, func(context.Context, *localaws.Request) localaws.Outcome { return o })
 			before, begun := w.calls(sends), time.Now()
 			err := p.Send(w.Context(), body("x"))
-			if n := w.calls(sends) - before; err == nil || driver.ClassOf(err) != driver.TooLarge || n != 1 || time.Since(begun) > 0 {
-				t.Errorf("%s: %v, of class %s, after %d calls and %v; want one call, of class too large", name, err, driver.ClassOf(err), n, time.Since(begun))
+			if n := w.calls(sends) - before; err == nil || driver.ClassOf(err) != driver.TooLarge || n != 1 ||
+				time.Since(begun) > 0 {
+				t.Errorf("%s: %v, of class %s, after %d calls and %v; want one call, of class too large", name, err,
+					driver.ClassOf(err), n, time.Since(begun))
 			}
 		})
 	}
 }
 
-// A DedupID where nothing is de-duplicated is an error, before anything is sent.
+// A DedupID on a channel without order is an error, before anything is sent.
 func TestADedupIDNeedsOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
@@ -593,7 +618,7 @@ func TestADedupIDNeedsOrder(t *testing.T) {
 	})
 }
 
-// refusing makes the service refuse entries of a batch in passing, as the dice fall, and accept the others.
+// refusing makes the service refuse random entries of a batch with a temporary error, and accept the others.
 func (w *world) refusing(r *rand.Rand, chance float64) {
 	var mu sync.Mutex
 	w.server.Control(sends, func(context.Context, *localaws.Request) localaws.Outcome {
@@ -608,16 +633,19 @@ func (w *world) refusing(r *rand.Rand, chance float64) {
 	})
 }
 
-// Messages of one key that travel one by one keep their order whatever is refused. Where they share requests they are ten times as
-// fast, every one of them arrives, those that were never refused keep their order, and a refused one is late.
+// Messages of one key in separate requests keep their order, whatever is refused. With KeysShareRequests they are ten
+// times as fast, all of them arrive, those that were never refused keep their order, and refused ones are late.
 func TestOneKeyWithRefusedMessages(t *testing.T) {
 	for _, share := range []bool{false, true} {
 		for seed := range uint64(10) {
 			inWorld(t, func(w *world) {
-				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true, KeysShareRequests: share, RetryFor: time.Hour})
+				p := w.producer("orders", &godwit.ProducerOptions{
+					Ordered: true, KeysShareRequests: share,
+					RetryFor: time.Hour,
+				})
 				w.latency(10 * time.Millisecond)
 				const n = 200
-				clean := seed == 0 // nothing is refused
+				clean := seed == 0 // the service refuses nothing
 				if !clean {
 					w.refusing(rand.New(rand.NewPCG(seed, 7)), 0.1)
 				}
@@ -650,7 +678,8 @@ func TestOneKeyWithRefusedMessages(t *testing.T) {
 					t.Errorf("seed %d: %d of %d messages arrived", seed, len(seen), n)
 				}
 				if refused := int(p.Report().Retried); late > 0 && !share || late > refused {
-					t.Errorf("share %v, seed %d: %d messages are late, of %d that were refused", share, seed, late, refused)
+					t.Errorf("share %v, seed %d: %d messages are late, of %d that were refused", share, seed, late,
+						refused)
 				}
 				if clean {
 					calls := map[bool]int{false: n, true: n / 10}[share]
@@ -670,14 +699,15 @@ func TestSharedRequestsNeedAnOrder(t *testing.T) {
 			t.Errorf("without an order: %v", err)
 		}
 		w.producer("orders", &godwit.ProducerOptions{Ordered: true})
-		_, err = godwit.NewProducer(w.Context(), ownBatches{w.backend}, "orders", &godwit.ProducerOptions{Ordered: true, KeysShareRequests: true})
+		_, err = godwit.NewProducer(w.Context(), ownBatches{w.backend}, "orders",
+			&godwit.ProducerOptions{Ordered: true, KeysShareRequests: true})
 		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "by itself") {
 			t.Errorf("on a backend that batches by itself: %v", err)
 		}
 	})
 }
 
-// ownBatches is a backend that batches by itself, as Kafka's does.
+// ownBatches is a backend that batches by itself, like Kafka's.
 type ownBatches struct{ driver.Backend }
 
 type ownBatching struct{ driver.Sender }

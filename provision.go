@@ -7,21 +7,21 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend carries messages: snssqs.Open, kafka.Open, local.Open and kafkalocal.Open open one. Its methods are for this
-// package; authors of backends find them explained in package driver.
+// Backend carries messages. Open one with snssqs.Open, kafka.Open, local.Open or kafkalocal.Open. Its methods are for
+// this package; package driver explains them for authors of backends.
 type Backend = driver.Backend
 
-// ProvisionMode says how far constructors may go in making what a channel needs. Dead letters are only looked for, in
-// every mode.
+// ProvisionMode is what constructors may do if a channel's resources are missing or differ. Dead letters are only
+// looked up, in every mode.
 type ProvisionMode uint8
 
 const (
 	ProvisionAuto   ProvisionMode = iota // create what is missing; a consumer also changes what differs
-	ProvisionVerify                      // change nothing; what is missing is an error
-	ProvisionNever                       // make no such call at all
+	ProvisionVerify                      // change nothing; missing resources are an error
+	ProvisionNever                       // make no such request
 )
 
-// driver is the mode in the seam's words.
+// driver converts the mode for the driver.
 func (m ProvisionMode) driver() driver.Mode {
 	switch m {
 	case ProvisionVerify:
@@ -33,8 +33,8 @@ func (m ProvisionMode) driver() driver.Mode {
 	}
 }
 
-// deadLetters is a channel of dead letters as it lies at the backend. Opening them makes and changes nothing,
-// whatever the mode, because what was made here would not be what the channel's own consumer makes.
+// deadLetters looks up a channel of dead letters in the backend. It never creates or changes dead letters, because the
+// channel's own consumer would create them in another way.
 func deadLetters(
 	ctx context.Context, b Backend, name, option string, ch driver.Channel,
 ) (driver.Channel, error) {
@@ -48,17 +48,17 @@ func deadLetters(
 	switch {
 	case driver.ClassOf(err) == driver.NotFound && err != nil:
 		return ch, wrapError("open", name, "", fmt.Errorf(
-			"there are no dead letters: a consumer of %s makes them, unless it has NoDeadLetters: %w", of, err))
+			"the dead letters do not exist: a consumer of %s without NoDeadLetters creates them: %w", of, err))
 	case err != nil:
 		return ch, wrapError("open", name, "", err)
 	case ch.Ordered && !found.Ordered:
 		return ch, invalid(option, ch.Ordered,
-			of.String()+" is not ordered, and neither are its dead letters: leave the option out, it is looked up")
+			of.String()+" is not ordered, and neither are its dead letters: remove the option, the order is looked up")
 	}
 	return found, nil
 }
 
-// provision asks a backend that can for what the channel needs.
+// provision creates or checks the resources of a channel, if the backend can.
 func provision(ctx context.Context, b Backend, name string, spec driver.ChannelSpec) error {
 	p, ok := b.(driver.Provisioner)
 	if !ok || spec.Channel.DeadLetter {

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// puller is a session whose deliveries an iterator hands out. Its caller settles them.
+// puller is a session with an iterator instead of a handler. The caller settles its deliveries.
 type puller struct {
 	c        *Consumer
 	s        *engine.Session
@@ -19,18 +19,18 @@ type puller struct {
 	closing  sync.Once
 	reported sync.Once
 	closed   chan struct{} // closed by Close
-	reminded chan struct{} // closed when nobody need be reminded of Close any more
-	ended    chan struct{} // closed when everything is given back and flushed
-	err      error         // of the end; read after ended
+	reminded chan struct{} // closed when the reminder of Close is over
+	ended    chan struct{} // closed when all deliveries are released and all settlements are sent
+	err      error         // of the session's end; read it after ended is closed
 }
 
-// failures are the settle errors that the caller has not seen yet.
+// failures are settle errors that the caller has not seen yet.
 type failures struct {
 	mu   sync.Mutex
 	errs []error
 }
 
-// maxFailures bounds them: of a service that takes nothing any more, the first are enough.
+// maxFailures bounds the errors; if all settlements fail, the first errors are enough.
 const maxFailures = 100
 
 func (f *failures) add(err error) {
@@ -55,10 +55,11 @@ func (f *failures) take() error {
 	return errors.Join(errs...)
 }
 
-// Deliveries iterates over what comes, until ctx ends; the caller settles each delivery by one of its methods. A delivery
-// that is neither settled nor kept ([Delivery.Keep]) when the loop goes on is given back. A settle that the service
-// does not take is the error of a later step, with a nil delivery. However the loop is left, what was prefetched is given back at
-// once; [Consumer.Close] then waits for that. Leases are kept while the loop works; there is no processing timeout.
+// Deliveries iterates over the messages until ctx ends. The caller settles each delivery with one of its methods. A
+// delivery that is neither settled nor kept ([Delivery.Keep]) when the loop continues is released. If a settlement
+// fails, a later step of the loop has its error, with a nil delivery. When the loop ends in any way, deliveries that
+// were received and not passed to it are released at once; [Consumer.Close] waits for that. Leases are renewed while
+// the loop works. There is no processing timeout.
 func (c *Consumer) Deliveries(ctx context.Context) iter.Seq2[*Delivery, error] {
 	return func(yield func(*Delivery, error) bool) {
 		for ds, err := range c.batches(ctx, 1) {
@@ -73,8 +74,8 @@ func (c *Consumer) Deliveries(ctx context.Context) iter.Seq2[*Delivery, error] {
 	}
 }
 
-// Batches is [Consumer.Deliveries] with what is there at once, at most as many as a receive returns. Of one lane there
-// is only one in a batch.
+// Batches is [Consumer.Deliveries] with all deliveries that are available, at most as many as one receive returns. A
+// batch has at most one delivery of each lane.
 func (c *Consumer) Batches(ctx context.Context) iter.Seq2[[]*Delivery, error] {
 	return c.batches(ctx, 0)
 }
@@ -133,13 +134,13 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 	return p, nil
 }
 
-// failed takes in a settle error that the caller is to see.
+// failed adds a settle error for the caller.
 func (p *puller) failed(err error) {
 	p.failures.add(err)
 	p.s.Wake()
 }
 
-// over says whether the session polls no more.
+// over reports whether the session has stopped polling.
 func (p *puller) over() bool {
 	select {
 	case <-p.s.Done():
@@ -149,7 +150,7 @@ func (p *puller) over() bool {
 	}
 }
 
-// next takes what is runnable, at most so many; it waits for the first, for a failure, or for the end.
+// next returns deliveries that can start, at most so many. It waits for the first one, for an error, or for the end.
 func (p *puller) next(most int) []*Delivery {
 	its := p.s.Next(most, p.failures.some)
 	ds := make([]*Delivery, len(its))
@@ -159,7 +160,8 @@ func (p *puller) next(most int) []*Delivery {
 	return ds
 }
 
-// hand gives deliveries to the loop's body, and takes back what it leaves unsettled, also when it panics.
+// hand calls the loop's body with deliveries. It releases those that the body leaves unsettled, also if the body
+// panics.
 func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool {
 	defer func() {
 		for _, d := range ds {
@@ -171,7 +173,7 @@ func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool 
 	return yield(ds, nil)
 }
 
-// unsettled tells that the loop's body has left a delivery unsettled.
+// unsettled calls the hook for a delivery that the loop's body has left unsettled.
 func (p *puller) unsettled(d *Delivery) {
 	if f := p.c.o.Hooks.Unsettled; f != nil {
 		p.c.guard(func() { f(d) })
@@ -180,11 +182,12 @@ func (p *puller) unsettled(d *Delivery) {
 
 func (p *puller) release(ds []*Delivery) {
 	for _, d := range ds {
-		_ = d.Release() // settled already, or lost
+		_ = d.Release() // it is already settled, or lost
 	}
 }
 
-// leave ends the iteration: prefetched deliveries go back at once, and the rest of a shutdown follows by itself.
+// leave ends the iteration: deliveries that the loop has not seen are released at once, and the shutdown continues in
+// the background.
 func (p *puller) leave() {
 	p.left.Do(func() {
 		p.s.Stop(ErrClosed)
@@ -198,7 +201,7 @@ func (p *puller) leave() {
 	})
 }
 
-// remind tells a hook when nobody closes the consumer: the process may then end before everything is given back.
+// remind calls a hook if the consumer is not closed: the process may then end before all deliveries are released.
 func (p *puller) remind() {
 	t := time.NewTimer(p.c.o.ShutdownTimeout)
 	defer t.Stop()
@@ -211,10 +214,10 @@ func (p *puller) remind() {
 	}
 }
 
-// Close ends an iteration that is still on, waits until the open poll has ended and what it brought is given back, until
-// kept deliveries are settled, and until every verdict is with the service, within ShutdownTimeout and ctx. It returns
-// what the consumer did and the settle errors not seen yet. A consumer that never ran, or that waits for its service to
-// begin, is closed as well.
+// Close ends an iteration. It waits until the open poll has ended and its deliveries are released, until kept
+// deliveries are settled, and until all settlements are sent, within ShutdownTimeout and ctx. It returns the report,
+// and the settle errors that the loop has not seen. Close also closes a consumer that has not run, or that waits for
+// its service to begin.
 func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	c.mu.Lock()
 	p, giveUp := c.puller, c.giveUp

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -42,7 +43,7 @@ func TestIterating(t *testing.T) {
 				t.Error(err)
 			}
 			if err := d.Done(); !errors.Is(err, godwit.ErrSettled) {
-				t.Errorf("a second settle: %v", err)
+				t.Errorf("a second settlement: %v", err)
 			}
 			if len(got) == 25 {
 				break
@@ -61,7 +62,7 @@ func TestIterating(t *testing.T) {
 	})
 }
 
-func TestLeavingTheLoopGivesBackWhatWasPrefetched(t *testing.T) {
+func TestLeavingTheLoopReleasesTheRest(t *testing.T) {
 	leave := map[string]func(w *world, c *godwit.Consumer){
 		"break": func(w *world, c *godwit.Consumer) {
 			for _, err := range c.Deliveries(w.Context()) {
@@ -103,7 +104,8 @@ func TestLeavingTheLoopGivesBackWhatWasPrefetched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				var unsettled atomic.Int32
-				c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unsettled: func(*godwit.Delivery) { unsettled.Add(1) }}})
+				hooks := godwit.Hooks{Unsettled: func(*godwit.Delivery) { unsettled.Add(1) }}
+				c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: hooks})
 				w.send(w.producer("orders", nil), many(30, "x")...)
 				begun := time.Now()
 				leave(w, c)
@@ -162,15 +164,19 @@ func TestKeptDeliveriesAreSettledLater(t *testing.T) {
 	})
 }
 
-// What loses its lease while it is kept cannot be settled any more, but its place is free then.
+// A kept delivery that loses its lease cannot be settled any more, and its place is free.
 func TestAKeptDeliveryThatIsLostLeavesItsPlace(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 1, Lease: 6 * time.Second})
 			w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: ordered}), many(10, "x")...)
-			remove := w.server.Control("sqs.ChangeMessageVisibilityBatch", func(context.Context, *localaws.Request) localaws.Outcome {
-				return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Message: "down", Status: 503, Fault: true}}
-			})
+			remove := w.server.Control("sqs.ChangeMessageVisibilityBatch",
+				func(context.Context, *localaws.Request) localaws.Outcome {
+					return localaws.Outcome{Err: &wire.Error{
+						Code: "ServiceUnavailable", Message: "down", Status: 503,
+						Fault: true,
+					}}
+				})
 			time.AfterFunc(10*time.Second, remove)
 			ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
 			defer cancel()
@@ -202,7 +208,7 @@ func TestAKeptDeliveryThatIsLostLeavesItsPlace(t *testing.T) {
 	}
 }
 
-func TestASettleThatFailsComesWithTheNextError(t *testing.T) {
+func TestASettleErrorIsReturnedByTheNextStep(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		p := w.producer("orders", nil)
@@ -228,7 +234,7 @@ func TestASettleThatFailsComesWithTheNextError(t *testing.T) {
 	})
 }
 
-func TestNobodyClosesTheConsumer(t *testing.T) {
+func TestAConsumerThatIsNotClosed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var warned atomic.Bool
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unclosed: func() { warned.Store(true) }}})
@@ -242,7 +248,7 @@ func TestNobodyClosesTheConsumer(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if !warned.Load() {
-			t.Error("no warning")
+			t.Error("the hook Unclosed was not called")
 		}
 		w.visible("orders", 5)
 	})
@@ -308,7 +314,7 @@ func TestTypedBothWays(t *testing.T) {
 			t.Errorf("got %v, report %+v", got, r)
 		}
 		letter := w.messages("wishes--dlq")
-		if len(letter) == 0 { // it may not have come before the loop ended
+		if len(letter) == 0 { // it may not have arrived before the loop ended
 			return
 		}
 		if letter[0].Body != "no JSON" {
@@ -317,14 +323,20 @@ func TestTypedBothWays(t *testing.T) {
 	})
 }
 
-// An undecodable dead letter has nowhere to go: it is handed over with its raw bytes and the reason, and ends nothing.
-func TestUndecodableDeadLettersAreHandedOver(t *testing.T) {
+// An undecodable dead letter cannot be rejected. It is delivered with its raw bytes and the reason, and the consumer
+// continues.
+func TestUndecodableDeadLettersAreDelivered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("wishes", nil)
-		bad := map[string]types.MessageAttributeValue{"godwit": {DataType: aws.String("String"), StringValue: aws.String(`{"v":1,"e":"base64"}`)}}
+		bad := map[string]types.MessageAttributeValue{"godwit": {
+			DataType:    aws.String("String"),
+			StringValue: aws.String(`{"v":1,"e":"base64"}`),
+		}}
 		for _, body := range []string{"bad!", "worse!"} {
 			if _, err := sqs.NewFromConfig(w.sdk()).SendMessage(w.Context(), &sqs.SendMessageInput{
-				QueueUrl: aws.String("http://localaws.internal/000000000000/wishes"), MessageBody: &body, MessageAttributes: bad}); err != nil {
+				QueueUrl: aws.String("http://localaws.internal/000000000000/wishes"), MessageBody: &body,
+				MessageAttributes: bad,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -333,11 +345,12 @@ func TestUndecodableDeadLettersAreHandedOver(t *testing.T) {
 		if r := run.stop(); r.Rejected != 2 {
 			t.Fatalf("report %+v", r)
 		}
-		typed := godwit.Handle(godwit.Raw, func(context.Context, godwit.Typed[string]) error { t.Error("decoded"); return nil })
+		typed := godwit.Handle(godwit.Raw,
+			func(context.Context, godwit.Typed[string]) error { t.Error("decoded"); return nil })
 		var got []string
 		run = w.run(w.consumer("wishes@dlq", nil), func(ctx context.Context, d *godwit.Delivery) error {
 			if err := typed(ctx, d); d.Undecodable == nil || !errors.Is(err, d.Undecodable) {
-				t.Errorf("it is undecodable for %v, and the codec says %v", d.Undecodable, err)
+				t.Errorf("Undecodable is %v, and the codec's error is %v", d.Undecodable, err)
 			}
 			got = append(got, string(d.Body))
 			return nil
@@ -361,7 +374,7 @@ func TestUndecodableBodiesAreDeadLettered(t *testing.T) {
 		dead := w.consumer("wishes@dlq", nil)
 		for d, err := range dead.Deliveries(w.Context()) {
 			if err != nil || d.Death == nil || d.Death.Kind != "undecodable" || string(d.Body) != "no JSON" {
-				t.Errorf("the dead letter %q died of %+v, %v", d.Body, d.Death, err)
+				t.Errorf("the dead letter %q has the death %+v, %v", d.Body, d.Death, err)
 			}
 			break
 		}

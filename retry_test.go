@@ -16,7 +16,8 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// A delivery that was kept and then retried comes again like any other: left unsettled, it is given back.
+// A delivery that was kept and then retried is delivered again like any other: if it is then neither settled nor kept,
+// it is released.
 func TestAKeptDeliveryIsNotKeptForItsNextAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true})
@@ -48,9 +49,9 @@ func TestAKeptDeliveryIsNotKeptForItsNextAttempt(t *testing.T) {
 	})
 }
 
-// What was retried here and then given back several times has still been started only as often as it was: the service
-// counts receives, and at some point they are as many as the starts.
-func TestGiveBacksAfterHeldRetriesAreNoAttempts(t *testing.T) {
+// Attempts of a message that was retried here and then released several times are only its starts. The service counts
+// receives, which at some point are as many as the starts.
+func TestReleasesAfterHeldRetriesAreNotAttempts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, MaxAttempts: 10})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), body("x"))
@@ -72,7 +73,7 @@ func TestGiveBacksAfterHeldRetriesAreNoAttempts(t *testing.T) {
 	})
 }
 
-// Releases of other processes count as receives; they are no failures, and no message is dead-lettered for them.
+// Releases of other processes count as receives. They are not failures, and no message is rejected because of them.
 func TestDeploysUseUpNoAttempts(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
@@ -96,7 +97,7 @@ func TestDeploysUseUpNoAttempts(t *testing.T) {
 					t.Errorf("attempt %d with %d failures known", d.Attempt, d.Failures)
 				}
 				if d.Failures == 0 {
-					return errors.New("a passing fault")
+					return errors.New("a temporary error")
 				}
 				return nil
 			})
@@ -108,7 +109,8 @@ func TestDeploysUseUpNoAttempts(t *testing.T) {
 	}
 }
 
-// A message that fails everywhere is started at most three times as often as one process would, however many there are.
+// A message that always fails is started at most three times as often as in one process, however many processes there
+// are.
 func TestAPoisonMessageAmongTenProcesses(t *testing.T) {
 	for _, wait := range []time.Duration{time.Second, 6 * time.Minute} { // held here, and kept by the service
 		inWorld(t, func(w *world) {
@@ -134,12 +136,16 @@ func TestAPoisonMessageAmongTenProcesses(t *testing.T) {
 	}
 }
 
-// A stop gives a held retry back with what is left of its delay.
-func TestAStopGivesBackTheRestOfADelay(t *testing.T) {
+// A stop releases a held retry with the rest of its delay.
+func TestAStopReleasesWithTheRestOfADelay(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			o := &godwit.ConsumerOptions{Ordered: ordered, Backoff: godwit.Constant(4 * time.Minute)}
-			r := w.run(w.consumer("orders", o), func(context.Context, *godwit.Delivery) error { return errors.New("no") })
+			r := w.run(w.consumer("orders", o), func(context.Context,
+				*godwit.Delivery,
+			) error {
+				return errors.New("no")
+			})
 			w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: ordered}), body("x"))
 			time.Sleep(time.Minute)
 			if got := r.stop(); got.GivenBack != 1 {
@@ -154,15 +160,16 @@ func TestAStopGivesBackTheRestOfADelay(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			next.stop()
 			if came < 2*time.Minute || came > 3*time.Minute+time.Second {
-				t.Errorf("ordered %v: it came again %v after the stop, want what was left of 4 minutes", ordered, came)
+				t.Errorf("ordered %v: it was delivered again %v after the stop, want the rest of 4 minutes", ordered,
+					came)
 			}
 		})
 	}
 }
 
-// Keys that wait for a retry hold up no other key: those that do not fail are done as if nothing failed, and the whole takes
-// the longest sum of one key's waits more.
-func TestWaitingKeysHoldUpNoOthers(t *testing.T) {
+// Keys that wait for a retry do not delay other keys. Those without failures take as long as without any failures, and
+// all keys take longer by at most the longest sum of one key's delays.
+func TestWaitingKeysDelayNoOthers(t *testing.T) {
 	const keys, each, wait = 200, 4, 30 * time.Second
 	for _, concurrency := range []int{1, 10} {
 		work := func(fails func(key int) bool) (good, all time.Duration) {
@@ -203,12 +210,13 @@ func TestWaitingKeysHoldUpNoOthers(t *testing.T) {
 		without, _ := work(func(int) bool { return false })
 		good, all := work(func(key int) bool { return key%5 == 0 })
 		if limit := without + without/5; good > limit || all > limit+wait {
-			t.Errorf("%d workers: keys without a failure took %v, all of them %v; without failures it is %v", concurrency, good, all, without)
+			t.Errorf("%d workers: keys without a failure took %v, all of them %v; without failures it is %v",
+				concurrency, good, all, without)
 		}
 	}
 }
 
-// What would go back to a queue that is about to give it up is dead-lettered with a reason instead.
+// A message that would be released to a queue that is about to dead-letter it is rejected with a reason instead.
 func TestReleasesNearTheServicesLimit(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -220,7 +228,12 @@ func TestReleasesNearTheServicesLimit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				var reason error
-				con := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Rejected: func(_ *godwit.Delivery, err error) { reason = err }}})
+				con := w.consumer("orders",
+					&godwit.ConsumerOptions{Hooks: godwit.Hooks{Rejected: func(_ *godwit.Delivery,
+						err error,
+					) {
+						reason = err
+					}}})
 				w.send(w.producer("orders", nil), body("x"))
 				starts := 0
 				r := w.run(con, func(_ context.Context, d *godwit.Delivery) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// process is a backend of its own on the world's server.
+// process returns a new backend on the world's server.
 func (w *world) process() driver.Backend {
 	w.Helper()
 	conf := w.sdk()
@@ -27,9 +27,9 @@ func (w *world) process() driver.Backend {
 	return b
 }
 
-// A server that forgets everything under running programs loses nothing that is sent afterwards: the producer waits
-// until every consumer whose queue it knew has made that again.
-func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
+// A server that loses all its resources while programs run loses nothing that is sent afterwards. The producer waits
+// until every consumer whose queue it knew has created it again.
+func TestNothingIsSentToDeletedQueues(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		for _, alone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("ordered %v, a process each %v", ordered, alone), func(t *testing.T) {
@@ -40,13 +40,15 @@ func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
 						}
 						return w.backend
 					}
-					p, err := godwit.NewProducer(w.Context(), backend(), "events.*", &godwit.ProducerOptions{Ordered: ordered})
+					p, err := godwit.NewProducer(w.Context(), backend(), "events.*",
+						&godwit.ProducerOptions{Ordered: ordered})
 					if err != nil {
 						t.Fatal(err)
 					}
 					handled := map[string]*diary{"audit": {}, "mail": {}}
 					for queue, diary := range handled {
-						c, err := godwit.NewConsumer(w.Context(), backend(), "events."+queue, &godwit.ConsumerOptions{Ordered: ordered})
+						c, err := godwit.NewConsumer(w.Context(), backend(), "events."+queue,
+							&godwit.ConsumerOptions{Ordered: ordered})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -97,7 +99,8 @@ func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
 							}
 						}
 						if lost > 0 {
-							t.Errorf("%d of %d messages that were accepted never reached %s", lost, len(accepted), queue)
+							t.Errorf("%d of %d messages that were accepted never reached %s", lost, len(accepted),
+								queue)
 						}
 					}
 					if err := p.Close(w.Context()); err != nil {
@@ -109,8 +112,8 @@ func TestNothingIsSentToQueuesThatAreGone(t *testing.T) {
 	}
 }
 
-// A queue that a consumer makes again takes messages from its topic as soon as a producer can see it, and not only when
-// everything else of it is set: the producer makes the topic, and its messages are not refused by the queue's policy.
+// A queue that is created again accepts messages of its topic as soon as a producer can see it, and not only when all
+// its attributes are set. The producer creates the topic, and the queue's policy does not refuse its messages.
 func TestAQueueLetsItsTopicSendFromTheBeginning(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
@@ -125,7 +128,7 @@ func TestAQueueLetsItsTopicSendFromTheBeginning(t *testing.T) {
 				return localaws.Outcome{Delay: 2 * time.Second}
 			})
 			var sends sync.WaitGroup
-			for range 50 { // one of them makes the topic as soon as the queue is there
+			for range 50 { // one of them creates the topic as soon as the queue exists
 				sends.Go(func() {
 					if err := p.Send(w.Context(), body(fmt.Sprint("while it is made ", time.Now()))); err != nil {
 						t.Error(err)
@@ -143,8 +146,8 @@ func TestAQueueLetsItsTopicSendFromTheBeginning(t *testing.T) {
 	}
 }
 
-// Consumers that do not come back are waited for within RetryFor, and five minutes in all; then the exchange is as it
-// is.
+// Producers wait for missing consumers within RetryFor, and for five minutes in total. Then they send to the
+// subscriptions that exist.
 func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.consumer("events.audit", nil)
@@ -157,11 +160,14 @@ func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
 		begun := time.Now()
 		err := p.Send(w.Context(), body("nobody there"))
 		var e *godwit.Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), "2 of its 2 subscriptions are missing (events--audit, events--mail)") || time.Since(begun) < 20*time.Second {
+		if !errors.As(err, &e) ||
+			!strings.Contains(err.Error(), "2 of its 2 subscriptions are missing (events--audit, events--mail)") ||
+			time.Since(begun) < 20*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
-		w.consumer("events.mail", nil) // comes back, with the topic
-		if err := p.Send(w.Context(), body("one there")); err == nil || !strings.Contains(err.Error(), "1 of its 2 subscriptions are missing (events--audit)") {
+		w.consumer("events.mail", nil) // starts again, with the topic
+		if err := p.Send(w.Context(), body("one there")); err == nil ||
+			!strings.Contains(err.Error(), "1 of its 2 subscriptions are missing (events--audit)") {
 			t.Errorf("with one of two: %v", err)
 		}
 		if n := len(w.messages("events--mail")); n > 0 {
@@ -172,22 +178,25 @@ func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(w.messages("events--mail")); n != 1 {
-			t.Errorf("%d messages lie in the queue that is there, want the last", n)
+			t.Errorf("%d messages are in the existing queue, want the last one", n)
 		}
 		w.server.Reset()
-		if err := p.Send(w.Context(), body("nobody was known")); err == nil || !strings.Contains(err.Error(), "1 of its 1") {
+		if err := p.Send(w.Context(), body("no subscriptions were known")); err == nil ||
+			!strings.Contains(err.Error(), "1 of its 1") {
 			t.Errorf("the next time: %v", err)
 		}
 	})
 }
 
-// While a topic is made again, with its subscriptions still to come, nothing else is sent to it, also by a producer
-// that may not see who is subscribed.
-func TestNothingIsSentToATopicThatIsBeingMade(t *testing.T) {
+// While a topic is being created again, and its subscriptions are still missing, nothing else is sent to it, also by a
+// producer that may not list the subscriptions.
+func TestNothingIsSentToATopicThatIsBeingCreated(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			if blind {
-				w.server.Control("sns.ListSubscriptionsByTopic", func(context.Context, *localaws.Request) localaws.Outcome {
+				w.server.Control("sns.ListSubscriptionsByTopic", func(context.Context,
+					*localaws.Request,
+				) localaws.Outcome {
 					return localaws.Outcome{Err: &wire.Error{Code: "AuthorizationError", Message: "no", Status: 403}}
 				})
 			}
@@ -195,9 +204,13 @@ func TestNothingIsSentToATopicThatIsBeingMade(t *testing.T) {
 			p, other := w.producer("events.*", nil), w.producer("events.*", nil)
 			w.send(p, body("before"))
 			w.deleteChannel("events.*", false)
-			w.server.Control("sns.Subscribe", func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{Delay: time.Second} })
+			w.server.Control("sns.Subscribe", func(context.Context,
+				*localaws.Request,
+			) localaws.Outcome {
+				return localaws.Outcome{Delay: time.Second}
+			})
 			w.server.Control("sns.PublishBatch", func(context.Context, *localaws.Request) localaws.Outcome {
-				return localaws.Outcome{Delay: 100 * time.Millisecond} // some are under way when the topic is made
+				return localaws.Outcome{Delay: 100 * time.Millisecond} // some are in flight when the topic is created
 			})
 			var sends sync.WaitGroup
 			for i := range 20 {
@@ -210,7 +223,7 @@ func TestNothingIsSentToATopicThatIsBeingMade(t *testing.T) {
 				}
 				pause := 70 * time.Millisecond // shorter than a publish
 				if i >= 5 {
-					pause = 150 * time.Millisecond // none is under way in between
+					pause = 150 * time.Millisecond // none is in flight in between
 				}
 				time.Sleep(pause)
 			}

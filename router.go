@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Router dispatches deliveries to handlers by their type. It is filled before it is used, and then safe for concurrent
-// use. Its Serve is a [Handler].
+// Router calls handlers by the type of deliveries. Set it up before use; it is then safe for concurrent use. Its Serve
+// is a [Handler].
 type Router struct {
 	by    map[string]Handler
 	other Handler
@@ -19,20 +19,21 @@ func NewRouter(by map[string]Handler) (*Router, error) {
 	r := &Router{by: map[string]Handler{}}
 	for kind, h := range by {
 		if h == nil {
-			return nil, invalid("NewRouter's handler of type "+kind, "nil", "every type needs a handler")
+			return nil, invalid("NewRouter's handler of type "+kind, "nil",
+				"every type needs a handler: set it, or remove the type")
 		}
 		r.by[kind] = h
 	}
 	return r, nil
 }
 
-// Otherwise sets the handler of all other types, and returns the router. Without one they are dead-lettered.
+// Otherwise sets the handler of all other types, and returns the router. Without one, their deliveries are rejected.
 func (r *Router) Otherwise(h Handler) *Router {
 	r.other = h
 	return r
 }
 
-// Serve runs the handler of the delivery's type.
+// Serve calls the handler of the delivery's type.
 func (r *Router) Serve(ctx context.Context, d *Delivery) error {
 	if h := r.by[d.Type]; h != nil {
 		return h(ctx, d)
@@ -45,5 +46,6 @@ func (r *Router) Serve(ctx context.Context, d *Delivery) error {
 		known = append(known, kind)
 	}
 	slices.Sort(known)
-	return Permanent(fmt.Errorf("no handler for type %q; there are handlers for %s", d.Type, strings.Join(known, ", ")))
+	return Permanent(fmt.Errorf("the router has no handler for type %q, only for %s: add it, or set Otherwise", d.Type,
+		strings.Join(known, ", ")))
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Run handles messages until ctx ends, or until something says that the consumer cannot go on. It returns when
-// everything it held has been finished or given back, within ShutdownTimeout, with a report of what it did. The error
-// is nil after the end of ctx; else it says why the consumer stopped. While the service is away Run waits for it, at its
-// start as later, and [Consumer.Health] says so. A consumer runs once.
+// Run handles messages until ctx ends, or until the consumer cannot continue. It returns when all deliveries are
+// settled or released, within ShutdownTimeout, with a report. After the end of ctx the error is nil; otherwise it says
+// why the consumer stopped. If the service does not answer, at the start or later, Run waits for it, and
+// [Consumer.Health] reports it. A consumer runs once.
 func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
 	return c.runAlone(ctx, c.With(h))
 }
@@ -22,12 +22,15 @@ func (c *Consumer) runAlone(ctx context.Context, a Assignment) (Report, error) {
 	return reports[0], err
 }
 
-// claim lets a consumer live once.
+// claim allows a consumer to run once.
 func (c *Consumer) claim() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if st, _ := c.state.now(); c.claimed || st != StateInitialized {
-		return &Error{Op: "run", Channel: c.name, Err: fmt.Errorf("%w: a consumer lives once, and this one is %v", ErrClosed, st)}
+		return &Error{
+			Op: "run", Channel: c.name,
+			Err: fmt.Errorf("%w: a consumer runs once, and this one is %v: create another one", ErrClosed, st),
+		}
 	}
 	c.claimed = true
 	return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// SendFunc sends one message. A [SendMiddleware] may change the message before it calls the next.
+// SendFunc sends one message. A [SendMiddleware] may change the message before it calls the next SendFunc.
 type SendFunc func(ctx context.Context, m *Message) error
 
-// SendMiddleware wraps what a producer does with each message, before it is brought into wire form. Of several, the
-// first is outermost. It runs in the sender's goroutine.
+// SendMiddleware wraps the send of each message, before the message is encoded. The first of several is the outermost.
+// It runs in the sender's goroutine.
 type SendMiddleware func(SendFunc) SendFunc
 
-// Send sends one message and returns when the service has accepted it. Concurrent senders share requests. When ctx ends
-// first, the error says whether the message may have been accepted all the same.
+// Send sends one message and returns when the service has accepted it. Concurrent senders share requests. If ctx ends
+// first, the error says whether the message may have been accepted.
 func (p *Producer) Send(ctx context.Context, m Message) error {
 	if len(p.o.Middleware) == 0 {
 		return p.sendOne(ctx, &m)
@@ -27,13 +27,13 @@ func (p *Producer) Send(ctx context.Context, m Message) error {
 	return p.sendThrough(ctx, m)
 }
 
-// sendThrough is Send with middleware. It is a method of its own, because the message that middleware gets is allocated.
+// sendThrough is Send with middleware. It is a separate method, because its message is allocated on the heap.
 func (p *Producer) sendThrough(ctx context.Context, m Message) error {
 	return p.through(p.sendOne)(ctx, &m)
 }
 
 func (p *Producer) sendOne(ctx context.Context, m *Message) error {
-	var one struct { // in one piece
+	var one struct { // one allocation
 		caller
 		outgoing
 	}
@@ -48,9 +48,9 @@ func (p *Producer) sendOne(ctx context.Context, m *Message) error {
 	return one.outgoing.outcome(ctx, p)
 }
 
-// SendBatch sends messages, in order, and returns when the service has answered for all of them: nil, or a *SendBatchError
-// that names those it has not accepted, by their index. On an ordered channel, what follows a failed message of its key
-// is sent after its failure is final.
+// SendBatch sends messages, in order, and returns when the service has answered for all of them. It returns nil, or a
+// *SendBatchError with the messages that were not accepted, by their index. On an ordered channel, messages after a
+// failed one of their key are sent when its failure is final.
 func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	errs := map[int]error{}
 	all := make([]outgoing, len(ms))
@@ -82,7 +82,7 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	return &SendBatchError{Errs: errs}
 }
 
-// prepareThrough runs one message through the middleware and brings it into wire form.
+// prepareThrough calls the middleware for one message and encodes it.
 func (p *Producer) prepareThrough(ctx context.Context, m Message, out *outgoing, c *caller) error {
 	if len(p.o.Middleware) == 0 {
 		return p.prepare(ctx, &m, out, c)
@@ -91,8 +91,8 @@ func (p *Producer) prepareThrough(ctx context.Context, m Message, out *outgoing,
 	return p.through(func(ctx context.Context, m *Message) error { return p.prepare(ctx, m, out, c) })(ctx, &own)
 }
 
-// SendAsync queues one message and returns at once with a result to wait for; a fault of the message itself is returned
-// here. At most ProducerOptions.Buffer results are open at once: then it waits for one of them, or for ctx.
+// SendAsync queues one message and returns at once with a result to wait for. If the message itself is invalid, it
+// returns an error. If ProducerOptions.Buffer results are open, it waits for one of them, or for ctx.
 func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 	select {
 	case p.buffer <- struct{}{}:
@@ -116,18 +116,18 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 	return r, nil
 }
 
-// Result is the outcome of SendAsync, once there is one.
+// Result is the future outcome of SendAsync.
 type Result struct {
 	caller caller
 	out    outgoing
 	told   sync.Once // fills in the receipt
 }
 
-// Done is closed when the outcome is known.
+// Done returns a channel that is closed when the outcome is known.
 func (r *Result) Done() <-chan struct{} { return r.caller.done }
 
-// Wait returns the outcome: nil when the service has accepted the message, whose Receipt is filled in then. If ctx
-// ends first it returns its cause, and the message goes on.
+// Wait returns the outcome: nil when the service has accepted the message, whose Receipt is then filled in. If ctx ends
+// first, Wait returns its cause, and the message is still being sent.
 func (r *Result) Wait(ctx context.Context) error {
 	select {
 	case <-r.caller.done:
@@ -138,7 +138,7 @@ func (r *Result) Wait(ctx context.Context) error {
 	}
 }
 
-// through runs a message through the middleware to last.
+// through wraps last with the middleware.
 func (p *Producer) through(last SendFunc) SendFunc {
 	for i := len(p.o.Middleware) - 1; i >= 0; i-- {
 		last = p.o.Middleware[i](last)
@@ -146,13 +146,13 @@ func (p *Producer) through(last SendFunc) SendFunc {
 	return last
 }
 
-// prepare brings a message into wire form, in its sender's goroutine.
+// prepare encodes a message, in the goroutine of its sender.
 func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *caller) error {
 	if m.DedupID != "" && !p.spec.Channel.Ordered {
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
-			"only ordered channels de-duplicate: make the channel ordered, or leave it out and let handlers be idempotent (Idempotent)"))
+			"only ordered channels remove duplicates: make the channel ordered, or remove the DedupID and use idempotent handlers (Idempotent)"))
 	}
-	wire, _ := p.spare.Get().(*driver.Message) // a backend retains none
+	wire, _ := p.spare.Get().(*driver.Message) // backends do not keep it
 	if wire == nil {
 		wire = new(driver.Message)
 	}
@@ -164,21 +164,21 @@ func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *ca
 		return p.error("send", err)
 	}
 	if m.Receipt != nil {
-		prepared.Receipt = new(driver.Receipt) // not the sender's own, who may be gone when the answer comes
+		prepared.Receipt = new(driver.Receipt) // a copy, because the sender may have returned when the answer comes
 	}
 	out.Prepared, out.receipt, out.caller = prepared, m.Receipt, c
 	out.until = time.Now().Add(p.o.RetryFor)
 	return nil
 }
 
-// caller is one call of Send, SendBatch or SendAsync, which waits for the outcomes of its messages.
+// caller is one call of Send, SendBatch or SendAsync that waits for the outcomes of its messages.
 type caller struct {
 	open   atomic.Int32  // messages without an outcome
-	done   chan struct{} // closed when there are none; nil: there never were any
-	buffer chan struct{} // of SendAsync: the place that the open result takes; nil: it takes none
+	done   chan struct{} // closed when all have an outcome; nil: there are no messages
+	buffer chan struct{} // the element of an open result of SendAsync; nil for others
 }
 
-// expect says how many messages the caller waits for, before they are submitted.
+// expect sets how many messages the caller waits for. It is called before they are submitted.
 func (c *caller) expect(n int) {
 	if n > 0 {
 		c.open.Store(int32(n))
@@ -186,7 +186,7 @@ func (c *caller) expect(n int) {
 	}
 }
 
-// answered notes the outcome of one message. Only the last wakes the caller.
+// answered records the outcome of one message. The last one wakes the caller.
 func (c *caller) answered() {
 	if c.open.Add(-1) > 0 {
 		return
@@ -208,15 +208,15 @@ func (c *caller) wait(ctx context.Context) {
 	}
 }
 
-// outgoing is a message on its way.
+// outgoing is a message that is being sent.
 type outgoing struct {
 	driver.Prepared
-	receipt *Receipt  // nil: nobody asks
-	until   time.Time // when it is no longer worth repeating
-	tries   int       // calls it was in
-	last    error     // of the last of them that failed
+	receipt *Receipt  // nil: the sender needs none
+	until   time.Time // when it is no longer repeated
+	tries   int       // number of its calls
+	last    error     // error of the last failed call
 	caller  *caller
-	err     error // the outcome, readable once there is one
+	err     error // the outcome; read it only when there is one
 	phase   atomic.Uint32
 }
 
@@ -227,29 +227,29 @@ const (
 	outAnswered
 )
 
-// leave says that the message goes to the service; from then on it cannot be withdrawn.
+// leave is called when the message is sent to the service; it cannot be withdrawn any more.
 func (m *outgoing) leave() bool {
 	return m.phase.CompareAndSwap(outQueued, outLeft) || m.phase.Load() == outLeft
 }
 
 func (m *outgoing) withdraw() bool { return m.phase.CompareAndSwap(outQueued, outWithdrawn) }
 
-// answered gives the message its outcome, once.
+// answered sets the outcome of the message, once.
 func (m *outgoing) answered(err error) {
 	m.err = err
 	m.phase.Store(outAnswered)
 	m.caller.answered()
 }
 
-// tell fills in the receipt of a message that was accepted.
+// tell fills in the receipt of an accepted message.
 func (m *outgoing) tell() {
 	if m.err == nil && m.receipt != nil {
 		*m.receipt = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
 	}
 }
 
-// outcome is what the sender is told after its wait. Where ctx ended first, it says whether the message may have been
-// accepted.
+// outcome is the error that the sender gets after its wait. If ctx ended first, the error says whether the message may
+// have been accepted.
 func (m *outgoing) outcome(ctx context.Context, p *Producer) error {
 	if m.withdraw() {
 		return p.error("send", context.Cause(ctx))

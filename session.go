@@ -10,8 +10,8 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// config is what the engine needs to know of the consumer, with the handler of its deliveries; neither handler: the caller of an
-// iterator settles them.
+// config is the engine's configuration for this consumer and its handler. Without a handler, an iterator's caller
+// settles the deliveries.
 func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
 	o := &c.o
 	cfg := &engine.Config{
@@ -20,8 +20,11 @@ func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
 			Filter: o.Filter.driver(), Wait: max(o.WaitTime, 0), Bytes: o.MaxBytes, Lease: o.Lease,
 		},
 		Concurrency: c.concurrency(), BatchSize: o.BatchSize, MaxPerTenant: o.MaxPerTenant, BreakAfter: o.BreakAfter,
-		MaxAbandoned: o.MaxAbandoned, Delay: o.Delay, DelayTolerance: o.DelayTolerance, ProcessingTimeout: o.ProcessingTimeout,
-		ShutdownTimeout: o.ShutdownTimeout, NoDeadLetters: c.noDeadLetters(), TellEnded: o.Hooks.Ended != nil, Weight: 1,
+		MaxAbandoned: o.MaxAbandoned, Delay: o.Delay, DelayTolerance: o.DelayTolerance,
+		ProcessingTimeout: o.ProcessingTimeout,
+		ShutdownTimeout:   o.ShutdownTimeout, SettleLinger: max(o.SettleLinger, 0), SaveRequests: o.SaveRequests,
+		NoDeadLetters: c.noDeadLetters(), TellEnded: o.Hooks.Ended != nil, Weight: 1,
+		Rates: c.rates,
 		Own:   func(its []*engine.Item, in []driver.Delivery) { c.own(its, in, h == nil && hs == nil) },
 		Begin: func(it *engine.Item) { delivery(it.Owner).begin(it) },
 		Judge: c.judge, Busy: busy, Blame: blames, Death: c.death,
@@ -48,7 +51,7 @@ func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
 	return cfg
 }
 
-// begin makes and begins a session. The error is engine.ErrStopped if ctx ends first, or the consumer is closed.
+// begin creates and begins a session. The error is engine.ErrStopped if ctx ends first, or if the consumer is closed.
 func (c *Consumer) begin(ctx context.Context, f *engine.Fleet, cfg *engine.Config) (*engine.Session, error) {
 	s := engine.NewSession(ctx, f, cfg)
 	c.mu.Lock()
@@ -69,27 +72,27 @@ func (c *Consumer) begin(ctx context.Context, f *engine.Fleet, cfg *engine.Confi
 	return s, nil
 }
 
-// end shuts a session down and reports what it did.
+// end shuts a session down and returns its report.
 func (c *Consumer) end(s *engine.Session) (Report, error) {
 	c.state.to(StateExiting)
 	err := s.Shutdown()
-	c.logDiscarded(time.Now().Add(discardEvery)) // the rest of the sums, which wait for their minute
+	c.logDiscarded(time.Now().Add(discardEvery)) // the sums of the last minute
 	return reportOf(s), err
 }
 
 func (c *Consumer) noDeadLetters() bool { return c.o.NoDeadLetters || c.channel.DeadLetter }
 
-// provisionAgain makes again what was found missing.
+// provisionAgain creates again what was found missing.
 func (c *Consumer) provisionAgain(ctx context.Context) error {
 	spec := c.spec()
 	spec.Again = true
 	return provision(ctx, c.backend, c.name, spec)
 }
 
-// slabSize is how many deliveries are allocated together. The slowest of them keeps all in memory.
+// slabSize is how many deliveries are allocated together. All stay in memory until the last of them is released.
 const slabSize = 64
 
-// own makes the deliveries of items that were just received.
+// own makes the deliveries of received items.
 func (c *Consumer) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
 	var slab []Delivery
 	for i, it := range its {
@@ -104,20 +107,20 @@ func (c *Consumer) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
 	}
 }
 
-// handle runs the handler of one item.
+// handle calls the handler for one item.
 func (c *Consumer) handle(ctx context.Context, h Handler, it *engine.Item) error {
 	d := delivery(it.Owner)
-	defer func() { it.Chosen = d.seal() }() // also when the handler ends its goroutine
+	defer func() { it.Chosen = d.seal() }() // also if the handler ends its goroutine
 	return recovered(ctx, h, d)
 }
 
-// handleBatch runs the handler of several, and answers with the errors of those that failed, by their index.
+// handleBatch calls the handler for several items, and returns the errors of those that failed, by their index.
 func (c *Consumer) handleBatch(ctx context.Context, h BatchHandler, its []*engine.Item) map[int]error {
 	ds := make([]*Delivery, len(its))
 	for i, it := range its {
 		ds[i] = delivery(it.Owner)
 	}
-	given := slices.Clone(ds) // the handler may do with its slice what it likes
+	given := slices.Clone(ds) // the handler may change its slice
 	defer func() {
 		for i, it := range its {
 			it.Chosen = given[i].seal()
@@ -130,20 +133,20 @@ func (c *Consumer) handleBatch(ctx context.Context, h BatchHandler, its []*engin
 	return failed
 }
 
-// judge asks the policy. A policy that panics has decided nothing, and the default decides.
+// judge asks the policy. If the policy panics, the default policy decides.
 func (c *Consumer) judge(it *engine.Item, err error) (v engine.Verdict) {
 	d := delivery(it.Owner)
 	d.Failures = it.Failures
 	defer func() {
 		if p := recover(); p != nil {
 			c.fault(newPanicError(p))
-			v = engineVerdict(RetryPolicy(c.o.MaxAttempts, defaultBackoff())(d, err)) // Backoff is the caller's too
+			v = engineVerdict(RetryPolicy(c.o.MaxAttempts, defaultBackoff())(d, err)) // Backoff is the caller's, too
 		}
 	}()
 	return engineVerdict(c.policy(d, err))
 }
 
-// busy says whether a handler could not begin its work, because another has it, and for how long it waits.
+// busy reports whether a handler could not begin because another one has claimed the key, and how long to wait.
 func busy(err error) (wait time.Duration, yes bool) {
 	if !errors.Is(err, ErrBusy) {
 		return 0, false
@@ -151,13 +154,13 @@ func busy(err error) (wait time.Duration, yes bool) {
 	return busyWait(err), true
 }
 
-// blames says whether a handler's error tells something about what it depends on: one that it has marked does not.
+// blames reports whether a handler's error may be caused by a dependency. A marked error is not.
 func blames(err error) bool {
 	k := markOf(err).kind
 	return k != markPermanent && k != markFatal && !errors.Is(err, ErrShutdown)
 }
 
-// death is why a delivery goes to the dead letters.
+// death is the reason with which a delivery is rejected.
 func (c *Consumer) death(it *engine.Item, reason error) *driver.Death {
 	d := delivery(it.Owner)
 	if reason == nil {
@@ -173,7 +176,7 @@ func (c *Consumer) death(it *engine.Item, reason error) *driver.Death {
 	return death
 }
 
-// engineVerdict is a verdict in the engine's words.
+// engineVerdict converts a verdict for the engine.
 func engineVerdict(v Verdict) engine.Verdict {
 	ev := engine.Verdict{After: v.After}
 	switch v.Action {
@@ -191,7 +194,7 @@ func engineVerdict(v Verdict) engine.Verdict {
 	return ev
 }
 
-// verdictOf is the engine's verdict in the words of users. What is given back untouched has none.
+// verdictOf converts the engine's verdict. A released delivery has none.
 func verdictOf(v engine.Verdict) Verdict {
 	switch v.Action {
 	case engine.ActionRetry, engine.ActionHold:

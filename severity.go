@@ -12,10 +12,10 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// SeverityPolicy goes by what kind of error a handler returned: errors of input and output, and timeouts of what it
-// called, are tried again, maxAttempts times in all, waiting by the backoff in between; all others say that the message
-// is at fault, and dead-letter it at once. It follows the marks of [Permanent], [RetryAfter] and [Fatal], which stops the
-// consumer.
+// SeverityPolicy decides by the kind of a handler's error. Errors of input and output, and timeouts of calls that the
+// handler made, are retried, for up to maxAttempts attempts, with the backoff in between. All other errors are assumed
+// to be caused by the message, which is rejected. It follows the marks [Permanent], [RetryAfter] and [Fatal], which
+// stops the consumer.
 func SeverityPolicy(maxAttempts int, wait Backoff) Policy {
 	retry := RetryPolicy(maxAttempts, wait)
 	return func(d *Delivery, err error) Verdict {
@@ -26,9 +26,9 @@ func SeverityPolicy(maxAttempts int, wait Backoff) Policy {
 	}
 }
 
-// IsTransient says whether an error is of the kind that a repetition may find gone: input and output that failed, a timeout, a
-// connection that ended, a backend that calls its own error passing. What is missing, exists already or is not permitted
-// is not.
+// IsTransient reports whether an error may be gone at the next attempt: failed input or output, a timeout, a closed
+// connection, or an error that a backend classifies as temporary. Errors about missing or existing files, and about
+// permissions, are not transient.
 func IsTransient(err error) bool {
 	var network net.Error
 	var call syscall.Errno
@@ -41,7 +41,8 @@ func IsTransient(err error) bool {
 		return backend.Class.Passing()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return true
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe),
+		errors.Is(err, net.ErrClosed):
 		return true
 	}
 	return errors.As(err, &network) || errors.As(err, &call) || errors.As(err, &path)

@@ -20,7 +20,8 @@ func TestSeverityPolicy(t *testing.T) {
 	deadline, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	policy := godwit.SeverityPolicy(3, godwit.Constant(time.Minute))
-	again, reject, stop := godwit.Verdict{Action: godwit.ActionRetry, After: time.Minute}, godwit.Verdict{Action: godwit.ActionReject}, godwit.Verdict{Action: godwit.ActionStop}
+	again, reject, stop := godwit.Verdict{Action: godwit.ActionRetry, After: time.Minute},
+		godwit.Verdict{Action: godwit.ActionReject}, godwit.Verdict{Action: godwit.ActionStop}
 	for _, tc := range []struct {
 		err  error
 		want godwit.Verdict
@@ -36,7 +37,10 @@ func TestSeverityPolicy(t *testing.T) {
 		{&godwit.PanicError{Value: "oh"}, reject},
 		{godwit.Permanent(io.EOF), reject},
 		{godwit.Fatal(errors.New("the disk is full")), stop},
-		{godwit.RetryAfter(time.Second, errors.New("later")), godwit.Verdict{Action: godwit.ActionRetry, After: time.Second}},
+		{godwit.RetryAfter(time.Second, errors.New("later")), godwit.Verdict{
+			Action: godwit.ActionRetry,
+			After:  time.Second,
+		}},
 	} {
 		if got := policy(&godwit.Delivery{Attempt: 1}, tc.err); got != tc.want {
 			t.Errorf("%v: %+v, want %+v", tc.err, got, tc.want)

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// State is where a consumer is in its life.
+// State is the state of a consumer.
 type State uint8
 
 const (
-	StateInitializing State = iota // being constructed: checking and provisioning
+	StateInitializing State = iota // being created: checking and provisioning
 	StateInitialized               // ready to run
-	StateListening                 // polling, nothing in hand
-	StateProcessing                // has deliveries in hand; at least one handler runs
-	StateIdle                      // the last poll came back empty
-	StateExiting                   // gives back, drains, flushes
-	StateExited                    // for good
+	StateListening                 // polling, without deliveries
+	StateProcessing                // at least one handler runs
+	StateIdle                      // the last poll returned no messages
+	StateExiting                   // releasing deliveries, finishing handlers, settling
+	StateExited                    // ended
 )
 
 // String is the state's name.
@@ -29,7 +29,7 @@ func (s State) String() string {
 	return "unknown state"
 }
 
-// transitions is the one table of what may follow what.
+// transitions are the states that may follow each state.
 var transitions = [...][]State{
 	StateInitializing: {StateInitialized, StateExited},
 	StateInitialized:  {StateListening, StateExiting},
@@ -40,21 +40,21 @@ var transitions = [...][]State{
 	StateExited:       nil,
 }
 
-// machine holds a state and tells each edge to an observer, one after another and in order, whoever moves it.
+// machine holds a state. It reports each change to an observer, one after another and in order, from any goroutine.
 type machine struct {
-	observe func(from, to State) // nil: nobody looks
+	observe func(from, to State) // nil: no observer
 
 	state atomic.Uint32 // a State; written under mu
 
 	mu      sync.Mutex
 	since   time.Time
-	edges   [][2]State // not yet told
-	telling bool       // one goroutine tells; the others leave their edges to it
+	edges   [][2]State // not yet reported
+	telling bool       // a goroutine is reporting; others leave their changes to it
 }
 
-// to moves along an edge of the table and says whether there was one.
+// to changes the state if the table allows it, and reports whether it did.
 func (m *machine) to(next State) bool {
-	if !follows(m.current(), next) { // as it is for all but a few of a consumer's deliveries
+	if !follows(m.current(), next) { // fast path: for most deliveries the state does not change
 		return false
 	}
 	m.mu.Lock()
@@ -91,7 +91,7 @@ func (m *machine) now() (State, time.Time) {
 
 func (m *machine) current() State { return State(m.state.Load()) }
 
-// is says whether it is in a state.
+// is reports whether it is in a state.
 func (m *machine) is(st State) bool { return m.current() == st }
 
 func follows(from, to State) bool {

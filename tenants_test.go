@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// inHands counts what of each tenant is being handled, and remembers the most.
+// inHands counts the deliveries of each tenant that are being handled, and keeps the largest numbers.
 type inHands struct {
 	mu        sync.Mutex
 	now, most map[string]int
@@ -46,8 +46,8 @@ func (h *inHands) handle(work time.Duration) godwit.Handler {
 	}
 }
 
-// A tenant that floods the channel gets its share of the handlers and no more, and others' messages pass by its
-// thousands; in the end all of them have been handled, none as more than its first attempt.
+// A tenant that floods the channel gets its share of the handlers and no more, and the messages of other tenants pass
+// its thousands. In the end all messages are handled at their first attempt.
 func TestANoisyTenant(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const flood, share = 3000, 3
@@ -63,18 +63,18 @@ func TestANoisyTenant(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		report := r.stop()
 		if h.handled["noisy"] != flood || report.Handled != flood+100 || report.Rejected+report.Retried != 0 {
-			t.Errorf("%d of the noisy one handled; %+v", h.handled["noisy"], report)
+			t.Errorf("%d messages of the noisy tenant were handled; %+v", h.handled["noisy"], report)
 		}
 		if h.most["noisy"] != share {
-			t.Errorf("up to %d of the noisy one at once, want %d", h.most["noisy"], share)
+			t.Errorf("up to %d messages of the noisy tenant at the same time, want %d", h.most["noisy"], share)
 		}
 		if h.attempts != 1 {
-			t.Errorf("attempt %d, want none beyond the first", h.attempts)
+			t.Errorf("attempt %d, want only first attempts", h.attempts)
 		}
 		if h.slowest > time.Second {
 			t.Errorf("a quiet tenant's message waited %v behind the flood", h.slowest)
 		}
-		t.Logf("slowest of the quiet %v; %d given back; %d requests", h.slowest, report.GivenBack, w.queueCalls())
+		t.Logf("slowest of the quiet tenants %v; %d released; %d requests", h.slowest, report.GivenBack, w.queueCalls())
 	})
 }
 
@@ -82,8 +82,8 @@ func TestANoisyTenant(t *testing.T) {
 type tenantMix struct {
 	name     string
 	messages []godwit.Message
-	rounds   int     // of handlers, one after another, that the largest tenant needs at its share
-	requests float64 // a message, at most
+	rounds   int     // handlers, one after another, that the largest tenant needs at its share
+	requests float64 // for each message, at most
 }
 
 func tenantMixes(share int) []tenantMix {
@@ -109,7 +109,7 @@ func tenantMixes(share int) []tenantMix {
 	}
 }
 
-// handleAll has a backlog handled by ten workers, and says how long that takes, and what it costs a message.
+// handleAll handles a backlog with ten workers, and returns how long that takes, and the requests for each message.
 func (mix tenantMix) handleAll(w *world, o *godwit.ConsumerOptions, work, latency time.Duration) (
 	took time.Duration, receives, requests float64,
 ) {
@@ -135,31 +135,35 @@ func (mix tenantMix) handleAll(w *world, o *godwit.ConsumerOptions, work, latenc
 	return took, float64(report.Received) / float64(n), float64(after-before) / float64(n)
 }
 
-// A tenant with more than its share here has its share running all the time, and what waits costs little: at most two
-// receives and half a request a message.
+// The share of a tenant with many messages is always busy, and its waiting messages cost little: at most two receives
+// and half a request for each message.
 func TestAShareIsNeverIdleAndCostsLittle(t *testing.T) {
 	const workers, share, work = 10, 3, 10 * time.Millisecond
 	for _, latency := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
 		for _, mix := range tenantMixes(share) {
 			if latency == 0 && len(mix.messages) > 1000 {
-				continue // all of it is received before the first handler ends, when nobody knows how long that takes
+				// all messages are received before the first handler ends, when the duration of handlers is unknown
+				continue
 			}
 			t.Run(fmt.Sprint(mix.name, ", ", latency), func(t *testing.T) {
-				var free time.Duration // that it takes without a cap
+				var free time.Duration // the time without a limit
 				inWorld(t, func(w *world) {
 					free, _, _ = mix.handleAll(w, &godwit.ConsumerOptions{Concurrency: workers}, work, latency)
 				})
 				inWorld(t, func(w *world) {
 					o := &godwit.ConsumerOptions{Concurrency: workers, MaxPerTenant: share}
 					took, receives, requests := mix.handleAll(w, o, work, latency)
-					// While nine handlers are busy, the places let one poll of ten through at a time.
+					// While nine handlers are busy, the places allow one poll of ten at a time.
 					best := max(time.Duration(mix.rounds)*work, free, time.Duration(len(mix.messages)/10)*latency)
 					t.Logf("%v, at best %v; %.2f receives and %.2f requests a message", took, best, receives, requests)
-					if most := best + best/20 + 10*latency; took > most {
+					// The last items of a flood may be delivered again a second later, depending on the order of
+					// goroutines.
+					if most := best + best/20 + 10*latency + time.Second; took > most {
 						t.Errorf("took %v, want at most %v", took, most)
 					}
 					if receives > 2 || requests > mix.requests {
-						t.Errorf("%.2f receives and %.2f requests a message, want at most 2 and %v", receives, requests, mix.requests)
+						t.Errorf("%.2f receives and %.2f requests a message, want at most 2 and %v", receives, requests,
+							mix.requests)
 					}
 				})
 			})
@@ -167,8 +171,8 @@ func TestAShareIsNeverIdleAndCostsLittle(t *testing.T) {
 	}
 }
 
-// A pause and a stop give back what waits for its tenant's share as well.
-func TestWhatWaitsForAShareIsNotStranded(t *testing.T) {
+// A pause and a stop also release the deliveries that wait for their tenant's share.
+func TestDeliveriesThatWaitForAShareAreReleased(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxPerTenant: 2})
 		w.send(w.producer("orders", nil), many(4, "noisy")...)
@@ -201,37 +205,43 @@ func TestWhatWaitsForAShareIsNotStranded(t *testing.T) {
 	})
 }
 
-// On a log what is beyond the share cannot go back: it waits here, retries included, and others pass it.
+// On a log the deliveries above a share cannot be released: they wait in the consumer, with retries, and others pass
+// them.
 func TestTenantsOnALog(t *testing.T) {
 	l := newLog(driver.ReceiveLimits{})
 	h := newInHands()
 	work := h.handle(time.Second)
-	onLog(t, l, &godwit.ConsumerOptions{MaxPerTenant: 2, Backoff: godwit.Constant(time.Second)}, func(ctx context.Context, d *godwit.Delivery) error {
-		if err := work(ctx, d); err != nil || d.Attempt > 1 || d.ID != "1" {
-			return err
-		}
-		return errors.New("no")
-	}, func(*godwit.Consumer) {
-		var ds []driver.Delivery
-		for i := range 9 {
-			ds = append(ds, driver.Delivery{ID: fmt.Sprint(i), Tenant: "noisy", Source: l.source, Handle: driver.Handle{Seq: uint64(i)}})
-		}
-		ds = append(ds, driver.Delivery{ID: "9", Tenant: "quiet", Source: l.source, Handle: driver.Handle{Seq: 9}})
-		l.feed <- ds
-		rest(1500 * time.Millisecond)
-		if got := strings.Join(l.answers(), ", "); got != "0 done, 9 done" && got != "9 done, 0 done" {
-			t.Errorf("settled after the first second: %s", got)
-		}
-		rest(time.Minute)
-		if n := len(l.answers()); n != 10 || h.most["noisy"] != 2 {
-			t.Errorf("%d settled, up to %d of the noisy one at once", n, h.most["noisy"])
-		}
-	})
+	onLog(t, l, &godwit.ConsumerOptions{MaxPerTenant: 2, Backoff: godwit.Constant(time.Second)},
+		func(ctx context.Context, d *godwit.Delivery) error {
+			if err := work(ctx, d); err != nil || d.Attempt > 1 || d.ID != "1" {
+				return err
+			}
+			return errors.New("no")
+		}, func(*godwit.Consumer) {
+			var ds []driver.Delivery
+			for i := range 9 {
+				ds = append(ds, driver.Delivery{
+					ID: fmt.Sprint(i), Tenant: "noisy", Source: l.source,
+					Handle: driver.Handle{Seq: uint64(i)},
+				})
+			}
+			ds = append(ds, driver.Delivery{ID: "9", Tenant: "quiet", Source: l.source, Handle: driver.Handle{Seq: 9}})
+			l.feed <- ds
+			rest(1500 * time.Millisecond)
+			if got := strings.Join(l.answers(), ", "); got != "0 done, 9 done" && got != "9 done, 0 done" {
+				t.Errorf("settled after the first second: %s", got)
+			}
+			rest(time.Minute)
+			if n := len(l.answers()); n != 10 || h.most["noisy"] != 2 {
+				t.Errorf("%d settled, up to %d of the noisy tenant at the same time", n, h.most["noisy"])
+			}
+		})
 }
 
 func TestTenantsAreForChannelsWithoutOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
-		_, err := godwit.NewConsumer(w.Context(), w.backend, "orders", &godwit.ConsumerOptions{Ordered: true, MaxPerTenant: 2})
+		_, err := godwit.NewConsumer(w.Context(), w.backend, "orders",
+			&godwit.ConsumerOptions{Ordered: true, MaxPerTenant: 2})
 		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "MaxPerTenant") {
 			t.Errorf("%v", err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// A message goes all the way, with the unmodified SDK in between: a handler fails, the retry comes after its backoff,
-// the end of the context drains. It takes no real time.
+// One message from send to delete, with the unmodified SDK: a handler fails, the retry starts after its backoff, and
+// the consumer stops gracefully when its context ends. The test takes no real time.
 func TestOneMessageAllTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -22,7 +22,8 @@ func TestOneMessageAllTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer backend.Close(context.Background())
-		consumer, err := godwit.NewConsumer(ctx, backend, "orders", &godwit.ConsumerOptions{Backoff: godwit.Constant(40 * time.Second)})
+		consumer, err := godwit.NewConsumer(ctx, backend, "orders",
+			&godwit.ConsumerOptions{Backoff: godwit.Constant(40 * time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,10 @@ func TestOneMessageAllTheWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := producer.Send(ctx, godwit.Message{Body: []byte("hello"), Headers: godwit.Headers{{Name: "a", Value: "b"}}}); err != nil {
+		if err := producer.Send(ctx, godwit.Message{
+			Body:    []byte("hello"),
+			Headers: godwit.Headers{{Name: "a", Value: "b"}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		var attempts []time.Time
@@ -54,7 +58,7 @@ func TestOneMessageAllTheWay(t *testing.T) {
 		if wait := attempts[1].Sub(attempts[0]); wait < 40*time.Second || wait > 42*time.Second {
 			t.Errorf("the retry came after %v, want 40 s", wait)
 		}
-		if report.Handled != 1 || report.Retried != 1 || report.Received != 1 { // it was held here
+		if report.Handled != 1 || report.Retried != 1 || report.Received != 1 { // it was held in the consumer
 			t.Errorf("report %+v", report)
 		}
 		if err := producer.Close(context.Background()); err != nil {

@@ -10,16 +10,17 @@ import (
 	"github.com/godwitmq/godwit/internal/pace"
 )
 
-// Demand is how much there is to do for the consumers of a channel, for autoscalers.
+// Demand is how many workers and consumers a channel needs, for autoscalers.
 type Demand struct {
 	Backlog int64         // messages that could be received now
-	Age     time.Duration // at which deliveries started within the last minute; 0: none did
-	Service time.Duration // what a handler takes of late, for one delivery; 0: none has ended
-	// Workers is how many handlers at once would work the backlog off in what is left of the delay tolerance
-	// (backlog × service ÷ (tolerance − age)), and keep up with what comes; at least one while messages are in flight.
+	Age     time.Duration // average age of deliveries at their start within the last minute; 0: none started
+	Service time.Duration // average duration of recent handlers, for one delivery; 0: none has ended
+	// Workers is how many concurrent handlers would handle the backlog in the rest of the delay tolerance (backlog ×
+	// service ÷ (tolerance − age)), and keep up with new messages. It is at least one while messages wait or are in
+	// flight.
 	Workers int
-	// Consumers is how many processes like this one that takes, at their MaxConcurrency. 0: nothing is there to do, and
-	// for some minutes nothing came.
+	// Consumers is how many processes like this one have so many workers, at their MaxConcurrency. 0: there are no
+	// messages, and for some minutes there were none.
 	Consumers int
 	// Partitions are those of a Kafka topic in which something waits; nil elsewhere.
 	Partitions []PartitionDemand
@@ -28,18 +29,20 @@ type Demand struct {
 // PartitionDemand is what waits in one partition.
 type PartitionDemand struct {
 	Partition int32
-	Backlog   int64
+	Waiting   int64
 	// Oldest is the age of the first message that is not finished: it may be in a handler's hands, or wait for a retry.
 	// Watch it for a key that does not go on. Negative: unknown.
 	Oldest time.Duration
 }
 
-// Demand asks the service for the backlog and says how many consumers it wants. It tells most while the consumer runs,
-// since then it knows how long handlers take.
+// Demand requests the size of the backlog and computes how many consumers it needs. The result is more precise while
+// the consumer runs, because the duration of handlers is then known.
 func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	inspector, ok := c.backend.(driver.Inspector)
 	if !ok {
-		return Demand{}, &Error{Op: "inspect", Channel: c.name, Err: fmt.Errorf("%w: this backend cannot look into channels", errors.ErrUnsupported)}
+		return Demand{},
+			&Error{Op: "inspect", Channel: c.name, Err: fmt.Errorf("%w: this backend cannot inspect channels",
+				errors.ErrUnsupported)}
 	}
 	depth, err := inspector.Inspect(ctx, c.channel)
 	if err != nil {
@@ -50,24 +53,25 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	c.mu.Unlock()
 	d := Demand{Backlog: depth.Waiting}
 	if s == nil {
-		d.Workers = pace.New(pace.Options{Floor: c.concurrency(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog, depth.Oldest)
+		d.Workers = pace.New(pace.Options{Floor: c.concurrency(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog,
+			depth.Oldest)
 	} else {
 		known := s.Demand(d.Backlog, depth.Oldest)
 		d.Age, d.Service, d.Workers = known.Age, known.Service, known.Workers
 	}
-	if depth.InFlight > 0 || depth.Waiting > 0 { // what is handled, or waits for a retry, needs whoever holds it
+	if depth.InFlight > 0 || depth.Waiting > 0 { // also messages that are handled or wait for a retry need a consumer
 		d.Workers = max(d.Workers, 1)
 	}
 	for _, p := range depth.Partitions {
-		d.Partitions = append(d.Partitions, PartitionDemand{Partition: p.Partition, Backlog: p.Waiting, Oldest: p.Oldest})
+		d.Partitions = append(d.Partitions, PartitionDemand(p))
 	}
 	most := c.ceiling(c.concurrency())
 	d.Consumers = (d.Workers + most - 1) / most
 	return d, nil
 }
 
-// ceiling is how far the pool may grow from its floor: not at all where no MaxConcurrency above Concurrency was asked for,
-// also when the floor is lower by now.
+// ceiling is how far the pool may grow. Without a MaxConcurrency above Concurrency it does not grow, even after
+// SetConcurrency has lowered the number.
 func (c *Consumer) ceiling(floor int) int {
 	if !c.adapts {
 		return floor

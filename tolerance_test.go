@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// sizes notes how a pool's size changed.
+// sizes records the changes of a pool's size.
 type sizes struct {
 	mu   sync.Mutex
 	seen []int
@@ -32,22 +32,24 @@ func (s *sizes) all() []int {
 	return append([]int(nil), s.seen...)
 }
 
-// steady sends one message every so often until the time is over.
+// steady sends one message after each pause until the time is over.
 func (w *world) steady(p *godwit.Producer, every, lasting time.Duration) {
 	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(every) {
 		w.send(p, body("work"))
 	}
 }
 
-// More comes than the pool can do: it grows before the tolerance is reached, keeps the age of deliveries below it, and
-// shrinks to its floor when there is less to do.
+// More messages come than the pool can handle. It grows before the tolerance is reached, keeps the age of deliveries
+// below it, and shrinks to its floor when there are fewer messages.
 func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const tolerance = time.Minute
 		var changes sizes
 		var oldest, now, most atomic.Int64
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, MaxConcurrency: 50, DelayTolerance: tolerance,
-			Hooks: godwit.Hooks{Resized: changes.hook()}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 2, MaxConcurrency: 50, DelayTolerance: tolerance,
+			Hooks: godwit.Hooks{Resized: changes.hook()},
+		})
 		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
 			oldest.Store(max(oldest.Load(), int64(time.Since(d.SentAt))))
 			most.Store(max(most.Load(), now.Add(1)))
@@ -55,7 +57,7 @@ func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 			now.Add(-1)
 			return nil
 		})
-		w.steady(w.producer("orders", nil), 200*time.Millisecond, 30*time.Minute) // ten workers' work
+		w.steady(w.producer("orders", nil), 200*time.Millisecond, 30*time.Minute) // enough for ten workers
 		time.Sleep(10 * time.Minute)
 		report := r.stop()
 		seen := changes.all()
@@ -66,7 +68,7 @@ func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 			t.Errorf("sizes %v: not back at its floor", seen)
 		}
 		if most.Load() > 40 || len(seen) > 60 {
-			t.Errorf("up to %d handlers at once for the work of ten; sizes %v", most.Load(), seen)
+			t.Errorf("up to %d handlers where ten are enough; sizes %v", most.Load(), seen)
 		}
 		if report.Handled != 9000 {
 			t.Errorf("%+v", report)
@@ -74,17 +76,20 @@ func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 	})
 }
 
-// More workers make a dependency slower that can do only so much at once: the pool does not stay at its ceiling.
+// A dependency with a limited rate becomes slower with more workers: the pool does not stay at its ceiling.
 func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var now atomic.Int64
 		var handlers, looks int64
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4, MaxConcurrency: 100, DelayTolerance: time.Minute})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 4, MaxConcurrency: 100,
+			DelayTolerance: time.Minute,
+		})
 		p := w.producer("orders", nil)
 		w.flood(p, 5000)
 		r := w.run(c, func(context.Context, *godwit.Delivery) error {
 			n := now.Add(1)
-			time.Sleep(time.Duration(n) * 250 * time.Millisecond) // four a second, however many ask
+			time.Sleep(time.Duration(n) * 250 * time.Millisecond) // four a second, with any number of callers
 			now.Add(-1)
 			return nil
 		})
@@ -95,38 +100,45 @@ func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
 		}
 		r.stop()
 		if mean := handlers / looks; mean > 30 {
-			t.Errorf("%d handlers at once on average, of at most 100, where four do as much", mean)
+			t.Errorf("%d handlers on average, of at most 100, where four are as fast", mean)
 		}
 	})
 }
 
-// What every message of a channel waits anyway is no delay: the pool does not grow because of it, neither by the age of
-// what starts nor by that of what waits for a handler.
+// The delay of a channel is not part of the age: the pool does not grow because of it, neither by the age of starting
+// deliveries nor by that of waiting ones.
 func TestTheDelayOfAChannelIsNotHeldAgainstThePool(t *testing.T) {
-	for name, handler := range map[string]time.Duration{ // the pool is looked at every five seconds
+	for name, handler := range map[string]time.Duration{ // the pool is checked every five seconds
 		"between two starts": 11 * time.Second, "at every start": 3 * time.Second,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				var changes sizes
-				c := w.consumer("orders", &godwit.ConsumerOptions{Delay: 10 * time.Minute, Concurrency: 1, MaxConcurrency: 20,
-					DelayTolerance: 5 * time.Minute, Hooks: godwit.Hooks{Resized: changes.hook()}})
+				c := w.consumer("orders", &godwit.ConsumerOptions{
+					Delay: 10 * time.Minute, Concurrency: 1,
+					MaxConcurrency: 20,
+					DelayTolerance: 5 * time.Minute, Hooks: godwit.Hooks{Resized: changes.hook()},
+				})
 				w.send(w.producer("orders", nil), many(6, "")...)
 				run := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(handler); return nil })
 				time.Sleep(15 * time.Minute)
 				if r := run.stop(); r.Handled != 6 || len(changes.all()) != 0 {
-					t.Errorf("sizes %v for messages that wait for less than a minute beyond their channel's delay; %+v", changes.all(), r)
+					t.Errorf("sizes %v for messages that wait for less than a minute beyond their channel's delay; %+v",
+						changes.all(), r)
 				}
 			})
 		})
 	}
 }
 
-// Without MaxConcurrency nothing changes, however old deliveries are.
+// Without MaxConcurrency the pool does not change, however old deliveries are.
 func TestNoAdaptationUnlessAskedFor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var changes sizes
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, DelayTolerance: time.Second, Hooks: godwit.Hooks{Resized: changes.hook()}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 2, DelayTolerance: time.Second,
+			Hooks: godwit.Hooks{Resized: changes.hook()},
+		})
 		w.send(w.producer("orders", nil), many(100, "")...)
 		r := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(5 * time.Second); return nil })
 		time.Sleep(10 * time.Minute)
@@ -136,11 +148,14 @@ func TestNoAdaptationUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// A pool that was not asked to adapt stays as small as SetConcurrency makes it, however much waits.
+// A pool without MaxConcurrency stays as small as SetConcurrency makes it, however many deliveries wait.
 func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var changes sizes
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 5, DelayTolerance: 5 * time.Second, Hooks: godwit.Hooks{Resized: changes.hook()}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 5, DelayTolerance: 5 * time.Second,
+			Hooks: godwit.Hooks{Resized: changes.hook()},
+		})
 		r := w.run(c, func(context.Context, *godwit.Delivery) error {
 			time.Sleep(2 * time.Second)
 			return nil
@@ -151,19 +166,22 @@ func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
 		w.steady(w.producer("orders", nil), time.Second, 5*time.Minute)
 		r.stop()
 		if seen := changes.all(); len(seen) > 0 {
-			t.Errorf("the pool's sizes were %v, want 1 all along", seen)
+			t.Errorf("the pool's sizes were %v, want 1 all the time", seen)
 		}
 	})
 }
 
-// A backlog that comes at once and is known is worked off within the tolerance, where the ceiling allows it: the pool
-// grows by its size, before its age says so.
+// A large known backlog is handled within the tolerance, if the ceiling allows it: the pool grows because of the
+// backlog's size, before its age is too high.
 func TestThePoolGrowsWithAKnownBacklog(t *testing.T) {
 	for _, n := range []int{500, 1000} {
 		inWorld(t, func(w *world) {
 			const tolerance = time.Minute
 			var oldest, now, most atomic.Int64
-			c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4, MaxConcurrency: 100, DelayTolerance: tolerance})
+			c := w.consumer("orders", &godwit.ConsumerOptions{
+				Concurrency: 4, MaxConcurrency: 100,
+				DelayTolerance: tolerance,
+			})
 			w.send(w.producer("orders", nil), many(n, "")...)
 			before := w.calls("sqs.GetQueueAttributes")
 			r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
@@ -179,14 +197,14 @@ func TestThePoolGrowsWithAKnownBacklog(t *testing.T) {
 				t.Errorf("%d messages: one was %v old when it started, the tolerance is %v", n, age, tolerance)
 			}
 			if looks := w.calls("sqs.GetQueueAttributes") - before; looks > 6 {
-				t.Errorf("%d messages: the backlog was asked for %d times", n, looks)
+				t.Errorf("%d messages: the size of the backlog was requested %d times", n, looks)
 			}
 			t.Logf("%d messages: oldest %v, most %d", n, time.Duration(oldest.Load()), most.Load())
 		})
 	}
 }
 
-// When nothing comes any more, and nothing waits or is in flight, demand falls to zero within minutes.
+// When no message comes, waits or is in flight, the demand becomes zero within minutes.
 func TestDemandFallsToZero(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10})
@@ -203,7 +221,7 @@ func TestDemandFallsToZero(t *testing.T) {
 		if d := demand(); d.Workers < 9 || d.Workers > 12 || d.Consumers == 0 {
 			t.Errorf("while ten workers' work comes: %+v", d)
 		}
-		for range 5 * 60 { // who asks often gets the same answer
+		for range 5 * 60 { // frequent calls get the same result
 			time.Sleep(time.Second)
 			demand()
 		}
@@ -223,12 +241,15 @@ func TestDemandFallsToZero(t *testing.T) {
 	})
 }
 
-// A message's own delay is no age, and neither is the channel's; whichever counts.
+// The age of a message does not include its own delay or the channel's.
 func TestADelayIsNoAge(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var changes sizes
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, MaxConcurrency: 50, DelayTolerance: 30 * time.Second,
-			Delay: time.Minute, Hooks: godwit.Hooks{Resized: changes.hook()}})
+		c := w.consumer("orders", &godwit.ConsumerOptions{
+			Concurrency: 2, MaxConcurrency: 50,
+			DelayTolerance: 30 * time.Second,
+			Delay:          time.Minute, Hooks: godwit.Hooks{Resized: changes.hook()},
+		})
 		p := w.producer("orders", nil)
 		r := w.run(c, func(context.Context, *godwit.Delivery) error { time.Sleep(time.Second); return nil })
 		for i := range 120 {
@@ -251,7 +272,7 @@ func TestADelayIsNoAge(t *testing.T) {
 	})
 }
 
-// Demand is the backlog times what a handler takes, by what is left of the tolerance.
+// Demand is the backlog times the duration of a handler, divided by the rest of the tolerance.
 func TestDemand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})
@@ -279,8 +300,10 @@ func TestDemand(t *testing.T) {
 		w.send(p, many(2420, "stay")...)
 		time.Sleep(10 * time.Second)
 		d := demand()
-		// 2,400 × 3 s in two minutes are 60 workers, and as the oldest have waited for some seconds, some more.
-		if d.Backlog < 2390 || d.Backlog > 2420 || d.Service != 3*time.Second || d.Workers < 60 || d.Workers > 80 || d.Consumers != (d.Workers+19)/20 {
+		// 2,400 × 3 s in two minutes are 60 workers; because the oldest messages have waited for some seconds, it is a
+		// few more.
+		if d.Backlog < 2390 || d.Backlog > 2420 || d.Service != 3*time.Second || d.Workers < 60 || d.Workers > 80 ||
+			d.Consumers != (d.Workers+19)/20 {
 			t.Errorf("%+v", d)
 		}
 		close(busy)
@@ -319,7 +342,8 @@ func TestToleranceOptionsThatCannotBe(t *testing.T) {
 			{DelayTolerance: -time.Second},
 			{BreakAfter: -1},
 		} {
-			if _, err := godwit.NewConsumer(w.Context(), w.backend, fmt.Sprint("orders", i), &o); !errors.Is(err, godwit.ErrInvalid) {
+			if _, err := godwit.NewConsumer(w.Context(), w.backend, fmt.Sprint("orders", i), &o); !errors.Is(err,
+				godwit.ErrInvalid) {
 				t.Errorf("%+v: %v", o, err)
 			}
 		}

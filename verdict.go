@@ -8,21 +8,21 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// Verdict says what becomes of a delivery. The zero Verdict is Done.
+// Verdict is the decision about a delivery. The zero Verdict is Done.
 type Verdict struct {
 	Action Action
-	After  time.Duration // Retry: how long until the next attempt
+	After  time.Duration // for ActionRetry: the delay of the next attempt
 }
 
-// Action is the what of a Verdict.
+// Action is the kind of a Verdict.
 type Action uint8
 
 const (
-	ActionDone   Action = iota // handled: it is deleted, or marked finished
-	ActionRetry                // it comes back after Verdict.After
-	ActionReject               // it is copied to the channel's dead letters with the reason, then finished
-	ActionDrop                 // it is finished unhandled, on purpose
-	ActionStop                 // it is given back, and the consumer ends with the error
+	ActionDone   Action = iota // the message is handled: it is deleted, or its offset is passed
+	ActionRetry                // it is delivered again after Verdict.After
+	ActionReject               // it is moved to the channel's dead letters, with the reason
+	ActionDrop                 // it is deleted without a dead letter, on purpose
+	ActionStop                 // it is released, and the consumer ends with the error
 )
 
 // String is the action's name in lower case.
@@ -34,25 +34,26 @@ func (a Action) String() string {
 	return "unknown action"
 }
 
-// Policy decides on a delivery whose handler returned err, which is not nil. It may be called by many workers at once.
-// It is not asked when the processing timeout ended the handler (that is always Reject), when the lease was lost, or
-// when shutdown cancelled it (that is given back untouched).
+// Policy decides about a delivery whose handler returned err, which is not nil. Workers may call it concurrently. It is
+// not called after a processing timeout (always Reject), after a lost lease, or after a cancellation by shutdown
+// (always a release).
 type Policy func(d *Delivery, err error) Verdict
 
-// Backoff is how long to wait after attempt number n, which is at least 1, has failed.
+// Backoff is the delay after the failure of attempt n, which is at least 1.
 type Backoff func(n int) time.Duration
 
-// Exponential waits first, doubling each time up to longest, and draws evenly below that (full jitter).
+// Exponential returns delays that are evenly distributed below a bound (full jitter). The bound begins with first and
+// doubles each time, up to longest.
 func Exponential(first, longest time.Duration) Backoff {
 	return backoff.Curve{First: first, Max: longest}.Jittered
 }
 
 func defaultBackoff() Backoff { return Exponential(defaultBackoffFirst, defaultBackoffLongest) }
 
-// Constant waits d each time.
+// Constant always returns d.
 func Constant(d time.Duration) Backoff { return func(int) time.Duration { return d } }
 
-// Schedule waits what is listed, then the last of it again and again. An empty schedule does not wait.
+// Schedule returns the listed delays, and then the last of them again and again. An empty schedule does not delay.
 func Schedule(waits ...time.Duration) Backoff {
 	return func(n int) time.Duration {
 		if len(waits) == 0 {
@@ -62,12 +63,13 @@ func Schedule(waits ...time.Duration) Backoff {
 	}
 }
 
-// attemptsAFailure is how many attempts count as one failure where nothing else is known of them: some were releases.
+// attemptsAFailure is how many attempts count as one failure if nothing else is known about them: some of them were
+// releases.
 const attemptsAFailure = 3
 
-// exhausted says whether a delivery has failed as often as it may. Failures that are known decide; where other processes had
-// the message, so many attempts that some of them must have failed do as well. A consumer that releases often, on purpose,
-// makes receives mean nothing.
+// exhausted reports whether a delivery may not be retried any more. The known failures decide. If other processes had
+// the message, so many attempts that some of them must have failed decide, too. Attempts do not decide for a consumer
+// that releases messages often, on purpose.
 func (d *Delivery) exhausted(maxAttempts int) bool {
 	if d.Failures >= maxAttempts {
 		return true
@@ -78,10 +80,9 @@ func (d *Delivery) exhausted(maxAttempts int) bool {
 	return d.Attempt >= attemptsAFailure*maxAttempts
 }
 
-// RetryPolicy tries maxAttempts times, waiting by the backoff in between, then rejects: after so many failures that the
-// consumer knows of, or three times as many attempts. It follows the marks of
-// [Permanent], [RetryAfter] and [Fatal]. It is the policy of a consumer that names none of its own. maxAttempts 0 and
-// wait nil mean what they mean in [ConsumerOptions]: 3 times, and 5 s doubling up to 10 min.
+// RetryPolicy retries with a backoff, and rejects after maxAttempts failures in this consumer, or after three times as
+// many attempts. It follows the marks [Permanent], [RetryAfter] and [Fatal]. It is the default policy. If maxAttempts
+// is 0, it is 3; if wait is nil, it is 5 s doubling up to 10 min, as in [ConsumerOptions].
 func RetryPolicy(maxAttempts int, wait Backoff) Policy {
 	setDefault(&maxAttempts, defaultMaxAttempts)
 	if wait == nil {
@@ -101,7 +102,7 @@ func RetryPolicy(maxAttempts int, wait Backoff) Policy {
 	}
 }
 
-// Kinds of death, as dead letters and reports name them.
+// The kinds of death in dead letters and reports.
 const (
 	kindExhausted   = "exhausted"
 	kindPermanent   = "permanent"

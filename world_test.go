@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
@@ -19,14 +20,14 @@ import (
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
-// world is a backend of its own in virtual time.
+// world is a new backend in virtual time.
 type world struct {
 	*testing.T
 	backend *local.Backend
 	server  *localaws.Server
 }
 
-// inWorld runs a test in a bubble, with the unmodified SDK and a real server in it.
+// inWorld runs a test in a bubble, with the unmodified SDK and a real server.
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +83,7 @@ func (w *world) run(c *godwit.Consumer, h godwit.Handler) *running {
 	return r
 }
 
-// stop ends it and returns what it reports; an error fails the test.
+// stop stops the consumer and returns its report. An error fails the test.
 func (r *running) stop() godwit.Report {
 	r.w.Helper()
 	r.cancel()
@@ -91,12 +92,12 @@ func (r *running) stop() godwit.Report {
 		r.w.Errorf("run: %v", r.err)
 	}
 	if r.report.Leaked != 0 {
-		r.w.Error("the consumer's books do not balance")
+		r.w.Error("the report counts leaked deliveries")
 	}
 	return r.report
 }
 
-// calls counts the server's calls of actions.
+// calls counts the server's calls of some actions.
 func (w *world) calls(actions ...string) (n int) {
 	all := w.server.Calls()
 	for _, a := range actions {
@@ -105,13 +106,16 @@ func (w *world) calls(actions ...string) (n int) {
 	return n
 }
 
-// sdk is a configuration for AWS clients of the test's own.
+// sdk is a configuration for the test's own AWS clients.
 func (w *world) sdk() aws.Config {
-	return aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: w.server.Transport()}}
+	return aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+		HTTPClient:  &http.Client{Transport: w.server.Transport()},
+	}
 }
 
-// deleteChannel deletes the queue or the topic of a channel behind everyone's back.
+// deleteChannel deletes the queue or the topic of a channel while it is in use.
 func (w *world) deleteChannel(channel string, ordered bool) {
 	w.Helper()
 	name, isExchange := strings.CutSuffix(channel, ".*")
@@ -131,7 +135,7 @@ func (w *world) deleteChannel(channel string, ordered bool) {
 	}
 }
 
-// entries are the bodies of a batch that a control sees, by their ids.
+// entries returns the bodies of a batch that a control gets, by their ids.
 func entries(input any) map[string]string {
 	out := map[string]string{}
 	if in, ok := input.(*model.SendMessageBatchInput); ok {
@@ -142,12 +146,13 @@ func entries(input any) map[string]string {
 	return out
 }
 
-// latency makes every call of the work of a queue take some time.
+// latency delays the calls for sends, receives and settlements.
 func (w *world) latency(d time.Duration) {
-	w.server.Control("sqs.*", func(_ context.Context, r *localaws.Request) localaws.Outcome { return localaws.Outcome{Delay: d} })
+	w.server.Control("sqs.*",
+		func(_ context.Context, r *localaws.Request) localaws.Outcome { return localaws.Outcome{Delay: d} })
 }
 
-// messages are what lies in a queue, however it stands there.
+// messages are all messages in a queue, in every state.
 func (w *world) messages(name string) []queue.View {
 	w.Helper()
 	q := w.server.SQS().Queue(name)
@@ -157,7 +162,7 @@ func (w *world) messages(name string) []queue.View {
 	return q.Model().Messages()
 }
 
-// visible fails unless a queue holds exactly so many messages and all of them can be received.
+// visible fails unless a queue has exactly n messages and all of them can be received.
 func (w *world) visible(queue string, n int) {
 	w.Helper()
 	ms := w.messages(queue)
@@ -171,7 +176,7 @@ func (w *world) visible(queue string, n int) {
 	}
 }
 
-// purge deletes the messages of a queue behind everyone's back.
+// purge deletes the messages of a queue while it is in use.
 func (w *world) purge(name string) {
 	w.Helper()
 	url := "http://localaws.internal/000000000000/" + name

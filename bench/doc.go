@@ -1,7 +1,8 @@
-// Package bench measures Godwit, and later other libraries beside it, with the same work on the same machine.
+// Package bench measures the cost of a message in Godwit.
 //
-// Its nouns: a journey is the whole way of a message, from Send to the handler's end and the delete, over the embedded server
-// in this process, so that the figure is the library's and the SDK's own cost and no network's.
+// A journey is everything that happens to a message: Send, receive, the handler, and the delete. The embedded server
+// runs in the same process, so that the figures show the cost of the library and the SDK, without a network.
 //
-// It is a module of its own: what it compares with never reaches those who use Godwit.
+// The folder bench is a module of its own, so that the libraries that Godwit is compared with are not dependencies of
+// Godwit.
 package bench

@@ -12,10 +12,10 @@ import (
 	"github.com/godwitmq/godwit/local"
 )
 
-// senders run at once: enough to keep several full batches of ten on their way.
+// senders is the number of goroutines that send. It is large enough to keep several full batches of ten in flight.
 const senders = 64
 
-// BenchmarkJourney sends and handles b.N messages. Besides the time a message takes it reports what it costs in requests.
+// BenchmarkJourney sends and handles b.N messages. It reports the time of a message, and the requests it needs.
 func BenchmarkJourney(b *testing.B) {
 	for _, size := range []int{100, 1 << 10, 64 << 10} {
 		for _, concurrency := range []int{1, 16, 128} {
@@ -64,7 +64,7 @@ func journey(b *testing.B, body []byte, concurrency int) {
 	sending.Wait()
 	b.StopTimer()
 	if n := handled.Load(); n < int64(b.N) {
-		b.Errorf("handled %d of %d", n, b.N)
+		b.Errorf("handled %d of %d messages", n, b.N)
 	}
 	b.ReportMetric(float64(requests(backend)-before)/float64(b.N), "requests/op")
 }

@@ -25,9 +25,10 @@ const (
 // Options of a harness. The zero value is usable.
 type Options struct {
 	// Local are the options of the backend and its server. nil: their defaults, except that the server's seed is the
-	// same in every run. Local.Server can set another seed. A test that fails prints the seed.
+	// same in every run. Set Local.Server to try another seed; a test that fails prints the seed.
 	Local *local.Options
-	// Patience is how long to wait for an expected event. 0: 15 days in a bubble, 10 s outside.
+	// Patience is how long to wait for an expected event. 0: 15 days in a bubble, 10 s outside. Raise it when handlers
+	// really take longer than that.
 	Patience time.Duration
 }
 

@@ -12,8 +12,11 @@ import (
 
 // KafkaOptions of a harness on Kafka. The zero value is usable.
 type KafkaOptions struct {
-	Kafka *kafkalocal.Options // of the backend and its broker; nil: their defaults
-	// Patience is how long to wait for an expected event. 0: 15 days in a bubble, 10 s outside.
+	// Kafka are the options of the backend and its broker; nil: their defaults. Set them as the application does on a
+	// cluster.
+	Kafka *kafkalocal.Options
+	// Patience is how long to wait for an expected event. 0: 15 days in a bubble, 10 s outside. Raise it when handlers
+	// really take longer than that.
 	Patience time.Duration
 }
 

@@ -31,85 +31,111 @@ var defaultTiers = []time.Duration{5 * time.Second, time.Minute, 10 * time.Minut
 // Options say how to reach Kafka and how channels lie on it. The zero value is the brokers of the environment's
 // KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints it, or without it one at localhost:9092.
 type Options struct {
-	// Brokers are host:port of some of the brokers; the client finds the others. Empty: as above.
+	// Brokers are host:port of some of the brokers; the client finds the others. Set them when they are not those of
+	// KAFKA_BOOTSTRAP_SERVERS. Empty: those of that variable, or localhost:9092.
 	Brokers []string
-	// ClientID is the name under which brokers see the clients, in logs and quotas; "": godwit.
+	// ClientID is the name of the clients in logs and quotas of the brokers; "": godwit. Set it to tell applications
+	// apart there.
 	ClientID string
-	// Rack is where the clients are. Brokers may then serve them from the nearest replica: set it where traffic between
-	// zones costs money.
+	// Rack is where the clients are, so that brokers can serve them from the nearest replica. Set it when traffic
+	// between zones costs money.
 	Rack string
-	// TLS encrypts connections; nil: they are not encrypted.
+	// TLS encrypts connections; nil: they are not encrypted. Set it when the brokers require TLS, or the network is not
+	// trusted.
 	TLS *tls.Config
-	// SASL authenticates; nil: the clients are anonymous, or known by their certificate.
+	// SASL authenticates the clients; nil: they are anonymous, or known by their certificate. Set it when the brokers
+	// require it.
 	SASL *SASL
-	// Client are options of franz-go for all clients, applied last: a dialer, metrics, timeouts. A group among them is
-	// refused, since the group is the channel's name.
+	// Client are options of franz-go for all clients, applied last. Set them for what has no option here: a dialer,
+	// metrics, timeouts. A group among them is refused, because the group is the channel's name.
 	Client []kgo.Opt
-	// Logger gets what the client warns of, and topics that were created again; nil: nobody does.
+	// Logger gets the warnings of the client, and topics that were created again; nil: they are not logged. Set it in
+	// production.
 	Logger *slog.Logger
-	// Namespace is put in front of every topic's and group's name: prod.orders. Set it where several environments share
-	// brokers. It had better not be an exchange's name: channel y in namespace x and channel x.y without one have
-	// groups of the same name.
+	// Namespace stands in front of the name of every topic and group: prod.orders. Set it when several environments
+	// share brokers. It should not be the name of an exchange: channel y in namespace x and channel x.y without one
+	// have groups of the same name.
 	Namespace string
-	// Replication is how many brokers have a copy of a topic that is created; 0: the broker's default.
+	// Replication is how many brokers have a copy of a topic that is created; 0: the default of the broker. Set it when
+	// that default is not what your data need.
 	Replication int
 
-	// The settings of channels, each as described at ChannelOptions. They hold for every channel that Channels does not
-	// say something else for; zero: the default that is named there.
-	Ordering      Ordering
-	Retries       Retries
-	MaxBlock      time.Duration
-	Tiers         []time.Duration
-	GroupProtocol GroupProtocol
-	Partitions    int
-	Retention     time.Duration
-	Compression   string
-	TopicConfig   map[string]string
+	// The settings of channels, each as described at ChannelOptions. They apply to every channel for which Channels
+	// does not say something else; zero: the default that is named there.
 
-	// InstanceID makes members static: one that comes back within the session timeout finds its partitions again,
-	// without a rebalance. It must be another one for each process, and the same one after its restart. A channel's
-	// name is added to it. "": members are dynamic.
+	// Ordering is what is handled one after another. Change it as described at [ChannelOptions].
+	Ordering Ordering
+	// Retries is what a retry means for later records of its key. Change it as described at [ChannelOptions].
+	Retries Retries
+	// MaxBlock is how long RetryBlock holds a key. Change it as described at [ChannelOptions].
+	MaxBlock time.Duration
+	// Tiers are how long records can wait in topics. Change them as described at [ChannelOptions].
+	Tiers []time.Duration
+	// GroupProtocol is how members of a group get their partitions. Change it as described at [ChannelOptions].
+	GroupProtocol GroupProtocol
+	// Partitions is the number of partitions of topics that are created. Change it as described at [ChannelOptions].
+	Partitions int
+	// Retention is how long topics keep records. Change it as described at [ChannelOptions].
+	Retention time.Duration
+	// Compression is how records are compressed. Change it as described at [ChannelOptions].
+	Compression string
+	// TopicConfig is more of the configuration of topics. Change it as described at [ChannelOptions].
+	TopicConfig map[string]string
+
+	// InstanceID makes members static: one that returns within SessionTimeout gets its partitions again, without a
+	// rebalance. Set it when deployments should not cause rebalances, to a value that differs in every process and is
+	// the same after a restart. The name of the channel is added to it. "": members are dynamic.
 	InstanceID string
-	// SessionTimeout is how long a member may be silent before its partitions are given to others; 0: 45 s. A shorter
-	// one makes a crash felt for less long, and a slow network a rebalance.
+	// SessionTimeout is how long a member may be silent before its partitions are given to others; 0: 45 s. Lower it
+	// when the partitions of a crashed process must not wait that long. Then a slow network causes a rebalance sooner.
 	SessionTimeout time.Duration
 
-	// RetryQueue and DeadLetterQueue take what comes back later and what was rejected; nil: topics. Set them where
-	// topics cannot be had, or in tests.
-	RetryQueue      RetryQueue
+	// RetryQueue takes records that are retried later; nil: topics, the tiers. Set it when topics cannot be created, or
+	// in tests.
+	RetryQueue RetryQueue
+	// DeadLetterQueue takes rejected records; nil: topics. Set it when topics cannot be created, or in tests.
 	DeadLetterQueue DeadLetterQueue
 
-	// Channels are what is different for single channels, by name as users spell it: orders, wishlist_events.mobile.
-	// What wishlist_events.* says holds for all of its channels that have no entry of their own, and for its topic.
+	// Channels are the settings of single channels, by the name that users write: orders, wishlist_events.mobile. Set
+	// an entry when a channel needs something else than the rest. The entry wishlist_events.* applies to the topic, and
+	// to all of its channels without an entry of their own.
 	Channels map[string]ChannelOptions
 }
 
 // ChannelOptions are what is different for one channel. A field that is zero is as in the Options of the backend. What
 // the comments call the default holds where both are zero.
 type ChannelOptions struct {
-	// Ordering is what is handled one after another; by default OrderByKey.
+	// Ordering is what is handled one after another; by default OrderByKey. Choose OrderByPartition when handlers
+	// depend on the order of all records of a partition, and OrderNone when no order is needed.
 	Ordering Ordering
-	// Retries is what a retry means for later records of its key; by default RetryBlock.
+	// Retries is what a retry means for later records of its key; by default RetryBlock. Choose RetryPark when
+	// failures may last for longer than MaxBlock, and RetryAlone when later records need not wait.
 	Retries Retries
-	// MaxBlock is how long RetryBlock holds a key before its failing record becomes a dead letter; by default ten
-	// minutes.
+	// MaxBlock is how long RetryBlock holds a key before its failing record is rejected; by default 10 min. Raise it
+	// when what handlers need may be down for longer, and lower it when a key must not stand still for that long.
 	MaxBlock time.Duration
-	// Tiers are how long records can wait in topics, ascending: each is a topic with as many partitions as the
-	// channel's own. By default 5 s, 1 m, 10 m and 1 h. Empty, but not nil: there are none, and this process holds
-	// every retry.
+	// Tiers are how long records can wait in topics, ascending, in whole seconds: each is a topic with as many
+	// partitions as the channel's own. By default 5 s, 1 min, 10 min and 1 h. A retry of an ordered channel that is
+	// shorter than the first tier is held in this process, and its key waits. Change them when the backoff has other
+	// steps. Empty, but not nil: there are none, and this process holds every retry.
 	Tiers []time.Duration
-	// GroupProtocol is how members of the channel's group get their partitions; by default GroupClassic.
+	// GroupProtocol is how members of the channel's group get their partitions; by default GroupClassic. Choose
+	// GroupConsumer when the brokers support it and rebalances of large groups take too long, and GroupShare when a
+	// channel of OrderNone needs more consumers than partitions.
 	GroupProtocol GroupProtocol
 
-	// Partitions is for topics that are created; by default 8. Those that exist keep theirs: another number would give
-	// keys other partitions.
+	// Partitions is the number of partitions of topics that are created; by default 8. Raise it when more processes
+	// should share the channel. Topics that exist keep theirs, because another number would move keys to other
+	// partitions.
 	Partitions int
-	// Retention is how long topics keep records; negative: without end; by default as the broker says. Dead letters and
-	// tiers keep theirs for 14 days at least.
+	// Retention is how long topics keep records; negative: without end; by default as the broker says. Set it to longer
+	// than consumers may be down. Dead letters and tiers keep theirs for at least 14 days.
 	Retention time.Duration
 	// Compression is compression.type of the topics, and how producers compress; by default producer, and not at all.
+	// Set it when traffic or disks cost more than processor time.
 	Compression string
-	// TopicConfig is more of a topic's configuration, as Kafka spells it; by default nothing.
+	// TopicConfig is more of the configuration of the topics, as Kafka names it; by default none. Set it for
+	// what has no option here.
 	TopicConfig map[string]string
 }
 
@@ -150,9 +176,12 @@ const (
 
 // SASL says how to authenticate.
 type SASL struct {
-	Mechanism      string // PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER
+	// Mechanism is PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Set it to what the brokers require.
+	Mechanism string
+	// User and Password are the credentials of PLAIN and SCRAM. Set them unless Mechanism is OAUTHBEARER.
 	User, Password string
-	Token          func(ctx context.Context) (string, error) // of OAUTHBEARER
+	// Token returns the token of OAUTHBEARER, and is called for every connection. Set it for that mechanism.
+	Token func(ctx context.Context) (string, error)
 }
 
 func (o *Options) check() error {

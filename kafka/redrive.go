@@ -28,8 +28,10 @@ const (
 
 // RedriveOptions say which dead letters go back. The zero value: all that are there when it begins.
 type RedriveOptions struct {
-	Most int // letters at most; 0: no bound but what is there
-	// Only chooses by where a letter was and why it died; nil: every one. Those not chosen stay.
+	// Most is how many dead letters are moved at most; 0: all that are there. Set it to try a few first.
+	Most int
+	// Only chooses by where a dead letter was and why it was rejected; nil: every one. Set it when the cause of only
+	// some has been removed. Those that are not chosen stay.
 	Only func(o *driver.Origin) bool
 }
 

@@ -18,9 +18,15 @@ const endpoint = "http://localaws.internal"
 
 // Options of a local backend. The zero value is usable.
 type Options struct {
-	Server    *localaws.Options // nil: its defaults, with a random seed that [localaws.Server.Seed] returns
+	// Server are the options of the embedded server; nil: its defaults, with a random seed that [localaws.Server.Seed]
+	// returns. Set them to repeat a run by its seed, or to use another region or account.
+	Server *localaws.Options
+	// Namespace is a prefix of the name of every queue and topic: prod---orders. Set it when the program under test
+	// depends on those names.
 	Namespace string
-	Logger    *slog.Logger // for the backend's warnings; nil: slog.Default()
+	// Logger gets the warnings of the backend; nil: slog.Default(). Set it to log elsewhere, or to slog.DiscardHandler
+	// for silence.
+	Logger *slog.Logger
 }
 
 // Backend is a snssqs.Backend with its own server.

@@ -23,16 +23,20 @@ import (
 
 // Options configure a Server. The zero value has the default of each field.
 type Options struct {
-	Account string // twelve digits; "": 000000000000
-	Region  string // "": us-east-1
+	// Account is the number of the account, twelve digits; "": 000000000000. Set it when a program compares ARNs.
+	Account string
+	// Region is the region of every resource; "": us-east-1. Set it when a program compares ARNs.
+	Region string
 	// Seed determines everything random: ids, receipt handles, chaos. Set it to repeat a run, as tests do. 0: a random
 	// seed, which [Server.Seed] returns, so that a server does not repeat the ids of an earlier one.
-	Seed   uint64
-	Logger *slog.Logger // nil: logs are discarded
+	Seed uint64
+	// Logger gets what the server logs; nil: nothing is logged. Set it to find out why a client fails.
+	Logger *slog.Logger
 	// RealisticWaits enforces AWS's waits of 60 s: between two purges of a queue, and before the name of a deleted
-	// queue can be used again.
+	// queue can be used again. Set it to test a program that purges or deletes queues.
 	RealisticWaits bool
-	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own.
+	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own. Set it to
+	// receive them in the process.
 	Endpoints http.RoundTripper
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Messages share a map of attributes only where all of its values are theirs, whoever sends at the same time.
+// Messages share a map of attributes only if all its values are theirs, also with concurrent senders.
 func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
 	var c attributeCache[types.MessageAttributeValue]
 	var wg sync.WaitGroup

@@ -142,10 +142,10 @@ func deadLetterAttributes(m *message, body string, d envelope.Death,
 	if _, ok := notificationOf(body); ok && len(attributes) == 0 {
 		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
 	}
-	text = envelope.Bury(text, d)
+	text = envelope.AddDeath(text, d)
 	delete(attributes, envelopeAttribute)
 	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
-		text = envelope.Pack(text, moveOut(attributes, surplus, routing))
+		text = envelope.AddHeaders(text, moveOut(attributes, surplus, routing))
 	}
 	kind := stringType
 	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}

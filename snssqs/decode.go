@@ -140,7 +140,7 @@ func headers(env envelope.Envelope, attributes map[string]string, routing string
 	return hs
 }
 
-// keys derives order key and tenant from the message group. A key that is no valid group travels in the envelope.
+// keys derives order key and tenant from the message group. A key that is not a valid group is in the envelope.
 func keys(from driver.Channel, group, travelled string) (order, tenant string) {
 	key := group
 	if travelled != "" {

@@ -90,7 +90,7 @@ func TestUndecodableMessagesKeepTheirBytes(t *testing.T) {
 			`{"v":2}`:              "update the consumer",
 			`hello`:                "not an envelope",
 			`{"v":1,"e":"base64"`:  "not an envelope",
-			`{"v":1,"e":"base64"}`: "not: illegal base64",
+			`{"v":1,"e":"base64"}`: "decoded: illegal base64",
 			`{"v":1,"e":"zstd"}`:   "zstd",
 		} {
 			w.foreign("orders", "!raw!",

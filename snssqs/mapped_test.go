@@ -139,7 +139,7 @@ func TestMappedResourcesThatDoNotFit(t *testing.T) {
 	})
 }
 
-// An entry of Options.Names that fits no channel is usually a typing error. Nothing is created beside it.
+// An entry of Options.Names that fits no channel is usually a typing error. Nothing is created for it.
 func TestNothingIsMadeBesideAMistypedName(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{

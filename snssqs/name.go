@@ -16,7 +16,7 @@ const (
 	maxQueueName   = 80 // SQS's limit, including the suffix
 )
 
-// namespace stands in front of every name, so that several systems can share an account. "": none.
+// namespace is a prefix of every name, so that several systems can share an account. "": none.
 type namespace string
 
 // queue returns the name of a channel's queue.

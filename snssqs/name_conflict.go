@@ -10,7 +10,7 @@ import (
 
 // nameConflict returns an error if the channel's name already exists as the other kind, or with the other ordering. It
 // only reads, and if it may not read it reports nothing. A passing failure is an error: otherwise a second queue or
-// topic might be created beside an existing one, and its messages would never be read.
+// topic might be created in addition to an existing one, and its messages would never be read.
 func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 	if ch.DeadLetter {
 		return nil

@@ -16,17 +16,18 @@ import (
 // local server, set AWS_ENDPOINT_URL, or AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_STS (which
 // reports the account) together.
 type Options struct {
-	// Namespace stands in front of the name of every queue and topic: prod---orders. Set it when several systems share
+	// Namespace is a prefix of the name of every queue and topic: prod---orders. Set it when several systems share
 	// an AWS account.
 	Namespace string
 	// AWS is an SDK configuration (region, credentials, endpoint). Set it when the environment is not the right source.
 	// nil: loaded from the environment.
 	AWS *aws.Config
-	// SQS and SNS are clients of the caller; set them when calls need middleware, credentials or endpoints of their
-	// own. The SDK's retries of sends, polls and settlements are turned off whatever the clients' setting, because the
-	// core repeats these calls. If both clients are set and AWS is nil, the environment is not read, and the account is
-	// looked up with the region and credentials of SNS. nil: created from AWS.
+	// SQS is a client of the caller; nil: created from AWS. Set it when calls need middleware, credentials or an
+	// endpoint of their own. The SDK's retries of sends, polls and settlements are turned off whatever the client's
+	// setting, because the core repeats these calls. If both clients are set and AWS is nil, the environment is not
+	// read, and the account is looked up with the region and credentials of SNS.
 	SQS *sqs.Client
+	// SNS is a client of the caller; nil: created from AWS. Set it as SQS.
 	SNS *sns.Client
 	// Names maps channels, as users write them (orders, wishlist_events.*, wishlist_events.audit_log), to existing
 	// resources; set it to use queues and topics that Godwit did not create. Open refuses a name that cannot be a

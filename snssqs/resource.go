@@ -18,11 +18,15 @@ import (
 // by URL or ARN. The resource may have any name, and may be in another account or region. Godwit uses it, and never
 // changes or tags it. An empty field means that there is no such resource.
 type Resource struct {
-	Queue string // URL or ARN
-	// DeadLetters is the URL or ARN of the queue for rejected messages. "": the one that Queue's own redrive policy
-	// names; if it names none, a consumer must set NoDeadLetters.
+	// Queue is the URL or ARN of the channel's queue. Set it to receive from a queue that exists, or to send to it.
+	Queue string
+	// DeadLetters is the URL or ARN of the queue for rejected messages. Set it when Queue has no redrive policy, or for
+	// another queue than the one that the policy names. "": the one of the policy; if there is none, a consumer must
+	// set NoDeadLetters.
 	DeadLetters string
-	Topic       string // ARN; of an exchange (wishlist_events.*), or of a single queue of it
+	// Topic is the ARN of the topic of an exchange (wishlist_events.*), or of a single queue of it. Set it when the
+	// exchange is a topic that exists.
+	Topic string
 
 	// RoutingKey is the message attribute with the routing key, which filters check. Set it if other producers use an
 	// attribute of another name; messages sent to the resource then use it too. "": routing_key.
@@ -83,7 +87,7 @@ func (b *Backend) routing(ch driver.Channel) string {
 }
 
 // checkMapping returns an error if no channel can match an entry of Options.Names. The entry would have no effect, and
-// another queue or topic would be created beside the intended one.
+// another queue or topic would be created in addition to the intended one.
 func checkMapping(channel string, r Resource) error {
 	first, second, oneToMany := strings.Cut(channel, ".")
 	switch {

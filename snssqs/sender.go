@@ -17,25 +17,25 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// maxBatch is the most entries that SQS and SNS take in one request.
+// maxBatch is the most entries that SQS and SNS accept in one request.
 const maxBatch = 10
 
 // sender sends to a queue or a topic.
 type sender struct {
 	b        *Backend
 	to       driver.Channel
-	dest     string // what messages about limits call it
+	dest     string // the destination's name in errors about limits
 	maxBytes int    // of a message
 	total    int    // of a batch
 	send     func(ctx context.Context, batch []driver.Prepared) error
 	toQueue  attributeCache[types.MessageAttributeValue]
 	toTopic  attributeCache[snstypes.MessageAttributeValue]
-	answered recent         // ids of what was accepted, where the service de-duplicates
-	looks    sync.WaitGroup // at the subscriptions of an exchange
+	answered recent         // ids of accepted messages, where the service removes duplicates
+	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange
 	closed   atomic.Bool
 }
 
-// Sender opens the sending end of a channel, and reads the limits of what it sends to.
+// Sender opens the sending side of a channel, and reads the limits of its queue or topic.
 func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	if size := w.size(); size > s.maxBytes {
 		err := s.tooLarge(int64(size))
 		if len(w.body) > len(m.Body) {
-			err = fmt.Errorf("%w; its body of %d bytes travels in base64, which makes it %d, because it holds bytes that SQS's character set does not",
+			err = fmt.Errorf("%w; its body of %d bytes has characters that SQS refuses, so it is sent as base64, which has %d bytes",
 				err, len(m.Body), len(w.body))
 		}
 		return driver.Prepared{}, err
@@ -84,7 +84,10 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 }
 
 func (s *sender) tooLarge(size int64) error {
-	return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the message has %d bytes with its attributes; %s takes %d", size, s.dest, s.maxBytes)}
+	return &driver.Error{
+		Class: driver.TooLarge,
+		Err:   fmt.Errorf("the message has %d bytes with its attributes, and %s accepts %d", size, s.dest, s.maxBytes),
+	}
 }
 
 func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
@@ -97,10 +100,10 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	return s.send(ctx, batch)
 }
 
-// batchIDs are the service's ids of the entries of one batch that it accepted; "": it did not.
+// batchIDs are the ids that the service gave to the entries of one batch; "": the entry was not accepted.
 type batchIDs [maxBatch]string
 
-// accepted notes what the service has accepted, in the order of the batch, and tells those who ask.
+// accepted records the ids of the accepted messages in the order of the batch, and fills in their receipts.
 func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
 	now := time.Now()
 	for i := range batch {
@@ -120,7 +123,7 @@ func (s *sender) Close(context.Context) error {
 	return nil
 }
 
-// entry is the message as entry i of a batch to a queue.
+// entry returns the message as entry i of a batch to a queue.
 func (w *wire) entry(i int, attributes map[string]types.MessageAttributeValue) types.SendMessageBatchRequestEntry {
 	e := types.SendMessageBatchRequestEntry{
 		Id: entryID(i), MessageBody: &w.body, MessageAttributes: attributes, DelaySeconds: w.delay,
@@ -138,11 +141,12 @@ func queueAttribute(kind, value *string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: kind, StringValue: value}
 }
 
-// sendBatch makes one request and answers for each entry. ids gets the service's ids of those that it accepted.
+// sendBatch makes one request and returns the result of each entry. It sets ids for the accepted entries.
 func (b *Backend) sendBatch(
 	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
 ) error {
-	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, noRetries, q.at())
+	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, noRetries,
+		q.at())
 	if err != nil {
 		return permission(classify(err), "sqs:SendMessage")
 	}
@@ -162,7 +166,8 @@ func (b *Backend) sendBatch(
 	return a.err()
 }
 
-// sameMD5 says whether a body is the one whose MD5 the service tells; one that it does not tell is taken as the same.
+// sameMD5 reports whether the body has the MD5 that the service returned. If the service returned none, the result is
+// true.
 func sameMD5(body, told *string) bool {
 	if body == nil || told == nil {
 		return true
@@ -173,14 +178,15 @@ func sameMD5(body, told *string) bool {
 	return string(digits[:]) == *told
 }
 
-// altered is the error of one message whose body is not what was sent. The SDK's own check fails the whole batch, and
-// panics where an answer has no id.
+// altered is the error of a message that the service received with another body. Godwit checks the MD5 itself, because
+// the SDK's check fails the whole batch, and panics if an answer has no id.
 func altered(id string) error {
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("message %s: the service's MD5 of the body is not that of "+
-		"the body here: it was altered on its way", id)}
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
+		"message %s: the MD5 of the body that the service received differs from that of the body sent; it is sent again", id,
+	)}
 }
 
-// entryIDs are the ids of a batch's entries. The SDK only reads what its input points to.
+// entryIDs are the ids of a batch's entries, shared by all requests: the SDK only reads them.
 var entryIDs = [maxBatch]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
 // entryID is the id of entry i of a batch.

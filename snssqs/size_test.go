@@ -203,7 +203,7 @@ func TestTooLargeTellsOfBase64(t *testing.T) {
 		w.ensure(owner(orders))
 		_, err := w.sender(orders).Prepare(w.Context(), &driver.Message{Body: make([]byte, 900_000)})
 		if driver.ClassOf(err) != driver.TooLarge ||
-			!strings.Contains(err.Error(), "body of 900000 bytes travels in base64, which makes it 1200000") {
+			!strings.Contains(err.Error(), "sent as base64, which has 1200000 bytes") {
 			t.Errorf("%v, of class %s", err, driver.ClassOf(err))
 		}
 	})

@@ -113,7 +113,7 @@ func TestTheSubscriptionIsCheckedEveryFiveMinutes(t *testing.T) {
 	}
 }
 
-// A check that fails is repeated, and the receiver goes on.
+// A check that fails is repeated, and the receiver continues.
 func TestAFailedCheckIsTriedAgain(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(filtered(audit))

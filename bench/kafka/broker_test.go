@@ -13,12 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwitmq/godwit/local/kafkalocal"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// asBroker makes this test binary a broker.
+// asBroker is the environment variable with which this test binary runs as a broker.
 const asBroker = "GODWIT_BENCH_BROKER"
 
 const keys = 1000
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve is a broker until its standard input ends, with the process that started it.
+// serve runs a broker until its standard input ends, which happens when the parent process ends.
 func serve() error {
 	s, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
 	if err != nil {
@@ -44,7 +45,7 @@ func serve() error {
 	return err
 }
 
-// broker is one that all contenders of a scene ask.
+// broker is the broker of all contenders of a scene.
 type broker struct {
 	name, addr string
 	topics     map[int]string // by number of partitions
@@ -55,7 +56,7 @@ const (
 	realBroker  = "Apache Kafka"
 )
 
-// brokers are kfake, and the one that GODWIT_KAFKA names.
+// brokers returns kfake and, if GODWIT_KAFKA is set, the broker at that address.
 func brokers(t *testing.T) []*broker {
 	t.Helper()
 	bs := []*broker{{kfakeBroker, startKfake(t), map[int]string{}}}
@@ -65,7 +66,7 @@ func brokers(t *testing.T) []*broker {
 	return bs
 }
 
-// topic is one with so many partitions, filled.
+// topic returns a topic with so many partitions and all its records. It is created at the first call.
 func (b *broker) topic(t *testing.T, partitions int) string {
 	t.Helper()
 	if b.topics[partitions] == "" {
@@ -78,7 +79,7 @@ func (b *broker) topic(t *testing.T, partitions int) string {
 	return b.topics[partitions]
 }
 
-// startKfake starts one in a process of its own, and returns its address; it lives as long as the test.
+// startKfake starts kfake in a process of its own, and returns its address. The process ends with the test.
 func startKfake(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -110,12 +111,14 @@ func startKfake(t *testing.T) string {
 	return strings.TrimSpace(line)
 }
 
-// fill makes a topic of so many records of 100 bytes, evenly spread over the keys.
+// fill creates a topic with records of 100 bytes, evenly distributed over the keys.
 func fill(t *testing.T, addr string, partitions, records int) (topic string) {
 	t.Helper()
 	ctx := context.Background()
-	// Not compressed: records that are all alike would travel by the ten thousand in what else holds a few hundred.
-	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.MaxBufferedRecords(50_000), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	// Without compression, because the records are alike: a compressed fetch would have ten thousand of them instead of
+	// a few hundred.
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.MaxBufferedRecords(50_000),
+		kgo.ProducerBatchCompression(kgo.NoCompression()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +129,12 @@ func fill(t *testing.T, addr string, partitions, records int) (topic string) {
 	}
 	body := []byte(strings.Repeat("k", 100))
 	for i := range records {
-		client.Produce(ctx, &kgo.Record{Topic: topic, Key: []byte("key-" + strconv.Itoa(i%keys)), Value: body}, func(_ *kgo.Record, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		client.Produce(ctx, &kgo.Record{Topic: topic, Key: []byte("key-" + strconv.Itoa(i%keys)), Value: body},
+			func(_ *kgo.Record, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
 	}
 	if err := client.Flush(ctx); err != nil {
 		t.Fatal(err)

@@ -12,29 +12,31 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
-	"github.com/godwitmq/godwit"
-	"github.com/godwitmq/godwit/kafka"
 	segmentio "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
 )
 
-// contender consumes a job's topic until ctx ends, and calls its handler for each record.
+// contender is one way to consume a topic. run consumes the job's topic until ctx ends, and calls the job's handler for
+// each record.
 type contender struct {
 	name string
 	run  func(ctx context.Context, j job) error
-	// alone is instead of run what a process of its own does, which handles and counts by itself; nil: there is run.
+	// alone is set instead of run for a contender in a process of its own, which handles and counts the records itself.
 	alone func(ctx context.Context, j job) (figure, error)
 }
 
-// job is what all contenders of a round do.
+// job is the work of all contenders in a round.
 type job struct {
 	broker, topic string
-	group         string // another one for each run, so that each begins at the start
+	group         string // another one for each run, so that each run reads from the first record
 	partitions    int
 	concurrency   int
 	handler       time.Duration // how long each record takes
-	warm          int           // so many records come before those that are counted
-	records       int           // that are counted
+	warm          int           // records that are handled before those that are counted
+	records       int           // records that are counted
 	handle        func()
 }
 
@@ -49,7 +51,7 @@ var (
 	viaParallel  = contender{name: "Parallel Consumer (Java)", alone: runParallel}
 )
 
-// runGodwit keeps the order of keys, with everything on that is on by default: completions in the commits' metadata, retries,
+// runGodwit consumes in the order of keys, with Godwit's defaults: completions in the metadata of commits, retries, and
 // dead letters.
 func runGodwit(ctx context.Context, j job) (err error) {
 	backend, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{j.broker}, Partitions: j.partitions})
@@ -57,7 +59,8 @@ func runGodwit(ctx context.Context, j job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close(context.WithoutCancel(ctx))) }()
-	c, err := godwit.NewConsumer(ctx, backend, j.topic+"."+j.group, &godwit.ConsumerOptions{Ordered: true, Concurrency: j.concurrency})
+	c, err := godwit.NewConsumer(ctx, backend, j.topic+"."+j.group,
+		&godwit.ConsumerOptions{Ordered: true, Concurrency: j.concurrency})
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,7 @@ func runGodwit(ctx context.Context, j job) (err error) {
 	return err
 }
 
-// runPool is what no consumer can beat: records that are there already, and no order.
+// runPool is the upper bound for every consumer: the records are in memory, and in no order.
 func runPool(ctx context.Context, j job) error {
 	records := make(chan struct{}, 1024)
 	var workers sync.WaitGroup
@@ -92,7 +95,7 @@ func franz(j job) (*kgo.Client, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(time.Second))
 }
 
-// runLoop is the least that can be done with records.
+// runLoop handles records one after another in one goroutine, and does nothing else.
 func runLoop(ctx context.Context, j job) error {
 	client, err := franz(j)
 	if err != nil {
@@ -169,7 +172,8 @@ func (h saramaHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.
 
 func runWatermill(ctx context.Context, j job) error {
 	sub, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
-		Brokers: []string{j.broker}, Unmarshaler: wkafka.DefaultMarshaler{}, ConsumerGroup: j.group, OverwriteSaramaConfig: saramaConfig(),
+		Brokers: []string{j.broker}, Unmarshaler: wkafka.DefaultMarshaler{}, ConsumerGroup: j.group,
+		OverwriteSaramaConfig: saramaConfig(),
 	}, watermill.NewSlogLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
@@ -187,8 +191,9 @@ func runWatermill(ctx context.Context, j job) error {
 
 func runSegmentio(ctx context.Context, j job) error {
 	r := segmentio.NewReader(segmentio.ReaderConfig{
-		Brokers: []string{j.broker}, GroupID: j.group, Topic: j.topic, StartOffset: segmentio.FirstOffset, CommitInterval: time.Second,
-		QueueCapacity: 1000, MaxWait: 100 * time.Millisecond, MaxBytes: 10 << 20,
+		Brokers: []string{j.broker}, GroupID: j.group, Topic: j.topic, StartOffset: segmentio.FirstOffset,
+		CommitInterval: time.Second,
+		QueueCapacity:  1000, MaxWait: 100 * time.Millisecond, MaxBytes: 10 << 20,
 	})
 	for ctx.Err() == nil {
 		m, err := r.FetchMessage(ctx)

@@ -1,13 +1,13 @@
-// Package kafka measures Godwit's Kafka backend beside other consumers, and beside what no consumer can beat.
+// Package kafka compares Godwit's Kafka backend with other consumers, and with an upper bound for all consumers.
 //
-// Its nouns: a contender consumes one topic and calls a handler for each record; a job is what all contenders of a round do:
-// topic, partitions, concurrency and how long the handler takes; a figure is what one contender needed for it. The broker is
-// kfake in a process of its own, so that the CPU that is counted is the consumer's; and, with GODWIT_KAFKA=host:port, a real
-// one too.
+// A contender consumes one topic and calls a handler for each record. A job is the work that all contenders of a round
+// do: a topic, partitions, a concurrency, and the duration of the handler. A figure is the rate and the CPU time of a
+// contender for a job. The broker is kfake in a process of its own, so that only the consumer's CPU is counted. If
+// GODWIT_KAFKA is set to host:port, the broker at that address is used, too.
 //
-// As it stands the test is a short look that everything still runs. The figures of docs/benchmarks.md come from
-// `make bench-kafka`, which starts a real broker and has Confluent's Parallel Consumer, a Java program, compete on it; without
-// Java and a broker, from
+// By default the test only checks that everything runs. For the figures in docs/benchmarks.md, run `make bench-kafka`,
+// which starts a real broker, and also measures Confluent's Parallel Consumer, a Java program. Without Java and a
+// broker, run
 //
 //	go -C bench test -v -timeout 60m ./kafka -speed.rounds 5
 package kafka

@@ -13,34 +13,42 @@ import (
 	"time"
 )
 
-var rounds = flag.Int("speed.rounds", 0, "how often everything is measured, one after another in turn; 0: a short look that everything runs")
+var rounds = flag.Int("speed.rounds", 0,
+	"how often each contender is measured, in turn; 0: only check that everything runs")
 
 // all is how many records a topic has.
 const all = 1_000_000
 
-// scene is a job and who competes in it.
+// scene is a job with its contenders.
 type scene struct {
 	title       string
 	partitions  int
 	concurrency int
 	handler     time.Duration
-	records     int // that a contender handles
-	warm        int // of these come before those that are counted
-	slow        int // instead of records, where one after another is handled
+	records     int // records that each contender handles
+	warm        int // of these, how many are handled before the counted ones
+	slow        int // records for contenders that handle one after another, instead of records
 	contenders  []contender
-	only        string // one broker; "": all of them
+	only        string // the only broker; "": all brokers
 }
 
 func scenes() (ss []scene) {
 	for _, handler := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 		for _, partitions := range []int{1, 8, 64} {
-			ss = append(ss, scene{title: fmt.Sprintf("handler %v, partitions %d, concurrency 100", handler, partitions), partitions: partitions, concurrency: 100,
-				handler: handler, records: int(3 * 100 * time.Second / handler), contenders: []contender{viaGodwit, viaPool}})
+			ss = append(ss, scene{
+				title:      fmt.Sprintf("handler %v, partitions %d, concurrency 100", handler, partitions),
+				partitions: partitions, concurrency: 100,
+				handler: handler, records: int(3 * 100 * time.Second / handler),
+				contenders: []contender{viaGodwit, viaPool},
+			})
 		}
 	}
 	for _, partitions := range []int{1, 8} {
-		ss = append(ss, scene{title: fmt.Sprintf("handler 0, partitions %d", partitions), partitions: partitions, concurrency: 2,
-			records: all, contenders: []contender{viaGodwit, viaLoop}})
+		ss = append(ss, scene{
+			title: fmt.Sprintf("handler 0, partitions %d", partitions), partitions: partitions,
+			concurrency: 2,
+			records:     all, contenders: []contender{viaGodwit, viaLoop},
+		})
 	}
 	for _, concurrency := range []int{100, 1000} {
 		s := scene{partitions: 1, concurrency: concurrency, handler: time.Millisecond, records: 400_000, slow: 2000}
@@ -48,8 +56,8 @@ func scenes() (ss []scene) {
 		s.title, s.contenders = "peers, "+what, []contender{viaGodwit, viaFranz, viaSarama, viaWatermill, viaSegmentio}
 		ss = append(ss, s)
 		if os.Getenv(parallelPath) != "" {
-			// The JIT compiler wants many records before it is done, and all shall have the same. The pool tells what of the CPU
-			// is the handlers' own.
+			// The JIT compiler needs many records before it has compiled everything, and all contenders get the same
+			// number. The pool's CPU is the handlers' share.
 			s.title, s.contenders, s.only = "java, "+what, []contender{viaGodwit, viaParallel, viaPool}, realBroker
 			s.warm, s.slow = 100_000, 0
 			ss = append(ss, s)
@@ -58,8 +66,8 @@ func scenes() (ss []scene) {
 	return ss
 }
 
-// TestSpeed prints the tables of docs/benchmarks.md. It fails where a contender does not handle what is there; how fast it is on
-// a machine that others use too is no reason to fail.
+// TestSpeed prints the tables of docs/benchmarks.md. It fails if a contender does not handle all records. It does not
+// fail because of a slow rate, because other programs may use the machine, too.
 func TestSpeed(t *testing.T) {
 	brokers := brokers(t)
 	for _, s := range scenes() {
@@ -69,14 +77,14 @@ func TestSpeed(t *testing.T) {
 				n, s.records, s.warm, s.slow = 1, min(s.records, 2000), min(s.warm, 200), min(s.slow, 200)
 			}
 			if s.warm == 0 && s.handler > 0 {
-				s.warm = -1 // a tenth of what each handles
+				s.warm = -1 // a tenth of the records
 			}
 			s.play(t, brokers, n)
 		})
 	}
 }
 
-// play lets the contenders of a scene take turns on each broker, and prints what came out.
+// play measures the contenders of a scene in turn on each broker, and prints the result.
 func (s *scene) play(t *testing.T, brokers []*broker, rounds int) {
 	t.Helper()
 	for _, b := range brokers {
@@ -96,9 +104,9 @@ func (s *scene) play(t *testing.T, brokers []*broker, rounds int) {
 	}
 }
 
-// job is what a contender is to do. Joining a group is not what is compared, so it counts from a tenth of the records on. Where
-// the handler does nothing it counts from the start: what has been fetched before the first record is handled is most of the
-// work then.
+// job returns the job of a contender. The time to join the group is not part of the comparison, so counting begins
+// after a tenth of the records. If the handler does nothing, counting begins at the start, because most of the work is
+// then done before the first record is handled: fetching.
 func (s *scene) job(c contender) job {
 	j := job{partitions: s.partitions, concurrency: s.concurrency, handler: s.handler, warm: s.warm, records: s.records}
 	if s.slow > 0 && c.name != viaGodwit.name {
@@ -111,7 +119,7 @@ func (s *scene) job(c contender) job {
 	return j
 }
 
-// measure lets a contender do a job.
+// measure runs a contender and returns its figure.
 func measure(t *testing.T, c contender, j job) (f figure) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -126,11 +134,12 @@ func measure(t *testing.T, c contender, j job) (f figure) {
 	if err != nil {
 		t.Fatalf("%s: %v", c.name, err)
 	}
-	t.Logf("%s, group %s: %.0f records/s, %v a record, %v in all", c.name, j.group, f.rate, f.cpu, time.Since(start).Round(time.Millisecond))
+	t.Logf("%s, group %s: %.0f records/s, %v a record, %v in all", c.name, j.group, f.rate, f.cpu,
+		time.Since(start).Round(time.Millisecond))
 	return f
 }
 
-// count runs a contender in this process until it has handled what is counted.
+// count runs a contender in this process until it has handled all records of the job.
 func count(ctx context.Context, c contender, j job) (figure, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,14 +168,15 @@ func count(ctx context.Context, c contender, j job) (figure, error) {
 	if n := handled.Load(); n < last {
 		return figure{}, fmt.Errorf("%d of %d records of %s were handled", n, last, j.topic)
 	}
-	return figure{rate: float64(j.records) / ended.Sub(began).Seconds(), cpu: (to - from) / time.Duration(j.records)}, nil
+	return figure{rate: float64(j.records) / ended.Sub(began).Seconds(), cpu: (to - from) / time.Duration(j.records)},
+		nil
 }
 
-// used is the CPU that this process has had.
+// used is the CPU time that this process has used.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // never, of oneself
+		panic(err) // cannot fail for the own process
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -12,24 +12,24 @@ import (
 	"testing"
 )
 
-// chart is lines over a few named positions, as an SVG picture.
+// chart is a line chart as an SVG picture. Its positions on the x axis have names.
 type chart struct {
 	title, unit string
-	at          []string // the positions, from left to right
-	under       string   // what they are
-	log         bool     // the scale of values
+	at          []string // the names of the positions, from left to right
+	under       string   // the title of the x axis
+	log         bool     // logarithmic y axis
 	lines       []line
 }
 
 type line struct {
 	name   string
-	values []float64 // one for each position; NaN: none
+	values []float64 // one for each position; NaN: no value
 }
 
-// Each contender has its colour and its dash pattern in all charts, so that they are told apart by those who see few colours too.
+// Each contender has the same colour and dash pattern in all charts. The dash patterns tell them apart without colours.
 var (
 	drawn   = []string{byHand.name, byWatermill.name, byGoCloud.name, byGodwit.name}
-	colours = []string{"#cc79a7", "#0072b2", "#d55e00", "#009e73", "#000000"} // the first is of no contender
+	colours = []string{"#cc79a7", "#0072b2", "#d55e00", "#009e73", "#000000"} // the first is for lines of no contender
 	dashes  = []string{"1 3", "8 3", "3 3", "10 3 2 3", ""}
 )
 
@@ -44,7 +44,9 @@ const (
 
 func (c *chart) svg() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="%d">`+"\n", wide, high, labelSize)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="%d">`+"\n",
+		wide, high, labelSize)
 	fmt.Fprintf(&b, `<rect width="%g" height="%g" fill="white"/>`+"\n", wide, high)
 	fmt.Fprintf(&b, `<text x="%g" y="20" font-size="14">%s</text>`+"\n", left, escape(c.title))
 	low, top := c.bounds()
@@ -54,9 +56,11 @@ func (c *chart) svg() string {
 			left, y, left+plotWide, left-6, y+4, escape(short(v)+c.unit))
 	}
 	for i, name := range c.at {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`+"\n", c.x(i), high-below+18, escape(name))
+		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`+"\n", c.x(i), high-below+18,
+			escape(name))
 	}
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">%s</text>`+"\n", left+plotWide/2, high-10, escape(c.under))
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">%s</text>`+"\n", left+plotWide/2, high-10,
+		escape(c.under))
 	for i, l := range c.lines {
 		c.draw(&b, i, slices.Index(drawn, l.name)+1, l, low, top)
 	}
@@ -78,7 +82,8 @@ func (c *chart) draw(b *strings.Builder, i, style int, l line, low, top float64)
 	}
 	fmt.Fprintf(b, `<path d="%s" %s/>`+"\n", path, pen)
 	y := above + 10 + 20*float64(i)
-	fmt.Fprintf(b, `<path d="M%g %gh26" %s/><text x="%g" y="%g">%s</text>`+"\n", left+plotWide+14, y, pen, left+plotWide+46, y+4, escape(l.name))
+	fmt.Fprintf(b, `<path d="M%g %gh26" %s/><text x="%g" y="%g">%s</text>`+"\n", left+plotWide+14, y, pen,
+		left+plotWide+46, y+4, escape(l.name))
 }
 
 func (c *chart) bounds() (low, top float64) {
@@ -131,12 +136,12 @@ func (c *chart) y(v, low, top float64) float64 {
 func escape(s string) string {
 	var b strings.Builder
 	if err := xml.EscapeText(&b, []byte(s)); err != nil {
-		panic(err) // a Builder takes everything
+		panic(err) // a Builder accepts everything
 	}
 	return b.String()
 }
 
-// short is a number without digits that nobody needs.
+// short formats a number with at most three significant digits.
 func short(v float64) string {
 	switch {
 	case v == 0:
@@ -152,8 +157,10 @@ func short(v float64) string {
 // A chart is well-formed XML and draws each value once.
 func TestChart(t *testing.T) {
 	for _, scale := range []bool{false, true} {
-		c := chart{title: "a < b & c", unit: " %", at: []string{"1", "10"}, under: "at", log: scale,
-			lines: []line{{"one", []float64{1, 250}}, {"two", []float64{math.NaN(), 3}}}}
+		c := chart{
+			title: "a < b & c", unit: " %", at: []string{"1", "10"}, under: "at", log: scale,
+			lines: []line{{"one", []float64{1, 250}}, {"two", []float64{math.NaN(), 3}}},
+		}
 		circles := 0
 		for d := xml.NewDecoder(strings.NewReader(c.svg())); ; {
 			token, err := d.Token()

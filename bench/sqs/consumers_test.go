@@ -13,12 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/godwitmq/godwit"
 	"gocloud.dev/pubsub"
 	"gocloud.dev/pubsub/awssnssqs"
+
+	"github.com/godwitmq/godwit"
 )
 
-// consuming is a way to consume a queue with so many workers, until ctx ends.
+// consuming is a way to consume a queue with a number of workers, until ctx ends.
 type consuming struct {
 	name string
 	run  func(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(body string))
@@ -32,8 +33,8 @@ var (
 	consumers     = []consuming{fromHand, fromWatermill, fromGoCloud, fromGodwit}
 )
 
-// runByHand is a loop as one writes it by hand, once for ten workers: receive ten, handle them beside each other, those of one
-// group in turn, delete what was handled in one request.
+// runByHand is a loop as users write it by hand, one for each ten workers: receive ten messages, handle them
+// concurrently but those of one group in turn, and delete them in one request.
 func runByHand(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(string)) {
 	url := c.url(queue)
 	var loops sync.WaitGroup
@@ -41,15 +42,21 @@ func runByHand(ctx context.Context, t *testing.T, c *cloud, queue string, worker
 		n := int32(min(10, workers-first))
 		loops.Go(func() {
 			for ctx.Err() == nil {
-				out, err := c.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: n, WaitTimeSeconds: 20,
-					MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId}})
+				out, err := c.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+					QueueUrl: &url, MaxNumberOfMessages: n, WaitTimeSeconds: 20,
+					MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+						types.MessageSystemAttributeNameMessageGroupId,
+					},
+				})
 				if err != nil || len(out.Messages) == 0 {
 					continue
 				}
 				handleBatch(out.Messages, handle)
 				in := &sqs.DeleteMessageBatchInput{QueueUrl: &url}
 				for i, m := range out.Messages {
-					in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
+					in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{
+						Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle,
+					})
 				}
 				if _, err := c.sqs.DeleteMessageBatch(ctx, in); err != nil && ctx.Err() == nil {
 					t.Error(err)
@@ -60,7 +67,7 @@ func runByHand(ctx context.Context, t *testing.T, c *cloud, queue string, worker
 	loops.Wait()
 }
 
-// handleBatch handles messages beside each other, and those of one group in turn.
+// handleBatch handles messages concurrently, and those of one group in turn.
 func handleBatch(ms []types.Message, handle func(string)) {
 	groups := map[string][]types.Message{}
 	for i, m := range ms {
@@ -81,21 +88,27 @@ func handleBatch(ms []types.Message, handle func(string)) {
 	handlers.Wait()
 }
 
-// runSingly is what watermill's subscriber for SQS does with its default settings, one subscription for each worker: receive one,
-// handle it, delete it.
+// runSingly does what watermill's subscriber for SQS does by default, with one subscription for each worker: receive
+// one message, handle it, delete it.
 func runSingly(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(string)) {
 	url := c.url(queue)
 	var loops sync.WaitGroup
 	for range workers {
 		loops.Go(func() {
 			for ctx.Err() == nil {
-				out, err := c.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 1, WaitTimeSeconds: 20})
+				out, err := c.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+					QueueUrl: &url, MaxNumberOfMessages: 1,
+					WaitTimeSeconds: 20,
+				})
 				if err != nil {
 					continue
 				}
 				for _, m := range out.Messages {
 					handle(*m.Body)
-					if _, err := c.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle}); err != nil && ctx.Err() == nil {
+					if _, err := c.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{
+						QueueUrl:      &url,
+						ReceiptHandle: m.ReceiptHandle,
+					}); err != nil && ctx.Err() == nil {
 						t.Error(err)
 					}
 				}
@@ -105,10 +118,13 @@ func runSingly(ctx context.Context, t *testing.T, c *cloud, queue string, worker
 	loops.Wait()
 }
 
-// runGoCloud receives in each worker, which is what its documentation has for concurrency, and polls as long as SQS allows: by
-// default it asks four times a second.
+// runGoCloud calls Receive in each worker, as the library's documentation advises. It polls with the longest wait that
+// SQS allows; by default the library polls four times a second.
 func runGoCloud(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(string)) {
-	sub := awssnssqs.OpenSubscription(ctx, c.sqs, c.url(queue), &awssnssqs.SubscriptionOptions{Raw: true, WaitTime: 20 * time.Second})
+	sub := awssnssqs.OpenSubscription(ctx, c.sqs, c.url(queue), &awssnssqs.SubscriptionOptions{
+		Raw:      true,
+		WaitTime: 20 * time.Second,
+	})
 	var loops sync.WaitGroup
 	for range workers {
 		loops.Go(func() {
@@ -131,8 +147,8 @@ func runGoCloud(ctx context.Context, t *testing.T, c *cloud, queue string, worke
 	}
 }
 
-// drain receives what is left, since the library keeps a goroutine for messages that it has received and nobody takes: virtual
-// time does not end before that goroutine does.
+// drain receives the messages that are left. The library keeps a goroutine for received messages that no worker takes,
+// and virtual time does not end before that goroutine.
 func drain(sub *pubsub.Subscription) {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
@@ -149,7 +165,10 @@ func drain(sub *pubsub.Subscription) {
 func runGodwit(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(string)) {
 	b := c.backend(t)
 	channel, ordered := channelOf(queue)
-	consumer, err := godwit.NewConsumer(ctx, b, channel, &godwit.ConsumerOptions{Concurrency: workers, Ordered: ordered})
+	consumer, err := godwit.NewConsumer(ctx, b, channel, &godwit.ConsumerOptions{
+		Concurrency: workers,
+		Ordered:     ordered,
+	})
 	if err != nil {
 		t.Error(err)
 		return

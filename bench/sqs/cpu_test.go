@@ -25,15 +25,15 @@ import (
 
 var (
 	cpuRun      = flag.Bool("sqs.cpu", false, "measure the CPU of senders")
-	cpuRounds   = flag.Int("sqs.rounds", 3, "how often each contender sends, in turn, where CPU is measured")
-	cpuMessages = flag.Int("sqs.messages", 20000, "how many messages each of them sends in a round")
+	cpuRounds   = flag.Int("sqs.rounds", 3, "how often each contender's CPU is measured, in turn")
+	cpuMessages = flag.Int("sqs.messages", 20000, "how many messages each contender sends in a measurement of CPU")
 )
 
-// cpuLatency is how long the server of the CPU measurements takes to answer, so that senders are parked and woken as they
-// are with a service that is not on this machine.
+// cpuLatency is how long the server of the CPU measurements takes to answer, so that goroutines wait for answers as
+// they do for a remote service.
 const cpuLatency = 5 * time.Millisecond
 
-// cpuFigure is what one message costs the process that sends it.
+// cpuFigure is the cost of one message in the process that sends or consumes it.
 type cpuFigure struct {
 	contender string
 	cpu       time.Duration
@@ -41,7 +41,7 @@ type cpuFigure struct {
 	bytes     float64
 }
 
-// measureCPU lets contenders send in turn, and returns the medians of each.
+// measureCPU measures the contenders in turn, and returns the median of each.
 func measureCPU(t *testing.T, contenders []cpuContender, rounds, messages int) []cpuFigure {
 	addr, stop := serveElsewhere(t)
 	defer stop()
@@ -63,9 +63,9 @@ func measureCPU(t *testing.T, contenders []cpuContender, rounds, messages int) [
 type cpuContender struct {
 	name    string
 	loops   int // goroutines that send, or workers
-	beside  int // the contender that it is compared with: the loop that has as many requests under way
+	beside  int // index of the contender that it is compared with: the loop with as many requests in flight
 	send    *publishing
-	consume *consuming // nil: it sends
+	consume *consuming // nil: the contender sends
 }
 
 func (c *cpuContender) measure(t *testing.T, endpoint string, n int) cpuFigure {
@@ -75,11 +75,11 @@ func (c *cpuContender) measure(t *testing.T, endpoint string, n int) cpuFigure {
 		cl.createQueue(t, "sent")
 		p := c.send.open(t, cl, "sent", false)
 		defer p.close(t)
-		c.sending(t, p, 1000) // connections, and what is made once
+		c.sending(t, p, 1000) // to open connections
 		work = func() { c.sending(t, p, n) }
 	} else {
 		cl.createQueue(t, "handled")
-		cl.fill(t, "handled", n+4000, 0) // some stay hidden where a poll is cancelled
+		cl.fill(t, "handled", n+4000, 0) // a canceled poll leaves some messages invisible
 		work = func() { c.consuming(t, cl, n) }
 		c.consuming(t, cl, 1000)
 	}
@@ -90,8 +90,11 @@ func (c *cpuContender) measure(t *testing.T, endpoint string, n int) cpuFigure {
 	work()
 	cpu = ownCPU() - cpu
 	runtime.ReadMemStats(&after)
-	return cpuFigure{contender: c.name, cpu: time.Duration(float64(cpu) / float64(n)),
-		allocs: float64(after.Mallocs-before.Mallocs) / float64(n), bytes: float64(after.TotalAlloc-before.TotalAlloc) / float64(n)}
+	return cpuFigure{
+		contender: c.name, cpu: time.Duration(float64(cpu) / float64(n)),
+		allocs: float64(after.Mallocs-before.Mallocs) / float64(n),
+		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
+	}
 }
 
 func (c *cpuContender) sending(t *testing.T, p publisher, n int) {
@@ -115,7 +118,7 @@ func (c *cpuContender) sending(t *testing.T, p publisher, n int) {
 	wg.Wait()
 }
 
-// consuming handles so many messages of the backlog, and a few more that were on their way.
+// consuming handles n messages of the backlog, and a few more that are in flight when it stops.
 func (c *cpuContender) consuming(t *testing.T, cl *cloud, n int) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -138,7 +141,7 @@ func ownCPU() time.Duration {
 
 const serverEnv = "GODWIT_BENCH_SQS_SERVER"
 
-// serveElsewhere starts this test binary as a server; stop ends it.
+// serveElsewhere starts this test binary as a server in another process. stop ends it.
 func serveElsewhere(t *testing.T) (addr string, stop func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestServe$")
@@ -167,7 +170,7 @@ func serveElsewhere(t *testing.T) (addr string, stop func()) {
 	}
 }
 
-// TestServe is the other process: a server that counts nothing and answers late, until its standard input ends.
+// TestServe runs in that process: it is a server that answers late, until its standard input ends.
 func TestServe(t *testing.T) {
 	if os.Getenv(serverEnv) == "" {
 		t.Skip("the server process of the CPU measurements")
@@ -194,7 +197,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// sendingCPU and consumingCPU are who is measured.
+// sendingCPU and consumingCPU are the contenders of the CPU measurements.
 var (
 	sendingCPU = []cpuContender{
 		{name: "hand-batched loop, 2", loops: 2, send: &byHand},
@@ -213,7 +216,7 @@ var (
 	}
 )
 
-// TestCPU measures senders alone, for work on them; the report has all.
+// TestCPU measures the CPU of senders only, for work on the sending side. TestReport measures all.
 func TestCPU(t *testing.T) {
 	if !*cpuRun {
 		t.Skip("-sqs.cpu is not set")

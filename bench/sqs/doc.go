@@ -1,7 +1,8 @@
-// Package sqs compares Godwit on SQS with other ways to use SQS from Go: the same work, the same server, the same round trip.
+// Package sqs compares Godwit on SQS with other ways to use SQS from Go, with the same work, server and round-trip
+// time.
 //
-// Its nouns: a contender is one way to send or to receive; a scene is one workload with its round trip, handlers and workers;
-// a figure is what a contender did in a scene. Rates, latencies and requests are measured in virtual time, where every
-// request takes exactly its round trip and no CPU is missing; CPU and allocations in real time, against a server in
-// a process of its own.
+// A contender is one way to send or to receive. A scene is a workload: a round-trip time, the duration of the handler,
+// and a number of workers. A figure is the result of a contender in a scene. Rates, latencies and requests are measured
+// in virtual time, in which every request takes exactly one round trip, and CPU is unlimited. CPU and allocations are
+// measured in real time, with the server in a process of its own.
 package sqs

@@ -14,25 +14,26 @@ import (
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/godwitmq/godwit"
-	"github.com/godwitmq/godwit/snssqs"
 	"gocloud.dev/pubsub"
 	"gocloud.dev/pubsub/awssnssqs"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/snssqs"
 )
 
-// message is what publishers send. key "": the queue keeps no order.
+// message is a message to send. Without a key, the queue keeps no order.
 type message struct{ body, key string }
 
-// publisher is a contender that sends. One send returns when the service has accepted all messages.
+// publisher is a contender that sends. send returns when the service has accepted all messages.
 type publisher interface {
 	send(ctx context.Context, ms ...message) error
 	close(t *testing.T)
 }
 
-// publishing is a way to publish to a channel of Godwit's: "orders", "orders" with order, or "events.*".
+// publishing is a way to publish to a channel of Godwit: "orders", "orders" with order, or "events.*".
 type publishing struct {
 	name  string
-	batch int // messages that one call of send takes; senders share their messages into so many
+	batch int // messages for one call of send
 	open  func(t *testing.T, c *cloud, channel string, ordered bool) publisher
 }
 
@@ -40,7 +41,9 @@ var (
 	byHand = publishing{"hand-batched loop", 10, func(_ *testing.T, c *cloud, channel string, ordered bool) publisher {
 		return &handPublisher{c, target(channel, ordered)}
 	}}
-	byWatermill = publishing{"watermill's pattern", 1, func(_ *testing.T, c *cloud, channel string, ordered bool) publisher {
+	byWatermill = publishing{"watermill's pattern", 1, func(_ *testing.T, c *cloud, channel string,
+		ordered bool,
+	) publisher {
 		return &singlePublisher{c, target(channel, ordered)}
 	}}
 	byGoCloud = publishing{"gocloud", 1, func(t *testing.T, c *cloud, channel string, ordered bool) publisher {
@@ -52,10 +55,13 @@ var (
 	}}
 	byGodwit  = publishing{"Godwit", 1, godwitPublishing(godwit.ProducerOptions{})}
 	byBatches = publishing{"Godwit, SendBatch", 10, godwitPublishing(godwit.ProducerOptions{})}
-	bySharing = publishing{"Godwit, KeysShareRequests", 1, godwitPublishing(godwit.ProducerOptions{KeysShareRequests: true})}
+	bySharing = publishing{
+		"Godwit, KeysShareRequests", 1,
+		godwitPublishing(godwit.ProducerOptions{KeysShareRequests: true}),
+	}
 )
 
-// target is the queue or topic of a channel.
+// target is the name of a channel's queue or topic.
 func target(channel string, ordered bool) string {
 	name := strings.TrimSuffix(channel, ".*")
 	if ordered {
@@ -64,7 +70,7 @@ func target(channel string, ordered bool) string {
 	return name
 }
 
-// handPublisher is a loop as one writes it by hand: batches of ten with the SDK, every entry of the answer looked at.
+// handPublisher sends as users do by hand: batches of ten with the SDK, and a check of every entry of the answer.
 type handPublisher struct {
 	c      *cloud
 	target string
@@ -77,9 +83,13 @@ func (p *handPublisher) send(ctx context.Context, ms ...message) error {
 	url := p.c.url(p.target)
 	in := &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: make([]types.SendMessageBatchRequestEntry, len(ms))}
 	for i, m := range ms {
-		in.Entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(m.body)}
+		in.Entries[i] = types.SendMessageBatchRequestEntry{
+			Id:          aws.String(strconv.Itoa(i)),
+			MessageBody: aws.String(m.body),
+		}
 		if m.key != "" {
-			in.Entries[i].MessageGroupId, in.Entries[i].MessageDeduplicationId = aws.String(m.key), aws.String(m.body[:20])
+			in.Entries[i].MessageGroupId, in.Entries[i].MessageDeduplicationId = aws.String(m.key),
+				aws.String(m.body[:20])
 		}
 	}
 	out, err := p.c.sqs.SendMessageBatch(ctx, in)
@@ -110,7 +120,7 @@ func (p *handPublisher) publish(ctx context.Context, ms []message) error {
 
 func (p *handPublisher) close(*testing.T) {}
 
-// singlePublisher sends one message a request, as watermill's publisher for SQS does.
+// singlePublisher sends one message in each request, as watermill's publisher for SQS does.
 type singlePublisher struct {
 	c      *cloud
 	target string
@@ -119,7 +129,10 @@ type singlePublisher struct {
 func (p *singlePublisher) send(ctx context.Context, ms ...message) error {
 	for _, m := range ms {
 		if strings.HasPrefix(p.target, "events") {
-			if _, err := p.c.sns.Publish(ctx, &sns.PublishInput{TopicArn: aws.String(p.c.topic(p.target)), Message: aws.String(m.body)}); err != nil {
+			if _, err := p.c.sns.Publish(ctx, &sns.PublishInput{
+				TopicArn: aws.String(p.c.topic(p.target)),
+				Message:  aws.String(m.body),
+			}); err != nil {
 				return err
 			}
 			continue
@@ -143,7 +156,10 @@ func (p goCloudPublisher) send(ctx context.Context, ms ...message) error {
 	for _, m := range ms {
 		out := &pubsub.Message{Body: []byte(m.body)}
 		if m.key != "" {
-			out.Metadata = map[string]string{awssnssqs.MetadataKeyMessageGroupID: m.key, awssnssqs.MetadataKeyDeduplicationID: m.body[:20]}
+			out.Metadata = map[string]string{
+				awssnssqs.MetadataKeyMessageGroupID:  m.key,
+				awssnssqs.MetadataKeyDeduplicationID: m.body[:20],
+			}
 		}
 		if err := p.topic.Send(ctx, out); err != nil {
 			return err

@@ -4,6 +4,7 @@ package sqs
 
 import (
 	"bytes"
+	_ "embed"
 	"flag"
 	"fmt"
 	"math"
@@ -15,18 +16,17 @@ import (
 	"testing"
 	"text/template"
 	"time"
-
-	_ "embed"
 )
 
-var write = flag.String("sqs.write", "", "measure everything, and write benchmarks-sqs.md and its charts into this folder")
+var write = flag.String("sqs.write", "",
+	"measure everything, and write benchmarks-sqs.md and its charts into this folder")
 
 //go:embed report.tmpl
 var page string
 
 const ms = time.Millisecond
 
-// What scenes are measured with. The middle round trip is AWS's own example of a request to SQS.
+// The values for which the scenes are measured. The middle round trip is the example in AWS's documentation of SQS.
 var (
 	trips    = []time.Duration{0, 5 * ms, 20 * ms, 50 * ms}
 	handlers = []time.Duration{0, ms, 10 * ms, 100 * ms}
@@ -37,11 +37,11 @@ var (
 
 const (
 	middle = 20 * ms
-	// Prices of a million requests, us-east-1, beyond the free tier: SQS standard.
+	// The price in US dollars of a million requests to standard queues in us-east-1, beyond the free tier.
 	pricePerMillion = 0.40
 )
 
-// report measures everything and fills the page.
+// report has the methods that the page's template calls. Each method measures one part and returns it as Markdown.
 type report struct {
 	t      *testing.T
 	folder string
@@ -65,7 +65,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// table is a table in Markdown.
+// table formats a table in Markdown.
 func table(head []string, rows [][]string) string {
 	var b strings.Builder
 	put := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
@@ -81,7 +81,7 @@ func repeated(s string, n int) []string {
 	return strings.Split(strings.Repeat(s+"\n", n-1)+s, "\n")
 }
 
-// draw writes a chart and returns the line that shows it.
+// draw writes a chart, and returns the Markdown that includes it.
 func (r *report) draw(name string, c *chart) string {
 	if err := os.WriteFile(filepath.Join(r.folder, "charts", name+".svg"), []byte(c.svg()), 0o644); err != nil {
 		r.t.Fatal(err)
@@ -89,12 +89,12 @@ func (r *report) draw(name string, c *chart) string {
 	return fmt.Sprintf("![%s](charts/%s.svg)", c.title, name)
 }
 
-// Machine is where CPU was measured.
+// Machine names the machine on which CPU was measured.
 func (r *report) Machine() string {
 	return fmt.Sprintf("%s, %s/%s, %d cores", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 }
 
-// Publish is senders in a loop.
+// Publish measures senders in a loop.
 func (r *report) Publish() string {
 	contenders := []publishing{byHand, byWatermill, byGoCloud, byGodwit}
 	head := []string{"round trip", "senders"}
@@ -125,12 +125,15 @@ func (r *report) Publish() string {
 	return table(head, rows) + "\n\n" + r.draw("sqs-publish", c)
 }
 
-// Consume is backlogs, for each handler a table.
+// Consume measures consumers of a backlog, with a table for each duration of the handler.
 func (r *report) Consume() string {
 	var b strings.Builder
 	charts := map[int]*chart{}
 	for _, pool := range pools {
-		charts[pool] = &chart{title: fmt.Sprintf("Busy workers, %d of them, handlers of 10 ms", pool), unit: " %", under: "round trip"}
+		charts[pool] = &chart{
+			title: fmt.Sprintf("Busy workers, %d of them, handlers of 10 ms", pool), unit: " %",
+			under: "round trip",
+		}
 	}
 	for _, handler := range handlers {
 		fmt.Fprintf(&b, "#### Handlers of %v\n\n", handler)
@@ -171,7 +174,7 @@ func (r *report) Consume() string {
 	return strings.TrimSpace(b.String())
 }
 
-// consumed is a cell: busy share or rate, and requests a message.
+// consumed formats a cell: rate, share of busy workers, and requests for each message.
 func consumed(f figure, handler time.Duration) string {
 	switch {
 	case f.rate == 0:
@@ -182,22 +185,28 @@ func consumed(f figure, handler time.Duration) string {
 	return fmt.Sprintf("%.0f/s, %.0f %% (%.2f)", f.rate, 100*f.busy, f.requests)
 }
 
-// Latency is independent sends.
+// Latency measures independent sends.
 func (r *report) Latency() string {
 	pairs := []struct {
 		send    publishing
 		receive consuming
 	}{{byHand, fromHand}, {byWatermill, fromWatermill}, {byGoCloud, fromGoCloud}, {byGodwit, fromGodwit}}
 	times := &chart{title: "From send to handler, p99, round trip 20 ms", unit: " ms", under: "messages a second"}
-	costs := &chart{title: "Price of a million messages, round trip 20 ms", unit: " $", under: "messages a second", log: true}
+	costs := &chart{
+		title: "Price of a million messages, round trip 20 ms", unit: " $", under: "messages a second",
+		log: true,
+	}
 	var rows [][]string
 	for _, pair := range pairs {
 		took, cost := line{name: pair.receive.name}, line{name: pair.receive.name}
 		for _, rate := range rates {
 			f := latencyScene{trip: middle, rate: rate}.run(r.t, pair.send, pair.receive)
 			dollars := f.requests * pricePerMillion
-			rows = append(rows, []string{pair.receive.name, short(rate), inMS(f.p50), inMS(f.p99), fmt.Sprintf("%.2f", f.requests),
-				fmt.Sprintf("$%.2f", dollars)})
+			rows = append(rows, []string{
+				pair.receive.name, short(rate), inMS(f.p50), inMS(f.p99),
+				fmt.Sprintf("%.2f", f.requests),
+				fmt.Sprintf("$%.2f", dollars),
+			})
 			took.values, cost.values = append(took.values, float64(f.p99)/float64(ms)), append(cost.values, dollars)
 		}
 		times.lines, costs.lines = append(times.lines, took), append(costs.lines, cost)
@@ -211,47 +220,59 @@ func (r *report) Latency() string {
 
 func inMS(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float64(ms)) }
 
-// Idle is consumers without messages.
+// Idle measures consumers without messages.
 func (r *report) Idle() string {
 	var rows [][]string
 	for _, c := range consumers {
 		n := idle(r.t, c)
-		rows = append(rows, []string{c.name, fmt.Sprintf("%.0f", n), fmt.Sprintf("$%.2f", n*60*24*30/1e6*pricePerMillion)})
+		rows = append(rows, []string{
+			c.name, fmt.Sprintf("%.0f", n),
+			fmt.Sprintf("$%.2f", n*60*24*30/1e6*pricePerMillion),
+		})
 	}
 	return table([]string{"64 workers", "requests a minute", "a month"}, rows)
 }
 
-// FanOut is one exchange with five queues.
+// FanOut measures one exchange with five queues.
 func (r *report) FanOut() string {
 	var rows [][]string
 	sends := []publishing{byHand, byWatermill, byGoCloud, byGodwit}
 	for _, trip := range trips[1:] {
 		for i, c := range consumers {
 			f := fanOut(r.t, trip, sends[i], c)
-			rows = append(rows, []string{trip.String(), c.name, fmt.Sprintf("%.0f/s", f.rate), fmt.Sprintf("%.2f", f.requests)})
+			rows = append(rows, []string{
+				trip.String(), c.name, fmt.Sprintf("%.0f/s", f.rate),
+				fmt.Sprintf("%.2f", f.requests),
+			})
 		}
 	}
 	return table([]string{"round trip", "", "messages sent, each handled five times", "requests for one of them"}, rows)
 }
 
-// FIFO is queues that keep an order.
+// FIFO measures queues that keep the order.
 func (r *report) FIFO() string {
 	var sent, handled [][]string
 	for _, keys := range []int{1, 10, 1000} {
 		for _, p := range []publishing{byHand, byWatermill, byGoCloud, byGodwit, bySharing} {
 			f := publishScene{trip: middle, senders: 64, keys: keys}.run(r.t, p)
-			sent = append(sent, []string{strconv.Itoa(keys), p.name, fmt.Sprintf("%.0f/s", f.rate), fmt.Sprintf("%.2f", f.requests)})
+			sent = append(sent, []string{
+				strconv.Itoa(keys), p.name, fmt.Sprintf("%.0f/s", f.rate),
+				fmt.Sprintf("%.2f", f.requests),
+			})
 		}
 		for _, c := range consumers {
 			f := consumeScene{trip: middle, handler: 10 * ms, workers: 64, keys: keys}.run(r.t, c)
-			handled = append(handled, []string{strconv.Itoa(keys), c.name, fmt.Sprintf("%.0f/s", f.rate), fmt.Sprintf("%.2f", f.requests)})
+			handled = append(handled, []string{
+				strconv.Itoa(keys), c.name, fmt.Sprintf("%.0f/s", f.rate),
+				fmt.Sprintf("%.2f", f.requests),
+			})
 		}
 	}
 	return table([]string{"keys", "64 senders", "sent", "requests a message"}, sent) + "\n\n" +
 		table([]string{"keys", "64 workers, handlers of 10 ms", "handled", "requests a message"}, handled)
 }
 
-// CPU is real time.
+// CPU measures in real time.
 func (r *report) CPU() string {
 	var b strings.Builder
 	for _, part := range []struct {
@@ -262,10 +283,16 @@ func (r *report) CPU() string {
 		figures := measureCPU(r.t, part.contenders, *cpuRounds, *cpuMessages)
 		for i, f := range figures {
 			base := figures[part.contenders[i].beside]
-			rows = append(rows, []string{f.contender, fmt.Sprintf("%.1f µs", float64(f.cpu)/1e3), ratio(float64(f.cpu), float64(base.cpu)),
-				fmt.Sprintf("%.0f", f.allocs), ratio(f.allocs, base.allocs), fmt.Sprintf("%.1f KB", f.bytes/1000)})
+			rows = append(rows, []string{
+				f.contender, fmt.Sprintf("%.1f µs", float64(f.cpu)/1e3),
+				ratio(float64(f.cpu), float64(base.cpu)),
+				fmt.Sprintf("%.0f", f.allocs), ratio(f.allocs, base.allocs), fmt.Sprintf("%.1f KB", f.bytes/1000),
+			})
 		}
-		b.WriteString(table([]string{part.what, "CPU a message", "÷ the loop's", "allocations", "÷ the loop's", "bytes allocated"}, rows) + "\n\n")
+		b.WriteString(table([]string{
+			part.what, "CPU a message", "÷ the loop's", "allocations", "÷ the loop's",
+			"bytes allocated",
+		}, rows) + "\n\n")
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -277,7 +304,7 @@ func ratio(a, b float64) string {
 	return fmt.Sprintf("%.2f", a/b)
 }
 
-// Thresholds is what CI asserts.
+// Thresholds lists what TestThresholds asserts.
 func (r *report) Thresholds() string {
 	var rows [][]string
 	for _, h := range thresholds {

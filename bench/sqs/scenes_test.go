@@ -17,28 +17,28 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// channelOf is the channel of a queue of Godwit's.
+// channelOf is the channel of one of Godwit's queues.
 func channelOf(queue string) (channel string, ordered bool) {
 	name, ordered := strings.CutSuffix(queue, ".fifo")
 	return strings.Replace(name, "--", ".", 1), ordered
 }
 
-// figure is what a contender did in a scene.
+// figure is the result of a contender in a scene.
 type figure struct {
 	rate     float64 // messages a second; 0: the scene takes no time
-	requests float64 // a message
-	busy     float64 // part of the time in which workers are handling
+	requests float64 // for each message
+	busy     float64 // share of the time in which workers handle messages
 	p50, p99 time.Duration
 }
 
-// consumeScene is a backlog that is worked off.
+// consumeScene consumes a backlog.
 type consumeScene struct {
 	trip, handler time.Duration
 	workers, keys int // keys 0: the queue keeps no order
 }
 
-// messages are so many that a dozen round trips pass before it is measured, in which a consumer finds out how much it
-// needs to ask for.
+// messages is the size of the backlog. It is large enough for a dozen round trips before the measurement begins, in
+// which a consumer adapts the number of its requests.
 func (s consumeScene) messages() int {
 	switch s.keys {
 	case 0:
@@ -52,7 +52,7 @@ func (s consumeScene) messages() int {
 	return 3000
 }
 
-// run works a backlog off, and measures between three tenths of it and nine.
+// run consumes the backlog, and measures between three tenths and nine tenths of it.
 func (s consumeScene) run(t *testing.T, by consuming) (f figure) {
 	inWorld(t, s.trip, func(w *world) {
 		queue := "orders"
@@ -94,7 +94,7 @@ func (s consumeScene) run(t *testing.T, by consuming) (f figure) {
 	return f
 }
 
-// provision makes a queue as Godwit's consumers make it, for all contenders.
+// provision creates a queue as Godwit's consumers create it, for all contenders.
 func (w *world) provision(queue string) {
 	w.Helper()
 	b := w.near.backend(w.T)
@@ -135,7 +135,8 @@ func (s publishScene) run(t *testing.T, by publishing) (f figure) {
 	return f
 }
 
-// send lets senders send so many messages each. Where one call takes several, as few loops send them.
+// send sends each messages from each of the senders. If one call takes several messages, proportionally fewer loops
+// send them.
 func (w *world) send(p publisher, batch, senders, each, keys int) {
 	loops := (senders + batch - 1) / batch
 	if batch > 1 && keys > 0 {
@@ -168,7 +169,7 @@ func (w *world) send(p publisher, batch, senders, each, keys int) {
 	wg.Wait()
 }
 
-// latencyScene is independent sends at a rate, to 64 workers with handlers of a millisecond.
+// latencyScene is independent sends at a rate, to 64 workers with handlers of 1 ms.
 type latencyScene struct {
 	trip time.Duration
 	rate float64 // sends a second
@@ -201,7 +202,7 @@ func (s latencyScene) run(t *testing.T, send publishing, receive consuming) (f f
 				time.Sleep(time.Millisecond)
 			})
 		})
-		time.Sleep(time.Second) // the consumer polls
+		time.Sleep(time.Second) // until the consumer polls
 		r := rand.New(rand.NewPCG(1, 2))
 		var senders sync.WaitGroup
 		before := 0
@@ -235,7 +236,7 @@ func (s latencyScene) run(t *testing.T, send publishing, receive consuming) (f f
 	return f
 }
 
-// idle is how many requests a minute a consumer makes that has nothing to do.
+// idle is how many requests a minute a consumer without messages makes.
 func idle(t *testing.T, by consuming) (perMinute float64) {
 	inWorld(t, 15*time.Millisecond, func(w *world) {
 		w.provision("orders")
@@ -253,12 +254,12 @@ func idle(t *testing.T, by consuming) (perMinute float64) {
 	return perMinute
 }
 
-// fanOut is an exchange with five queues, ten workers each, and 64 senders. Requests are for one message that is sent
-// and handled five times.
+// fanOut is an exchange with five queues of ten workers each, and 64 senders. The figure counts the requests for one
+// message that is sent once and handled five times.
 func fanOut(t *testing.T, trip time.Duration, send publishing, receive consuming) (f figure) {
 	inWorld(t, trip, func(w *world) {
 		const readers, senders, each = 5, 64, 40
-		p := send.open(w.T, w.near, "events.*", false) // makes the topic, where it is Godwit's
+		p := send.open(w.T, w.near, "events.*", false) // creates the topic for Godwit
 		if send.name != byGodwit.name {
 			own := byGodwit.open(w.T, w.near, "events.*", false)
 			own.close(w.T)

@@ -18,17 +18,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// filler makes a body 256 bytes long.
+// filler is a body of 256 bytes.
 var filler = strings.Repeat("x", 256)
 
-// text is the body of a message: what it says first, and filler.
+// text is a body of 256 bytes that begins with s.
 func text(s string) string { return s + " " + filler[len(s)+1:] }
 
-// cloud is where a contender finds the service.
+// cloud is the service as a contender reaches it.
 type cloud struct {
 	config    aws.Config
 	transport http.RoundTripper
@@ -36,7 +37,8 @@ type cloud struct {
 	sns       *sns.Client
 }
 
-// newCloud reaches an endpoint. transport nil: over the network, with as many connections kept as Godwit keeps.
+// newCloud is the service at an endpoint. If transport is nil, requests use the network, with as many idle connections
+// as Godwit keeps.
 func newCloud(t *testing.T, endpoint string, transport http.RoundTripper) *cloud {
 	t.Helper()
 	c := &cloud{transport: transport}
@@ -46,8 +48,11 @@ func newCloud(t *testing.T, endpoint string, transport http.RoundTripper) *cloud
 		transport = own
 		t.Cleanup(own.CloseIdleConnections)
 	}
-	c.config = aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
-		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), HTTPClient: &http.Client{Transport: transport}}
+	c.config = aws.Config{
+		Region: "us-east-1", BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+		HTTPClient:  &http.Client{Transport: transport},
+	}
 	c.sqs, c.sns = sqs.NewFromConfig(c.config), sns.NewFromConfig(c.config)
 	return c
 }
@@ -79,16 +84,20 @@ func (c *cloud) backend(t *testing.T) *snssqs.Backend {
 	return b
 }
 
-// fill puts n messages into a queue, with keys in turn where there are any.
+// fill sends n messages to a queue, with the keys in turn if keys is positive.
 func (c *cloud) fill(t *testing.T, queue string, n, keys int) {
 	t.Helper()
 	url := c.url(queue)
 	for first := 0; first < n; first += 10 {
 		in := &sqs.SendMessageBatchInput{QueueUrl: &url}
 		for i := first; i < min(first+10, n); i++ {
-			e := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(text(strconv.Itoa(i)))}
+			e := types.SendMessageBatchRequestEntry{
+				Id:          aws.String(strconv.Itoa(i)),
+				MessageBody: aws.String(text(strconv.Itoa(i))),
+			}
 			if keys > 0 {
-				e.MessageGroupId, e.MessageDeduplicationId = aws.String(strconv.Itoa(i%keys)), aws.String(strconv.Itoa(i))
+				e.MessageGroupId, e.MessageDeduplicationId = aws.String(strconv.Itoa(i%keys)),
+					aws.String(strconv.Itoa(i))
 			}
 			in.Entries = append(in.Entries, e)
 		}
@@ -98,7 +107,7 @@ func (c *cloud) fill(t *testing.T, queue string, n, keys int) {
 	}
 }
 
-// far is a service at a distance: each request takes half a round trip to it, and its answer the other half back. It counts
+// far simulates a remote service: each request takes half a round trip, and so does each answer. It counts the
 // requests.
 type far struct {
 	next http.RoundTripper
@@ -141,14 +150,15 @@ func travel(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// requests is how many requests there were.
+// requests is the number of requests so far.
 func (f *far) requests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
-// world is a service of its own in virtual time, at a distance and, for what is prepared, near.
+// world is a service in virtual time. The contenders reach it after a round trip. near reaches it at once, to prepare a
+// scene.
 type world struct {
 	*testing.T
 	near, away *cloud
@@ -168,6 +178,6 @@ func inWorld(t *testing.T, trip time.Duration, f func(w *world)) {
 		defer server.Close()
 		far := &far{next: server.Transport(), trip: trip}
 		f(&world{t, newCloud(t, endpoint, server.Transport()), newCloud(t, endpoint, far), far})
-		time.Sleep(time.Minute) // what contenders leave running has ended by then
+		time.Sleep(time.Minute) // until goroutines that contenders leave behind have ended
 	})
 }

@@ -11,68 +11,76 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-// Options say how a Batcher works. Send and Done are required.
+// Options configure a Batcher. Send and Done are required.
 //
-// Size and Key are called by Add, under the batcher's lock: they look at their argument only. All other functions are
-// called from goroutines of the batcher, and while it holds no lock: they may take a lock under which Add is called, and
-// they may call Add.
+// Add calls Size, Key and Urgent while it holds the batcher's lock, so they must do nothing but look at their argument.
+// All other functions are called from goroutines of the batcher, without a lock. They may take a lock that a caller of
+// Add holds, and they may call Add.
 type Options[T any] struct {
-	Limit int              // entries in a batch; 0: any number
-	Bytes int              // sum of Size in a batch; 0: no bound
+	Limit int              // entries in a batch; 0: no limit
+	Bytes int              // sum of Size in a batch; 0: no limit
 	Size  func(v T) int    // required with Bytes
-	Key   func(v T) string // entries of one key travel one after another; nil: no order is kept
-	// Together lets entries of one key travel in one batch, in the order in which they came; never in two batches at once.
-	// An entry that is repeated alone is then behind those of its batch that succeeded.
+	Key   func(v T) string // entries with the same key are sent one after another; nil: in any order
+	// Together allows several entries of one key in one batch, in the order in which they were added, but never in two
+	// batches at the same time. An entry that is repeated is then sent after the entries of its batch that succeeded.
 	Together bool
 
-	AtOnce  int           // batches under way; 0: one
-	Linger  time.Duration // how long to wait, after an answer, for those who were answered to come back
+	AtOnce  int           // calls of Send at the same time; 0: one
+	Linger  time.Duration // how long to wait, after an answer, until the callers that were answered add again
 	Longest time.Duration // how long an entry waits for others at most
-	// Adapt makes Linger and Longest upper bounds. An entry waits for others only while others are likely to come within half
-	// of the wait; then for half of a call's time, or for a sixteenth of it where the entries are those of callers in a loop,
-	// who come back as soon as they are answered. So a lone entry is never held up, whatever is under way.
+	// Adapt makes Linger and Longest upper bounds. An entry then waits only if others are likely to follow within half
+	// of the wait. It waits for half the duration of a call, or for a sixteenth of it if the callers add again as soon
+	// as they are answered. An entry that comes alone is never delayed, whatever is in flight.
 	Adapt bool
-	// Patience is asked how long a batch that is not full waits whatever is under way: for entries that come slowly and
-	// are not urgent. 0, or nil: no longer than the above says.
+	// Patience returns how long a batch that is not full waits, whatever is in flight. It is for entries that come
+	// slowly and are not urgent. 0, or a nil function: no longer than the options above say. An entry does not wait
+	// for Patience if another one of its key waits for it to end.
 	Patience func() time.Duration
+	// Urgent reports whether an entry must not wait for Patience. Entries that are queued with it do not wait, either.
+	// nil: no entry is urgent.
+	Urgent func(v T) bool
 
-	// Take is asked just before an entry leaves; false: it is withdrawn, and Done is not called. nil: always true.
+	// Take is called just before an entry is sent. If it returns false, the entry is withdrawn, and Done is not called
+	// for it. nil: all entries are sent.
 	Take func(v T) bool
-	// Send sends a batch, and does not retain it. A *driver.BatchError names the entries that failed.
+	// Send sends a batch and does not keep the slice. It returns a *driver.BatchError to name the entries that failed.
 	Send func(ctx context.Context, batch []T) error
-	// Again is how long to wait before an entry that failed its try-th time is repeated; negative: it is not, and
-	// Done gets the error. nil: nothing is repeated.
+	// Again returns how long an entry that has failed try times waits before it is repeated. If the result is negative,
+	// the entry is not repeated, and Done gets the error. nil: nothing is repeated.
 	Again func(v T, err error, try int) time.Duration
-	// Done gets every entry's end.
+	// Done is called once for each entry, with its result.
 	Done func(v T, err error)
-	// Landed, if there is one, gets the entries that succeeded instead of Done: those of one call together. It does not retain
-	// them.
+	// Landed, if it is set, is called instead of Done for the entries that succeeded, once for each call of Send. It
+	// does not keep the slice.
 	Landed func(vs []T)
 }
 
-// Batcher joins entries into batches. Safe for concurrent use.
+// Batcher joins entries into batches. It is safe for concurrent use.
 type Batcher[T any] struct {
 	o      Options[T]
-	ctx    context.Context // of every Send; ends when Close gives up
+	ctx    context.Context // of every Send; canceled when Close gives up
 	giveUp context.CancelFunc
-	wake   chan struct{} // holds one
+	wake   chan struct{} // has room for one signal
 	done   chan struct{}
 	wg     sync.WaitGroup  // carriers
-	carry  chan *parcel[T] // to a carrier that is idle
-	spare  atomic.Int32    // carriers that are
+	carry  chan *buffer[T] // to an idle carrier
+	spare  atomic.Int32    // idle carriers
 
 	mu      sync.Mutex
 	queue   queue[entry[T]]
-	idle    []*parcel[T]       // for batches to come
-	tempo   *tempo             // nil: Options.Adapt is not set
-	since   time.Time          // when its first entry came, or the batch before it left
-	behind  int                // entries that may travel with one of their key that is queued
-	bytes   int                // of the queue, and of those
-	lines   map[string]line[T] // by key, while one of its entries is queued or away
-	away    int                // batches under way
-	waiting int                // entries between two tries
-	expect  int                // entries that may be here soon: those queued when a batch was answered, and those answered
-	landed  time.Time          // when it was
+	idle    []*buffer[T] // for reuse
+	tempo   *tempo       // nil unless Options.Adapt is set
+	since   time.Time    // when the queue's first entry came, or when the batch before it left
+	urgent  int          // urgent entries of the queue
+	blocked int          // entries that wait for the end of a queued one of their key
+	behind  int          // entries that may be sent together with a queued one of their key
+	bytes   int          // of the queue and of the entries in behind
+	// lines is by key; a key is listed while one of its entries is queued, in flight, or between two tries
+	lines   map[string]line[T]
+	away    int       // batches in flight
+	waiting int       // entries between two tries
+	expect  int       // entries likely to be queued soon: those queued when a batch was answered, and those answered
+	landed  time.Time // when the last batch was answered
 	closing bool
 }
 
@@ -85,14 +93,14 @@ type entry[T any] struct {
 type line[T any] struct {
 	waiting []entry[T] // behind one that is queued or away
 	bytes   int        // of waiting
-	out     int        // entries in a batch under way, or between two tries; 0: the first of the line is queued
+	out     int        // entries in a batch in flight, or between two tries; 0: the first of the line is queued
 }
 
 // New starts a Batcher; Close ends it.
 func New[T any](o Options[T]) *Batcher[T] {
 	o.AtOnce = max(o.AtOnce, 1)
 	b := &Batcher[T]{o: o, wake: make(chan struct{}, 1), done: make(chan struct{}), lines: map[string]line[T]{}}
-	b.carry = make(chan *parcel[T])
+	b.carry = make(chan *buffer[T])
 	if o.Adapt {
 		b.tempo = newTempo(o.Linger, o.Longest)
 	}
@@ -101,15 +109,15 @@ func New[T any](o Options[T]) *Batcher[T] {
 	return b
 }
 
-// Add queues entries, which leave in this order, and says whether it did: not after Close. It neither blocks nor calls Take,
-// Send, Again, Done, Landed or Patience, so that its caller may hold a lock that these functions take.
+// Add queues entries, which are sent in this order. It returns false after Close. It neither blocks nor calls
+// Take, Send, Again, Done, Landed or Patience, so that its caller may hold a lock that these functions take.
 func (b *Batcher[T]) Add(vs ...T) bool {
 	b.mu.Lock()
 	if b.closing {
 		b.mu.Unlock()
 		return false
 	}
-	before, awaited := b.ready(), false
+	before, hurried, awaited := b.ready(), b.hurried(), false
 	if b.tempo != nil {
 		now := time.Now()
 		awaited = b.tempo.awaited(now)
@@ -119,7 +127,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 	for _, v := range vs {
 		b.enqueue(entry[T]{v: v})
 	}
-	wake := b.nudgeAfter(before) || awaited
+	wake := b.nudgeAfter(before) || awaited || !hurried && b.hurried()
 	b.mu.Unlock()
 	if wake {
 		b.nudge()
@@ -140,14 +148,17 @@ func (b *Batcher[T]) Close(ctx context.Context) {
 	b.giveUp()
 }
 
-// nudgeAfter says whether the loop has something to look at now that the queue has grown. The caller holds b.mu.
+// nudgeAfter reports whether the loop has to be woken now that the queue has grown. The caller holds b.mu.
 func (b *Batcher[T]) nudgeAfter(before int) bool {
 	n := b.ready()
 	return n > before && (before == 0 || b.full(n) || b.away == 0 && before < b.expect && n >= b.expect)
 }
 
-// ready is how many entries a batch could take. The caller holds b.mu.
+// ready is the number of entries that the next batch could take. The caller holds b.mu.
 func (b *Batcher[T]) ready() int { return b.queue.len() + b.behind }
+
+// hurried reports whether the queue must not wait for Patience. The caller holds b.mu.
+func (b *Batcher[T]) hurried() bool { return b.urgent > 0 || b.blocked > 0 }
 
 // enqueue puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
 func (b *Batcher[T]) enqueue(e entry[T]) {
@@ -164,8 +175,8 @@ func (b *Batcher[T]) enqueue(e entry[T]) {
 	}
 	size := b.size(e.v)
 	l.waiting, l.bytes = append(l.waiting, e), l.bytes+size
-	if b.o.Together && l.out == 0 {
-		b.behind, b.bytes = b.behind+1, b.bytes+size
+	if l.out == 0 {
+		b.follow(1, size)
 	}
 	b.lines[key] = l
 }
@@ -175,10 +186,24 @@ func (b *Batcher[T]) push(e entry[T]) {
 		b.since = time.Now()
 	}
 	b.queue.push(e)
+	if b.isUrgent(e.v) {
+		b.urgent++
+	}
 	b.bytes += b.size(e.v)
 }
 
-// size is 0 where nobody counts.
+// follow records that n more entries wait behind a queued one of their key. The caller holds b.mu.
+func (b *Batcher[T]) follow(n, bytes int) {
+	if b.o.Together {
+		b.behind, b.bytes = b.behind+n, b.bytes+bytes
+	} else {
+		b.blocked += n
+	}
+}
+
+func (b *Batcher[T]) isUrgent(v T) bool { return b.o.Urgent != nil && b.o.Urgent(v) }
+
+// size is 0 if Options.Size is not set.
 func (b *Batcher[T]) size(v T) int {
 	if b.o.Size == nil {
 		return 0
@@ -186,9 +211,9 @@ func (b *Batcher[T]) size(v T) int {
 	return b.o.Size(v)
 }
 
-// unline notes that an entry has ended. When none of its key is under way any more, the next of them is queued. The caller
-// holds b.mu.
-func (b *Batcher[T]) unline(v T) {
+// ended is called when an entry has ended. When no other entry of its key is in flight, the next one of the key is
+// queued. The caller holds b.mu.
+func (b *Batcher[T]) ended(v T) {
 	if b.o.Key == nil {
 		return
 	}
@@ -206,9 +231,7 @@ func (b *Batcher[T]) unline(v T) {
 	l.waiting, l.bytes = l.waiting[1:], l.bytes-b.size(first.v)
 	b.lines[key] = l
 	b.push(first)
-	if b.o.Together {
-		b.behind, b.bytes = b.behind+len(l.waiting), b.bytes+l.bytes
-	}
+	b.follow(len(l.waiting), l.bytes)
 }
 
 func (b *Batcher[T]) full(n int) bool {
@@ -250,7 +273,7 @@ func (b *Batcher[T]) loop() {
 const maxSpare = 16
 
 // dispatch gives a batch to a carrier.
-func (b *Batcher[T]) dispatch(batch *parcel[T]) {
+func (b *Batcher[T]) dispatch(batch *buffer[T]) {
 	select {
 	case b.carry <- batch:
 	default:
@@ -258,9 +281,10 @@ func (b *Batcher[T]) dispatch(batch *parcel[T]) {
 	}
 }
 
-// carrier sends one batch after another. Its stack has grown with the first, which a new goroutine for each batch would
-// pay for every time: a client of a service can be a hundred calls deep.
-func (b *Batcher[T]) carrier(batch *parcel[T]) {
+// carrier sends one batch after another. Reusing the goroutine keeps its stack, which has grown with the first call. A
+// new goroutine for each batch would grow its stack every time, because a client of a service can be a hundred calls
+// deep.
+func (b *Batcher[T]) carrier(batch *buffer[T]) {
 	for {
 		for batch != nil {
 			batch = b.send(batch)
@@ -278,7 +302,8 @@ func (b *Batcher[T]) carrier(batch *parcel[T]) {
 	}
 }
 
-// patience is asked before the batcher's lock is taken: its answer may need a lock under which Add is called.
+// patience is called before the batcher's lock is taken, because Options.Patience may need a lock that a caller of Add
+// holds.
 func (b *Batcher[T]) patience() time.Duration {
 	if b.o.Patience == nil {
 		return 0
@@ -286,8 +311,9 @@ func (b *Batcher[T]) patience() time.Duration {
 	return b.o.Patience()
 }
 
-// next takes the next batch, or says how long to wait for one (0: until woken), or that there will be none.
-func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[T], wait time.Duration, over bool) {
+// next takes the next batch. If there is none yet, it returns how long to wait for one (0: until woken), or that the
+// batcher is closed and everything has ended.
+func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *buffer[T], wait time.Duration, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.ready()
@@ -298,6 +324,9 @@ func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[
 		return nil, 0, false
 	}
 	if !b.full(n) && !b.closing {
+		if b.hurried() {
+			patience = 0
+		}
 		if wait = max(b.hold(n, now), b.since.Add(patience).Sub(now)); wait > 0 {
 			return nil, wait, false
 		}
@@ -307,7 +336,7 @@ func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *parcel[
 	return b.take(), 0, false
 }
 
-// hold is how long n entries, which do not fill a batch, wait for others. The caller holds b.mu.
+// hold is how long n entries, which do not fill a batch, wait for more. The caller holds b.mu.
 func (b *Batcher[T]) hold(n int, now time.Time) (wait time.Duration) {
 	if b.tempo != nil {
 		return b.tempo.until(b.since, now, b.away).Sub(now)
@@ -321,9 +350,9 @@ func (b *Batcher[T]) hold(n int, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// take cuts a batch off the queue. The caller holds b.mu.
-func (b *Batcher[T]) take() *parcel[T] {
-	batch := &parcel[T]{}
+// take removes the next batch from the queue. The caller holds b.mu.
+func (b *Batcher[T]) take() *buffer[T] {
+	batch := &buffer[T]{}
 	if last := len(b.idle) - 1; last >= 0 {
 		batch, b.idle = b.idle[last], b.idle[:last]
 	}
@@ -332,6 +361,9 @@ func (b *Batcher[T]) take() *parcel[T] {
 		batch.entries = b.queue.take(1, batch.entries)
 		first := batch.entries[len(batch.entries)-1].v
 		b.bytes -= b.size(first)
+		if b.isUrgent(first) {
+			b.urgent--
+		}
 		if b.o.Key != nil {
 			batch.entries = b.takeLine(b.o.Key(first), &room, batch.entries)
 		}
@@ -339,13 +371,13 @@ func (b *Batcher[T]) take() *parcel[T] {
 	return batch
 }
 
-// takeLine notes that the first entry of a key leaves, and appends to a batch those that may go with it. The others wait until
-// all that left have ended. The caller holds b.mu.
+// takeLine is called when the first entry of a key is sent. It appends to the batch those entries of the key that may
+// be sent with it. The other entries of the key wait until all of these have ended. The caller holds b.mu.
 func (b *Batcher[T]) takeLine(key string, room *room, batch []entry[T]) []entry[T] {
 	l := b.lines[key]
 	l.out = 1
+	b.follow(-len(l.waiting), -l.bytes)
 	if b.o.Together {
-		b.behind, b.bytes = b.behind-len(l.waiting), b.bytes-l.bytes
 		for len(l.waiting) > 0 {
 			size := b.size(l.waiting[0].v)
 			if !room.fits(size) {
@@ -359,10 +391,10 @@ func (b *Batcher[T]) takeLine(key string, room *room, batch []entry[T]) []entry[
 	return batch
 }
 
-// room is what is left of a batch's limits, 0 being none of them.
+// room is how much of a batch's limits is used. A limit of 0 means no limit.
 type room struct{ entries, bytes, taken, sum int }
 
-// fits says whether one more entry fits, and takes its room then. The first always does.
+// fits reports whether one more entry fits, and counts it if so. The first entry always fits.
 func (r *room) fits(size int) bool {
 	if r.entries > 0 && r.taken >= r.entries || r.bytes > 0 && r.taken > 0 && r.sum+size > r.bytes {
 		return false
@@ -372,9 +404,9 @@ func (r *room) fits(size int) bool {
 	return true
 }
 
-// send makes one call with a batch and sees to each entry's answer. Entries that are to be repeated as a batch of their own are
-// returned after their wait.
-func (b *Batcher[T]) send(p *parcel[T]) (next *parcel[T]) {
+// send makes one call with a batch and handles each entry's answer. If entries have to be repeated as a batch of their
+// own, send returns that batch after their wait.
+func (b *Batcher[T]) send(p *buffer[T]) (next *buffer[T]) {
 	batch := b.present(p.entries)
 	for i := range batch {
 		p.vs = append(p.vs, batch[i].v)
@@ -384,7 +416,8 @@ func (b *Batcher[T]) send(p *parcel[T]) (next *parcel[T]) {
 	if len(vs) > 0 {
 		err = b.timed(vs)
 	}
-	expect := b.queued() + len(batch) // before anyone is answered: they may be back before we have landed
+	// Counted before any caller is answered, because a caller may add its next entry before land is called.
+	expect := b.queued() + len(batch)
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)
 	var again []entry[T]
@@ -400,7 +433,7 @@ func (b *Batcher[T]) send(p *parcel[T]) (next *parcel[T]) {
 			continue
 		}
 		if failed == nil && b.o.Landed != nil {
-			vs[len(ended)-refused] = e.v // what stood there is further on in batch
+			vs[len(ended)-refused] = e.v // the entry that was there is still in batch
 		} else {
 			b.o.Done(e.v, failed)
 			refused++
@@ -417,7 +450,7 @@ func (b *Batcher[T]) send(p *parcel[T]) (next *parcel[T]) {
 	return b.repeat(again, wait)
 }
 
-// timed makes one call.
+// timed makes one call, and notes its duration in the tempo.
 func (b *Batcher[T]) timed(vs []T) error {
 	if b.tempo == nil {
 		return b.o.Send(b.ctx, vs)
@@ -430,7 +463,8 @@ func (b *Batcher[T]) timed(vs []T) error {
 	if err == nil {
 		b.tempo.took(now.Sub(begun))
 	}
-	b.tempo.land(len(vs), now) // before anyone is answered: they may be back at once
+	// Before any caller is answered, because callers may add again at once.
+	b.tempo.land(len(vs), now)
 	return err
 }
 
@@ -440,7 +474,7 @@ func (b *Batcher[T]) queued() int {
 	return b.queue.len()
 }
 
-// present drops the entries that were withdrawn before they left.
+// present removes the entries that were withdrawn before they were sent.
 func (b *Batcher[T]) present(batch []entry[T]) []entry[T] {
 	if b.o.Take == nil {
 		return batch
@@ -456,14 +490,14 @@ func (b *Batcher[T]) present(batch []entry[T]) []entry[T] {
 	if len(gone) > 0 {
 		b.mu.Lock()
 		for i := range gone {
-			b.unline(gone[i].v)
+			b.ended(gone[i].v)
 		}
 		b.mu.Unlock()
 	}
 	return here
 }
 
-// again says how long an entry waits before it is repeated; negative: it is not.
+// again returns how long an entry waits before it is repeated; a negative result means that it is not repeated.
 func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
 	if failed == nil || b.o.Again == nil || b.ctx.Err() != nil {
 		return -1
@@ -472,25 +506,27 @@ func (b *Batcher[T]) again(e *entry[T], failed error) time.Duration {
 	return b.o.Again(e.v, failed, e.tries)
 }
 
-// land makes room for the next batch, and lets the entries behind those that ended go.
-func (b *Batcher[T]) land(expect int, ended []entry[T], again int, p *parcel[T]) {
+// land is called when a batch has been answered. It queues the entries that waited for the answered ones, and lets the
+// next batch be sent.
+func (b *Batcher[T]) land(expect int, ended []entry[T], again int, p *buffer[T]) {
 	b.mu.Lock()
 	b.away--
 	b.expect, b.landed = expect, time.Now()
 	b.waiting += again
 	for i := range ended {
-		b.unline(ended[i].v)
+		b.ended(ended[i].v)
 	}
-	if p.empty(); len(b.idle) < b.o.AtOnce {
+	if p.reset(); len(b.idle) < b.o.AtOnce {
 		b.idle = append(b.idle, p)
 	}
 	b.mu.Unlock()
 	b.nudge()
 }
 
-// repeat puts entries back at the front once their wait is over. Their keys stay taken, so that nothing overtakes them. Where
-// several may be of one key they leave together, since the queue could part them.
-func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *parcel[T]) {
+// repeat puts entries back at the front of the queue after their wait. Their keys stay busy meanwhile, so that no later
+// entry overtakes them. With Options.Together the entries are sent as one batch, because the queue could split the
+// entries of one key into two batches.
+func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *buffer[T]) {
 	if err := backoff.Sleep(b.ctx, wait); err != nil {
 		b.giveUpOn(again, err)
 		return nil
@@ -500,13 +536,14 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *parcel[
 	if b.o.Together {
 		b.away++
 		b.mu.Unlock()
-		return &parcel[T]{entries: again}
+		return &buffer[T]{entries: again}
 	}
 	n := b.queue.len()
 	rest := b.queue.take(n, make([]entry[T], 0, n))
 	for i := range rest {
 		b.bytes -= b.size(rest[i].v)
 	}
+	b.urgent = 0
 	for _, e := range again {
 		b.push(e)
 	}
@@ -518,7 +555,7 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *parcel[
 	return nil
 }
 
-// giveUpOn ends entries whose wait was cut short.
+// giveUpOn ends entries whose wait was interrupted by Close.
 func (b *Batcher[T]) giveUpOn(again []entry[T], err error) {
 	for _, e := range again {
 		b.o.Done(e.v, err)
@@ -526,7 +563,7 @@ func (b *Batcher[T]) giveUpOn(again []entry[T], err error) {
 	b.mu.Lock()
 	b.waiting -= len(again)
 	for i := range again {
-		b.unline(again[i].v)
+		b.ended(again[i].v)
 	}
 	b.mu.Unlock()
 	b.nudge()

@@ -12,12 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/batch"
-	"github.com/google/go-cmp/cmp"
 )
 
-// service is what batches are sent to: it notes what came and when, and takes its time to answer.
+// service is what batches are sent to. It records each batch and its time, and answers after its latency.
 type service struct {
 	latency time.Duration
 	fail    func(batch []int) error // nil: everything succeeds
@@ -25,10 +26,10 @@ type service struct {
 	mu    sync.Mutex
 	begun time.Time
 	sent  [][]int
-	at    []time.Duration // since begun
-	most  int             // calls at once
+	at    []time.Duration // when each batch came, since begun
+	most  int             // most calls at the same time
 	now   int
-	ends  map[int][]error // of each entry
+	ends  map[int][]error // the results of each entry
 }
 
 func newService(latency time.Duration) *service {
@@ -66,10 +67,13 @@ func (s *service) done(v int, err error) {
 }
 
 func (s *service) options() batch.Options[int] {
-	return batch.Options[int]{Limit: 10, Linger: time.Millisecond, Longest: 5 * time.Millisecond, Send: s.send, Done: s.done}
+	return batch.Options[int]{
+		Limit: 10, Linger: time.Millisecond, Longest: 5 * time.Millisecond, Send: s.send,
+		Done: s.done,
+	}
 }
 
-// was compares what was sent; each batch as it was cut.
+// was compares the batches that were sent with those wanted.
 func (s *service) was(t *testing.T, want ...[]int) {
 	t.Helper()
 	s.mu.Lock()
@@ -79,7 +83,7 @@ func (s *service) was(t *testing.T, want ...[]int) {
 	}
 }
 
-// once says that each entry from 0 to n was answered exactly once.
+// once checks that each entry from 0 to n was answered exactly once.
 func (s *service) once(t *testing.T, n int) {
 	t.Helper()
 	s.mu.Lock()
@@ -132,8 +136,9 @@ func TestFullBatchesGoAtOnce(t *testing.T) {
 		b := batch.New(o)
 		b.Add(upTo(25)...)
 		synctest.Wait()
-		slices.SortFunc(s.sent, func(x, y []int) int { return x[0] - y[0] }) // they left together
-		s.was(t, upTo(25)[:10], upTo(25)[10:20])                             // the five wait for others, as long as something is under way
+		slices.SortFunc(s.sent, func(x, y []int) int { return x[0] - y[0] }) // they were sent at the same time
+		// The last five wait for more as long as a batch is in flight.
+		s.was(t, upTo(25)[:10], upTo(25)[10:20])
 		b.Close(t.Context())
 		s.was(t, upTo(25)[:10], upTo(25)[10:20], upTo(25)[20:])
 		s.once(t, 25)
@@ -152,7 +157,8 @@ func TestAtOnceBoundsTheCalls(t *testing.T) {
 			if want := max(most, 1); s.most != want {
 				t.Errorf("AtOnce %d: %d calls at once", most, s.most)
 			}
-			if took, want := time.Since(s.begun), 10*time.Second/time.Duration(max(most, 1)); took < want || took > want+time.Second {
+			if took, want := time.Since(s.begun), 10*time.Second/time.Duration(max(most, 1)); took < want ||
+				took > want+time.Second {
 				t.Errorf("AtOnce %d: took %v, want about %v", most, took, want)
 			}
 			s.once(t, 100)
@@ -160,7 +166,8 @@ func TestAtOnceBoundsTheCalls(t *testing.T) {
 	})
 }
 
-// Those who were answered together come back together: the batch waits for as many as the last one had, a linger at most.
+// Callers that were answered together add again at about the same time: the batch waits for as many entries as the last
+// one had, for at most Linger.
 func TestLingerWaitsForThoseWhoWereAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(10 * time.Millisecond)
@@ -173,9 +180,9 @@ func TestLingerWaitsForThoseWhoWereAnswered(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		b.Add(4)
 		time.Sleep(time.Millisecond)
-		b.Add(5) // the third: it goes now, at 13
+		b.Add(5) // the third: the batch is sent now, at 13 ms
 		time.Sleep(time.Second)
-		b.Add(6) // long after, nobody is waited for
+		b.Add(6) // long after the answer, so the entry waits for no others
 		time.Sleep(time.Second)
 		b.Close(t.Context())
 		s.was(t, []int{0, 1, 2}, []int{3, 4, 5}, []int{6})
@@ -223,8 +230,8 @@ func TestLongestBoundsTheWait(t *testing.T) {
 	})
 }
 
-// With Patience a batch that is not full waits also when nothing is under way; a full one goes at once, and so does what
-// is there at the end.
+// With Patience, a batch that is not full waits also if nothing is in flight. A full batch is sent at once, and so is
+// what is queued when Close is called.
 func TestPatienceWaitsForMore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(0)
@@ -245,9 +252,63 @@ func TestPatienceWaitsForMore(t *testing.T) {
 		b.Add(13)
 		b.Close(t.Context())
 		s.was(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{10, 11}, []int{12}, []int{13})
-		want := []time.Duration{36 * time.Millisecond, 90 * time.Millisecond, 1048 * time.Millisecond,
-			2048 * time.Millisecond}
+		want := []time.Duration{
+			36 * time.Millisecond, 90 * time.Millisecond, 1048 * time.Millisecond,
+			2048 * time.Millisecond,
+		}
 		if !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
+// An urgent entry is sent at once, together with the waiting entries. The next batch waits again.
+func TestUrgentEntriesDoNotWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(0)
+		o := s.options()
+		o.Patience = func() time.Duration { return 100 * time.Millisecond }
+		o.Urgent = func(v int) bool { return v%5 == 2 }
+		o.Again = func(int, error, int) time.Duration { return time.Second }
+		s.fail = func(b []int) error {
+			if b[0] == 7 && len(s.sent) == 3 {
+				return errors.New("once")
+			}
+			return nil
+		}
+		b := batch.New(o)
+		for i := range 4 {
+			b.Add(i)
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		b.Add(7)
+		time.Sleep(time.Minute)
+		b.Add(8)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1, 2}, []int{3}, []int{7}, []int{7}, []int{8})
+		want := []time.Duration{20 * time.Millisecond, 130 * time.Millisecond, 1040 * time.Millisecond}
+		if !slices.Equal(s.at[:3], want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
+		}
+	})
+}
+
+// An entry does not wait for Patience if another one of its key waits behind it.
+func TestNoPatienceWhileAnotherOfTheKeyWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newService(10 * time.Millisecond)
+		o := s.options()
+		o.Patience = func() time.Duration { return 100 * time.Millisecond }
+		o.Key = func(v int) string { return fmt.Sprint(v % 2) }
+		b := batch.New(o)
+		b.Add(0, 1)
+		time.Sleep(50 * time.Millisecond)
+		b.Add(2)
+		time.Sleep(time.Second)
+		b.Close(t.Context())
+		s.was(t, []int{0, 1}, []int{2})
+		if want := []time.Duration{50 * time.Millisecond, 160 * time.Millisecond}; !slices.Equal(s.at, want) {
 			t.Errorf("sent at %v, want %v", s.at, want)
 		}
 	})
@@ -265,7 +326,7 @@ func TestBytesAreNeverExceeded(t *testing.T) {
 	})
 }
 
-func TestOneOfAKeyIsUnderWay(t *testing.T) {
+func TestOneOfAKeyIsInFlight(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)
 		o := s.options()
@@ -278,7 +339,7 @@ func TestOneOfAKeyIsUnderWay(t *testing.T) {
 	})
 }
 
-// What follows a failed entry of its key waits until that one was repeated, and others do not.
+// The entries after a failed one of the same key wait until it was repeated. Entries of other keys do not wait.
 func TestFollowersWaitThroughRepetitions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Millisecond)
@@ -353,12 +414,12 @@ func TestWithdrawn(t *testing.T) {
 			t.Errorf("sent %v, want %v", sent, want)
 		}
 		if len(s.ends) != 3 {
-			t.Errorf("answered %v, want those that were sent", s.ends)
+			t.Errorf("answered %v, want answers for the three entries that were sent", s.ends)
 		}
 	})
 }
 
-func TestCloseSendsWhatIsQueued(t *testing.T) {
+func TestCloseSendsQueuedEntries(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)
 		o := s.options()
@@ -373,15 +434,15 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 			}
 		}
 		if b.Add(99) {
-			t.Error("took an entry after Close")
+			t.Error("accepted an entry after Close")
 		}
-		b.Close(t.Context()) // twice is no error
+		b.Close(t.Context()) // a second Close does nothing
 		s.once(t, 35)
 	})
 }
 
-// When its context ends, Close gives up: what is queued, under way, behind another of its key or between two tries is
-// answered all the same, once.
+// When its context ends, Close gives up. Entries that are queued, in flight, waiting for another one of their key, or
+// between two tries are still answered once.
 func TestCloseGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Hour)
@@ -392,7 +453,7 @@ func TestCloseGivesUp(t *testing.T) {
 		o.Again = func(int, error, int) time.Duration { return time.Hour }
 		send := o.Send
 		o.Send = func(ctx context.Context, b []int) error {
-			if slices.Contains(b, 0) { // fails at once, and waits for its repetition
+			if slices.Contains(b, 0) { // fails at once, and then waits to be repeated
 				return errors.New("try again")
 			}
 			return send(ctx, b)
@@ -409,14 +470,14 @@ func TestCloseGivesUp(t *testing.T) {
 		s.once(t, 40)
 		for v, errs := range s.ends {
 			if errs[0] == nil {
-				t.Errorf("entry %d was answered as sent", v)
+				t.Errorf("entry %d was reported as sent", v)
 			}
 		}
 	})
 }
 
-// A caller may hold a lock of its own during Add although every callback takes that lock too. A deadlock
-// hangs this test until its time limit.
+// A caller may hold a lock of its own during Add although every callback takes that lock, too. A deadlock blocks this
+// test until its time limit.
 func TestAddUnderALockThatTheCallbacksTake(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Millisecond)
@@ -466,7 +527,8 @@ func TestAddUnderALockThatTheCallbacksTake(t *testing.T) {
 				if !b.Add(i) {
 					t.Error("refused before Close")
 				}
-				synctest.Wait() // whatever the batcher can do by itself, it does now, under the caller's lock
+				// Now the batcher does all that it can do by itself, while the caller holds its lock.
+				synctest.Wait()
 			})
 			time.Sleep(time.Duration(i%3) * time.Millisecond)
 		}
@@ -474,13 +536,13 @@ func TestAddUnderALockThatTheCallbacksTake(t *testing.T) {
 		s.once(t, 30)
 		for _, name := range []string{"Patience", "Take", "Send", "Again", "Done", "Landed"} {
 			if called[name] == 0 {
-				t.Errorf("%s was never called, so nothing is shown about it", name)
+				t.Errorf("%s was never called: the test does not check it", name)
 			}
 		}
 	})
 }
 
-// An adaptive batcher holds nothing up where entries come far apart, also while another one is under way.
+// An adaptive batcher delays nothing if entries come far apart, even while another one is in flight.
 func TestAdaptNeverDelaysWithoutCompany(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(15 * time.Millisecond)
@@ -489,7 +551,7 @@ func TestAdaptNeverDelaysWithoutCompany(t *testing.T) {
 		b := batch.New(o)
 		var want []time.Duration
 		for i := range 50 {
-			time.Sleep(9 * time.Millisecond) // nearer than a call takes, farther than half of it
+			time.Sleep(9 * time.Millisecond) // less than a call's duration, and more than half of it
 			want = append(want, time.Since(s.begun))
 			b.Add(i)
 		}
@@ -501,7 +563,8 @@ func TestAdaptNeverDelaysWithoutCompany(t *testing.T) {
 	})
 }
 
-// Where entries come close together it waits for half of a call's time, and no longer than Longest.
+// If entries come at short intervals, an adaptive batcher waits for half of a call's duration, and for no longer than
+// Longest.
 func TestAdaptWaitsForAPartOfACall(t *testing.T) {
 	for _, c := range []struct{ call, longest, wait time.Duration }{
 		{20 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond},
@@ -520,18 +583,20 @@ func TestAdaptWaitsForAPartOfACall(t *testing.T) {
 			}
 			b.Close(t.Context())
 			gaps := map[time.Duration]int{}
-			for i := len(s.at) / 2; i < len(s.at)-1; i++ { // it has learned by then, and the last leaves with Close
+			// The second half, when the batcher has adapted. Close sends the last batch early.
+			for i := len(s.at) / 2; i < len(s.at)-1; i++ {
 				gaps[(s.at[i]-s.at[i-1]).Round(c.wait/8)]++
 			}
 			if most := gaps[c.wait] + gaps[c.wait+c.wait/8]; most < len(s.at)/2-2 {
-				t.Errorf("calls of %v, at most %v: batches left after %v; want them %v apart", c.call, c.longest, gaps, c.wait)
+				t.Errorf("calls of %v, at most %v: batches left after %v; want them %v apart", c.call, c.longest, gaps,
+					c.wait)
 			}
 			s.once(t, n)
 		})
 	}
 }
 
-// A batcher that has nothing to send keeps few goroutines, however many calls it made at once.
+// An idle batcher keeps few goroutines, however many calls it has made at the same time.
 func TestIdleCarriersAreFew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)
@@ -542,17 +607,17 @@ func TestIdleCarriersAreFew(t *testing.T) {
 		b.Add(upTo(200)...)
 		time.Sleep(time.Minute)
 		if n := runtime.NumGoroutine() - before; n > 20 {
-			t.Errorf("%d goroutines of an idle batcher", n)
+			t.Errorf("%d goroutines for an idle batcher, want at most 20", n)
 		}
-		b.Close(t.Context()) // the bubble fails where a goroutine is left
+		b.Close(t.Context()) // the bubble fails if a goroutine is left
 		if s.most != 200 {
-			t.Errorf("%d calls at once", s.most)
+			t.Errorf("%d calls at the same time, want 200", s.most)
 		}
 	})
 }
 
-// Entries of one key travel together where that is allowed: as many as a batch takes, one batch after another. What fails in
-// passing is repeated before the next batch of its key leaves, and what did not fail is not repeated.
+// With Together, entries of one key are sent in one batch, as many as fit, one batch after another. An entry with a
+// temporary failure is repeated before the next batch of its key is sent. Entries that succeeded are not repeated.
 func TestTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newService(time.Second)
@@ -583,7 +648,8 @@ func TestTogether(t *testing.T) {
 		synctest.Wait()
 		b.Add(100, 101)
 		b.Close(t.Context())
-		s.was(t, upTo(10), []int{100, 101}, []int{3, 5}, []int{10, 11}, []int{12, 13}, []int{14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, []int{24})
+		s.was(t, upTo(10), []int{100, 101}, []int{3, 5}, []int{10, 11}, []int{12, 13},
+			[]int{14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, []int{24})
 		s.ends[25], s.ends[26] = s.ends[100], s.ends[101]
 		delete(s.ends, 100)
 		delete(s.ends, 101)

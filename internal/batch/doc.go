@@ -1,10 +1,15 @@
-// Package batch joins entries that come one by one into batches as large as a service takes.
+// Package batch joins entries that come one by one into batches as large as a service accepts.
 //
-// Its nouns: a [Batcher] has a queue of entries, batches under way, and, where order is kept, lines of entries that
-// wait for one of their key; carriers are the goroutines that make the calls. A batch goes when it is full; when none is
-// under way and as many entries are here as can be expected (those that were queued when the last batch was answered, and
-// its callers in a loop, coming back), or a moment has passed since; or when its oldest entry has waited long enough.
+// A [Batcher] has a queue of entries and batches in flight. If order is kept, it also has lines: the entries that wait
+// for another entry of their key. Carriers are the goroutines that make the calls.
 //
-// An adaptive Batcher also has a tempo: it has learned how long a call takes and how entries come, and waits only where
-// company is likely, for a part of a call's time. So a lone entry is never delayed, and a crowd fills its batches.
+// A batch is sent in one of these cases:
+//   - It is full.
+//   - No batch is in flight, and either as many entries are queued as are expected (those that were queued when the
+//     last batch was answered, and one more from each caller that was answered), or Linger is over.
+//   - Its oldest entry has waited for Longest.
+//
+// An adaptive Batcher also has a tempo. It measures how long a call takes and how often entries come. It waits only if
+// more entries are likely, and only for a part of a call's duration. So a single entry is never delayed, and many
+// concurrent callers fill the batches.
 package batch

@@ -14,10 +14,14 @@ import (
 	"github.com/godwitmq/godwit/internal/batch"
 )
 
-// A random world against a naive model: senders add, the service is slow and fails, some give up, Close comes early or
-// late. Every entry is answered exactly once, what was answered as sent was sent, no batch breaks a limit, no two batches with
-// one key are under way, and the successes of a key come in the order in which its entries were added; where a batch may hold
-// several entries of a key, those that failed may be late, and no others.
+// A random run is compared with a simple model. Callers add entries, the service is slow and fails, some entries are
+// not repeated, and Close gives up early or late. The test checks that
+//   - every entry is answered exactly once,
+//   - entries that are reported as sent were sent,
+//   - no batch exceeds a limit,
+//   - no two batches with the same key are in flight,
+//   - the entries of a key succeed in the order in which they were added. With Together, only entries that failed may
+//     be late.
 func TestAgainstAModel(t *testing.T) {
 	rounds := 150
 	if testing.Short() {
@@ -34,7 +38,7 @@ func TestAgainstAModel(t *testing.T) {
 	}
 }
 
-// world is one random run. Its state is touched under lock only.
+// world is one random run. All access to its state is in locked.
 type world struct {
 	*testing.T
 	lock    chan struct{}
@@ -42,19 +46,22 @@ type world struct {
 	limit   int
 	bytes   int
 	ordered bool
-	shared  bool // entries of one key may travel in one batch
+	shared  bool // entries of one key may be in one batch
 
 	added   []int          // in order
-	under   map[string]int // keys under way, and in how many batches
+	under   map[string]int // number of batches in flight by key
 	failed  map[int]bool   // entries that were repeated
-	taken   []int          // successes of the service, in order
+	taken   []int          // entries that succeeded, in order
 	answers map[int][]error
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
-	return &world{T: t, lock: make(chan struct{}, 1), rand: r, limit: 1 + r.IntN(10), bytes: 50 + r.IntN(200), ordered: r.IntN(3) > 0,
-		shared: r.IntN(2) == 0, failed: map[int]bool{}, under: map[string]int{}, answers: map[int][]error{}}
+	return &world{
+		T: t, lock: make(chan struct{}, 1), rand: r, limit: 1 + r.IntN(10), bytes: 50 + r.IntN(200),
+		ordered: r.IntN(3) > 0,
+		shared:  r.IntN(2) == 0, failed: map[int]bool{}, under: map[string]int{}, answers: map[int][]error{},
+	}
 }
 
 func (w *world) locked(f func()) {
@@ -69,8 +76,12 @@ func key(v int) string { return fmt.Sprint(v * 31 % 5) }
 func (w *world) run() {
 	o := batch.Options[int]{
 		Limit: w.limit, Bytes: w.bytes, Size: size, AtOnce: 1 + w.rand.IntN(4),
-		Linger: time.Duration(w.rand.IntN(3)) * time.Millisecond, Longest: time.Duration(w.rand.IntN(10)) * time.Millisecond,
-		Send: w.send, Done: w.done, Again: w.again, Adapt: w.rand.IntN(2) == 0,
+		Linger:  time.Duration(w.rand.IntN(3)) * time.Millisecond,
+		Longest: time.Duration(w.rand.IntN(10)) * time.Millisecond,
+		Send:    w.send, Done: w.done, Again: w.again, Adapt: w.rand.IntN(2) == 0,
+	}
+	if patience := time.Duration(w.rand.IntN(2)*w.rand.IntN(30)) * time.Millisecond; patience > 0 {
+		o.Patience, o.Urgent = func() time.Duration { return patience }, func(v int) bool { return v%13 == 0 }
 	}
 	if w.ordered {
 		o.Key, o.Together = key, w.shared
@@ -88,7 +99,7 @@ func (w *world) run() {
 			pause = time.Duration(w.rand.IntN(8)) * time.Millisecond
 		})
 		if !b.Add(group...) {
-			w.Fatal("refused before Close")
+			w.Fatal("Add refused an entry before Close")
 		}
 		time.Sleep(pause)
 	}
@@ -102,7 +113,7 @@ func (w *world) run() {
 
 var errPassing, errLasting = errors.New("passing"), errors.New("lasting")
 
-// send is the service: slow, and in a quarter of the calls something fails.
+// send is the service. It is slow, and a quarter of its calls fail or have entries that fail.
 func (w *world) send(ctx context.Context, b []int) error {
 	var took time.Duration
 	w.locked(func() {
@@ -120,7 +131,7 @@ func (w *world) send(ctx context.Context, b []int) error {
 		}
 		err = w.outcome(b)
 		if ctx.Err() != nil && err == nil {
-			err = ctx.Err() // it may have arrived or not; here it has not
+			err = ctx.Err() // in a real service the entries may have arrived; here they have not
 		}
 		w.taken = append(w.taken, succeeded(b, err)...)
 	})
@@ -137,7 +148,7 @@ func (w *world) arrived(b []int) {
 			w.Errorf("two entries of key %s are under way", k)
 		}
 		if w.ordered && !slices.IsSorted(of) {
-			w.Errorf("the entries of key %s are in a batch as %v", k, of)
+			w.Errorf("the entries of key %s are in a batch in the order %v", k, of)
 		}
 	}
 	if len(b) == 0 || len(b) > w.limit || sum > w.bytes && len(b) > 1 {
@@ -145,7 +156,7 @@ func (w *world) arrived(b []int) {
 	}
 }
 
-// keys are the keys of a batch, with their entries.
+// keys returns the entries of a batch by key.
 func keys(b []int) map[string][]int {
 	of := map[string][]int{}
 	for _, v := range b {

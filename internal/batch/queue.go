@@ -1,18 +1,19 @@
 package batch
 
-// queue is first in, first out. What it is made of is used again and again.
+// queue is a FIFO queue that reuses its memory.
 type queue[T any] struct {
 	items []T
-	head  int // where the first is
+	head  int // index of the first item
 }
 
 func (q *queue[T]) len() int { return len(q.items) - q.head }
 
-// at is the i-th from the front.
+// at returns the i-th item from the front.
 func (q *queue[T]) at(i int) *T { return &q.items[q.head+i] }
 
 func (q *queue[T]) push(v T) {
-	if q.head > 0 && len(q.items) == cap(q.items) && q.head >= len(q.items)/2 { // rather than growing
+	// Move the items to the front instead of growing.
+	if q.head > 0 && len(q.items) == cap(q.items) && q.head >= len(q.items)/2 {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0
@@ -20,7 +21,7 @@ func (q *queue[T]) push(v T) {
 	q.items = append(q.items, v)
 }
 
-// take appends the first n to a slice.
+// take removes the first n items and appends them to a slice.
 func (q *queue[T]) take(n int, into []T) []T {
 	first := q.items[q.head : q.head+n]
 	into = append(into, first...)
@@ -31,14 +32,14 @@ func (q *queue[T]) take(n int, into []T) []T {
 	return into
 }
 
-// parcel is the room that a batch is sent in, used again by later ones.
-type parcel[T any] struct {
+// buffer holds the slices of one batch. Later batches reuse it.
+type buffer[T any] struct {
 	entries []entry[T]
-	vs      []T // of the entries
+	vs      []T // the values of the entries
 }
 
-// empty forgets what was in it.
-func (p *parcel[T]) empty() {
+// reset clears the slices, so that they do not keep values alive.
+func (p *buffer[T]) reset() {
 	clear(p.entries)
 	clear(p.vs)
 	p.entries, p.vs = p.entries[:0], p.vs[:0]

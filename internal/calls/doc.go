@@ -1,2 +1,3 @@
-// Package calls keeps track of how calls to a service go, stage by stage, so that health can tell which of them stall.
+// Package calls records how calls to a service go, by stage, so that a consumer's health can name the stages that
+// stall.
 package calls

@@ -10,7 +10,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Stage is a kind of call to the service. Each can stall while the others go well.
+// Stage is a kind of call to the service. One stage can stall while the others succeed.
 type Stage uint8
 
 const (
@@ -18,40 +18,42 @@ const (
 	Poll
 	Provision
 	Renew
-	Settle // of driver.Done; those of the other actions follow, in their order
+	Settle // for driver.Done; the stages of the other actions follow in their order
 	Send   = Settle + Stage(driver.Reject) + 1
 	stages = Send + 1
 )
 
-// String is what the stage does, as health tells it.
+// String is what the stage does, in the words of a health report.
 func (s Stage) String() string {
-	return [stages]string{"opening the channel", "receiving", "making what is missing", "renewing leases",
-		"settling what is done", "settling releases", "settling retries", "settling rejects", "sending"}[s]
+	return [stages]string{
+		"opening the channel", "receiving", "provisioning", "renewing leases",
+		"settling done deliveries", "settling releases", "settling retries", "settling rejects", "sending",
+	}[s]
 }
 
-// stalledAfter is how long a stage may go without one success, while it is tried, until health tells: a throttled or
-// broken call or two are normal. A poll has its wait besides.
+// stalledAfter is how long calls of a stage may be made without one success before health reports it, since one or two
+// throttled or failed calls are normal. For a poll, its wait is added.
 const stalledAfter = 15 * time.Second
 
-// FailureLasts is how long a failure is remembered when nothing is tried any more.
+// FailureLasts is how long a failure is remembered if no more calls are made.
 const FailureLasts = time.Minute
 
-// Log is how calls to the service go, by stage. Its zero value is ready; safe for concurrent use.
+// Log records how calls to the service go, by stage. Its zero value is ready to use. It is safe for concurrent use.
 type Log struct {
 	mu sync.Mutex
 	by [stages]calls
 }
 
-// calls are those of one stage.
+// calls is the state of one stage.
 type calls struct {
 	open     int
-	since    time.Time // since when calls are made and none has succeeded; zero: the last one did, and none is open
-	answered time.Time // when one succeeded last
-	failed   time.Time // when one failed last
-	err      error     // of that one; nil: none has failed since one succeeded
+	since    time.Time // since when calls are made without a success; zero: the last call succeeded, and none is open
+	answered time.Time // last success
+	failed   time.Time // last failure
+	err      error     // of the last failure; nil: a call has succeeded since
 }
 
-// Begin notes that n calls begin.
+// Begin records that n calls begin.
 func (l *Log) Begin(s Stage, n int) {
 	now := time.Now()
 	l.mu.Lock()
@@ -63,7 +65,7 @@ func (l *Log) Begin(s Stage, n int) {
 	c.open += n
 }
 
-// End notes that a call has ended, and how.
+// End records that a call has ended with err, nil for success.
 func (l *Log) End(s Stage, err error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -80,7 +82,7 @@ func (l *Log) End(s Stage, err error) {
 	}
 }
 
-// BeginSettling notes that a batch of settlements begins, which is one call for each of its actions.
+// BeginSettling records that a batch of settlements begins. The service gets one call for each action in the batch.
 func (l *Log) BeginSettling(ss []driver.Settlement) {
 	for a := driver.Done; a <= driver.Reject; a++ {
 		if slices.ContainsFunc(ss, func(st driver.Settlement) bool { return st.Action == a }) {
@@ -89,8 +91,8 @@ func (l *Log) BeginSettling(ss []driver.Settlement) {
 	}
 }
 
-// EndSettling notes how the service has answered a batch of settlements: an action has stalled if all of its entries
-// have.
+// EndSettling records the service's answer to a batch of settlements. An action has failed only if all of its
+// settlements have, for a reason that Stall returns.
 func (l *Log) EndSettling(ss []driver.Settlement, err error) {
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)
@@ -110,7 +112,7 @@ func (l *Log) EndSettling(ss []driver.Settlement, err error) {
 	}
 }
 
-// Stall is err if it tells of the service, and not of what was asked of it.
+// Stall returns err if it is about the service, and nil if it is about the request.
 func Stall(err error) error {
 	if c := driver.ClassOf(err); c == driver.Permanent || c == driver.TooLarge {
 		return nil
@@ -118,7 +120,8 @@ func Stall(err error) error {
 	return err
 }
 
-// StallOf is why a batch of n has stalled; nil: it has not, since the service has answered for some of it.
+// StallOf returns the reason why a batch of n has failed as a whole. It returns nil if the service has answered for at
+// least one entry.
 func StallOf(err error, n int) error {
 	var entries *driver.BatchError
 	if !errors.As(err, &entries) {
@@ -143,7 +146,7 @@ func (l *Log) Answered(s Stage) time.Time {
 	return l.by[s].answered
 }
 
-// Complaints are about the stages that stall, where a poll waits for so long.
+// Complaints are one sentence for each stage that stalls. A poll may wait for wait, which is added to its limit.
 func (l *Log) Complaints(now time.Time, wait time.Duration) (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,5 +168,5 @@ func (l *Log) Complaints(now time.Time, wait time.Duration) (all []string) {
 	return all
 }
 
-// over says whether failures are so old that they tell nothing of now: nothing has been tried since.
+// over reports whether the last failure is too old to say something about now.
 func (c *calls) over(now time.Time) bool { return now.Sub(c.failed) > FailureLasts }

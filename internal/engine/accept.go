@@ -2,12 +2,12 @@ package engine
 
 import "github.com/godwitmq/godwit/driver"
 
-// acceptAtOnce is how many items are accepted under one holding of the lock: a log brings thousands, and workers wait
-// meanwhile.
+// acceptAtOnce is how many items are accepted while the lock is held once. A log delivers thousands, and workers wait
+// for the lock meanwhile.
 const acceptAtOnce = 64
 
-// accept takes what a poll brought into lanes, and the heads of lanes onto the bus, and says how many bytes that are.
-// rest is how many of the poll's places are reserved still.
+// accept adds the deliveries of a poll to their lanes, and the heads of lanes to the bus. It returns their size in
+// bytes. rest is how many of the poll's places are still reserved.
 func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
 	for len(in) > 0 {
 		n := min(len(in), acceptAtOnce)
@@ -25,7 +25,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 	f.talk.empty = false
 	for i := range in {
 		it := f.items.take()
-		it.in = p.session
+		it.in, it.counted = p.session, true
 		if i > 0 && in[i].Source == in[i-1].Source {
 			it.src = its[i-1].src
 		} else {
@@ -50,7 +50,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 		*rest--
 		f.move(it, evArrive)
 		f.keeper.keep(it, in[i].LeaseEnds, now)
-		if it.lanePrev == nil { // else it is not the first of its lane
+		if it.lanePrev == nil { // otherwise it is not the first of its lane
 			f.goOn(it, it.NearLimit())
 		}
 	}
@@ -60,7 +60,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 	return bytes
 }
 
-// fill takes over what the session needs of a delivery.
+// fill copies what the session needs of a delivery.
 func (p *pollers) fill(it *Item, in *driver.Delivery) {
 	it.ID, it.Tenant, it.SentAt, it.Err = in.ID, in.Tenant, in.SentAt, in.Err
 	it.handle, it.size, it.received = in.Handle, int64(len(in.Body)), in.Received
@@ -68,7 +68,7 @@ func (p *pollers) fill(it *Item, in *driver.Delivery) {
 		it.delay = in.Due.Sub(in.SentAt)
 	}
 	if p.cfg.Channel.DeadLetter {
-		it.Err = nil // there is nowhere to reject it to
+		it.Err = nil // dead letters cannot be rejected
 	}
 	if p.cfg.Channel.Ordered || in.OrderKey != "" {
 		it.lane = laneOf(p.seed, in.OrderKey)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// workBatch gathers a batch behind its first item and handles it.
+// workBatch gathers a batch that begins with an item, and handles it.
 func (r *runner) workBatch(w *worker, first *Item) {
 	f, st := r.f, w.stint
 	if first.Err != nil {
@@ -15,7 +15,7 @@ func (r *runner) workBatch(w *worker, first *Item) {
 	g := &gatherer{f: f, r: r}
 	its := g.gather(first)
 	f.lock()
-	if f.stopping() || f.gate.held(holdPaused) { // nothing has touched them yet
+	if f.stopping() || f.gate.held(holdPaused) { // no handler has seen them
 		g.undoAll(its)
 		its = nil
 	} else {
@@ -42,7 +42,7 @@ func (r *runner) workBatch(w *worker, first *Item) {
 	failed = r.cfg.HandleBatch(st.ctx, its)
 }
 
-// allFailed is the answer of a handler that ended its goroutine.
+// allFailed is the result of a handler that ended its goroutine.
 func allFailed(its []*Item) map[int]error {
 	failed := make(map[int]error, len(its))
 	for i := range its {
@@ -51,7 +51,7 @@ func allFailed(its []*Item) map[int]error {
 	return failed
 }
 
-// workedBatch concludes a batch, as worked does an item.
+// workedBatch settles the items of a batch, as worked does for one item.
 func (r *runner) workedBatch(st *stint, its []*Item, failed map[int]error) {
 	f := r.f
 	now := f.clock.now()
@@ -60,7 +60,7 @@ func (r *runner) workedBatch(st *stint, its []*Item, failed map[int]error) {
 	f.stints.returned(st, now)
 	f.unlock()
 	r.failed.Add(int64(len(failed)))
-	its = slices.Clone(its) // the stint's own list is cleared when it is over
+	its = slices.Clone(its) // the stint's own list is cleared when the stint is over
 	took := now.since(st.begun)
 	vs := r.verdicts(st, its, failed, cause)
 	if len(vs) == 0 {
@@ -82,9 +82,9 @@ type verdictAt struct {
 	at int
 }
 
-// verdicts reaches the verdicts on a batch, but for items that have gone back into their lane, behind one that is not
-// done, or were given up. All are reached before the first is carried out: from then on another worker may have what
-// went back.
+// verdicts returns the verdicts on a batch, without the items that are no longer in hand: those that were taken back
+// into their lane behind one that is not done, and those that were abandoned. All verdicts are decided before the first
+// is carried out, because another worker may then have the items that were taken back.
 func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause error) (vs []verdictAt) {
 	f := r.f
 	for i, it := range its {
@@ -105,15 +105,15 @@ func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause er
 	return vs
 }
 
-// gatherer fills one batch.
+// gatherer gathers one batch.
 type gatherer struct {
 	f   *flow
 	r   *runner
 	its []*Item
 }
 
-// gather collects a batch: the first item and those behind it in its lane, then what else is runnable, until it is full
-// or its window is over. Meanwhile no other worker takes anything of the session.
+// gather collects a batch: the first item and those behind it in its lane, and then other items that can start, until
+// the batch is full or its window is over. Meanwhile no other worker takes an item of the session.
 func (g *gatherer) gather(first *Item) []*Item {
 	f, window := g.f, g.r.cfg.Window
 	until := time.Now().Add(window)
@@ -141,7 +141,7 @@ func (g *gatherer) gather(first *Item) []*Item {
 
 func (g *gatherer) full() bool { return len(g.its) >= g.r.cfg.MaxBatch }
 
-// wait waits until something may be runnable. What remains to be done or told is not left waiting.
+// wait waits until an item may be able to start. Steps and notes that are pending are handled first.
 func (g *gatherer) wait() {
 	f := g.f
 	if f.talk.pending() || len(f.steps) > 0 || len(f.heirs) > 0 {
@@ -154,7 +154,7 @@ func (g *gatherer) wait() {
 	f.fleet.idle--
 }
 
-// take takes the first runnable item into the batch, unless it is not ours any more or cannot be decoded.
+// take adds the first item of the bus to the batch, unless its lease has ended or it cannot be decoded.
 func (g *gatherer) take(it *Item) {
 	f := g.f
 	switch {
@@ -173,7 +173,7 @@ func (g *gatherer) take(it *Item) {
 	}
 }
 
-// withLane adds the head of a lane to the batch, and those behind it in its lane.
+// withLane adds the head of a lane to the batch, and the items behind it.
 func (g *gatherer) withLane(it *Item) {
 	if it.state == lost { // since it was taken
 		g.its = append(g.its, it)
@@ -182,12 +182,13 @@ func (g *gatherer) withLane(it *Item) {
 	for g.its = append(g.its, it); !g.full(); g.its = append(g.its, it) {
 		it = it.laneNext
 		if it == nil || it.Err != nil || it.src.dead || !g.f.move(it, evGather) {
-			break // it stays in its lane, until it is the head
+			break // it stays in its lane until it is the head
 		}
 	}
 }
 
-// stillOurs leaves out what lost its lease while the batch gathered, and what is behind it in its lane: others have it.
+// stillOurs removes the items that lost their lease while the batch gathered, and those behind them in their lanes,
+// because other consumers may have them.
 func (g *gatherer) stillOurs(its []*Item) []*Item {
 	ours := its[:0]
 	for _, it := range its {
@@ -202,7 +203,7 @@ func (g *gatherer) stillOurs(its []*Item) []*Item {
 	return ours
 }
 
-// undoAll takes a batch back that nobody has begun to handle.
+// undoAll takes a batch back that no handler has seen.
 func (g *gatherer) undoAll(its []*Item) {
 	f := g.f
 	for _, it := range its {
@@ -210,7 +211,7 @@ func (g *gatherer) undoAll(its []*Item) {
 		case it.state == lost:
 			f.endLost(it)
 		case !f.move(it, evUndo) || it.lanePrev != nil:
-		case f.stopping(): // the bus may not know yet that the session ends, and would hand it out again and again
+		case f.stopping(): // the bus may not know yet that the session ends, and would return the item again and again
 			f.then(it, wayBack)
 		default:
 			f.then(it, wayOn)

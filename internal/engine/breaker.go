@@ -8,30 +8,30 @@ import (
 	"github.com/godwitmq/godwit/internal/circuit"
 )
 
-// breakerPause is the time between two probes while what handlers depend on seems to be down.
+// breakerPause is the time between two probes while the breaker is open.
 var breakerPause = backoff.Curve{First: 5 * time.Second, Max: 2 * time.Minute}
 
 const (
-	// probeCandidates is how many items a session keeps while its breaker is open, so that probing costs no receives
-	// and one bad message among them cannot keep it open.
+	// probeCandidates is how many items a session keeps while its breaker is open. They make probes possible without
+	// receives, and there are several so that one bad message does not keep the breaker open.
 	probeCandidates = 10
-	// probesEach is how many probes one item may fail before a fresh one takes its place.
+	// probesEach is how many probes an item may fail before another item replaces it.
 	probesEach = 5
 )
 
-// breaker stops a session from receiving while its handlers fail one after another: what comes then would only use its
-// attempts up. From time to time one item is let through, in turn of those that are kept for it; the first that is
-// handled ends it. A nil breaker never opens. Guarded by the fleet's lock.
+// breaker stops a session from receiving while its handlers fail one after another, because new messages would only
+// lose their attempts. From time to time it lets one of the kept items start, in turn. The first success closes the
+// breaker. A nil breaker never opens. Guarded by the fleet's lock.
 type breaker struct {
 	f       *flow
 	circuit *circuit.Breaker
 
 	state breakerState
-	err   error     // why it opened
-	next  time.Time // when the next probe may go, unless it is closed
+	err   error     // the first error
+	next  time.Time // when the next probe may start, unless the breaker is closed
 	timer *time.Timer
 	over  bool
-	fresh bool // the next probe also asks for an item, in the place of one that was exchanged
+	fresh bool // the next probe also receives an item, instead of one that was exchanged
 }
 
 type breakerState uint8
@@ -39,7 +39,7 @@ type breakerState uint8
 const (
 	breakerClosed  breakerState = iota
 	breakerOpen                 // nothing is received
-	breakerProbing              // one item is let through
+	breakerProbing              // one item may start
 )
 
 func newBreaker(f *flow, after int) *breaker {
@@ -49,14 +49,15 @@ func newBreaker(f *flow, after int) *breaker {
 	return &breaker{f: f, circuit: circuit.New(after, breakerPause)}
 }
 
-// ended takes a handler's end in. It says whether the breaker is open now, so that a failure is nobody's attempt.
+// ended records the end of a handler. It reports whether the breaker is open now, so that a failure is not counted as
+// an attempt.
 func (b *breaker) ended(ok bool, err error) (open bool) {
 	if b == nil {
 		return false
 	}
 	now := time.Now()
 	b.circuit.Result(ok, now)
-	if ok && b.state == breakerClosed { // as it is almost always
+	if ok && b.state == breakerClosed { // the normal case
 		return false
 	}
 	wait, open := b.circuit.Open(now)
@@ -79,15 +80,16 @@ func (b *breaker) ended(ok bool, err error) (open bool) {
 	return open
 }
 
-// hold lets nothing run, and keeps it.
+// hold prevents items from starting, and keeps them.
 func (b *breaker) hold() {
 	b.f.gate.shut(holdBroken)
 	b.f.queue.freeze()
 	b.f.fleet.wakeAll()
 }
 
-// keeps says whether an item whose handler has failed is kept for later probes, and if not, for how long it goes back.
-// One that has failed enough of them stays away for the longest pause, so that the fresh one is another.
+// keeps reports whether an item whose handler has failed is kept for later probes, and if not, the delay of its
+// release. An item that has failed enough probes is released for the longest pause, so that the next receive returns
+// another one.
 func (b *breaker) keeps(it *Item) (keep bool, away time.Duration) {
 	pause := b.pause()
 	if pause == 0 {
@@ -103,7 +105,7 @@ func (b *breaker) keeps(it *Item) (keep bool, away time.Duration) {
 	return false, breakerPause.Max
 }
 
-// probe lets one item through when it is time to; one that never ends is followed by another.
+// probe lets one item start when it is time. If that one does not end, another one follows later.
 func (b *breaker) probe() {
 	b.f.lock()
 	defer b.f.unlock()
@@ -122,7 +124,7 @@ func (b *breaker) probe() {
 	b.let(fresh)
 }
 
-// let lets one item run, and asks for one if there is none here, or a fresh one is wanted.
+// let lets one item start. It receives one if there is none here, or if another one is needed.
 func (b *breaker) let(fresh bool) {
 	if b.f.gate.held(holdPaused) {
 		return
@@ -137,8 +139,8 @@ func (b *breaker) let(fresh bool) {
 	}
 }
 
-// polled keeps pollers back again once a probe has brought something, and gives back what came beyond what is kept: a
-// poll that was open when the breaker opened may bring more.
+// polled stops receiving again when a probe's poll has returned an item. It releases the items above those that are
+// kept: a poll that was open when the breaker opened may return more.
 func (b *breaker) polled(n int) {
 	if b == nil || n == 0 || b.state == breakerClosed {
 		return
@@ -152,7 +154,7 @@ func (b *breaker) polled(n int) {
 	}
 }
 
-// set changes the state, and looks again in a while unless it is closed.
+// set changes the state, and sets the timer for the next probe unless the breaker is closed.
 func (b *breaker) set(state breakerState, err error, wait time.Duration) {
 	if b.over {
 		return
@@ -175,10 +177,10 @@ func (b *breaker) set(state breakerState, err error, wait time.Duration) {
 	}
 }
 
-// probing says whether only one item is wanted.
+// probing reports whether only one item is needed.
 func (b *breaker) probing() bool { return b != nil && b.state == breakerProbing }
 
-// pause is how long it is until the next probe; 0: the breaker is closed.
+// pause is the time until the next probe; 0: the breaker is closed.
 func (b *breaker) pause() time.Duration {
 	if b == nil || b.state == breakerClosed {
 		return 0
@@ -186,15 +188,15 @@ func (b *breaker) pause() time.Duration {
 	return max(time.Until(b.next), time.Second)
 }
 
-// complaint is what an open breaker says in a health report; "": it is closed.
+// complaint is the sentence of an open breaker for health; "": it is closed.
 func (b *breaker) complaint() string {
 	if b == nil || b.state == breakerClosed {
 		return ""
 	}
-	return fmt.Sprintf("handlers fail one after another, so nothing is received but a probe now and then; the first error: %v", b.err)
+	return fmt.Sprintf("handlers fail one after another, so only a few messages are received as probes; the first error: %v", b.err)
 }
 
-// stop ends it with its session.
+// stop stops the breaker with its session.
 func (b *breaker) stop() {
 	if b == nil {
 		return

@@ -1,31 +1,31 @@
 package engine
 
-// bus has the runnable items of all sessions that share a pool of workers: one queue each, from which workers take in
-// turn, so that a flooded channel cannot starve a quiet one. It has no length of its own: the sessions' places bound
-// it, and so a push never blocks. Guarded by the fleet's lock.
+// bus has the items that can start, of all sessions that share a pool of workers. Each session has a queue, and workers
+// take items from the queues in turn, so that a flooded channel does not delay a quiet one. The bus has no bound of its
+// own: the sessions' places bound it, so push never blocks. Guarded by the fleet's lock.
 type bus struct {
 	queues []*queue
-	turn   int // whose turn it is
-	left   int // how often it may still be taken from before the turn goes on
+	turn   int // index of the queue whose turn it is
+	left   int // how many items the turn may still take
 	n      int // items on all queues
 }
 
-// queue is a session's part of the bus.
+// queue is the part of the bus for one session.
 type queue struct {
 	bus      *bus
-	weight   int  // items taken in one turn; never changes
-	priority int  // higher goes first; never changes
-	alone    bool // no other session shares the workers, who are its limit; never changes
+	weight   int  // items in one turn; never changes
+	priority int  // higher starts first; never changes
+	alone    bool // no other session uses the workers, whose number is the limit; never changes
 	batches  bool // items are handled in batches; never changes
 
 	head, tail *Item
 	n          int
-	limit      int  // handlers at once, unless alone
-	active     int  // handlers, unless alone
-	parked     bool // the session is paused or stops: nothing more is taken in
-	frozen     bool // the session is held back, and keeps what it has
-	granted    bool // of which one may run all the same
-	gathering  bool // a worker is filling a batch: nobody else takes anything
+	limit      int  // handlers at the same time, unless alone
+	active     int  // running handlers, unless alone
+	parked     bool // the session is paused or stops: nothing is added
+	frozen     bool // nothing starts, and the session keeps its items
+	granted    bool // one item may start although the queue is frozen
+	gathering  bool // a worker gathers a batch: no other worker takes an item
 	left       bool // the session has ended
 }
 
@@ -34,7 +34,7 @@ func (b *bus) join(q *queue) {
 	b.queues = append(b.queues, q)
 }
 
-// leave takes out a queue, which is empty.
+// leave removes a queue, which must be empty.
 func (b *bus) leave(q *queue) {
 	for i, other := range b.queues {
 		if other == q {
@@ -45,7 +45,7 @@ func (b *bus) leave(q *queue) {
 	}
 }
 
-// push puts an item at the end.
+// push adds an item at the end.
 func (q *queue) push(it *Item) {
 	if it.linePrev = q.tail; q.tail == nil {
 		q.head = it
@@ -57,7 +57,7 @@ func (q *queue) push(it *Item) {
 	q.bus.n++
 }
 
-// remove takes an item out, wherever it stands.
+// remove removes an item, wherever it is.
 func (q *queue) remove(it *Item) {
 	if it.linePrev == nil {
 		q.head = it.lineNext
@@ -74,10 +74,11 @@ func (q *queue) remove(it *Item) {
 	q.bus.n--
 }
 
-// runnable says whether there is something that may run.
+// runnable reports whether an item can start.
 func (q *queue) runnable() bool { return q.head != nil && (!q.frozen || q.granted) }
 
-// next is the queue to take from: of the highest priority that has something runnable and a handler to spare, in turn.
+// next is the queue to take an item from: in turn, among those of the highest priority that have an item which can
+// start, and a free handler.
 func (b *bus) next() *queue {
 	if b.n == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (b *bus) next() *queue {
 	return q
 }
 
-// seat counts a worker that begins to handle something of a queue.
+// seat counts a worker that begins to handle an item of the queue.
 func (q *queue) seat() {
 	q.granted = false
 	q.gathering = q.batches
@@ -115,7 +116,7 @@ func (q *queue) seat() {
 	}
 }
 
-// vacate takes that back, and says whether another worker may begin.
+// vacate ends that, and reports whether another worker may begin.
 func (q *queue) vacate() bool {
 	if q.alone {
 		return false
@@ -124,7 +125,7 @@ func (q *queue) vacate() bool {
 	return q.active < q.limit && q.head != nil
 }
 
-// surplus is the newest items beyond so many.
+// surplus returns the newest items beyond the first keep.
 func (q *queue) surplus(keep int) (its []*Item) {
 	for it := q.head; it != nil; it = it.lineNext {
 		if keep--; keep < 0 {
@@ -134,5 +135,5 @@ func (q *queue) surplus(keep int) (its []*Item) {
 	return its
 }
 
-// freeze lets nothing run, and keeps it.
+// freeze prevents items from starting, and keeps them.
 func (q *queue) freeze() { q.frozen, q.granted = true, false }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// filled is a bus with a queue for each word: its letters are the items. Lower case is an item, "-" in front of the
-// word freezes the queue.
+// filled returns a bus with a queue for each word, whose letters are the items. A "-" before the word freezes the
+// queue.
 func filled(words ...string) (*bus, map[*queue]string) {
 	b, names := &bus{}, map[*queue]string{}
 	for _, word := range words {
@@ -22,7 +22,7 @@ func filled(words ...string) (*bus, map[*queue]string) {
 	return b, names
 }
 
-// drain takes what workers would take, at most so much.
+// drain takes items as workers do, at most most.
 func drain(b *bus, most int) string {
 	var taken []string
 	for range most {
@@ -60,13 +60,13 @@ func TestTheBusTakesInTurn(t *testing.T) {
 				c.prepare(b.queues)
 			}
 			if got := drain(b, 20); got != c.want {
-				t.Errorf("took %q, want %q", got, c.want)
+				t.Errorf("the order is %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// An item leaves from wherever it stands, and the rest stays in order.
+// An item can be removed from any position, and the rest stays in order.
 func TestAnItemLeavesItsQueue(t *testing.T) {
 	for _, leaves := range []string{"a", "b", "c", "ac", "abc", ""} {
 		b, _ := filled("abc")
@@ -100,14 +100,14 @@ func TestAVacatedSeatOfAFullQueue(t *testing.T) {
 	q := b.queues[0]
 	q.limit = 1
 	if got := drain(b, 5); got != "a" {
-		t.Fatalf("took %q beside a cap of 1", got)
+		t.Fatalf("started %q with a limit of 1", got)
 	}
 	if !q.vacate() || q.active != 0 {
-		t.Errorf("nobody is told that a seat is free (%d active)", q.active)
+		t.Errorf("vacate does not report that another worker may begin (%d active)", q.active)
 	}
 	b.leave(q)
 	if b.next() != nil {
-		t.Error("a queue that has left is taken from")
+		t.Error("an item of a queue that has left was started")
 	}
 }
 

@@ -10,36 +10,41 @@ import (
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
-// Config is what a session needs to know of its consumer.
+// Config is the configuration of a session, made by its consumer.
 type Config struct {
 	Backend  driver.Backend
 	Channel  driver.Channel
-	Receiver driver.ReceiverOptions // without Events, which the session adds
+	Receiver driver.ReceiverOptions // without Events, which the session sets
 
-	Concurrency       int // handlers at once
-	MaxConcurrency    int // how far the pool may grow; 0: not at all
-	BatchSize         int // messages of one receive; 0: as many as the service gives
-	MaxPerTenant      int // deliveries of one tenant at once; 0: no limit
-	BreakAfter        int // handlers that must fail in a row until receiving stops; 0: it never stops
-	MaxAbandoned      int // handlers that may ignore their cancelled context
+	Concurrency       int // handlers at the same time
+	MaxConcurrency    int // how far the pool may grow; 0: it does not grow
+	BatchSize         int // messages of one receive; 0: as many as the service allows
+	MaxPerTenant      int // deliveries of one tenant at the same time; 0: no limit
+	BreakAfter        int // handlers that must fail in a row until receiving stops; 0: never
+	MaxAbandoned      int // handlers that may ignore the end of their context
 	Delay             time.Duration
 	DelayTolerance    time.Duration
 	ProcessingTimeout time.Duration
 	ShutdownTimeout   time.Duration
-	NoDeadLetters     bool // there is nowhere to reject to
-	Paused            bool // the session begins paused
-	TellEnded         bool // the observer wants to know of each handler's end
+	SettleLinger      time.Duration // how long the settlement of a handled message may wait for others
+	SaveRequests      bool          // pauses between polls, so that each returns more messages
+	NoDeadLetters     bool          // messages cannot be rejected
+	Paused            bool          // the session begins paused
+	TellEnded         bool          // the observer needs the end of each handler
 
 	Weight, Priority int // in the fleet
 
-	// Own makes the application's side of items that were just received, and stores it as their Owner.
+	// Rates returns how many items may start in a time, in total and of each tenant. It is called once, with the
+	// fleet's lock held; [Session.SetRates] changes the rates. nil: no limit.
+	Rates func() (all, tenant Rate)
+	// Own makes the application's deliveries for received items, and stores them as their Owner.
 	Own func(items []*Item, in []driver.Delivery)
-	// Begin brings the application's side up to date with an item that is about to start: its attempt, its failures. It
-	// is called with the fleet's lock held, and so only copies.
+	// Begin copies the attempt and failures of an item that is about to start to the application's delivery. It is
+	// called with the fleet's lock held, so it must only copy.
 	Begin func(it *Item)
-	// Handle runs the handler of one item, HandleBatch that of several: it answers with the errors of those that
-	// failed, by their index. With neither, the items are for the caller of [Session.Next]. Both store what a method of
-	// the delivery has chosen in Item.Chosen, also when the handler ends its goroutine.
+	// Handle calls the handler of one item. HandleBatch calls that of several, and returns the errors of those that
+	// failed, by their index. Without both, the items are for the caller of [Session.Next]. Both store a verdict by a
+	// method of the delivery in Item.Chosen, also if the handler ends its goroutine.
 	Handle      func(ctx context.Context, it *Item) error
 	HandleBatch func(ctx context.Context, its []*Item) map[int]error
 	MaxBatch    int           // items in a batch
@@ -47,27 +52,28 @@ type Config struct {
 
 	Judge func(it *Item, err error) Verdict              // the policy, for an error that counts as a failure
 	Busy  func(err error) (wait time.Duration, yes bool) // whether a handler could not begin its work
-	Blame func(err error) bool                           // whether an error may be the fault of what handlers depend on
-	Death func(it *Item, reason error) *driver.Death     // the reasons that travel with a dead letter
-	Error func(op, id string, err error) error           // wraps an error in the application's words
-	Panic func(v any) error                              // makes an error of a panic; called while it is recovered
+	// whether an error may be caused by a dependency of the handlers
+	Blame func(err error) bool
+	Death func(it *Item, reason error) *driver.Death // the reason of a dead letter
+	Error func(op, id string, err error) error       // wraps an error for the application
+	Panic func(v any) error                          // makes an error of a panic; called while it is recovered
 
-	// Provision makes again what the service says is missing; nil: that is not allowed.
+	// Provision creates again what the service reports as missing; nil: that is not allowed.
 	Provision func(ctx context.Context) error
 	// Observe makes the observer of the session.
 	Observe func(s *Session) Observer
-	Calls   *calls.Log // how calls to the service go
+	Calls   *calls.Log // results of calls to the service
 }
 
-// Observer is told what happens. Its methods may be called by several goroutines at once, never with a lock held. They
-// get the Owner of an item where the item itself may be used again by then. They do not panic: what a user's function
-// panics with goes to [Session.Fault].
+// Observer is called when something happens. Several goroutines may call its methods at the same time, never with a
+// lock held. Methods get the Owner of an item if the item itself may have been reused by then. They must not panic; a
+// panic of an application's function goes to [Session.Fault].
 type Observer interface {
 	Doing(a Activity)
 	Received(it *Item)
 	Started(it *Item) // in the worker's goroutine, before the handler
 	Ended(owner any, v Verdict, err error, took time.Duration)
-	Failed(it *Item, err error, v Verdict) // the handler failed, and v is what the policy says
+	Failed(it *Item, err error, v Verdict) // the handler failed, and v is the policy's verdict
 	Rejected(owner any, death *driver.Death, reason error)
 	TimedOut(owner any)
 	Abandoned(owner any, stack []byte)
@@ -83,83 +89,85 @@ type Observer interface {
 	SourcesLost(err error)
 	Polled() // a poll has been answered
 	PollLeftOpen()
-	Faulted(err error) // the engine's own code, or a function of the user's that it called, panicked
+	Faulted(err error) // the engine, or a function of the application that it called, panicked
 	Leaked(what string)
 }
 
-// Activity is what a session that polls is doing.
+// Activity is what a polling session is doing.
 type Activity uint8
 
 // The activities of a session.
 const (
-	ActivityListening  Activity = iota // it polls and has nothing in hand
+	ActivityListening  Activity = iota // it polls and has no deliveries
 	ActivityProcessing                 // at least one handler runs
-	ActivityIdle                       // the last poll brought nothing
+	ActivityIdle                       // the last poll returned nothing
 )
 
-// Action is what becomes of an item.
+// Action is the kind of a Verdict.
 type Action uint8
 
 // The actions of a Verdict.
 const (
 	ActionDone    Action = iota // it was handled
-	ActionDrop                  // it is finished unhandled
-	ActionRetry                 // it comes back after Verdict.After
-	ActionReject                // it goes to the dead letters
-	ActionStop                  // it is given back, and the session ends with Verdict.Reason
-	ActionRelease               // it is given back untouched
-	ActionHold                  // it is held for Verdict.After untouched, and starts again
+	ActionDrop                  // it is deleted without a dead letter
+	ActionRetry                 // it is delivered again after Verdict.After
+	ActionReject                // it is moved to the dead letters
+	ActionStop                  // it is released, and the session ends with Verdict.Reason
+	ActionRelease               // it is released, and no attempt is counted
+	ActionHold                  // it is held for Verdict.After and starts again; no attempt is counted
 )
 
-// Verdict says what becomes of an item.
+// Verdict is the decision about an item.
 type Verdict struct {
 	Action Action
 	After  time.Duration
 	Reason error
 }
 
-// Causes of a handler's cancelled context, and other errors that the application shows under names of its own.
+// Causes of a handler's canceled context, and other errors that the application exports under its own names.
 var (
 	ErrProcessingTimeout = errors.New("the handler exceeded the processing timeout")
-	ErrLeaseLost         = errors.New("the lease was lost: the message may be handled elsewhere")
+	ErrLeaseLost         = errors.New("the lease was lost: another consumer may handle the message")
 	ErrShutdown          = errors.New("the consumer is shutting down")
-	ErrRevoked           = errors.New("the partition goes to another consumer")
+	ErrRevoked           = errors.New("the partition is assigned to another consumer")
 	ErrClosed            = errors.New("closed")
 	ErrSettled           = errors.New("the delivery is already settled")
-	ErrAbandoned         = errors.New("too many handlers ignore their cancelled context")
+	ErrAbandoned         = errors.New("too many handlers ignore the end of their context")
 	ErrNoDeadLetters     = errors.New("the channel has no dead letters")
 	ErrGoexit            = errors.New("the handler ended its goroutine (runtime.Goexit, as t.FailNow does) instead of returning")
 
-	// ErrStopped is why a session has not begun that was told to stop before it could.
-	ErrStopped = errors.New("told to stop before it began")
+	// ErrStopped is returned if a session was stopped before it could begin.
+	ErrStopped = errors.New("stopped before it began")
 )
 
-// HeldTooLongError says why a retry ended before its attempts did: it held up the deliveries behind it.
+// HeldTooLongError is the reason when a message is rejected although attempts are left, because its retries would block
+// the messages behind it for too long.
 type HeldTooLongError struct {
 	Limit time.Duration
-	Err   error // of the last attempt; nil: it had none
+	Err   error // of the last attempt; nil: none
 }
 
 func (e *HeldTooLongError) Error() string {
-	return withCause(fmt.Sprintf("retries would hold up the messages behind it for longer than %v", e.Limit), e.Err)
+	return withCause(fmt.Sprintf("retries would block the messages behind it for longer than %v", e.Limit), e.Err)
 }
 
-// Unwrap is the error of the last attempt.
+// Unwrap returns the error of the last attempt.
 func (e *HeldTooLongError) Unwrap() error { return e.Err }
 
-// ReceivedTooOftenError says why a delivery is rejected that would go back to a service that is about to give it up.
+// ReceivedTooOftenError is the reason when a message is rejected because its release or retry would make the service
+// move it to the dead letters.
 type ReceivedTooOftenError struct {
 	Received, Limit int
-	What            string // would have been done with it
-	Err             error  // of the last attempt; nil: it had none
+	What            string // what would have been done with it
+	Err             error  // of the last attempt; nil: none
 }
 
 func (e *ReceivedTooOftenError) Error() string {
-	return withCause(fmt.Sprintf("it was received %d times, and the queue gives it up after %d (maxReceiveCount), so it is not %s again",
+	return withCause(fmt.Sprintf("it was received %d times, and the queue moves it to the dead letters after %d (maxReceiveCount), so it was rejected instead of %s",
 		e.Received, e.Limit, e.What), e.Err)
 }
 
-// Unwrap is the error of the last attempt.
+// Unwrap returns the error of the last attempt.
 func (e *ReceivedTooOftenError) Unwrap() error { return e.Err }
 
 func withCause(text string, err error) string {

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Context is what a handler gets: it is cancellable with a cause, with the processing deadline as a plain field. The
-// keeper fires the deadline for all handlers with one timer. Most of it is made when it is first asked for: a handler
-// that never looks at its context costs none of the allocations of a cancellable one.
+// Context is the context of a handler. It can be canceled with a cause, and has the processing deadline as a field. The
+// keeper checks the deadlines of all handlers with one timer. The expensive parts are made when they are first needed:
+// a handler that does not use its context causes none of the allocations of a context that can be canceled.
 type Context struct {
-	all      *commonContext // nil: no handler has had it yet
-	deadline moment         // noMoment: there is none
+	all      *commonContext // nil: no handler has used it
+	deadline moment         // noMoment: none
 
 	inner atomic.Pointer[innerContext]
-	ended atomic.Pointer[error] // why it is over; nil: it is not
+	ended atomic.Pointer[error] // why it has ended; nil: it has not
 }
 
-// handlerReturned is why a context is over whose handler has returned: nothing cancelled it.
+// handlerReturned is the reason for a context whose handler has returned without a cancellation.
 var handlerReturned error
 
-// commonContext is what the contexts of all handlers of a session derive from: values, and no cancellation.
+// commonContext is the parent of the contexts of all handlers of a session. It has values, and no cancellation.
 type commonContext struct {
 	context.Context
 	clock clock
 }
 
-// innerContext is the cancellable context of the standard library that is looked at.
+// innerContext is the context of the standard library that can be canceled.
 type innerContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
@@ -37,10 +37,10 @@ func (c *Context) renew(all *commonContext, deadline moment) {
 	c.all, c.deadline = all, deadline
 }
 
-// used says that a handler has had it: what that may have left running still looks at it.
+// used reports whether a handler has had it. A goroutine that the handler has left running may still use it.
 func (c *Context) used() bool { return c.all != nil }
 
-// Deadline is when the processing timeout fires.
+// Deadline is the end of the processing timeout.
 func (c *Context) Deadline() (time.Time, bool) {
 	if c.deadline == noMoment {
 		return time.Time{}, false
@@ -48,13 +48,13 @@ func (c *Context) Deadline() (time.Time, bool) {
 	return c.all.clock.time(c.deadline), true
 }
 
-// Done is closed when it is cancelled.
+// Done is closed when the context is canceled.
 func (c *Context) Done() <-chan struct{} { return c.whole().Done() }
 
-// Err is context.Canceled once it is cancelled, whatever the cause.
+// Err is context.Canceled once the context is canceled, with any cause.
 func (c *Context) Err() error { return c.whole().Err() }
 
-// Value looks in what the context derives from first, and then where the standard library looks for the cause.
+// Value looks in the parent first, and then in the inner context, in which the standard library finds the cause.
 func (c *Context) Value(key any) any {
 	if v := c.all.Value(key); v != nil {
 		return v
@@ -62,7 +62,7 @@ func (c *Context) Value(key any) any {
 	return c.whole().Value(key)
 }
 
-// whole makes what is looked at.
+// whole makes the inner context when it is first needed.
 func (c *Context) whole() *innerContext {
 	if in := c.inner.Load(); in != nil {
 		return in
@@ -73,23 +73,24 @@ func (c *Context) whole() *innerContext {
 		in.cancel(nil)
 		return c.inner.Load()
 	}
-	// Who cancels looks for the inner context after it has said why, so that one of the two sees the other.
+	// over stores the reason before it looks for the inner context, so either over or whole cancels it.
 	if why := c.ended.Load(); why != nil {
 		in.cancel(*why)
 	}
 	return in
 }
 
-// interrupt cancels it; the first cause counts.
+// interrupt cancels the context. The first cause counts.
 func (c *Context) interrupt(cause error) { c.over(&cause) }
 
-// end cancels what the handler may have left running, and returns why it was interrupted; nil: it was not.
+// end cancels the context after the handler has returned, for goroutines that it has left running. It returns the cause
+// of an earlier cancellation, or nil.
 func (c *Context) end() (cause error) {
 	c.over(&handlerReturned)
 	return *c.ended.Load()
 }
 
-// over ends it, unless that was done before.
+// over ends the context, unless it has already ended.
 func (c *Context) over(why *error) {
 	if !c.ended.CompareAndSwap(nil, why) {
 		return

@@ -29,8 +29,8 @@ func isDone(c context.Context) bool {
 	}
 }
 
-// It behaves as the standard library's does, whether it is looked at before or after it is cancelled: the cause,
-// contexts that derive from it, functions that wait for it.
+// A Context behaves like one of the standard library, whether it is first used before or after its cancellation: its
+// cause, derived contexts, and functions that wait for it.
 func TestAHandlersContextIsAContext(t *testing.T) {
 	why := errors.New("why")
 	for name, look := range map[string]func(c context.Context) func() error{
@@ -55,7 +55,7 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 		c := freshContext(t)
 		wait := look(c)
 		if c.Err() != nil || isDone(c) || context.Cause(c) != nil {
-			t.Errorf("%s: cancelled from the start", name)
+			t.Errorf("%s: canceled at the start", name)
 		}
 		c.interrupt(why)
 		if err := wait(); !errors.Is(err, why) {
@@ -65,7 +65,7 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 		late.interrupt(why)
 		late.interrupt(errors.New("too late"))
 		if err := look(late)(); !errors.Is(err, why) {
-			t.Errorf("%s, looked at afterwards: cause %v", name, err)
+			t.Errorf("%s, first used afterwards: cause %v", name, err)
 		}
 		if c.Err() != context.Canceled || late.end() != why {
 			t.Errorf("%s: %v, ended with %v", name, c.Err(), late.end())
@@ -73,18 +73,18 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 	}
 }
 
-// What a handler has left running sees that it has returned, also when nobody had looked before.
+// Goroutines that a handler has left running see that it has returned, also if the context was not used before.
 func TestTheContextEndsWithItsHandler(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		c := freshContext(t)
 		if before && isDone(c) {
-			t.Fatal("cancelled from the start")
+			t.Fatal("canceled at the start")
 		}
 		if cause := c.end(); cause != nil {
 			t.Errorf("ended with %v", cause)
 		}
 		if !isDone(c) || c.Err() == nil {
-			t.Errorf("looked at before %v: still on after its handler", before)
+			t.Errorf("used before %v: not canceled after its handler", before)
 		}
 		if c.Value(contextKey{}) != "value" || c.Value(1) != nil {
 			t.Error("values are lost")
@@ -92,7 +92,7 @@ func TestTheContextEndsWithItsHandler(t *testing.T) {
 	}
 }
 
-// Cancelling and looking race, and nobody waits for ever.
+// Concurrent cancellation and first use are safe, and no waiter is left.
 func TestContextUnderRace(t *testing.T) {
 	why := errors.New("why")
 	for range 1000 {
@@ -112,8 +112,8 @@ func TestContextUnderRace(t *testing.T) {
 	}
 }
 
-// A handler that touches nothing costs no allocation.
-func TestAContextThatNobodyLooksAt(t *testing.T) {
+// A handler that does not use its context causes no allocation.
+func TestAnUnusedContextAllocatesNothing(t *testing.T) {
 	all := &commonContext{context.Background(), newClock()}
 	c := new(Context)
 	if n := testing.AllocsPerRun(100, func() {

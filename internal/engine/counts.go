@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Counts are what a session has done so far.
+// Counts are the numbers of a session so far.
 type Counts struct {
 	Received, Handled, Dropped, Retried, Rejected, GivenBack int64
 	TimedOut, Abandoned, LeaseLost, Unsettled, Leaked, Polls int64
@@ -16,10 +16,10 @@ type Counts struct {
 	Took                                                     time.Duration
 }
 
-// unseen is how many messages were finished without a handler.
+// unseen is how many messages were discarded.
 func (c *Counts) unseen() int64 { return c.Filtered + c.Redelivered }
 
-// settled counts a verdict that the service has.
+// settled counts a verdict that the service has accepted.
 func (c *Counts) settled(v *verdict) {
 	switch a := v.action; {
 	case v.untouched, a == driver.Release:

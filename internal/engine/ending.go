@@ -6,7 +6,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// decide turns what a handler did into a verdict. The item is in the caller's hands; it runs without the lock.
+// decide returns the verdict for a handler's result. The caller has the item in hand, and does not hold the lock.
 func (r *runner) decide(it *Item, cause, err error) Verdict {
 	if it.Chosen != nil {
 		v := *it.Chosen
@@ -29,7 +29,7 @@ func (r *runner) decide(it *Item, cause, err error) Verdict {
 		return Verdict{Action: ActionHold, After: wait}
 	}
 	if r.cfg.Blame(err) && r.told(false, err) {
-		return Verdict{Action: ActionRelease} // nobody could have handled it: that is no attempt
+		return Verdict{Action: ActionRelease} // no handler could have succeeded, so no attempt is counted
 	}
 	if it.first == noMoment {
 		it.first = r.f.clock.now()
@@ -44,7 +44,7 @@ func (r *runner) decide(it *Item, cause, err error) Verdict {
 	return v
 }
 
-// told tells the breaker of a handler's end, and says whether it is open now.
+// told reports a handler's end to the breaker, and returns whether it is open now.
 func (r *runner) told(ok bool, err error) (open bool) {
 	if r.f.breaker == nil {
 		return false
@@ -54,25 +54,26 @@ func (r *runner) told(ok bool, err error) (open bool) {
 	return r.f.breaker.ended(ok, err)
 }
 
-// timedOut is the verdict on an item whose handler has had its time.
+// timedOut is the verdict on an item whose handler has exceeded its timeout.
 func (c *Config) timedOut(it *Item) Verdict {
 	return Verdict{Action: ActionReject, Reason: c.Error("handle", it.ID, ErrProcessingTimeout)}
 }
 
-// prepare makes what a verdict needs that is carried out: the reasons that travel with a dead letter. Where there is
-// nowhere to reject to, the session stops instead.
+// prepare returns a verdict that can be carried out, and the reason for a dead letter. If messages cannot be rejected,
+// the session stops instead.
 func (c *Config) prepare(it *Item, v Verdict) (Verdict, *driver.Death) {
 	switch {
 	case v.Action != ActionReject:
 		return v, nil
 	case c.NoDeadLetters:
-		return Verdict{Action: ActionStop, Reason: c.Error("dead-letter", it.ID, errors.Join(ErrNoDeadLetters, v.Reason))}, nil
+		return Verdict{Action: ActionStop, Reason: c.Error("dead-letter", it.ID,
+			errors.Join(ErrNoDeadLetters, v.Reason))}, nil
 	}
 	return v, c.Death(it, v.Reason)
 }
 
-// conclude carries out the verdict on an item that a worker or an iterator's caller has in hand, and lets go of its
-// stint; nil: that has other items still.
+// conclude carries out the verdict on an item that a worker or an iterator's caller has in hand. It releases the stint;
+// nil if the stint has more items.
 func (r *runner) conclude(it *Item, v Verdict, st *stint) {
 	f := r.f
 	for again := true; again; {

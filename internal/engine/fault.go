@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// maxFaults internal faults within faultWindow end a session: something is wrong that carrying on cannot mend.
+	// maxFaults internal faults within faultWindow end a session, because continuing does not help.
 	maxFaults   = 5
 	faultWindow = time.Minute
 )
 
 var errFaults = fmt.Errorf("%d internal panics within %v", maxFaults, faultWindow)
 
-// faultLog remembers when the engine's own code, or a function of the user's that it called, panicked.
+// faultLog records panics of the engine, or of functions of the application that it called.
 type faultLog struct {
 	mu   sync.Mutex
 	when []time.Time
 }
 
-// add notes a fault and says whether there were too many lately.
+// add records a fault and reports whether there were too many recently.
 func (l *faultLog) add(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

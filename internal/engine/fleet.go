@@ -6,26 +6,26 @@ import (
 	"sync/atomic"
 )
 
-// Fleet is a pool of workers and what its sessions share: the lock, the bus, the budget of bytes.
+// Fleet is a pool of workers, with what its sessions share: the lock, the bus and the budget of bytes.
 type Fleet struct {
-	alone bool // it has one session only
+	alone bool // it has only one session
 	bytes budget
 
-	mu     sync.Mutex // guards all items of the fleet and all that they hold
-	some   sync.Cond  // something may be runnable
+	mu     sync.Mutex // guards all items of the fleet and everything that they hold
+	some   sync.Cond  // signaled when an item may be able to start
 	bus    bus
-	idle   int // workers waiting for some
-	seen   int // items that were on the bus when the lock was taken last
+	idle   int // workers that wait for some
+	seen   int // items on the bus when the lock was last released
 	all    bool
 	closed bool
 
-	wg    sync.WaitGroup // workers that are not given up
-	size  int            // workers there should be
-	there int            // workers there are, without those that are given up
-	extra atomic.Int32   // there less size, for workers to look at between two items
+	wg    sync.WaitGroup // workers that are not abandoned
+	size  int            // workers that there should be
+	there int            // workers that there are, without abandoned ones
+	extra atomic.Int32   // there minus size; workers read it between two items
 }
 
-// NewFleet starts a pool. Alone says that it will have one session only, which then has the pool for itself.
+// NewFleet starts a pool. alone means that it will have only one session.
 func NewFleet(workers int, bytes int64, alone bool) *Fleet {
 	f := &Fleet{alone: alone, bytes: budget{limit: bytes}}
 	f.some.L = &f.mu
@@ -33,7 +33,7 @@ func NewFleet(workers int, bytes int64, alone bool) *Fleet {
 	return f
 }
 
-// Resize makes the pool so large. Surplus workers leave when they have finished what they do.
+// Resize changes the number of workers. Surplus workers finish their handlers first.
 func (f *Fleet) Resize(n int) {
 	f.mu.Lock()
 	f.size = n
@@ -42,7 +42,7 @@ func (f *Fleet) Resize(n int) {
 	f.some.Broadcast()
 }
 
-// Close lets the workers go, and waits for them.
+// Close ends the workers, and waits for them.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -51,7 +51,7 @@ func (f *Fleet) Close() {
 	f.wg.Wait()
 }
 
-// fill starts the workers that are missing. The caller holds f.mu.
+// fill starts missing workers. The caller holds f.mu.
 func (f *Fleet) fill() {
 	for ; f.there < f.size; f.there++ {
 		f.wg.Add(1)
@@ -60,10 +60,10 @@ func (f *Fleet) fill() {
 	f.extra.Store(int32(f.there - f.size))
 }
 
-// surplus says whether the pool has more workers than it should.
+// surplus reports whether the pool has too many workers.
 func (f *Fleet) surplus() bool { return f.extra.Load() > 0 }
 
-// dismissed says whether a worker may leave: the fleet is closed, or there still is one too many.
+// dismissed reports whether a worker may end: the fleet is closed, or there is still one too many.
 func (f *Fleet) dismissed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *Fleet) dismissed() bool {
 	return true
 }
 
-// replace lets another worker take the place of one whose handler does not return.
+// replace starts another worker instead of one whose handler does not return.
 func (f *Fleet) replace(w *worker) {
 	if w.replaced.Swap(true) {
 		return
@@ -90,8 +90,8 @@ func (f *Fleet) replace(w *worker) {
 	w.left()
 }
 
-// next waits for an item whose turn it is, and starts it; nil once the fleet is closed, or stop says so. stop is called
-// with the lock held; whatever changes what it says wakes everybody.
+// next waits for an item whose turn it is, and starts it. It returns nil when the fleet is closed, or when stop returns
+// true. stop is called with the lock held; whoever changes its result must wake the workers.
 func (f *Fleet) next(st *stint, stop func() bool) *Item {
 	f.mu.Lock()
 	for !stop() {
@@ -117,27 +117,27 @@ func (f *Fleet) next(st *stint, stop func() bool) *Item {
 	return nil
 }
 
-// toWake is how many workers there is something for that was not there before; negative: all. The caller holds f.mu.
+// toWake is how many workers have new items to handle; negative: wake all. The caller holds f.mu.
 func (f *Fleet) toWake() int {
 	more := f.bus.n - f.seen
 	f.seen = f.bus.n
 	switch {
 	case f.all || more > 0 && slices.ContainsFunc(f.bus.queues, func(q *queue) bool { return q.gathering }):
 		f.all = false
-		return -1 // the worker that gathers is among those that wait
+		return -1 // one of those that wait may be the worker that gathers
 	case more <= 0:
 		return 0
 	}
 	return min(more, f.idle)
 }
 
-// wakeAll makes every worker look again, once the lock is released. The caller holds f.mu.
+// wakeAll wakes all workers when the lock is released. The caller holds f.mu.
 func (f *Fleet) wakeAll() { f.all = true }
 
-// wakeNow makes every worker look again.
+// wakeNow wakes all workers.
 func (f *Fleet) wakeNow() {
 	f.mu.Lock()
-	f.mu.Unlock() //nolint:staticcheck // the empty section orders this after a worker that has looked and not yet waits
+	f.mu.Unlock() //nolint:staticcheck // without it, a worker that is about to wait would miss the broadcast
 	f.some.Broadcast()
 }
 

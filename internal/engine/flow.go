@@ -7,12 +7,12 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// flow moves the items of one session: the ways on from a state are methods here and in hold.go. All of it runs under
-// the fleet's lock, which lock and unlock take and release.
+// flow moves the items of one session. Its methods, here and in hold.go, are the steps from each state. All of them run
+// under the fleet's lock, which lock and unlock take and release.
 //
-// What follows from a move (the next of a lane may run, those behind an item go back with it) is not done by the method
-// that moves, but written down as a step, and unlock takes one step after another. So no method calls itself by way of
-// others.
+// A method does not call others for the consequences of a move (the next item of the lane can start, the items behind a
+// released one are released). It adds a step to a list, and unlock handles one step after another. So no method calls
+// itself indirectly.
 type flow struct {
 	ledger
 	fleet   *Fleet
@@ -22,18 +22,19 @@ type flow struct {
 	stints  stints
 	settler *settler
 	keeper  *keeper
-	breaker *breaker // nil: there is none
+	breaker *breaker // nil: the session has none
 	gate    gate
 	starts  *startLog
-	polls   context.Context // ends when polling must
+	rates   rates
+	polls   context.Context // ends when polling must end
 	clock   clock
 	count   Counts
 	talk    talk
 	steps   []step
-	untold  []verdict // that came after the end of the settler
+	untold  []verdict // verdicts after the end of the settler
 }
 
-// step is something that remains to be done with a waiting item before the lock is released.
+// step is what remains to be done with a waiting item before the lock is released.
 type step struct {
 	it  *Item
 	gen uint32
@@ -41,23 +42,23 @@ type step struct {
 	st  driver.Settlement // of wayAway
 }
 
-// way is what a step does.
+// way is the kind of a step.
 type way uint8
 
 const (
-	wayOn   way = iota // it goes on
-	wayAway            // it is settled, and its lane behind it
-	wayBack            // it is given back, and its lane behind it, unless that is near the limit of receives
-	wayHeld            // its held retry is given back
+	wayOn   way = iota // the item can start
+	wayAway            // the item and its lane are settled
+	wayBack            // the item and its lane are released, unless they are near the limit of receives
+	wayHeld            // the held retry is released
 )
 
-// keptPause is how long an item that was given back untouched waits where it cannot go back (a log keeps what it handed
-// out): long enough that a handler that gives back again and again does not spin.
+// keptPause is how long a released item waits that cannot be returned to the service, as on a log. It is long enough
+// that a handler which releases again and again does not spin.
 const keptPause = time.Second
 
 func (f *flow) lock() { f.fleet.mu.Lock() }
 
-// unlock takes the steps that remain, and tells what there is to tell once the lock is released.
+// unlock handles the steps, releases the lock, and then reports to the observer.
 func (f *flow) unlock() {
 	f.takeSteps()
 	f.ledger.verify()
@@ -73,7 +74,7 @@ func (f *flow) unlock() {
 	}
 }
 
-// takeSteps does what remains, and lets those go on who wait for a share that has become free.
+// takeSteps handles the steps that remain, and lets items start when a part of their tenant's share has become free.
 func (f *flow) takeSteps() {
 	for len(f.steps) > 0 || len(f.heirs) > 0 || len(f.untold) > 0 {
 		for i := 0; i < len(f.steps); i++ {
@@ -108,25 +109,26 @@ func (f *flow) takeSteps() {
 	}
 }
 
-// then writes down what is to be done with an item once the present move is over, if it waits then; nil: there is none.
+// then adds a step for an item, for the end of the present move. The step is skipped if the item does not wait then.
+// nil: no step.
 func (f *flow) then(it *Item, w way) {
 	if it != nil {
 		f.steps = append(f.steps, step{it: it, gen: it.gen, way: w})
 	}
 }
 
-// thenAway writes down that what waits in a lane, from its waiting head on, is to be settled; nil: there is nothing.
+// thenAway adds a step that settles a lane, from its waiting head on. nil: no step.
 func (f *flow) thenAway(head *Item, st driver.Settlement) {
 	if head != nil {
 		f.steps = append(f.steps, step{head, head.gen, wayAway, st})
 	}
 }
 
-// stopping says whether the session polls no more.
+// stopping reports whether the session has stopped polling.
 func (f *flow) stopping() bool { return f.polls.Err() != nil }
 
-// goOn lets a waiting item run that is the first of its lane, as soon as its tenant's share and the bus allow. An item
-// that must stay is not sent away because its tenant has too many here.
+// goOn lets the waiting head of a lane start as soon as its tenant's share and the bus allow it. With must, the item is
+// not released because its tenant has too many.
 func (f *flow) goOn(it *Item, must bool) {
 	switch {
 	case it.src.dead:
@@ -134,6 +136,8 @@ func (f *flow) goOn(it *Item, must bool) {
 		return
 	case f.queue.parked:
 		f.giveBackWaiting(it)
+		return
+	case f.rates.limit() && f.held.forRate(it, must):
 		return
 	}
 	switch to, pause := f.tenants.admit(it, must); to {
@@ -148,8 +152,8 @@ func (f *flow) goOn(it *Item, must bool) {
 	}
 }
 
-// carryOut does what a verdict says about an item in hand. Where that cannot be, it answers with the verdict to carry
-// out instead. What nobody has in hand any more stays as it is: it was given up meanwhile.
+// carryOut carries out the verdict on an item in hand. If that is not possible, it returns the verdict to carry out
+// instead. An item that is no longer in hand is not changed: it was abandoned meanwhile.
 func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdict, again bool) {
 	switch {
 	case it.state == lost:
@@ -168,7 +172,8 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 		return f.retry(it, v)
 	case ActionReject:
 		f.talk.rejected(it, death, v.Reason)
-		f.settle(it, driver.Settlement{Action: driver.Reject, Attempt: int32(it.Attempt), Death: death}, driver.BehindGoesOn)
+		f.settle(it, driver.Settlement{Action: driver.Reject, Attempt: int32(it.Attempt), Death: death},
+			driver.BehindGoesOn)
 	case ActionStop:
 		it.in.fail(v.Reason)
 		f.giveBack(it)
@@ -180,14 +185,17 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 	return v, false
 }
 
-// retry holds a retry here, or lets the service keep it.
+// retry holds a retry, or leaves it to the service.
 func (f *flow) retry(it *Item, v Verdict) (instead Verdict, again bool) {
 	switch {
-	case it.NearLimit() && !f.stopping(): // however it would wait, a crash or a stop would be a receive more
+	case it.NearLimit() && !f.stopping(): // a crash or a stop would cost another receive
 		return Verdict{Action: ActionReject, Reason: it.tooOften("retried", v.Reason)}, true
 	case !f.held.wants(it, v.After):
 		f.starts.note(it, it.Attempt)
-		f.settle(it, driver.Settlement{Action: driver.Retry, After: keepable(&f.lim, v.After), Attempt: int32(it.Attempt)}, f.lim.Behind)
+		f.settle(it, driver.Settlement{
+			Action: driver.Retry, After: keepable(&f.lim, v.After),
+			Attempt: int32(it.Attempt),
+		}, f.lim.Behind)
 		return v, false
 	case f.held.tooLong(it, v.After):
 		return Verdict{Action: ActionReject, Reason: &HeldTooLongError{f.lim.HoldMax, v.Reason}}, true
@@ -197,12 +205,12 @@ func (f *flow) retry(it *Item, v Verdict) (instead Verdict, again bool) {
 	return v, false
 }
 
-// keepable is a delay as the service can keep it.
+// keepable is the nearest delay that the service can keep.
 func keepable(lim *driver.ReceiveLimits, after time.Duration) time.Duration {
 	return min(max(after, lim.RetryMin), lim.RetryMax)
 }
 
-// settle sends a verdict on its way and makes the next of the lane runnable, or sends the whole lane away behind it.
+// settle queues a settlement. The next item of the lane can start, or the whole lane is settled behind it.
 func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 	next := it.laneNext
 	if st.Action == driver.Done && f.settler.finisher != nil {
@@ -211,7 +219,11 @@ func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 		f.count.Handled++
 	} else {
 		f.move(it, evSettle)
-		f.settler.tell(verdictOn(it, st))
+		v := verdictOn(it, st)
+		// A service that keeps the order delivers no more of a lane until it has all settlements of what it has
+		// delivered.
+		v.waits = st.Action == driver.Done && (next != nil || !f.cfg.Channel.Ordered)
+		f.settler.tell(v)
 	}
 	switch after {
 	case driver.BehindGoesOn:
@@ -223,7 +235,7 @@ func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 	}
 }
 
-// giveBack returns an item in hand untouched, and behind it its lane, in order.
+// giveBack releases an item in hand, and the lane behind it, in order.
 func (f *flow) giveBack(it *Item) {
 	goesOn := !f.stopping() && !it.src.dead
 	if goesOn && !f.lim.Keeps {
@@ -250,8 +262,8 @@ func (f *flow) giveBack(it *Item) {
 	}
 }
 
-// holdUntouched holds an item in hand whose handler could not begin its work: that was no attempt. Where there is no
-// room for what waits, the service keeps it.
+// holdUntouched holds an item in hand whose handler could not begin; no attempt is counted. If the shelf has no room,
+// the service keeps it.
 func (f *flow) holdUntouched(it *Item, after time.Duration) {
 	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) {
 		f.held.hold(it, after, it.Attempt-1)
@@ -260,19 +272,22 @@ func (f *flow) holdUntouched(it *Item, after time.Duration) {
 	}
 }
 
-// untouched notes that an item goes back without having been started: that was no attempt.
+// untouched records that an item is released without an attempt.
 func (f *flow) untouched(it *Item) {
 	f.starts.note(it, it.Attempt-1)
 	f.talk.givenBack(it)
 }
 
-// sendAway gives an item back untouched, for a while, and behind it its lane: one in hand is settled, one that waits is
+// sendAway releases an item with a delay, and the lane behind it. An item in hand is settled, and a waiting item is
 // released.
 func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	f.untouched(it)
 	next := it.laneNext
 	f.move(it, e)
-	v := verdict{it: it, action: driver.Retry, after: keepable(&f.lim, pause), attempt: int32(it.Attempt - 1), untouched: true}
+	v := verdict{
+		it: it, action: driver.Retry, after: keepable(&f.lim, pause), attempt: int32(it.Attempt - 1),
+		untouched: true,
+	}
 	f.settler.tell(v)
 	behind := driver.Settlement{Action: driver.Release}
 	if e == evSettle && f.lim.Behind == driver.BehindFollows {
@@ -281,7 +296,7 @@ func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	f.thenAway(next, behind)
 }
 
-// giveBackWaiting returns the waiting head of a lane, and behind it its lane, in order. While the session goes on, a
+// giveBackWaiting releases the waiting head of a lane, and the lane behind it, in order. While the session continues, a
 // lane near the service's limit is kept and tried again.
 func (f *flow) giveBackWaiting(it *Item) {
 	if f.stopping() || it.src.dead || !f.laneNearLimit(it) {
@@ -292,7 +307,7 @@ func (f *flow) giveBackWaiting(it *Item) {
 	f.held.shelve(it, f.clock.now().plus(keptPause))
 }
 
-// giveBackHeld gives a held retry back, with what is left of its delay where the service can keep that.
+// giveBackHeld releases a held retry, with the rest of its delay if the service can keep it.
 func (f *flow) giveBackHeld(it *Item) {
 	rest := it.until.since(f.clock.now())
 	switch {
@@ -305,7 +320,7 @@ func (f *flow) giveBackHeld(it *Item) {
 	}
 }
 
-// sendLane settles what waits in a lane, from its waiting head on, as if nothing of it had been started.
+// sendLane settles a lane, from its waiting head on, without counting attempts.
 func (f *flow) sendLane(head *Item, st driver.Settlement) {
 	for it := head; it != nil && it.state.waiting(); {
 		next := it.laneNext
@@ -322,9 +337,9 @@ func (f *flow) sendLane(head *Item, st driver.Settlement) {
 	}
 }
 
-// giveBackAll gives back heads of lanes that wait for a worker, and all that waits elsewhere.
+// giveBackAll releases the given heads of lanes, and everything that waits elsewhere.
 func (f *flow) giveBackAll(heads []*Item) {
-	for _, it := range f.retries { // before those near the limit of receives join them
+	for _, it := range f.retries { // before those near the limit of receives are added
 		f.then(it, wayHeld)
 	}
 	for _, it := range heads {
@@ -340,8 +355,8 @@ func (f *flow) giveBackAll(heads []*Item) {
 	}
 }
 
-// lose takes in that items are ours no more. All of them are marked first: one that is lost as well is not given back
-// because it stands behind another.
+// lose records that leases of items have ended. It marks all of them first, so that none is released because it is
+// behind another one.
 func (f *flow) lose(its ...*Item) {
 	for _, it := range its {
 		f.markLost(it)
@@ -359,7 +374,7 @@ func (f *flow) lose(its ...*Item) {
 	}
 }
 
-// markLost notes that an item is ours no more.
+// markLost records that the lease of an item has ended.
 func (f *flow) markLost(it *Item) {
 	if it.state != gone && !it.lost.Swap(true) {
 		f.count.LeaseLost++
@@ -367,8 +382,8 @@ func (f *flow) markLost(it *Item) {
 	}
 }
 
-// drop disposes of a waiting item that is not ours any more. Those behind it in its lane go back: it may be handled
-// elsewhere now, and they must not overtake it here.
+// drop ends a waiting item whose lease or source has ended. The items behind it in its lane are released: another
+// consumer may handle it now, and they must not overtake it.
 func (f *flow) drop(it *Item) {
 	next := it.laneNext
 	f.move(it, evLose)
@@ -382,14 +397,14 @@ func (f *flow) endLost(it *Item) {
 	f.thenAway(next, driver.Settlement{Action: driver.Release})
 }
 
-// undoBehind takes back into their lane what is in one batch with an item, and behind it.
+// undoBehind takes the items of a batch that are behind an item back into their lane.
 func (f *flow) undoBehind(it *Item) {
 	for it = it.laneNext; it != nil && f.move(it, evUndo); it = it.laneNext {
 	}
 }
 
-// laneNearLimit says whether an item, or one behind it in its lane, is near the service's limit. Then it is kept rather
-// than released, and only a stop gives it back.
+// laneNearLimit reports whether an item, or one behind it in its lane, is near the service's limit of receives. Such a
+// lane is kept instead of released; only a stop releases it.
 func (f *flow) laneNearLimit(it *Item) bool {
 	if f.lim.MaxReceives == 0 {
 		return false

@@ -2,26 +2,26 @@ package engine
 
 import "context"
 
-// hold is a reason to keep pollers back.
+// hold is a reason to stop polling.
 type hold uint8
 
 const (
-	holdPaused hold = 1 << iota // somebody has paused the consumer
+	holdPaused hold = 1 << iota // the consumer is paused
 	holdBroken                  // its breaker is open
 )
 
-// gate lets pollers through while there is no reason to hold them back. Each period between two holds has a context of
-// its own, so that a hold ends the polls that are open. Guarded by the fleet's lock.
+// gate lets pollers pass while there is no reason to hold them. Each period between two holds has a context of its own,
+// so that a hold ends the open polls. Guarded by the fleet's lock.
 type gate struct {
 	f      *flow
 	holds  hold
 	base   context.Context // ends with the session
-	period context.Context // ends with the next hold; nil while there is one
+	period context.Context // ends with the next hold; nil during a hold
 	end    context.CancelFunc
 	opened chan struct{} // closed when the gate is opened
 }
 
-// begin begins a session's gate, with the reasons that there are from the start.
+// begin initializes the gate, with the holds at the start.
 func (g *gate) begin(f *flow, holds hold) {
 	g.f, g.base, g.holds, g.opened = f, f.polls, holds, make(chan struct{})
 	if holds == 0 {
@@ -34,7 +34,7 @@ func (g *gate) open() {
 	close(g.opened)
 }
 
-// lift takes a reason back, and says whether it was the last: then pollers are let through.
+// lift removes a hold, and reports whether it was the last one, so that pollers can pass.
 func (g *gate) lift(h hold) (last bool) {
 	g.holds &^= h
 	if g.holds != 0 {
@@ -46,7 +46,7 @@ func (g *gate) lift(h hold) (last bool) {
 	return true
 }
 
-// shut holds pollers back for a reason.
+// shut adds a hold.
 func (g *gate) shut(h hold) {
 	g.holds |= h
 	if g.period != nil {
@@ -55,14 +55,14 @@ func (g *gate) shut(h hold) {
 	}
 }
 
-// closed says whether pollers are held back now.
+// closed reports whether pollers are held.
 func (g *gate) closed() bool { return g.period == nil }
 
-// held says whether there is this reason to hold them back.
+// held reports whether there is a hold for this reason.
 func (g *gate) held(h hold) bool { return g.holds&h != 0 }
 
-// enter waits until the gate is open and returns the period's context; nil once the session polls no more. It runs
-// without the lock.
+// enter waits until the gate is open and returns the period's context. It returns nil when the session has stopped
+// polling. It must be called without the lock.
 func (g *gate) enter() context.Context {
 	for !g.f.stopping() {
 		g.f.fleet.mu.Lock()
@@ -79,25 +79,26 @@ func (g *gate) enter() context.Context {
 	return nil
 }
 
-// pause stops polling, and gives back what has not started.
+// pause stops polling, and releases the items that have not started.
 func (g *gate) pause() {
 	g.shut(holdPaused)
-	if g.f.lim.Keeps { // what is here cannot go back, and nobody else could have it
+	if g.f.lim.Keeps {
+		// A log cannot take its deliveries back, and no other consumer could get them.
 		g.f.queue.freeze()
-		g.f.fleet.wakeAll() // whoever gathers a batch goes with what there is
+		g.f.fleet.wakeAll() // a worker that gathers a batch handles what it has
 		return
 	}
 	g.park()
 }
 
-// park makes nothing runnable until letIn, and gives back what waits.
+// park prevents items from starting until letIn, and releases those that wait.
 func (g *gate) park() {
 	g.f.queue.parked, g.f.queue.granted = true, false
 	g.f.fleet.wakeAll()
 	g.f.giveBackAll(g.f.queue.surplus(0))
 }
 
-// letIn takes a reason to hold back away, and polls again if it was the last.
+// letIn removes a hold, and lets items start if it was the last one.
 func (g *gate) letIn(h hold) {
 	if g.lift(h) && !g.f.queue.left {
 		g.f.queue.parked, g.f.queue.frozen, g.f.queue.granted = false, false, false

@@ -7,23 +7,25 @@ import (
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
-// Health is how a session is doing.
+// Health is the state of a session.
 type Health struct {
-	Running    int       // handlers' items
+	Running    int       // items with running handlers
 	Oldest     time.Time // when the oldest running handler began; zero: none runs
 	Abandoned  []AbandonedHandler
-	Complaints []string // why it does not do its work
+	Complaints []string // why the session does not work
 }
 
-// lacking says what holds the places, when a poll has waited for them for long although handlers are idle; "": that is
-// not so. Handlers that are all busy, here or in the fleet, are no fault but backpressure.
+// lacking returns a sentence on what takes the places, if a poll has waited for them for long although handlers are
+// idle, and "" otherwise. If all handlers of the session or the fleet are busy, that is normal backpressure.
 func lacking(f *flow, now time.Time, workers int) string {
 	since := f.places.lacking
-	if since.IsZero() || now.Sub(since) < calls.FailureLasts || !f.cfg.handles() || f.running >= workers || f.queue.runnable() {
+	if since.IsZero() || now.Sub(since) < calls.FailureLasts || !f.cfg.handles() || f.running >= workers ||
+		f.queue.runnable() {
 		return ""
 	}
 	held := f.retries.inPlaces()
-	return fmt.Sprintf("no place has been free for a poll for %v, although %d of %d handlers run: %d deliveries wait behind "+
-		"another of their key, %d are held for a retry, %d are being settled, and all have %d bytes",
-		now.Sub(since).Round(time.Second), f.running, workers, max(0, f.places.taken-f.running-held), held, f.places.settling, f.places.bytes.held)
+	return fmt.Sprintf("a poll has waited for places for %v, although only %d of %d handlers run: %d deliveries wait behind "+
+		"another of their key, %d are held for a retry, %d are being settled, and the deliveries have %d bytes",
+		now.Sub(since).Round(time.Second), f.running, workers, max(0, f.places.taken-f.running-held), held,
+		f.places.settling, f.places.bytes.held)
 }

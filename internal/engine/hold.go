@@ -6,14 +6,14 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// holder holds retries here, in their lanes, until they are due. Guarded by the fleet's lock.
+// holder holds retries in their lanes until they are due. Guarded by the fleet's lock.
 type holder struct {
 	f   *flow
-	log driver.AttemptLog // nil: the backend does not carry the attempts of held retries along
+	log driver.AttemptLog // nil: the backend does not store the attempts of held retries
 }
 
-// wants says whether a retry of an item in hand waits here, under a renewed lease, instead of with the service. If so,
-// its lane is on the shelf, where there is room.
+// wants reports whether a retry of an item in hand is held, instead of left to the service. If so, its lane is on the
+// shelf, if there is room.
 func (h *holder) wants(it *Item, after time.Duration) bool {
 	f := h.f
 	switch {
@@ -29,7 +29,8 @@ func (h *holder) wants(it *Item, after time.Duration) bool {
 // toShelf moves a lane to the shelf, from its head on, if there is room for all of it.
 func (h *holder) toShelf(head *Item) bool {
 	f := h.f
-	if f.lim.Keeps { // its window is large, and what waits behind comes whether there is room or not
+	if f.lim.Keeps {
+		// A log has many places, and the items behind are delivered with or without room.
 		return true
 	}
 	n, size := 0, int64(0)
@@ -49,15 +50,14 @@ func (h *holder) toShelf(head *Item) bool {
 	return true
 }
 
-// offShelf moves a lane back to the places, from its head on. There may be more of it than places are free: then polls
-// wait.
+// offShelf moves a lane back to the places, from its head on. If it needs more places than are free, polls wait.
 func (h *holder) offShelf(head *Item) {
 	for it := head; it != nil && it.held&hasShelf != 0; it = it.laneNext {
 		h.f.ledger.unshelve(it)
 	}
 }
 
-// tooLong says whether an item would be held for longer after its first failure than the backend allows.
+// tooLong reports whether an item would be held for longer after its first failure than the backend allows.
 func (h *holder) tooLong(it *Item, after time.Duration) bool {
 	now := h.f.clock.now()
 	if it.first == noMoment {
@@ -66,8 +66,8 @@ func (h *holder) tooLong(it *Item, after time.Duration) bool {
 	return h.f.lim.HoldMax > 0 && now.plus(after).since(it.first) > h.f.lim.HoldMax
 }
 
-// hold takes an item in hand back into its lane, as one that was started so often, until it is due: the key waits, the
-// worker does not. While nothing may wait here, the item goes back instead.
+// hold returns an item in hand to its lane until it is due, with its number of starts. The key waits, and the
+// worker does not. If nothing may wait now, the item is released.
 func (h *holder) hold(it *Item, after time.Duration, starts int) {
 	f := h.f
 	if h.log != nil && starts > 0 {
@@ -87,7 +87,25 @@ func (h *holder) shelve(it *Item, until moment) {
 	h.f.keeper.due(until)
 }
 
-// due lets the retries go on that are due.
+// forRate holds an item that may not start yet because of a rate, and reports whether it does. An item that would wait
+// for long for its tenant's rate is released with a delay, unless it must stay.
+func (h *holder) forRate(it *Item, must bool) bool {
+	f := h.f
+	now := f.clock.now()
+	at := f.rates.slot(it, now)
+	if at <= now {
+		return false
+	}
+	room := at.since(now) <= max(f.lim.Lease/2, 2*minTenantPause) && h.toShelf(it)
+	if !room && !must && it.tenantCounted && f.lim.RetryMax > 0 {
+		f.sendAway(it, evRelease, f.rates.later(it, now))
+	} else {
+		h.shelve(it, at)
+	}
+	return true
+}
+
+// due lets the retries start that are due.
 func (h *holder) due(now moment) {
 	for it := h.f.retries.due(now); it != nil; it = h.f.retries.due(now) {
 		h.offShelf(it)
@@ -95,12 +113,12 @@ func (h *holder) due(now moment) {
 	}
 }
 
-// startLogSize bounds what is remembered. What is forgotten counts a give-back as an attempt, which is on the safe side
-// of never ending.
+// startLogSize bounds the log. For a message that is no longer in it, releases count as attempts, so that it still
+// ends.
 const startLogSize = 100_000
 
-// startLog remembers, for messages that went back to the service, how often they were really started and failed,
-// because the service counts every receive. Guarded by the fleet's lock.
+// startLog stores how often messages that were returned to the service have really started and failed, because the
+// service counts every receive. Guarded by the fleet's lock.
 type startLog struct {
 	by    map[string]startNote
 	order []string // ring of ids, oldest at next
@@ -111,13 +129,14 @@ type startNote struct{ received, starts, failures int32 }
 
 func newStartLog() *startLog { return &startLog{by: map[string]startNote{}} }
 
-// note says that an item goes back after so many starts.
+// note records that an item is returned to the service after a number of starts.
 func (l *startLog) note(it *Item, starts int) {
 	if it.received == 0 {
 		return
 	}
 	if _, known := l.by[it.ID]; !known {
-		if int32(starts) == it.received && it.Failures == 0 { // it need not be remembered; what is, must be replaced
+		// no record is needed; an existing record must be replaced
+		if int32(starts) == it.received && it.Failures == 0 {
 			return
 		}
 		if len(l.order) < startLogSize {
@@ -131,7 +150,7 @@ func (l *startLog) note(it *Item, starts int) {
 	l.by[it.ID] = startNote{it.received, int32(starts), int32(it.Failures)}
 }
 
-// attempt is the number of the start that a delivery would get, and how often it has failed as far as is known here.
+// attempt returns the number of a delivery's next start, and its failures, as far as they are known here.
 func (l *startLog) attempt(in *driver.Delivery) (attempt, failures int) {
 	if in.Attempt > 0 {
 		return int(in.Attempt) + 1, int(in.Attempt)

@@ -7,14 +7,14 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// The service counts receives; attempts are what is known of starts.
+// The service counts receives; the start log knows the real starts.
 func TestStartsAreRemembered(t *testing.T) {
 	l := newStartLog()
 	for _, c := range []struct {
 		name               string
 		in                 driver.Delivery
 		attempt, failures  int
-		noteStarts, failed int // when it goes back; -1: it does not
+		noteStarts, failed int // when it is released; -1: it is not
 	}{
 		{"the first time", driver.Delivery{ID: "a", Received: 1}, 1, 0, 0, 0},
 		{"it went back untouched", driver.Delivery{ID: "a", Received: 2}, 1, 0, 1, 1},
@@ -25,7 +25,8 @@ func TestStartsAreRemembered(t *testing.T) {
 	} {
 		attempt, failures := l.attempt(&c.in)
 		if attempt != c.attempt || failures != c.failures {
-			t.Errorf("%s: attempt %d with %d failures, want %d and %d", c.name, attempt, failures, c.attempt, c.failures)
+			t.Errorf("%s: attempt %d with %d failures, want %d and %d", c.name, attempt, failures, c.attempt,
+				c.failures)
 		}
 		if c.noteStarts >= 0 {
 			l.note(&Item{ID: c.in.ID, received: c.in.Received, Failures: c.failed}, c.noteStarts)
@@ -33,16 +34,16 @@ func TestStartsAreRemembered(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, and the oldest is forgotten first.
+// The start log is bounded, and the oldest records are removed first.
 func TestTheStartLogIsBounded(t *testing.T) {
 	l := newStartLog()
 	for i := range startLogSize + 10 {
 		l.note(&Item{ID: fmt.Sprint(i), received: 1}, 0)
 	}
 	if _, known := l.by["9"]; known || len(l.by) != startLogSize {
-		t.Errorf("%d are remembered, and the oldest: %v", len(l.by), known)
+		t.Errorf("%d records, and the oldest is there: %v", len(l.by), known)
 	}
 	if _, known := l.by["10"]; !known {
-		t.Error("one too many is forgotten")
+		t.Error("a record too many was removed")
 	}
 }

@@ -7,54 +7,56 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Item is a delivery in the engine's hands. Items are used again: once one is gone and nothing refers to it any more,
-// its generation moves on. Who keeps an item for longer, as the application does, keeps its generation too.
+// Item is a delivery in the engine. Items are reused when they are gone and nothing refers to them, with another
+// generation. Code that keeps an item for longer, such as the application, must keep its generation, too.
 //
-// The exported fields belong to whoever has the item in hand: the poller that received it, then the worker that runs
-// it. Each other field is guarded by the fleet's lock, or never changes while the item is used.
+// The exported fields belong to the goroutine that has the item in hand: the poller that received it, then the worker
+// that runs it. All other fields are guarded by the fleet's lock, or do not change while the item is used.
 type Item struct {
-	Owner    any       // the application's side of it
+	Owner    any       // the application's delivery
 	Chosen   *Verdict  // by a method of the delivery, while its handler ran; nil: by none
-	Context  *Context  // for its first handler; made by the application together with the owner
+	Context  *Context  // for its first handler; made by the application with the owner
 	ID       string    // the service's
-	Tenant   string    // "": it has none
+	Tenant   string    // "": none
 	SentAt   time.Time // zero: unknown
 	Err      error     // why it could not be decoded; nil: it could
-	Attempt  int       // the number of its start: the one that runs, or the next one
-	Failures int       // that are known here
-	first    moment    // when its first known failure was; noMoment: it had none
+	Attempt  int       // the number of the running start, or of the next one
+	Failures int       // in this consumer
+	first    moment    // the time of the first known failure; noMoment: none
 
 	in       *Session
 	src      *source
 	handle   driver.Handle
 	size     int64
-	delay    time.Duration // that it waits before it can be received, and which is no age
+	delay    time.Duration // its delay before it can be received, which is not part of its age
 	received int32
-	probes   int8 // of an open breaker, that it failed
+	probes   int8 // failed probes of an open breaker
+
+	counted, tenantCounted bool // the rates have tokens for its next start
 
 	gen   uint32
 	state state
 	held  holding
-	can   holding // what items like it hold at all
+	can   holding // what this item can hold
 
-	lost atomic.Bool // its lease; written under the lock
-	told atomic.Bool // its verdict has left for the service
+	lost atomic.Bool // its lease has ended; written under the lock
+	told atomic.Bool // its verdict was sent to the service
 
-	lane     uint64 // hash of its lane's key; 0: it has no lane
+	lane     uint64 // hash of its lane's key; 0: no lane
 	lanePrev *Item
 	laneNext *Item
 	linePrev *Item // on the bus, or in its tenant's line
 	lineNext *Item
 	until    moment // shelved: when its retry is due
-	heapAt   int    // shelved: where it stands among the held retries
-	stint    *stint // the handler that has it; nil: none has
+	heapAt   int    // shelved: index among the held retries
+	stint    *stint // the handler that has it; nil: none
 	lease    lease
 }
 
-// Generation is what tells this use of an item from later ones.
+// Generation identifies this use of an item.
 func (it *Item) Generation() uint32 { return it.gen }
 
-// InHand says why an item cannot be settled by its handler: it is settled already, or its lease is lost.
+// InHand returns an error if an item cannot be settled by its handler: it is settled already, or its lease is lost.
 func (it *Item) InHand(gen uint32) error {
 	f := it.in.flow
 	f.fleet.mu.Lock()
@@ -70,7 +72,7 @@ func (it *Item) InHand(gen uint32) error {
 	return nil
 }
 
-// Keep lets an iteration go on while its caller still has the item.
+// Keep lets an iteration continue while its caller still has the item.
 func (it *Item) Keep(gen uint32) {
 	f := it.in.flow
 	f.lock()
@@ -80,24 +82,23 @@ func (it *Item) Keep(gen uint32) {
 	}
 }
 
-// NearLimit says whether the service itself is about to dead-letter the message, without a reason.
+// NearLimit reports whether the service is about to move the message to the dead letters, without a reason.
 func (it *Item) NearLimit() bool {
 	most := it.in.flow.lim.MaxReceives
 	return most > 0 && int(it.received) >= most-most/10
 }
 
-// tooOften says why an item is rejected rather than something done with it.
+// tooOften is the reason when an item is rejected instead of what would be done with it.
 func (it *Item) tooOften(what string, err error) error {
 	return &ReceivedTooOftenError{int(it.received), it.in.flow.lim.MaxReceives, what, err}
 }
 
-// Follows says whether an item stands behind another one in its lane. In a batch those of a lane stand one after
-// another.
+// Follows reports whether an item is behind another one in its lane. In a batch, the items of a lane are consecutive.
 func (it *Item) Follows(before *Item) bool {
 	return it.lane != 0 && it.lane == before.lane && it.src == before.src
 }
 
-// FirstFailure is when the first known failure was; without one, now.
+// FirstFailure is the time of the first known failure, or now if there is none.
 func (it *Item) FirstFailure() time.Time {
 	if it.first == noMoment {
 		return time.Now()
@@ -108,10 +109,10 @@ func (it *Item) FirstFailure() time.Time {
 // itemsAtOnce is how many items are allocated together.
 const itemsAtOnce = 32
 
-// items are those of a session that nobody uses now.
+// items are the unused items of a session.
 type items struct{ free []*Item }
 
-// take takes an item that holds nothing.
+// take returns an item that holds nothing.
 func (l *items) take() *Item {
 	if len(l.free) == 0 {
 		slab := make([]Item, itemsAtOnce)
@@ -125,7 +126,7 @@ func (l *items) take() *Item {
 	return it
 }
 
-// giveBack ends the use of an item, and forgets everything but its generation.
+// giveBack ends the use of an item, and clears everything but its generation.
 func (l *items) giveBack(it *Item) {
 	gen := it.gen + 1
 	in := it.in

@@ -7,8 +7,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// keeper watches the time of everything a session holds, with one goroutine and one timer: it renews leases in batches,
-// fires processing timeouts, and lets held retries go on. What it watches is guarded by the fleet's lock.
+// keeper handles everything with a time in a session, with one goroutine and one timer: it renews leases in batches,
+// cancels handlers after their timeout, and lets held retries start. Its data is guarded by the fleet's lock.
 type keeper struct {
 	f      *flow
 	runner *runner
@@ -17,21 +17,24 @@ type keeper struct {
 	length time.Duration
 	total  time.Duration
 	batch  int
-	base   commonContext // of handlers' contexts: values of the session's context, not its cancellation
+	base   commonContext // parent of handlers' contexts: the values of the session's context, without its cancellation
 
-	kick chan struct{} // holds one: something is due before armed
+	kick chan struct{} // has room for one signal: something is due before armed
 	stop chan struct{}
 	done chan struct{}
-	wg   sync.WaitGroup // renewals under way
+	wg   sync.WaitGroup // renewals in flight
 
-	armed    moment // when the timer fires; never: not at all
+	armed    moment // when the timer fires; never: the timer is stopped
 	renewing int
 }
 
 func newKeeper(s *Session, r driver.Receiver, base commonContext) *keeper {
 	lim := &s.flow.lim
-	k := &keeper{f: s.flow, runner: &s.runner, pace: s.pace, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch, base: base, armed: never,
-		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	k := &keeper{
+		f: s.flow, runner: &s.runner, pace: s.pace, length: lim.Lease, total: lim.LeaseTotal, batch: lim.SettleBatch,
+		base: base, armed: never,
+		kick: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
 	k.extend, _ = r.(driver.Extender)
 	if k.batch == 0 {
 		k.batch = 1000
@@ -39,7 +42,7 @@ func newKeeper(s *Session, r driver.Receiver, base commonContext) *keeper {
 	return k
 }
 
-// due makes sure that the keeper looks by then. The caller holds the lock.
+// due makes sure that the keeper wakes at a time. The caller holds the lock.
 func (k *keeper) due(at moment) {
 	if at >= k.armed {
 		return
@@ -79,7 +82,7 @@ func (k *keeper) close() {
 	k.wg.Wait()
 }
 
-// fire does what is due at now and returns when to look again; never: when kicked.
+// fire does what is due now and returns when to wake next; never: at the next signal.
 func (k *keeper) fire(now moment) moment {
 	f := k.f
 	f.lock()
@@ -103,7 +106,7 @@ func (k *keeper) fire(now moment) moment {
 	return next
 }
 
-// read takes what the meter has counted, and says when to look again. The caller holds the lock.
+// read returns what the meter has counted, and sets the next time to read it. The caller holds the lock.
 func (k *keeper) read(now moment) *meter {
 	st := &k.f.stints
 	st.meter.move(now, 0)

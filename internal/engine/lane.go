@@ -7,23 +7,23 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// source is what is kept for one driver.Source: its lanes, and how many of its items are started and not yet settled,
-// so that a revocation can wait for them. Guarded by the fleet's lock.
+// source is the state of one driver.Source: its lanes, and how many of its items are started and not yet settled, so
+// that a revocation can wait for them. Guarded by the fleet's lock.
 type source struct {
 	last    map[uint64]*Item // the newest item of each lane, by the hash of its key
 	started int              // items that are started, or being settled
 	dead    bool             // it was revoked or lost
 	over    bool             // quiet is closed
-	quiet   chan struct{}    // closed once it is dead and nothing of it is started
+	quiet   chan struct{}    // closed when the source is dead and none of its items is started
 }
 
 func newSource() *source { return &source{last: map[uint64]*Item{}, quiet: make(chan struct{})} }
 
-// laneOf is the lane of an order key. Two keys with one hash share a lane, which is slower for them and still in order.
-// It is never 0, which means no lane.
+// laneOf is the lane of an order key. Two keys with the same hash share a lane, which is slower for them and still in
+// order. It is never 0, which means no lane.
 func laneOf(seed maphash.Seed, orderKey string) uint64 { return maphash.String(seed, orderKey) | 1 }
 
-// join puts an item at the end of its lane.
+// join adds an item at the end of its lane.
 func (s *source) join(it *Item) {
 	if before := s.last[it.lane]; before != nil {
 		before.laneNext, it.lanePrev = it, before
@@ -31,7 +31,7 @@ func (s *source) join(it *Item) {
 	s.last[it.lane] = it
 }
 
-// leave takes an item out of its lane.
+// leave removes an item from its lane.
 func (s *source) leave(it *Item) {
 	prev, next := it.lanePrev, it.laneNext
 	switch {
@@ -49,13 +49,13 @@ func (s *source) leave(it *Item) {
 	it.lanePrev, it.laneNext = nil, nil
 }
 
-// ended takes one start back: the item was settled, or waits again.
+// ended counts a start as ended: the item was settled, or waits again.
 func (s *source) ended() {
 	s.started--
 	s.hush()
 }
 
-// kill lets nothing more of the source start.
+// kill prevents items of the source from starting.
 func (s *source) kill() {
 	s.dead = true
 	s.hush()
@@ -68,10 +68,10 @@ func (s *source) hush() {
 	}
 }
 
-// sources finds the source of an item. Guarded by the fleet's lock.
+// sources returns the source of an item. Guarded by the fleet's lock.
 type sources struct {
 	by      map[*driver.Source]*source
-	retired []*driver.Source // dead, and still in by: a poll under way may bring items of them
+	retired []*driver.Source // dead, and still in by, because an open poll may return items of them
 }
 
 func (s *sources) of(key *driver.Source) *source {
@@ -83,8 +83,8 @@ func (s *sources) of(key *driver.Source) *source {
 	return src
 }
 
-// retire kills sources; a later item of the same partition belongs to another epoch. A source that is not known yet is
-// retired as well: its first items may have left the backend and not arrived here.
+// retire ends sources; a later item of the same partition belongs to another epoch. A source that is not known yet is
+// retired, too, because its first items may be between the backend and the session.
 func (s *sources) retire(keys []*driver.Source) []*source {
 	dead := make([]*source, len(keys))
 	for i, key := range keys {
@@ -95,8 +95,8 @@ func (s *sources) retire(keys []*driver.Source) []*source {
 	return dead
 }
 
-// mark is to be taken before a poll. When what the poll brought has been accepted, sweep lets go of the sources that
-// were retired before it began.
+// mark is called before a poll. When the items of the poll have been accepted, sweep removes the sources that were
+// retired before the poll.
 func (s *sources) mark() int { return len(s.retired) }
 
 func (s *sources) sweep(mark int) {
@@ -107,7 +107,7 @@ func (s *sources) sweep(mark int) {
 	s.retired = slices.Delete(s.retired, 0, mark)
 }
 
-// count is how many items of all sources are started, and how many lanes there are.
+// count returns how many items of all sources are started, and how many lanes there are.
 func (s *sources) count() (started, lanes int) {
 	for _, src := range s.by {
 		started, lanes = started+src.started, lanes+len(src.last)

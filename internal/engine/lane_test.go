@@ -7,7 +7,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// ofLane is what stands in a lane, from its head on.
+// ofLane returns the items of a lane, from its head on.
 func ofLane(first *Item) (ids string) {
 	for it := first; it != nil; it = it.laneNext {
 		ids += it.ID
@@ -15,7 +15,7 @@ func ofLane(first *Item) (ids string) {
 	return ids
 }
 
-// Lanes keep their order, whoever leaves, and are forgotten when they are empty.
+// Lanes keep their order, whichever item leaves, and are removed when they are empty.
 func TestALaneKeepsItsOrder(t *testing.T) {
 	for _, c := range []struct{ leave, left string }{
 		{"a", "bcd"}, {"b", "acd"}, {"d", "abc"}, {"ad", "bc"}, {"abc", "d"}, {"dcba", ""},
@@ -55,8 +55,8 @@ func TestNoLaneIsZero(t *testing.T) {
 	}
 }
 
-// A dead source is quiet once nothing of it is started, and not before.
-func TestARevocationWaitsForWhatIsStarted(t *testing.T) {
+// A dead source is quiet when none of its items is started, and not before.
+func TestARevocationWaitsForStartedItems(t *testing.T) {
 	s := newSource()
 	s.started = 2
 	quiet := func() bool {
@@ -79,21 +79,21 @@ func TestARevocationWaitsForWhatIsStarted(t *testing.T) {
 	}
 }
 
-// A source that was retired while a poll was under way is known until what that poll brought has been accepted.
-func TestRetiredSourcesAreForgottenAfterThePoll(t *testing.T) {
+// A source that was retired during a poll is kept until the items of that poll have been accepted.
+func TestRetiredSourcesAreRemovedAfterThePoll(t *testing.T) {
 	key := &driver.Source{Name: "p0"}
 	s := sources{by: map[*driver.Source]*source{}}
 	mark := s.mark() // of a poll that begins now
 	dead := s.retire([]*driver.Source{key})[0]
 	if got := s.of(key); got != dead || !got.dead {
-		t.Error("what the poll brings of a retired source may start")
+		t.Error("an item of a retired source may start")
 	}
 	s.sweep(mark)
 	if s.of(key) != dead {
-		t.Error("forgotten by a poll that began before")
+		t.Error("removed after a poll that began before")
 	}
 	s.sweep(s.mark())
 	if s.of(key) == dead {
-		t.Error("not forgotten after a poll that began later")
+		t.Error("not removed after a poll that began later")
 	}
 }

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// renewBefore: a lease is renewed when one part in so many of it is left. A third leaves room for several tries.
+	// renewBefore: a lease is renewed when one part in renewBefore of it is left. A third leaves time for several
+	// tries.
 	renewBefore = 3
-	// renewRetry is the wait after a renewal that failed in passing.
+	// renewRetry is the wait after a renewal with a temporary error.
 	renewRetry = time.Second
-	// renewalsAtOnce bounds the renewals under way, so that a slow service does not collect goroutines.
+	// renewalsAtOnce bounds the renewals in flight, so that a slow service does not accumulate goroutines.
 	renewalsAtOnce = 8
 )
 
-// LeastLeft is how much of a lease must be left when a poll that waits for a message is answered, so that it can be
-// renewed.
+// LeastLeft is how much of a lease must be left when a poll is answered, so that the lease can be renewed.
 func LeastLeft(lease time.Duration) time.Duration { return lease / renewBefore }
 
-// renewAt is when a lease is renewed next, by what was granted and not by what was asked; not sooner than a renewal is
-// tried again after a failure, however short the lease is.
+// renewAt is the time of the next renewal. It depends on the lease that was granted, not on the one requested. It is
+// not earlier than a retry after a failure would be, however short the lease is.
 func (l *lease) renewAt(now moment) moment {
 	granted := l.end().since(now)
 	return min(max(l.end().plus(-granted/renewBefore), now.plus(renewRetry)), l.end())
 }
 
-// again is when a renewal is tried once more: in a while, and at the latest when the lease ends.
+// again is the time of a renewal's retry: after renewRetry, and at the latest when the lease ends.
 func (l *lease) again(now moment) moment { return min(now.plus(renewRetry), l.end()) }
 
-// keep begins to hold the lease of an item that has just arrived. The caller holds the lock.
+// keep begins to renew the lease of an item that has just arrived. The caller holds the lock.
 func (k *keeper) keep(it *Item, ends time.Time, now moment) {
 	if k.extend == nil || ends.IsZero() {
 		return
@@ -42,19 +42,19 @@ func (k *keeper) keep(it *Item, ends time.Time, now moment) {
 	k.watch(it, it.lease.end().plus(-k.length/renewBefore))
 }
 
-// watch puts a lease on the timeline. The caller holds the lock.
+// watch adds a lease to the timeline. The caller holds the lock.
 func (k *keeper) watch(it *Item, renewAt moment) {
 	k.f.leases.insert(it, renewAt)
 	k.due(renewAt)
 }
 
-// renewDue sends the leases that are due on their way, in batches filled with those that would be due soon anyway, and
-// loses the items whose lease has ended. The caller holds the lock.
+// renewDue starts the renewals that are due, in batches filled with those that would be due soon, and marks the items
+// whose leases have ended. The caller holds the lock.
 func (k *keeper) renewDue(now moment) {
 	leases := &k.f.leases
 	k.f.places.ahead.calm(now)
 	var ended []*Item
-	var rest []*Item  // to be watched until their lease ends: it is being renewed, or lasts as long as it may
+	var rest []*Item  // watched until their leases end: they are being renewed, or cannot be extended
 	var later []*Item // to be tried again
 	for {
 		var batch, others []*Item
@@ -67,7 +67,8 @@ func (k *keeper) renewDue(now moment) {
 				break
 			}
 			left := k.renewable(it, now)
-			switch { // a lease near its total has a call of its own: it would shorten those of the others
+			// A lease near its total has a call of its own, because it would shorten the others.
+			switch {
 			case it.lease.end() <= now:
 				ended = append(ended, it)
 			case left == 0, it.lease.going, it.lease.renewing != nil:
@@ -108,12 +109,13 @@ func (k *keeper) renewDue(now moment) {
 	k.f.lose(ended...)
 }
 
-// spare says whether an item that waits is better given back than renewed: more is held than handlers need by now.
+// spare reports whether a waiting item should be released instead of renewed, because more items are held than the
+// handlers need now.
 func (k *keeper) spare(it *Item) bool {
 	return k.f.places.tooMany() && (it.state == queued || it.state == behind) && !k.f.laneNearLimit(it)
 }
 
-// renewable is how long a lease may still be made to last from now; 0: not longer than it lasts anyway.
+// renewable is how long a lease may last from now; 0: no longer than it lasts anyway.
 func (k *keeper) renewable(it *Item, now moment) time.Duration {
 	left := k.length
 	if k.total > 0 {
@@ -125,13 +127,13 @@ func (k *keeper) renewable(it *Item, now moment) time.Duration {
 	return left
 }
 
-// renew makes one call to the service and puts the items back under watch.
+// renew makes one call to the service and watches the items again.
 func (k *keeper) renew(batch []*Item, by time.Duration) {
 	hs := make([]driver.Handle, len(batch))
 	for i, it := range batch {
 		hs[i] = it.handle
 	}
-	// A renewal that takes longer than what is left of the leases is of no use.
+	// A renewal that takes longer than the rest of the leases is useless.
 	ctx, cancel := context.WithTimeout(context.Background(), k.length/renewBefore)
 	k.f.cfg.Calls.Begin(calls.Renew, 1)
 	ends, err := k.extend.Extend(ctx, hs, by)
@@ -142,7 +144,7 @@ func (k *keeper) renew(batch []*Item, by time.Duration) {
 	k.f.unlock()
 }
 
-// renewed takes a renewal's answer in. The caller holds the lock.
+// renewed handles a renewal's answer. The caller holds the lock.
 func (k *keeper) renewed(batch []*Item, ends time.Time, err error) {
 	var entries *driver.BatchError
 	partial := errors.As(err, &entries)
@@ -155,7 +157,7 @@ func (k *keeper) renewed(batch []*Item, ends time.Time, err error) {
 			failed = entries.Errs[i]
 		}
 		it.lease.renewing = nil
-		if it.held&hasLease != 0 && !it.lost.Load() { // else it ended meanwhile
+		if it.held&hasLease != 0 && !it.lost.Load() { // otherwise it ended meanwhile
 			if k.answered(it, ends, failed, now) {
 				lost = append(lost, it)
 			}
@@ -168,8 +170,8 @@ func (k *keeper) renewed(batch []*Item, ends time.Time, err error) {
 	k.due(k.f.leases.first())
 }
 
-// answered goes by the answer about one lease. Where a verdict was faster than the renewal, which then found nothing,
-// the verdict's own answer counts.
+// answered handles the answer for one lease. If a settlement was faster than the renewal, which then found no lease,
+// the answer to the settlement counts.
 func (k *keeper) answered(it *Item, ends time.Time, failed error, now moment) (lost bool) {
 	switch {
 	case errors.Is(failed, driver.ErrLost):
@@ -185,7 +187,7 @@ func (k *keeper) answered(it *Item, ends time.Time, failed error, now moment) (l
 	return false
 }
 
-// letGo begins to send an item back to the service: it waits for a renewal that is under way, and lets none begin.
+// letGo begins to return an item to the service: it waits for a renewal in flight, and prevents further renewals.
 func (k *keeper) letGo(ctx context.Context, it *Item) {
 	k.f.fleet.mu.Lock()
 	it.lease.going = true
@@ -200,7 +202,7 @@ func (k *keeper) letGo(ctx context.Context, it *Item) {
 	}
 }
 
-// goOnRenewing takes a letGo back that has failed: the lease is needed until the next try.
+// goOnRenewing reverses letGo after a failure, because the lease is needed until the next try.
 func (k *keeper) goOnRenewing(it *Item) {
 	k.f.lock()
 	defer k.f.unlock()

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// ledger has the parts in which a session's items hold something, and is the only one that takes and returns it. It
-// also counts how many items hold what, apart from the parts, so that the two can be compared. Guarded by the fleet's
+// ledger has the parts in which the items of a session hold something. Only the ledger takes and returns it. It also
+// counts how many items hold what, independently of the parts, so that both can be compared. Guarded by the fleet's
 // lock.
 type ledger struct {
 	queue   queue
 	places  places
 	sources sources
-	tenants *tenants // nil: none has a share
+	tenants *tenants // nil: tenants have no limit
 	leases  timeline
-	retries retries // held, by when they are due
+	retries retries // held retries, by the time when they are due
 	running int     // items with a handler or an iterator's caller
 	quiet   chan struct{}
 	items   items
 
-	tally [holdings]int // items that hold something, by its bit
-	heirs []*tenant     // of whom one more may go on: a part of their share has become free
+	tally [holdings]int // number of items that hold something, by its bit
+	heirs []*tenant     // tenants of which one more item may start, because a part of their share has become free
 }
 
-// take takes something for an item that does not have it yet.
+// take takes something that an item does not hold yet.
 func (l *ledger) take(it *Item, what holding) {
 	it.held |= what
 	l.count(what, 1)
@@ -93,7 +93,7 @@ func (l *ledger) give(it *Item, what holding) {
 	}
 }
 
-// stopped takes one off what runs, and says so to whoever waits for the last.
+// stopped counts an item as no longer running, and signals when it was the last one.
 func (l *ledger) stopped() {
 	if l.running--; l.running > 0 {
 		return
@@ -121,7 +121,7 @@ func (l *ledger) unshelve(it *Item) {
 	l.give(it, hasShelf)
 }
 
-// note notes that an item holds something beside what its state holds, or no longer.
+// note records that an item holds something in addition to what its state holds, or no longer.
 func (l *ledger) note(it *Item, what holding, holds bool) {
 	switch {
 	case holds && it.held&what == 0:
@@ -134,7 +134,7 @@ func (l *ledger) note(it *Item, what holding, holds bool) {
 	}
 }
 
-// recycle lets an item be used again, once it is gone and nothing refers to it.
+// recycle allows an item to be reused when it is gone and nothing refers to it.
 func (l *ledger) recycle(it *Item) {
 	if it.state == gone && it.held == 0 {
 		l.items.giveBack(it)
@@ -147,8 +147,8 @@ func (l *ledger) count(what holding, n int) {
 	}
 }
 
-// imbalance is where the parts differ from what items hold; "": nowhere. The bytes of a fleet are everybody's, and so
-// are compared only for a session that is alone.
+// imbalance describes where the parts differ from what items hold; "": nowhere. The bytes of a fleet are compared only
+// for a session that is alone, because all sessions share them.
 func (l *ledger) imbalance() string {
 	var parts []string
 	compare := func(what holding, there int, name string) {
@@ -159,7 +159,7 @@ func (l *ledger) imbalance() string {
 	started, lanes := l.sources.count()
 	compare(hasPlace, l.places.taken, "places")
 	compare(hasShelf, l.places.shelved, "places on the shelf")
-	compare(hasSettle, l.places.settling, "verdicts under way")
+	compare(hasSettle, l.places.settling, "verdicts in flight")
 	compare(hasLine, l.queue.n, "entries of the bus")
 	compare(hasTimer, len(l.retries), "held retries")
 	compare(hasRun, l.running, "running")
@@ -169,16 +169,18 @@ func (l *ledger) imbalance() string {
 	}
 	if t := l.tenants; t != nil {
 		compare(hasShare, t.out, "shares")
-		compare(hasAside, int(t.waiting.Load()), "deliveries aside")
+		compare(hasAside, int(t.waiting.Load()), "deliveries that wait for their tenant")
 	}
 	return strings.Join(parts, ", ")
 }
 
-// left is what a session still holds, by name; "": nothing. At the end of a session anything is a leak.
+// left describes what a session still holds; "": nothing. At the end of a session this is a leak.
 func (l *ledger) left(alone bool) string {
-	names := [holdings]string{"places", "places on the shelf", "parts of the byte budget", "leases", "positions in lanes",
-		"entries of the bus", "deliveries aside", "held retries", "shares", "starts", "running", "verdicts under way",
-		"handlers", "renewals"}
+	names := [holdings]string{
+		"places", "places on the shelf", "parts of the byte budget", "leases", "positions in lanes",
+		"entries of the bus", "deliveries that wait for their tenant", "held retries", "shares", "starts", "running",
+		"verdicts in flight", "handlers", "renewals",
+	}
 	var parts []string
 	say := func(n int, what string) {
 		if n != 0 {
@@ -186,14 +188,14 @@ func (l *ledger) left(alone bool) string {
 		}
 	}
 	for i, n := range l.tally {
-		if holding(1<<i)&outlasts == 0 { // a handler that has not returned is in the report
+		if holding(1<<i)&outlasts == 0 { // the report counts handlers that have not returned
 			say(n, names[i])
 		}
 	}
 	say(l.leases.n, "leases on the timeline")
 	say(l.places.reserved, "places of polls")
 	say(int(l.places.polls), "polls")
-	say(l.queue.active, "against the cap")
+	say(l.queue.active, "handlers that count for the limit")
 	if l.tenants != nil {
 		say(len(l.tenants.by), "tenants")
 	}
@@ -206,7 +208,7 @@ func (l *ledger) left(alone bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// abilities is what an item can hold at all: without a lane it holds none, and so on.
+// abilities is what an item can hold at all: an item without a lane holds no position in a lane, and so on.
 func (l *ledger) abilities(it *Item, leases bool) holding {
 	can := hasPlace | hasBytes | hasStart | hasRun | hasSettle | hasLine | hasTimer
 	if leases {

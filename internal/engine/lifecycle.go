@@ -1,33 +1,35 @@
 package engine
 
-// state is where an item is in its life.
+// state is the state of an item.
 type state uint8
 
 const (
-	gone      state = iota // it is not here: nothing is held for it
+	gone      state = iota // it is not here, and holds nothing
 	behind                 // it waits behind another item of its lane
-	queued                 // it is runnable
+	queued                 // it can start
 	aside                  // it waits for its tenant's share
 	gathering              // a worker has put it into a batch that has not begun
 	running                // with a handler, or with the caller of an iterator
-	kept                   // its iterator's caller goes on without having settled it
-	cancelled              // its handler was told to end
-	abandoned              // its handler was told to end, and did not
-	shelved                // its retry is held here until it is due
-	settling               // a verdict on it is on its way to the service
-	lost                   // its lease is gone, and it is still in somebody's hands
-	states                 // how many there are
+	kept                   // its iterator's caller continues and settles it later
+	cancelled              // its handler's context was canceled
+	abandoned              // its handler's context was canceled, and it has not returned
+	shelved                // its retry is held until it is due
+	settling               // a verdict on it is being sent to the service
+	lost                   // its lease has ended, and a handler or caller still has it
+	states                 // number of states
 )
 
 func (s state) String() string {
-	return [...]string{"gone", "behind", "queued", "aside", "gathering", "running", "kept", "cancelled", "abandoned",
-		"shelved", "settling", "lost"}[s]
+	return [...]string{
+		"gone", "behind", "queued", "aside", "gathering", "running", "kept", "cancelled", "abandoned",
+		"shelved", "settling", "lost",
+	}[s]
 }
 
-// waiting says whether nobody has the item in hand, and no verdict on it is on its way.
+// waiting reports whether the item waits: nobody has it in hand, and no verdict on it is being sent.
 func (s state) waiting() bool { return s == behind || s == queued || s == aside || s == shelved }
 
-// inHand says whether a worker or an iterator's caller has it, and may settle it.
+// inHand reports whether a worker or an iterator's caller has it, and may settle it.
 func (s state) inHand() bool { return s >= gathering && s <= abandoned }
 
 // event is what happens to an item.
@@ -35,30 +37,32 @@ type event uint8
 
 const (
 	evArrive  event = iota // it was received
-	evReady                // it is the first of its lane, and has one of its tenant's share
-	evWait                 // it is the first of its lane, and its tenant has its share
+	evReady                // it is the head of its lane, and has a part of its tenant's share
+	evWait                 // it is the head of its lane, and its tenant's share is used up
 	evGather               // a worker puts it into a batch
 	evStart                // its handler begins
 	evUndo                 // it goes back into its lane as if it had not been started
 	evKeep                 // its iterator's caller keeps it
-	evCancel               // its handler is told to end
-	evAbandon              // its handler is given up
-	evHold                 // a retry of it is held here
+	evCancel               // its handler's context is canceled
+	evAbandon              // its handler is abandoned
+	evHold                 // its retry is held
 	evSettle               // there is a verdict on it
-	evRelease              // it is given back, and was not started
-	evFinish               // it is done, where the service is told by a later commit
-	evLose                 // its lease or its source is gone
-	evReturn               // whoever has the lost item in hand returns it
+	evRelease              // it is released, and was not started
+	evFinish               // it is done, and a later commit tells the service
+	evLose                 // its lease or its source has ended
+	evReturn               // the handler or caller of the lost item returns it
 	evAnswer               // the service has answered the verdict
-	events                 // how many there are
+	events                 // number of events
 )
 
 func (e event) String() string {
-	return [...]string{"arrive", "ready", "wait", "gather", "start", "undo", "keep", "cancel", "abandon", "hold", "settle",
-		"release", "finish", "lose", "return", "answer"}[e]
+	return [...]string{
+		"arrive", "ready", "wait", "gather", "start", "undo", "keep", "cancel", "abandon", "hold", "settle",
+		"release", "finish", "lose", "return", "answer",
+	}[e]
 }
 
-// edges is the one table of what may happen to an item, and where that leads.
+// edges is the table of the events that are possible in each state, and the states that follow.
 var edges = []struct {
 	from  state
 	event event
@@ -68,8 +72,8 @@ var edges = []struct {
 
 	{behind, evReady, queued},
 	{behind, evWait, aside},
-	{behind, evGather, gathering}, // with the first of its lane
-	{behind, evHold, shelved},     // near the limit of receives, it is not given back
+	{behind, evGather, gathering}, // with the head of its lane
+	{behind, evHold, shelved},     // near the limit of receives, it is not released
 	{behind, evRelease, settling},
 	{behind, evLose, gone},
 
@@ -125,7 +129,7 @@ var edges = []struct {
 	{lost, evReturn, gone},
 }
 
-// lifecycle is edges, to be looked up; noEdge: that cannot happen.
+// lifecycle is edges for lookups; noEdge: the event is not possible.
 var lifecycle = func() (table [states][events]state) {
 	for s := range table {
 		for e := range table[s] {
@@ -140,7 +144,7 @@ var lifecycle = func() (table [states][events]state) {
 
 const noEdge = states
 
-// holding is a set of what is held for an item.
+// holding is a set of what an item holds.
 type holding uint16
 
 const (
@@ -152,22 +156,22 @@ const (
 	hasLine                       // a position on the bus
 	hasAside                      // a position in its tenant's line
 	hasTimer                      // a position among the held retries
-	hasShare                      // one of its tenant's share
+	hasShare                      // a part of its tenant's share
 	hasStart                      // it counts as started at its source, whose revocation waits for it
 	hasRun                        // it counts as running, and a shutdown waits for it
-	hasSettle                     // it counts among the verdicts on their way
+	hasSettle                     // it counts among the verdicts in flight
 	hasStint                      // a handler has it that has not returned
-	hasRenew                      // a renewal of its lease is on its way
-	holdings  = iota              // how many there are
+	hasRenew                      // a renewal of its lease is in flight
+	holdings  = iota              // number of holdings
 )
 
-// Whatever waits holds these.
+// What waiting items hold, and items in hand.
 const (
 	stays = hasBytes | hasLease | hasLane
 	hands = hasPlace | stays | hasShare | hasStart | hasRun
 )
 
-// needs is what a state holds, of what an item can hold at all.
+// needs is what each state holds, as far as the item can hold it.
 var needs = [states]holding{
 	behind:    hasPlace | stays,
 	queued:    hasPlace | stays | hasShare | hasLine,
@@ -185,12 +189,13 @@ var needs = [states]holding{
 // onShelf are the states in which an item may have room on the shelf instead of a place.
 const onShelf = 1<<behind | 1<<aside | 1<<shelved
 
-// outlasts is what an item may hold whatever its state: a handler may return, and a renewal be answered, after its end.
-// But what waits again is no concern of the handler that had it.
+// outlasts is what an item may hold in any state, because a handler may return, and a renewal be answered, after its
+// end. When an item waits again, it is no longer the item of the handler that had it.
 const outlasts = hasStint | hasRenew
 
-// move moves an item along an edge, and takes and returns what the two states differ in. It says whether there is such
-// an edge: without one nothing happens, and somebody else had the item. The caller holds the fleet's lock.
+// move moves an item for an event, and takes and returns the difference between what both states hold. It reports
+// whether the event is possible in the item's state. If not, nothing changes: someone else had the item. The caller
+// holds the fleet's lock.
 func (f *flow) move(it *Item, e event) bool {
 	to := lifecycle[it.state][e]
 	if to == noEdge {

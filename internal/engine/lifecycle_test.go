@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
-// bare is a flow with all parts in which items hold something, and without goroutines or a service.
+// bare returns a flow with all its parts, without goroutines or a service.
 func bare(lim driver.ReceiveLimits, cfg *Config) *flow {
 	fleet := &Fleet{alone: true, bytes: budget{limit: 1 << 30}}
 	fleet.some.L = &fleet.mu
@@ -28,11 +29,11 @@ func bare(lim driver.ReceiveLimits, cfg *Config) *flow {
 	return f
 }
 
-// kind is a kind of items: what they hold beside what all hold.
+// kind is a kind of items: what they hold in addition to what all items hold.
 type kind struct {
 	lane   uint64
 	tenant string
-	shelf  bool // they move to the shelf when they may
+	shelf  bool // they move to the shelf if they may
 }
 
 var kinds = map[string]kind{
@@ -44,7 +45,7 @@ var kinds = map[string]kind{
 	"plain, on the shelf": {shelf: true},
 }
 
-// arrive is a fresh item of a kind, which waits in its lane.
+// arrive returns a new item of a kind, which waits in its lane.
 func (k kind) arrive(f *flow) *Item {
 	it := f.items.take()
 	it.in = &Session{flow: f, cfg: *f.cfg}
@@ -55,7 +56,7 @@ func (k kind) arrive(f *flow) *Item {
 	return it
 }
 
-// to brings an item into a state, by one of the shortest ways.
+// to moves an item to a state, on a shortest way.
 func (k kind) to(t *testing.T, f *flow, it *Item, want state) {
 	t.Helper()
 	for _, e := range route(t, it.state, want) {
@@ -63,12 +64,12 @@ func (k kind) to(t *testing.T, f *flow, it *Item, want state) {
 	}
 }
 
-// step moves an item along one edge and looks whether it holds what it should.
+// step moves an item for one event and checks what it holds.
 func (k kind) step(t *testing.T, f *flow, it *Item, e event) {
 	t.Helper()
 	from, gen := it.state, it.gen
 	if !f.move(it, e) {
-		t.Fatalf("%v: there is no edge for %v", from, e)
+		t.Fatalf("%v: the event %v is not possible", from, e)
 	}
 	if k.shelf && onShelf>>it.state&1 != 0 && it.held&hasPlace != 0 {
 		f.ledger.shelve(it)
@@ -89,11 +90,11 @@ func (k kind) check(t *testing.T, f *flow, it *Item, gen uint32, after string) {
 		t.Errorf("%s: it holds %014b, want %014b", after, it.held, want)
 	}
 	if it.state == gone && it.held == 0 && it.gen == gen {
-		t.Errorf("%s: it is gone and is not used again", after)
+		t.Errorf("%s: it is gone and cannot be reused", after)
 	}
 }
 
-// route is a shortest list of events from a state to another.
+// route returns a shortest list of events from one state to another.
 func route(t *testing.T, from, to state) []event {
 	t.Helper()
 	ways := map[state][]event{from: {}}
@@ -106,25 +107,25 @@ func route(t *testing.T, from, to state) []event {
 		}
 	}
 	if _, there := ways[to]; !there {
-		t.Fatalf("no way leads from %v to %v", from, to)
+		t.Fatalf("there is no way from %v to %v", from, to)
 	}
 	return ways[to]
 }
 
-// Along every edge, an item of every kind gives back exactly what its next state does not hold, and takes what it
-// needs; in the end nothing is held. This is what finds an edge that forgets something.
-func TestEveryEdgeMovesWhatTheStatesDifferIn(t *testing.T) {
+// For every event, an item of every kind returns exactly what its next state does not hold, and takes what it needs. In
+// the end nothing is held. This test finds a transition that forgets something.
+func TestEveryEdgeTakesAndReturnsTheDifference(t *testing.T) {
 	for name, k := range kinds {
 		for _, e := range edges {
 			if e.event == evArrive || k.lane != 0 && (e.event == evWait || e.from == aside) {
-				continue // a lane has no tenant
+				continue // an item in a lane has no tenant
 			}
 			if k.tenant == "" && (e.event == evWait || e.from == aside) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%v %v", name, e.from, e.event), func(t *testing.T) {
 				f := bare(driver.ReceiveLimits{Window: 100, RetryMax: time.Hour}, &Config{MaxPerTenant: 2})
-				var other *Item // keeps the tenant's share busy, and so its line there
+				var other *Item // keeps the tenant's share and its line in use
 				if k.tenant != "" {
 					other = k.arrive(f)
 					kind{tenant: k.tenant}.to(t, f, other, running)
@@ -140,14 +141,14 @@ func TestEveryEdgeMovesWhatTheStatesDifferIn(t *testing.T) {
 					kind{tenant: k.tenant}.to(t, f, other, gone)
 				}
 				if left := f.left(true); left != "" {
-					t.Errorf("after the end there is still: %s", left)
+					t.Errorf("still held at the end: %s", left)
 				}
 			})
 		}
 	}
 }
 
-// Nothing but what the table says can happen to an item: then nothing changes.
+// An event that the table does not have changes nothing.
 func TestNoOtherEdges(t *testing.T) {
 	allowed := map[string]bool{}
 	for _, e := range edges {
@@ -165,14 +166,13 @@ func TestNoOtherEdges(t *testing.T) {
 			it := k.arrive(f)
 			k.to(t, f, it, s)
 			if held := it.held; f.move(it, e) || it.state != s || it.held != held {
-				t.Errorf("%v moved along %v to %v", s, e, it.state)
+				t.Errorf("%v moved for %v to %v", s, e, it.state)
 			}
 		}
 	}
 }
 
-// A handler that does not return, and a renewal that is not answered, keep an item from being used again, and nothing
-// else.
+// A handler that does not return, and a renewal that is not answered, prevent the reuse of an item, and nothing else.
 func TestWhatOutlastsTheEnd(t *testing.T) {
 	for _, what := range []holding{hasStint, hasRenew} {
 		f := bare(driver.ReceiveLimits{Window: 100}, &Config{})
@@ -190,12 +190,12 @@ func TestWhatOutlastsTheEnd(t *testing.T) {
 		}
 		f.note(it, what, false)
 		if it.gen == gen {
-			t.Errorf("%014b: it is not used again", what)
+			t.Errorf("%014b: it cannot be reused", what)
 		}
 	}
 }
 
-// What waits again is no concern of the handler that had it.
+// An item that waits again is no longer the item of the handler that had it.
 func TestWhatWaitsAgainHasNoStint(t *testing.T) {
 	for _, e := range []event{evUndo, evHold} {
 		f := bare(driver.ReceiveLimits{Window: 100}, &Config{})
@@ -210,7 +210,7 @@ func TestWhatWaitsAgainHasNoStint(t *testing.T) {
 	}
 }
 
-// The states that are said to wait, or to be in hand, are told apart as the table needs it.
+// The states that wait, and the states in hand, are consistent with the table.
 func TestKindsOfStates(t *testing.T) {
 	for s := range states {
 		if lifecycle[s][evSettle] != noEdge && !s.inHand() {
@@ -225,8 +225,8 @@ func TestKindsOfStates(t *testing.T) {
 	}
 }
 
-// The diagram in docs/architecture.md has the edges of the table, and no others.
-func TestTheDiagramOfTheLifecycleIsTrue(t *testing.T) {
+// The diagram in docs/architecture.md has exactly the edges of the table.
+func TestTheDiagramOfTheLifecycleMatches(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTheDiagramOfTheLifecycleIsTrue(t *testing.T) {
 	}
 }
 
-// diagram is the table, as the page has it.
+// diagram formats the table as on the page.
 func diagram() string {
 	var b strings.Builder
 	for s := range states {

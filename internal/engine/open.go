@@ -11,22 +11,22 @@ import (
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
-// openWithin is how long one try to open a channel, or to make again what is missing of it, may take: a handful of
-// requests. One that hangs is given up, or it would hang for longer than the service is away.
+// openWithin is the limit of one try to open a channel, or to create again what is missing of it, which takes a few
+// requests. Without it, a request that hangs could delay the session for longer than the outage.
 const openWithin = 30 * time.Second
 
-var errHangs = fmt.Errorf("not done within %v", openWithin)
+var errHangs = fmt.Errorf("not finished within %v", openWithin)
 
-// service is a session's way to its service, beside verdicts and renewals.
+// service is the session's access to its service, except for verdicts and renewals.
 type service struct {
 	session *Session
 	cfg     *Config
 	obs     Observer
-	recv    driver.Receiver // once it is open
+	recv    driver.Receiver // when it is open
 }
 
-// open opens the receiver. While the service is away it keeps trying, as pollers do later, until ctx ends: a process
-// that starts during an outage would otherwise be one that is down after it.
+// open opens the receiver. If the service does not answer, open keeps trying until ctx ends, as pollers do later.
+// Otherwise a process that starts during an outage would be down after it.
 func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Receiver, error) {
 	var failing time.Time
 	for made := false; ; {
@@ -46,7 +46,7 @@ func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Re
 		}
 		err = s.cfg.Error("receive", "", err)
 		switch {
-		case s.session.Fatal() != nil: // too many panics of the hook, say
+		case s.session.Fatal() != nil: // for example after too many panics of hooks
 			return nil, s.session.Fatal()
 		case ctx.Err() != nil:
 			return nil, ErrStopped
@@ -58,21 +58,21 @@ func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Re
 		}
 		wait := pollPause(time.Since(failing))
 		s.obs.ReceiveFailed("opening the channel", err, wait)
-		_ = backoff.Sleep(ctx, wait) // ends early when ctx does, which the next try finds
+		_ = backoff.Sleep(ctx, wait) // the next try checks ctx
 	}
 }
 
-// provisions says whether what was found missing is made again.
+// provisions reports whether a missing resource is created again.
 func (s *service) provisions(err error) bool {
 	return driver.ClassOf(err) == driver.NotFound && s.cfg.Provision != nil
 }
 
-// provisionAgain makes again what was found missing.
+// provisionAgain creates again what was found missing.
 func (s *service) provisionAgain(ctx context.Context) error {
 	return s.call(ctx, calls.Provision, s.cfg.Provision)
 }
 
-// call makes a call of a stage, and gives it up when it hangs.
+// call makes a call of a stage, and cancels it if it hangs.
 func (s *service) call(ctx context.Context, at calls.Stage, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openWithin, errHangs)
 	defer cancel()

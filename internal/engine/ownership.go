@@ -8,18 +8,18 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// ownership takes in what the backend says of sources that are ours no more, and of messages that it finished by
-// itself. The backend calls it from goroutines of its own.
+// ownership handles what the backend reports: sources that are revoked or lost, and messages that it has discarded. The
+// backend calls it from its own goroutines.
 type ownership struct {
 	f   *flow
 	obs Observer
 }
 
-// revokedHandlers is the part of a revocation's time that handlers have to finish in; then they are cancelled.
+// revokedHandlers is the part of a revocation's time in which handlers may finish; then they are canceled.
 const revokedHandlers = 0.8
 
-// revoked is called by the backend before it lets go of sources: nothing more of them is started, and it returns when
-// what was started is settled.
+// revoked is called by the backend before it gives up sources. No more of their items start, and it returns when the
+// started ones are settled.
 func (o *ownership) revoked(ctx context.Context, keys []*driver.Source) {
 	dead := o.retire(keys)
 	if end, limited := ctx.Deadline(); limited {
@@ -39,7 +39,7 @@ func (o *ownership) revoked(ctx context.Context, keys []*driver.Source) {
 	}
 }
 
-// retire lets nothing more of sources start, and drops what is held of them.
+// retire prevents items of sources from starting, and drops the waiting ones.
 func (o *ownership) retire(keys []*driver.Source) []*source {
 	f := o.f
 	f.lock()
@@ -53,7 +53,7 @@ func (o *ownership) retire(keys []*driver.Source) []*source {
 	return dead
 }
 
-// lost is called by the backend when sources are someone else's already.
+// lost is called by the backend when sources already belong to another consumer.
 func (o *ownership) lost(keys []*driver.Source, err error) {
 	dead := o.retire(keys)
 	f := o.f
@@ -69,7 +69,7 @@ func (o *ownership) lost(keys []*driver.Source, err error) {
 	o.obs.SourcesLost(err)
 }
 
-// discarded takes in what the backend finished unseen.
+// discarded records messages that the backend has discarded.
 func (o *ownership) discarded(d driver.Discarded) {
 	o.f.fleet.mu.Lock()
 	switch d.Reason {

@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	// paceInterval is how often the size of a pool is thought over.
+	// paceInterval is how often the size of a pool is checked.
 	paceInterval = 5 * time.Second
-	// lookEvery is how often the service is asked for the backlog meanwhile, while work waits and the pool may grow.
+	// lookEvery is how often the size of the backlog is requested, while items wait and the pool may grow.
 	lookEvery = 3 * paceInterval
-	// lookFor bounds one such request.
+	// lookFor bounds such a request.
 	lookFor = 5 * time.Second
-	// lately: an age at which something started longer ago says nothing about what waits now.
+	// lately: the age of items that started longer ago is not used any more.
 	lately = time.Minute
 )
 
-// Demand is what is known of how much there is to do.
+// Demand is how many workers a channel needs, as far as it is known.
 type Demand struct {
-	Age     time.Duration // at which items started within the last minute; 0: none did
-	Service time.Duration // what a handler takes lately, for one item; 0: none has ended
-	Workers int           // that are wanted
+	Age     time.Duration // of the items that started within the last minute; 0: none did
+	Service time.Duration // duration of recent handlers, for one item; 0: none has ended
+	Workers int           // how many are needed
 }
 
-// meter counts what happens between two looks at the pool's size. Guarded by the fleet's lock, which
-// is held anyway when a handler starts or ends.
+// meter counts between two checks of the pool's size. Guarded by the fleet's lock, which is held anyway when a handler
+// starts or ends.
 type meter struct {
 	started, ended int // deliveries
 	oldest         time.Duration
-	spent          time.Duration // by the handlers that ended
+	spent          time.Duration // by the handlers that have ended
 
 	handlers int           // that run
 	worked   time.Duration // by all handlers together, up to last
 	last     moment
 }
 
-// move brings the time worked up to now, when the number of handlers changes.
+// move updates the time worked when the number of handlers changes.
 func (m *meter) move(now moment, more int) {
 	if m.handlers > 0 {
 		m.worked += time.Duration(m.handlers) * now.since(m.last)
@@ -48,25 +48,25 @@ func (m *meter) move(now moment, more int) {
 	m.handlers += more
 }
 
-// began takes in the start of a handler.
+// began is called when a handler starts.
 func (m *meter) began(now moment, c clock, its []*Item) {
 	m.move(now, 1)
 	m.started += len(its)
 	for _, it := range its {
-		if it.Attempt == 1 && !it.SentAt.IsZero() { // a retry was told to wait
+		if it.Attempt == 1 && !it.SentAt.IsZero() { // the delay of a retry is not an age
 			m.oldest = max(m.oldest, now.since(c.of(it.SentAt))-it.delay)
 		}
 	}
 }
 
-// over takes in the end of a handler of n deliveries.
+// over is called when a handler of n deliveries ends.
 func (m *meter) over(n int, begun, now moment) {
 	m.move(now, -1)
 	m.ended += n
 	m.spent += now.since(begun)
 }
 
-// pacing keeps a consumer's pool as large as the age of its deliveries wants it.
+// pacing adapts the pool of a consumer to the age of its deliveries.
 type pacing struct {
 	f      *flow
 	cfg    *Config
@@ -75,15 +75,15 @@ type pacing struct {
 
 	mu      sync.Mutex
 	pacer   *pace.Pacer
-	workers int // as many as there should be
+	workers int // how many there should be
 	floor   int
 	ceiling int
-	at      time.Time     // of the last tick
-	age     time.Duration // when something last started or waited
-	aged    time.Time     // when that was
-	service time.Duration // when something last ended
-	backlog int64         // that the service told, less what started since
-	looked  time.Time     // when it was last asked
+	at      time.Time     // time of the last tick
+	age     time.Duration // at the last start or wait of an item
+	aged    time.Time     // time of age
+	service time.Duration // at the last end of a handler
+	backlog int64         // as the service has reported it, minus what has started since
+	looked  time.Time     // when it was last requested
 
 	looks sync.WaitGroup
 }
@@ -94,10 +94,10 @@ func newPacing(s *Session, floor int) *pacing {
 	return p
 }
 
-// restart begins again with another floor, and says by how much that changes the pool.
+// restart begins again with another floor, and returns by how much the pool changes.
 func (p *pacing) restart(floor int) (more int) {
 	ceiling := floor
-	if p.cfg.handles() && p.cfg.MaxConcurrency > 0 { // an iterator's caller is one
+	if p.cfg.handles() && p.cfg.MaxConcurrency > 0 { // an iterator has one caller
 		ceiling = max(floor, p.cfg.MaxConcurrency)
 	}
 	p.mu.Lock()
@@ -108,21 +108,21 @@ func (p *pacing) restart(floor int) (more int) {
 	return more
 }
 
-// handlers is how many handlers of the session may run at once.
+// handlers is how many handlers of the session may run at the same time.
 func (p *pacing) handlers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.workers
 }
 
-// grown says whether the pool is larger than it must be, so that somebody has to look whether it still should.
+// grown reports whether the pool is larger than its floor, so that it has to be checked whether it can shrink.
 func (p *pacing) grown() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.workers > p.floor
 }
 
-// tick looks at what a meter has counted, and makes the pool larger or smaller. The keeper calls it.
+// tick evaluates what a meter has counted, and changes the size of the pool. The keeper calls it.
 func (p *pacing) tick(now time.Time, m meter) {
 	waiting, since := p.oldestWaiting()
 	if waiting && !since.IsZero() {
@@ -130,8 +130,10 @@ func (p *pacing) tick(now time.Time, m meter) {
 	}
 	failed := p.runner.failed.Swap(0)
 	p.mu.Lock()
-	sample := pace.Sample{Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(int(failed), m.ended),
-		Oldest: m.oldest, Waiting: waiting}
+	sample := pace.Sample{
+		Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(int(failed), m.ended),
+		Oldest: m.oldest, Waiting: waiting,
+	}
 	if m.ended > 0 {
 		sample.Service = m.spent / time.Duration(m.ended)
 	}
@@ -144,6 +146,9 @@ func (p *pacing) tick(now time.Time, m meter) {
 	}
 	p.backlog = max(0, p.backlog-int64(m.started))
 	sample.Backlog = p.backlog
+	if p.backlog > 0 && now.Sub(p.looked) <= lookEvery {
+		sample.Waiting = true // in the service, although none waits here now
+	}
 	if m.ended > 0 {
 		p.service = sample.Service
 	}
@@ -164,7 +169,7 @@ func (p *pacing) tick(now time.Time, m meter) {
 	}
 }
 
-// resize makes the pool as large as it should be, and the places with it.
+// resize changes the number of workers and places.
 func (p *pacing) resize(n, more int) {
 	f := p.f
 	f.lock()
@@ -172,12 +177,12 @@ func (p *pacing) resize(n, more int) {
 	f.queue.limit = n
 	f.fleet.wakeAll()
 	f.unlock()
-	if p.cfg.handles() && f.fleet.alone { // an iterator's caller is one
+	if p.cfg.handles() && f.fleet.alone { // an iterator has one caller
 		f.fleet.Resize(n)
 	}
 }
 
-// look asks the service for the backlog. What it does not tell leaves the age of deliveries to go by.
+// look requests the size of the backlog. If the service does not tell it, only the age of deliveries counts.
 func (p *pacing) look(inspector driver.Inspector) {
 	ctx, cancel := context.WithTimeout(p.f.polls, lookFor)
 	defer cancel()
@@ -190,7 +195,7 @@ func (p *pacing) look(inspector driver.Inspector) {
 	p.backlog = depth.Waiting
 }
 
-// demand is what is known of the channel's work, with so much of it waiting.
+// demand is how many workers the channel needs for a backlog.
 func (p *pacing) demand(backlog int64, oldest time.Duration) Demand {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +209,7 @@ func (p *pacing) demand(backlog int64, oldest time.Duration) Demand {
 	return d
 }
 
-// oldestWaiting says whether something is runnable, and when the first of it was due, unless it is a retry.
+// oldestWaiting reports whether an item can start, and when the first one was due, unless it is a retry.
 func (p *pacing) oldestWaiting() (waiting bool, due time.Time) {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()

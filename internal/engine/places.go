@@ -6,51 +6,56 @@ import "time"
 type budget struct {
 	limit  int64
 	held   int64
-	coming int64     // what the polls under way may bring
+	coming int64     // what open polls may bring
 	wait   []*places // whose pollers to wake when less than the limit is held again
 }
 
 const (
-	// shelfSize and shelfPart bound the shelf: items, and the part of the bytes that all items may have.
+	// shelfSize and shelfPart bound the shelf: the number of items, and the part of the bytes that all items may have.
 	shelfSize = 1000
 	shelfPart = 4
 )
 
-// places bounds the items that a session holds: a poll reserves as many as it asks the service for. Lanes that wait for
-// a retry stand on a shelf, which has a bound of its own: else a few of them would keep everything else out. Guarded by
-// the fleet's lock.
+// places bounds the items that a session holds: a poll reserves as many places as it requests messages. Lanes that wait
+// for a retry are on a shelf with a bound of its own; otherwise a few of them would take all places. Guarded by the
+// fleet's lock.
 type places struct {
 	bytes *budget
-	wake  chan struct{} // holds one: there may be room
+	wake  chan struct{} // has room for one signal: there may be free places
 
 	size     int       // places of the window
-	ahead    ahead     // and those beyond it
+	ahead    ahead     // additional places
 	taken    int       // by items
-	reserved int       // by polls under way
-	wanted   int       // by the poller that waits; 0: none does
-	settling int       // verdicts on their way to the service, bounded by size too
+	reserved int       // by open polls
+	wanted   int       // by the poller that waits; 0: none waits
+	settling int       // verdicts in flight, bounded by size, too
 	shelved  int       // items on the shelf
 	shelf    int64     // their bytes
-	lacking  time.Time // since when a poller waits for places; zero: none does
+	lacking  time.Time // since when a poller waits for places; zero: none waits
 
-	polls  int64 // under way
-	brings int64 // bytes that a poll has brought recently, and so what one under way may bring
+	polls  int64 // open polls
+	brings int64 // bytes that a recent poll has brought, and an open one may bring
 }
 
 func newPlaces(size int, bytes *budget) places {
 	return places{size: size, bytes: bytes, wake: make(chan struct{}, 1)}
 }
 
-// has says whether there are n places.
+// has reports whether n places are free.
 func (p *places) has(n int) bool {
 	size := p.size + p.ahead.extra
 	return p.taken+p.reserved+n <= size && p.settling <= size
 }
 
-// tooMany says whether more is held than there are places, which have become fewer.
+// tight reports whether polls might soon wait for what is being settled.
+func (p *places) tight() bool {
+	return 2*p.settling > p.size+p.ahead.extra || 2*p.bytes.held > p.bytes.limit
+}
+
+// tooMany reports whether more is held than there are places, because their number was reduced.
 func (p *places) tooMany() bool { return p.taken+p.reserved > p.size+p.ahead.extra }
 
-// pollsWorth is how many polls at once fill the places, each with so many items.
+// pollsWorth is how many concurrent polls fill the places, each with a batch.
 func (p *places) pollsWorth(batch int) int {
 	return (p.size + p.ahead.extra + batch - 1) / max(batch, 1)
 }
@@ -66,7 +71,7 @@ func (p *places) reserve(n int, first bool) bool {
 	return ok
 }
 
-// waits notes whether a poller waits for n places.
+// waits records whether a poller waits for n places.
 func (p *places) waits(n int, yes bool) {
 	switch {
 	case !yes:
@@ -76,7 +81,7 @@ func (p *places) waits(n int, yes bool) {
 	}
 }
 
-// changed wakes the poller that waits once there are the places it wants: not for each single one of them.
+// changed wakes the waiting poller when all the places are free that it needs.
 func (p *places) changed() {
 	if p.wanted == 0 || !p.has(p.wanted) {
 		return
@@ -87,7 +92,7 @@ func (p *places) changed() {
 	}
 }
 
-// free returns the room that an item of a size had, and wakes the poller that waits for it.
+// free returns what an item of a size held, and wakes the poller that waits for it.
 func (p *places) free(size int64, what holding) {
 	if what&hasPlace != 0 {
 		p.taken--
@@ -104,45 +109,45 @@ func (p *places) free(size int64, what holding) {
 	p.changed()
 }
 
-// grow changes the number of places. What is taken beyond them is given back in time.
+// grow changes the number of places. If more are taken, they are returned over time.
 func (p *places) grow(more int) {
 	p.size = max(1, p.size+more)
 	p.changed()
 }
 
-// giveBack frees n reserved places that no item came to fill, or that an item has taken by now.
+// giveBack returns n reserved places: no item has filled them, or an item has taken its place by now.
 func (p *places) giveBack(n int) {
 	p.reserved -= n
 	p.changed()
 }
 
-// shelfFor says whether the shelf has room for n items of so many bytes.
+// shelfFor reports whether the shelf has room for n items with a number of bytes.
 func (p *places) shelfFor(n int, size int64) bool {
 	return p.shelved+n <= shelfSize && p.shelf+size <= p.bytes.limit/shelfPart
 }
 
-// shelfBeside says whether there is more room on the shelf than a tenant has there already: n items of so many bytes.
-// So one tenant takes half of the shelf, a second one half of the rest.
+// shelfBeside reports whether the shelf has more free room than a tenant uses already: n items with a number of bytes.
+// So one tenant can use half of the shelf, and a second one half of the rest.
 func (p *places) shelfBeside(n int, bytes, size int64) bool {
 	return n < shelfSize-p.shelved && bytes+size <= p.bytes.limit/shelfPart-p.shelf
 }
 
 func (p *places) shelve(size int64) { p.shelved, p.shelf = p.shelved+1, p.shelf+size }
 
-// answerCost is what an answer under way takes while it is read and decoded, in sizes of what it brings.
+// answerCost is the memory for an answer while it is read and decoded, as a multiple of its bodies.
 const answerCost = 3
 
-// hasBytes says whether the budget has room for a poll. The first poller of a session asks for no room beside other
-// polls, which may stay open without an answer for long; so one receive of each session may overshoot. Pollers that join
-// it do ask.
+// hasBytes reports whether the budget has room for a poll. For the first poller of a session, other open polls do not
+// count, because they may stay open without an answer for long. So one receive of each session may exceed the budget.
+// For additional pollers they count.
 func (p *places) hasBytes(first bool) bool {
 	b := p.bytes
 	return b.held < b.limit && (first || b.held+b.coming*answerCost < b.limit)
 }
 
-// polled ends a poll that brought so many bytes, which are held already.
+// polled ends a poll that has brought a number of bytes, which are already counted as held.
 func (p *places) polled(size int64) {
-	const weight = 8 // the largest of the recent ones counts, and is forgotten slowly
+	const weight = 8 // the largest of the recent polls counts, and decreases slowly
 	p.bytes.coming -= p.polls * p.brings
 	p.polls--
 	p.brings = max(size, p.brings-p.brings/weight)
@@ -150,7 +155,7 @@ func (p *places) polled(size int64) {
 	p.changed()
 }
 
-// release returns bytes, and wakes the pollers that wait when that makes room.
+// release returns bytes, and wakes the waiting pollers if there is room again.
 func (b *budget) release(size int64) {
 	was := b.held
 	b.held -= size

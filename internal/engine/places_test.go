@@ -11,7 +11,7 @@ func nudged(p *places) bool {
 	}
 }
 
-// The poller that waits is woken once the places it wants are free, and not for each single one.
+// The waiting poller is woken when all its places are free, and not for each of them.
 func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
 	p := newPlaces(10, &budget{limit: 100})
 	if !p.reserve(8, true) {
@@ -21,7 +21,7 @@ func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
 		t.Fatal("13 places of 10 are free")
 	}
 	if p.waits(5, true); p.lacking.IsZero() {
-		t.Fatal("nobody waits")
+		t.Fatal("no poller waits")
 	}
 	p.giveBack(1)
 	if nudged(&p) {
@@ -35,20 +35,21 @@ func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
 		t.Error("5 places are not free")
 	}
 	if p.waits(0, false); !p.lacking.IsZero() {
-		t.Error("somebody waits still")
+		t.Error("a poller still waits")
 	}
 }
 
-// Verdicts under way are bounded as well: else a service that answers no settle would let everything else be received.
-func TestVerdictsUnderWayHoldPollsBack(t *testing.T) {
+// Verdicts in flight are bounded, too. Otherwise a service that does not answer settlements would let the consumer
+// receive everything.
+func TestVerdictsInFlightBlockPolls(t *testing.T) {
 	p := newPlaces(10, &budget{limit: 100})
 	p.settling = 11
 	if p.reserve(1, false) {
-		t.Error("polled beside more verdicts than places")
+		t.Error("a poll was allowed with more verdicts than places")
 	}
 }
 
-// Above the budget nothing is received; the first poller of a session may overshoot by one receive, those that join may
+// Above the budget nothing is received. The first poller of a session may exceed it by one receive, additional ones may
 // not.
 func TestTheBudgetOfBytes(t *testing.T) {
 	b := &budget{limit: 100}
@@ -56,12 +57,12 @@ func TestTheBudgetOfBytes(t *testing.T) {
 	b.wait = append(b.wait, &p)
 	p.brings = 40
 	if !p.reserve(1, true) || p.reserve(1, false) {
-		t.Error("the first may poll, and one that joins may not while the answer may fill the budget")
+		t.Error("want a poll of the first poller, and none of an additional one while the answer may fill the budget")
 	}
 	b.held = 100
 	p.polled(60)
 	if p.reserve(1, true) {
-		t.Error("polled above the budget")
+		t.Error("a poll was allowed above the budget")
 	}
 	if b.release(1); !nudged(&p) || b.held != 99 {
 		t.Errorf("not woken when there is room (%d held)", b.held)
@@ -71,7 +72,7 @@ func TestTheBudgetOfBytes(t *testing.T) {
 	}
 }
 
-// A poll counts as bringing what recent ones brought at most, which is forgotten slowly.
+// A poll is expected to bring as much as the largest recent one, which loses weight slowly.
 func TestWhatPollsBring(t *testing.T) {
 	p := newPlaces(100, &budget{limit: 1000})
 	for _, c := range []struct{ brought, expects int64 }{{80, 80}, {0, 70}, {0, 62}, {100, 100}} {
@@ -80,7 +81,7 @@ func TestWhatPollsBring(t *testing.T) {
 			t.Errorf("after a poll with %d bytes %d are expected, want %d", c.brought, p.brings, c.expects)
 		}
 		if p.bytes.coming != 0 {
-			t.Errorf("%d bytes are coming, and no poll is under way", p.bytes.coming)
+			t.Errorf("%d bytes are coming without an open poll", p.bytes.coming)
 		}
 	}
 }
@@ -94,6 +95,6 @@ func TestTheShelfIsBounded(t *testing.T) {
 		p.shelve(1)
 	}
 	if !p.shelfBeside(599, 0, 1) || p.shelfBeside(600, 0, 1) || p.shelfBeside(0, 600, 1) {
-		t.Error("one tenant may have as much of the shelf as it leaves")
+		t.Error("a tenant may use as much of the shelf as it leaves")
 	}
 }

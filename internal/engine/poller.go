@@ -14,60 +14,71 @@ import (
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
-// pollGrace is how much longer than its own wait a poll may take before the watchdog ends it.
+// pollGrace is how much longer than its wait a poll may take before the watchdog ends it.
 const pollGrace = 15 * time.Second
 
-// EmptyPollEvery spaces polls that bring nothing: an endpoint that ignores how long a poll may wait, or a consumer that
-// asks for no wait, would otherwise be asked thousands of times a second.
+// EmptyPollEvery is the least time between polls that return nothing. Without it, an endpoint that ignores the wait, or
+// a consumer without a wait, would cause thousands of requests a second.
 const EmptyPollEvery = 100 * time.Millisecond
 
-// pollAgainLeast and pollAgainMost bound the pause after a poll that failed. The pause grows with the length of the
-// outage, to pollAgainPart of it: messages that waited so long do not wait much longer afterwards.
+// pollAgainLeast and pollAgainMost bound the pause after a failed poll. The pause is a quarter of the outage so far, so
+// that messages wait only a little longer than the outage.
 const (
 	pollAgainLeast = 500 * time.Millisecond
 	pollAgainMost  = 10 * time.Second
 	pollAgainPart  = 4
 )
 
-// pollPause is the pause after a poll that failed, when polls have failed for so long. Its second half is drawn, so
-// that consumers that failed together do not come back together.
+// pollPause is the pause after a failed poll, when polls have failed for so long. Half of it is random, so that
+// consumers that failed together do not continue at the same time.
 func pollPause(outage time.Duration) time.Duration {
 	d := min(max(outage/pollAgainPart, pollAgainLeast), pollAgainMost)
 	return d/2 + rand.N(d/2)
 }
 
-// pollers ask the service for messages. There is always one; others join while polls come back full and places are
-// free, and leave when one does not. So an idle channel costs one long poll, whatever its concurrency.
+// pollers request messages. There is always one. Others join while polls are full and places are free, and leave when a
+// poll is not full. So an idle channel costs one long poll, whatever its concurrency.
 type pollers struct {
 	*service
 	f     *flow
 	seed  maphash.Seed  // of lanes' hashes
-	guard func(func())  // keeps a panic from ending the process
+	guard func(func())  // recovers panics
 	turn  chan struct{} // full while a poller waits for places
 	wg    sync.WaitGroup
 
 	// Guarded by the fleet's lock.
 	n       int
-	full    bool      // the last poll came back full
-	failing time.Time // when the first poll failed of those that failed in a row; zero: the last one did not
+	full    bool // the last poll was full
+	thrift  thrift
+	failing time.Time // when the first of the polls failed that failed in a row; zero: the last one succeeded
 }
 
-// first is the poller that never leaves before the session does.
+// first is the poller that runs as long as the session.
 func (p *pollers) first() {
 	var hand pollHand
 	defer hand.drop()
 	for !p.f.stopping() {
 		p.guard(func() {
 			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
-				if want := p.want(); p.reserve(period, want, true) {
+				if want := p.allowed(period, p.want()); want > 0 && p.reserve(period, want, true) {
 					p.once(period, want, &hand)
+					p.rest(period)
 				}
 			}
 		})
 	}
 }
 
-// want is what one poll asks for.
+// rest pauses between two polls, to save requests.
+func (p *pollers) rest(period context.Context) {
+	p.f.fleet.mu.Lock()
+	wait := p.thrift.wait
+	p.thrift.wait = 0
+	p.f.fleet.mu.Unlock()
+	_ = backoff.Sleep(period, wait) // returns early when the period ends
+}
+
+// want is how many messages a poll requests.
 func (p *pollers) want() int {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
@@ -81,8 +92,29 @@ func (p *pollers) want() int {
 	return n
 }
 
-// reserve waits for n places and for bytes, one poller after the other. It fails when ctx ends. Pollers other than the
-// first leave as well when polls do not come back full any more, or when bytes are lacking.
+// allowed is how many messages the rate allows a poll to request, at most most. It waits until there are some; 0: ctx
+// has ended.
+func (p *pollers) allowed(ctx context.Context, most int) int {
+	for ctx.Err() == nil {
+		p.f.fleet.mu.Lock()
+		n, wait := p.f.rates.all.next(most, p.f.clock.now())
+		p.f.fleet.mu.Unlock()
+		if n > 0 {
+			return n
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-p.f.rates.changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return 0
+}
+
+// reserve waits for n places and for bytes, one poller after another. It returns false when ctx ends. Pollers other
+// than the first also give up when polls are not full any more, or when bytes are missing.
 func (p *pollers) reserve(ctx context.Context, n int, first bool) bool {
 	select {
 	case p.turn <- struct{}{}:
@@ -102,13 +134,14 @@ func (p *pollers) reserve(ctx context.Context, n int, first bool) bool {
 	}
 }
 
-// tryWaiting is what a poller does that waits for its places.
+// tryWaiting is one step of a poller that waits for its places.
 func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave bool) {
 	places := &p.f.places
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first))
-	ok = !leave && places.reserve(n, first)
+	leave = ctx.Err() != nil || !first && (!p.full || places.has(n) && !places.hasBytes(first)) ||
+		!p.f.rates.all.has(n, p.f.clock.now())
+	ok = !leave && p.take(n, first)
 	places.waits(n, !ok && !leave)
 	return ok, leave
 }
@@ -117,15 +150,35 @@ func (p *pollers) tryWaiting(ctx context.Context, n int, first bool) (ok, leave 
 func (p *pollers) tryReserve(n int) bool {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	return p.f.places.reserve(n, false)
+	return p.take(n, false)
 }
 
-// join adds a poller while that is worth it.
+// take takes n places and as many tokens of the rate, if there are. The caller holds the lock.
+func (p *pollers) take(n int, first bool) bool {
+	all := &p.f.rates.all
+	ok := all.has(n, p.f.clock.now()) && p.f.places.reserve(n, first)
+	if ok {
+		all.lend(n)
+	}
+	return ok
+}
+
+// joinAtOnce is how many pollers join after a full poll. With three there are soon enough, also with a long round trip,
+// and only few of them find nothing if the queue is empty.
+const joinAtOnce = 3
+
+// join adds pollers if they are useful.
 func (p *pollers) join(period context.Context) {
 	want := p.want()
+	for range joinAtOnce {
+		p.joinOne(period, want)
+	}
+}
+
+func (p *pollers) joinOne(period context.Context, want int) {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()
-	if p.n >= p.most(want) || p.f.breaker.probing() || !p.f.places.reserve(want, false) {
+	if p.n >= p.most(want) || p.f.breaker.probing() || !p.take(want, false) {
 		return
 	}
 	p.n++
@@ -140,8 +193,8 @@ func (p *pollers) join(period context.Context) {
 	})
 }
 
-// most is how many pollers there may be: as many as the service allows, and where it can have more places than it knows of, as many
-// as fill those.
+// most is how many pollers there may be: as many as the service allows, or, with places ahead, as many as fill the
+// places.
 func (p *pollers) most(batch int) int {
 	n := max(1, p.f.lim.Polls)
 	if p.f.places.ahead.extra > 0 {
@@ -156,26 +209,32 @@ func (p *pollers) left() {
 	p.f.fleet.mu.Unlock()
 }
 
-// once makes one poll with the places its caller has reserved, and says whether it came back full. period ends with the
-// session, or with the next hold.
+// once makes one poll with the places that its caller has reserved, and reports whether it was full. period ends with
+// the session, or with the next hold.
 func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
 	f := p.f
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes
+	came := 0
 	f.lock()
 	mark, unseen := f.sources.mark(), f.count.unseen()
 	f.unlock()
-	defer func() { // also when something panics
+	defer func() { // also if something panics
 		f.lock()
 		f.places.giveBack(rest)
 		f.places.polled(brought)
+		f.rates.all.giveBack(want, came)
 		f.unlock()
 	}()
 	began := time.Now()
 	got, err := p.receive(period, want, hand)
 	f.lock()
 	f.count.Polls++
-	full = len(got) >= want
+	came = len(got)
+	full = came >= want
 	p.full = full
+	if err == nil {
+		p.thrift.polled(got, want, p.cfg.Delay, f.clock)
+	}
 	if f.places.ahead.polled(full, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
 		f.places.changed()
 	}
@@ -202,23 +261,23 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	nothing := len(got) == 0 && f.count.unseen() == unseen
 	f.talk.polled(len(got) == 0, f.running == 0)
 	f.unlock()
-	if nothing { // else it brought something, if nothing to handle
-		_ = backoff.Sleep(period, EmptyPollEvery-time.Since(began)) // ends early when the period does
+	if nothing { // otherwise the poll returned messages, or the backend discarded some
+		_ = backoff.Sleep(period, EmptyPollEvery-time.Since(began)) // returns early when the period ends
 	}
 	return full
 }
 
-// pollHand is what one poller uses again from poll to poll.
+// pollHand has what a poller reuses from poll to poll.
 type pollHand struct {
 	buf    []driver.Delivery
 	items  []*Item
-	period context.Context // that ctx derives from
-	ctx    context.Context // of a poll; ends when the watchdog says so
+	period context.Context // parent of ctx
+	ctx    context.Context // of a poll; the watchdog may cancel it
 	cancel context.CancelCauseFunc
 	dog    *time.Timer
 }
 
-// watched is a context for one poll of at most so long.
+// watched returns a context for one poll of at most limit.
 func (h *pollHand) watched(period context.Context, limit time.Duration) context.Context {
 	if h.ctx == nil || h.period != period || h.ctx.Err() != nil {
 		h.drop()
@@ -239,7 +298,7 @@ func (h *pollHand) drop() {
 	}
 }
 
-// receive polls the service, under the eyes of the watchdog.
+// receive polls the service, with the watchdog.
 func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]driver.Delivery, error) {
 	ctx := hand.watched(period, p.cfg.Receiver.Wait+pollGrace)
 	p.cfg.Calls.Begin(calls.Poll, 1)
@@ -263,10 +322,10 @@ func (p *pollers) backOff(period context.Context, err error) {
 			p.obs.ProvisionFailed(err, wait)
 		}
 	}
-	_ = backoff.Sleep(period, wait) // ends early when the period does, and the caller looks at that
+	_ = backoff.Sleep(period, wait) // returns early when the period ends, which the caller checks
 }
 
-// failed says for how long polls have failed by now.
+// failed returns for how long polls have failed.
 func (p *pollers) failed(now time.Time) time.Duration {
 	p.f.fleet.mu.Lock()
 	defer p.f.fleet.mu.Unlock()

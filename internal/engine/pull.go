@@ -2,8 +2,8 @@ package engine
 
 import "context"
 
-// Next takes what is runnable, at most so many items; it waits for the first, for a settle error that nobody has seen
-// (seen says whether there is one), or for the end. Its caller settles them by [Item.Settle].
+// Next returns items that can start, at most most. It waits for the first one, for a settle error that the caller has
+// not seen (failed reports whether there is one), or for the end. The caller settles them with [Item.Settle].
 func (s *Session) Next(most int, failed func() bool) (its []*Item) {
 	stop := func() bool {
 		return s.polls.Err() != nil || failed() || len(its) > 0 && !s.flow.queue.runnable()
@@ -22,18 +22,18 @@ func (s *Session) Next(most int, failed func() bool) (its []*Item) {
 	return its
 }
 
-// Wake makes Next look again whether there is a settle error.
+// Wake makes Next check again whether there is a settle error.
 func (s *Session) Wake() { s.fleet.wakeNow() }
 
-// WakeWhenDone makes Next look again once the session must end; stop takes that back.
+// WakeWhenDone makes Next check again when the session must end; stop reverses this.
 func (s *Session) WakeWhenDone() (stop func() bool) {
 	return context.AfterFunc(s.polls, s.fleet.wakeNow)
 }
 
-// MostAtOnce is how many items a receive returns at most.
+// MostAtOnce is the most items that a receive returns.
 func (s *Session) MostAtOnce() int { return s.pollers.want() }
 
-// Settle settles an item that Next has returned. Only one call for a generation may be made.
+// Settle settles an item that Next has returned. It may be called only once for a generation.
 func (it *Item) Settle(gen uint32, v Verdict) error {
 	s := it.in
 	f := s.flow
@@ -64,8 +64,8 @@ func (it *Item) Settle(gen uint32, v Verdict) error {
 	return nil
 }
 
-// TakeBack gives an item back that the loop's body has left unsettled, and says whether it did. Nobody else may settle
-// the generation meanwhile.
+// TakeBack releases an item that the loop's body has left unsettled, and reports whether it did. The generation must
+// not be settled at the same time.
 func (it *Item) TakeBack(gen uint32) bool {
 	f := it.in.flow
 	f.lock()

@@ -2,14 +2,14 @@ package engine
 
 import "container/heap"
 
-// retries are the items whose retry is held here, the earliest first. Retries wait for very different times, so a list,
-// as leases have it, would not do. Guarded by the fleet's lock.
+// retries are the items whose retry is held, the earliest first. It is a heap and not a list like the timeline of
+// leases, because the delays of retries differ a lot. Guarded by the fleet's lock.
 type retries []*Item
 
 func (r *retries) add(it *Item)    { heap.Push(r, it) }
 func (r *retries) remove(it *Item) { heap.Remove(r, it.heapAt) }
 
-// due is the first item that is due by a moment, or nil. It stays where it is.
+// due returns the first item if it is due, or nil. It does not remove it.
 func (r retries) due(by moment) *Item {
 	if len(r) == 0 || r[0].until > by {
 		return nil
@@ -17,7 +17,7 @@ func (r retries) due(by moment) *Item {
 	return r[0]
 }
 
-// first is when the first is due; never: there is none.
+// first is when the first item is due; never: there is none.
 func (r retries) first() moment {
 	if len(r) == 0 {
 		return never
@@ -25,7 +25,7 @@ func (r retries) first() moment {
 	return r[0].until
 }
 
-// inPlaces is how many have a place, and not room on the shelf.
+// inPlaces is how many have a place instead of room on the shelf.
 func (r retries) inPlaces() (n int) {
 	for _, it := range r {
 		if it.held&hasPlace != 0 {
@@ -35,7 +35,7 @@ func (r retries) inPlaces() (n int) {
 	return n
 }
 
-// Len, Less, Swap, Push and Pop are for container/heap.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (r retries) Len() int           { return len(r) }
 func (r retries) Less(i, j int) bool { return r[i].until < r[j].until }
 func (r retries) Swap(i, j int) {

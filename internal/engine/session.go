@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Session is one run of one consumer: it composes the parts, and is not a place where state lives.
+// Session is one run of one consumer. It connects the parts, which have the state.
 type Session struct {
 	cfg     Config
 	obs     Observer
@@ -24,37 +24,40 @@ type Session struct {
 	pace    *pacing
 	begun   time.Time
 
-	polls  context.Context // ends when polling must
+	polls  context.Context // ends when polling must end
 	halt   context.CancelCauseFunc
 	faults faultLog
 
 	ending struct {
 		sync.Mutex
-		err error // why the session cannot go on
+		err error // why the session cannot continue
 	}
 }
 
-// NewSession makes a session of a fleet. Begin begins it; Stop, before or after that, tells it to end.
+// NewSession makes a session of a fleet. Begin begins it. Stop, before or after that, makes it end.
 func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
 	s := &Session{cfg: *cfg, fleet: f, begun: time.Now()}
 	s.polls, s.halt = context.WithCancelCause(ctx)
 	s.obs = cfg.Observe(s)
 	s.service = service{session: s, cfg: &s.cfg, obs: s.obs}
-	s.flow = &flow{fleet: f, cfg: &s.cfg, talk: talk{obs: s.obs}, starts: newStartLog(), polls: s.polls, clock: newClock()}
+	s.flow = &flow{
+		fleet: f, cfg: &s.cfg, talk: talk{obs: s.obs}, starts: newStartLog(), polls: s.polls,
+		clock: newClock(),
+	}
 	s.flow.sources.by = map[*driver.Source]*source{}
 	s.runner = runner{f: s.flow, cfg: &s.cfg, obs: s.obs}
 	return s
 }
 
-// most is how many handlers there may be at once.
+// most is the largest number of handlers at the same time.
 func (c *Config) most() int { return max(c.Concurrency, c.MaxConcurrency) }
 
-// handles says whether workers handle the items; else an iterator's caller does.
+// handles reports whether workers handle the items; otherwise an iterator's caller does.
 func (c *Config) handles() bool { return c.Handle != nil || c.HandleBatch != nil }
 
-// Begin opens the receiver, however long that takes, and starts everything of the session but its pollers. The error is
-// ErrStopped if the session was told to end first. ready is called once the session can be paused and resized, just
-// before it begins: it returns the concurrency, and whether it begins paused, as they are by then.
+// Begin opens the receiver, however long that takes, and starts everything of the session except for its pollers. The
+// error is ErrStopped if the session was stopped first. ready is called just before the session begins, when it can be
+// paused and resized: it returns the current concurrency, and whether the session begins paused.
 func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	o := s.cfg.Receiver
 	o.Concurrency = s.cfg.Concurrency * max(1, s.cfg.MaxBatch)
@@ -70,6 +73,10 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	s.compose(recv)
 	limit, paused := ready()
 	f.queue.limit = limit
+	if s.cfg.Rates != nil { // after ready, because the rates are changed here from then on
+		all, tenant := s.cfg.Rates()
+		f.rates = newRates(all, tenant, f.clock.now())
+	}
 	var holds hold
 	if paused {
 		holds = holdPaused
@@ -83,14 +90,17 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	return nil
 }
 
-// compose makes the parts of a session that go by its receiver.
+// compose makes the parts of a session that depend on its receiver.
 func (s *Session) compose(recv driver.Receiver) {
 	f := s.flow
 	s.service.recv, f.lim = recv, recv.Limits()
 	f.held.f, f.stints.f, f.stints.tickAt = f, f, never
 	f.held.log, _ = recv.(driver.AttemptLog)
 	f.quiet = make(chan struct{}, 1)
-	f.queue = queue{weight: s.cfg.Weight, priority: s.cfg.Priority, alone: s.fleet.alone, batches: s.cfg.HandleBatch != nil}
+	f.queue = queue{
+		weight: s.cfg.Weight, priority: s.cfg.Priority, alone: s.fleet.alone,
+		batches: s.cfg.HandleBatch != nil,
+	}
 	f.places = newPlaces(max(f.lim.Window, 1), &s.fleet.bytes)
 	if f.lim.Grows {
 		f.places.ahead = newAhead(s.cfg.most())
@@ -101,19 +111,25 @@ func (s *Session) compose(recv driver.Receiver) {
 	s.pace = newPacing(s, s.cfg.Concurrency)
 	s.keeper = newKeeper(s, recv, commonContext{context.WithoutCancel(s.polls), f.clock})
 	f.keeper = s.keeper
-	s.pollers = &pollers{service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard, turn: make(chan struct{}, 1), n: 1}
+	s.pollers = &pollers{
+		service: &s.service, f: f, seed: maphash.MakeSeed(), guard: s.guard,
+		turn: make(chan struct{}, 1), n: 1,
+	}
+	if s.cfg.SaveRequests && f.lim.Lease > 0 {
+		s.pollers.thrift.tolerance = s.cfg.DelayTolerance
+	}
 }
 
 // Poll starts the pollers.
 func (s *Session) Poll() { s.pollers.wg.Go(s.pollers.first) }
 
-// Stop ends polling; a Shutdown must follow.
+// Stop ends polling; Shutdown must follow.
 func (s *Session) Stop(cause error) { s.halt(cause) }
 
 // Done is closed when the session must end.
 func (s *Session) Done() <-chan struct{} { return s.polls.Done() }
 
-// fail ends the session with an error; the first one counts.
+// fail ends the session with an error. The first error counts.
 func (s *Session) fail(err error) {
 	s.ending.Lock()
 	if s.ending.err == nil && s.polls.Err() == nil {
@@ -123,31 +139,39 @@ func (s *Session) fail(err error) {
 	s.halt(err)
 }
 
-// Fatal is why the session cannot go on; nil: it can, or was told to stop.
+// Fatal is why the session cannot continue; nil: it can, or was stopped.
 func (s *Session) Fatal() error {
 	s.ending.Lock()
 	defer s.ending.Unlock()
 	return s.ending.err
 }
 
-// Pause stops polling and gives back what has not started; on a log it stays. Resume takes that back.
+// Pause stops polling and releases the items that have not started; on a log they stay. Resume ends it.
 func (s *Session) Pause() {
 	s.flow.lock()
 	s.flow.gate.pause()
 	s.flow.unlock()
 }
 
-// Resume takes a Pause back.
+// Resume ends a Pause.
 func (s *Session) Resume() {
 	s.flow.lock()
 	s.flow.gate.letIn(holdPaused)
 	s.flow.unlock()
 }
 
-// SetConcurrency changes how many handlers run at once.
+// SetRates changes how many items may start in a time.
+func (s *Session) SetRates(all, tenant Rate) {
+	f := s.flow
+	f.lock()
+	defer f.unlock()
+	f.rates.change(all, tenant, f.clock.now())
+}
+
+// SetConcurrency changes how many handlers run at the same time.
 func (s *Session) SetConcurrency(n int) { s.pace.resize(n, s.pace.restart(n)) }
 
-// Counts are what the session has done so far.
+// Counts returns the numbers of the session so far.
 func (s *Session) Counts() Counts {
 	stalled, _ := s.stalls(time.Now())
 	s.fleet.mu.Lock()
@@ -158,12 +182,12 @@ func (s *Session) Counts() Counts {
 	return c
 }
 
-// Demand is what is known of the channel's work, with so much of it waiting for so long.
+// Demand is how many workers the channel needs for a backlog whose oldest message has waited for so long.
 func (s *Session) Demand(backlog int64, oldest time.Duration) Demand {
 	return s.pace.demand(backlog, oldest)
 }
 
-// Health is how the session is doing now.
+// Health returns the state of the session.
 func (s *Session) Health(now time.Time) Health {
 	f := s.flow
 	workers := s.pace.handlers()
@@ -195,7 +219,7 @@ func (s *Session) stalls(now time.Time) (times int64, complaints []string) {
 	return 0, nil
 }
 
-// Fault deals with a panic that was not a handler's. err has its stack.
+// Fault handles a panic that was not a handler's. err has its stack.
 func (s *Session) Fault(err error) {
 	s.obs.Faulted(err)
 	if s.faults.add(time.Now()) {
@@ -203,7 +227,7 @@ func (s *Session) Fault(err error) {
 	}
 }
 
-// guard runs a part of the engine; a panic in it is a fault, not a dead process.
+// guard calls a function of the engine. A panic in it is a fault, and does not end the process.
 func (s *Session) guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -12,66 +12,74 @@ import (
 )
 
 const (
-	// settleLinger and settleLongest are how long a verdict waits for others to travel with, once there is traffic.
+	// settleLinger and settleLongest are how long a verdict waits for others, when there is traffic.
 	settleLinger  = 2 * time.Millisecond
 	settleLongest = 5 * time.Millisecond
-	// settleCrowded is how long it waits while tenants are at their share. They settle a few at a time, which would
-	// cost a request for each few; and a verdict on its way holds up nobody.
+	// settleLease is the part of a lease that bounds Config.SettleLinger.
+	settleLease = 10
+	// settleCrowded is how long every verdict waits while tenants use their share. They settle a few items at a time,
+	// which would cost a request for each few, and a verdict in flight blocks nothing.
 	settleCrowded = 50 * time.Millisecond
-	// settlesAtOnce is how many batches may be under way at least; a session with more handlers may have as many as those, so
-	// that the round trip of a settle bounds nothing: what waits for an answer is bounded by the places.
+	// settlesAtOnce is how many batches may be in flight at least. A session with more handlers may have as many
+	// batches as handlers, so that the round trip of a settlement is not a limit: the places bound what waits for an
+	// answer.
 	settlesAtOnce = 16
 )
 
-// settleAgain spaces the repetitions of what failed in passing.
+// settleAgain is the delay between repetitions after temporary errors.
 var settleAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Second}
 
-// verdict is a settlement on its way, with the item it is about.
+// verdict is a settlement that is being sent, with its item.
 type verdict struct {
 	it        *Item
 	after     time.Duration
 	death     *driver.Death
 	attempt   int32
 	action    driver.Action
-	untouched bool // it goes back as if it had never been started
+	untouched bool // it is released as if it had never been started
+	waits     bool // for others in its batch
 }
 
 func verdictOn(it *Item, st driver.Settlement) verdict {
 	return verdict{it: it, after: st.After, death: st.Death, attempt: st.Attempt, action: st.Action}
 }
 
-// settlement is what the backend is told.
+// settlement is what the backend gets.
 func (v *verdict) settlement() driver.Settlement {
 	return driver.Settlement{Handle: v.it.handle, Action: v.action, After: v.after, Attempt: v.attempt, Death: v.death}
 }
 
-// settler tells the service the verdicts, in batches as large as it takes. Its calls run on a context of their own,
-// which shutdown does not cancel: only the end of the shutdown's whole budget does. Add may be called with the fleet's
-// lock held.
+// settler reports verdicts to the service, in batches as large as it accepts. Its calls use a context of their own,
+// which a shutdown cancels only at the end of its whole budget. Add may be called with the fleet's lock held.
 type settler struct {
 	*batch.Batcher[verdict]
 	f        *flow
-	finisher driver.Finisher // nil: what is done is settled like all else
+	finisher driver.Finisher // nil: done items are settled like all others
+	patience time.Duration   // how long a verdict waits if it may wait
 }
 
 func newSettler(f *flow, r driver.Receiver) *settler {
-	spare := sync.Pool{New: func() any { return new([]driver.Settlement) }} // a backend retains none
+	spare := sync.Pool{New: func() any { return new([]driver.Settlement) }} // backends do not keep it
 	s := &settler{f: f}
+	if f.lim.SettleBatch > 1 { // otherwise a batch is never full
+		s.patience = min(f.cfg.SettleLinger, f.lim.Lease/settleLease)
+	}
 	s.finisher, _ = r.(driver.Finisher)
 	s.Batcher = batch.New(batch.Options[verdict]{
-		Limit: f.lim.SettleBatch, AtOnce: max(settlesAtOnce, f.cfg.most()), Linger: settleLinger, Longest: settleLongest,
+		Limit: f.lim.SettleBatch, AtOnce: s.atOnce(), Linger: settleLinger, Longest: settleLongest,
 		Patience: func() time.Duration {
 			if f.tenants.crowded() {
 				return settleCrowded
 			}
-			return 0
+			return s.patience
 		},
+		Urgent: func(v verdict) bool { return !v.waits },
 		Take: func(v verdict) bool {
 			if !v.it.lost.Load() {
 				v.it.told.Store(true)
 				return true
 			}
-			s.answered(v, ErrLeaseLost) // someone else's by now: what we think of it does not count
+			s.answered(v, ErrLeaseLost) // another consumer may have it: the verdict does not count
 			return false
 		},
 		Send: func(ctx context.Context, vs []verdict) error {
@@ -101,15 +109,22 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 	return s
 }
 
-// tell queues a verdict. After the end of a session nobody is told any more, and the message comes again. The caller
-// holds the lock.
+// atOnce is how many batches may be in flight: one for each handler, and enough for all items that the places ahead may
+// bring during a round trip.
+func (s *settler) atOnce() int {
+	return max(settlesAtOnce, s.f.cfg.most(), s.f.places.ahead.most/max(1, s.f.lim.SettleBatch))
+}
+
+// tell queues a verdict. After the end of a session the verdict is refused, and the message is delivered again. The
+// caller holds the lock.
 func (s *settler) tell(v verdict) {
+	v.waits = s.f.tenants.crowded() || v.waits && !s.f.stopping() && !s.f.places.tight()
 	if !s.Add(v) {
 		s.f.untold = append(s.f.untold, v)
 	}
 }
 
-// landed takes in that the service has verdicts.
+// landed is called when the service has accepted verdicts.
 func (s *settler) landed(vs []verdict) {
 	s.f.lock()
 	for i := range vs {
@@ -123,14 +138,14 @@ func (s *settler) landed(vs []verdict) {
 	s.f.unlock()
 }
 
-// answered takes in that the service has not taken a verdict.
+// answered is called when the service has not accepted a verdict.
 func (s *settler) answered(v verdict, err error) {
 	s.f.lock()
 	s.refused(v, err)
 	s.f.unlock()
 }
 
-// refused ends a verdict that the service has not taken: the message comes again.
+// refused ends a verdict that the service has not accepted: the message is delivered again.
 func (s *settler) refused(v verdict, err error) {
 	f := s.f
 	if errors.Is(err, driver.ErrLost) || v.it.lost.Load() {
@@ -142,7 +157,8 @@ func (s *settler) refused(v verdict, err error) {
 	f.move(v.it, evAnswer)
 }
 
-// againAfter repeats what failed in passing, for as long as the item is ours (Take sees to that).
+// againAfter is the delay before a verdict with a temporary error is repeated, as long as the lease lasts (which Take
+// checks).
 func againAfter(err error, try int) time.Duration {
 	if !driver.ClassOf(err).Passing() {
 		return -1

@@ -9,17 +9,16 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// shutdownReserve is the part of a shutdown's budget that is kept for giving back and flushing, half of a short one.
+// shutdownReserve is the part of a shutdown's budget for releases and settlements; half of a short budget.
 const shutdownReserve = 5 * time.Second
 
 func reserveOf(budget time.Duration) time.Duration { return min(shutdownReserve, budget/2) }
 
-// leastPoll is the shortest wait that services take, who count in seconds.
+// leastPoll is the shortest wait of services, which count in seconds.
 const leastPoll = time.Second
 
-// FitWait shortens the wait of a poll so that a stop can wait for its end: on a channel without order an open poll
-// cannot be cancelled without losing what it was handed. A stop that has no time for any wait gets polls that do not
-// wait.
+// FitWait shortens the wait of a poll so that a stop can wait for its end. On a channel without order, canceling an
+// open poll would lose its messages. If a stop has no time for any wait, polls do not wait.
 func FitWait(wait, budget time.Duration) time.Duration {
 	if budget < 2*leastPoll {
 		return -1
@@ -27,9 +26,9 @@ func FitWait(wait, budget time.Duration) time.Duration {
 	return min(wait, (budget - reserveOf(budget)).Truncate(time.Second))
 }
 
-// Shutdown ends a session within its budget: what has not started is given back at once, running handlers may finish
-// until only the reserve is left, then they are cancelled and given back; verdicts are flushed; the receiver is closed.
-// It returns why the session could not go on, or could not be closed.
+// Shutdown ends a session within its budget. Items that have not started are released at once. Running handlers may
+// finish until only the reserve is left; then they are canceled, and their items released. Settlements are sent, and
+// the receiver is closed. Shutdown returns why the session could not continue, or could not be closed.
 func (s *Session) Shutdown() error {
 	budget := s.cfg.ShutdownTimeout
 	end := time.Now().Add(budget)
@@ -44,7 +43,7 @@ func (s *Session) Shutdown() error {
 		s.untilQuiet(end.Add(-reserve / 2))
 		s.surrender()
 	}
-	polled := waitFor(ctx, s.pollers.wg.Wait) // what an open poll still brings is given back by accept
+	polled := waitFor(ctx, s.pollers.wg.Wait) // accept releases what an open poll still returns
 	s.flow.lock()
 	s.flow.giveBackAll(nil)
 	s.flow.unlock()
@@ -69,7 +68,7 @@ func (s *Session) closeReceiver(ctx context.Context) error {
 	return err
 }
 
-// giveBackWaiting takes the session off the bus, and gives back what waits.
+// giveBackWaiting removes the session from the bus, and releases the waiting items.
 func (s *Session) giveBackWaiting() {
 	f := s.flow
 	f.lock()
@@ -81,7 +80,7 @@ func (s *Session) giveBackWaiting() {
 	f.unlock()
 }
 
-// untilQuiet waits until no handler runs, or a time, and says whether none does.
+// untilQuiet waits until no handler runs, or until a time, and reports whether none runs.
 func (s *Session) untilQuiet(end time.Time) bool {
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
@@ -100,13 +99,13 @@ func (s *Session) untilQuiet(end time.Time) bool {
 	}
 }
 
-// surrender gives back what handlers that do not return hold, and counts on nobody to wait for them.
+// surrender releases the items of handlers that do not return, and stops waiting for these handlers.
 func (s *Session) surrender() {
 	f := s.flow
 	var left []*worker
 	f.lock()
 	for _, st := range f.stints.all {
-		for _, it := range slices.Clone(st.its) { // of a batch, a lane is in order
+		for _, it := range slices.Clone(st.its) { // the items of a lane are in order
 			if st.has(it) {
 				f.undoBehind(it)
 				f.carryOut(it, Verdict{Action: ActionRelease}, nil)
@@ -123,12 +122,12 @@ func (s *Session) surrender() {
 	}
 }
 
-// audit tells what the session still holds at its end, after everything in its hands has been settled or given back.
+// audit reports what the session still holds at its end, when all its items have been settled or released.
 func (s *Session) audit(polled bool) {
 	f := s.flow
 	f.lock()
 	left := ""
-	if polled && f.running == 0 { // else a poll or a handler still holds its part
+	if polled && f.running == 0 { // otherwise a poll or a handler still holds something
 		left = f.ledger.left(s.fleet.alone)
 	}
 	if left != "" {
@@ -140,7 +139,7 @@ func (s *Session) audit(polled bool) {
 	}
 }
 
-// waitFor waits for f to return, or for ctx to end, and says which it was.
+// waitFor waits until f returns or ctx ends, and reports whether f has returned.
 func waitFor(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
 	go func() {

@@ -6,47 +6,47 @@ import (
 	"time"
 )
 
-// abandonAfter is how long a handler has to return once its processing timeout has cancelled it.
+// abandonAfter is how long a handler has to return after its processing timeout has canceled it.
 const abandonAfter = time.Second
 
 // stint is one call of a handler, with one item or a batch, or the time for which an iterator's caller has an item. A
-// worker has one stint after another, and uses the same again. Guarded by the fleet's lock.
+// worker reuses its stint. Guarded by the fleet's lock.
 type stint struct {
 	worker   *worker  // nil: an iterator's caller
-	ctx      *Context // for its timeout, lost leases and shutdown; nil: an iterator's caller cannot be cancelled
+	ctx      *Context // for its timeout, lost leases and shutdown; nil: an iterator's caller cannot be canceled
 	its      []*Item
-	single   [1]*Item // what its is made of without a batch
+	single   [1]*Item // memory of its without a batch
 	begun    moment
-	deadline moment // when its time is up; never: not any more
-	late     bool   // its timeout has cancelled it: the deadline is now when it counts as abandoned
-	seated   bool   // it counts against its session's cap
-	lost     int    // leases
-	at       int    // where it stands among the stints
+	deadline moment // when its timeout is over; never: it has been handled
+	late     bool   // its timeout has canceled it: the deadline is now the time at which it is abandoned
+	seated   bool   // it counts for its session's limit
+	lost     int    // number of lost leases
+	at       int    // index among the stints
 }
 
-// stints are the handlers that run, and the iterators' callers that have something.
+// stints are the running handlers, and the iterators' callers that have an item.
 type stints struct {
 	f         *flow
-	all       []*stint // in no order: looked through when something is due, which is far more seldom than a start
+	all       []*stint // in no order; it is searched only when something is due, which is much rarer than a start
 	meter     meter
-	tickAt    moment // when the size of the pool is thought over; never: not while nothing runs
+	tickAt    moment // when the size of the pool is checked; never: not while nothing runs
 	abandoned map[*stint]AbandonedHandler
 }
 
-// AbandonedHandler is a handler that did not return when its time was up.
+// AbandonedHandler is a handler that did not return after its context was canceled.
 type AbandonedHandler struct {
 	ID    string
 	Since time.Time
-	Stack string // where it was when it was given up
+	Stack string // where it was when it was abandoned
 }
 
-// begin starts the first item of the bus for a stint, and says whether it did: an item that is not ours any more is
-// dropped.
+// begin starts the first item of the bus for a stint, and reports whether it did. An item whose lease or source has
+// ended is dropped.
 func (s *stints) begin(it *Item, st *stint) bool {
 	f := s.f
 	now := f.clock.now()
 	switch {
-	case it.lease.overBy(now): // the keeper has not looked yet: the process may have been frozen
+	case it.lease.overBy(now): // the keeper has not seen it yet, because the process may have been frozen
 		f.lose(it)
 		return false
 	case it.src.dead:
@@ -72,8 +72,8 @@ func (s *stints) begin(it *Item, st *stint) bool {
 	return true
 }
 
-// contextFor is the context for an item's handler. A context that a handler has had is not used again: what the handler
-// may have left running still looks at it.
+// contextFor returns the context for an item's handler. A context that a handler has used is not reused, because a
+// goroutine that the handler has left running may still use it.
 func (s *stints) contextFor(it *Item, deadline moment) *Context {
 	ctx := it.Context
 	if ctx == nil || ctx.used() {
@@ -83,12 +83,12 @@ func (s *stints) contextFor(it *Item, deadline moment) *Context {
 	return ctx
 }
 
-// start puts a handler under watch.
+// start watches a handler.
 func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
 	f := s.f
 	st.its, st.begun, st.deadline, st.late, st.lost = its, begun, deadline, false, 0
 	for _, it := range its {
-		it.stint = st
+		it.stint, it.counted, it.tenantCounted = st, false, false
 		f.ledger.note(it, hasStint, true)
 		f.cfg.Begin(it)
 	}
@@ -102,7 +102,7 @@ func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
 	}
 }
 
-// returned takes a handler out of sight that has returned. Its items stay in hand.
+// returned ends the watch of a handler that has returned. Its items stay in hand.
 func (s *stints) returned(st *stint, now moment) {
 	if !s.runs(st) {
 		return
@@ -116,10 +116,10 @@ func (s *stints) returned(st *stint, now moment) {
 	delete(s.abandoned, st)
 }
 
-// runs says whether a handler has not returned.
+// runs reports whether a handler has not returned.
 func (s *stints) runs(st *stint) bool { return st.at < len(s.all) && s.all[st.at] == st }
 
-// release lets go of the items of a handler that has returned.
+// release releases the items of a handler that has returned from its stint.
 func (s *stints) release(st *stint) {
 	for i, it := range st.its {
 		if it.stint == st {
@@ -140,7 +140,7 @@ func (s *stints) over(st *stint) {
 	s.f.unlock()
 }
 
-// unseat lets another worker begin in the place of this one.
+// unseat lets another worker begin instead of this one.
 func (s *stints) unseat(st *stint) {
 	if !st.seated {
 		return
@@ -151,8 +151,8 @@ func (s *stints) unseat(st *stint) {
 	}
 }
 
-// interrupt cancels the handler. Losing the lease of one of several items does not: only when all are lost there is
-// nothing left to work for.
+// interrupt cancels the handler. If one of several items loses its lease, the handler continues; it is canceled only
+// when all have lost theirs.
 func (st *stint) interrupt(cause error) {
 	if errors.Is(cause, ErrLeaseLost) {
 		if st.lost++; st.lost < len(st.its) {
@@ -164,7 +164,7 @@ func (st *stint) interrupt(cause error) {
 	}
 }
 
-// cancel tells a handler to end.
+// cancel cancels a handler and moves its items.
 func (s *stints) cancel(st *stint, cause error) {
 	for _, it := range st.its {
 		s.f.move(it, evCancel)
@@ -172,7 +172,7 @@ func (s *stints) cancel(st *stint, cause error) {
 	st.interrupt(cause)
 }
 
-// cancelAll cancels every handler that runs.
+// cancelAll cancels all running handlers.
 func (s *stints) cancelAll(cause error) {
 	for _, st := range s.all {
 		s.cancel(st, cause)
@@ -188,7 +188,7 @@ func (s *stints) cancelOf(of []*source, cause error) {
 	}
 }
 
-// overdue cancels the handlers whose timeout has passed, and returns those that were cancelled before and still run.
+// overdue cancels the handlers whose timeout is over, and returns those that were canceled before and still run.
 func (s *stints) overdue(now moment) (stuck []*stint) {
 	for _, st := range s.all {
 		switch {
@@ -206,11 +206,11 @@ func (s *stints) overdue(now moment) (stuck []*stint) {
 	return stuck
 }
 
-// has says whether a worker or an iterator's caller still has an item in hand, or had it when its lease was lost.
+// has reports whether a worker or an iterator's caller still has an item in hand, or had it when its lease was lost.
 func (st *stint) has(it *Item) bool { return it.stint == st && (it.state.inHand() || it.state == lost) }
 
-// abandon gives a handler up that ignores its cancelled context, and says how many are given up by now; 0: it has just
-// returned. Where order is kept its items keep their lanes and leases until it returns; the others are dead-lettered
+// abandon abandons a handler that ignores the end of its context, and returns how many are abandoned now; 0: it has
+// just returned. With order, its items keep their lanes and leases until it returns; without order, they are rejected
 // now.
 func (s *stints) abandon(st *stint, stack []byte) (out int) {
 	if !s.runs(st) || !st.late {
@@ -249,7 +249,7 @@ func (s *stints) remaining() (n int) {
 	return n
 }
 
-// oldest is when the handler that has run the longest began; never: none runs.
+// oldest is when the oldest running handler began; never: none runs.
 func (s *stints) oldest() moment {
 	begun := never
 	for _, st := range s.all {
@@ -258,7 +258,7 @@ func (s *stints) oldest() moment {
 	return begun
 }
 
-// deadline is when the first handler has had its time.
+// deadline is when the first handler's timeout is over.
 func (s *stints) deadline() moment {
 	at := never
 	for _, st := range s.all {

@@ -2,10 +2,10 @@
 
 package engine
 
-// verify compares the books with each other whenever the lock is released, in tests that are built so. In production a
+// verify compares the ledger's counts with its parts whenever the lock is released, with this build tag. Without it, a
 // leak is logged at the end of a session.
 func (l *ledger) verify() {
 	if text := l.imbalance(); text != "" {
-		panic("the engine's books do not balance: " + text)
+		panic("the counts of the engine's ledger differ from its parts: " + text)
 	}
 }

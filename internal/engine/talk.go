@@ -2,15 +2,15 @@ package engine
 
 import "github.com/godwitmq/godwit/driver"
 
-// talk is what a session has to tell its observer once the fleet's lock is released. It keeps the owners of items,
-// since the items may be used again by then. Guarded by the fleet's lock.
+// talk is what a session reports to its observer after the fleet's lock is released. It has the owners of items,
+// because the items may be reused by then. Guarded by the fleet's lock.
 type talk struct {
 	obs     Observer
-	notes   []func() // in whatever order their goroutines come to it
+	notes   []func() // in any order
 	orderly []func() // one after another, in order
-	told    Activity // what the observer was told last
-	telling bool     // one goroutine tells what is orderly; the others leave it to that one
-	empty   bool     // the last poll brought nothing
+	told    Activity // the last activity that was reported
+	telling bool     // a goroutine reports what is orderly; others leave theirs to it
+	empty   bool     // the last poll returned nothing
 }
 
 func (t *talk) note(f func()) { t.notes = append(t.notes, f) }
@@ -45,12 +45,12 @@ func (t *talk) settleFailed(it *Item, action driver.Action, err error) {
 	t.note(func() { t.obs.SettleFailed(owner, action, err) })
 }
 
-// breaker tells of the breaker's changes, in order.
+// breaker reports the breaker's changes, in order.
 func (t *talk) breaker(open bool, err error) {
 	t.orderly = append(t.orderly, func() { t.obs.Breaker(open, err) })
 }
 
-// take takes the notes, and says whether the caller is to tell what is orderly.
+// take returns the notes, and whether the caller must report what is orderly.
 func (t *talk) take(doing Activity) (notes []func(), orderly bool) {
 	notes, t.notes = t.notes, nil
 	if orderly = !t.telling && (len(t.orderly) > 0 || doing != t.told); orderly {
@@ -59,11 +59,11 @@ func (t *talk) take(doing Activity) (notes []func(), orderly bool) {
 	return notes, orderly
 }
 
-// pending says whether there are notes.
+// pending reports whether there are notes.
 func (t *talk) pending() bool { return len(t.notes) > 0 }
 
-// tellInOrder tells what is orderly, and what the session does, until there is nothing to tell. It runs without the
-// lock.
+// tellInOrder reports what is orderly, and the session's activity, until there is nothing to report. It must be called
+// without the lock.
 func (t *talk) tellInOrder(f *flow) {
 	for {
 		f.lock()
@@ -84,7 +84,7 @@ func (t *talk) tellInOrder(f *flow) {
 	}
 }
 
-// activity is what the session does now, without flapping between two items of a stream.
+// activity is what the session does now. It does not change between two items of a stream.
 func (t *talk) activity(f *flow) Activity {
 	switch {
 	case f.running > 0:
@@ -97,5 +97,5 @@ func (t *talk) activity(f *flow) Activity {
 	return ActivityListening
 }
 
-// polled notes what a poll has brought, for the activity.
+// polled records whether a poll was empty, for the activity.
 func (t *talk) polled(nothing, nothingRuns bool) { t.empty = nothing && (nothingRuns || t.empty) }

@@ -8,51 +8,53 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Surplus of a tenant stays away until about half of what waits for its share here has started, so that it comes once
-// and the share never idles: at least minTenantPause, since services count in seconds; at most maxTenantPause, since
-// other consumers may come to help, and after a stop nobody can have it earlier.
+// The items of a tenant above its share are released until about half of those that wait here have started, so that
+// each is received again only once, and the share is never idle. The delay is at least minTenantPause, because services
+// count in seconds, and at most maxTenantPause, because other consumers may start meanwhile, and after a stop no other
+// consumer can get them earlier.
 const (
 	minTenantPause = time.Second
 	maxTenantPause = 2 * time.Minute
-	// tenantBunch is how many of a tenant's surplus come back together: one by one each would cost a poll of its own.
+	// tenantBunch is how many released items of a tenant are delivered again together; one by one, each would cost a
+	// poll.
 	tenantBunch = 10
 )
 
-// tenants lets no tenant of a channel without order take more handlers than its share. What comes beyond the share
-// waits aside: on the shelf as much as starts soon, and in places, where the service could keep it, only as much as the
-// share again, so that one tenant cannot fill them. The rest goes back for a while. Guarded by the fleet's lock.
+// tenants limits each tenant of a channel without order to its share of the handlers. Items above the share wait aside:
+// on the shelf, those that start soon; in places, if the service could keep them, only as many as the share again, so
+// that one tenant cannot fill the places. The rest is released with a delay. Guarded by the fleet's lock.
 type tenants struct {
 	places *places
-	share  int           // items of one tenant that are runnable or run
-	aside  int           // that wait in places for one of the share; negative: any number
-	soon   time.Duration // what waits on the shelf starts within it; longer waits cost more renewals than receives
+	share  int           // items of one tenant that can start or run
+	aside  int           // items of one tenant that may wait in places; negative: any number
+	soon   time.Duration // items on the shelf start within it; longer waits cost more renewals than receives
 
-	waiting atomic.Int64 // items of all tenants, aside; also read without the lock
+	waiting atomic.Int64 // items of all tenants that wait aside; also read without the lock
 	out     int          // items of all tenants that have a part of their share
 	by      map[string]*tenant
-	gap     time.Duration // of the last tenant that had one: the first guess for the next
+	gap     time.Duration // of the last tenant that had one: the first estimate for the next
 }
 
-// tenant is one of them, for as long as it has something here.
+// tenant is the state of one tenant while it has items here.
 type tenant struct {
-	out        int   // runnable or running
-	head, tail *Item // waiting aside
+	out        int   // items that can start or run
+	head, tail *Item // those that wait aside
 	waiting    int
-	shelved    int           // of those that wait
+	shelved    int           // of the waiting items
 	shelf      int64         // their bytes
-	gap        time.Duration // between two that end, smoothed; 0: unknown
-	last       time.Time     // when one ended, or the first began
-	back       time.Time     // when the newest of its surplus comes again
+	gap        time.Duration // between two ends, a moving average; 0: unknown
+	last       time.Time     // when an item last ended, or the first began
+	back       time.Time     // when the last released item is delivered again
 }
 
-// admission is where an item goes.
+// admission is the decision about an item.
 type admission uint8
 
 const (
-	admitted    admission = iota // it may run
-	waits                        // it waits for one of its tenant to end, in a place
-	waitsBeside                  // it does so on the shelf
-	surplus                      // it goes back, and comes again after a pause
+	admitted    admission = iota // it can start
+	waits                        // it waits in a place for one of its tenant to end
+	waitsBeside                  // it waits on the shelf
+	surplus                      // it is released with a delay
 )
 
 func newTenants(share int, p *places, lim *driver.ReceiveLimits) *tenants {
@@ -62,13 +64,13 @@ func newTenants(share int, p *places, lim *driver.ReceiveLimits) *tenants {
 	t := &tenants{places: p, share: share, aside: -1, by: map[string]*tenant{}}
 	if !lim.Keeps && lim.RetryMax > 0 {
 		t.aside = max(0, min(share, lim.Window/2-share))
-		t.soon = max(lim.Lease/2, 2*minTenantPause) // a lease is not renewed earlier
+		t.soon = max(lim.Lease/2, 2*minTenantPause) // no lease is renewed earlier
 	}
 	return t
 }
 
-// admit says where an item goes, and if it is surplus, after which pause it may come again. An item that must be kept
-// is never surplus: it was held here already, or the service is about to dead-letter it.
+// admit decides about an item, and returns the delay if it is surplus. An item that must be kept is never surplus: it
+// was held here already, or the service is about to move it to the dead letters.
 func (t *tenants) admit(it *Item, must bool) (admission, time.Duration) {
 	if t == nil || it.can&hasShare == 0 {
 		return admitted, 0
@@ -89,19 +91,20 @@ func (t *tenants) admit(it *Item, must bool) (admission, time.Duration) {
 	return waits, 0
 }
 
-// fits says whether an item should wait on the shelf: it starts soon, and its tenant leaves as much of the shelf to
-// others as it takes.
+// fits reports whether an item should wait on the shelf: it starts soon, and its tenant uses at most as much of the
+// shelf as it leaves to others.
 func (t *tenants) fits(one *tenant, it *Item, now time.Time) bool {
-	return time.Duration(one.waiting)*t.every(one, now) <= t.soon && t.places.shelfBeside(one.shelved, one.shelf, it.size)
+	return time.Duration(one.waiting)*t.every(one, now) <= t.soon &&
+		t.places.shelfBeside(one.shelved, one.shelf, it.size)
 }
 
-// every is the time after which one more of a tenant ends.
+// every is the time between two ends of a tenant's items.
 func (t *tenants) every(one *tenant, now time.Time) time.Duration {
 	return max(one.gap, now.Sub(one.last)/time.Duration(t.share))
 }
 
-// pause is how long surplus stays away: it gets in line behind what is away, and comes in bunches, rather early than
-// late.
+// pause is how long a surplus item is released: until after those that are released already, several together, and
+// rather too short than too long.
 func (t *tenants) pause(one *tenant, now time.Time) time.Duration {
 	every := t.every(one, now)
 	soonest := now.Add(time.Duration(one.waiting) * every / 2)
@@ -109,7 +112,7 @@ func (t *tenants) pause(one *tenant, now time.Time) time.Duration {
 		one.back = soonest
 	}
 	back := one.back.Add(every)
-	if back.Sub(now) > maxTenantPause { // the line is long: somewhere in its last part
+	if back.Sub(now) > maxTenantPause { // there are many: at a random time in the second half
 		back = now.Add(maxTenantPause/2 + rand.N(maxTenantPause/2))
 	} else {
 		one.back = back
@@ -118,7 +121,7 @@ func (t *tenants) pause(one *tenant, now time.Time) time.Duration {
 	return max(back.Truncate(bunch).Sub(now), minTenantPause)
 }
 
-// begin gives an item one of its tenant's share.
+// begin gives an item a part of its tenant's share.
 func (t *tenants) begin(it *Item) {
 	one := t.by[it.Tenant]
 	if one == nil {
@@ -129,9 +132,9 @@ func (t *tenants) begin(it *Item) {
 	t.out++
 }
 
-// end takes that back, and returns the tenant.
+// end takes it back, and returns the tenant.
 func (t *tenants) end(it *Item) *tenant {
-	const weight = 32 // of what is known against what is new: those that began together end together
+	const weight = 32 // weight of earlier gaps in the moving average: items that began together end together
 	one, now := t.by[it.Tenant], time.Now()
 	gap := now.Sub(one.last)
 	if one.gap == 0 {
@@ -145,14 +148,14 @@ func (t *tenants) end(it *Item) *tenant {
 	return one
 }
 
-// tidy forgets a tenant that has nothing here.
+// tidy removes a tenant without items.
 func (t *tenants) tidy(name string, one *tenant) {
 	if one.out == 0 && one.head == nil {
 		delete(t.by, name)
 	}
 }
 
-// wait puts an item into its tenant's line, which exists: its share is taken.
+// wait adds an item to the line of its tenant, which exists because its share is used.
 func (t *tenants) wait(it *Item) {
 	one := t.by[it.Tenant]
 	if it.linePrev = one.tail; one.tail == nil {
@@ -168,13 +171,13 @@ func (t *tenants) wait(it *Item) {
 	}
 }
 
-// beside notes that an item of the line stands on the shelf.
+// beside records that an item of the line is on the shelf.
 func (t *tenants) beside(it *Item) {
 	one := t.by[it.Tenant]
 	one.shelved, one.shelf = one.shelved+1, one.shelf+it.size
 }
 
-// unwait takes an item out of its tenant's line; shelved says whether it stood on the shelf.
+// unwait removes an item from its tenant's line; shelved means that it was on the shelf.
 func (t *tenants) unwait(it *Item, shelved bool) {
 	one := t.by[it.Tenant]
 	if it.linePrev == nil {
@@ -196,7 +199,7 @@ func (t *tenants) unwait(it *Item, shelved bool) {
 	t.tidy(it.Tenant, one)
 }
 
-// heir is who goes on next with a tenant's share; nil: nobody, or the share is taken.
+// heir is the next item that may use a tenant's share; nil: there is none, or the share is used.
 func (t *tenants) heir(one *tenant) *Item {
 	if one.out >= t.share {
 		return nil
@@ -204,5 +207,5 @@ func (t *tenants) heir(one *tenant) *Item {
 	return one.head
 }
 
-// crowded says whether items wait for their tenant's share. It needs no lock.
+// crowded reports whether items wait for their tenant's share. It needs no lock.
 func (t *tenants) crowded() bool { return t != nil && t.waiting.Load() > 0 }

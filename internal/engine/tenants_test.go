@@ -8,11 +8,12 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Of one tenant its share runs, as much waits in places, more on the shelf while it starts soon, and the rest goes
-// back; another tenant is not concerned.
+// The share of a tenant runs, as many items wait in places, more wait on the shelf while they start soon, and the rest
+// is released. Another tenant is not affected.
 func TestWhereATenantsItemsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := bare(driver.ReceiveLimits{Window: 20, RetryMax: time.Hour, Lease: 30 * time.Second}, &Config{MaxPerTenant: 2})
+		f := bare(driver.ReceiveLimits{Window: 20, RetryMax: time.Hour, Lease: 30 * time.Second},
+			&Config{MaxPerTenant: 2})
 		counts := map[admission]int{}
 		come := func(tenant string, n int) {
 			for range n {
@@ -28,18 +29,18 @@ func TestWhereATenantsItemsGo(t *testing.T) {
 					}
 				case surplus:
 					if pause < minTenantPause || pause > maxTenantPause {
-						t.Errorf("surplus comes again after %v", pause)
+						t.Errorf("surplus is released for %v", pause)
 					}
 					f.move(it, evRelease)
 				}
 			}
 		}
 		come("ada", 2)
-		time.Sleep(time.Minute) // nothing of hers has ended for so long: what waits does not start soon
+		time.Sleep(time.Minute) // none of her items has ended for so long that waiting ones do not start soon
 		come("ada", 5)
 		come("bob", 1)
 		if counts[admitted] != 3 || counts[waits]+counts[waitsBeside] != 3 || counts[surplus] != 2 {
-			t.Errorf("%d run, %d wait, %d beside, %d go back; want 3, 3 in all, and 2",
+			t.Errorf("%d run, %d wait, %d on the shelf, %d are released; want 3, 3 in all, and 2",
 				counts[admitted], counts[waits], counts[waitsBeside], counts[surplus])
 		}
 		if text := f.imbalance(); text != "" {
@@ -48,7 +49,7 @@ func TestWhereATenantsItemsGo(t *testing.T) {
 	})
 }
 
-// The heir of a share is the first that waits, and only while there is a part of the share for it.
+// The heir of a share is the first waiting item, while there is a part of the share for it.
 func TestTheHeirOfAShare(t *testing.T) {
 	f := bare(driver.ReceiveLimits{Window: 20, RetryMax: time.Hour}, &Config{MaxPerTenant: 1})
 	k := kind{tenant: "ada"}
@@ -68,6 +69,6 @@ func TestTheHeirOfAShare(t *testing.T) {
 	f.takeSteps()
 	f.move(second, evLose)
 	if len(f.tenants.by) != 0 || f.tenants.crowded() {
-		t.Error("a tenant that has nothing here is remembered")
+		t.Error("a tenant without items is still there")
 	}
 }

@@ -2,12 +2,13 @@ package engine
 
 import "sync/atomic"
 
-// lease is what is known of an item's lease.
+// lease is the state of an item's lease.
 type lease struct {
-	since    moment
-	ends     atomic.Int64  // a moment; written under the lock
-	renewing chan struct{} // of a call under way, closed with its answer; the lease then stands where it ends without one
-	going    bool          // a verdict that lets go of it is on the wire: a renewal that came later would hide the message again
+	since moment
+	ends  atomic.Int64 // a moment; written under the lock
+	// of a renewal in flight, closed with its answer; the lease is then in the timeline at its end
+	renewing chan struct{}
+	going    bool // a release or retry is in flight: a later renewal would make the message invisible again
 
 	prev, next *Item
 	at         moment // when something is due
@@ -17,14 +18,14 @@ type lease struct {
 func (l *lease) end() moment     { return moment(l.ends.Load()) }
 func (l *lease) set(ends moment) { l.ends.Store(int64(ends)) }
 
-// overBy says whether a lease has ended by now.
+// overBy reports whether a lease has ended by now.
 func (l *lease) overBy(now moment) bool {
 	ends := l.end()
 	return ends != noMoment && ends <= now
 }
 
-// timeline is a list of items sorted by the moment at which something is due for their leases. Insertion looks for its
-// place from the end, where it almost always is, since leases end almost in the order in which they began.
+// timeline is a list of items sorted by the time at which something is due for their leases. Insertion searches from
+// the end, where the place almost always is, because leases end almost in the order in which they began.
 type timeline struct {
 	head, tail *Item
 	n          int
@@ -69,7 +70,7 @@ func (t *timeline) remove(it *Item) {
 	t.n--
 }
 
-// pop takes the first item for which something is due by a moment, or nil.
+// pop removes the first item for which something is due, or returns nil.
 func (t *timeline) pop(by moment) *Item {
 	it := t.head
 	if it == nil || it.lease.at > by {
@@ -79,7 +80,7 @@ func (t *timeline) pop(by moment) *Item {
 	return it
 }
 
-// first is when the first is due; never: there is none.
+// first is when the first item is due; never: there is none.
 func (t *timeline) first() moment {
 	if t.head == nil {
 		return never

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A timeline gives back what was put in, sorted, whatever is taken out between.
+// A timeline returns its items sorted, whichever items are removed meanwhile.
 func TestTheTimelineIsSorted(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -21,32 +21,32 @@ func TestTheTimelineIsSorted(t *testing.T) {
 		default:
 			i := r.IntN(len(there))
 			line.remove(there[i])
-			line.remove(there[i]) // a second time is nothing
+			line.remove(there[i]) // a second removal does nothing
 			there = slices.Delete(there, i, i+1)
 		}
 	}
 	if line.n != len(there) {
-		t.Errorf("seed %d: it says that it has %d items of %d", seed, line.n, len(there))
+		t.Errorf("seed %d: it counts %d items of %d", seed, line.n, len(there))
 	}
 	last, n := noMoment, 0
 	if line.pop(line.first()-1) != nil {
-		t.Errorf("seed %d: something is due before the first", seed)
+		t.Errorf("seed %d: an item is due before the first", seed)
 	}
 	for line.first() != never {
 		at := line.first()
 		it := line.pop(at)
 		if it == nil || it.lease.at != at || at < last {
-			t.Fatalf("seed %d: after %d comes %v of %d", seed, last, it, at)
+			t.Fatalf("seed %d: after %d follows %v at %d", seed, last, it, at)
 		}
 		last = at
 		n++
 	}
 	if n != len(there) || line.n != 0 {
-		t.Errorf("seed %d: %d of %d items came back, and %d are left", seed, n, len(there), line.n)
+		t.Errorf("seed %d: %d of %d items were returned, and %d are left", seed, n, len(there), line.n)
 	}
 }
 
-// Held retries come in the order in which they are due, and each can be taken out.
+// Held retries are returned in the order of their times, and each can be removed.
 func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -70,6 +70,6 @@ func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 		n++
 	}
 	if n != 300 || held.first() != never {
-		t.Errorf("seed %d: %d of 300 came", seed, n)
+		t.Errorf("seed %d: %d of 300 were returned", seed, n)
 	}
 }

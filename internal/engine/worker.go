@@ -14,11 +14,11 @@ type worker struct {
 	fleet    *Fleet
 	goid     string // as runtime.Stack prints it
 	leave    sync.Once
-	replaced atomic.Bool // another works in its place: it leaves when its handler returns
+	replaced atomic.Bool // another worker has replaced it: it ends when its handler returns
 	stint    *stint
 }
 
-// left says that nobody need wait for this worker any more.
+// left records that the fleet need not wait for this worker any more.
 func (w *worker) left() { w.leave.Do(w.fleet.wg.Done) }
 
 func (w *worker) loop() {
@@ -46,15 +46,15 @@ func (w *worker) loop() {
 	regular = true
 }
 
-// runner runs the handlers of a session, and concludes their items.
+// runner calls the handlers of a session, and settles their items.
 type runner struct {
 	f      *flow
 	cfg    *Config
 	obs    Observer
-	failed atomic.Int64 // handlers, since the size of the pool was last thought over
+	failed atomic.Int64 // failed handlers since the size of the pool was last checked
 }
 
-// work runs the handler of a started item and concludes it.
+// work calls the handler of a started item and settles it.
 func (r *runner) work(w *worker, it *Item) {
 	st := w.stint
 	if it.Err != nil {
@@ -67,16 +67,17 @@ func (r *runner) work(w *worker, it *Item) {
 	err = r.cfg.Handle(st.ctx, it)
 }
 
-// worked concludes an item whose handler has returned. It is deferred, so that it also runs when the handler has ended
-// the goroutine.
+// worked settles an item whose handler has returned. It is deferred, so that it also runs if the handler has ended the
+// goroutine.
 func (r *runner) worked(st *stint, it *Item, err error) {
 	f := r.f
 	now := f.clock.now()
 	cause := st.ctx.end()
 	f.lock()
 	f.stints.returned(st, now)
-	mine := st.has(it)                                              // else it was given up meanwhile: its verdict is on its way already
-	if mine && err == nil && it.Chosen == nil && !r.cfg.TellEnded { // as it is almost always: it takes the lock only once
+	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
+	// The normal case, with one section under the lock.
+	if mine && err == nil && it.Chosen == nil && !r.cfg.TellEnded {
 		f.breaker.ended(true, nil)
 		f.carryOut(it, Verdict{}, nil)
 		f.stints.release(st)
@@ -96,7 +97,7 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 	r.conclude(it, v, st)
 }
 
-// reject rejects a started item that could not be decoded: no handler sees it.
+// reject rejects a started item that could not be decoded, without a handler.
 func (r *runner) reject(it *Item, st *stint) {
 	r.f.lock()
 	r.f.stints.returned(st, r.f.clock.now())
@@ -104,14 +105,14 @@ func (r *runner) reject(it *Item, st *stint) {
 	r.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, st)
 }
 
-// ended tells the observer that a handler has ended, before its verdict reaches the service.
+// ended reports a handler's end to the observer, before the service gets the verdict.
 func (r *runner) ended(it *Item, v Verdict, err error, took time.Duration) {
 	if r.cfg.TellEnded {
 		r.obs.Ended(it.Owner, v, err, took)
 	}
 }
 
-// stuck deals with a handler that ignores its cancelled context: another worker takes the place of its own.
+// stuck handles a handler that ignores the end of its context: another worker replaces its worker.
 func (r *runner) stuck(st *stint) {
 	stack := st.worker.stack()
 	r.f.lock()
@@ -134,8 +135,8 @@ func goroutine() string {
 	return name
 }
 
-// stack is where the worker's goroutine is now. It stops the world for a moment, which is why only handlers that are
-// given up are looked at.
+// stack is the current stack of the worker's goroutine. It stops the world for a moment, so it is used only for
+// abandoned handlers.
 func (w *worker) stack() []byte {
 	buf := make([]byte, 1<<20)
 	for one := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {

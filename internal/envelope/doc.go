@@ -1,7 +1,7 @@
-// Package envelope is how Godwit's own data travels beside a body that stays untouched.
+// Package envelope encodes the data that Godwit sends beside a message's body, which stays unchanged.
 //
-// Its nouns: an [Envelope] holds headers, order key, content type and the history of [Death]s of one message, and is
-// packed as one versioned JSON text for one attribute; an [Encoding] is how a body that a service's character set
-// refuses travels all the same. Unknown fields of an envelope survive a copy. Fixtures of every version ever written
-// are read for ever.
+// An [Envelope] has the headers, order key, content type and earlier [Death]s of one message. It is one versioned JSON
+// text, for one message attribute. An [Encoding] says how a body is sent that contains characters which the service
+// refuses. Fields that this version does not know are kept when an envelope is copied. Fixtures of every released
+// version stay in the tests.
 package envelope

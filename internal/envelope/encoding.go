@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding is how a body travels.
+// Encoding is how a body is sent.
 type Encoding string
 
 const (
-	Plain  Encoding = ""       // as it is
+	Plain  Encoding = ""       // unchanged
 	Base64 Encoding = "base64" // standard alphabet, padded
-	Empty  Encoding = "empty"  // nothing, where the service wants at least a character
+	Empty  Encoding = "empty"  // an empty body; the service requires at least one character
 )
 
-// emptyBody stands for an empty body; its reader looks at the encoding, never at it.
+// emptyBody is sent instead of an empty body. The reader recognizes an empty body by its encoding, not by this text.
 const emptyBody = "-"
 
-// Encode brings a body into a form that SQS's character set takes. The text is a copy of the body, the only one: the body
-// belongs to its sender again when the sender gives up, and the text may travel then.
+// Encode returns a body as a text that SQS accepts. The text is always a copy, because the caller owns the body again
+// when it gives up waiting, and the text may be in flight then.
 func Encode(body []byte) (string, Encoding) {
 	if len(body) == 0 {
 		return emptyBody, Empty
@@ -30,7 +30,7 @@ func Encode(body []byte) (string, Encoding) {
 	return Base64.Text(body), Base64
 }
 
-// Decode takes an encoding back.
+// Decode reverses Encode.
 func Decode(text string, e Encoding) ([]byte, error) {
 	switch e {
 	case Plain:
@@ -40,14 +40,14 @@ func Decode(text string, e Encoding) ([]byte, error) {
 	case Base64:
 		body, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, fmt.Errorf("the body is marked as base64 and is not: %w", err)
+			return nil, fmt.Errorf("the message says that its body is base64, and it cannot be decoded: %w", err)
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf("the body's encoding %q is not known: update the consumer", e)
+	return nil, fmt.Errorf("the body's encoding %q is unknown: update the consumer", e)
 }
 
-// Text is a decoded body as it travelled.
+// Text returns a decoded body in the form in which it was sent.
 func (e Encoding) Text(body []byte) string {
 	switch e {
 	case Base64:
@@ -58,7 +58,7 @@ func (e Encoding) Text(body []byte) string {
 	return string(body)
 }
 
-// Text says whether SQS takes a string: tab, newline, carriage return, and Unicode from space on without surrogates
+// Text reports whether SQS accepts a string: tab, newline, carriage return, and Unicode from U+0020, without surrogates
 // and the two non-characters U+FFFE and U+FFFF.
 func Text(s string) bool {
 	if !utf8.ValidString(s) {

@@ -8,13 +8,17 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestANewerVersionIsAnError(t *testing.T) {
-	for _, text := range []string{`{"v":2}`, `{"v":0}`, `{"v":-1}`, `{}`, `null`, `[]`, `"x"`, `{"v":"1"}`, `{"v":1`, ""} {
+	for _, text := range []string{
+		`{"v":2}`, `{"v":0}`, `{"v":-1}`, `{}`, `null`, `[]`, `"x"`, `{"v":"1"}`, `{"v":1`,
+		"",
+	} {
 		if e, err := envelope.Parse(text); err == nil {
 			t.Errorf("%s was read as %+v", text, e)
 		}
@@ -24,39 +28,39 @@ func TestANewerVersionIsAnError(t *testing.T) {
 	}
 }
 
-func TestBuryKeepsWhatItDoesNotKnow(t *testing.T) {
+func TestAddDeathKeepsUnknownFields(t *testing.T) {
 	for _, text := range []string{
 		fixture(t, "testdata/v1-later-fields.json"),
-		`{"v":9,"h":7,"new":[1,2,{"deep":"yes"}]}`, // a version of tomorrow: its fields are not ours to judge
+		`{"v":9,"h":7,"new":[1,2,{"deep":"yes"}]}`, // a later version, whose fields must be kept
 	} {
-		buried := envelope.Bury(text, envelope.Death{Error: "x", ID: "1"})
+		buried := envelope.AddDeath(text, envelope.Death{Error: "x", ID: "1"})
 		got, want := fields(t, buried), fields(t, text)
 		if got["d"] == nil {
-			t.Errorf("%s has no death after it was buried: %s", text, buried)
+			t.Errorf("%s has no death: %s", text, buried)
 		}
 		delete(got, "d")
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("buried %s (-want +got):\n%s", text, diff)
+			t.Errorf("%s with a death (-want +got):\n%s", text, diff)
 		}
 	}
 }
 
-func TestBuryKeepsATextThatIsNoEnvelope(t *testing.T) {
+func TestAddDeathKeepsATextThatIsNotAnEnvelope(t *testing.T) {
 	for _, text := range []string{"hello", "[1]", `{"v":1`, "7"} {
-		e, err := envelope.Parse(envelope.Bury(text, envelope.Death{ID: "1"}))
+		e, err := envelope.Parse(envelope.AddDeath(text, envelope.Death{ID: "1"}))
 		if err != nil || e.Headers["godwit"] != text || len(e.Deaths) != 1 {
-			t.Errorf("%s was buried as %+v, %v; want it as a header", text, e, err)
+			t.Errorf("%s with a death is %+v, %v; want the text in a header", text, e, err)
 		}
 	}
-	if e, err := envelope.Parse(envelope.Bury("", envelope.Death{})); err != nil || e.Headers != nil {
-		t.Errorf("nothing was buried as %+v, %v", e, err)
+	if e, err := envelope.Parse(envelope.AddDeath("", envelope.Death{})); err != nil || e.Headers != nil {
+		t.Errorf("an empty text with a death is %+v, %v; want no headers", e, err)
 	}
 }
 
-func TestBuryKeepsTheNewestDeaths(t *testing.T) {
+func TestAddDeathKeepsTheNewestDeaths(t *testing.T) {
 	text := ""
 	for i := range 15 {
-		text = envelope.Bury(text, envelope.Death{ID: fmt.Sprint(i)})
+		text = envelope.AddDeath(text, envelope.Death{ID: fmt.Sprint(i)})
 	}
 	e, err := envelope.Parse(text)
 	if err != nil || len(e.Deaths) != 10 || e.Deaths[0].ID != "5" || e.Deaths[9].ID != "14" {
@@ -67,7 +71,7 @@ func TestBuryKeepsTheNewestDeaths(t *testing.T) {
 func TestAnErrorIsCutBetweenCharacters(t *testing.T) {
 	for pad := range 4 {
 		long := strings.Repeat("x", pad) + strings.Repeat("ä€😀", 500)
-		e, err := envelope.Parse(envelope.Bury("", envelope.Death{Error: long}))
+		e, err := envelope.Parse(envelope.AddDeath("", envelope.Death{Error: long}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,13 +83,15 @@ func TestAnErrorIsCutBetweenCharacters(t *testing.T) {
 			t.Errorf("cut to …%q", got[len(got)-20:])
 		}
 	}
-	if e, _ := envelope.Parse(envelope.Bury("", envelope.Death{Error: strings.Repeat("x", 1024)})); len(e.Deaths[0].Error) != 1024 {
+	if e, _ := envelope.Parse(envelope.AddDeath("", envelope.Death{Error: strings.Repeat("x",
+		1024)})); len(e.Deaths[0].Error) != 1024 {
 		t.Errorf("a text of exactly the limit was cut to %d bytes", len(e.Deaths[0].Error))
 	}
 }
 
-// An error's text may hold anything; what goes out is what services take, and says the same.
-func TestAnyErrorTextTravels(t *testing.T) {
+// An error's text may contain any bytes. The envelope has only characters that services accept, and decodes to the same
+// text.
+func TestAnyErrorTextIsAccepted(t *testing.T) {
 	for given, want := range map[string]string{
 		"nul \x00 bell \a esc \x1b": "nul \x00 bell \a esc \x1b",
 		"\uFFFE and \uFFFF":         "\uFFFE and \uFFFF",
@@ -93,9 +99,9 @@ func TestAnyErrorTextTravels(t *testing.T) {
 		`quotes " and \ and \uFFFE`: `quotes " and \ and \uFFFE`,
 	} {
 		d := envelope.Death{Error: given, Kind: given, Consumer: given, Channel: given, ID: given, OrderKey: given}
-		text := envelope.Bury(`{"v":1}`, d)
+		text := envelope.AddDeath(`{"v":1}`, d)
 		if !envelope.Text(text) {
-			t.Errorf("buried with %q it is %q, which SQS refuses", given, text)
+			t.Errorf("with the error %q the envelope is %q, which SQS refuses", given, text)
 		}
 		e, err := envelope.Parse(text)
 		if err != nil || e.Deaths[0].Error != want || e.Deaths[0].Consumer != want {
@@ -104,22 +110,28 @@ func TestAnyErrorTextTravels(t *testing.T) {
 	}
 }
 
-func TestPack(t *testing.T) {
-	text := envelope.Pack(`{"v":1,"h":{"a":"1"},"x":true}`, map[string]string{"a": "other", "b": "2"})
+func TestAddHeaders(t *testing.T) {
+	text := envelope.AddHeaders(`{"v":1,"h":{"a":"1"},"x":true}`, map[string]string{"a": "other", "b": "2"})
 	want := map[string]any{"v": 1.0, "h": map[string]any{"a": "1", "b": "2"}, "x": true}
 	if diff := cmp.Diff(want, fields(t, text)); diff != "" {
-		t.Errorf("packed (-want +got):\n%s", diff)
+		t.Errorf("with headers (-want +got):\n%s", diff)
 	}
 }
 
 func TestNew(t *testing.T) {
-	m := driver.Message{ContentType: "text/plain", Type: "t", Version: 3, Header: []driver.Header{{Name: "a", Value: "\uFFFF\x00"}}}
+	m := driver.Message{
+		ContentType: "text/plain", Type: "t", Version: 3,
+		Header: []driver.Header{{Name: "a", Value: "\uFFFF\x00"}},
+	}
 	text := envelope.New(&m).String()
 	if !envelope.Text(text) {
 		t.Errorf("%q is refused by SQS", text)
 	}
 	e, err := envelope.Parse(text)
-	want := envelope.Envelope{Version: 1, ContentType: "text/plain", Type: "t", TypeVersion: 3, Headers: map[string]string{"a": "\uFFFF\x00"}}
+	want := envelope.Envelope{
+		Version: 1, ContentType: "text/plain", Type: "t", TypeVersion: 3,
+		Headers: map[string]string{"a": "\uFFFF\x00"},
+	}
 	if diff := cmp.Diff(want, e); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -134,11 +146,14 @@ func fields(t *testing.T, text string) map[string]any {
 	return m
 }
 
-// The text of an envelope that says nothing is not made but known. It is what JSON would make of it, and a field that is set
-// is never left out.
-func TestTheBareEnvelopeIsItsJSON(t *testing.T) {
-	whole := envelope.Envelope{Headers: map[string]string{"a": "1"}, OrderKey: "k", ContentType: "c", Type: "t", TypeVersion: 2,
-		Encoding: envelope.Base64, Delay: 3, Wrapped: true, Deaths: []envelope.Death{{ID: "7"}}}
+// The text of an envelope without fields is a constant. It must be what encoding/json would write, and every field that
+// is set must be written.
+func TestTheConstantEnvelopeIsItsJSON(t *testing.T) {
+	whole := envelope.Envelope{
+		Headers: map[string]string{"a": "1"}, OrderKey: "k", ContentType: "c", Type: "t",
+		TypeVersion: 2,
+		Encoding:    envelope.Base64, Delay: 3, Wrapped: true, Deaths: []envelope.Death{{ID: "7"}},
+	}
 	from := reflect.ValueOf(whole)
 	for i := range from.NumField() {
 		e := envelope.Envelope{Version: envelope.Version}
@@ -147,7 +162,7 @@ func TestTheBareEnvelopeIsItsJSON(t *testing.T) {
 		if name == "Version" {
 			e.Version = envelope.Version
 		} else if from.Field(i).IsZero() {
-			t.Fatalf("%s is not set: the test does not know it", name)
+			t.Fatalf("%s is not set: set it in this test", name)
 		}
 		want, err := json.Marshal(e)
 		if err != nil {
@@ -159,13 +174,13 @@ func TestTheBareEnvelopeIsItsJSON(t *testing.T) {
 	}
 }
 
-// A message that carries nothing but its body costs one copy of the body, and no envelope of its own.
+// A message with nothing but a body costs one allocation: the copy of the body.
 func TestABareMessageIsEncodedWithOneAllocation(t *testing.T) {
 	body, m := []byte(strings.Repeat("x", 1000)), driver.Message{}
 	if n := testing.AllocsPerRun(100, func() {
 		text, _ := envelope.Encode(body)
 		if envelope.New(&m).String() == text {
-			t.Error("the same?")
+			t.Error("the envelope is equal to the body")
 		}
 	}); n > 1 {
 		t.Errorf("%v allocations, want 1: the text of the body", n)

@@ -17,15 +17,6 @@ import (
 	"unicode/utf8"
 )
 
-// notYet are the packages and pages whose language and layout are not checked yet, each with everything below it; "."
-// is the root package alone. Remove an entry when the package follows the rules, together with its line in
-// .golangci.yml.
-var notYet = []string{
-	".", "bench", "internal/batch", "internal/calls", "internal/engine", "internal/envelope", "internal/sim",
-	"snssqs/sender.go", "tools",
-	"docs/architecture.md", "docs/benchmarks.md", "docs/consumer.md", "docs/decisions/0032-one-lock.md",
-}
-
 const (
 	// columns is the width of a line. A tab counts as tabWidth columns.
 	columns  = 120
@@ -42,7 +33,7 @@ var archaisms = []string{
 	"corpse", "epitaph", "graveyard",
 }
 
-// The packages that are done keep the rules of the language that a test can check.
+// All packages and pages keep the rules of the language that a test can check.
 func TestLanguage(t *testing.T) {
 	house := os.DirFS("../..")
 	texts := rules(t, house)
@@ -53,15 +44,6 @@ func TestLanguage(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// An entry of notYet without a file has been forgotten.
-func TestNotYetIsTheTree(t *testing.T) {
-	for _, entry := range notYet {
-		if _, err := os.Stat(path.Join("../..", entry)); err != nil {
-			t.Errorf("notYet lists %s: %v", entry, err)
-		}
 	}
 }
 
@@ -111,7 +93,6 @@ func TestRules(t *testing.T) {
 		{"a long literal", "a/x.go", "package a\n\nconst s = \"" + long + "\"\n", ""},
 		{"a raw string", "a/x.go", "package a\n\nconst s = `\n" + long + long + "\n`\n", ""},
 		{"a file name", "a/sendMessage.go", "package a\n", "a/sendMessage.go: name it in snake_case"},
-		{"not yet", "tools/x.go", "package a\n\n// The graveyard.\n", ""},
 		{"a page", "docs/x.md", "The graveyard.\n", "docs/x.md:1: \"graveyard\": use another word"},
 		{"a page's code", "docs/x.md", "The `graveyard`.\n", ""},
 		{"a page's long line", "docs/x.md", long + "x\n", "docs/x.md:1: 121 columns"},
@@ -136,7 +117,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// walk calls f for each Go file of every module, and for each page of docs.
+// walk calls f for each Go file of every module, and for each page.
 func walk(house fs.FS, f func(name string)) error {
 	return fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -146,11 +127,17 @@ func walk(house fs.FS, f func(name string)) error {
 			(base == "testdata" || base[0] == '.' || base[0] == '_') {
 			return fs.SkipDir
 		}
-		if !d.IsDir() && (path.Ext(name) == ".go" || path.Ext(name) == ".md" && strings.HasPrefix(name, "docs/")) {
+		if !d.IsDir() && (path.Ext(name) == ".go" || isPage(name)) {
 			f(name)
 		}
 		return nil
 	})
+}
+
+// isPage reports whether a file is a page of the documentation. CHANGELOG.md is not: it has the words of earlier times.
+func isPage(name string) bool {
+	return name == "README.md" || name == "CONTRIBUTING.md" ||
+		path.Ext(name) == ".md" && strings.HasPrefix(name, "docs/")
 }
 
 // A wording is a list of phrases to avoid.
@@ -173,7 +160,7 @@ func avoid(text, instead string) phrase {
 	return phrase{text, instead, first, regexp.MustCompile(`(?i)\b` + strings.Join(words, `[\s/]+`) + `\b`)}
 }
 
-// rules are the archaisms, and the phrases that docs/glossary.md lists beside the word to use.
+// rules are the archaisms, and the phrases in the last column of docs/glossary.md, each with the word to use instead.
 func rules(t *testing.T, house fs.FS) (r wording) {
 	t.Helper()
 	for _, a := range archaisms {
@@ -196,11 +183,6 @@ func rules(t *testing.T, house fs.FS) (r wording) {
 
 // complaints are the rules that a file breaks.
 func (r wording) complaints(name, text string) (all []string) {
-	for _, entry := range notYet {
-		if entry == name || strings.HasPrefix(name, entry+"/") || entry == "." && !strings.Contains(name, "/") {
-			return nil
-		}
-	}
 	if path.Ext(name) == ".md" {
 		if name != "docs/glossary.md" { // it has to name the phrases
 			all = r.find(name, 1, prose(text))

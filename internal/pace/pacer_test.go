@@ -300,24 +300,24 @@ func TestWanted(t *testing.T) {
 // For any sample the result is within the bounds, and at most twice the last size.
 func TestBoundsHoldForAnySample(t *testing.T) {
 	for seed := range uint64(200) {
-		dice := rand.New(rand.NewPCG(seed, 2))
+		random := rand.New(rand.NewPCG(seed, 2))
 		o := pace.Options{
-			Floor: dice.IntN(20), Ceiling: dice.IntN(300),
-			Tolerance: time.Duration(dice.Int64N(int64(time.Hour))),
+			Floor: random.IntN(20), Ceiling: random.IntN(300),
+			Tolerance: time.Duration(random.Int64N(int64(time.Hour))),
 		}
 		p := pace.New(o)
 		floor := max(o.Floor, 1)
 		last, now := floor, time.Unix(0, 0)
 		for range 500 {
-			now = now.Add(time.Duration(dice.Int64N(int64(time.Minute))) - time.Second)
+			now = now.Add(time.Duration(random.Int64N(int64(time.Minute))) - time.Second)
 			s := pace.Sample{
-				Now: now, Workers: last + dice.IntN(7) - 3, Started: dice.IntN(1000), Ended: dice.IntN(1000),
-				Oldest:  time.Duration(dice.Int64N(int64(time.Hour))),
-				Service: time.Duration(dice.Int64N(int64(time.Minute))),
-				Busy:    dice.Float64()*1.4 - 0.2, Waiting: dice.IntN(4) > 0,
+				Now: now, Workers: last + random.IntN(7) - 3, Started: random.IntN(1000), Ended: random.IntN(1000),
+				Oldest:  time.Duration(random.Int64N(int64(time.Hour))),
+				Service: time.Duration(random.Int64N(int64(time.Minute))),
+				Busy:    random.Float64()*1.4 - 0.2, Waiting: random.IntN(4) > 0,
 			}
-			s.Failed = dice.IntN(s.Ended + 1)
-			if dice.IntN(10) == 0 {
+			s.Failed = random.IntN(s.Ended + 1)
+			if random.IntN(10) == 0 {
 				s.Started, s.Ended, s.Failed, s.Service, s.Oldest = 0, 0, 0, 0, 0
 			}
 			size := p.Tick(s)

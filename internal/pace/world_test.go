@@ -57,7 +57,7 @@ func (e *events) Pop() any {
 
 // run simulates the world from its start and returns one moment per tick.
 func (w world) run() []moment {
-	dice := rand.New(rand.NewPCG(w.seed, 1))
+	random := rand.New(rand.NewPCG(w.seed, 1))
 	p := pace.New(w.opts)
 	var (
 		trace   []moment
@@ -73,7 +73,7 @@ func (w world) run() []moment {
 	burst := w.burst
 	epoch := time.Unix(0, 0)
 	p.Tick(pace.Sample{Now: epoch, Workers: size})
-	arrival := w.next(dice, 0)
+	arrival := w.next(random, 0)
 	for nextTick := tick; nextTick <= w.lastsFor; {
 		at := min(nextTick, arrival)
 		if burst > 0 {
@@ -92,7 +92,7 @@ func (w world) run() []moment {
 		}
 		if now == arrival {
 			due = append(due, now)
-			arrival = w.next(dice, now)
+			arrival = w.next(random, now)
 		}
 		for len(pending) > 0 && pending[0].at == now {
 			e := heap.Pop(&pending).(event)
@@ -121,8 +121,8 @@ func (w world) run() []moment {
 			}
 			oldest := s.Oldest
 			if w.noisy {
-				s.Oldest = time.Duration(float64(s.Oldest) * (0.85 + 0.3*dice.Float64()))
-				s.Busy = min(s.Busy*(0.95+0.1*dice.Float64()), 1)
+				s.Oldest = time.Duration(float64(s.Oldest) * (0.85 + 0.3*random.Float64()))
+				s.Busy = min(s.Busy*(0.95+0.1*random.Float64()), 1)
 			}
 			size = p.Tick(s)
 			trace = append(trace, moment{now, size, oldest, s})
@@ -134,7 +134,7 @@ func (w world) run() []moment {
 			s.Oldest = max(s.Oldest, now-due[0])
 			due = due[1:]
 			running++
-			took, failed := w.handle(dice, now, running)
+			took, failed := w.handle(random, now, running)
 			heap.Push(&pending, event{at: now + took, took: took, failed: failed})
 		}
 	}
@@ -142,58 +142,58 @@ func (w world) run() []moment {
 }
 
 // next returns when the next delivery arrives: a Poisson process, thinned to the current rate.
-func (w world) next(dice *rand.Rand, now time.Duration) time.Duration {
+func (w world) next(random *rand.Rand, now time.Duration) time.Duration {
 	if w.maxRate == 0 {
 		return math.MaxInt64
 	}
 	for {
-		now += time.Duration(dice.ExpFloat64() / w.maxRate * float64(time.Second))
-		if now > w.lastsFor || dice.Float64()*w.maxRate < w.rate(now) {
+		now += time.Duration(random.ExpFloat64() / w.maxRate * float64(time.Second))
+		if now > w.lastsFor || random.Float64()*w.maxRate < w.rate(now) {
 			return now
 		}
 	}
 }
 
 // handler simulates a handler that starts at a time while a number of handlers run.
-type handler func(dice *rand.Rand, at time.Duration, running int) (took time.Duration, failed bool)
+type handler func(random *rand.Rand, at time.Duration, running int) (took time.Duration, failed bool)
 
 // even takes about the same time, whatever the number of handlers.
 func even(mean time.Duration) handler {
-	return func(dice *rand.Rand, _ time.Duration, _ int) (time.Duration, bool) {
-		return time.Duration((0.5 + dice.Float64()) * float64(mean)), false
+	return func(random *rand.Rand, _ time.Duration, _ int) (time.Duration, bool) {
+		return time.Duration((0.5 + random.Float64()) * float64(mean)), false
 	}
 }
 
 // uneven usually takes less than the mean, and sometimes many times as long.
 func uneven(mean time.Duration) handler {
-	return func(dice *rand.Rand, _ time.Duration, _ int) (time.Duration, bool) {
-		return time.Duration(dice.ExpFloat64() * float64(mean)), false
+	return func(random *rand.Rand, _ time.Duration, _ int) (time.Duration, bool) {
+		return time.Duration(random.ExpFloat64() * float64(mean)), false
 	}
 }
 
 // crowded serves a number of calls at a time; with more, all of them take longer.
 func crowded(mean time.Duration, capacity int) handler {
-	return func(dice *rand.Rand, at time.Duration, running int) (time.Duration, bool) {
-		took, _ := even(mean)(dice, at, running)
+	return func(random *rand.Rand, at time.Duration, running int) (time.Duration, bool) {
+		took, _ := even(mean)(random, at, running)
 		return time.Duration(float64(took) * max(1, float64(running)/float64(capacity))), false
 	}
 }
 
 // strict refuses calls above its limit, as fast as it serves the others.
 func strict(mean time.Duration, limit int) handler {
-	return func(dice *rand.Rand, at time.Duration, running int) (time.Duration, bool) {
-		took, _ := even(mean)(dice, at, running)
-		return took, dice.Float64() < 1-float64(limit)/float64(max(running, limit))
+	return func(random *rand.Rand, at time.Duration, running int) (time.Duration, bool) {
+		took, _ := even(mean)(random, at, running)
+		return took, random.Float64() < 1-float64(limit)/float64(max(running, limit))
 	}
 }
 
 // relieved is one handler before a time and another from then on.
 func relieved(at time.Duration, before, after handler) handler {
-	return func(dice *rand.Rand, now time.Duration, running int) (time.Duration, bool) {
+	return func(random *rand.Rand, now time.Duration, running int) (time.Duration, bool) {
 		if now < at {
-			return before(dice, now, running)
+			return before(random, now, running)
 		}
-		return after(dice, now, running)
+		return after(random, now, running)
 	}
 }
 

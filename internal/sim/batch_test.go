@@ -7,65 +7,66 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// ending is what becomes of one delivery of a batch.
+// ending is the result of one delivery of a batch.
 type ending struct {
 	what     outcome
 	after    time.Duration
-	err      error // in the handler's answer, if
-	answered bool  // it answered for this one
+	err      error // its entry in the error that the handler returns
+	answered bool  // the handler returned a result for this delivery
 }
 
-// batchHandler is what a process runs that handles batches. Each message of a batch has its own deed; the first of them
-// decides what happens to all of it.
-func (w *world) batchHandler(p *member) godwit.BatchHandler {
+// batchHandler is the handler of a process that handles batches. Each message of a batch has its own behavior. The
+// behavior of the first one decides what happens to the batch as a whole.
+func (w *world) batchHandler(p *consumer) godwit.BatchHandler {
 	return func(ctx context.Context, ds []*godwit.Delivery) error {
-		starts := p.books.begin(p, ds...)
+		starts := p.checker.begin(p, ds...)
 		if starts == nil {
 			return errCut
 		}
-		deeds := make([]deed, len(ds))
+		behaviors := make([]behavior, len(ds))
 		for i, s := range starts {
-			deeds[i] = w.does(s)
+			behaviors[i] = w.draw(s)
 		}
-		ends := make([]ending, len(ds)) // all undecided
-		defer func() {                  // also when it panics
+		ends := make([]ending, len(ds))
+		// Also when the handler panics.
+		defer func() {
 			for i, s := range starts {
 				s.entry, s.answered = ends[i].err, ends[i].answered
-				p.books.returned(s.holding, ends[i].what, ends[i].after)
+				p.checker.returned(s.delivery, ends[i].what, ends[i].after)
 			}
 		}()
-		whole := wholeDeed(deeds)
+		whole := wholeBatch(behaviors)
 		if !work(ctx, &whole, p) {
 			return errInterrupted
 		}
-		if whole.kind == struckPanic {
-			w.tally.add(struckAllFailed, 1)
+		if whole.kind == seenPanic {
+			w.tally.add(seenAllFailed, 1)
 			panic(errBusiness)
 		}
-		return w.batch(ds, starts, deeds, ends)
+		return w.batch(ds, starts, behaviors, ends)
 	}
 }
 
-// wholeDeed is what a handler does with all of a batch: it takes as long as the longest of its deeds.
-func wholeDeed(deeds []deed) deed {
-	whole := deeds[0]
-	for i := range deeds {
-		if deeds[i].kind != struckIgnored {
-			whole.time = max(whole.time, deeds[i].time)
+// wholeBatch is the behavior for a batch as a whole: that of the first message, with the longest duration of all.
+func wholeBatch(behaviors []behavior) behavior {
+	whole := behaviors[0]
+	for i := range behaviors {
+		if behaviors[i].kind != seenIgnored {
+			whole.time = max(whole.time, behaviors[i].time)
 		}
 	}
 	return whole
 }
 
-// batch ends each delivery by its own deed. Behind one that failed, those of its key are not handled whatever the handler
-// does with them: it does not know.
-func (w *world) batch(ds []*godwit.Delivery, starts []start, deeds []deed, ends []ending) error {
+// batch decides the result of each delivery by its own behavior. On an ordered channel, the deliveries after a failed
+// one of the same key are not handled, whatever the handler returns for them.
+func (w *world) batch(ds []*godwit.Delivery, starts []start, behaviors []behavior, ends []ending) error {
 	failed := &godwit.HandleBatchError{Errs: map[int]error{}}
-	stuck := map[string]bool{} // order keys of which one has failed
+	stuck := map[string]bool{} // order keys with a failed delivery
 	for i, d := range ds {
-		do, end := &deeds[i], &ends[i]
-		dropped := do.kind == struckDrop
-		if do.kind == struckSelf || do.kind == struckRelease {
+		do, end := &behaviors[i], &ends[i]
+		dropped := do.kind == seenDrop
+		if do.kind == seenSelf || do.kind == seenRelease {
 			failed.Errs[i] = w.bySelf(d, do, &end.what, &end.after)
 		} else if err := do.err(); err != nil {
 			failed.Errs[i] = err
@@ -74,8 +75,8 @@ func (w *world) batch(ds []*godwit.Delivery, starts []start, deeds []deed, ends 
 		}
 		if key := starts[i].m.key; stuck[key] {
 			*end = ending{what: outUnhandled}
-			w.tally.add(struckUnhandled, 1)
-		} else if end.what != outDone && !dropped && starts[i].of.books.plan.ordered {
+			w.tally.add(seenUnhandled, 1)
+		} else if end.what != outDone && !dropped && starts[i].of.checker.plan.ordered {
 			stuck[key] = true
 		}
 	}
@@ -85,13 +86,13 @@ func (w *world) batch(ds []*godwit.Delivery, starts []start, deeds []deed, ends 
 	switch {
 	case len(failed.Errs) == 0:
 		return nil
-	case len(failed.Errs) == len(ds) && deeds[0].kind == struckFailure:
-		w.tally.add(struckAllFailed, 1)
+	case len(failed.Errs) == len(ds) && behaviors[0].kind == seenFailure:
+		w.tally.add(seenAllFailed, 1)
 		for i := range ends {
 			ends[i].err = errBusiness
 		}
 		return errBusiness
 	}
-	w.tally.add(struckSomeFailed, 1)
+	w.tally.add(seenSomeFailed, 1)
 	return failed
 }

@@ -15,21 +15,21 @@ import (
 	"testing"
 )
 
-var mustBeExact = flag.Bool("sim.exact", false, "fail on a version of Go that exact runs do not know")
+var mustBeExact = flag.Bool("sim.exact", false, "fail if exact runs do not support this version of Go")
 
-// patch replaces a text, which must be there exactly once, in a file of ours or of Go's own source. Nothing is changed
-// in place: the patched copies are laid over the tree for one build.
+// patch replaces a text in one of our files, or of Go's own source. The file must have the text exactly once. The
+// sources are not changed: the patched copies replace them in one build.
 type patch struct {
-	file     string // from the root of the repository; "GOROOT/…": of the toolchain's source
+	file     string // relative to the root of the repository, or with the prefix GOROOT/ to the toolchain's source
 	old, new string
 }
 
-var errNotOnce = errors.New("the text to replace is not there exactly once")
+var errNotOnce = errors.New("the file does not have the text to replace exactly once")
 
-// patched are files with patches applied, by their paths.
+// patched are patched files by their paths.
 type patched map[string]string
 
-// apply replaces the text of one patch.
+// apply applies one patch.
 func (f patched) apply(p patch, root, goroot string) error {
 	path := filepath.Join(root, p.file)
 	if rest, ok := strings.CutPrefix(p.file, "GOROOT/"); ok {
@@ -50,13 +50,13 @@ func (f patched) apply(p patch, root, goroot string) error {
 	return nil
 }
 
-// builder builds the tests of this package with patches laid over the source.
+// builder builds the tests of this package from patched sources.
 type builder struct {
 	*testing.T
 	root, goroot string
-	dir          string // for copies and binaries, and the processes' folders
+	dir          string // for copies of files, binaries, and the folders of processes
 	runs         atomic.Int64
-	exact        bool // whether the toolchain's source is as exactly expects it
+	exact        bool // exact runs support the toolchain
 }
 
 func newBuilder(t *testing.T) *builder {
@@ -82,7 +82,7 @@ func newBuilder(t *testing.T) *builder {
 	return b
 }
 
-// exactOn says why a toolchain's source cannot be patched for exact runs.
+// exactOn returns an error if a toolchain's source cannot be patched for exact runs.
 func exactOn(goroot string) error {
 	files := patched{}
 	for _, p := range exactly() {
@@ -93,13 +93,14 @@ func exactOn(goroot string) error {
 	return nil
 }
 
-// inexact fails where -sim.exact asks for it, and tells a developer otherwise: on a new version of Go the simulation
-// still finds defects, but a seed does not repeat them.
+// inexact reports that this version of Go is not supported. It fails the test if -sim.exact is set, and logs otherwise:
+// the simulation still finds defects, but a seed does not repeat them.
 func inexact(t *testing.T, why error) {
 	t.Helper()
-	text := fmt.Sprintf("the simulation does not know the runtime of %s (%v): "+
+	text := fmt.Sprintf("exact runs do not support the runtime of %s (%v): "+
 		"a seed fixes the plan, but not the order of goroutines. Adapt the patches in "+
-		"internal/sim/exact_test.go to its source, or use the version of Go that CI uses", runtime.Version(), why)
+		"internal/sim/exact_runtime_test.go to its source, or use the version of Go that CI uses", runtime.Version(),
+		why)
 	if *mustBeExact {
 		t.Fatal(text)
 	}
@@ -118,7 +119,7 @@ func TestExactRunsFit(t *testing.T) {
 	}
 }
 
-// A runtime of which one text is different is not taken for a known one.
+// A runtime that lacks one of the texts is not supported.
 func TestAnotherRuntimeIsNotExact(t *testing.T) {
 	goroot := t.TempDir()
 	for _, p := range exactly() {
@@ -135,13 +136,13 @@ func TestAnotherRuntimeIsNotExact(t *testing.T) {
 	}
 }
 
-// build returns the path of the simulation's test binary.
+// build builds the simulation with patches, and returns the path of the test binary.
 func (b *builder) build(name string, patches ...patch) string {
 	b.Helper()
 	return b.buildPackage("./internal/sim", name, patches...)
 }
 
-// buildPackage returns the path of a package's test binary.
+// buildPackage builds a package's tests with patches, and returns the path of the binary.
 func (b *builder) buildPackage(pkg, name string, patches ...patch) string {
 	b.Helper()
 	if b.exact {

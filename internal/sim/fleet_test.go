@@ -7,10 +7,10 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// crew makes the consumers of a process a fleet.
-func (r *run) crew() {
+// joinFleet makes the consumers of a process a fleet.
+func (r *run) joinFleet() {
 	f := r.ps[0].inc.fleet
-	c := &crew{members: r.ps, most: f.options.Concurrency, bytes: f.options.MaxBytes, ended: make(chan struct{})}
+	c := &fleetState{members: r.ps, most: f.options.Concurrency, bytes: f.options.MaxBytes, ended: make(chan struct{})}
 	for i, p := range r.ps {
 		p.fleet, p.weight = c, f.weights[i]
 	}
@@ -33,10 +33,10 @@ func (r *run) all(ctx context.Context) {
 	}
 	err := godwit.RunAll(ctx, &f.options, as...)
 	p := r.ps[0]
-	p.books.ends(p, err)
+	p.checker.ends(p, err)
 }
 
-// halted is closed when one consumer of a fleet takes nothing any more; nil: the process has only one.
+// halted is closed when one consumer of the fleet receives no more. It is nil if the process has only one consumer.
 func (r *run) halted() <-chan struct{} {
 	if r.ps[0].fleet == nil {
 		return nil
@@ -44,12 +44,12 @@ func (r *run) halted() <-chan struct{} {
 	return r.ps[0].fleet.ended
 }
 
-// together waits for the end of a fleet of which one consumer has ended. It says no if the others go on, as they may,
-// until somebody stops them.
+// together waits for the end of a fleet of which one consumer has ended. It returns false if the other consumer
+// continues, which is allowed without StopTogether.
 func (r *run) together() bool {
 	wait := 5 * time.Second
 	if r.ps[0].inc.fleet.options.StopTogether {
-		wait = 2*stopsWithin + slack // first the one, and then the other
+		wait = 2*stopsWithin + slack // the consumers stop one after the other
 	}
 	select {
 	case <-r.done:
@@ -57,7 +57,7 @@ func (r *run) together() bool {
 	case <-time.After(wait):
 	}
 	if r.ps[0].inc.fleet.options.StopTogether {
-		r.w.fail("%s: one consumer has ended, and %v later the other has not", r.ps[0].name, wait)
+		r.w.fail("%s: one consumer has ended, and the other still runs %v later", r.ps[0].name, wait)
 	}
 	return false
 }
@@ -65,14 +65,14 @@ func (r *run) together() bool {
 // stopsWithin is the longest ShutdownTimeout.
 const stopsWithin = 30 * time.Second
 
-// ends enters that RunAll has returned.
-func (b *books) ends(p *member, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// ends records that RunAll has returned.
+func (c *checker) ends(p *consumer, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, one := range p.fleet.members {
 		if one.crashed || one.troubled() {
 			return
 		}
 	}
-	b.allows(p, err)
+	c.allows(p, err)
 }

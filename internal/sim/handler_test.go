@@ -9,35 +9,35 @@ import (
 )
 
 var (
-	errBusiness    = errors.New("business is bad")
+	errBusiness    = errors.New("the handler failed")
 	errInterrupted = errors.New("interrupted")
-	errFatal       = errors.New("fatal: the world is wrong")
-	errDropMe      = errors.New("drop me")
-	errDown        = errors.New("what it depends on is down")
+	errFatal       = errors.New("the handler cannot continue")
+	errDropMe      = errors.New("drop this message")
+	errDown        = errors.New("a dependency is down")
 )
 
-// deed is what a handler does with one start of one message. All of it is decided by the seed, the message and the
-// number of the start.
-type deed struct {
-	kind string // of the tally; "": it just succeeds
-	time time.Duration
-	wait time.Duration // of a retry
-	roll *roll
+// behavior is what a handler does with one start of a message. The seed, the message and the number of the start decide
+// it.
+type behavior struct {
+	kind   string // of the tally; "": the handler succeeds
+	time   time.Duration
+	wait   time.Duration // of a retry
+	stream *stream
 }
 
-func (p *plan) deed(s start, now time.Duration) deed {
+func (p *plan) behavior(s start, now time.Duration) behavior {
 	m, nth, inc := s.m, s.nth, &s.of.inc
 	r := p.about("deed", m.label, nth)
-	d := deed{roll: r, time: r.between(0, p.longest)}
-	if p.kind != worldStormy {
-		d.becalm(p, m, nth, inc, now)
+	d := behavior{stream: r, time: r.between(0, p.longest)}
+	if p.kind != worldFaults {
+		d.withoutFaults(p, m, nth, inc, now)
 		return d
 	}
 	if r.chance(0.1) {
-		d.kind, d.time = struckSlowHandler, r.between(time.Second, 8*time.Second)
+		d.kind, d.time = seenSlowHandler, r.between(time.Second, 8*time.Second)
 	}
 	if p.down.holds(now) {
-		d.kind = struckDown
+		d.kind = seenDown
 		return d
 	}
 	if nth > 8 || !r.chance(p.misbehaving) {
@@ -45,72 +45,73 @@ func (p *plan) deed(s start, now time.Duration) deed {
 	}
 	switch n := r.IntN(100); {
 	case n < 25:
-		d.kind = struckFailure
+		d.kind = seenFailure
 	case n < 40:
-		d.kind = struckPanic
+		d.kind = seenPanic
 	case n < 46:
-		d.kind = struckPermanent
+		d.kind = seenPermanent
 	case n < 56:
-		d.kind, d.wait = struckRetrySoon, r.between(0, 20*time.Second)
+		d.kind, d.wait = seenRetrySoon, r.between(0, 20*time.Second)
 	case n < 59:
-		d.kind, d.wait = struckRetryLate, heldBelow+r.between(0, time.Minute)
+		d.kind, d.wait = seenRetryLate, heldBelow+r.between(0, time.Minute)
 	case n < 67:
-		d.kind = struckOverrun
+		d.kind = seenOverrun
 	case n < 72:
-		d.kind, d.time = struckIgnored, inc.options.ProcessingTimeout+r.between(2*time.Second, 40*time.Second)
+		d.kind, d.time = seenIgnored, inc.options.ProcessingTimeout+r.between(2*time.Second, 40*time.Second)
 	case n < 74:
-		d.kind = struckFatal
+		d.kind = seenFatal
 	case n < 80:
-		d.kind = struckDrop
+		d.kind = seenDrop
 	case n < 92:
-		d.kind, d.wait = struckSelf, r.between(0, 20*time.Second)
+		d.kind, d.wait = seenSelf, r.between(0, 20*time.Second)
 	default:
-		d.kind = struckRelease
+		d.kind = seenRelease
 	}
 	return d
 }
 
-// becalm makes a deed one of a world without storms.
-func (d *deed) becalm(p *plan, m *message, nth int, inc *incarnation, now time.Duration) {
+// withoutFaults changes the behavior for a world without faults.
+func (d *behavior) withoutFaults(p *plan, m *message, nth int, inc *processPlan, now time.Duration) {
 	switch p.kind {
 	case worldCalm:
-		d.time = d.roll.between(2*time.Second, 4*time.Second)
+		d.time = d.stream.between(2*time.Second, 4*time.Second)
 	case worldOutage:
 		if p.down.holds(now) {
-			d.kind = struckDown
-			if d.roll.chance(0.02) {
-				d.kind = struckOverrun
+			d.kind = seenDown
+			if d.stream.chance(0.02) {
+				d.kind = seenOverrun
 			}
 		}
 	case worldKept:
-		if inc.pull != pullNot && now < time.Hour && d.roll.chance(0.5) {
-			d.kind, d.time = struckKept, d.roll.between(11*time.Hour, 13*time.Hour)
+		if inc.pull != pullNot && now < time.Hour && d.stream.chance(0.5) {
+			d.kind, d.time = seenKept, d.stream.between(11*time.Hour, 13*time.Hour)
 		}
 	case worldWaiting:
 		if nth == 1 && p.about("key waits", m.key).chance(waitingKeys) {
-			d.kind, d.wait = struckRetrySoon, d.roll.between(30*time.Second, 4*time.Minute)
+			d.kind, d.wait = seenRetrySoon, d.stream.between(30*time.Second, 4*time.Minute)
 		}
 	case worldShares:
 	}
 }
 
-// handler is what a process runs.
-func (w *world) handler(p *member) godwit.Handler {
+// handler is the handler of a process.
+func (w *world) handler(p *consumer) godwit.Handler {
 	return func(ctx context.Context, d *godwit.Delivery) error {
-		starts := p.books.begin(p, d)
+		starts := p.checker.begin(p, d)
 		if starts == nil {
 			return errCut
 		}
-		do := w.does(starts[0])
+		do := w.draw(starts[0])
 		what, after, err := outUndecided, time.Duration(0), error(nil)
-		defer func() { p.books.returned(starts[0].holding, what, after) }() // also when it panics
+		// Also when the handler panics.
+		defer func() { p.checker.returned(starts[0].delivery, what, after) }()
 		if !work(ctx, &do, p) {
 			return errInterrupted
 		}
 		switch do.kind {
-		case struckPanic:
+		case seenPanic:
 			panic(errBusiness)
-		case struckSelf, struckRelease:
+		case seenSelf, seenRelease:
 			return w.bySelf(d, &do, &what, &after)
 		}
 		if err = do.err(); err == nil {
@@ -120,51 +121,51 @@ func (w *world) handler(p *member) godwit.Handler {
 	}
 }
 
-// does draws the deed of a start, and counts it. Handlers that ignore their context are counted once the consumer has
-// noticed.
-func (w *world) does(s start) deed {
-	do := s.of.books.plan.deed(s, time.Since(w.trace.begun))
-	if do.kind != "" && do.kind != struckIgnored {
+// draw returns the behavior for a start, and counts it. A handler that ignores its context is counted when the consumer
+// has noticed it.
+func (w *world) draw(s start) behavior {
+	do := s.of.checker.plan.behavior(s, time.Since(w.trace.begun))
+	if do.kind != "" && do.kind != seenIgnored {
 		w.tally.add(do.kind, 1)
 	}
 	return do
 }
 
-// err is what a handler says after its deed.
-func (d *deed) err() error {
+// err is the error that the handler returns.
+func (d *behavior) err() error {
 	switch d.kind {
-	case struckFailure, struckPanic:
+	case seenFailure, seenPanic:
 		return errBusiness
-	case struckDown:
+	case seenDown:
 		return errDown
-	case struckPermanent:
+	case seenPermanent:
 		return godwit.Permanent(errBusiness)
-	case struckRetrySoon, struckRetryLate:
+	case seenRetrySoon, seenRetryLate:
 		return godwit.RetryAfter(d.wait, errBusiness)
-	case struckOverrun:
+	case seenOverrun:
 		return errInterrupted
-	case struckFatal:
+	case seenFatal:
 		return godwit.Fatal(errFatal)
-	case struckDrop:
+	case seenDrop:
 		return errDropMe
 	}
 	return nil
 }
 
-// work passes a handler's time, and says whether it got through.
-func work(ctx context.Context, do *deed, p *member) bool {
+// work waits for the duration of a handler. It returns false if the context ends earlier.
+func work(ctx context.Context, do *behavior, p *consumer) bool {
 	switch do.kind {
-	case struckIgnored:
+	case seenIgnored:
 		time.Sleep(do.time)
 		return true
-	case struckOverrun:
+	case seenOverrun:
 		select {
 		case <-ctx.Done():
 		case <-time.After(p.inc.options.ProcessingTimeout + time.Minute):
 		}
 		return true
 	}
-	if do.roll.chance(0.1) { // it does not look at its context, but it is soon done
+	if do.stream.chance(0.1) { // a short handler that ignores its context
 		time.Sleep(do.time)
 		return true
 	}
@@ -176,11 +177,11 @@ func work(ctx context.Context, do *deed, p *member) bool {
 	}
 }
 
-// bySelf settles by one of the delivery's methods; what the handler returns does not matter any more.
-func (w *world) bySelf(d *godwit.Delivery, do *deed, what *outcome, after *time.Duration) error {
+// bySelf settles with a method of the delivery. The handler's error is then ignored.
+func (w *world) bySelf(d *godwit.Delivery, do *behavior, what *outcome, after *time.Duration) error {
 	var err error
-	switch n := do.roll.IntN(4); {
-	case do.kind == struckRelease:
+	switch n := do.stream.IntN(4); {
+	case do.kind == seenRelease:
 		*what, err = outReleased, d.Release()
 	case n == 0:
 		*what, *after, err = outRetried, do.wait, d.Retry(do.wait)
@@ -189,17 +190,17 @@ func (w *world) bySelf(d *godwit.Delivery, do *deed, what *outcome, after *time.
 	default:
 		*what, err = outDone, d.Done()
 	}
-	if err != nil { // lost, or the process is shutting down
+	if err != nil { // the lease was lost, or the process is shutting down
 		*what = outUndecided
 	}
 	return errBusiness
 }
 
-// policy drops what asks for it and leaves all else to the default.
-func (b *books) policy(p *member) godwit.Policy {
-	usual := godwit.RetryPolicy(b.plan.attempts, godwit.Constant(b.plan.backoff))
+// policy drops the messages whose handler returns errDropMe, and uses the default policy for all others.
+func (c *checker) policy(p *consumer) godwit.Policy {
+	usual := godwit.RetryPolicy(c.plan.attempts, godwit.Constant(c.plan.backoff))
 	return func(d *godwit.Delivery, err error) godwit.Verdict {
-		b.fails(p, d)
+		c.fails(p, d)
 		if errors.Is(err, errDropMe) {
 			return godwit.Verdict{Action: godwit.ActionDrop}
 		}

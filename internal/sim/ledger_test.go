@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// ledger is the file of the seeds that passed, a line for each: commit and seed. It is only ever appended to, so a run
-// that is stopped has lost nothing.
+// ledger is a file of the seeds that passed. Each line has a commit and a seed. Lines are only appended, so a run that
+// is stopped loses nothing.
 type ledger struct {
 	path   string
 	commit string
-	passed map[uint64]bool // at commit
+	passed map[uint64]bool // at this commit
 	file   *os.File
 }
 
@@ -50,14 +50,14 @@ func (l *ledger) read() error {
 	for lines.Scan() {
 		commit, seed, _ := strings.Cut(lines.Text(), " ")
 		n, err := strconv.ParseUint(seed, 10, 64)
-		if err == nil && commit == l.commit { // a line that a dying run left half written counts for nothing
+		if err == nil && commit == l.commit { // an unfinished line of a stopped run is ignored
 			l.passed[n] = true
 		}
 	}
 	return lines.Err()
 }
 
-// next is the first n seeds that have not passed, counted from 1.
+// next returns the first n seeds that have not passed, starting at 1.
 func (l *ledger) next(n int) (seeds []uint64) {
 	for seed := uint64(1); len(seeds) < n; seed++ {
 		if !l.passed[seed] {
@@ -75,7 +75,7 @@ func (l *ledger) pass(seed uint64) error {
 
 func (l *ledger) Close() error { return l.file.Close() }
 
-// commitOf names what is tested: the commit, and what has changed since.
+// commitOf identifies the code under test: the commit, and a hash of the changes since.
 func commitOf(root string) (string, error) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output()
@@ -83,7 +83,7 @@ func commitOf(root string) (string, error) {
 	}
 	commit, err := git("rev-parse", "--short=12", "HEAD")
 	if err != nil {
-		return "unversioned", nil //nolint:nilerr // no git, or no repository: all counts as one
+		return "unversioned", nil //nolint:nilerr // without git or a repository there is one commit for all
 	}
 	changes, err := git("diff", "HEAD", "--", "*.go", "go.mod", "go.sum")
 	if err != nil {
@@ -96,12 +96,12 @@ func commitOf(root string) (string, error) {
 	return commit, nil
 }
 
-// What has passed is not run again, whatever a dying run left behind, and other commits do not count.
-func TestLedgerGoesOnWhereItStopped(t *testing.T) {
+// A ledger skips the seeds that have passed, ignores unfinished lines, and ignores other commits.
+func TestLedgerContinues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "below", "ledger")
 	l, err := openLedger(path, "../..")
 	if err != nil {
-		t.Skipf("no ledger without git: %v", err)
+		t.Skipf("the ledger needs git: %v", err)
 	}
 	for _, seed := range []uint64{1, 2, 4} {
 		if err := l.pass(seed); err != nil {

@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-var mutantSeeds = flag.Int("sim.mutants", 0, "break the code, one place at a time, and look for each in so many seeds")
+var mutantSeeds = flag.Int("sim.mutants", 0,
+	"break the code in one place at a time, and run up to this many seeds until one fails")
 
-// mutant is one way of breaking the code that the simulation must notice. What it would notice by chance only (a renewal
-// after a release, a lane that goes on behind a lost lease, an age that counts the channel's own delay, a dead letter with
-// its original de-duplication id) has a unit test beside the code, and no mutant here.
+// mutant is a change to the code that the simulation must find. A few defects would be found only by chance, and have
+// unit tests instead of mutants: a renewal after a release, a lane that continues after its lease has ended, an age
+// that includes the channel's own delay, and a dead letter with its original deduplication id.
 type mutant struct {
 	name    string
 	patches []patch
@@ -23,108 +24,173 @@ type mutant struct {
 
 func mutants() []mutant {
 	return []mutant{
-		{"skip-the-lane-give-back", []patch{{"internal/engine/flow.go",
+		{"continue-the-lane-after-a-release", []patch{{
+			"internal/engine/flow.go",
 			"\tcase driver.BehindReleases:\n\t\tf.thenAway(next, driver.Settlement{Action: driver.Release})\n",
-			"\tcase driver.BehindReleases:\n\t\tf.then(next, wayOn)\n"}}},
-		{"delete-before-handling", []patch{{"internal/engine/worker.go",
-			"\tr.obs.Started(it)\n",
-			"\t_ = it.in.service.recv.Settle(context.Background(), []driver.Settlement{{Handle: it.handle, Action: driver.Done}})\n\tr.obs.Started(it)\n"},
-			{"internal/engine/worker.go", "\t\"bytes\"\n", "\t\"bytes\"\n\t\"context\"\n\n\t\"github.com/godwitmq/godwit/driver\"\n"}}},
-		{"drop-the-leases-of-waiting-messages", []patch{{"internal/engine/lease.go",
+			"\tcase driver.BehindReleases:\n\t\tf.then(next, wayOn)\n",
+		}}},
+		{"delete-before-handling", []patch{
+			{
+				"internal/engine/worker.go",
+				"\tr.obs.Started(it)\n",
+				"\t_ = it.in.service.recv.Settle(context.Background(), []driver.Settlement{{Handle: it.handle, Action: driver.Done}})\n\tr.obs.Started(it)\n",
+			},
+			{
+				"internal/engine/worker.go", "\t\"bytes\"\n",
+				"\t\"bytes\"\n\t\"context\"\n\n\t\"github.com/godwitmq/godwit/driver\"\n",
+			},
+		}},
+		{"drop-the-leases-of-waiting-messages", []patch{{
+			"internal/engine/lease.go",
 			"\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n",
-			"\t\t\tcase it.state.waiting():\n\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n"}}},
-		{"cancel-settles-on-shutdown", []patch{{"internal/engine/settler.go",
+			"\t\t\tcase it.state.waiting():\n\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n",
+		}}},
+		{"cancel-settles-on-shutdown", []patch{{
+			"internal/engine/settler.go",
 			"\t\t\terr := r.Settle(ctx, ss)\n",
-			"\t\t\terr := r.Settle(f.polls, ss)\n"}}},
-		{"ignore-batch-failures", []patch{{"snssqs/settle.go",
+			"\t\t\terr := r.Settle(f.polls, ss)\n",
+		}}},
+		{"ignore-batch-failures", []patch{{
+			"snssqs/settle.go",
 			"\t\tcase entries.Errs[k] != nil:\n",
-			"\t\tcase entries.Errs[k] != nil && false:\n"}}},
-		{"conclude-what-is-behind-a-failure", []patch{{"internal/engine/batch.go",
+			"\t\tcase entries.Errs[k] != nil && false:\n",
+		}}},
+		{"finish-deliveries-after-a-failed-one", []patch{{
+			"internal/engine/batch.go",
 			"\t\tif it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {\n",
-			"\t\tif it.lost.Load() {\n"}}},
-		{"keep-what-waits-in-a-pause", []patch{{"internal/engine/gate.go",
-			"\tif g.f.lim.Keeps { // what is here",
-			"\tif true { // what is here"}}},
-		{"stay-paused", []patch{{"control.go",
+			"\t\tif it.lost.Load() {\n",
+		}}},
+		{"keep-waiting-deliveries-in-a-pause", []patch{{
+			"internal/engine/gate.go",
+			"\tif g.f.lim.Keeps {\n",
+			"\tif true {\n",
+		}}},
+		{"stay-paused", []patch{{
+			"control.go",
 			"\t\ts.Resume()\n",
-			"\t\t_ = s\n"}}},
-		{"ignore-the-share-of-a-tenant", []patch{{"internal/engine/tenants.go",
+			"\t\t_ = s\n",
+		}}},
+		{"ignore-the-share-of-a-tenant", []patch{{
+			"internal/engine/tenants.go",
 			"\tif one == nil || one.out < t.share {\n",
-			"\tif one == nil || one.out < 2*t.share {\n"}}},
-		{"count-what-was-sent-away-as-an-attempt", []patch{{"internal/engine/flow.go",
+			"\tif one == nil || one.out < 2*t.share {\n",
+		}}},
+		{"count-a-release-as-an-attempt", []patch{{
+			"internal/engine/flow.go",
 			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.untouched(it)\n",
-			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.talk.givenBack(it)\n"}}},
-		{"burn-attempts-while-the-breaker-is-open", []patch{{"internal/engine/breaker.go",
+			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.talk.givenBack(it)\n",
+		}}},
+		{"count-attempts-while-the-breaker-is-open", []patch{{
+			"internal/engine/breaker.go",
 			"\treturn open\n",
-			"\treturn false\n"}}},
-		{"never-grow", []patch{{"internal/engine/pacing.go",
+			"\treturn false\n",
+		}}},
+		{"never-grow", []patch{{
+			"internal/engine/pacing.go",
 			"\tp.workers = p.pacer.Tick(sample)\n",
-			"\t_ = p.pacer.Tick(sample)\n"}}},
-		{"never-shrink", []patch{{"internal/engine/pacing.go",
+			"\t_ = p.pacer.Tick(sample)\n",
+		}}},
+		{"never-shrink", []patch{{
+			"internal/engine/pacing.go",
 			"\tp.workers = p.pacer.Tick(sample)\n",
-			"\tp.workers = max(before, p.pacer.Tick(sample))\n"}}},
-		{"serve-the-first-of-a-fleet", []patch{{"internal/engine/bus.go",
+			"\tp.workers = max(before, p.pacer.Tick(sample))\n",
+		}}},
+		{"serve-only-the-first-of-a-fleet", []patch{{
+			"internal/engine/bus.go",
 			"\t\tat := (b.turn + i) % len(b.queues)\n",
-			"\t\tat := i\n"}}},
-		{"ignore-the-cap-in-a-fleet", []patch{{"internal/engine/bus.go",
+			"\t\tat := i\n",
+		}}},
+		{"ignore-the-limit-in-a-fleet", []patch{{
+			"internal/engine/bus.go",
 			"q.gathering || !q.alone && q.active >= q.limit {",
-			"q.gathering {"}}},
-		{"ignore-the-weights-of-a-fleet", []patch{{"internal/engine/bus.go",
+			"q.gathering {",
+		}}},
+		{"ignore-the-weights-of-a-fleet", []patch{{
+			"internal/engine/bus.go",
 			"\t\tb.turn, b.left = best, q.weight\n",
-			"\t\tb.turn, b.left = best, 1\n"}}},
-		{"forget-what-is-finished", []patch{{"snssqs/ledger.go",
+			"\t\tb.turn, b.left = best, 1\n",
+		}}},
+		{"forget-finished-messages", []patch{{
+			"snssqs/ledger.go",
 			"\t_, known := l.known[m.fingerprint()]\n\treturn known\n",
-			"\t_, known := l.known[m.fingerprint()]\n\treturn known && false\n"}}},
-		{"leave-the-breaker-open", []patch{{"internal/engine/breaker.go",
+			"\t_, known := l.known[m.fingerprint()]\n\treturn known && false\n",
+		}}},
+		{"leave-the-breaker-open", []patch{{
+			"internal/engine/breaker.go",
 			"\tcase !open && was != breakerClosed:\n",
-			"\tcase !open && was == breakerProbing && ok && b.over:\n"}}},
-		{"never-probe", []patch{{"internal/engine/breaker.go",
+			"\tcase !open && was == breakerProbing && ok && b.over:\n",
+		}}},
+		{"never-probe", []patch{{
+			"internal/engine/breaker.go",
 			"\tb.let(fresh)\n",
-			"\t_ = fresh\n"}}},
-		{"count-a-held-retry-as-no-attempt", []patch{{"internal/engine/flow.go",
+			"\t_ = fresh\n",
+		}}},
+		{"count-a-held-retry-as-no-attempt", []patch{{
+			"internal/engine/flow.go",
 			"\tf.held.hold(it, v.After, it.Attempt)\n",
-			"\tf.held.hold(it, v.After, it.Attempt-1)\n"}}},
-		{"forget-failures-of-held-retries", []patch{{"internal/engine/ending.go",
+			"\tf.held.hold(it, v.After, it.Attempt-1)\n",
+		}}},
+		{"forget-failures-of-held-retries", []patch{{
+			"internal/engine/ending.go",
 			"\tit.Failures++\n",
-			"\tit.Failures = 1\n"}}},
-		{"keep-waiting-lanes-on-the-places", []patch{{"internal/engine/hold.go",
-			"\tif f.lim.Keeps { // its window",
-			"\tif f.lim.HoldBelow > 0 { // its window"}}},
-		{"let-the-shelf-grow", []patch{{"internal/engine/places.go",
+			"\tit.Failures = 1\n",
+		}}},
+		{"keep-waiting-lanes-in-places", []patch{{
+			"internal/engine/hold.go",
+			"\tif f.lim.Keeps {\n",
+			"\tif f.lim.HoldBelow > 0 {\n",
+		}}},
+		{"do-not-bound-the-shelf", []patch{{
+			"internal/engine/places.go",
 			"p.shelf+size <= p.bytes.limit/shelfPart\n",
-			"p.shelf+size <= p.bytes.limit*shelfPart\n"}}},
-		{"subscribe-without-the-filter", []patch{{"snssqs/filter.go",
+			"p.shelf+size <= p.bytes.limit*shelfPart\n",
+		}}},
+		{"subscribe-without-the-filter", []patch{{
+			"snssqs/filter.go",
 			"\tcase n == 0:\n",
-			"\tcase n >= 0:\n"}}},
-		{"take-a-prefix-for-the-whole-key", []patch{{"snssqs/filter.go",
+			"\tcase n >= 0:\n",
+		}}},
+		{"compare-a-prefix-with-the-whole-key", []patch{{
+			"snssqs/filter.go",
 			"return strings.HasPrefix(key, p) }))\n",
-			"return key == p && strings.HasPrefix(key, p) }))\n"}}},
-		{"blame-another-entry-of-a-batch", []patch{{"internal/engine/batch.go",
+			"return key == p && strings.HasPrefix(key, p) }))\n",
+		}}},
+		{"return-the-error-of-another-entry", []patch{{
+			"internal/engine/batch.go",
 			"\t\tv := r.decide(it, cause, failed[i])\n",
-			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n"}}},
-		{"make-a-topic-without-its-queues", []patch{{"snssqs/topic.go",
+			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n",
+		}}},
+		{"create-a-topic-without-subscriptions", []patch{{
+			"snssqs/topic.go",
 			"\t\treturn b.subscribeAll(ctx, t, exchange(s.Channel))\n",
-			"\t\treturn nil\n"}}},
-		{"forget-the-twelve-hours", []patch{{"snssqs/receiver.go",
+			"\t\treturn nil\n",
+		}}},
+		{"ignore-the-twelve-hours", []patch{{
+			"snssqs/receiver.go",
 			"\tleaseTotal    = maxVisibility - time.Minute\n",
-			"\tleaseTotal    = 2 * maxVisibility\n"}}},
+			"\tleaseTotal    = 2 * maxVisibility\n",
+		}}},
 	}
 }
 
-// forgetful are mutants of the engine's books: for each kind of holding one that forgets it on one edge, and one whose part does not
-// hear of it. The unit tests of the engine find each of them.
-func forgetful() []mutant {
+// ledgerMutants are mutants of the engine's ledger. For each resource that a delivery holds there is one that does not
+// return it in one transition, and one in which the resource's owner does not count it. The engine's unit tests find
+// each of them.
+func ledgerMutants() []mutant {
 	const (
 		file = "internal/engine/lifecycle.go"
 		give = "\tif give := it.held &^ (want | outlasts); give != 0 {\n"
 		take = "\tif take := want &^ it.held; take != 0 {\n"
 	)
 	edge := func(name, on, forgotten string) mutant {
-		return mutant{"forget-" + name, []patch{{file, give,
-			"\tgive := it.held &^ (want | outlasts)\n\tif " + on + " {\n\t\tgive &^= " + forgotten + "\n\t}\n\tif give != 0 {\n"}}}
+		return mutant{"forget-" + name, []patch{{
+			file, give,
+			"\tgive := it.held &^ (want | outlasts)\n\tif " + on + " {\n\t\tgive &^= " + forgotten +
+				"\n\t}\n\tif give != 0 {\n",
+		}}}
 	}
-	part := func(name, file, old, new string) mutant {
-		return mutant{"unheard-" + name, []patch{{"internal/engine/" + file, old, new}}}
+	owner := func(name, file, old, new string) mutant {
+		return mutant{"uncounted-" + name, []patch{{"internal/engine/" + file, old, new}}}
 	}
 	return []mutant{
 		edge("the-place", "it.state == running && to == settling", "hasPlace"),
@@ -139,33 +205,39 @@ func forgetful() []mutant {
 		edge("the-start", "it.state == cancelled && to == shelved", "hasStart"),
 		edge("what-runs", "it.state == gathering && to == behind", "hasRun"),
 		edge("the-verdict", "it.state == settling && to == gone", "hasSettle"),
-		{"forget-to-take-the-start", []patch{{file, take,
-			"\ttake := want &^ it.held\n\tif to == settling {\n\t\ttake &^= hasStart\n\t}\n\tif take != 0 {\n"}}},
-		{"keep-the-stint-of-what-waits", []patch{{file,
-			"\tif to.waiting() && it.held&hasStint != 0 {\n", "\tif to == behind && it.held&hasStint != 0 {\n"}}},
-		{"use-again-what-is-renewed", []patch{{"internal/engine/ledger.go",
-			"\tif it.state == gone && it.held == 0 {\n", "\tif it.state == gone && it.held&^hasRenew == 0 {\n"}}},
-		part("place", "places.go", "\t\tp.taken--\n", ""),
-		part("shelf", "places.go", "\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-size\n", "\t\tp.shelf -= size\n"),
-		part("bytes", "places.go", "\t\tp.bytes.release(size)\n", ""),
-		part("lease", "ledger.go", "\t\tl.leases.remove(it)\n", ""),
-		part("lane", "ledger.go", "\t\tit.src.leave(it)\n", ""),
-		part("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),
-		part("share", "tenants.go", "\tone.out--\n", ""),
-		part("tenants-line", "tenants.go", "\tone.waiting--\n\tt.waiting.Add(-1)\n", "\tone.waiting--\n"),
-		part("timer", "ledger.go", "\t\tl.retries.remove(it)\n", ""),
-		part("start", "ledger.go", "\t\tit.src.ended()\n", ""),
-		part("what-runs", "ledger.go", "\tif l.running--; l.running > 0 {\n", "\tif l.running > 0 {\n"),
-		part("verdict", "places.go", "\t\tp.settling--\n", ""),
+		{"forget-to-take-the-start", []patch{{
+			file, take,
+			"\ttake := want &^ it.held\n\tif to == settling {\n\t\ttake &^= hasStart\n\t}\n\tif take != 0 {\n",
+		}}},
+		{"keep-the-stint-of-what-waits", []patch{{
+			file,
+			"\tif to.waiting() && it.held&hasStint != 0 {\n", "\tif to == behind && it.held&hasStint != 0 {\n",
+		}}},
+		{"use-again-what-is-renewed", []patch{{
+			"internal/engine/ledger.go",
+			"\tif it.state == gone && it.held == 0 {\n", "\tif it.state == gone && it.held&^hasRenew == 0 {\n",
+		}}},
+		owner("place", "places.go", "\t\tp.taken--\n", ""),
+		owner("shelf", "places.go", "\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-size\n", "\t\tp.shelf -= size\n"),
+		owner("bytes", "places.go", "\t\tp.bytes.release(size)\n", ""),
+		owner("lease", "ledger.go", "\t\tl.leases.remove(it)\n", ""),
+		owner("lane", "ledger.go", "\t\tit.src.leave(it)\n", ""),
+		owner("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),
+		owner("share", "tenants.go", "\tone.out--\n", ""),
+		owner("tenants-line", "tenants.go", "\tone.waiting--\n\tt.waiting.Add(-1)\n", "\tone.waiting--\n"),
+		owner("timer", "ledger.go", "\t\tl.retries.remove(it)\n", ""),
+		owner("start", "ledger.go", "\t\tit.src.ended()\n", ""),
+		owner("what-runs", "ledger.go", "\tif l.running--; l.running > 0 {\n", "\tif l.running > 0 {\n"),
+		owner("verdict", "places.go", "\t\tp.settling--\n", ""),
 	}
 }
 
-// Every mutant still fits the code that it breaks.
+// Every mutant still fits the source.
 func TestMutantsFit(t *testing.T) {
-	for _, m := range slices.Concat(mutants(), forgetful()) {
+	for _, m := range slices.Concat(mutants(), ledgerMutants()) {
 		for _, p := range m.patches {
 			if err := (patched{}).apply(p, "../..", ""); errors.Is(err, errNotOnce) {
-				t.Errorf("%s: the code has changed: %v; find the place again and adapt the mutant", m.name, err)
+				t.Errorf("%s: the source has changed: %v; adapt the mutant", m.name, err)
 			} else if err != nil {
 				t.Errorf("%s: %v", m.name, err)
 			}
@@ -173,33 +245,33 @@ func TestMutantsFit(t *testing.T) {
 	}
 }
 
-// TestMutants shows that the simulation notices each.
+// TestMutants checks that the simulation finds each mutant.
 func TestMutants(t *testing.T) {
 	if *mutantSeeds == 0 {
-		t.Skip("make sim-mutants runs them")
+		t.Skip("run it with: make sim-mutants")
 	}
 	b := newBuilder(t)
 	whole := b.build("sim")
 	for _, m := range mutants() {
 		if found, ok := b.find(m, *mutantSeeds); ok {
 			if v := b.run(whole, found.seed, ""); !v.ok {
-				t.Errorf("seed %d fails without %s as well, and so shows nothing: %s", found.seed, m.name, firstComplaint(v.output))
+				t.Errorf("seed %d fails without %s, too: %s", found.seed, m.name, firstViolation(v.output))
 			}
-			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstComplaint(found.output))
+			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstViolation(found.output))
 		} else {
 			t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
 		}
 	}
 }
 
-// TestForgetfulMutants shows that the unit tests of the engine notice each mutant of its books, without the simulation.
-func TestForgetfulMutants(t *testing.T) {
+// TestLedgerMutants checks that the engine's unit tests find each mutant of its ledger, without the simulation.
+func TestLedgerMutants(t *testing.T) {
 	if *mutantSeeds == 0 {
-		t.Skip("make sim-mutants runs them")
+		t.Skip("run it with: make sim-mutants")
 	}
 	b := newBuilder(t)
 	b.exact = false
-	for _, m := range forgetful() {
+	for _, m := range ledgerMutants() {
 		binary := b.buildPackage("./internal/engine", m.name, m.patches...)
 		cmd := exec.Command(binary, "-test.timeout", "1m")
 		cmd.Dir = filepath.Join(b.root, "internal/engine")
@@ -211,7 +283,7 @@ func TestForgetfulMutants(t *testing.T) {
 	}
 }
 
-// firstFailure is the first thing that a failed unit test says.
+// firstFailure returns the first message of a failed unit test.
 func firstFailure(output string) string {
 	for line := range strings.Lines(output) {
 		if _, what, ok := strings.Cut(line, "_test.go:"); ok {
@@ -221,10 +293,10 @@ func firstFailure(output string) string {
 			return strings.TrimSpace(line)
 		}
 	}
-	return "the process died"
+	return "the process ended without a message"
 }
 
-// find looks for the first seed that notices a mutant.
+// find returns the first seed that finds a mutant.
 func (b *builder) find(m mutant, seeds int) (verdict, bool) {
 	binary := b.build(m.name, m.patches...)
 	for from := 1; from <= seeds; from += 4 {
@@ -239,13 +311,13 @@ func (b *builder) find(m mutant, seeds int) (verdict, bool) {
 	return verdict{}, false
 }
 
-// firstComplaint is the first thing a failed seed says.
-func firstComplaint(output string) string {
+// firstViolation returns the first violation of a failed seed.
+func firstViolation(output string) string {
 	for line := range strings.Lines(output) {
 		if _, what, ok := strings.Cut(line, ": seed "); ok {
 			_, what, _ = strings.Cut(what, ": ")
 			return strings.TrimSpace(what)
 		}
 	}
-	return "the process died"
+	return "the process ended without a message"
 }

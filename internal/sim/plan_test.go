@@ -10,59 +10,60 @@ import (
 )
 
 const (
-	// troubleFor is how long most worlds last, before all that is left is to drain.
+	// troubleFor is the time of faults in most worlds. After it, the world only drains.
 	troubleFor = 10 * time.Minute
-	// drainWithin bounds the quiet time after the trouble. The longest retry of a handler is six minutes, and a key may
-	// have several of them in a row.
+	// drainWithin bounds the time to drain. The longest retry of a handler is six minutes, and a key may have several
+	// of them in a row.
 	drainWithin = 4 * time.Hour
-	// slack is the room that checks of times leave for calls under way.
+	// slack is the tolerance of checks for calls that are in flight.
 	slack = 5 * time.Second
 )
 
-// plan is what a seed decides for its world and the main channel of it, or for the second channel.
+// plan is what a seed decides about its world and the main channel, or about the second channel.
 type plan struct {
-	dice
-	name        string // of the channel, unless it is an exchange's
+	rng
+	name        string // of the channel, unless it belongs to an exchange
 	senders     string // prefix of the producers' names
 	ordered     bool
 	exchange    bool
-	keys        int // per producer; 0: no order keys
+	keys        int // for each producer; 0: no order keys
 	producers   int
-	messages    int // per producer
+	messages    int // for each producer
 	slots       int
 	attempts    int
-	duplicates  float64 // share of receives on a standard queue
+	duplicates  float64 // share of receives on a standard queue that deliver twice
 	reorder     float64
 	backoff     time.Duration
 	throughput  bool // HighThroughput
-	storms      []storm
-	misbehaving float64 // share of handler starts that do anything but succeed
+	faults      []fault
+	misbehaving float64 // share of handler starts that do not just succeed
 	sendFrom    time.Duration
 	sendFor     time.Duration
-	tenants     bool          // consumers have a cap for each tenant
-	down        span          // when what handlers depend on is down
-	breakers    bool          // all consumers have a breaker, or none: it decides how many receives the queue takes
-	longest     time.Duration // of a handler that does not misbehave and is not slow
-	lasts       time.Duration // until nothing goes wrong any more, and nothing more is sent
-	kind        worldKind
-	filter      godwit.Filter // of an exchange's consumers
-	topicGone   time.Duration // when the exchange's topic is deleted; 0: never
-	flood       *plan         // of a second channel, on which much comes at once; nil: there is none
+	tenants     bool // consumers have a limit for each tenant
+	down        span // when the handlers' dependency is down
+	// all consumers have a breaker, or none, because a breaker changes how many receives the queue allows
+	breakers  bool
+	longest   time.Duration // of a handler that succeeds and is not slow
+	lasts     time.Duration // until there are no more faults and sends
+	kind      worldKind
+	filter    godwit.Filter // of an exchange's consumers
+	topicGone time.Duration // when the exchange's topic is deleted; 0: never
+	flood     *plan         // the second channel, which gets many messages at once; nil: none
 }
 
-// worldKind is what a world is there to show, beside the promises that hold in all of them.
+// worldKind is the special subject of a world, in addition to the checks in all worlds.
 type worldKind int
 
 const (
-	worldStormy  worldKind = iota // faults of all kinds
-	worldCalm                     // for a few minutes much more comes than the smallest pools can do
-	worldOutage                   // what handlers depend on is down for half a day, while processes start and stop
-	worldKept                     // callers of iterators keep deliveries for longer than the service leaves them
+	worldFaults  worldKind = iota // faults of all kinds
+	worldCalm                     // for a few minutes, more messages come than the smallest pools can handle
+	worldOutage                   // the handlers' dependency is down for half a day, while processes start and stop
+	worldKept                     // callers of iterators keep deliveries for longer than SQS allows
 	worldWaiting                  // more keys wait for a retry than a consumer has places
-	worldShares                   // a fleet has much to do on both of its channels
+	worldShares                   // a fleet has many messages on both channels
 )
 
-// kindOf gives most worlds to faults. Of the long ones a few are enough.
+// kindOf makes most worlds ones with faults. The other worlds take long, and a few of each are enough.
 func kindOf(seed uint64) worldKind {
 	switch seed % 10 {
 	case 9:
@@ -76,19 +77,22 @@ func kindOf(seed uint64) worldKind {
 	case 7:
 		return worldShares
 	}
-	return worldStormy
+	return worldFaults
 }
 
-// span is a part of the world's time; it is empty where it ends at 0.
+// span is a part of the world's time. It is empty if it ends at 0.
 type span struct{ from, to time.Duration }
 
 func (s span) holds(now time.Duration) bool { return now >= s.from && now < s.to }
 
 func newPlan(seed uint64) *plan {
-	d := dice(seed)
+	d := rng(seed)
 	r := d.about("plan")
-	p := &plan{dice: d, name: "orders", senders: "p", kind: kindOf(seed), lasts: troubleFor, sendFor: troubleFor,
-		longest: 200 * time.Millisecond, ordered: seed%3 != 0, exchange: seed%4 == 1, slots: 2 + r.IntN(2), producers: 1 + r.IntN(3)}
+	p := &plan{
+		rng: d, name: "orders", senders: "p", kind: kindOf(seed), lasts: troubleFor, sendFor: troubleFor,
+		longest: 200 * time.Millisecond, ordered: seed%3 != 0, exchange: seed%4 == 1, slots: 2 + r.IntN(2),
+		producers: 1 + r.IntN(3),
+	}
 	p.keys = pick(r, 1, 2, 5, 20)
 	if r.chance(0.1) {
 		p.keys = 0
@@ -101,7 +105,7 @@ func newPlan(seed uint64) *plan {
 	p.backoff = r.between(time.Second, 10*time.Second)
 	p.throughput = p.ordered && r.chance(0.5)
 	p.misbehaving = pick(r, 0.05, 0.15, 0.3)
-	p.storms = newStorms(d, p.slots)
+	p.faults = newFaults(d, p.slots)
 	if p.exchange {
 		p.filter = pick(r, godwit.Filter{}, godwit.Filter{Prefix: []string{"A."}, Exact: []string{"B"}},
 			godwit.Filter{Exclude: []string{"A.1", "C"}})
@@ -109,8 +113,8 @@ func newPlan(seed uint64) *plan {
 			p.topicGone = r.between(time.Minute, 8*time.Minute)
 		}
 	}
-	if p.kind != worldStormy {
-		p.becalm(r)
+	if p.kind != worldFaults {
+		p.withoutFaults(r)
 		return p
 	}
 	p.tenants = !p.ordered && p.keys > 0 && r.chance(0.5)
@@ -125,12 +129,14 @@ func newPlan(seed uint64) *plan {
 	return p
 }
 
-// newFlood plans the second channel of a world: for most of the time nothing comes, and then much at once.
+// newFlood plans the second channel of a world: no messages for most of the time, and then many at once.
 func newFlood(p *plan) *plan {
-	d := dice(p.about("flood").Uint64())
+	d := rng(p.about("flood").Uint64())
 	r := d.about("plan")
-	f := &plan{dice: d, name: "flood", senders: "f", kind: p.kind, lasts: p.lasts,
-		ordered: r.chance(0.5), slots: p.slots, producers: 1 + r.IntN(2)}
+	f := &plan{
+		rng: d, name: "flood", senders: "f", kind: p.kind, lasts: p.lasts,
+		ordered: r.chance(0.5), slots: p.slots, producers: 1 + r.IntN(2),
+	}
 	f.keys = pick(r, 5, 20)
 	f.messages = (150+r.IntN(100))/f.producers + 1
 	f.attempts = 2 + r.IntN(4)
@@ -145,11 +151,11 @@ func newFlood(p *plan) *plan {
 	return f
 }
 
-// becalm makes a world without storms, for what only shows where nothing else goes wrong.
-func (p *plan) becalm(r *roll) {
-	p.storms, p.misbehaving, p.slots, p.duplicates, p.reorder, p.topicGone = nil, 0, 2, 0, 0, 0
+// withoutFaults changes the plan for a world without faults, with one special subject.
+func (p *plan) withoutFaults(r *stream) {
+	p.faults, p.misbehaving, p.slots, p.duplicates, p.reorder, p.topicGone = nil, 0, 2, 0, 0, 0
 	switch p.kind {
-	case worldCalm: // where order is kept, lanes set the pace as well
+	case worldCalm: // without order, because lanes would limit the rate, too
 		p.ordered, p.throughput = false, false
 		p.messages = (280+r.IntN(60))/p.producers + 1
 		p.sendFrom, p.sendFor = r.between(0, time.Minute), r.between(140*time.Second, 180*time.Second)
@@ -175,7 +181,7 @@ func (p *plan) becalm(r *roll) {
 	}
 }
 
-// channel is where the consumers receive, and target where the producers send.
+// channel is where the consumers receive. target is where the producers send.
 func (p *plan) channel() string {
 	if p.exchange {
 		return "events.audit"
@@ -190,7 +196,7 @@ func (p *plan) target() string {
 	return p.name
 }
 
-// queueName is the queue's on the server, and deadName that of its dead letters.
+// queueName is the name of the queue, and deadName that of its dead letters.
 func (p *plan) queueName() string { return p.named("") }
 func (p *plan) deadName() string  { return p.named("--dlq") }
 
@@ -205,7 +211,7 @@ func (p *plan) named(role string) string {
 	return name
 }
 
-// wants says whether the filter lets a routing key pass.
+// wants reports whether the filter selects a routing key.
 func (p *plan) wants(key string) bool {
 	f := &p.filter
 	if len(f.Exact)+len(f.Prefix) == 0 {
@@ -215,5 +221,5 @@ func (p *plan) wants(key string) bool {
 		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// label names a message: its key and its place in the line of that key.
+// label identifies a message by its key and its index in the key's line.
 func label(key string, index int) string { return fmt.Sprintf("%s/%d", key, index) }

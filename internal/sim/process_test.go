@@ -11,14 +11,14 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// slot is a place in which one consumer's process runs after another, until the world has drained.
+// slot runs one process after another, until the world has drained.
 func (w *world) slot(n int) {
 	for i := 0; ; i++ {
-		inc := w.plan.incarnation(n, i)
+		inc := w.plan.process(n, i)
 		if i > 0 {
-			w.tally.add(struckRestart, 1)
+			w.tally.add(seenRestart, 1)
 		}
-		w.life(inc)
+		w.process(inc)
 		select {
 		case <-w.drained:
 			return
@@ -32,9 +32,9 @@ func (w *world) slot(n int) {
 	}
 }
 
-// life is one process from its start to its end. Of one that crashed the remains go on for a while, without a network;
-// the world waits for them at its end.
-func (w *world) life(inc incarnation) {
+// process runs one process from its start to its end. After a crash its goroutines continue for a while, without a
+// network; the world waits for them at its end.
+func (w *world) process(inc processPlan) {
 	tap := w.tap(inc.name)
 	b, err := tap.backend(inc.waitPolls)
 	if err != nil {
@@ -42,53 +42,53 @@ func (w *world) life(inc incarnation) {
 		return
 	}
 	run := &run{w: w, leave: make(chan struct{}), done: make(chan struct{})}
-	run.consume(b, w.books[0], inc)
+	run.consume(b, w.checkers[0], inc)
 	if inc.fleet != nil {
-		run.consume(b, w.books[1], inc.fleet.second)
-		run.crew()
+		run.consume(b, w.checkers[1], inc.fleet.second)
+		run.joinFleet()
 	}
 	w.began(&inc)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w.remains.Go(func() {
+	w.processes.Go(func() {
 		defer close(run.done)
 		defer b.Close(context.Background())
 		run.until(ctx)
 	})
-	w.remains.Go(func() { run.calls(time.Now()) })
+	w.processes.Go(func() { run.calls(time.Now()) })
 	w.end(run, tap, cancel)
 }
 
 // consume makes a consumer of a process.
-func (r *run) consume(b driver.Backend, books *books, inc incarnation) {
-	p := books.join(inc)
-	inc.options.Policy = books.policy(p)
-	inc.options.Hooks = books.hooks(p)
-	c, err := godwit.NewConsumer(context.Background(), b, books.plan.channel(), &inc.options)
+func (r *run) consume(b driver.Backend, checker *checker, inc processPlan) {
+	p := checker.join(inc)
+	inc.options.Policy = checker.policy(p)
+	inc.options.Hooks = checker.hooks(p)
+	c, err := godwit.NewConsumer(context.Background(), b, checker.plan.channel(), &inc.options)
 	if err != nil {
 		r.w.fail("%s: %v", inc.name, err)
 	}
 	r.ps, r.cs = append(r.ps, p), append(r.cs, c)
 }
 
-func (w *world) began(inc *incarnation) {
+func (w *world) began(inc *processPlan) {
 	w.trace.note("%s starts", inc.name)
 	if inc.pull != pullNot {
-		w.tally.add(struckPull, 1)
+		w.tally.add(seenPull, 1)
 	}
 	if inc.batch != nil {
-		w.tally.add(struckBatches, 1)
+		w.tally.add(seenBatches, 1)
 	}
 	if inc.fleet != nil {
-		w.tally.add(struckFleet, 1)
+		w.tally.add(seenFleet, 1)
 	}
 	if inc.options.MaxBytes > 0 {
-		w.tally.add(struckSmallBytes, 1)
+		w.tally.add(seenSmallBytes, 1)
 	}
 }
 
-// end lets a process live its life, and ends it the way the plan wants; after the trouble all live until the world has
-// drained, and stop gracefully.
+// end waits for the time of the plan, and then ends the process in the way of the plan. After the time of faults, a
+// process runs until the world has drained, and then stops gracefully.
 func (w *world) end(r *run, tap *wireTap, cancel context.CancelFunc) {
 	p := r.ps[0]
 	how, life := p.inc.end, p.inc.life
@@ -109,39 +109,39 @@ func (w *world) end(r *run, tap *wireTap, cancel context.CancelFunc) {
 	}
 	switch how {
 	case endCrash:
-		w.tally.add(struckCrash, 1)
+		w.tally.add(seenCrash, 1)
 		for _, p := range r.ps {
-			p.books.dies(p)
+			p.checker.dies(p)
 		}
 		tap.sever()
 		cancel()
 		return
 	case endLeave:
-		w.tally.add(struckLeftLoop, 1)
+		w.tally.add(seenLeftLoop, 1)
 		close(r.leave)
 		select {
 		case <-r.done:
 			return
-		case <-time.After(time.Minute): // nothing came that it could leave after
+		case <-time.After(time.Minute): // the loop cannot end, because no message came
 		}
 	case endStop:
 	}
-	w.tally.add(struckStop, 1)
-	if p.books.busy(p) {
-		w.tally.add(struckStopBusy, 1)
+	w.tally.add(seenStop, 1)
+	if p.checker.busy(p) {
+		w.tally.add(seenStopBusy, 1)
 	}
 	cancel()
 	<-r.done
 }
 
-// run is a consumer at work.
+// run is a process while it runs.
 type run struct {
 	w     *world
-	ps    []*member // of the main channel, and of the flood in a fleet
+	ps    []*consumer // of the main channel, and of the flood in a fleet
 	cs    []*godwit.Consumer
-	leave chan struct{} // closed: leave the iterator's loop
+	leave chan struct{} // closed to end the loop over the iterator
 	done  chan struct{}
-	kept  sync.WaitGroup // what the loop has left to others
+	kept  sync.WaitGroup // goroutines that settle deliveries that the loop has kept
 }
 
 func (r *run) until(ctx context.Context) {
@@ -159,10 +159,10 @@ func (r *run) until(ctx context.Context) {
 	default:
 		report, err = c.Run(ctx, r.w.handler(p))
 	}
-	p.books.over(p, report, err)
+	p.checker.over(p, report, err)
 }
 
-// pull is the loop of a caller that settles by itself.
+// pull loops over an iterator and settles the deliveries itself.
 func (r *run) pull(ctx context.Context) (godwit.Report, error) {
 	var failed error
 	if r.ps[0].inc.pull == pullOne {
@@ -173,7 +173,7 @@ func (r *run) pull(ctx context.Context) (godwit.Report, error) {
 	closing := make(chan struct{})
 	var report godwit.Report
 	var err error
-	r.w.remains.Go(func() { // what was kept is settled while Close waits for it
+	r.w.processes.Go(func() { // kept deliveries are settled while Close waits for them
 		defer close(closing)
 		report, err = r.cs[0].Close(context.Background())
 	})
@@ -199,7 +199,7 @@ func one(from iter.Seq2[*godwit.Delivery, error]) iter.Seq2[[]*godwit.Delivery, 
 func (r *run) each(ctx context.Context, batches iter.Seq2[[]*godwit.Delivery, error]) error {
 	for ds, err := range batches {
 		if err != nil {
-			r.w.trace.note("%s hears: %v", r.ps[0].name, err)
+			r.w.trace.note("%s gets the error %v", r.ps[0].name, err)
 		}
 		for _, d := range ds {
 			r.handle(ctx, d)
@@ -213,16 +213,16 @@ func (r *run) each(ctx context.Context, batches iter.Seq2[[]*godwit.Delivery, er
 	return nil
 }
 
-// handle does with a delivery what its seed decides.
+// handle treats a delivery as the seed decides.
 func (r *run) handle(ctx context.Context, d *godwit.Delivery) {
 	p := r.ps[0]
-	starts := p.books.begin(p, d)
+	starts := p.checker.begin(p, d)
 	if starts == nil {
 		return
 	}
-	h := starts[0].holding
-	do := p.books.plan.deed(starts[0], time.Since(r.w.trace.begun))
-	if do.kind == struckKept || do.roll.chance(0.1) {
+	h := starts[0].delivery
+	do := p.checker.plan.behavior(starts[0], time.Since(r.w.trace.begun))
+	if do.kind == seenKept || do.stream.chance(0.1) {
 		d.Keep()
 		r.kept.Go(func() { r.settle(ctx, d, h, &do, true) })
 		return
@@ -230,30 +230,30 @@ func (r *run) handle(ctx context.Context, d *godwit.Delivery) {
 	r.settle(ctx, d, h, &do, false)
 }
 
-func (r *run) settle(ctx context.Context, d *godwit.Delivery, h *holding, do *deed, kept bool) {
-	returned := r.ps[0].books.returned
-	if do.kind == struckSlowHandler || do.kind == struckKept {
+func (r *run) settle(ctx context.Context, d *godwit.Delivery, h *delivery, do *behavior, kept bool) {
+	returned := r.ps[0].checker.returned
+	if do.kind == seenSlowHandler || do.kind == seenKept {
 		r.w.tally.add(do.kind, 1)
 	}
-	if !work(ctx, &deed{kind: "", time: do.time, roll: do.roll}, r.ps[0]) {
+	if !work(ctx, &behavior{kind: "", time: do.time, stream: do.stream}, r.ps[0]) {
 		returned(h, outReleased, 0)
-		_ = d.Release() // lost, or given back already
+		_ = d.Release() // lost, or already released
 		return
 	}
-	// The books come first: by the time a settle has returned, the next of its key may have started.
+	// The checker is told first: as soon as the delivery is settled, the next one of its key may start.
 	switch do.kind {
-	case struckFailure, struckDown, struckRetrySoon, struckRetryLate:
+	case seenFailure, seenDown, seenRetrySoon, seenRetryLate:
 		returned(h, outRetried, do.wait)
 		_ = d.Retry(do.wait)
-	case struckPermanent, struckPanic:
+	case seenPermanent, seenPanic:
 		returned(h, outRejected, 0)
 		_ = d.Reject(errBusiness)
-	case struckRelease:
+	case seenRelease:
 		returned(h, outReleased, 0)
 		_ = d.Release()
-	case struckSelf:
+	case seenSelf:
 		returned(h, outReleased, 0)
-		if kept { // forgotten, it would stay with us for ever; else the iterator gives it back
+		if kept { // a kept delivery must be settled; otherwise the iterator releases it
 			_ = d.Release()
 		}
 	default:

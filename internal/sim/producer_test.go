@@ -10,10 +10,10 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// producer sends its messages over the time that the plan gives it. Its keys are its own, and of each key it sends one message,
-// or one batch, after another, so that the order of a key is known.
-func (w *world) producer(books *books, n int) {
-	plan := books.plan
+// producer sends its messages over the time of its plan. No other producer uses its keys, and it sends the messages or
+// batches of a key one after another, so that the order of each key is known.
+func (w *world) producer(checker *checker, n int) {
+	plan := checker.plan
 	name := fmt.Sprintf("%s%d", plan.senders, n)
 	b, err := w.tap(name).backend(false)
 	if err != nil {
@@ -23,7 +23,9 @@ func (w *world) producer(books *books, n int) {
 	defer b.Close(context.Background())
 	p, err := godwit.NewProducer(context.Background(), b, plan.target(), &godwit.ProducerOptions{
 		Ordered: plan.ordered, HighThroughput: plan.throughput, Buffer: 20,
-		RetryFor: pick(plan.about("retry for", n), 0, 3*time.Second, time.Minute),
+		RetryFor:          pick(plan.about("retry for", n), 0, 3*time.Second, time.Minute),
+		KeysShareRequests: plan.shares(name),
+		Linger:            pick(plan.about("linger", n), 0, 0, 50*time.Millisecond, time.Second),
 	})
 	if err != nil {
 		w.fail("%s: %v", name, err)
@@ -33,9 +35,9 @@ func (w *world) producer(books *books, n int) {
 	next := map[string]int{}
 	for sent := 0; sent < plan.messages; {
 		r := plan.about("send", n, sent)
-		ms, notes := books.compose(r, name, min(1+r.IntN(10), plan.messages-sent), next)
+		ms, notes := checker.compose(r, name, min(1+r.IntN(10), plan.messages-sent), next)
 		sent += len(ms)
-		books.deliver(r, p, ms, notes)
+		checker.deliver(r, p, ms, notes)
 		time.Sleep(r.between(0, 2*plan.sendFor*time.Duration(len(ms))/time.Duration(plan.messages)))
 	}
 	if err := p.Close(context.Background()); err != nil {
@@ -43,29 +45,29 @@ func (w *world) producer(books *books, n int) {
 	}
 }
 
-func (b *books) compose(r *roll, name string, n int, next map[string]int) (ms []godwit.Message, notes []*message) {
+func (c *checker) compose(r *stream, name string, n int, next map[string]int) (ms []godwit.Message, notes []*message) {
 	for range n {
 		key := ""
-		if b.plan.keys > 0 {
-			key = fmt.Sprintf("%s-k%d", name, r.IntN(b.plan.keys))
-		} else if b.plan.producers > 1 {
+		if c.plan.keys > 0 {
+			key = fmt.Sprintf("%s-k%d", name, r.IntN(c.plan.keys))
+		} else if c.plan.producers > 1 {
 			key = name
 		}
-		note := b.send(key, next[key])
+		note := c.send(key, next[key])
 		next[key]++
 		body := note.label + "\n" + strings.Repeat("x", r.IntN(600))
 		m := godwit.Message{Body: []byte(body), OrderKey: key}
-		if b.plan.exchange {
-			m.RoutingKey = pick(b.plan.about("routing key", note.label), "A.1", "A.2", "B", "C", "")
-			b.refuses(note, m.RoutingKey)
+		if c.plan.exchange {
+			m.RoutingKey = pick(c.plan.about("routing key", note.label), "A.1", "A.2", "B", "C", "")
+			c.refuses(note, m.RoutingKey)
 		}
 		ms, notes = append(ms, m), append(notes, note)
 	}
 	return ms, notes
 }
 
-// deliver sends messages in one of the three ways.
-func (b *books) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes []*message) {
+// deliver sends messages in one of three ways.
+func (c *checker) deliver(r *stream, p *godwit.Producer, ms []godwit.Message, notes []*message) {
 	ctx := context.Background()
 	if r.chance(0.1) {
 		var cancel context.CancelFunc
@@ -74,9 +76,9 @@ func (b *books) deliver(r *roll, p *godwit.Producer, ms []godwit.Message, notes 
 	}
 	note := func(i int, err error) {
 		if ctx.Err() != nil && err != nil {
-			b.w.tally.add(struckGaveUp, 1)
+			c.w.tally.add(seenGaveUp, 1)
 		}
-		b.sent(notes[i], err)
+		c.sent(notes[i], err)
 	}
 	switch way := r.IntN(3); way {
 	case 0:

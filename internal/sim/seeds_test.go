@@ -19,19 +19,21 @@ import (
 )
 
 var (
-	manySeeds  = flag.Int("sim.seeds", 0, "run so many seeds that have not yet passed at this commit, each in a process of its own")
-	ledgerPath = flag.String("sim.ledger", "", "the file that counts the seeds that passed; default: in the user's cache folder")
+	manySeeds = flag.Int("sim.seeds", 0,
+		"run this many seeds that have not yet passed at this commit, each in a process of its own")
+	ledgerPath = flag.String("sim.ledger", "",
+		"the file that counts the seeds that passed; default: in the user's cache folder")
 	replaySeed = flag.Uint64("sim.replay", 0, "run this seed twice, and compare the traces")
 	keepTrace  = flag.String("sim.out", "", "where -sim.replay writes the trace")
 )
 
-// enough seeds must have seen every kind of fault strike.
+// enough is the number of seeds in which every kind of fault must occur.
 const enough = 20
 
-// seedTakes bounds one seed's process in real time: it is a matter of seconds.
+// seedTakes bounds the real time of one seed, which normally needs a few seconds.
 const seedTakes = 2 * time.Minute
 
-// verdict is how one seed's process ended.
+// verdict is the result of one seed's process.
 type verdict struct {
 	seed   uint64
 	ok     bool
@@ -40,9 +42,9 @@ type verdict struct {
 	counts map[string]int
 }
 
-// run runs one seed in a process of its own, in which it happens the same way each time. Arguments, environment and the
-// length of the working folder's name are the same too: they lie on the heap. Profiling would allocate at moments that
-// chance decides.
+// run runs one seed in a process of its own, so that every run is the same. Arguments, environment and the length of
+// the working folder's name must be the same, too, because they are on the heap. Memory profiling is off, because it
+// allocates at random.
 func (b *builder) run(binary string, seed uint64, trace string) verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), seedTakes)
 	defer cancel()
@@ -52,9 +54,12 @@ func (b *builder) run(binary string, seed uint64, trace string) verdict {
 		v.output = err.Error()
 		return v
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with the folder around it
+	defer func() { _ = os.RemoveAll(dir) }() // the builder removes what is left
 	cmd := exec.CommandContext(ctx, binary)
-	cmd.Args = []string{"sim", "-test.run=^TestWorlds$", "-test.v", fmt.Sprint("-sim.seed=", seed), "-sim.tally=tally", "-sim.trace=trace"}
+	cmd.Args = []string{
+		"sim", "-test.run=^TestWorlds$", "-test.v", fmt.Sprint("-sim.seed=", seed), "-sim.tally=tally",
+		"-sim.trace=trace",
+	}
 	cmd.Dir = dir
 	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=2GiB", "GODEBUG=asyncpreemptoff=1,memprofilerate=0"}
 	out, err := cmd.CombinedOutput()
@@ -65,7 +70,7 @@ func (b *builder) run(binary string, seed uint64, trace string) verdict {
 	if m := regexp.MustCompile(`trace ([0-9a-f]{12})`).FindStringSubmatch(v.output); m != nil {
 		v.trace = m[1]
 	}
-	text, _ := os.ReadFile(filepath.Join(dir, "tally")) // a process that died has none
+	text, _ := os.ReadFile(filepath.Join(dir, "tally")) // a process that died has no tally
 	for line := range strings.Lines(string(text)) {
 		n, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
 		v.counts[kind], _ = strconv.Atoi(n)
@@ -78,10 +83,10 @@ func (b *builder) run(binary string, seed uint64, trace string) verdict {
 	return v
 }
 
-// TestSeeds goes on where the ledger stops.
+// TestSeeds runs the seeds that are not in the ledger.
 func TestSeeds(t *testing.T) {
 	if *manySeeds == 0 {
-		t.Skip("make sim runs many seeds")
+		t.Skip("run it with: make sim")
 	}
 	begun := time.Now()
 	b := newBuilder(t)
@@ -108,16 +113,17 @@ func TestSeeds(t *testing.T) {
 	all.print(os.Stdout)
 	b.replays(binary, seeds, traces)
 	for _, v := range results {
-		t.Errorf("seed %d failed; to see it again: make sim SEED=%d\n%s", v.seed, v.seed, clip(v.output, 60))
+		t.Errorf("seed %d failed; to repeat it: make sim SEED=%d\n%s", v.seed, v.seed, clip(v.output, 60))
 	}
 	if none := all.missing(); len(none) > 0 && len(seeds) >= enough {
-		t.Errorf("never struck: %s", strings.Join(none, "; "))
+		t.Errorf("these did not occur: %s", strings.Join(none, "; "))
 	}
 	fmt.Printf("%d of %d seeds passed in %v, seeds %d to %d; %d have passed at commit %s\n",
-		len(seeds)-len(results), len(seeds), time.Since(begun).Round(time.Second), seeds[0], seeds[len(seeds)-1], len(l.passed), l.commit)
+		len(seeds)-len(results), len(seeds), time.Since(begun).Round(time.Second), seeds[0], seeds[len(seeds)-1],
+		len(l.passed), l.commit)
 }
 
-// replays checks, for a handful of seeds that chance names, that a second run is the same as the first.
+// replays runs a few seeds a second time, and checks that the trace is the same.
 func (b *builder) replays(binary string, seeds []uint64, traces map[uint64]string) {
 	if !b.exact {
 		return
@@ -128,13 +134,14 @@ func (b *builder) replays(binary string, seeds []uint64, traces map[uint64]strin
 	again = again[:min(handful, len(again))]
 	b.runAll(binary, again, func(v verdict) {
 		if v.trace == "" || v.trace != traces[v.seed] {
-			b.Errorf("two runs of seed %d differ, so that failures cannot be replayed: traces %q and %q", v.seed, traces[v.seed], v.trace)
+			b.Errorf("two runs of seed %d differ, with the traces %q and %q, so a failure cannot be repeated", v.seed,
+				traces[v.seed], v.trace)
 		}
 	})
 	fmt.Printf("seeds %v were run again\n", again)
 }
 
-// runAll runs seeds, as many at once as there are processors, and returns those that failed, by seed.
+// runAll runs seeds, as many at the same time as there are processors, and returns those that failed, in order.
 func (b *builder) runAll(binary string, seeds []uint64, each func(verdict)) (failed []verdict) {
 	todo := make(chan uint64)
 	var mu sync.Mutex
@@ -161,10 +168,10 @@ func (b *builder) runAll(binary string, seeds []uint64, each func(verdict)) (fai
 	return failed
 }
 
-// TestReplay runs one seed again, and once more to see that it is the same run.
+// TestReplay runs one seed twice, and checks that both runs are the same.
 func TestReplay(t *testing.T) {
 	if *replaySeed == 0 {
-		t.Skip("make sim SEED=n replays a seed")
+		t.Skip("run it with: make sim SEED=n")
 	}
 	b := newBuilder(t)
 	binary := b.build("sim")
@@ -192,7 +199,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// clip is the first lines of a text.
+// clip returns the first lines of a text.
 func clip(text string, most int) string {
 	lines := strings.SplitAfterN(text, "\n", most+1)
 	if len(lines) > most {

@@ -8,129 +8,133 @@ import (
 	"sync"
 )
 
-// The kinds of fault and of check that every run of the simulation must have seen at work. Of others the tally only
-// tells.
+// The kinds of faults and checks that must occur in every run of the simulation.
 const (
-	struckThrottle      = "fault: throttled"
-	struckError         = "fault: service error"
-	struckRefused       = "fault: connection refused"
-	struckSlow          = "fault: slow answer"
-	struckLostSend      = "fault: lost answer to a send"
-	struckLostReceive   = "fault: lost answer to a receive"
-	struckLostDelete    = "fault: lost answer to a delete"
-	struckLostChange    = "fault: lost answer to a visibility change"
-	struckPartialSend   = "fault: entry of a send batch failed"
-	struckPartialDelete = "fault: entry of a delete batch failed"
-	struckPartialChange = "fault: entry of a visibility batch failed"
-	struckBlocked       = "fault: renewal blocked"
-	struckOutage        = "fault: process cut off for a while"
-	struckDuplicate     = "fault: duplicate delivery"
-	struckLapse         = "fault: lease expired under a live process"
-	struckCrash         = "fault: process crashed"
-	struckSlowHandler   = "handler: slow"
-	struckFailure       = "handler: failed"
-	struckPanic         = "handler: panicked"
-	struckPermanent     = "handler: permanent error"
-	struckRetrySoon     = "handler: retry soon"
-	struckRetryLate     = "handler: retry late"
-	struckOverrun       = "handler: exceeded its time"
-	struckIgnored       = "handler: ignored its context"
-	struckFatal         = "handler: fatal error"
-	struckDrop          = "handler: dropped by policy"
-	struckSelf          = "handler: settled by itself"
-	struckRelease       = "handler: released"
-	struckStop          = "process: stopped gracefully"
-	struckStopBusy      = "process: stopped with handlers running"
-	struckRestart       = "process: started again"
-	struckPull          = "process: by iterator"
-	struckLeftLoop      = "process: left its iterator's loop"
-	struckUnsettled     = "process: iterated on without settling"
-	struckSmallBytes    = "process: small MaxBytes"
-	struckInterrupted   = "process: handler interrupted by shutdown"
-	struckGaveUp        = "sender: gave up waiting"
+	seenThrottle      = "fault: throttled"
+	seenError         = "fault: service error"
+	seenRefused       = "fault: connection refused"
+	seenSlow          = "fault: slow answer"
+	seenLostSend      = "fault: lost answer to a send"
+	seenLostReceive   = "fault: lost answer to a receive"
+	seenLostDelete    = "fault: lost answer to a delete"
+	seenLostChange    = "fault: lost answer to a visibility change"
+	seenPartialSend   = "fault: entry of a send batch failed"
+	seenPartialDelete = "fault: entry of a delete batch failed"
+	seenPartialChange = "fault: entry of a visibility batch failed"
+	seenBlocked       = "fault: renewal blocked"
+	seenOutage        = "fault: process cut off for a while"
+	seenDuplicate     = "fault: duplicate delivery"
+	seenLapse         = "fault: lease expired under a live process"
+	seenCrash         = "fault: process crashed"
+	seenSlowHandler   = "handler: slow"
+	seenFailure       = "handler: failed"
+	seenPanic         = "handler: panicked"
+	seenPermanent     = "handler: permanent error"
+	seenRetrySoon     = "handler: retry soon"
+	seenRetryLate     = "handler: retry late"
+	seenOverrun       = "handler: exceeded its time"
+	seenIgnored       = "handler: ignored its context"
+	seenFatal         = "handler: fatal error"
+	seenDrop          = "handler: dropped by policy"
+	seenSelf          = "handler: settled by itself"
+	seenRelease       = "handler: released"
+	seenStop          = "process: stopped gracefully"
+	seenStopBusy      = "process: stopped with handlers running"
+	seenRestart       = "process: started again"
+	seenPull          = "process: uses an iterator"
+	seenLeftLoop      = "process: ended its loop over an iterator"
+	seenUnsettled     = "process: continued its loop without settling"
+	seenSmallBytes    = "process: small MaxBytes"
+	seenInterrupted   = "process: handler interrupted by shutdown"
+	seenGaveUp        = "sender: gave up waiting"
 
-	struckDown           = "handler: what it depends on is down"
-	struckBatches        = "process: by batches"
-	struckSomeFailed     = "batch: some of it failed"
-	struckAllFailed      = "batch: all of it failed"
-	struckUnhandled      = "batch: unhandled behind one that failed"
-	struckFleet          = "process: a fleet of two channels"
+	seenDown             = "handler: dependency is down"
+	seenBatches          = "process: handles batches"
+	seenSomeFailed       = "batch: some deliveries failed"
+	seenAllFailed        = "batch: all deliveries failed"
+	seenUnhandled        = "batch: not handled after a failed delivery"
+	seenFleet            = "process: runs a fleet of two channels"
 	calledPause          = "call: paused"
-	calledPauseAgain     = "call: paused, and paused already"
+	calledPauseAgain     = "call: paused while paused"
 	calledPauseGathering = "call: paused while a batch gathered"
-	calledResize         = "call: other concurrency"
-	countLooks           = "check: what a paused consumer holds"
-	countGoesOn          = "check: a resumed consumer asks again"
-	countShared          = "check: the share of a tenant"
-	countTurns           = "check: whose turn it is in a fleet"
-	countSentAway        = "tenant: sent away beyond its share"
-	countBroke           = "breaker: opened"
-	countMended          = "breaker: closed again"
-	countAwayBroken      = "breaker: sent away while it was open"
+	calledResize         = "call: set concurrency"
+	countLooks           = "check: deliveries of a paused consumer"
+	countGoesOn          = "check: resumed consumer requests messages"
+	countShared          = "check: share of a tenant"
+	countTurns           = "check: turns in a fleet"
+	countReleasedLater   = "tenant: released beyond its share"
+	countOpened          = "breaker: opened"
+	countClosed          = "breaker: closed again"
+	countReleasedOpen    = "breaker: released while it was open"
 	countGrew            = "pool: grew"
 	countShrank          = "pool: shrank"
-	countCalm            = "worlds, calm, with more to do than the pools can at first"
+	countCalm            = "worlds with more messages than small pools can handle"
 	countOutage          = "worlds with an outage of half a day"
-	countKept            = "worlds whose callers keep deliveries for half a day"
+	countKept            = "worlds whose handlers keep deliveries for half a day"
 	countWaiting         = "worlds with more waiting keys than places"
-	countShares          = "worlds with a fleet that has much to do on both channels"
-	struckStranded       = "fault: stranded poll"
-	struckTopicGone      = "fault: topic deleted"
-	struckKept           = "handler: keeps its delivery for half a day"
-	countFiltered        = "messages that a filter refuses"
+	countShares          = "worlds with a busy fleet on both channels"
+	seenStranded         = "fault: stranded poll"
+	seenTopicGone        = "fault: topic deleted"
+	seenKept             = "handler: keeps its delivery for half a day"
+	countFiltered        = "messages that a filter does not select"
 	countWeights         = "check: weights in a fleet"
 	countHeldAgain       = "check: attempts of a held retry"
 	countEntries         = "check: errors of a batch's entries"
-	countHalfDay         = "check: lease lost after the service's total"
-	countFinishedAgain   = "delivery of a finished message kept from the consumer"
-	countShelf           = "check: what waits for held retries"
-	countPrompt          = "check: start of a key that does not wait"
+	countHalfDay         = "check: lease lost after 12 hours"
+	countFinishedAgain   = "delivery of a finished message discarded by the backend"
+	countShelf           = "check: bound of the shelf"
+	countPrompt          = "check: prompt start of other keys"
 )
 
-// kindCounts is what counts a world of each kind.
+// kindCounts are the counters for the kinds of worlds.
 func kindCounts() map[worldKind]string {
-	return map[worldKind]string{worldStormy: countStormy, worldCalm: countCalm, worldOutage: countOutage, worldKept: countKept,
-		worldWaiting: countWaiting, worldShares: countShares}
-}
-
-// kinds are all of them, for the check that none is zero.
-func kinds() []string {
-	return []string{
-		struckThrottle, struckError, struckRefused, struckSlow, struckLostSend, struckLostReceive, struckLostDelete,
-		struckLostChange, struckPartialSend, struckPartialDelete, struckPartialChange, struckBlocked, struckOutage,
-		struckDuplicate, struckLapse, struckCrash, struckSlowHandler, struckFailure, struckPanic, struckPermanent,
-		struckRetrySoon, struckRetryLate, struckOverrun, struckIgnored, struckFatal, struckDrop, struckSelf, struckRelease,
-		struckStop, struckStopBusy, struckRestart, struckPull, struckLeftLoop, struckUnsettled, struckSmallBytes,
-		struckInterrupted, struckGaveUp, struckDown, struckBatches, struckSomeFailed, struckAllFailed, struckUnhandled,
-		struckFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
-		countShared, countTurns, countSentAway, countBroke, countMended, countAwayBroken, countGrew, countShrank, countCalm,
-		countOutage, countKept, countWaiting, countShares, struckStranded, struckTopicGone, struckKept, countFiltered,
-		countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt, countShelf,
+	return map[worldKind]string{
+		worldFaults: countFaults, worldCalm: countCalm, worldOutage: countOutage,
+		worldKept:    countKept,
+		worldWaiting: countWaiting, worldShares: countShares,
 	}
 }
 
-// Other things worth counting.
+// kinds are all that must occur, for the check that none is zero.
+func kinds() []string {
+	return []string{
+		seenThrottle, seenError, seenRefused, seenSlow, seenLostSend, seenLostReceive, seenLostDelete,
+		seenLostChange, seenPartialSend, seenPartialDelete, seenPartialChange, seenBlocked, seenOutage,
+		seenDuplicate, seenLapse, seenCrash, seenSlowHandler, seenFailure, seenPanic, seenPermanent,
+		seenRetrySoon, seenRetryLate, seenOverrun, seenIgnored, seenFatal, seenDrop, seenSelf, seenRelease,
+		seenStop, seenStopBusy, seenRestart, seenPull, seenLeftLoop, seenUnsettled, seenSmallBytes,
+		seenInterrupted, seenGaveUp, seenDown, seenBatches, seenSomeFailed, seenAllFailed, seenUnhandled,
+		seenFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
+		countShared, countTurns, countReleasedLater, countOpened, countClosed, countReleasedOpen, countGrew,
+		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, seenStranded, seenTopicGone,
+		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt,
+		countShelf,
+	}
+}
+
+// Other counters.
 const (
 	countWorlds     = "worlds"
-	countStormy     = "worlds with storms of faults"
-	countOrdered    = "worlds, ordered"
-	countExchange   = "worlds, exchange"
+	countFaults     = "worlds with faults"
+	countOrdered    = "worlds with order"
+	countExchange   = "worlds with an exchange"
 	countMessages   = "messages"
 	countAccepted   = "messages accepted"
-	countDoubtful   = "messages in doubt"
+	countDoubtful   = "messages with an unknown result of the send"
 	countStarts     = "handlers started"
 	countFinished   = "handlers succeeded"
-	countAgain      = "handled again"
+	countAgain      = "handlers started for a finished message"
 	countDead       = "dead letters"
 	countSecond     = "dead letters, second copy"
-	countRedriven   = "dead letters by the service's own count"
-	countMeddled    = "give-backs repeated, or by an older handle"
+	countRedriven   = "dead letters moved by the service"
+	countDisturbed  = "releases repeated, or with an older handle"
 	countReceives   = "deliveries"
-	countGivenBack  = "given back"
+	countReleased   = "released"
 	countHeldAtStop = "left invisible because of a fault"
+	countLate       = "check: a message behind those that shared its request" // too rare for a few seeds
 )
 
-// tally counts. Safe for concurrent use.
+// tally counts by kind. It is safe for concurrent use.
 type tally struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -150,14 +154,14 @@ func (t *tally) merge(from map[string]int) {
 	}
 }
 
-// counts is a copy.
+// counts returns a copy.
 func (t *tally) counts() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.n)
 }
 
-// missing are the kinds of fault that never struck.
+// missing returns the kinds that did not occur.
 func (t *tally) missing() (none []string) {
 	n := t.counts()
 	for _, kind := range kinds() {
@@ -171,7 +175,7 @@ func (t *tally) missing() (none []string) {
 func (t *tally) print(to io.Writer) {
 	n := t.counts()
 	for _, kind := range kinds() {
-		n[kind] += 0 // zeros are shown too
+		n[kind] += 0 // zeros are printed, too
 	}
 	for _, kind := range slices.Sorted(maps.Keys(n)) {
 		fmt.Fprintf(to, "  %-60s %9d\n", kind, n[kind])

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// trace is everything that happened, by virtual time. What happened in one instant has no order.
+// trace is everything that happened, with the virtual time. The order of what happened at the same time is not defined.
 type trace struct {
 	begun time.Time
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ func (t *trace) note(format string, args ...any) {
 	t.mu.Unlock()
 }
 
-// sum is the same for two runs in which the same happened at the same instants.
+// sum is a hash that is equal for two runs in which the same happened at the same times.
 func (t *trace) sum() string {
 	t.mu.Lock()
 	lines := slices.Clone(t.lines)
@@ -49,7 +49,7 @@ func (t *trace) sum() string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// of is the latest of what mentions any of some words.
+// of returns the latest lines that contain one of some words.
 func (t *trace) of(most int, words ...string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +64,7 @@ func (t *trace) of(most int, words ...string) []string {
 	return out
 }
 
-// all is the whole trace.
+// all returns the whole trace.
 func (t *trace) all() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

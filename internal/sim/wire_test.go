@@ -12,11 +12,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// wireTap is the network of one process. It lets the books see what comes and goes, and can be cut: then every call
-// under way loses its answer and no other gets out.
+// wireTap is the network of one process. It passes requests and answers to the checkers. It can be cut off: calls in
+// flight then lose their answers, and further calls fail.
 type wireTap struct {
 	w    *world
 	name string
@@ -27,20 +28,22 @@ type wireTap struct {
 	calls map[*http.Request]context.CancelFunc
 }
 
-var errCut = errors.New("the process is dead")
+var errCut = errors.New("the process has crashed")
 
 func (w *world) tap(name string) *wireTap {
 	return &wireTap{w: w, name: name, next: w.server.Transport(), calls: map[*http.Request]context.CancelFunc{}}
 }
 
-// backend opens the backend of a process, whose access key is its name, so that the server knows who calls.
+// backend opens the backend of a process. The access key is the process's name, so that the server knows the caller.
 func (t *wireTap) backend(waitPolls bool) (*snssqs.Backend, error) {
-	conf := aws.Config{Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
-		Credentials: credentials.NewStaticCredentialsProvider(t.name, "secret", "")}
+	conf := aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider(t.name, "secret", ""),
+	}
 	return snssqs.Open(context.Background(), &snssqs.Options{AWS: &conf, Transport: t, CancelPolls: !waitPolls})
 }
 
-// sever cuts the process off for good.
+// sever cuts the process off permanently.
 func (t *wireTap) sever() {
 	t.mu.Lock()
 	t.cut = true
@@ -93,7 +96,7 @@ func (t *wireTap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// request is what matters of the requests that the books look at.
+// request has the fields of requests that the checkers read.
 type request struct {
 	QueueURL string `json:"QueueUrl"`
 	Entries  []struct {
@@ -106,7 +109,7 @@ type request struct {
 
 func (r *request) queue() string { return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:] }
 
-// response is what matters of the answers.
+// response has the fields of answers that the checkers read.
 type response struct {
 	Messages []struct {
 		MessageID  string `json:"MessageId"`
@@ -134,7 +137,7 @@ func (t *wireTap) outgoing(r *http.Request, action string) (*request, error) {
 	if err := json.Unmarshal(body, ask); err != nil {
 		return nil, err
 	}
-	for _, b := range t.w.books {
+	for _, b := range t.w.checkers {
 		b.asked(t.name, action, ask)
 	}
 	return ask, nil
@@ -153,7 +156,7 @@ func (t *wireTap) incoming(action string, ask *request, answer *http.Response) e
 	if err := json.Unmarshal(body, got); err != nil {
 		return err
 	}
-	for _, b := range t.w.books {
+	for _, b := range t.w.checkers {
 		b.answered(t.name, action, ask, got)
 	}
 	return nil

@@ -9,8 +9,11 @@ import (
 
 // Options of a backend with its server. The zero value is usable.
 type Options struct {
-	Server *ServerOptions // nil: in memory, in this process
-	// Kafka are the backend's options; nil: its defaults. Brokers must be empty, because those of the server are used.
+	// Server are the options of the broker; nil: in memory, in this process. Set them to keep the data on disk, to
+	// listen on a port, or to change the configs of the broker.
+	Server *ServerOptions
+	// Kafka are the options of the backend; nil: its defaults. Brokers must be empty, because those of the server are
+	// used. Set them as the program does on a cluster.
 	Kafka *kafka.Options
 }
 

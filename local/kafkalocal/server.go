@@ -14,19 +14,20 @@ import (
 
 // ServerOptions of a [Server]. The zero value is a broker in memory that can be reached only from inside the process.
 type ServerOptions struct {
-	// Addr is the host:port to listen on by TCP; port 0 chooses a free one. Clients are told to connect to its host, so
-	// it cannot stand for all interfaces. "": no socket; clients use [Server.Reach], which is also what works in
-	// virtual time, in a bubble of testing/synctest.
+	// Addr is the host:port to listen on by TCP; port 0 chooses a free one. Set it when clients of other processes
+	// connect. They are told to connect to its host, so it cannot stand for all interfaces. "": no socket; clients use
+	// [Server.Reach], which is also what works in virtual time, in a bubble of testing/synctest.
 	Addr string
-	// Dir stores all data, and is created if needed. A kill -9 then loses nothing that was acknowledged. Only its owner
-	// can enter it, because it contains all messages. "": in memory.
+	// Dir stores all data, and is created if needed; "": in memory. Set it when the data must outlive the process: a
+	// kill -9 then loses nothing that was acknowledged. Only its owner can enter it, because it contains all messages.
 	Dir string
 	// Config are configs of the broker, such as group.consumer.heartbeat.interval.ms; kfake.BrokerConfigs lists those
-	// with an effect.
+	// with an effect. Set them to test with the configs of your cluster.
 	Config map[string]string
-	Logger *slog.Logger // nil: nothing is logged
-	// Cluster are further options for kfake: EnableSASL, TLS, or another number of brokers (which needs Addr "" or port
-	// 0).
+	// Logger gets what the server logs; nil: nothing is logged. Set it to find out why a client fails.
+	Logger *slog.Logger
+	// Cluster are further options for kfake. Set them to test EnableSASL, TLS, or another number of brokers (which
+	// needs Addr "" or port 0).
 	Cluster []kfake.Opt
 }
 

@@ -1,5 +1,6 @@
-// Command reach prints how much of a package one has to hold in mind: how many functions one function reaches inside given
-// packages, and the longest chain of calls among them, with closures and interfaces followed; and the largest types.
+// Command reach measures how much code one has to read to understand a function. It prints how many functions of the
+// given packages a function calls, directly and indirectly, and the longest chain of calls among them. Calls through
+// closures and interfaces are included. It also prints the largest types of each package.
 //
 //	go run ./reach -dir .. -from 'internal/engine.(*worker).loop' ./internal/engine .
 package main
@@ -22,9 +23,10 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", ".", "the module")
-	from := flag.String("from", "", "the function to begin with, as its package's path below the module prints it; several: separated by commas")
-	list := flag.Bool("list", false, "list the functions, and one of the longest chains")
+	dir := flag.String("dir", ".", "the module's folder")
+	from := flag.String("from", "",
+		"the functions to measure, with their package's path inside the module, separated by commas")
+	list := flag.Bool("list", false, "also list the functions, and one of the longest chains")
 	flag.Parse()
 	if err := run(*dir, strings.Split(*from, ","), *list, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,7 +41,7 @@ func run(dir string, from []string, list bool, patterns []string) error {
 		return err
 	}
 	if packages.PrintErrors(loaded) > 0 {
-		return fmt.Errorf("the packages have errors")
+		return fmt.Errorf("the packages do not compile: see the errors above")
 	}
 	inside := map[*types.Package]bool{}
 	for _, p := range loaded {
@@ -58,7 +60,7 @@ func run(dir string, from []string, list bool, patterns []string) error {
 			}
 		}
 		if start == nil {
-			return fmt.Errorf("%s: there is no such function", name)
+			return fmt.Errorf("%s: the packages have no such function", name)
 		}
 		w := &walk{inside: inside, seen: map[*ssa.Function]bool{}}
 		w.reach(start)
@@ -83,48 +85,49 @@ type walk struct {
 	chain  []string
 }
 
-func (w *walk) here(f *ssa.Function) bool {
+func (w *walk) isInside(f *ssa.Function) bool {
 	for f.Parent() != nil {
 		f = f.Parent()
 	}
-	return f.Pkg != nil && w.inside[f.Pkg.Pkg] || f.Origin() != nil && f.Origin().Pkg != nil && w.inside[f.Origin().Pkg.Pkg]
+	return f.Pkg != nil && w.inside[f.Pkg.Pkg] || f.Origin() != nil && f.Origin().Pkg != nil &&
+		w.inside[f.Origin().Pkg.Pkg]
 }
 
 func (w *walk) reach(n *callgraph.Node) {
-	if w.seen[n.Func] || !w.here(n.Func) {
+	if w.seen[n.Func] || !w.isInside(n.Func) {
 		return
 	}
 	w.seen[n.Func] = true
 	for _, e := range n.Out {
-		if _, other := e.Site.(*ssa.Go); !other { // another goroutine is another chain
+		if _, other := e.Site.(*ssa.Go); !other { // a new goroutine starts a new chain
 			w.reach(e.Callee)
 		}
 	}
 }
 
-// longest is the length of the longest chain of different functions: of the graph whose cycles are one knot each, a knot
-// counting for as many functions as it has.
+// longest is the length of the longest chain of different functions. Functions that call each other form a cycle; a
+// cycle counts with all its functions.
 func (w *walk) longest(start *callgraph.Node) int {
-	c := &knots{w: w, index: map[*ssa.Function]int{}, low: map[*ssa.Function]int{}, of: map[*ssa.Function]int{}}
+	c := &cycles{w: w, index: map[*ssa.Function]int{}, low: map[*ssa.Function]int{}, of: map[*ssa.Function]int{}}
 	c.visit(start)
-	best := make([]int, len(c.all)) // knots come in reverse order of their calls
+	best := make([]int, len(c.all)) // cycles are in reverse order of their calls
 	after := make([]int, len(c.all))
-	for i, knot := range c.all {
+	for i, cycle := range c.all {
 		deepest := 0
-		for _, n := range knot {
+		for _, n := range cycle {
 			for _, e := range w.calls(n) {
 				if j := c.of[e.Func]; j != i && best[j] > deepest {
 					deepest, after[i] = best[j], j
 				}
 			}
 		}
-		best[i] = deepest + len(knot)
-		if len(knot) > 1 {
+		best[i] = deepest + len(cycle)
+		if len(cycle) > 1 {
 			var names []string
-			for _, n := range knot {
+			for _, n := range cycle {
 				names = append(names, n.Func.Name())
 			}
-			fmt.Printf("  call each other: %s\n", strings.Join(names, ", "))
+			fmt.Printf("  functions that call each other: %s\n", strings.Join(names, ", "))
 		}
 	}
 	for i := c.of[start.Func]; ; i = after[i] {
@@ -138,15 +141,15 @@ func (w *walk) longest(start *callgraph.Node) int {
 
 func (w *walk) calls(n *callgraph.Node) (to []*callgraph.Node) {
 	for _, e := range n.Out {
-		if _, other := e.Site.(*ssa.Go); !other && w.here(e.Callee.Func) {
+		if _, other := e.Site.(*ssa.Go); !other && w.isInside(e.Callee.Func) {
 			to = append(to, e.Callee)
 		}
 	}
 	return to
 }
 
-// knots are the strongly connected components (Tarjan).
-type knots struct {
+// cycles finds the strongly connected components (Tarjan's algorithm).
+type cycles struct {
 	w     *walk
 	index map[*ssa.Function]int
 	low   map[*ssa.Function]int
@@ -155,7 +158,7 @@ type knots struct {
 	all   [][]*callgraph.Node
 }
 
-func (c *knots) visit(n *callgraph.Node) {
+func (c *cycles) visit(n *callgraph.Node) {
 	c.index[n.Func], c.low[n.Func] = len(c.index)+1, len(c.index)+1
 	c.stack = append(c.stack, n)
 	for _, to := range c.w.calls(n) {
@@ -171,15 +174,15 @@ func (c *knots) visit(n *callgraph.Node) {
 		return
 	}
 	at := slices.Index(c.stack, n)
-	knot := slices.Clone(c.stack[at:])
+	cycle := slices.Clone(c.stack[at:])
 	c.stack = c.stack[:at]
-	for _, m := range knot {
+	for _, m := range cycle {
 		c.of[m.Func] = len(c.all)
 	}
-	c.all = append(c.all, knot)
+	c.all = append(c.all, cycle)
 }
 
-// largest prints the types with the most methods of a package.
+// largest prints the types of a package with the most methods.
 func largest(p *packages.Package) {
 	type size struct {
 		name                  string

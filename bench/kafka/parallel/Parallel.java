@@ -15,10 +15,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
- * Confluent's Parallel Consumer as a contender: it consumes a topic from its start, in the order of keys, and prints one line of
- * JSON: how long the counted records took, and the CPU that this whole process (compiler and collector included) had meanwhile.
- * What comes before the counted records warms up: the group, the JIT compiler, and the library's own load factor, which grows
- * while it runs.
+ * Confluent's Parallel Consumer as a contender. It consumes a topic from its start, in the order of keys, and prints one line
+ * of JSON: the time for the counted records, and the CPU time of this process in that time, with compiler and garbage
+ * collector. The records before the counted ones are for warming up: joining the group, the JIT compiler, and the library's
+ * load factor, which grows while it runs.
  */
 public final class Parallel {
     private static final OperatingSystemMXBean SYSTEM = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -55,14 +55,14 @@ public final class Parallel {
             work.done.await();
             System.out.printf("{\"nanos\": %d, \"cpu\": %d}%n", work.ended.nanos - work.began.nanos, work.ended.cpu - work.began.cpu);
             System.out.flush();
-            // What is left of the topic is nobody's concern, and close would drain the library's queues.
+            // Exit without close, which would handle all records that the library has fetched.
             Runtime.getRuntime().halt(0);
         }
     }
 
     private static ParallelStreamProcessor<String, byte[]> consumer(String broker, String group, int concurrency) {
-        // Of what was tried, this and the parallel collector gave most records a second and least CPU for each: fuller polls, text
-        // as keys (arrays of bytes are hashed again and again), and a load factor that begins at 10 instead of growing to it.
+        // The settings with the most records a second and the least CPU among those tried: large polls, strings as keys (byte
+        // arrays are hashed again and again), and a load factor that starts at 10.
         Map<String, Object> config = Map.of(
                 ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, broker,
                 ConsumerConfig.GROUP_ID_CONFIG, group,
@@ -71,7 +71,7 @@ public final class Parallel {
                 ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 2000,
                 ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class,
                 ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
-        // One record to a call, as its documentation wants it where records are handled one by one.
+        // One record in each call, as the library's documentation advises for handlers of single records.
         return ParallelStreamProcessor.createEosStreamProcessor(ParallelConsumerOptions.<String, byte[]>builder()
                 .consumer(new KafkaConsumer<>(config))
                 .ordering(ProcessingOrder.KEY)
@@ -86,7 +86,7 @@ public final class Parallel {
         try {
             Thread.sleep(millis);
         } catch (InterruptedException e) {
-            throw new IllegalStateException("interrupted while it handled", e);
+            throw new IllegalStateException("interrupted while handling a record", e);
         }
         long n = handled.incrementAndGet();
         if (n == warm) {

@@ -123,7 +123,7 @@ func addDeath(history []byte, d envelope.Death) string {
 	if _, err := envelope.Parse(string(history)); err != nil {
 		history = nil
 	}
-	return envelope.Bury(string(history), d)
+	return envelope.AddDeath(string(history), d)
 }
 
 // OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody

@@ -8,25 +8,25 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// incarnation is one life of a process in a slot.
-type incarnation struct {
+// processPlan is what the seed decides about one process in a slot.
+type processPlan struct {
 	name      string
 	life      time.Duration
 	end       end
-	pause     time.Duration // until the next
+	pause     time.Duration // until the next process
 	pull      pullStyle
-	waitPolls bool // open polls are waited for at shutdown, not cancelled
+	waitPolls bool // shutdown waits for open polls instead of canceling them
 	options   godwit.ConsumerOptions
 	batch     *godwit.BatchOptions // nil: deliveries are handled one by one
-	calls     []call               // to its consumer while it runs, in order
-	fleet     *fleet               // nil: it has one consumer
+	calls     []call               // to its consumers while it runs, in order of time
+	fleet     *fleet               // nil: the process has one consumer
 }
 
-// fleet is a process that consumes the main channel and the flood in one RunAll.
+// fleet is a process that consumes the main channel and the flood with one RunAll.
 type fleet struct {
 	options   godwit.FleetOptions
-	second    incarnation // of the flood's consumer
-	floodsWay bool        // the flood's consumer comes first
+	second    processPlan // of the flood's consumer
+	floodsWay bool        // the flood's consumer is the first
 	weights   [2]int      // of the main channel's consumer, and the flood's
 	priority  int         // of the main channel's consumer
 }
@@ -34,8 +34,8 @@ type fleet struct {
 type end int
 
 const (
-	endStop  end = iota // its context ends
-	endLeave            // an iterator's loop is left
+	endStop  end = iota // its context is canceled
+	endLeave            // the loop over an iterator ends
 	endCrash
 )
 
@@ -47,9 +47,9 @@ const (
 	pullBatch
 )
 
-func (p *plan) incarnation(slot, n int) incarnation {
+func (p *plan) process(slot, n int) processPlan {
 	r := p.about("incarnation", slot, n)
-	inc := incarnation{name: fmt.Sprintf("c%d.%d", slot, n), life: r.between(5*time.Second, 150*time.Second)}
+	inc := processPlan{name: fmt.Sprintf("c%d.%d", slot, n), life: r.between(5*time.Second, 150*time.Second)}
 	inc.end = pick(r, endStop, endCrash)
 	inc.pause = pick(r, 0, r.between(0, time.Second), r.between(time.Second, 40*time.Second))
 	inc.pull = pick(r, pullNot, pullNot, pullNot, pullOne, pullBatch)
@@ -65,31 +65,34 @@ func (p *plan) incarnation(slot, n int) incarnation {
 	o.ProcessingTimeout = pick(r, 2*time.Second, 10*time.Second, 90*time.Second)
 	o.ShutdownTimeout = pick(r, time.Second, 4*time.Second, 12*time.Second, 0)
 	o.MaxBytes = pick[int64](r, 0, 0, 2000)
-	if o.ShutdownTimeout == 0 && r.chance(0.5) { // the default is long enough for a poll of 20 s
+	if o.ShutdownTimeout == 0 && r.chance(0.5) { // the default is longer than a poll of 20 s
 		inc.waitPolls = true
 	}
 	if o.WaitTime < 0 && r.chance(0.9) {
-		o.WaitTime = 0 // polling without waiting is the dear way; some is enough
+		o.WaitTime = 0 // polling without waiting makes many requests; a few such processes are enough
 	}
-	if p.kind != worldStormy {
-		inc.becalm(p, slot, n, r)
+	if p.kind != worldFaults {
+		inc.withoutFaults(p, slot, n, r)
 		return inc
 	}
 	inc.widen(p, r)
-	if p.flood != nil && (slot == 0 || r.chance(0.3)) { // somebody must look after the flood
+	inc.save(p, p.about("saving", slot, n))
+	if p.flood != nil && (slot == 0 || r.chance(0.3)) { // slot 0 always consumes the flood
 		inc.fleet = p.fleet(&inc, slot, n, r)
 	}
 	return inc
 }
 
-// widen decides what else than one delivery after another a process does.
-func (inc *incarnation) widen(p *plan, r *roll) {
+// widen decides about batches, limits, breakers and calls.
+func (inc *processPlan) widen(p *plan, r *stream) {
 	o := &inc.options
 	if inc.pull == pullNot && r.chance(0.3) {
-		inc.batch = &godwit.BatchOptions{Size: pick(r, 2, 5, 20), Window: pick(r, 0, 100*time.Millisecond, 2*time.Second, 5*time.Second)}
+		inc.batch = &godwit.BatchOptions{Size: pick(r, 2, 5, 20), Window: pick(r, 0, 100*time.Millisecond,
+			2*time.Second, 5*time.Second)}
 	}
 	if r.chance(0.3) {
-		o.MaxConcurrency, o.DelayTolerance = o.Concurrency*pick(r, 2, 5), pick(r, time.Second, 5*time.Second, 30*time.Second)
+		o.MaxConcurrency, o.DelayTolerance = o.Concurrency*pick(r, 2, 5),
+			pick(r, time.Second, 5*time.Second, 30*time.Second)
 	}
 	if p.tenants {
 		o.MaxPerTenant = pick(r, 1, 2, 4)
@@ -102,10 +105,24 @@ func (inc *incarnation) widen(p *plan, r *roll) {
 	}
 }
 
-// fleet makes a process one that consumes both channels.
-func (p *plan) fleet(inc *incarnation, slot, n int, r *roll) *fleet {
-	f := &fleet{second: p.flood.incarnation(slot, n), floodsWay: r.chance(0.5)}
-	f.second.name, f.second.waitPolls, f.second.options.ShutdownTimeout = inc.name, inc.waitPolls, inc.options.ShutdownTimeout
+// save decides about what saves requests, and about rates.
+func (inc *processPlan) save(p *plan, r *stream) {
+	o := &inc.options
+	o.SettleLinger = pick(r, 0, 0, -1*time.Nanosecond, time.Second)
+	o.SaveRequests = r.chance(0.2)
+	if r.chance(0.1) {
+		o.Rate = godwit.Rate{Events: pick(r, 5, 50), Burst: pick(r, 0, 2)}
+	}
+	if p.tenants && r.chance(0.3) {
+		o.TenantRate = godwit.Rate{Events: pick(r, 5, 50)}
+	}
+}
+
+// fleet changes the process to one that consumes both channels.
+func (p *plan) fleet(inc *processPlan, slot, n int, r *stream) *fleet {
+	f := &fleet{second: p.flood.process(slot, n), floodsWay: r.chance(0.5)}
+	f.second.name, f.second.waitPolls, f.second.options.ShutdownTimeout = inc.name, inc.waitPolls,
+		inc.options.ShutdownTimeout
 	inc.pull, f.second.pull = pullNot, pullNot
 	if inc.end == endLeave {
 		inc.end = endStop
@@ -118,8 +135,8 @@ func (p *plan) fleet(inc *incarnation, slot, n int, r *roll) *fleet {
 	return f
 }
 
-// becalm makes a process one of a world without storms: in most of them it stays.
-func (inc *incarnation) becalm(p *plan, slot, n int, r *roll) {
+// withoutFaults changes the process for a world without faults. In most of these worlds, one process runs all the time.
+func (inc *processPlan) withoutFaults(p *plan, slot, n int, r *stream) {
 	inc.life, inc.pull, inc.waitPolls = 2*p.lasts, pullNot, false
 	o := &inc.options
 	o.ProcessingTimeout, o.MaxBytes, o.WaitTime = time.Minute, 0, 0
@@ -149,15 +166,15 @@ func (inc *incarnation) becalm(p *plan, slot, n int, r *roll) {
 	}
 }
 
-// calmTolerance is how old a delivery may be in a calm world. With pools that stay as small as they begin, it would be
-// several times as old.
+// calmTolerance is the most age of a message at its first start in a calm world. Without growing pools, messages would
+// be several times as old.
 const calmTolerance = 2 * time.Minute
 
-// call is something that is done to a consumer while it runs.
+// call is a call of a consumer's method while it runs.
 type call struct {
-	at   time.Duration // since it began
+	at   time.Duration // since the process began
 	what callKind
-	n    int // concurrency
+	n    int // the concurrency
 	of   int // which consumer of a fleet
 }
 
@@ -166,12 +183,12 @@ type callKind int
 const (
 	callPause callKind = iota
 	callResume
-	callLook // at what a paused consumer holds
+	callLook // check what a paused consumer holds, or that a resumed one requests messages
 	callResize
 )
 
-// newCalls draws pauses, of which some come twice in a row, and other sizes.
-func newCalls(r *roll, life time.Duration) (calls []call) {
+// newCalls draws pauses, of which some come twice in a row, and changes of concurrency.
+func newCalls(r *stream, life time.Duration) (calls []call) {
 	of := r.IntN(2)
 	for at := r.between(0, life/2); at < life; at += r.between(time.Second, life/2) {
 		if r.chance(0.5) {
@@ -196,34 +213,34 @@ func newCalls(r *roll, life time.Duration) (calls []call) {
 	return calls
 }
 
-// settleIn is how long a consumer has until a pause or its end shows, where nothing goes wrong.
+// settleIn is how long the effect of a pause, a resume or a stop may take without faults.
 const settleIn = slack
 
-// batchSize is how many deliveries one handler has at most, and window how long it may wait for them.
-func (inc *incarnation) batchSize() int {
+// batchSize is the most deliveries of a handler call, and window the longest wait for them.
+func (inc *processPlan) batchSize() int {
 	if inc.batch == nil {
 		return 1
 	}
 	return inc.batch.Size
 }
 
-func (inc *incarnation) window() time.Duration {
+func (inc *processPlan) window() time.Duration {
 	if inc.batch == nil {
 		return 0
 	}
 	return inc.batch.Window
 }
 
-// pollEnds is how long a poll may go on that nobody wants any more.
-func (inc *incarnation) pollEnds() time.Duration {
+// pollEnds is how long a poll may continue after a pause or stop.
+func (inc *processPlan) pollEnds() time.Duration {
 	if inc.waitPolls {
 		return maxPoll
 	}
 	return 0
 }
 
-// lease is how long a receive of the incarnation is its own without a renewal.
-func (inc *incarnation) lease() time.Duration {
+// lease is the lease of a receive without a renewal.
+func (inc *processPlan) lease() time.Duration {
 	if inc.options.Lease == 0 {
 		return 30 * time.Second
 	}

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Bury adds a death to a text, keeping every field it does not know. A text that is no envelope becomes a header of one,
-// so that it is not lost.
-func Bury(envelope string, d Death) string {
+// AddDeath adds a death to the text of an envelope, and keeps the fields that it does not know. A text that is not an
+// envelope is kept as a header of a new one.
+func AddDeath(envelope string, d Death) string {
 	fields := open(envelope)
 	var deaths []json.RawMessage
-	_ = json.Unmarshal(fields["d"], &deaths) // what is no list of deaths is dropped
+	_ = json.Unmarshal(fields["d"], &deaths) // a value that is not a list of deaths is dropped
 	deaths = append(deaths, raw(d.cut()))
 	if len(deaths) > maxDeaths {
 		deaths = deaths[len(deaths)-maxDeaths:]
@@ -20,14 +20,15 @@ func Bury(envelope string, d Death) string {
 	return text(fields)
 }
 
-// Pack adds headers to a text, for attributes that a service has no room for; a header that is there already stays.
-func Pack(envelope string, headers map[string]string) string {
+// AddHeaders adds headers to the text of an envelope, for attributes that exceed the service's limit. A header that the
+// envelope already has keeps its value.
+func AddHeaders(envelope string, headers map[string]string) string {
 	fields := open(envelope)
-	pack(fields, headers)
+	addHeaders(fields, headers)
 	return text(fields)
 }
 
-// open reads a text as fields. It has a version, whatever the text is.
+// open parses a text into fields. The result always has a version.
 func open(envelope string) map[string]json.RawMessage {
 	envelope = strings.ToValidUTF8(envelope, string(utf8.RuneError))
 	var fields map[string]json.RawMessage
@@ -39,14 +40,14 @@ func open(envelope string) map[string]json.RawMessage {
 		fields["v"] = raw(Version)
 	}
 	if broken && envelope != "" {
-		pack(fields, map[string]string{original: envelope})
+		addHeaders(fields, map[string]string{original: envelope})
 	}
 	return fields
 }
 
-func pack(fields map[string]json.RawMessage, headers map[string]string) {
+func addHeaders(fields map[string]json.RawMessage, headers map[string]string) {
 	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal(fields["h"], &all) // what is no object holds no headers
+	_ = json.Unmarshal(fields["h"], &all) // a value that is not an object has no headers
 	if all == nil {
 		all = map[string]json.RawMessage{}
 	}
@@ -58,7 +59,7 @@ func pack(fields map[string]json.RawMessage, headers map[string]string) {
 	fields["h"] = raw(all)
 }
 
-// cut brings a death's texts within their bounds.
+// cut shortens a death's texts to their bounds.
 func (d Death) cut() Death {
 	d.Error = cut(d.Error, maxErrorText)
 	for _, s := range []*string{&d.Kind, &d.Consumer, &d.Channel, &d.ID, &d.OrderKey} {
@@ -81,7 +82,7 @@ func cut(s string, n int) string {
 	return s[:n] + more
 }
 
-// raw is a value as JSON.
+// raw encodes a value as JSON.
 func raw(v any) json.RawMessage {
 	out, err := json.Marshal(v)
 	if err != nil {
@@ -90,20 +91,21 @@ func raw(v any) json.RawMessage {
 	return out
 }
 
-// text is a value as JSON that every service takes: json escapes control characters, and this does the two
-// non-characters, which can stand inside of strings only.
+// text encodes a value as JSON that every service accepts. Package json escapes control characters, and escaped does it
+// for the two non-characters, which occur only inside of strings.
 func text(v any) string {
 	out, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // maps and slices of strings, numbers and times of this era cannot fail
+		panic(err) // maps and slices of strings, numbers and times can be encoded
 	}
 	return escaped(string(out))
 }
 
-// nonCharacters is what the UTF-8 of U+FFFE and U+FFFF begins with, and of 62 other characters.
+// nonCharacters is the beginning of U+FFFE and U+FFFF in UTF-8, and of 62 other characters.
 const nonCharacters = "\xEF\xBF"
 
-// escaped is a JSON text with its non-characters in JSON's escapes. A text without any, as nearly all are, is not copied.
+// escaped replaces the non-characters in a JSON text by escapes. A text without them, which is the normal case, is not
+// copied.
 func escaped(text string) string {
 	if !strings.Contains(text, nonCharacters) {
 		return text

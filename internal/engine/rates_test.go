@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// A bucket fills over time, up to its burst. Tokens that polls have borrowed count until they are returned.
+func TestABucketOfTokens(t *testing.T) {
+	now := moment(time.Hour)
+	var b bucket
+	b.change(Rate{Every: 100 * time.Millisecond, Burst: 5}, now)
+	has := func(when string, want int) {
+		t.Helper()
+		if n := b.tokens(now); n != want {
+			t.Errorf("%s: %d tokens, want %d", when, n, want)
+		}
+	}
+	has("at first", 0)
+	now = now.plus(250 * time.Millisecond)
+	has("after 250 ms", 2)
+	now = now.plus(time.Hour)
+	has("after an hour", 5)
+	b.lend(4)
+	has("with 4 on loan", 1)
+	now = now.plus(time.Hour)
+	has("with 4 on loan, an hour later", 1)
+	b.giveBack(4, 3)
+	has("when one comes back unused", 2)
+	now = now.plus(time.Hour)
+	has("at last", 5)
+}
+
+// Without tokens, each slot is later than the one before.
+func TestSlots(t *testing.T) {
+	now := moment(time.Hour)
+	var b bucket
+	b.change(Rate{Every: time.Second, Burst: 2}, now)
+	now = now.plus(time.Minute)
+	for i, want := range []time.Duration{0, 0, time.Second, 2 * time.Second} {
+		if wait := b.slot(now).since(now); wait != want {
+			t.Errorf("slot %d is in %v, want %v", i, wait, want)
+		}
+	}
+	if b.has(1, now) {
+		t.Error("tokens are left")
+	}
+}
+
+// A poll waits for the messages of half a second, if it requests as many, and if as many may start at the same time.
+func TestWhatAPollMayRequest(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rate   Rate
+		passed time.Duration // since there was no token
+		n      int
+		wait   time.Duration
+	}{
+		{"no limit", Rate{}, 0, 10, 0},
+		{"one an hour", Rate{time.Hour, 1}, 0, 0, time.Hour},
+		{"ten a second", Rate{100 * time.Millisecond, 10}, 200 * time.Millisecond, 0, 300 * time.Millisecond},
+		{"ten a second, later", Rate{100 * time.Millisecond, 10}, 700 * time.Millisecond, 7, 0},
+		{
+			"ten a second, two at once",
+			Rate{100 * time.Millisecond, 2},
+			100 * time.Millisecond, 0,
+			100 * time.Millisecond,
+		},
+		{"a thousand a second", Rate{time.Millisecond, 1000}, time.Second, 10, 0},
+	} {
+		now := moment(time.Hour)
+		var b bucket
+		b.change(c.rate, now)
+		if n, wait := b.next(10, now.plus(c.passed)); n != c.n || wait != c.wait {
+			t.Errorf("%s: %d after %v, want %d after %v", c.name, n, wait, c.n, c.wait)
+		}
+	}
+}
+
+// If there are many tenants, those with a full bucket are removed.
+func TestIdleTenantsAreRemoved(t *testing.T) {
+	now := moment(time.Hour)
+	r := newRates(Rate{}, Rate{time.Second, 1}, now)
+	busy := &Item{Tenant: "busy"}
+	for range 100 {
+		busy.tenantCounted = false
+		r.slot(busy, now)
+	}
+	for i := range 10 * tidyTenants {
+		r.slot(&Item{Tenant: string(rune('a' + i))}, now)
+		now = now.plus(time.Millisecond)
+	}
+	if n := len(r.by); n > 3*tidyTenants {
+		t.Errorf("%d tenants are known", n)
+	}
+	if r.by["busy"] == nil {
+		t.Error("a tenant that has to wait was removed")
+	}
+}
