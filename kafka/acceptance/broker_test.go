@@ -87,6 +87,81 @@ func TestBrokerKilled(t *testing.T) {
 	})
 }
 
+// The mistake: what a member has finished is dropped when its heartbeats fail, so that a crash of the broker makes a
+// living member repeat its own work: all of it since the last commit, up to ten seconds' when a commit was on its way.
+// At 10,000 records/s, the broker is killed (-9) and started again in their midst: no more is handled again than
+// handlers had in hand.
+func TestBrokerKilledAtSpeed(t *testing.T) {
+	alone(t, func(t *testing.T, w *world) {
+		const records, concurrency = 60_000, 50
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, 1000)
+		b := newBooks(records)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, keeping(b,
+			func(ctx context.Context, _ *godwit.Delivery) error { return nap(ctx, 5*time.Millisecond) }))
+		w.eventually(60*time.Second, "a third is handled", func() bool { n, _ := b.count(); return n > records/3 })
+		w.kill()
+		w.restart()
+		w.eventually(2*time.Minute, "everything handled", b.all)
+		report, err := p.stop()
+		if err != nil || report.Unsettled != 0 {
+			t.Errorf("%d unsettled, error %v", report.Unsettled, err)
+		}
+		_, handlings := b.count()
+		t.Logf("%d handled again", handlings-records)
+		if handlings-records > 2*concurrency {
+			t.Errorf("%d records were handled again, want %d at most: what was in hand", handlings-records, 2*concurrency)
+		}
+	})
+}
+
+// The mistake: a process that is stopped while its broker is away ends as if all were well, and thousands of records
+// are delivered again. Report and error say how many.
+func TestStoppedWhileTheBrokerIsAway(t *testing.T) {
+	for name, away := range map[string]time.Duration{
+		"just now":                       500 * time.Millisecond,
+		"for longer than a session":      time.Minute,
+		"for longer than many a session": 10 * time.Minute,
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t, func(t *testing.T, w *world) {
+				if w.real() {
+					t.Skip("the command that kills a real broker starts it again")
+				}
+				const records, concurrency = 40_000, 50
+				w.create(1)
+				w.ensure(kafka.Options{})
+				w.fill(records, 1000)
+				b := newBooks(records)
+				work := keeping(b, func(ctx context.Context, _ *godwit.Delivery) error {
+					return nap(ctx, 5*time.Millisecond)
+				})
+				p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+				w.eventually(60*time.Second, "a third is handled",
+					func() bool { n, _ := b.count(); return n > records/3 })
+				w.kill()
+				time.Sleep(away)
+				report, err := p.stop()
+				if report.Unsettled == 0 || err == nil {
+					t.Errorf("%d unsettled, error %v", report.Unsettled, err)
+				}
+				if err := w.server.Start(); err != nil {
+					t.Fatal(err)
+				}
+				w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+				w.eventually(2*time.Minute, "everything handled", b.all)
+				_, handlings := b.count()
+				t.Logf("%v; %d handled again", err, handlings-records)
+				if more := handlings - records - int(report.Unsettled); more < -concurrency || more > concurrency {
+					t.Errorf("%d records were handled again, and the report says %d", handlings-records,
+						report.Unsettled)
+				}
+			})
+		})
+	}
+}
+
 // traffic sends a numbered record every so often until it is stopped, which tells which records were accepted and why
 // others were not.
 func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {

@@ -5,6 +5,8 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +75,68 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		}
 		if n, _ := b.count(); n != 2*each-3 {
 			t.Errorf("%d of the %d others were handled", n, 2*each-3)
+		}
+	})
+}
+
+// The mistake: what was dead-lettered once is always skipped, so that a replay leaves it out without a word. Three of
+// ten records die. Their group is set back to the start, as kafka-consumer-groups --reset-offsets does it, and all ten
+// are handled again; also after a crash in the midst of the replay, in which one of them has died once more.
+func TestReplayWithDeadLetters(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, stuck = 10, 6
+		bad := map[int]bool{2: true, 5: true, 8: true}
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, records)
+		one := godwit.ConsumerOptions{Concurrency: 1}
+		p := w.start(kafka.Options{}, one, func(_ context.Context, d *godwit.Delivery) error {
+			if bad[number(d)] {
+				return godwit.Permanent(errOfTest)
+			}
+			return nil
+		})
+		w.eventually(60*time.Second, "everything committed", func() bool { return w.committed()[0].At == records })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+
+		w.commit(0, 0, "")
+		b := newBooks(records)
+		said := make(chan string, 1)
+		p = w.start(kafka.Options{Logger: logged(func(_ slog.Level, line string) {
+			if strings.Contains(line, "has not committed") {
+				said <- line
+			}
+		})}, one, keeping(b, func(ctx context.Context, d *godwit.Delivery) error {
+			switch number(d) {
+			case 5:
+				return godwit.Permanent(errOfTest)
+			case stuck:
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}))
+		w.eventually(60*time.Second, "the replay's dead letter", func() bool { return w.end(w.deadLetters()) == 4 })
+		select {
+		case <-said:
+		default:
+			t.Error("the log does not tell of the replay")
+		}
+		p.crash()
+
+		p = w.start(kafka.Options{}, one, keeping(b, func(context.Context, *godwit.Delivery) error { return nil }))
+		w.eventually(90*time.Second, "everything committed again",
+			func() bool { return w.committed()[0].At == records })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if missing := b.missing(); fmt.Sprint(missing) != "[5]" {
+			t.Errorf("the replay left out %v, want only 5, which died in it", missing)
+		}
+		if n := w.end(w.deadLetters()); n != 4 {
+			t.Errorf("%d dead letters, want 4", n)
 		}
 	})
 }

@@ -60,3 +60,28 @@ func TestKeyOrderLost(t *testing.T) {
 		})
 	}
 }
+
+// A poll brings many records of one key, and the first of them fails before the core has taken in the last: what is
+// behind it follows it all the same.
+func TestParkedKeyOfALargePoll(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records = 1000
+		o := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
+		w.create(1)
+		w.ensure(o)
+		w.fill(records, 1)
+		b := newBooks(records)
+		p := w.start(o, godwit.ConsumerOptions{Concurrency: 32, Backoff: godwit.Constant(1100 * time.Millisecond)},
+			keeping(b, func(_ context.Context, d *godwit.Delivery) error {
+				if number(d) == 0 && d.Attempt == 1 {
+					return errOfTest
+				}
+				return nil
+			}))
+		w.eventually(3*time.Minute, "everything handled", b.all)
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		b.inOrder(t)
+	})
+}
