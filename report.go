@@ -23,6 +23,9 @@ type Report struct {
 	// them, or they had been handled before.
 	Filtered, Redelivered int64
 	Took                  time.Duration
+	// Stalled is how often receiving had to wait because the backend could not remember more finished messages behind
+	// unfinished ones (Kafka). [Consumer.Health] says which partition, while it lasts.
+	Stalled int64
 	// Leaked is 1 if the consumer's counts of held deliveries were not zero at its end, which is a bug of Godwit; the
 	// log has details.
 	Leaked       int64
@@ -39,5 +42,6 @@ func reportOf(s *engine.Session) Report {
 		Polls:     n.Polls, Filtered: n.Filtered, Redelivered: n.Redelivered, Leaked: n.Leaked,
 		StillRunning: n.StillRunning,
 		Took:         n.Took,
+		Stalled:      n.Stalled,
 	}
 }

@@ -16,11 +16,23 @@ type Demand struct {
 	Age     time.Duration // average age of deliveries at their start within the last minute; 0: none started
 	Service time.Duration // average duration of recent handlers, for one delivery; 0: none has ended
 	// Workers is how many concurrent handlers would handle the backlog in the rest of the delay tolerance (backlog ×
-	// service ÷ (tolerance − age)), and keep up with new messages. It is at least one while messages are in flight.
+	// service ÷ (tolerance − age)), and keep up with new messages. It is at least one while messages wait or are in
+	// flight.
 	Workers int
 	// Consumers is how many processes like this one have so many workers, at their MaxConcurrency. 0: there are no
 	// messages, and for some minutes there were none.
 	Consumers int
+	// Partitions are those of a Kafka topic in which something waits; nil elsewhere.
+	Partitions []PartitionDemand
+}
+
+// PartitionDemand is what waits in one partition.
+type PartitionDemand struct {
+	Partition int32
+	Waiting   int64
+	// Oldest is the age of the first message that is not finished: it may be in a handler's hands, or wait for a retry.
+	// Watch it for a key that does not go on. Negative: unknown.
+	Oldest time.Duration
 }
 
 // Demand requests the size of the backlog and computes how many consumers it needs. The result is more precise while
@@ -47,8 +59,11 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 		known := s.Demand(d.Backlog, depth.Oldest)
 		d.Age, d.Service, d.Workers = known.Age, known.Service, known.Workers
 	}
-	if depth.InFlight > 0 { // messages that are handled, or wait for a retry, need their consumer
+	if depth.InFlight > 0 || depth.Waiting > 0 { // also messages that are handled or wait for a retry need a consumer
 		d.Workers = max(d.Workers, 1)
+	}
+	for _, p := range depth.Partitions {
+		d.Partitions = append(d.Partitions, PartitionDemand(p))
 	}
 	most := c.ceiling(c.concurrency())
 	d.Consumers = (d.Workers + most - 1) / most

@@ -311,6 +311,30 @@ func TestDemand(t *testing.T) {
 	})
 }
 
+// One consumer at least is wanted while anything waits, however fast its handlers are.
+func TestDemandWhileAnythingWaits(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})
+		p := w.producer("orders", nil)
+		r := w.run(c, func(context.Context, *godwit.Delivery) error {
+			time.Sleep(time.Millisecond)
+			return nil
+		})
+		for range 60 {
+			w.send(p, many(5, "")...)
+			time.Sleep(time.Second)
+		}
+		c.Pause()
+		time.Sleep(20 * time.Minute) // nothing comes any more
+		w.send(p, many(3, "")...)
+		if d, err := c.Demand(w.Context()); err != nil || d.Backlog != 3 || d.Workers != 1 || d.Consumers != 1 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		c.Resume()
+		r.stop()
+	})
+}
+
 func TestToleranceOptionsThatCannotBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, o := range []godwit.ConsumerOptions{

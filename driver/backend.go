@@ -52,4 +52,15 @@ type Depth struct {
 	Delayed  int64 // not yet due
 	// Oldest is the age of the oldest waiting message; negative: unknown, because the service does not report it.
 	Oldest time.Duration
+	// Partitions are those of a log that have waiting messages, ascending; nil: the service has no partitions.
+	Partitions []PartitionDepth
+}
+
+// PartitionDepth is what waits in one partition of a log.
+type PartitionDepth struct {
+	Partition int32
+	Waiting   int64 // not finished yet, as far as the latest commit says
+	// Oldest is the age of the first message that is not finished. It may be in a handler's hands, or wait for a retry;
+	// negative: unknown.
+	Oldest time.Duration
 }

@@ -56,6 +56,18 @@ func ClassOf(err error) Class {
 	return Permanent
 }
 
+// UnsettledError is returned by the Close of a Receiver that noted verdicts in memory (Finisher) and could not tell the
+// service: these messages are delivered again, although their settlement was reported as done.
+type UnsettledError struct {
+	Count int
+	Err   error // why
+}
+
+func (e *UnsettledError) Error() string {
+	return fmt.Sprintf("%d finished messages are delivered again, because the service was not told: %v", e.Count, e.Err)
+}
+func (e *UnsettledError) Unwrap() error { return e.Err }
+
 // BatchError reports the entries of a batch that failed, by index. All other entries succeeded.
 type BatchError struct{ Errs map[int]error }
 

@@ -176,7 +176,8 @@ type Receiver interface {
 	Settle(ctx context.Context, batch []Settlement) error
 
 	// Close ends the receiver. It also ends a Receive that is still running, which happens when the core's time for
-	// shutdown is over. Messages that are not settled are delivered again.
+	// shutdown is over. Messages that are not settled are delivered again. An *UnsettledError says how many verdicts
+	// that Settle or Finish took are lost.
 	Close(ctx context.Context) error
 }
 
@@ -196,6 +197,17 @@ type Extender interface {
 type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
+
+// Staller is a Receiver that sometimes cannot return messages although there are some and places are free: on a log,
+// when what is finished beyond the oldest unfinished message is more than it can remember. Stalls returns how often
+// that has happened, and a sentence for each stall that lasts now and began [StallLasts] ago or earlier. It may be
+// called at any time, also after Close.
+type Staller interface {
+	Stalls(now time.Time) (times int64, complaints []string)
+}
+
+// StallLasts is how old a stall is that a Staller complains of.
+const StallLasts = 30 * time.Second
 
 // Finisher is a Receiver whose Done is noted in memory, and told to the service by a later commit. The core then calls
 // Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail; a forgotten Source is

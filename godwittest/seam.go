@@ -68,6 +68,7 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	}
 	r := &receiver{Receiver: inner, channel: from.String(), journal: j}
 	r.log, _ = inner.(driver.AttemptLog)
+	r.stalls, _ = inner.(driver.Staller)
 	j.opened(r)
 	extender, extends := inner.(driver.Extender)
 	finisher, finishes := inner.(driver.Finisher)
@@ -86,6 +87,15 @@ type receiver struct {
 	channel string
 	journal *journal
 	log     driver.AttemptLog // nil: the receiver is not one
+	stalls  driver.Staller    // likewise
+}
+
+// Stalls implements driver.Staller.
+func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
+	if r.stalls == nil {
+		return 0, nil
+	}
+	return r.stalls.Stalls(now)
 }
 
 func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {

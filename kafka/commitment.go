@@ -30,8 +30,9 @@ type commitment struct {
 }
 
 type told struct {
-	e *epoch
-	c offsets.Commit
+	e        *epoch
+	c        offsets.Commit
+	finished int // messages
 }
 
 // send makes the request, with the metadata in it. A group of the classic kind may be joining, and then franz-go keeps

@@ -25,6 +25,9 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
 		l := w.begin(o, driver.Events{})
+		w.send(0, "first")
+		l.settle(driver.Done, l.get(1)...)
+		time.Sleep(1100 * time.Millisecond) // the group's first commit
 		w.send(0, "a", "bad", "c")
 		ds := l.get(3)
 		w.cluster.Fault(kfake.Fault{
@@ -36,17 +39,36 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 		if n := w.count(ordersDead); n != 1 {
 			w.Fatalf("%d dead letters, want 1", n)
 		}
-		w.send(1, "x", "same offset, other partition")
+		w.send(1, "x", "y", "same offset, other partition")
 		l = w.begin(o, driver.Events{})
-		again := texts(l.get(4))
+		again := texts(l.get(5))
 		slices.Sort(again)
-		if want := []string{"a", "c", "same offset, other partition", "x"}; !slices.Equal(again, want) {
+		if want := []string{"a", "c", "same offset, other partition", "x", "y"}; !slices.Equal(again, want) {
 			w.Errorf("received %q, want %q", again, want)
 		}
 		l.nothing(2 * time.Second)
 		if n := w.count(ordersDead); n != 1 {
 			w.Errorf("%d dead letters after the restart, want 1", n)
 		}
+	})
+}
+
+// The first dead letter of a group is known after a crash, although the process died before a commit had its time: the
+// mark from which on dead letters count is committed before it.
+func TestTheFirstDeadLetterOfAGroup(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		w.send(0, "a", "bad", "c")
+		ds := l.get(3)
+		l.settle(driver.Reject, ds[1])
+		l.crash()
+		l = w.begin(kafka.Options{}, driver.Events{})
+		w.same(l.get(2), "a", "c")
+		l.nothing(2 * time.Second)
+		if n := w.count(ordersDead); n != 1 {
+			w.Errorf("%d dead letters after the restart, want 1", n)
+		}
+		l.end()
 	})
 }
 

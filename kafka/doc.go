@@ -35,8 +35,8 @@
 // assigned to revoked, and is the seam's Source. A message is a record that was admitted; it has one stage at a time
 // (lifecycle.go), and the ledger decides what becomes of it. A tracker (internal/offsets) knows which records of an
 // epoch are finished; a commit tells the broker the first unfinished offset and, in its metadata, what is finished
-// beyond it. A lot keeps the order of a key while its record waits in a tier (internal/parking). The dialects of dead
-// letters are in internal/deadletter.
+// beyond it. A lot keeps the order of a key while its record waits in a tier (internal/parking). A lane counts what
+// waits of one key while its partition is strained (lane.go). The dialects of dead letters are in internal/deadletter.
 //
 // franz-go alone repeats sends; the core repeats nothing that goes to Kafka but settles.
 package kafka

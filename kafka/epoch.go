@@ -1,11 +1,8 @@
 package kafka
 
 import (
-	"fmt"
 	"iter"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
@@ -44,11 +41,19 @@ type epoch struct {
 	state    epochState
 	tracker  *offsets.Tracker
 	backlog  intake.Backlog[*epoch]
-	next     int64              // the log was read up to here; -1: nowhere yet
-	from     int64              // what the group had committed; -1: nothing
-	dead     map[int64]struct{} // offsets, at home, of records that were dead-lettered in an earlier life
-	waiting  int                // records that wait here
-	waitingB int                // their bytes
+	open     messageList      // its unfinished messages
+	lanes    map[uint64]*lane // by hash; nil: it is not strained
+	barren   int              // records that were forgotten since the last one that was not
+	again    []*message       // that were read again, to be delivered next
+	next     int64            // the log was read up to here; -1: nowhere yet
+	from     int64            // what the group had committed; -1: nothing
+	dead     map[int64]int64  // letters, by the offset at home of the record that was dead-lettered in an earlier life
+	fresh    bool             // no commit has its mark yet
+	waiting  int              // records that wait here
+	waitingB int              // their bytes
+	finished int              // messages
+	stalled  time.Time        // since when nothing more is admitted; zero: it is
+	told     int              // how many of them the broker has been told of
 }
 
 func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
@@ -57,28 +62,12 @@ func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
 		tracker: offsets.New(trackerPlaces), next: -1, from: -1,
 	}
 	e.backlog.Of = e
-	e.tracker.Bind(fmt.Sprintf("%s-%d", m.topics[p.Topic], p.N))
+	e.tracker.Bind(identity(m.topics[p.Topic], p.N))
 	return e
 }
 
-// start takes in what the group has committed.
-func (e *epoch) start(committed int64, metadata string) {
-	e.tracker.Start(committed, metadata)
-	e.from = committed
-}
-
-// died says whether a record was dead-lettered in an earlier life.
-func (e *epoch) died(r *kgo.Record) bool {
-	if len(e.dead) == 0 {
-		return false
-	}
-	offset := r.Offset
-	if e.stay > 0 {
-		offset = wire.HomeOrHere(r).Offset
-	}
-	_, died := e.dead[offset]
-	return died
-}
+// untold is how many finished messages the broker has not been told of.
+func (e *epoch) untold() int { return e.finished - e.told }
 
 // wait counts a message that waits here from now on, or with -1 no more.
 func (e *epoch) wait(m *message, n int) {
@@ -88,6 +77,9 @@ func (e *epoch) wait(m *message, n int) {
 
 // crowded says that no more records may wait here.
 func (e *epoch) crowded() bool { return e.waiting >= waitingMost || e.waitingB >= waitingBytes }
+
+// halfCrowded says that the room of what may wait here is half full: what is read again leaves the rest to others.
+func (e *epoch) halfCrowded() bool { return e.waiting >= waitingMost/2 || e.waitingB >= waitingBytes/2 }
 
 // leave stops the admission of records.
 func (e *epoch) leave() {

@@ -47,6 +47,7 @@ func (g *group) begin() {
 	g.stop = stop
 	g.wg.Go(func() { g.committer.run(ctx, g.current) })
 	g.wg.Go(func() { g.watch(ctx) })
+	g.wg.Go(func() { g.reread(ctx) })
 }
 
 // current is the member that polls and commits.
@@ -102,7 +103,7 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 	if why == nil {
 		return false, nil
 	}
-	g.ledger.retire(old)
+	g.ledger.retire(old) // with what was kept: the logs are not the same
 	g.lose(g.ledger.of(old), why)
 	if err := g.join(ctx); err != nil {
 		return true, fmt.Errorf("join group %s again: %w", g.sub.group, err)
@@ -206,6 +207,9 @@ func (g *group) pollError(p *kgo.FetchTopicPartition) error {
 	return fmt.Errorf("poll partition %d of topic %s: %w", p.Partition, p.Topic, failure.Classify(err))
 }
 
+var errLostUncommitted = errors.New("the member lost its partitions before their last commit, and has not got them " +
+	"back")
+
 // log is which log the channel's topic is.
 func (g *group) log() string {
 	m := g.current()
@@ -222,6 +226,12 @@ func (g *group) close(ctx context.Context) error {
 	m := g.current()
 	err := g.committer.commitLast(ctx, m, g.ledger.of(m))
 	close(g.ended)
+	if n := g.ledger.untold(m); n > 0 {
+		if err == nil {
+			err = fmt.Errorf("group %s: %w", g.sub.group, errLostUncommitted)
+		}
+		err = &driver.UnsettledError{Count: n, Err: err}
+	}
 	g.ledger.discard(g.ledger.of(m))
 	if cerr := m.close(ctx); err == nil {
 		err = cerr

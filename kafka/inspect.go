@@ -1,18 +1,27 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
-// Inspect counts what a group has not committed yet: from OffsetFetch and ListOffsets, with offsets that no transaction
-// can still take back. (DescribeGroups does not know the groups of KIP-848.) What is in flight is part of what waits,
-// because a log does not tell it apart; records in tiers count as delayed.
+// Inspect counts what a group has not finished yet: from OffsetFetch and ListOffsets, with offsets that no transaction
+// can still take back, and without what the commit's metadata says is finished. (DescribeGroups does not know the
+// groups of KIP-848.) What is in flight is part of what waits, because a log does not tell it apart; records in tiers
+// count as delayed. The age is that of the oldest record of partitions of which nothing is finished beyond the commit:
+// elsewhere the oldest record is being handled, or waits for a retry.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err
@@ -24,13 +33,14 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
 	name := b.topicOf(ch)
-	if _, err := b.topics.find(ctx, name); err != nil {
+	own, err := b.topics.find(ctx, name)
+	if err != nil {
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
 	share := b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter
 	group := b.names.Group(ch)
-	l := lag{b.admin}
+	l := lag{b.admin, b.client}
 	ask := l.committed
 	if share {
 		ask = l.shared
@@ -39,8 +49,17 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 	if err != nil {
 		return d, err
 	}
-	if d.Waiting, err = l.behind(ctx, name, committed); err != nil {
+	ps, err := l.behind(ctx, own, committed)
+	if err != nil {
 		return d, err
+	}
+	l.measure(ctx, own, ps)
+	for _, p := range ps {
+		d.Waiting += p.waiting
+		d.Partitions = append(d.Partitions, driver.PartitionDepth{Partition: p.n, Waiting: p.waiting, Oldest: p.age})
+		if p.completed == 0 {
+			d.Oldest = max(d.Oldest, p.age)
+		}
 	}
 	if o := b.o.channel(ch); ch.DeadLetter || !o.tiered() || b.o.RetryQueue != nil {
 		return d, nil
@@ -51,17 +70,37 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		}
 	}
 	for _, tier := range b.o.channel(ch).Tiers {
-		n, err := l.behind(ctx, b.names.Tier(ch, tier), committed)
-		if err != nil && driver.ClassOf(err) != driver.NotFound {
+		t, err := b.topics.find(ctx, b.names.Tier(ch, tier))
+		if driver.ClassOf(err) == driver.NotFound && err != nil {
+			continue
+		}
+		if err == nil {
+			ps, err = l.behind(ctx, t, committed)
+		}
+		if err != nil {
 			return d, err
 		}
-		d.Delayed += n
+		for _, p := range ps {
+			d.Delayed += p.waiting
+		}
 	}
 	return d, nil
 }
 
 // lag is how far groups are behind.
-type lag struct{ admin *kadm.Client }
+type lag struct {
+	admin  *kadm.Client
+	client *client.Client
+}
+
+// partitionLag is a partition in which something waits.
+type partitionLag struct {
+	n         int32
+	from      int64 // the first record that is not finished
+	waiting   int64
+	completed int64 // finished beyond from
+	age       time.Duration
+}
 
 // committed is how far a group has come; one that does not exist is nowhere.
 func (l lag) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
@@ -90,31 +129,106 @@ func (l lag) shared(ctx context.Context, group string) (kadm.OffsetResponses, er
 	return got, nil
 }
 
-// behind is how many offsets of a topic lie at and beyond what is committed.
-func (l lag) behind(ctx context.Context, topic string, committed kadm.OffsetResponses) (n int64, err error) {
-	starts, err := l.admin.ListStartOffsets(ctx, topic)
+// behind returns the partitions of a topic in which something lies at and beyond what is committed.
+func (l lag) behind(ctx context.Context, t topic, committed kadm.OffsetResponses) (all []partitionLag, err error) {
+	starts, err := l.admin.ListStartOffsets(ctx, t.name)
 	if err == nil {
 		err = starts.Error()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ask where the log of topic %s starts: %w", topic, failure.Classify(err))
+		return nil, fmt.Errorf("ask where the log of topic %s starts: %w", t.name, failure.Classify(err))
 	}
-	ends, err := l.admin.ListCommittedOffsets(ctx, topic)
+	ends, err := l.admin.ListCommittedOffsets(ctx, t.name)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("ask where the log of topic %s ends: %w", topic, failure.Classify(err))
+		return nil, fmt.Errorf("ask where the log of topic %s ends: %w", t.name, failure.Classify(err))
 	}
 	ends.Each(func(end kadm.ListedOffset) {
-		from := int64(0)
-		if start, ok := starts.Lookup(topic, end.Partition); ok {
-			from = start.Offset
+		p := partitionLag{n: end.Partition, age: -1}
+		if start, ok := starts.Lookup(t.name, p.n); ok {
+			p.from = start.Offset
 		}
-		if c, ok := committed.Lookup(topic, end.Partition); ok && c.Err == nil {
-			from = max(from, c.At)
+		if c, ok := committed.Lookup(t.name, p.n); ok && c.Err == nil && c.At >= p.from {
+			p.from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, identity(t.id, p.n))
 		}
-		n += max(0, end.Offset-from)
+		if p.from < end.Offset {
+			p.waiting = max(1, end.Offset-p.from-p.completed)
+			all = append(all, p)
+		}
 	})
-	return n, nil
+	slices.SortFunc(all, func(a, b partitionLag) int { return cmp.Compare(a.n, b.n) })
+	return all, nil
+}
+
+const (
+	// measureBytes is how much of a partition is fetched for the age of its first record: brokers send one batch, at
+	// least.
+	measureBytes = 1 << 10
+	// measurePatience bounds the look at ages; without it they are unknown.
+	measurePatience = 5 * time.Second
+)
+
+// measure looks at how old the first record of each partition is: to be exact, the first one of its batch.
+func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) {
+	if len(ps) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, measurePatience)
+	defer cancel()
+	known, err := l.admin.Metadata(ctx, t.name)
+	if err != nil {
+		return
+	}
+	requests := map[int32]*kmsg.FetchRequest{} // by leader
+	for _, p := range ps {
+		leader := known.Topics[t.name].Partitions[p.n].Leader
+		req := requests[leader]
+		if req == nil {
+			req = newFirstsRequest(t)
+			requests[leader] = req
+		}
+		one := kmsg.NewFetchRequestTopicPartition()
+		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, measureBytes
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, one)
+	}
+	for leader, req := range requests {
+		got, err := l.client.Broker(int(leader)).RetriableRequest(ctx, req)
+		resp, ok := got.(*kmsg.FetchResponse)
+		if err != nil || !ok {
+			continue
+		}
+		for _, topic := range resp.Topics {
+			for _, p := range topic.Partitions {
+				i := slices.IndexFunc(ps, func(x partitionLag) bool { return x.n == p.Partition })
+				if at, ok := firstTime(p.RecordBatches); ok && i >= 0 {
+					ps[i].age = max(0, time.Since(at))
+				}
+			}
+		}
+	}
+}
+
+func newFirstsRequest(t topic) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.IsolationLevel, req.MaxBytes = 1, fetchLeast
+	one := kmsg.NewFetchRequestTopic()
+	one.Topic, one.TopicID = t.name, t.id
+	req.Topics = append(req.Topics, one)
+	return req
+}
+
+// Where a batch of records has its version and the time of its first record.
+const (
+	batchMagic     = 16
+	batchFirstTime = 27
+)
+
+// firstTime is the time of the first record of a batch.
+func firstTime(batch []byte) (at time.Time, ok bool) {
+	if len(batch) < batchFirstTime+8 || batch[batchMagic] != 2 {
+		return at, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(batch[batchFirstTime:]))), true
 }

@@ -1,12 +1,14 @@
 package kafka
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
@@ -15,15 +17,18 @@ import (
 // ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens
 // to a record is decided here, under one lock, without I/O; receiver, group and committer carry it out.
 type ledger struct {
-	sub    *subscription
-	notes  notes
-	wakeup wakeup
+	sub     *subscription
+	notes   notes
+	wakeup  wakeup
+	rereads rereads
 
 	mu       sync.Mutex // guards everything below, and what the epochs and messages have in them
 	epochs   map[wire.Partition]*epoch
+	past     map[wire.Partition]pastEpoch // epochs that ended without their last commit
 	intake   *intake.Intake[*epoch]
 	lots     lots
 	delays   timeline
+	stalls   int64 // how often an epoch could admit nothing more
 	messages messages
 	rounds   uint64 // of admission, so far
 	round    round  // the latest
@@ -32,8 +37,9 @@ type ledger struct {
 
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
-		sub: sub, epochs: map[wire.Partition]*epoch{}, intake: intake.New[*epoch](sub.places()),
-		lots: lots{sub: sub},
+		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{}, rereads: newRereads(),
+		intake: intake.New[*epoch](sub.places()),
+		lots:   lots{sub: sub},
 	}
 	l.lots.Away = sub.moves()
 	return l
@@ -47,6 +53,12 @@ func (l *ledger) assign(m *member, topics map[string][]int32) {
 		return
 	}
 	each(topics, func(p wire.Partition) { l.epochs[p] = newEpoch(m, p, l.sub.tiers[p.Topic]) })
+	for p, past := range l.past {
+		if l.epochs[p] == nil { // another member's, who handles again what no commit tells of
+			past.untold = 0
+			l.past[p] = past
+		}
+	}
 }
 
 // each calls f for each partition.
@@ -66,13 +78,62 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	if e == nil || e.member != m || e.next >= 0 {
 		return nil
 	}
-	e.start(committed, metadata)
+	past, ok := l.past[p]
+	delete(l.past, p)
+	if ok && e.tracker.Resume(committed, metadata, &past.Kept) {
+		e.finished = past.untold
+	} else {
+		e.tracker.Start(committed, metadata)
+	}
+	e.from = committed
 	return e
+}
+
+// mark returns the offset from which on dead letters say what became of an epoch's records. reset: that is their end,
+// because the group's commit is not of Godwit's making, or of a version without marks.
+func (l *ledger) mark(e *epoch, end int64) (mark int64, reset bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch mark = e.tracker.Marked(); {
+	case !e.tracker.Own() || mark < 0:
+		e.fresh = true
+		e.tracker.Mark(end)
+		return end, true
+	case mark > end: // the dead letters were deleted, and these are new
+		e.tracker.Mark(0)
+		return 0, false
+	}
+	return mark, false
+}
+
+// fresh says whether a message is of an epoch whose mark no commit has yet.
+func (l *ledger) fresh(batch []claimed) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(batch, func(c claimed) bool { return c.m.epoch.fresh })
+}
+
+// died says whether a record was dead-lettered in an earlier life. In a tier, the letters count that count in the
+// channel's own partition: a record that is handled again may wait there again.
+func (l *ledger) died(e *epoch, r *kgo.Record) bool {
+	if len(e.dead) == 0 {
+		return false
+	}
+	offset := r.Offset
+	if e.stay > 0 {
+		offset = wire.HomeOrHere(r).Offset
+	}
+	letter, died := e.dead[offset]
+	mark := e.tracker.Marked()
+	if home := l.epochs[wire.Partition{Topic: l.sub.topic, N: e.N}]; home != nil {
+		mark = max(mark, home.tracker.Marked())
+	}
+	return died && letter >= mark
 }
 
 // recalled tells an epoch what became of its records before: which have a dead letter, and for one of a tier, up to
 // which offset the channel's own partition waits for it; 0: it does not.
-func (l *ledger) recalled(e *epoch, dead map[int64]struct{}, barrier int64) {
+func (l *ledger) recalled(e *epoch, dead map[int64]int64, barrier int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.dead = dead
@@ -103,6 +164,7 @@ func (l *ledger) retire(m *member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.retired = true
+	clear(l.past)
 }
 
 // of is every epoch of a member.
@@ -115,6 +177,40 @@ func (l *ledger) of(m *member) (es []*epoch) {
 		}
 	}
 	return es
+}
+
+// pastEpoch is what an epoch had finished when it ended, and how many messages of that no commit tells of. It is kept
+// until the partition comes back: until another member commits, it holds.
+type pastEpoch struct {
+	offsets.Kept
+	untold int
+}
+
+// keep remembers what epochs had finished, in case their partitions come back before another member has committed.
+func (l *ledger) keep(es []*epoch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read()
+	for _, e := range es {
+		if e.state != epochGone && e.untold() > 0 {
+			l.past[e.Partition] = pastEpoch{e.tracker.Keep(), e.untold()}
+		}
+	}
+}
+
+// untold is how many finished messages no commit tells of.
+func (l *ledger) untold(m *member) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.epochs {
+		if e.member == m {
+			n += e.untold()
+		}
+	}
+	for _, past := range l.past {
+		n += past.untold
+	}
+	return n
 }
 
 // discard makes nothing of the epochs count any more.
@@ -153,7 +249,7 @@ func (l *ledger) read() {
 		case n.starts == 0:
 			l.claim(n.handle, finished)
 		case n.starts > 0 && m.record != nil && m.epoch.state != epochGone:
-			m.epoch.tracker.Started(m.seq, n.starts)
+			l.started(m, n.starts)
 		}
 	}
 	clear(l.taken)
@@ -214,6 +310,7 @@ func (l *ledger) again(most int) *round {
 	defer l.mu.Unlock()
 	in := l.begin(most)
 	in.lift()
+	in.returnLanes()
 	l.lots.Resume(in.room, in.resume)
 	for in.room() > 0 {
 		m := l.delays.take(in.now)
@@ -264,14 +361,15 @@ func (l *ledger) collect(m *member, es []*epoch) *commitment {
 			continue
 		}
 		now, changed := e.tracker.Commit()
-		if !changed {
+		if !changed { // also when the answer to a commit was lost that the broker has
+			e.told = e.finished
 			continue
 		}
 		if c.offsets[e.Topic] == nil {
 			c.offsets[e.Topic] = map[int32]kgo.EpochOffset{}
 		}
 		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.Partition] = told{e, now}
+		c.told[e.Partition] = told{e, now, e.finished}
 	}
 	return c
 }
@@ -284,5 +382,6 @@ func (l *ledger) answered(x told, tooLarge bool) {
 		x.e.tracker.Shorten()
 	} else {
 		x.e.tracker.Committed(x.c)
+		x.e.told, x.e.fresh = x.finished, false
 	}
 }

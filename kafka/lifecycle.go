@@ -128,6 +128,13 @@ func (l *ledger) leaveKey(m *message) {
 // used again.
 func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
+	m.epoch.open.remove(m)
+	if m.lane != nil {
+		l.part(m)
+	}
+	if from != rejecting { // a record with a dead letter is not delivered again
+		m.epoch.finished++
+	}
 	l.sub.recycle(m.record)
 	m.record = nil
 	if from == delivered && m.stands == parking.Outside {

@@ -47,7 +47,7 @@ func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
 	m := l.messages.take()
 	m.epoch, m.record = e, &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: e.next + 1, Value: []byte("body")}
 	e.next++
-	m.seq, _, _ = e.tracker.Admit(e.next, 0)
+	m.seq, _, _ = e.tracker.Admit(e.next, 0, nil)
 	m.stage = admitted
 	way := map[stage][]stage{
 		kept: {delivered, rejecting, kept}, retrying: {delivered, retrying},

@@ -149,15 +149,19 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 	}
 	if err := m.g.committer.commitLast(ctx, m, es); err != nil {
 		m.g.committer.note(err)
+		m.g.ledger.keep(es)
 	}
 	m.g.ledger.discard(es)
 }
 
 var errMemberLost = errors.New("the group gave the partition to another member")
 
-// lost forgets partitions that are already another member's.
+// lost forgets partitions that may be another member's already. After a failure of the broker they come back as a rule,
+// and what was finished is known then.
 func (m *member) lost(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
-	m.g.lose(m.leave(ps), errMemberLost)
+	es := m.leave(ps)
+	m.g.ledger.keep(es)
+	m.g.lose(es, errMemberLost)
 }
 
 // leave stops the admission of partitions. A receiver that is being closed makes its last commit itself.

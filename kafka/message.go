@@ -18,6 +18,9 @@ type message struct {
 	due     time.Time   // zero: now
 	stage   stage
 	stands  parking.Standing // in its key's lot
+	lane    *lane            // nil: its partition is not strained
+
+	before, next *message // in its epoch's list
 
 	use uint64 // of the ledger's: what a Handle means, since a message is used again when nothing needs it any more
 }

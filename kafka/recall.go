@@ -28,11 +28,7 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 		g.sub.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group",
 			g.sub.group, "error", err)
 	}
-	partitions := make([]int32, len(begun))
-	for i, e := range begun {
-		partitions[i] = e.N
-	}
-	known := g.recallLetters(ctx, partitions)
+	known := g.recallOwn(ctx, begun)
 	for _, e := range begun {
 		g.ledger.recalled(e, known[e.N], ends[e.Partition])
 	}
@@ -63,13 +59,61 @@ func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, erro
 	return all, nil
 }
 
-// recallLetters reads the newest dead letters of some partitions, if this channel has a topic of them.
-func (g *group) recallLetters(ctx context.Context, partitions []int32) deadletter.Known {
+// recallOwn reads the newest dead letters of epochs that begin, if this channel has a topic of them. Only those count
+// that were written since the group was last set to an offset by somebody else: whoever does that wants the records
+// handled again. The end of the dead letters at that time is the mark that commits carry from then on.
+func (g *group) recallOwn(ctx context.Context, begun []*epoch) deadletter.Known {
 	s := g.sub
-	q, ok := s.dead.(*deadTopic)
+	log, ok := g.look(ctx)
 	if !ok {
 		return nil
 	}
+	from := map[int32]int64{}
+	for _, e := range begun {
+		end := log.End(e.N)
+		mark, reset := g.ledger.mark(e, end)
+		if before, ok := from[e.N]; !ok || mark < before {
+			from[e.N] = mark
+		}
+		if reset && end > 0 && e.stay == 0 {
+			s.b.log.Info("a partition begins at an offset that Godwit has not committed: records that have a dead letter "+
+				"from before are handled again", "group", s.group, "partition", e.Name, "offset", e.from)
+		}
+	}
+	return g.read(ctx, log, from)
+}
+
+// recallAll reads the newest dead letters of some partitions, whenever they were written.
+func (g *group) recallAll(ctx context.Context, partitions []int32) deadletter.Known {
+	log, ok := g.look(ctx)
+	if !ok {
+		return nil
+	}
+	from := map[int32]int64{}
+	for _, n := range partitions {
+		from[n] = 0
+	}
+	return g.read(ctx, log, from)
+}
+
+// look finds the dead letters of this channel; false: there are none, or they cannot be read now.
+func (g *group) look(ctx context.Context) (deadletter.Log, bool) {
+	q, ok := g.sub.dead.(*deadTopic)
+	if !ok {
+		return deadletter.Log{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, recallPatience)
+	defer cancel()
+	log, err := deadletter.Look(ctx, g.sub.b.admin, g.sub.b.names.DeadLetters(q.ch))
+	if err != nil {
+		g.unread(err)
+	}
+	return log, err == nil
+}
+
+// read reads dead letters from an offset on, which is given for each partition.
+func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int64) deadletter.Known {
+	s := g.sub
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
 	open := func(more ...kgo.Opt) (*kgo.Client, error) {
@@ -79,11 +123,14 @@ func (g *group) recallLetters(ctx context.Context, partitions []int32) deadlette
 		}
 		return kgo.NewClient(opts...)
 	}
-	of := deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}
-	known, err := deadletter.Recall(ctx, s.b.admin, open, s.b.names.DeadLetters(q.ch), of, partitions)
+	known, err := log.Recall(ctx, open, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}, from)
 	if err != nil {
-		s.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", s.consumer(), "error",
-			err)
+		g.unread(err)
 	}
 	return known
+}
+
+func (g *group) unread(err error) {
+	g.sub.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", g.sub.consumer(),
+		"error", err)
 }

@@ -239,7 +239,7 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 		g.tracker.Skip(rec.Offset + 1)
 		return letter{}, nil
 	}
-	seq, _, a := g.tracker.Admit(rec.Offset, rec.LeaderEpoch)
+	seq, _, a := g.tracker.Admit(rec.Offset, rec.LeaderEpoch, nil)
 	switch {
 	case a == offsets.Full:
 		return letter{},

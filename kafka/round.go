@@ -43,8 +43,21 @@ func (in *round) lift() {
 	}
 }
 
+// returnLanes delivers what was read again.
+func (in *round) returnLanes() {
+	for _, e := range in.l.epochs {
+		for len(e.again) > 0 && in.room() > 0 {
+			m := e.again[0]
+			e.again = e.again[1:]
+			m.lane.returns--
+			in.resume(m)
+		}
+	}
+}
+
 // admitBacklogs admits what was polled.
 func (in *round) admitBacklogs() {
+	in.l.survey()
 	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, in.admit)
 }
 
@@ -52,27 +65,38 @@ func (in *round) admitBacklogs() {
 func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	l := in.l
 	home := e.stay == 0
-	if e.crowded() || home && l.lots.Barred(e.N) {
+	if home && l.lots.Barred(e.N) || e.barren >= barrenMost {
 		return false
+	}
+	if e.crowded() {
+		return l.stall(e, in.now)
 	}
 	if rec.Offset < e.next && home {
 		e.dead = nil // the log was cut, and this is another record
 	}
-	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch)
-	if a == offsets.Full {
-		return false
+	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
+	for a == offsets.Full && l.relieve(e) {
+		seq, attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
 	}
-	e.next = rec.Offset + 1
+	if a == offsets.Full {
+		return l.stall(e, in.now)
+	}
+	e.next, e.stalled = rec.Offset+1, time.Time{}
 	switch {
 	case a == offsets.Finished:
 		in.passed.Finished++
-	case e.died(rec):
+	case l.died(e, rec):
 		in.passed.Finished++
 		e.tracker.Finish(seq)
 	case home && !wire.Matches(l.sub.o.Filter, rec):
 		in.passed.Filtered++
 		e.tracker.Finish(seq)
 	default:
+		ln := l.laneOf(e, rec.Key)
+		if l.forgets(e, ln, rec.Offset) {
+			e.tracker.Finish(seq)
+			break
+		}
 		m := l.messages.take()
 		m.epoch, m.record, m.seq, m.attempt, m.stage = e, rec, seq, attempt, admitted
 		if !home || l.sub.set.Ordering == OrderNone {
@@ -81,7 +105,13 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		if !home {
 			m.attempt = max(m.attempt, wire.Starts(rec))
 		}
-		in.route(m)
+		e.barren = 0
+		e.open.put(m)
+		if l.join(m, ln); ln != nil && ln.returns > 0 {
+			l.hold(m)
+		} else {
+			in.route(m)
+		}
 		return true
 	}
 	l.sub.recycle(rec)

@@ -129,8 +129,12 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 	}
 }
 
-// reject copies records to the dead letters.
+// reject copies records to the dead letters. The mark is committed before the first of them, because after a crash the
+// letters behind the mark count.
 func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]error) {
+	if r.ledger.fresh(batch) {
+		r.committer.commitNow(r.group.current())
+	}
 	rejected := make([]Rejected, len(batch))
 	for k, c := range batch {
 		rejected[k] = Rejected{Record: c.record, Group: r.sub.consumer(), Attempt: c.Attempt}

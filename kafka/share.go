@@ -55,7 +55,7 @@ func newShareReceiver(
 			return tiers.sub.dead.Put(ctx, rejected)
 		},
 		Recall: func(ctx context.Context, partitions []int32) deadletter.Known {
-			return tiers.group.recallLetters(ctx, partitions)
+			return tiers.group.recallAll(ctx, partitions)
 		},
 	})
 	if err != nil {

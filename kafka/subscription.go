@@ -69,6 +69,11 @@ func (s *subscription) parks(m *message) bool {
 	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == OrderByPartition)
 }
 
+// blocks says that a key whose message is retried, or slow, keeps its later messages waiting in this process.
+func (s *subscription) blocks() bool {
+	return s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly
+}
+
 // moves says that records which are not due wait in a tier. Else they wait in this process.
 func (s *subscription) moves() bool { return s.retry != nil && s.retry.Durable() }
 

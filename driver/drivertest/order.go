@@ -157,5 +157,11 @@ func orderPosted(k *kit) {
 			k.Fatalf("posted: %v", err)
 		}
 	}
-	e.sameOrder(e.get(calls*each), want...)
+	var got []driver.Delivery
+	for len(got) < calls*each {
+		ds := e.get(1)
+		e.settle(driver.Done, ds...) // a backend may keep messages back that come after others of their key
+		got = append(got, ds...)
+	}
+	e.sameOrder(got, want...)
 }

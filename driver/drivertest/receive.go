@@ -30,6 +30,20 @@ func receiveCases() []testCase {
 			run:   receiveThrottled,
 			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
 		},
+		{name: "receive/stalls", shows: "a receiver that returns messages complains of no stall", run: receiveStalls},
+	}
+}
+
+func receiveStalls(k *kit) {
+	e := k.queue("stalls", false)
+	s, ok := e.recv.(driver.Staller)
+	if !ok {
+		return // nothing holds it up
+	}
+	e.put(bodies("a", "b")...)
+	e.settle(driver.Done, e.get(2)...)
+	if times, complaints := s.Stalls(time.Now().Add(driver.StallLasts)); times > 0 || len(complaints) > 0 {
+		k.Errorf("%d stalls, complaints %q", times, complaints)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -256,7 +257,7 @@ func TestALeaseThatIsOver(t *testing.T) {
 		w.put(message("", "a"))
 		d := w.receive(w.recv, "a")[0]
 		for _, want := range []driver.Depth{{InFlight: 1}, {Waiting: 1, Oldest: 10 * time.Second}} {
-			if got := w.depth(orders); got != want {
+			if got := w.depth(orders); !reflect.DeepEqual(got, want) {
 				w.Errorf("the depth is %+v, want %+v", got, want)
 			}
 			time.Sleep(10 * time.Second)
@@ -267,7 +268,7 @@ func TestALeaseThatIsOver(t *testing.T) {
 		}
 		again := w.receive(w.recv, "a")[0]
 		w.settle(w.recv, driver.Settlement{Handle: again.Handle, Action: driver.Retry, After: time.Minute})
-		if got, want := w.depth(orders), (driver.Depth{Delayed: 1}); got != want {
+		if got, want := w.depth(orders), (driver.Depth{Delayed: 1}); !reflect.DeepEqual(got, want) {
 			w.Errorf("the depth is %+v, want %+v", got, want)
 		}
 	})
@@ -395,7 +396,7 @@ func TestAnExchangeHoldsNothing(t *testing.T) {
 	mobile := driver.Channel{Exchange: "wishes", Queue: "mobile"}
 	inWorld(t, driver.ChannelSpec{Channel: mobile, Filter: driver.Filter{Exact: []string{"MOBILE"}}}, func(w *world) {
 		w.put(driver.Message{RoutingKey: "BOOK"}, driver.Message{RoutingKey: "MOBILE"})
-		if got, want := w.depth(mobile), (driver.Depth{Waiting: 1}); got != want {
+		if got, want := w.depth(mobile), (driver.Depth{Waiting: 1}); !reflect.DeepEqual(got, want) {
 			w.Errorf("the depth is %+v, want %+v", got, want)
 		}
 		all := driver.Channel{Exchange: "wishes"}

@@ -3,7 +3,8 @@ package engine
 import "github.com/godwitmq/godwit/driver"
 
 // acceptAtOnce is how many items are accepted while the lock is held once. A log delivers thousands, and workers wait
-// for the lock meanwhile.
+// for the lock meanwhile. If the deliveries behind a retry follow it, all of a poll are accepted at once: otherwise the
+// first of a lane may fail before the rest of the lane is here, which would then be handled before it.
 const acceptAtOnce = 64
 
 // accept adds the deliveries of a poll to their lanes, and the heads of lanes to the bus. It returns their size in
@@ -11,6 +12,9 @@ const acceptAtOnce = 64
 func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
 	for len(in) > 0 {
 		n := min(len(in), acceptAtOnce)
+		if p.f.lim.Behind == driver.BehindFollows {
+			n = len(in)
+		}
 		bytes += p.acceptSome(in[:n], hand, rest)
 		in = in[n:]
 	}

@@ -11,6 +11,7 @@ type Counts struct {
 	Received, Handled, Dropped, Retried, Rejected, GivenBack int64
 	TimedOut, Abandoned, LeaseLost, Unsettled, Leaked, Polls int64
 	Filtered, Redelivered                                    int64 // finished without a handler
+	Stalled                                                  int64 // how often the receiver could return nothing
 	StillRunning                                             int   // items whose handlers have not returned
 	Took                                                     time.Duration
 }

@@ -173,9 +173,11 @@ func (s *Session) SetConcurrency(n int) { s.pace.resize(n, s.pace.restart(n)) }
 
 // Counts returns the numbers of the session so far.
 func (s *Session) Counts() Counts {
+	stalled, _ := s.stalls(time.Now())
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	c := s.flow.count
+	c.Stalled = stalled
 	c.StillRunning, c.Took = s.flow.stints.remaining(), time.Since(s.begun)
 	return c
 }
@@ -189,6 +191,7 @@ func (s *Session) Demand(backlog int64, oldest time.Duration) Demand {
 func (s *Session) Health(now time.Time) Health {
 	f := s.flow
 	workers := s.pace.handlers()
+	_, stalls := s.stalls(now)
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	h := Health{Running: f.running}
@@ -204,7 +207,16 @@ func (s *Session) Health(now time.Time) Health {
 			h.Complaints = append(h.Complaints, complaint)
 		}
 	}
+	h.Complaints = append(h.Complaints, stalls...)
 	return h
+}
+
+// stalls asks the receiver, without the fleet's lock.
+func (s *Session) stalls(now time.Time) (times int64, complaints []string) {
+	if r, ok := s.service.recv.(driver.Staller); ok {
+		return r.Stalls(now)
+	}
+	return 0, nil
 }
 
 // Fault handles a panic that was not a handler's. err has its stack.

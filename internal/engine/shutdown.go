@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // shutdownReserve is the part of a shutdown's budget for releases and settlements; half of a short budget.
@@ -52,7 +54,18 @@ func (s *Session) Shutdown() error {
 	if !polled {
 		s.obs.PollLeftOpen()
 	}
-	return errors.Join(s.Fatal(), s.service.recv.Close(ctx))
+	return errors.Join(s.Fatal(), s.closeReceiver(ctx))
+}
+
+// closeReceiver closes the receiver, and counts the verdicts that it could not tell the service.
+func (s *Session) closeReceiver(ctx context.Context) error {
+	err := s.service.recv.Close(ctx)
+	if lost := (*driver.UnsettledError)(nil); errors.As(err, &lost) {
+		s.flow.lock()
+		s.flow.count.Unsettled += int64(lost.Count)
+		s.flow.unlock()
+	}
+	return err
 }
 
 // giveBackWaiting removes the session from the bus, and releases the waiting items.

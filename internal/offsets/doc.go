@@ -3,13 +3,15 @@
 // Its nouns: a [Tracker] has a ring of slots, one per record in order of arrival (offsets have gaps). The watermark is
 // the oldest unfinished record; a [Commit] stores it. Completions are records that finished beyond the watermark; they
 // are stored in the commit's metadata, so that they are not handled again after a crash. Attempts are the attempts of
-// unfinished records that have failed; they are stored there, too, while there is room. A price is the most that a
-// stretch of the log can cost to encode.
+// unfinished records that have failed; they are stored there, too, while there is room. A block says that
+// nothing of a key is finished from an offset on, so that its records need no stretches. A mark is a number of the
+// caller's that every commit carries. A price is the most that a stretch of the log can cost to encode.
 //
 // The metadata is ASCII text with a version, at most 4,096 characters, and has a checksum that covers the committed
-// offset and the log's identity as well. Metadata that is invalid in any way is ignored, because a duplicate is better
-// than a loss. So that completions always have room, a record is admitted only while the sum of the prices of all
-// stretches is below what the metadata can hold; no order of finishing can raise that sum.
+// offset and the log's identity as well. Every commit has it, so that a commit of another program is recognized.
+// Metadata that is invalid in any way is ignored, because a duplicate is better than a loss. So that completions always
+// have room, a record is admitted only while the sum of the prices of all stretches is below what the metadata can
+// hold; no order of finishing can raise that sum.
 //
 // Nothing in this package locks, waits or does I/O; the caller of a Tracker does.
 package offsets

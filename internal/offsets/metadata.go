@@ -11,6 +11,7 @@ import (
 // The text is a version and, in base64, these bytes:
 //
 //	uvarint  the latest leader epoch of a record that the text describes, plus one
+//	uvarint  the mark, plus one; not in version 1
 //	uvarint  n, the number of finished stretches; an unfinished one precedes each. The first one includes the offset
 //	         before the committed offset, and so is never empty
 //	byte     the Rice parameter
@@ -18,23 +19,28 @@ import (
 //	         before, and its length minus one
 //	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant
 //	         first; those of exceptions are zero. Padded with zeros
+//	uvarint  the number of blocks; for each of them the key's hash (8 bytes, big endian) and three uvarints: the
+//	         distance of the first record from the committed offset, its number of attempts, and the number of
+//	         records. Not in version 1
 //	uvarints attempts, in pairs up to the checksum: the distance from the record before, and the number of attempts
 //	4 bytes  CRC-32C, big endian, over all of the above, the log's identity, and the committed offset (8 bytes, big
 //	         endian)
 
 const (
-	version = "g1."
+	version = "g2."
+	// versionOne is still read. Such a text has no mark, and a commit without completions had no text.
+	versionOne = "g1."
 	// maxMetadata is the broker's default for offset.metadata.max.bytes, which counts UTF-16 units; so the text is
 	// ASCII.
 	maxMetadata = 4096
 	// minMetadata is the smallest useful limit: below it, there is hardly room for a stretch, and few records would be
 	// admitted.
-	minMetadata = 64
+	minMetadata = 96
 	// checksumBytes is the length of the checksum.
 	checksumBytes = 4
-	// frameBytes is the size of everything except bits, exceptions and attempts: 5 bytes for the epoch, 3 for each
-	// count, 1 for the parameter.
-	frameBytes = 5 + 3 + 1 + 3 + checksumBytes
+	// frameBytes is the size of everything except bits, exceptions and attempts: 5 bytes for the epoch, 9 for the mark,
+	// 3 for each count of stretches, 1 for the parameter, 1 for the number of blocks.
+	frameBytes = 5 + 9 + 3 + 1 + 3 + 1 + checksumBytes
 	// maxLow keeps a decoded length within 63 bits.
 	maxLow = 62
 )
@@ -44,8 +50,10 @@ type said struct {
 	// pieces are the lengths of stretches, alternately unfinished and finished, beginning with the offset before the
 	// committed one.
 	pieces []int64
+	blocks []block
 	tries  []try // ascending
 	epoch  int32
+	mark   int64 // -1: none
 }
 
 // metadataBytes returns how many bytes fit into a text with a number of characters.
@@ -55,22 +63,31 @@ func metadataBytes(limit int) int { return max(0, limit-len(version)) * 6 / 8 }
 type encoder struct{ bytes, text []byte }
 
 // encode returns the text for a commit of the offset base, with at most limit characters. If there is not enough room,
-// it omits attempts first, then pieces from the far end. An empty content is "".
+// it omits attempts first, then pieces from the far end, but blocks never while there are pieces: these say that the
+// records of blocked keys are finished. Without any room the text is "".
 func (e *encoder) encode(s said, base int64, identity string, limit int) string {
-	pieces := plain(s.pieces)
-	if limit == 0 || len(pieces) == 0 && len(s.tries) == 0 {
+	if limit == 0 {
 		return ""
 	}
+	pieces := plain(s.pieces)
 	room := metadataBytes(limit)
-	n, low := fit(pieces, int64(8*(room-frameBytes)))
+	blocked := 0
+	for _, b := range s.blocks {
+		blocked += len(appendBlock(e.bytes[:0], b, base))
+	}
+	n, low := fit(pieces, int64(8*(room-frameBytes-blocked)))
 	out := binary.AppendUvarint(e.bytes[:0], uint64(s.epoch+1))
+	out = binary.AppendUvarint(out, uint64(s.mark+1))
 	out = appendStretches(out, pieces[:n], low)
-	bare := len(out)
+	if n == 0 {
+		s.blocks = nil
+	}
+	out = binary.AppendUvarint(out, uint64(len(s.blocks)))
+	for _, b := range s.blocks {
+		out = appendBlock(out, b, base)
+	}
 	if n == len(pieces) {
 		out = appendTries(out, s.tries, base, room-checksumBytes)
-	}
-	if n == 0 && len(out) == bare {
-		return ""
 	}
 	e.bytes = binary.BigEndian.AppendUint32(out, checksum(identity, base, out))
 	e.text = base64.RawURLEncoding.AppendEncode(append(e.text[:0], version...), e.bytes)
@@ -131,6 +148,13 @@ func appendStretches(out []byte, pieces []int64, low uint) []byte {
 // exceptional reports whether a stretch is cheaper as an exception.
 func exceptional(length int64, low uint) bool { return (length-1)>>low > exceptionBits }
 
+func appendBlock(out []byte, b block, base int64) []byte {
+	out = binary.BigEndian.AppendUint64(out, b.hash)
+	out = binary.AppendUvarint(out, uint64(b.first-base))
+	out = binary.AppendUvarint(out, uint64(b.attempt))
+	return binary.AppendUvarint(out, uint64(min(b.count, math.MaxInt32)))
+}
+
 // appendTries appends as many attempts as there is room for, the oldest first.
 func appendTries(out []byte, tries []try, base int64, room int) []byte {
 	var pair [2 * binary.MaxVarintLen64]byte
@@ -155,8 +179,12 @@ func checksum(identity string, base int64, payload []byte) uint32 {
 
 // decode parses a metadata text for a committed offset. An invalid text gives an empty result.
 func decode(text string, base int64, identity string) told {
-	nothing := told{epoch: -1}
+	nothing := told{epoch: -1, mark: -1}
 	encoded, ok := strings.CutPrefix(text, version)
+	one := !ok
+	if one {
+		encoded, ok = strings.CutPrefix(text, versionOne)
+	}
 	// The base64 decoder ignores line ends.
 	if !ok || len(text) > maxMetadata || strings.ContainsAny(text, "\r\n") {
 		return nothing
@@ -170,8 +198,8 @@ func decode(text string, base int64, identity string) told {
 	if checksum(identity, base, payload) != sum {
 		return nothing
 	}
-	k := told{base: base}
-	if !k.readAll(payload) {
+	k := told{base: base, genuine: true, mark: -1}
+	if !k.readAll(payload, one) {
 		return nothing
 	}
 	k.price()

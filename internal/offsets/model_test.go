@@ -26,6 +26,7 @@ type world struct {
 	next int64           // this period has read up to here
 
 	open     map[int64]uint64 // unfinished in this period: offset → seq
+	aside    map[int64]bool   // of those, the ones of blocked keys
 	done     map[int64]bool   // finished, in this period or by the metadata
 	attempts map[int64]int32
 
@@ -61,15 +62,19 @@ func (w *world) step(op byte) {
 		w.start()
 	case op < 240:
 		w.commit(op%2 == 0)
-	case op < 244:
+	case op < 242:
 		w.skip()
+	case op < 244:
+		w.block()
 	case op < 248:
 		w.truncate()
 	case op < 250:
 		w.tracker.Shorten()
 		w.shortened = true
-	default:
+	case op < 253:
 		w.crash()
+	default:
+		w.lose(op == 254)
 	}
 	w.compare()
 }
@@ -82,7 +87,7 @@ func (w *world) admit() {
 		w.end++
 	}
 	offset := w.log[w.read]
-	seq, attempt, a := w.tracker.Admit(offset, w.of[offset])
+	seq, attempt, a := w.tracker.Admit(offset, w.of[offset], keyOf(offset))
 	known := w.toldDone[offset]
 	switch {
 	case a == Full:
@@ -121,7 +126,53 @@ func (w *world) pick() (offset int64, ok bool) {
 	if w.rnd.IntN(8) == 0 {
 		return all[0], true
 	}
-	return all[w.rnd.IntN(len(all))], true
+	offset = all[w.rnd.IntN(len(all))]
+	return w.ofKey(offset)[0], true // one after another
+}
+
+// keyOf is a record's key: one of five.
+func keyOf(offset int64) []byte { return []byte{byte(offset % 5)} }
+
+// ofKey returns the unfinished records that have the same key as one, ascending.
+func (w *world) ofKey(offset int64) (all []int64) {
+	for o := range w.open {
+		if o%5 == offset%5 {
+			all = append(all, o)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// block blocks a key.
+func (w *world) block() {
+	offset, ok := w.pick()
+	if !ok {
+		return
+	}
+	waiting := w.ofKey(offset)
+	if !w.tracker.Block(Hash(keyOf(offset)), waiting[0], w.attempts[waiting[0]], len(waiting)) {
+		return
+	}
+	for _, o := range waiting {
+		w.tracker.Finish(w.open[o])
+		w.open[o], w.aside[o] = 0, true
+	}
+}
+
+// next goes on to the next record of a key that may be blocked.
+func (w *world) goOn(finished int64) {
+	if !w.aside[finished] {
+		return
+	}
+	delete(w.aside, finished)
+	for _, o := range w.ofKey(finished) {
+		if w.aside[o] {
+			w.tracker.Block(Hash(keyOf(o)), o, w.attempts[o], 1)
+			return
+		}
+	}
+	w.tracker.Unblock(Hash(keyOf(finished)))
 }
 
 func (w *world) finish() {
@@ -132,11 +183,12 @@ func (w *world) finish() {
 		delete(w.open, offset)
 		delete(w.attempts, offset)
 		w.done[offset] = true
+		w.goOn(offset)
 	}
 }
 
 func (w *world) start() {
-	if offset, ok := w.pick(); ok {
+	if offset, ok := w.pick(); ok && !w.aside[offset] {
 		w.attempts[offset]++
 		w.tracker.Started(w.open[offset], w.attempts[offset])
 	}
@@ -148,6 +200,14 @@ func (w *world) commit(stores bool) {
 		return
 	}
 	w.tracker.Committed(c)
+	w.store(c)
+	if again, changed := w.tracker.Commit(); changed {
+		w.t.Fatalf("committed %+v, and again there is %+v", c, again)
+	}
+}
+
+// store is the broker's part of a commit.
+func (w *world) store(c Commit) {
 	w.stored, w.lost = c, w.shortened
 	w.storedDone, w.storedTries = map[int64]bool{}, map[int64]int32{}
 	for _, o := range w.log {
@@ -156,9 +216,6 @@ func (w *world) commit(stores bool) {
 			w.storedDone[o] = w.done[o]
 			w.storedTries[o] = w.attempts[o]
 		}
-	}
-	if again, changed := w.tracker.Commit(); changed {
-		w.t.Fatalf("committed %+v, and again there is %+v", c, again)
 	}
 }
 
@@ -179,6 +236,7 @@ func (w *world) truncate() {
 	keep, _ := slices.BinarySearch(w.log, cut)
 	for _, o := range w.log[keep:] {
 		delete(w.open, o)
+		delete(w.aside, o)
 		delete(w.done, o)
 		delete(w.attempts, o)
 		delete(w.storedDone, o)
@@ -202,6 +260,7 @@ func (w *world) truncate() {
 // crash begins another period at the stored commit.
 func (w *world) crash() {
 	w.open, w.done, w.attempts = map[int64]uint64{}, map[int64]bool{}, map[int64]int32{}
+	w.aside = map[int64]bool{}
 	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.storedDone), maps.Clone(w.storedTries), w.lost
 	w.shortened = w.lost
 	for o, done := range w.storedDone {
@@ -219,11 +278,33 @@ func (w *world) crash() {
 	w.read, _ = slices.BinarySearch(w.log, w.next)
 }
 
+// lose ends the period without a last commit, and begins the next one of the same owner. answered: the owner knows what
+// the broker has.
+func (w *world) lose(answered bool) {
+	if !answered {
+		if c, changed := w.tracker.Commit(); changed {
+			w.store(c)
+		}
+	}
+	k := w.tracker.Keep()
+	if !w.tracker.Resume(w.stored.Offset, w.stored.Metadata, &k) {
+		if w.stored.Metadata != "" {
+			w.t.Fatalf("%+v is not resumed from the commit %+v", k, w.stored)
+		}
+		w.crash()
+		return
+	}
+	w.open, w.aside = map[int64]uint64{}, map[int64]bool{}
+	w.toldDone, w.toldTries, w.toldLost = maps.Clone(w.done), maps.Clone(w.attempts), w.shortened
+	w.next = w.stored.Offset
+	w.read, _ = slices.BinarySearch(w.log, w.next)
+}
+
 // compare checks the Tracker against the state of the world.
 func (w *world) compare() {
 	w.t.Helper()
-	if got := w.tracker.Unfinished(); got != len(w.open) {
-		w.t.Fatalf("%d unfinished, want %d", got, len(w.open))
+	if got, want := w.tracker.Unfinished(), len(w.open)-len(w.aside); got != want {
+		w.t.Fatalf("%d unfinished, want %d", got, want)
 	}
 	c, _ := w.tracker.Commit()
 	if c.Offset < 0 {
@@ -264,22 +345,27 @@ func (w *world) compareMetadata(c Commit) {
 		w.t.Fatalf("metadata of %d characters", len(c.Metadata))
 	}
 	k := decode(c.Metadata, c.Offset, "a log")
-	if c.Metadata != "" && len(k.stretches)+len(k.tries) == 0 {
-		w.t.Fatalf("metadata %q says nothing", c.Metadata)
+	if c.Metadata != "" && !k.genuine {
+		w.t.Fatalf("metadata %q is not recognized", c.Metadata)
 	}
 	for _, o := range w.log {
 		if o < c.Offset {
 			continue
 		}
 		k.see(o, w.of[o])
-		told := k.finished(o)
+		b, isBlocked := k.blocked(o, keyOf(o))
+		told := k.finished(o) && !isBlocked
 		if told && !w.done[o] {
 			w.t.Fatalf("metadata says that %d is finished, and it is not", o)
 		}
 		if !told && w.done[o] && !w.shortened {
 			w.t.Fatalf("metadata forgets that %d is finished", o)
 		}
-		if n := k.attempt(o); n != 0 && n != w.attempts[o] {
+		n := k.attempt(o)
+		if isBlocked && b.first == o {
+			n = b.attempt
+		}
+		if n != 0 && n != w.attempts[o] {
 			w.t.Fatalf("metadata says %d attempts of %d, want %d", n, o, w.attempts[o])
 		}
 	}
@@ -333,17 +419,28 @@ func FuzzRoundTrip(f *testing.F) {
 			}
 			pieces, at = append(pieces, length), at+length
 		}
+		for range int(attempts) % 8 {
+			b := block{rnd.Uint64(), base + rnd.Int64N(wide), rnd.Int32(), rnd.Int64N(1 << 30)}
+			want.blocks = append(want.blocks, b)
+		}
 		for o := base; len(want.tries) < int(attempts); o += 1 + rnd.Int64N(wide) {
 			want.tries = append(want.tries, try{offset: o, attempt: 1 + rnd.Int32N(1<<30)})
 		}
 		var e encoder
-		text := e.encode(said{pieces: pieces, tries: want.tries, epoch: int32(n)}, base, "log", maxMetadata)
+		said := said{pieces: pieces, blocks: want.blocks, tries: want.tries, epoch: int32(n), mark: wide - 2}
+		text := e.encode(said, base, "log", maxMetadata)
 		if len(text) > maxMetadata {
 			t.Fatalf("%d characters", len(text))
 		}
 		got := decode(text, base, "log")
+		if !got.genuine || got.mark != wide-2 || got.epoch != int32(n) {
+			t.Errorf("the mark is %d and the epoch %d, want %d and %d", got.mark, got.epoch, wide-2, n)
+		}
 		if len(got.stretches) > len(want.stretches) || len(got.tries) > len(want.tries) {
 			t.Fatalf("decoded more than was encoded")
+		}
+		if len(got.stretches) > 0 && !slices.Equal(got.blocks, want.blocks) {
+			t.Errorf("the blocks are %v, want %v", got.blocks, want.blocks)
 		}
 		if len(got.tries) > 0 && len(got.stretches) < len(want.stretches) {
 			t.Errorf("attempts were kept before completions")
@@ -368,14 +465,17 @@ func FuzzDecode(f *testing.F) {
 	var e encoder
 	f.Add(e.encode(said{pieces: []int64{1, 1000}, tries: []try{{offset: 5, attempt: 2}}}, 5, "", maxMetadata), int64(5))
 	f.Add("g1.AAAA", int64(7))
+	f.Add("g2.AAAA", int64(7))
 	f.Fuzz(func(t *testing.T, text string, base int64) {
 		base = max(0, base)
 		sound(t, decode(text, base, ""), base)
 		// The checksum refuses nearly all of these texts, so the reader below it is tested as well.
-		k := told{base: base}
-		if k.readAll([]byte(text)) {
-			k.price()
-			sound(t, k, base)
+		for _, one := range []bool{false, true} {
+			k := told{base: base}
+			if k.readAll([]byte(text), one) {
+				k.price()
+				sound(t, k, base)
+			}
 		}
 	})
 }

@@ -7,14 +7,51 @@ import (
 
 // readAll reads the bytes between version and checksum, and reports whether they are as an encoder writes them. A text
 // with a correct checksum can still be forged, so every value is checked.
-func (k *told) readAll(data []byte) bool {
+func (k *told) readAll(data []byte, versionOne bool) bool {
 	epoch, data, ok := uvarint(data)
 	if !ok || epoch > math.MaxInt32 {
 		return false
 	}
 	k.epoch = int32(epoch) - 1
+	if !versionOne {
+		var mark uint64
+		if mark, data, ok = uvarint(data); !ok || mark > math.MaxInt64 {
+			return false
+		}
+		k.mark = int64(mark) - 1
+	}
 	data, ok = k.readStretches(data)
+	if ok && !versionOne {
+		data, ok = k.readBlocks(data)
+	}
 	return ok && k.readTries(data)
+}
+
+// readBlocks reads the blocked keys.
+func (k *told) readBlocks(data []byte) (rest []byte, ok bool) {
+	n, data, ok := uvarint(data)
+	if !ok || n > blocksMost {
+		return nil, false
+	}
+	for range n {
+		if len(data) < 8 {
+			return nil, false
+		}
+		b := block{hash: binary.BigEndian.Uint64(data)}
+		var distance, attempt, count uint64
+		if distance, data, ok = uvarint(data[8:]); !ok || distance >= uint64(math.MaxInt64-k.base) {
+			return nil, false
+		}
+		if attempt, data, ok = uvarint(data); !ok || attempt > math.MaxInt32 {
+			return nil, false
+		}
+		if count, data, ok = uvarint(data); !ok || count > math.MaxInt32 {
+			return nil, false
+		}
+		b.first, b.attempt, b.count = k.base+int64(distance), int32(attempt), int64(count)
+		k.blocks = append(k.blocks, b)
+	}
+	return data, true
 }
 
 // readStretches reads the finished stretches.

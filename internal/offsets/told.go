@@ -12,6 +12,10 @@ type told struct {
 	// epoch is the latest leader epoch of a record that the metadata describes. A record with a later epoch is none of
 	// them, nor is any record behind it.
 	epoch int32
+
+	blocks  []block
+	genuine bool  // the text was written by this package, for this offset of this log
+	mark    int64 // -1: none
 }
 
 // stretch is a range of finished offsets, including both ends.
@@ -88,7 +92,7 @@ func (k *told) cut(offset int64) {
 	if k.read > 0 {
 		base = k.stretches[k.read-1].to + 1
 	}
-	*k = told{stretches: rest, tries: hopes, base: base, epoch: k.epoch}
+	*k = told{stretches: rest, tries: hopes, base: base, epoch: k.epoch, blocks: k.blocks}
 	k.price()
 }
 
@@ -109,4 +113,17 @@ func (k *told) lengths(i int) (gap, length int64) {
 		end = k.stretches[i-1].to + 1
 	}
 	return s.from - end, s.to - s.from + 1
+}
+
+// Completed returns how many offsets beyond a commit its metadata says are finished. Offsets without a record count as
+// well, and a key that waits counts as far as its records were known.
+func Completed(committed int64, metadata, identity string) (n int64) {
+	k := decode(metadata, committed, identity)
+	for _, s := range k.stretches {
+		n += s.to - s.from + 1
+	}
+	for _, b := range k.blocks {
+		n -= b.count
+	}
+	return max(n, 0)
 }

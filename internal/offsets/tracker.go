@@ -1,5 +1,7 @@
 package offsets
 
+import "slices"
+
 // Tracker tracks one partition during one period of ownership. Its methods are not safe for concurrent use.
 //
 // The cost of a record does not depend on how many are in flight, and there is no allocation once the ring has grown to
@@ -15,17 +17,22 @@ type Tracker struct {
 	unfinished int
 	prices     prices // of all stretches in the ring
 
-	told told // content of the metadata at the start that was not read again yet
+	told   told    // content of the metadata at the start that was not read again yet
+	own    bool    // the commit at the start was made by a Tracker
+	mark   int64   // see Mark; -1: none
+	blocks []block // see Block
 
-	limit  int    // maximum length of the metadata; 0: no metadata
-	length int    // length of the latest Commit's metadata
-	now    uint64 // counts changes that a Commit may contain
-	stored uint64 // value of now at the latest Committed
-	last   Commit // what the broker has
+	limit  int      // maximum length of the metadata; 0: no metadata
+	length int      // length of the latest Commit's metadata
+	now    uint64   // counts changes that a Commit may contain
+	stored uint64   // value of now at the latest Committed
+	last   Commit   // what the broker has
+	sent   []Commit // returned by Commit since: the broker may have one of these instead
 
 	// Reusable memory for a Commit.
 	pieces  []int64
 	tries   []try
+	both    []block
 	encoder encoder
 }
 
@@ -70,27 +77,42 @@ func (t *Tracker) Start(committed int64, metadata string) {
 	t.ring.forget()
 	t.next, t.before, t.epoch = committed, committed-1, -1
 	t.unfinished, t.prices = 0, prices{}
-	t.told, t.latest = told{}, -1
+	t.told, t.latest, t.own, t.mark = told{}, -1, false, -1
+	t.blocks = t.blocks[:0]
 	if committed >= 0 {
 		t.told = decode(metadata, committed, t.identity)
-		t.latest = t.told.epoch
+		t.latest, t.own, t.mark = t.told.epoch, t.told.genuine, t.told.mark
 	}
 	t.limit, t.length = maxMetadata, 0
 	t.now, t.stored = 0, 0
-	t.last = Commit{Offset: committed, Epoch: -1, Metadata: metadata}
+	t.last, t.sent = Commit{Offset: committed, Epoch: -1, Metadata: metadata}, t.sent[:0]
 }
 
-// Admit adds the next record of the log. With Run, seq identifies it until it is finished, and attempt is the number of
-// its attempts in earlier periods, as far as known. With Full nothing has changed. A record is always admitted if there
-// is no other one.
+// Own reports whether the commit at the start was made by a Tracker for this log. If not, somebody has set the group to
+// another offset, and the records from there on are to be handled whatever became of them before.
+func (t *Tracker) Own() bool { return t.own }
+
+// Mark stores a number of the caller's, at least 0, in each commit from now on.
+func (t *Tracker) Mark(mark int64) {
+	t.mark = mark
+	t.now++
+}
+
+// Marked returns the number that the latest Mark, or the commit at the start, had; -1: none.
+func (t *Tracker) Marked() int64 { return t.mark }
+
+// Admit adds the next record of the log, with its key; nil: it has none. With Run, seq identifies it until it is
+// finished, and attempt is the number of its attempts in earlier periods, as far as known. With Full nothing has
+// changed. A record is always admitted if there is no other one.
 //
 // An offset that was read before means that the log was truncated there and written again: see Truncate.
-func (t *Tracker) Admit(offset int64, epoch int32) (seq uint64, attempt int32, a Admission) {
+func (t *Tracker) Admit(offset int64, epoch int32, key []byte) (seq uint64, attempt int32, a Admission) {
 	if offset < t.next {
 		t.Truncate(offset)
 	}
 	t.told.see(offset, epoch)
-	switch finished := t.told.finished(offset); {
+	waits, isBlocked := t.told.blocked(offset, key)
+	switch finished := t.told.finished(offset) && !isBlocked; {
 	case t.ring.empty() && finished:
 		t.before, t.epoch = offset, epoch
 		t.now++
@@ -105,6 +127,9 @@ func (t *Tracker) Admit(offset int64, epoch int32) (seq uint64, attempt int32, a
 			return 0, 0, Full
 		}
 		attempt = t.told.attempt(offset)
+		if isBlocked && waits.first == offset {
+			attempt = waits.attempt
+		}
 		seq = t.push(offset, epoch, attempt)
 	}
 	t.next = offset + 1
@@ -195,6 +220,7 @@ func (t *Tracker) Truncate(offset int64) {
 		return // the log was not read that far
 	}
 	t.next = offset
+	t.blocks = slices.DeleteFunc(t.blocks, func(b block) bool { return b.first >= offset })
 	if t.ring.empty() || t.ring.oldest().offset >= offset {
 		t.ring.forget()
 		t.before, t.epoch = offset-1, -1

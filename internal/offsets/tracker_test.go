@@ -3,6 +3,7 @@ package offsets
 import (
 	"hash/crc32"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 // run admits an offset that must not be finished or refused.
 func run(t *testing.T, k *Tracker, offset int64) uint64 {
 	t.Helper()
-	seq, _, a := k.Admit(offset, 3)
+	seq, _, a := k.Admit(offset, 3, nil)
 	if a != Run {
 		t.Fatalf("offset %d: %v, want run", offset, a)
 	}
@@ -41,6 +42,7 @@ func TestWatermarkWaitsForTheOldest(t *testing.T) {
 	k.Start(10, "")
 	wantUnchanged(t, k)
 	a, b, c := run(t, k, 10), run(t, k, 11), run(t, k, 14)
+	wantCommit(t, k, 10) // it is a Tracker's from now on
 	wantUnchanged(t, k)
 	k.Finish(b)
 	k.Finish(c)
@@ -51,8 +53,8 @@ func TestWatermarkWaitsForTheOldest(t *testing.T) {
 	wantUnchanged(t, k)
 	k.Finish(a)
 	all := wantCommit(t, k, 15)
-	if all.Metadata != "" || all.Epoch != 3 {
-		t.Errorf("%+v should be bare, of epoch 3", all)
+	if told := decode(all.Metadata, 15, ""); !told.genuine || len(told.stretches) > 0 || all.Epoch != 3 {
+		t.Errorf("%+v should tell of no completions, and be of epoch 3", all)
 	}
 	if k.Unfinished() != 0 {
 		t.Errorf("%d unfinished", k.Unfinished())
@@ -78,7 +80,7 @@ func TestCompletionsOutliveACrash(t *testing.T) {
 	again.Start(first.Offset, first.Metadata)
 	for lives := range 3 {
 		for i := range int64(50) {
-			_, attempt, a := again.Admit(i, 3)
+			_, attempt, a := again.Admit(i, 3, nil)
 			if a == Finished != (i%3 == 2) || (attempt == 2) != (i == 4) {
 				t.Fatalf("life %d, offset %d: %v, attempt %d", lives, i, a, attempt)
 			}
@@ -117,7 +119,7 @@ func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 				if c.wide == 2 {
 					at = int64(2 * len(seqs))
 				}
-				seq, _, a := k.Admit(at, 0)
+				seq, _, a := k.Admit(at, 0, nil)
 				if refused = a == Full; refused {
 					break
 				}
@@ -177,7 +179,7 @@ func TestPlacesAreBounded(t *testing.T) {
 	for i := range int64(7) {
 		k.Finish(run(t, k, i+1))
 	}
-	if _, _, a := k.Admit(8, 0); a != Full {
+	if _, _, a := k.Admit(8, 0, nil); a != Full {
 		t.Fatalf("the ninth record of eight places: %v", a)
 	}
 	k.Finish(first)
@@ -208,7 +210,7 @@ func TestShortenDropsTheFarEnd(t *testing.T) {
 				t.Fatalf("stretch %d of the short metadata is %v", i, s)
 			}
 		}
-		_, _, a := k.Admit(20000, 0)
+		_, _, a := k.Admit(20000, 0, nil)
 		if (a == Full) != (c.Metadata != "") {
 			t.Fatalf("with %d characters a record is told %v", len(c.Metadata), a)
 		}
@@ -255,7 +257,7 @@ func TestOddMetadataIsIgnored(t *testing.T) {
 		"as written":          {identity: "topic 1", text: good, at: 100, finished: true},
 		"of another log":      {identity: "topic 2", text: good, at: 100},
 		"at another offset":   {identity: "topic 1", text: good, at: 99},
-		"of another version":  {identity: "topic 1", text: "g2" + good[2:], at: 100},
+		"of another version":  {identity: "topic 1", text: "g3" + good[2:], at: 100},
 		"one bit off":         {identity: "topic 1", text: good[:4] + string(good[4]^1) + good[5:], at: 100},
 		"cut":                 {identity: "topic 1", text: good[:len(good)-1], at: 100},
 		"with a tail":         {identity: "topic 1", text: good + "A", at: 100},
@@ -269,7 +271,7 @@ func TestOddMetadataIsIgnored(t *testing.T) {
 		k.Bind(c.identity)
 		k.Start(c.at, c.text)
 		run(t, k, 100)
-		if _, _, a := k.Admit(101, 0); (a == Finished) != c.finished {
+		if _, _, a := k.Admit(101, 0, nil); (a == Finished) != c.finished {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
@@ -294,7 +296,7 @@ func TestInventedMetadataIsIgnored(t *testing.T) {
 		"attempts beyond the last there": "\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01",
 	} {
 		k := told{base: 10}
-		if k.readAll([]byte("\x01" + payload)) {
+		if k.readAll([]byte("\x01"+payload), true) || k.readAll([]byte("\x01\x00"+payload), false) {
 			t.Errorf("%s: read as %+v", name, k)
 		}
 	}
@@ -307,18 +309,62 @@ func TestTheChecksumIsCastagnolis(t *testing.T) {
 	}
 }
 
-// versionOne was written at offset 1000 of the log "orders/0".
-const versionOne = "g1.BAMJAQW43TwAQAAAB_7KAAAAAgIHRxGBJg"
+// textOne was written at offset 1000 of the log "orders/0".
+const textOne = "g1.BAMJAQW43TwAQAAAB_7KAAAAAgIHRxGBJg"
+
+// textTwo likewise.
+const textTwo = "g2.BNMJAwkBBbjdPABAAAAH_soAAAGvY-ZMhgH9igIHrAIAAgIH9tg1DA"
 
 // Metadata of version one will always be readable.
 func TestVersionOneIsReadForEver(t *testing.T) {
-	got := decode(versionOne, 1000, "orders/0")
+	got := decode(textOne, 1000, "orders/0")
 	want := []stretch{{1001, 1001}, {1003, 1010}, {5000, 1_000_000}}
 	if diff := cmp.Diff(want, got.stretches, cmp.AllowUnexported(stretch{})); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]try{{1000, 2}, {1002, 7}}, got.tries, cmp.AllowUnexported(try{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Metadata of version two will always be readable, too.
+func TestVersionTwoIsReadForEver(t *testing.T) {
+	got := decode(textTwo, 1000, "orders/0")
+	want := []stretch{{1001, 1001}, {1003, 1010}, {5000, 1_000_000}}
+	if diff := cmp.Diff(want, got.stretches, cmp.AllowUnexported(stretch{})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]try{{1000, 2}, {1002, 7}}, got.tries, cmp.AllowUnexported(try{})); diff != "" {
+		t.Error(diff)
+	}
+	if n := Completed(1000, textTwo, "orders/0"); n != 1+8+995_001-300 {
+		t.Errorf("%d offsets are finished", n)
+	}
+	if got.mark != 1234 || got.epoch != 3 || !slices.Equal(got.blocks, []block{{Hash([]byte("k")), 1002, 7, 300}}) {
+		t.Errorf("mark %d, epoch %d, blocks %v", got.mark, got.epoch, got.blocks)
+	}
+}
+
+// The mark is in every commit, also of the next periods, and a commit without text is nobody's of us.
+func TestAMarkIsCarriedOn(t *testing.T) {
+	k := New(8)
+	k.Start(5, "")
+	if k.Own() || k.Marked() != -1 {
+		t.Errorf("a bare commit is own: %v, and has the mark %d", k.Own(), k.Marked())
+	}
+	k.Mark(70)
+	first := wantCommit(t, k, 5)
+	for range 3 {
+		k.Start(first.Offset, first.Metadata)
+		if !k.Own() || k.Marked() != 70 {
+			t.Errorf("a commit of our own is own: %v, and has the mark %d", k.Own(), k.Marked())
+		}
+		k.Finish(run(t, k, first.Offset))
+		first = wantCommit(t, k, first.Offset+1)
+	}
+	k.Start(5, first.Metadata)
+	if k.Own() {
+		t.Error("text of another offset is taken for our own")
 	}
 }
 
@@ -404,13 +450,13 @@ func TestCompletionsOfACutLogAreForgotten(t *testing.T) {
 	k.Truncate(1)
 	run(t, k, 1)
 	k.Start(0, told.Metadata)
-	if _, attempt, _ := k.Admit(0, 3); attempt != 1 {
+	if _, attempt, _ := k.Admit(0, 3, nil); attempt != 1 {
 		t.Errorf("%d attempts of the first record", attempt)
 	}
-	if _, _, a := k.Admit(1, 3); a != Finished {
+	if _, _, a := k.Admit(1, 3, nil); a != Finished {
 		t.Errorf("offset 1 of the epoch that was told of: %v", a)
 	}
-	if _, _, a := k.Admit(2, 4); a != Run {
+	if _, _, a := k.Admit(2, 4, nil); a != Run {
 		t.Errorf("offset 2 of a later epoch: %v", a)
 	}
 }
@@ -419,11 +465,11 @@ func TestCompletionsOfACutLogAreForgotten(t *testing.T) {
 func TestAttemptsOfALaterEpoch(t *testing.T) {
 	k := New(8)
 	k.Start(0, "")
-	seq, _, _ := k.Admit(0, 7)
+	seq, _, _ := k.Admit(0, 7, nil)
 	k.Started(seq, 5)
 	c := wantCommit(t, k, 0)
 	k.Start(0, c.Metadata)
-	if _, attempt, _ := k.Admit(0, 7); attempt != 5 {
+	if _, attempt, _ := k.Admit(0, 7, nil); attempt != 5 {
 		t.Errorf("%d attempts, want 5", attempt)
 	}
 }
@@ -441,7 +487,6 @@ func TestASeqOfAnEarlierPeriodIsIgnored(t *testing.T) {
 	if k.Unfinished() != 1 {
 		t.Error("the seq of an earlier period finished a record of this one")
 	}
-	wantUnchanged(t, k)
 }
 
 func TestNoAllocationPerRecord(t *testing.T) {
@@ -484,7 +529,7 @@ func (f *flow) next() {
 }
 
 func (f *flow) admit() bool {
-	seq, _, a := f.k.Admit(f.offset, 0)
+	seq, _, a := f.k.Admit(f.offset, 0, nil)
 	if a != Run {
 		return false
 	}

@@ -87,6 +87,81 @@ func TestBrokerKilled(t *testing.T) {
 	})
 }
 
+// The mistake: when its heartbeats fail, a member drops the records that it has finished. After a crash of the broker a
+// running member then repeats its own work: all since the last commit, up to ten seconds if a commit was in flight.
+// Here the broker is killed (-9) and started again while 10,000 records a second are handled, and only records in hand
+// are handled again.
+func TestBrokerKilledAtSpeed(t *testing.T) {
+	alone(t, func(t *testing.T, w *world) {
+		const records, concurrency = 60_000, 50
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, 1000)
+		j := newJournal(records)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, noting(j,
+			func(ctx context.Context, _ *godwit.Delivery) error { return nap(ctx, 5*time.Millisecond) }))
+		w.eventually(60*time.Second, "a third handled", func() bool { n, _ := j.count(); return n > records/3 })
+		w.kill()
+		w.restart()
+		w.eventually(2*time.Minute, "all records handled", j.all)
+		report, err := p.stop()
+		if err != nil || report.Unsettled != 0 {
+			t.Errorf("%d unsettled, error %v", report.Unsettled, err)
+		}
+		_, handlings := j.count()
+		t.Logf("%d handled again", handlings-records)
+		if handlings-records > 2*concurrency {
+			t.Errorf("%d records were handled again, want %d at most, those in hand", handlings-records, 2*concurrency)
+		}
+	})
+}
+
+// The mistake: a process that is stopped while its broker is down ends without an error, and thousands of records are
+// delivered again. Here the report and the error have their number.
+func TestStoppedWhileTheBrokerIsAway(t *testing.T) {
+	for name, away := range map[string]time.Duration{
+		"briefly":                       500 * time.Millisecond,
+		"for longer than a session":     time.Minute,
+		"for longer than many sessions": 10 * time.Minute,
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t, func(t *testing.T, w *world) {
+				if w.real() {
+					t.Skip("the command that kills a real broker starts it again")
+				}
+				const records, concurrency = 40_000, 50
+				w.create(1)
+				w.ensure(kafka.Options{})
+				w.fill(records, 1000)
+				j := newJournal(records)
+				work := noting(j, func(ctx context.Context, _ *godwit.Delivery) error {
+					return nap(ctx, 5*time.Millisecond)
+				})
+				p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+				w.eventually(60*time.Second, "a third of the records handled",
+					func() bool { n, _ := j.count(); return n > records/3 })
+				w.kill()
+				time.Sleep(away)
+				report, err := p.stop()
+				if report.Unsettled == 0 || err == nil {
+					t.Errorf("%d unsettled, error %v", report.Unsettled, err)
+				}
+				if err := w.server.Start(); err != nil {
+					t.Fatal(err)
+				}
+				w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+				w.eventually(2*time.Minute, "all records handled", j.all)
+				_, handlings := j.count()
+				t.Logf("%v; %d handled again", err, handlings-records)
+				if more := handlings - records - int(report.Unsettled); more < -concurrency || more > concurrency {
+					t.Errorf("%d records were handled again, and the report says %d", handlings-records,
+						report.Unsettled)
+				}
+			})
+		})
+	}
+}
+
 // traffic sends a numbered record once in every period until stop is called. stop returns which records were accepted,
 // and why the others were not.
 func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {

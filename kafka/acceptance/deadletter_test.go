@@ -5,6 +5,8 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,69 @@ func TestDeadLetterKnownByBareOffset(t *testing.T) {
 		}
 		if n, _ := j.count(); n != 2*each-3 {
 			t.Errorf("%d of the %d other records were handled", n, 2*each-3)
+		}
+	})
+}
+
+// The mistake: records that were dead-lettered once are always skipped, so that a replay silently leaves them out. Here
+// three of ten records are rejected. Then the group is set back to the start, as by kafka-consumer-groups
+// --reset-offsets. All ten are handled again, also after a crash during the replay, in which one of them is rejected
+// once more.
+func TestReplayWithDeadLetters(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, stuck = 10, 6
+		bad := map[int]bool{2: true, 5: true, 8: true}
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, records)
+		one := godwit.ConsumerOptions{Concurrency: 1}
+		p := w.start(kafka.Options{}, one, func(_ context.Context, d *godwit.Delivery) error {
+			if bad[number(d)] {
+				return godwit.Permanent(errOfTest)
+			}
+			return nil
+		})
+		w.eventually(60*time.Second, "all records committed", func() bool { return w.committed()[0].At == records })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+
+		w.commit(0, 0, "")
+		j := newJournal(records)
+		said := make(chan string, 1)
+		p = w.start(kafka.Options{Logger: logged(func(_ slog.Level, line string) {
+			if strings.Contains(line, "has not committed") {
+				said <- line
+			}
+		})}, one, noting(j, func(ctx context.Context, d *godwit.Delivery) error {
+			switch number(d) {
+			case 5:
+				return godwit.Permanent(errOfTest)
+			case stuck:
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}))
+		w.eventually(60*time.Second, "the replay's dead letter", func() bool { return w.end(w.deadLetters()) == 4 })
+		select {
+		case <-said:
+		default:
+			t.Error("the log does not report the replay")
+		}
+		p.crash()
+
+		p = w.start(kafka.Options{}, one, noting(j, func(context.Context, *godwit.Delivery) error { return nil }))
+		w.eventually(90*time.Second, "all records committed again",
+			func() bool { return w.committed()[0].At == records })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if missing := j.missing(); fmt.Sprint(missing) != "[5]" {
+			t.Errorf("the replay left out %v, want only 5, which it rejected", missing)
+		}
+		if n := w.end(w.deadLetters()); n != 4 {
+			t.Errorf("%d dead letters, want 4", n)
 		}
 	})
 }

@@ -60,3 +60,28 @@ func TestKeyOrderLost(t *testing.T) {
 		})
 	}
 }
+
+// The mistake: one poll returns many records of a key, the first fails before the consumer has accepted the last, and
+// later ones overtake it. Here they are handled after it.
+func TestParkedKeyOfALargePoll(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records = 1000
+		o := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
+		w.create(1)
+		w.ensure(o)
+		w.fill(records, 1)
+		j := newJournal(records)
+		p := w.start(o, godwit.ConsumerOptions{Concurrency: 32, Backoff: godwit.Constant(1100 * time.Millisecond)},
+			noting(j, func(_ context.Context, d *godwit.Delivery) error {
+				if number(d) == 0 && d.Attempt == 1 {
+					return errOfTest
+				}
+				return nil
+			}))
+		w.eventually(3*time.Minute, "all records handled", j.all)
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		j.inOrder(t)
+	})
+}

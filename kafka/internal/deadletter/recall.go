@@ -15,8 +15,8 @@ import (
 // the channel's last commit, a second's work.
 const recallMost = 2_000
 
-// Known are the records of one topic that have a dead letter, by partition and offset.
-type Known map[int32]map[int64]struct{}
+// Known are the records of one topic that have a dead letter, by partition and offset, with the offset of the letter.
+type Known map[int32]map[int64]int64
 
 // Has says whether a record has a dead letter.
 func (k Known) Has(partition int32, offset int64) bool {
@@ -24,11 +24,11 @@ func (k Known) Has(partition int32, offset int64) bool {
 	return has
 }
 
-func (k Known) add(partition int32, offset int64) {
+func (k Known) add(partition int32, offset, letter int64) {
 	if k[partition] == nil {
-		k[partition] = map[int64]struct{}{}
+		k[partition] = map[int64]int64{}
 	}
-	k[partition][offset] = struct{}{}
+	k[partition][offset] = letter
 }
 
 // Source says whose records are looked for among dead letters: those of a topic as it is now, rejected by a group.
@@ -45,38 +45,62 @@ func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bo
 	return int32(p), offset, perr == nil && oerr == nil
 }
 
-// Recall reads the newest dead letters of some partitions of a topic. With an error, it returns what it has found so
-// far.
-func Recall(
-	ctx context.Context, admin *kadm.Client, open func(...kgo.Opt) (*kgo.Client, error),
-	topic string, of Source, partitions []int32,
+// Log is a topic of dead letters, as it is when it is looked at.
+type Log struct {
+	topic  string
+	starts kadm.ListedOffsets
+	ends   kadm.ListedOffsets
+}
+
+// Look asks where the partitions of a topic of dead letters begin and end. Partitions of a topic that does not exist
+// are empty.
+func Look(ctx context.Context, admin *kadm.Client, topic string) (l Log, err error) {
+	l.topic = topic
+	if l.starts, err = admin.ListStartOffsets(ctx, topic); err != nil {
+		return l, err
+	}
+	l.ends, err = admin.ListEndOffsets(ctx, topic)
+	return l, err
+}
+
+// partition is where the letters of one of the source's partitions are. There may be fewer partitions of dead letters.
+func (l Log) partition(n int32) (own int32, start, end int64) {
+	count := int32(len(l.ends[l.topic]))
+	if count == 0 {
+		return 0, 0, 0
+	}
+	own = n % count
+	first, _ := l.starts.Lookup(l.topic, own)
+	last, _ := l.ends.Lookup(l.topic, own)
+	return own, max(first.Offset, 0), max(last.Offset, 0)
+}
+
+// End is the offset that the next letter of one of the source's partitions gets.
+func (l Log) End(n int32) int64 {
+	_, _, end := l.partition(n)
+	return end
+}
+
+// Recall reads the newest dead letters of some of the source's partitions: from an offset on, which is given for each.
+// With an error, it returns what it has found so far.
+func (l Log) Recall(
+	ctx context.Context, open func(...kgo.Opt) (*kgo.Client, error), of Source, partitions map[int32]int64,
 ) (Known, error) {
-	starts, err := admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := admin.ListEndOffsets(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
 	from, unread := map[int32]kgo.Offset{}, map[int32]int64{}
-	count := int32(len(ends[topic]))
-	for _, n := range partitions {
-		if count == 0 {
-			break
+	for n, mark := range partitions {
+		own, start, end := l.partition(n)
+		at := max(start, end-recallMost, mark)
+		if at >= end {
+			continue
 		}
-		n %= count
-		first, _ := starts.Lookup(topic, n)
-		last, _ := ends.Lookup(topic, n)
-		if last.Offset > first.Offset {
-			from[n] = kgo.NewOffset().At(max(first.Offset, last.Offset-recallMost))
-			unread[n] = last.Offset
+		if before, ok := from[own]; !ok || at < before.EpochOffset().Offset {
+			from[own], unread[own] = kgo.NewOffset().At(at), end
 		}
 	}
 	if len(unread) == 0 {
 		return nil, nil
 	}
-	client, err := open(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
+	client, err := open(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{l.topic: from}))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +121,7 @@ func read(ctx context.Context, client *kgo.Client, of Source, unread map[int32]i
 		}
 		fetches.EachRecord(func(letter *kgo.Record) {
 			if n, offset, ok := of.record(letter); ok {
-				known.add(n, offset)
+				known.add(n, offset, letter.Offset)
 			}
 			if letter.Offset+1 >= unread[letter.Partition] {
 				delete(unread, letter.Partition)

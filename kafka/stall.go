@@ -1,0 +1,37 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// stall notes that an epoch can admit nothing more now, and returns false.
+func (l *ledger) stall(e *epoch, now time.Time) bool {
+	if e.stalled.IsZero() {
+		e.stalled = now
+		l.stalls++
+	}
+	return false
+}
+
+// Stalls says how often partitions had to wait although places were free, and which do.
+func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
+	l := r.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.epochs {
+		if e.stalled.IsZero() || now.Sub(e.stalled) < driver.StallLasts {
+			continue
+		}
+		why := "what is finished behind it no longer fits into the commit"
+		if e.crowded() {
+			why = fmt.Sprintf("%d records with %d bytes wait here until they are due", e.waiting, e.waitingB)
+		}
+		complaints = append(complaints, fmt.Sprintf("partition %s admits no record for %v: the record at offset %d is "+
+			"unfinished, and %s: look for handlers that fail or are slow", e.Name,
+			now.Sub(e.stalled).Round(time.Second), e.tracker.First(), why))
+	}
+	return l.stalls, complaints
+}
