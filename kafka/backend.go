@@ -50,7 +50,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		topics: &topics{limits: map[string]int32{}},
 	}
 	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+		b.log = slog.Default()
 	}
 	more, err := compression(opts.Compression)
 	if err != nil {

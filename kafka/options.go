@@ -49,8 +49,8 @@ type Options struct {
 	// Client are options of franz-go for all clients, applied last. Set them for what has no option here: a dialer,
 	// metrics, timeouts. A group among them is refused, because the group is the channel's name.
 	Client []kgo.Opt
-	// Logger gets the warnings of the client, and topics that were created again; nil: they are not logged. Set it in
-	// production.
+	// Logger gets the warnings of the client, and topics that were created again. Set it to send them elsewhere, or to
+	// a logger with slog.DiscardHandler to silence them. nil: slog.Default().
 	Logger *slog.Logger
 	// Namespace stands in front of the name of every topic and group: prod.orders. Set it when several environments
 	// share brokers. It should not be the name of an exchange: channel y in namespace x and channel x.y without one

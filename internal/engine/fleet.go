@@ -14,8 +14,10 @@ type Fleet struct {
 	mu     sync.Mutex // guards all items of the fleet and everything that they hold
 	some   sync.Cond  // signaled when an item may be able to start
 	bus    bus
-	idle   int // workers that wait for some
-	seen   int // items on the bus when the lock was last released
+	idle   int  // workers that wait for some
+	seen   int  // items on the bus when the lock was last released
+	began  bool // an item has started since then
+	waking bool // a worker was signaled, and has not looked yet
 	all    bool
 	closed bool
 
@@ -98,7 +100,8 @@ func (f *Fleet) next(st *stint, stop func() bool) *Item {
 		if q := f.bus.next(); q != nil {
 			it := q.head
 			flow := it.in.flow
-			started := flow.stints.begin(it, st)
+			f.began = flow.stints.begin(it, st, flow.clock.now())
+			started := f.began
 			flow.unlock()
 			if started {
 				return it
@@ -112,23 +115,30 @@ func (f *Fleet) next(st *stint, stop func() bool) *Item {
 		f.idle++
 		f.some.Wait()
 		f.idle--
+		f.waking = false
 	}
+	f.began = true // the signal that it may have had is for another one
+	wake := f.toWake()
 	f.mu.Unlock()
+	f.wake(wake)
 	return nil
 }
 
-// toWake is how many workers have new items to handle; negative: wake all. The caller holds f.mu.
+// toWake is how many workers to wake; negative: all. One is woken when items have come, and by each that starts an item
+// another one, while there are more: so workers wake one after another, and none wakes for an item that a worker who
+// was awake has taken. The caller holds f.mu.
 func (f *Fleet) toWake() int {
-	more := f.bus.n - f.seen
-	f.seen = f.bus.n
+	more, began := f.bus.n-f.seen, f.began
+	f.seen, f.began = f.bus.n, false
 	switch {
 	case f.all || more > 0 && slices.ContainsFunc(f.bus.queues, func(q *queue) bool { return q.gathering }):
 		f.all = false
 		return -1 // one of those that wait may be the worker that gathers
-	case more <= 0:
+	case f.bus.n == 0 || f.idle == 0 || f.waking || more <= 0 && !began:
 		return 0
 	}
-	return min(more, f.idle)
+	f.waking = true
+	return 1
 }
 
 // wakeAll wakes all workers when the lock is released. The caller holds f.mu.

@@ -42,9 +42,8 @@ type AbandonedHandler struct {
 
 // begin starts the first item of the bus for a stint, and reports whether it did. An item whose lease or source has
 // ended is dropped.
-func (s *stints) begin(it *Item, st *stint) bool {
+func (s *stints) begin(it *Item, st *stint, now moment) bool {
 	f := s.f
-	now := f.clock.now()
 	switch {
 	case it.lease.overBy(now): // the keeper has not seen it yet, because the process may have been frozen
 		f.lose(it)

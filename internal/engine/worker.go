@@ -16,6 +16,7 @@ type worker struct {
 	leave    sync.Once
 	replaced atomic.Bool // another worker has replaced it: it ends when its handler returns
 	stint    *stint
+	taken    *Item // that it has started already, with the end of the one before; nil: none
 }
 
 // left records that the fleet need not wait for this worker any more.
@@ -31,7 +32,10 @@ func (w *worker) loop() {
 	}()
 	w.goid, w.stint = goroutine(), &stint{worker: w}
 	for !w.replaced.Load() {
-		it := w.fleet.next(w.stint, w.fleet.surplus)
+		it := w.taken
+		if w.taken = nil; it == nil {
+			it = w.fleet.next(w.stint, w.fleet.surplus)
+		}
 		switch {
 		case it == nil && w.fleet.dismissed():
 			regular = true
@@ -44,6 +48,21 @@ func (w *worker) loop() {
 		}
 	}
 	regular = true
+}
+
+// take starts the next item for a worker whose handler has returned, if there is one: so an item costs one section
+// under the lock, not two. In a fleet of several sessions, [Fleet.next] decides whose turn it is. The caller holds the
+// lock.
+func (w *worker) take(f *flow, now moment) {
+	if !f.fleet.alone || f.fleet.surplus() {
+		return
+	}
+	f.takeSteps()
+	if q := f.fleet.bus.next(); q != nil {
+		if it := q.head; f.stints.begin(it, w.stint, now) {
+			w.taken, f.fleet.began = it, true
+		}
+	}
 }
 
 // runner calls the handlers of a session, and settles their items.
@@ -81,6 +100,7 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 		f.breaker.ended(true, nil)
 		f.carryOut(it, Verdict{}, nil)
 		f.stints.release(st)
+		st.worker.take(f, now)
 		f.unlock()
 		return
 	}
