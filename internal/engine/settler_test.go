@@ -51,6 +51,7 @@ func (s *fakeService) of(a driver.Action) (n int) {
 // verdict of a lane where the service keeps the order, nor any verdict of a stop.
 func TestWhichVerdictsWait(t *testing.T) {
 	lim := driver.ReceiveLimits{SettleBatch: 10, Lease: 30 * time.Second, RetryMax: time.Hour}
+	ordered := Config{Channel: driver.Channel{Ordered: true}}
 	for _, c := range []struct {
 		name   string
 		lim    driver.ReceiveLimits
@@ -70,9 +71,9 @@ func TestWhichVerdictsWait(t *testing.T) {
 		{name: "one at a time", lim: driver.ReceiveLimits{SettleBatch: 1, Lease: 30 * time.Second}},
 		{name: "rejected", lim: lim, action: driver.Reject},
 		{name: "in a lane, without order", lim: lim, kind: kind{lane: 7}, waits: 100 * time.Millisecond},
-		{name: "the last of a lane", lim: lim, cfg: Config{Channel: driver.Channel{Ordered: true}}, kind: kind{lane: 7}},
+		{name: "the last of a lane", lim: lim, cfg: ordered, kind: kind{lane: 7}},
 		{
-			name: "not the last of a lane", lim: lim, cfg: Config{Channel: driver.Channel{Ordered: true}}, kind: kind{lane: 7},
+			name: "not the last of a lane", lim: lim, cfg: ordered, kind: kind{lane: 7},
 			behind: true, waits: 100 * time.Millisecond,
 		},
 		{name: "during a stop", lim: lim, stops: true},
