@@ -12,7 +12,7 @@ type stage uint8
 
 const (
 	admitted  stage = iota // it is in its epoch's tracker, and where it goes is being decided
-	waiting                // behind messages of its key that are in the core's hands
+	waiting                // behind messages of its key that are in the core's hands, or read again and to go next
 	delayed                // until it is due
 	blocked                // due, and behind what is parked of its key
 	moving                 // its copy is on its way to a tier: it is not handled now
