@@ -185,7 +185,7 @@ func TestAStopBetweenTwoBatches(t *testing.T) {
 			time.Sleep(8 * time.Second)
 			return nil
 		}, &godwit.BatchOptions{Size: 1})
-		if err != nil || r.GivenBack != 2 || r.Handled != 1 {
+		if err != nil || r.Released != 2 || r.Handled != 1 {
 			t.Errorf("report %+v, error %v; want one handled and two released", r, err)
 		}
 	})
@@ -392,14 +392,14 @@ func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{
-			GivenBack: func(*godwit.Delivery) { time.Sleep(100 * time.Millisecond) },
+			Released: func(*godwit.Delivery) { time.Sleep(100 * time.Millisecond) },
 		}})
 		w.send(w.producer("orders", nil), many(3, "x")...)
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
 		defer cancel()
 		r, err := c.RunBatches(ctx, func(context.Context, []*godwit.Delivery) error { return nil },
 			&godwit.BatchOptions{Window: time.Minute})
-		if err != nil || r.GivenBack != 3 {
+		if err != nil || r.Released != 3 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		w.visible("orders", 3)

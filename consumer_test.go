@@ -309,7 +309,7 @@ func TestFatalStopsTheConsumerAndKeepsTheMessage(t *testing.T) {
 		c := w.consumer("orders", nil)
 		w.send(w.producer("orders", nil), body("x"))
 		report, err := c.Run(w.Context(), func(context.Context, *godwit.Delivery) error { return godwit.Fatal(boom) })
-		if !errors.Is(err, boom) || report.GivenBack < 1 { // an open poll may receive it once more
+		if !errors.Is(err, boom) || report.Released < 1 { // an open poll may receive it once more
 			t.Errorf("run returned %v, report %+v", err, report)
 		}
 		w.visible("orders", 1)
@@ -395,7 +395,7 @@ func TestALongRetryReleasesTheLane(t *testing.T) {
 		if want := []string{"ada 0", "ada 0", "ada 1", "ada 2", "ada 3"}; !slices.Equal(n.all(), want) {
 			t.Errorf("handled %q", n.all())
 		}
-		if r.GivenBack != 3 || r.Retried != 1 {
+		if r.Released != 3 || r.Retried != 1 {
 			t.Errorf("report %+v", r)
 		}
 		if wait := n.when[1].Sub(n.when[0]); wait < 6*time.Minute || wait > 7*time.Minute {

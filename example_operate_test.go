@@ -154,7 +154,7 @@ func ExampleReport() {
 			return nil
 		})
 		check(err)
-		fmt.Printf("handled %d, released %d\n", report.Handled, report.GivenBack)
+		fmt.Printf("handled %d, released %d\n", report.Handled, report.Released)
 	}
 	work(1)
 	work(2)

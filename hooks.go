@@ -25,8 +25,8 @@ type Hooks struct {
 	Abandoned func(d *Delivery, stack []byte)
 	// LeaseLost is called when the lease of a delivery has ended before it was settled: it belongs to another consumer.
 	LeaseLost func(d *Delivery)
-	// GivenBack is called when a delivery is released, so that it can be received again.
-	GivenBack func(d *Delivery)
+	// Released is called when a delivery is released, so that it can be received again.
+	Released func(d *Delivery)
 	// Discarded is called when messages were finished without a handler; once for those of one poll and reason.
 	Discarded func(d Discarded)
 	// Unsettled is called when a loop has continued without settling or keeping this delivery, which is then released.

@@ -96,7 +96,7 @@ func TestSlowHandlersHideFewMessages(t *testing.T) {
 		if n := hidden(); n > workers+10 {
 			t.Errorf("%d messages are invisible with %d slow handlers", n, workers)
 		}
-		if got := r.stop(); got.LeaseLost+got.Unsettled != 0 || got.GivenBack == 0 {
+		if got := r.stop(); got.LeaseLost+got.Unsettled != 0 || got.Released == 0 {
 			t.Errorf("report %+v", got)
 		}
 	})

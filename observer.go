@@ -104,7 +104,7 @@ func (o *observer) LeaseLost(owner any) {
 	o.about(o.c.o.Hooks.LeaseLost, owner)
 }
 
-func (o *observer) GivenBack(owner any) { o.about(o.c.o.Hooks.GivenBack, owner) }
+func (o *observer) Released(owner any) { o.about(o.c.o.Hooks.Released, owner) }
 
 func (o *observer) SettleFailed(owner any, _ driver.Action, err error) {
 	d := delivery(owner)

@@ -114,7 +114,7 @@ func TestLeavingTheLoopReleasesTheRest(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				w.visible("orders", 30)
-				if r.GivenBack != r.Received || unsettled.Load() == 0 {
+				if r.Released != r.Received || unsettled.Load() == 0 {
 					t.Errorf("report %+v, hook %d", r, unsettled.Load())
 				}
 			})

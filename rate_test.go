@@ -86,7 +86,7 @@ func TestRate(t *testing.T) {
 			t.Errorf("%d requests for %d messages", calls, len(at))
 		}
 		time.Sleep(100 * time.Millisecond) // between two polls
-		if report := r.stop(); report.GivenBack != 0 {
+		if report := r.stop(); report.Released != 0 {
 			t.Errorf("report %+v", report)
 		}
 	})
@@ -193,7 +193,7 @@ func TestAStopReleasesDeliveriesThatWaitForTheirRate(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		report := r.stop()
 		n := len(s.of(""))
-		if n < 5 || n > 7 || int(report.Handled) != n || report.GivenBack == 0 {
+		if n < 5 || n > 7 || int(report.Handled) != n || report.Released == 0 {
 			t.Errorf("%d started, report %+v", n, report)
 		}
 		time.Sleep(2 * time.Minute) // the longest time of a release

@@ -13,7 +13,7 @@ type Report struct {
 	Dropped   int64
 	Retried   int64
 	Rejected  int64 // copied to the dead letters
-	GivenBack int64 // released, also after a cancellation by shutdown
+	Released  int64 // released, also after a cancellation by shutdown
 	TimedOut  int64
 	Abandoned int64 // handlers that did not return after their context was canceled
 	LeaseLost int64
@@ -37,7 +37,7 @@ func reportOf(s *engine.Session) Report {
 	n := s.Counts()
 	return Report{
 		Received: n.Received, Handled: n.Handled, Dropped: n.Dropped, Retried: n.Retried, Rejected: n.Rejected,
-		GivenBack: n.GivenBack, TimedOut: n.TimedOut, Abandoned: n.Abandoned, LeaseLost: n.LeaseLost,
+		Released: n.Released, TimedOut: n.TimedOut, Abandoned: n.Abandoned, LeaseLost: n.LeaseLost,
 		Unsettled: n.Unsettled,
 		Polls:     n.Polls, Filtered: n.Filtered, Redelivered: n.Redelivered, Leaked: n.Leaked,
 		StillRunning: n.StillRunning,

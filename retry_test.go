@@ -43,7 +43,7 @@ func TestAKeptDeliveryIsNotKeptForItsNextAttempt(t *testing.T) {
 				break
 			}
 		}
-		if r, err := c.Close(w.Context()); err != nil || r.Handled != 1 || r.GivenBack != 1 {
+		if r, err := c.Close(w.Context()); err != nil || r.Handled != 1 || r.Released != 1 {
 			t.Errorf("report %+v, error %v", r, err)
 		}
 	})
@@ -148,7 +148,7 @@ func TestAStopReleasesWithTheRestOfADelay(t *testing.T) {
 			})
 			w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: ordered}), body("x"))
 			time.Sleep(time.Minute)
-			if got := r.stop(); got.GivenBack != 1 {
+			if got := r.stop(); got.Released != 1 {
 				t.Errorf("%+v", got)
 			}
 			stopped := time.Now()

@@ -74,7 +74,7 @@ func TestANoisyTenant(t *testing.T) {
 		if h.slowest > time.Second {
 			t.Errorf("a quiet tenant's message waited %v behind the flood", h.slowest)
 		}
-		t.Logf("slowest of the quiet tenants %v; %d released; %d requests", h.slowest, report.GivenBack, w.queueCalls())
+		t.Logf("slowest of the quiet tenants %v; %d released; %d requests", h.slowest, report.Released, w.queueCalls())
 	})
 }
 

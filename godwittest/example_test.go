@@ -98,7 +98,7 @@ func ExampleRunning_Stop() {
 			return ctx.Err()
 		})
 		<-begun
-		fmt.Println("released:", first.Stop().GivenBack)
+		fmt.Println("released:", first.Stop().Released)
 
 		h.Run(h.Consumer("orders", ordered), func(context.Context, *godwit.Delivery) error { return nil })
 		h.AwaitNothingLeft()

@@ -108,7 +108,7 @@ func TestADeploy(t *testing.T) {
 		h.AssertHandled("orders", append(bob, ada...)...)
 		h.AssertOrder("orders", "ada", ada...)
 		h.AssertDeadLettered("orders")
-		if report.GivenBack == 0 || report.Handled == 0 {
+		if report.Released == 0 || report.Handled == 0 {
 			t.Errorf("the deploy was not in the middle: %+v", report)
 		}
 	})

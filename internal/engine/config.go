@@ -78,7 +78,7 @@ type Observer interface {
 	TimedOut(owner any)
 	Abandoned(owner any, stack []byte)
 	LeaseLost(owner any)
-	GivenBack(owner any)
+	Released(owner any)
 	SettleFailed(owner any, action driver.Action, err error)
 	Discarded(d driver.Discarded)
 	Breaker(open bool, err error)

@@ -8,7 +8,7 @@ import (
 
 // Counts are the numbers of a session so far.
 type Counts struct {
-	Received, Handled, Dropped, Retried, Rejected, GivenBack int64
+	Received, Handled, Dropped, Retried, Rejected, Released  int64
 	TimedOut, Abandoned, LeaseLost, Unsettled, Leaked, Polls int64
 	Filtered, Redelivered                                    int64 // finished without a handler
 	Stalled                                                  int64 // how often the receiver could return nothing
@@ -23,7 +23,7 @@ func (c *Counts) unseen() int64 { return c.Filtered + c.Redelivered }
 func (c *Counts) settled(v *verdict) {
 	switch a := v.action; {
 	case v.untouched, a == driver.Release:
-		c.GivenBack++
+		c.Released++
 	case a == driver.Done:
 		c.Handled++
 	case a == driver.Retry:

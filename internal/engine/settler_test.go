@@ -141,4 +141,4 @@ func (deaf) Doing(Activity)                         {}
 func (deaf) LeaseLost(any)                          {}
 func (deaf) SettleFailed(any, driver.Action, error) {}
 func (deaf) Breaker(bool, error)                    {}
-func (deaf) GivenBack(any)                          {}
+func (deaf) Released(any)                           {}

@@ -17,7 +17,7 @@ func (t *talk) note(f func()) { t.notes = append(t.notes, f) }
 
 func (t *talk) givenBack(it *Item) {
 	owner := it.Owner
-	t.note(func() { t.obs.GivenBack(owner) })
+	t.note(func() { t.obs.Released(owner) })
 }
 
 func (t *talk) leaseLost(it *Item) {

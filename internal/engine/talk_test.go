@@ -25,7 +25,7 @@ func (l *listener) hear(s string) {
 func (l *listener) Doing(a Activity)             { l.hear(fmt.Sprint("doing ", a)) }
 func (l *listener) Breaker(open bool, err error) { l.hear(fmt.Sprint("breaker ", open)) }
 func (l *listener) LeaseLost(owner any)          { l.hear(fmt.Sprint("lost ", owner)) }
-func (l *listener) GivenBack(owner any)          { l.hear(fmt.Sprint("released ", owner)) }
+func (l *listener) Released(owner any)           { l.hear(fmt.Sprint("released ", owner)) }
 func (l *listener) Rejected(owner any, _ *driver.Death, err error) {
 	l.hear(fmt.Sprint("rejected ", owner, " ", err))
 }

@@ -30,7 +30,7 @@ func (c *checker) hooks(p *consumer) godwit.Hooks {
 		) {
 			c.ended(p, d, v, err, took)
 		},
-		GivenBack: func(d *godwit.Delivery) {
+		Released: func(d *godwit.Delivery) {
 			c.entry(p, d, func(h *delivery) {
 				c.w.tally.add(countReleased, 1)
 				c.w.trace.note("%s releases %s", p.name, h.m.label)

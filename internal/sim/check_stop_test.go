@@ -70,7 +70,7 @@ func (c *checker) addsUp(p *consumer, r godwit.Report) {
 	if r.Leaked != 0 {
 		c.violated([]string{p.name}, "%s reports leaked deliveries: see its log", p.name)
 	}
-	ends := r.Handled + r.Rejected + r.GivenBack + r.Unsettled
+	ends := r.Handled + r.Rejected + r.Released + r.Unsettled
 	if r.Received < ends || r.Received > ends+r.Retried+r.LeaseLost {
 		c.violated([]string{p.name}, "the numbers in the report of %s do not match: %+v", p.name, r)
 	}
