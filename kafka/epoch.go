@@ -41,26 +41,25 @@ type epoch struct {
 	state    epochState
 	tracker  *offsets.Tracker
 	backlog  intake.Backlog[*epoch]
-	open     messageList      // its unfinished messages
-	lanes    map[uint64]*lane // by hash; nil: it is not strained
-	barren   int              // records that were forgotten since the last one that was not
-	again    []*message       // that were read again, to be delivered next
-	next     int64            // the log was read up to here; -1: nowhere yet
-	from     int64            // what the group had committed; -1: nothing
-	dead     map[int64]int64  // letters, by the offset at home of the record that was dead-lettered in an earlier life
-	fresh    bool             // no commit has its mark yet
-	waiting  int              // records that wait here
-	waitingB int              // their bytes
-	finished int              // messages
-	stalled  time.Time        // since when nothing more is admitted; zero: it is
-	told     int              // how many of them the broker has been told of
+	open     messageList // its unfinished messages
+	lanes    lanes
+	next     int64           // the log was read up to here; -1: nowhere yet
+	from     int64           // what the group had committed; -1: nothing
+	dead     map[int64]int64 // letters, by the offset at home of the record that was dead-lettered in an earlier life
+	fresh    bool            // no commit has its mark yet
+	waiting  int             // records that wait here
+	waitingB int             // their bytes
+	finished int             // messages
+	stalled  time.Time       // since when nothing more is admitted; zero: it is
+	told     int             // how many of them the broker has been told of
 }
 
-func newEpoch(m *member, p wire.Partition, stay time.Duration) *epoch {
+func newEpoch(m *member, p wire.Partition, s *subscription) *epoch {
 	e := &epoch{
-		Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: stay,
+		Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: s.tiers[p.Topic],
 		tracker: offsets.New(trackerPlaces), next: -1, from: -1,
 	}
+	e.lanes = lanes{tracker: e.tracker, ordered: s.from.Ordered}
 	e.backlog.Of = e
 	e.tracker.Bind(identity(m.topics[p.Topic], p.N))
 	return e

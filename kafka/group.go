@@ -47,7 +47,7 @@ func (g *group) begin() {
 	g.stop = stop
 	g.wg.Go(func() { g.committer.run(ctx, g.current) })
 	g.wg.Go(func() { g.watch(ctx) })
-	g.wg.Go(func() { g.reread(ctx) })
+	g.wg.Go(func() { (&rereader{g.sub, g.ledger}).run(ctx) })
 }
 
 // current is the member that polls and commits.

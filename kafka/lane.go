@@ -3,6 +3,8 @@ package kafka
 import (
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/godwitmq/godwit/internal/offsets"
 )
 
@@ -52,17 +54,6 @@ func (ln *lane) first() (offset int64, attempt int32, ok bool) {
 // count is how many records are unfinished.
 func (ln *lane) count() int { return len(ln.waiting) + ln.lost }
 
-// laneRoom is how much of one key may wait: a small part of the places and bytes that a partition has for certain.
-type laneRoom struct{ messages, bytes int }
-
-func (l *ledger) laneRoom() laneRoom {
-	room := laneRoom{min(max(l.perPartition()/8, laneLeast), laneMost), laneBytes}
-	if most := l.sub.o.Bytes; most > 0 {
-		room.bytes = min(max(int(most)/max(len(l.epochs), 1)/8, laneBytesLeast), laneBytes)
-	}
-	return room
-}
-
 func (ln *lane) full(r laneRoom) bool { return len(ln.waiting) >= r.messages || ln.bytes >= r.bytes }
 
 // lacks says that the lane is to be read again now.
@@ -70,33 +61,54 @@ func (ln *lane) lacks(r laneRoom) bool {
 	return ln.missing >= 0 && len(ln.waiting) <= r.messages/2 && ln.bytes <= r.bytes/2
 }
 
-func (l *ledger) perPartition() int { return l.sub.places() / max(len(l.epochs), 1) }
+// laneRoom is how much of one key may wait: a small part of the places and bytes that a partition has for certain.
+type laneRoom struct {
+	messages, bytes int
+	unstrained      int // so many records of a partition may be in flight before its keys are counted
+}
 
-// survey counts the keys of partitions that are strained, and forgets the count of those that are no more.
-func (l *ledger) survey() {
-	if !l.sub.blocks() {
-		return
+// laneRoom is the room of each key, where the receiver has so many partitions.
+func (s *subscription) laneRoom(partitions int) laneRoom {
+	partitions = max(partitions, 1)
+	places := s.places() / partitions
+	room := laneRoom{
+		messages: min(max(places/8, laneLeast), laneMost), bytes: laneBytes, unstrained: max(places/4, strainedLeast),
 	}
-	room := l.laneRoom()
-	for _, e := range l.epochs {
-		strained := e.tracker.Strained(max(l.perPartition()/4, strainedLeast)) || e.open.bytes > 2*room.bytes
-		switch {
-		case strained && e.lanes == nil:
-			e.lanes = map[uint64]*lane{}
-			for m := e.open.first; m != nil; m = m.next {
-				l.join(m, l.laneOf(e, m.record.Key))
-			}
-		case !strained && e.lanes != nil && !e.anyAside():
-			e.lanes = nil
-			for m := e.open.first; m != nil; m = m.next {
-				m.lane = nil
-			}
+	if most := s.o.Bytes; most > 0 {
+		room.bytes = min(max(int(most)/partitions/8, laneBytesLeast), laneBytes)
+	}
+	return room
+}
+
+// lanes are the keys of one partition. Guarded by ledger.mu.
+type lanes struct {
+	tracker *offsets.Tracker // of the partition
+	ordered bool             // messages without a key are in order, too
+	byHash  map[uint64]*lane // nil: the partition is not strained
+	barren  int              // records that were forgotten since the last one that was not
+	again   []*message       // that were read again, to be delivered next
+}
+
+// survey counts the keys of a partition that is strained, and forgets the count if it is no more. open are the
+// partition's unfinished messages.
+func (ls *lanes) survey(open *messageList, room laneRoom) {
+	strained := ls.tracker.Strained(room.unstrained) || open.bytes > 2*room.bytes
+	switch {
+	case strained && ls.byHash == nil:
+		ls.byHash = map[uint64]*lane{}
+		for m := open.first; m != nil; m = m.next {
+			ls.join(m, ls.of(m.record.Key))
+		}
+	case !strained && ls.byHash != nil && !ls.anyAside():
+		ls.byHash = nil
+		for m := open.first; m != nil; m = m.next {
+			m.lane = nil
 		}
 	}
 }
 
-func (e *epoch) anyAside() bool {
-	for _, ln := range e.lanes {
+func (ls *lanes) anyAside() bool {
+	for _, ln := range ls.byHash {
 		if ln.aside {
 			return true
 		}
@@ -104,22 +116,22 @@ func (e *epoch) anyAside() bool {
 	return false
 }
 
-// laneOf is the lane of a key, if lanes are counted and the key has an order.
-func (l *ledger) laneOf(e *epoch, key []byte) *lane {
-	if e.lanes == nil || len(key) == 0 && !l.sub.from.Ordered {
+// of is the lane of a key, if lanes are counted and the key has an order.
+func (ls *lanes) of(key []byte) *lane {
+	if ls.byHash == nil || len(key) == 0 && !ls.ordered {
 		return nil
 	}
 	hash := offsets.Hash(key)
-	ln := e.lanes[hash]
+	ln := ls.byHash[hash]
 	if ln == nil {
 		ln = &lane{hash: hash, missing: -1}
-		e.lanes[hash] = ln
+		ls.byHash[hash] = ln
 	}
 	return ln
 }
 
 // join puts a message at the end of its lane; nil: it has none.
-func (l *ledger) join(m *message, ln *lane) {
+func (ls *lanes) join(m *message, ln *lane) {
 	if ln == nil {
 		return
 	}
@@ -128,98 +140,136 @@ func (l *ledger) join(m *message, ln *lane) {
 	ln.bytes += len(m.record.Value)
 	switch {
 	case ln.aside:
-		m.epoch.tracker.Finish(m.seq)
+		ls.tracker.Finish(m.seq)
 		m.seq = 0
-		l.goOn(m.epoch, ln)
+		ls.goOn(ln)
 	case len(ln.waiting) >= asideFrom:
-		l.setAside(m.epoch, ln)
+		ls.setAside(ln)
 	}
 }
 
 // setAside takes a lane out of the tracker; false: the commit has no room for another one.
-func (l *ledger) setAside(e *epoch, ln *lane) bool {
+func (ls *lanes) setAside(ln *lane) bool {
 	if ln.aside {
 		return true
 	}
 	first, attempt, ok := ln.first()
-	if !ok || !e.tracker.Block(ln.hash, first, attempt, ln.count()) {
+	if !ok || !ls.tracker.Block(ln.hash, first, attempt, ln.count()) {
 		return false
 	}
 	ln.aside = true
 	for _, m := range ln.waiting {
-		e.tracker.Finish(m.seq)
+		ls.tracker.Finish(m.seq)
 		m.seq = 0
 	}
 	return true
 }
 
 // relieve sets the longest lane aside, because the commit has no room for the next record otherwise.
-func (l *ledger) relieve(e *epoch) bool {
+func (ls *lanes) relieve() bool {
 	var longest *lane
-	for _, ln := range e.lanes {
+	for _, ln := range ls.byHash {
 		if !ln.aside && len(ln.waiting) > 1 && (longest == nil || len(ln.waiting) > len(longest.waiting)) {
 			longest = ln
 		}
 	}
-	return longest != nil && l.setAside(e, longest)
+	return longest != nil && ls.setAside(longest)
 }
 
 // forgets says whether a record of a lane is not to be kept: its lane is full, or something before it was forgotten.
-func (l *ledger) forgets(e *epoch, ln *lane, offset int64) bool {
-	if ln == nil || ln.missing < 0 && (!ln.full(l.laneRoom()) || !l.setAside(e, ln)) {
+func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom) bool {
+	if ln.missing < 0 && (!ln.full(room) || !ls.setAside(ln)) {
 		return false
 	}
 	if ln.missing < 0 || offset < ln.missing {
 		ln.missing = offset
 	}
 	ln.lost++
-	e.barren++
-	l.goOn(e, ln)
+	ls.barren++
+	ls.goOn(ln)
 	return true
 }
 
 // part takes a message that is finished out of its lane.
-func (l *ledger) part(m *message) {
-	e, ln := m.epoch, m.lane
+func (ls *lanes) part(m *message) {
+	ln := m.lane
 	m.lane = nil
 	if i := slices.Index(ln.waiting, m); i >= 0 {
 		ln.waiting = slices.Delete(ln.waiting, i, i+1)
 		ln.bytes -= len(m.record.Value)
 	}
-	l.goOn(e, ln)
-	if ln.lacks(l.laneRoom()) {
-		l.rereads.wake()
-	}
+	ls.goOn(ln)
 }
 
 // goOn tells the tracker what the first unfinished record of a lane is now. A lane without any is over.
-func (l *ledger) goOn(e *epoch, ln *lane) {
+func (ls *lanes) goOn(ln *lane) {
 	switch first, attempt, ok := ln.first(); {
 	case ok && ln.aside:
-		e.tracker.Block(ln.hash, first, attempt, ln.count())
+		ls.tracker.Block(ln.hash, first, attempt, ln.count())
 	case !ok:
-		e.tracker.Unblock(ln.hash)
-		delete(e.lanes, ln.hash)
+		ls.tracker.Unblock(ln.hash)
+		delete(ls.byHash, ln.hash)
 	}
 }
 
-// hold lets a message wait for the next round: those that were read again go first.
-func (l *ledger) hold(m *message) {
-	if l.move(m, waiting) {
-		m.lane.returns++
-		m.epoch.again = append(m.epoch.again, m)
-	}
+// hold keeps a message that waits for the next round: those that were read again go first.
+func (ls *lanes) hold(m *message) {
+	m.lane.returns++
+	ls.again = append(ls.again, m)
 }
 
-// started notes how often a message was started: with its lane, or in the tracker.
-func (l *ledger) started(m *message, times int32) {
-	m.attempt = max(m.attempt, times)
-	switch ln := m.lane; {
-	case ln == nil || !ln.aside:
-		m.epoch.tracker.Started(m.seq, times)
-	case ln.waiting[0] == m:
-		l.goOn(m.epoch, ln)
+// next takes the first message that hold kept; nil: there is none.
+func (ls *lanes) next() *message {
+	if len(ls.again) == 0 {
+		return nil
 	}
+	m := ls.again[0]
+	ls.again = ls.again[1:]
+	m.lane.returns--
+	return m
+}
+
+// refill makes the lanes that lack messages take what is read again, and returns from where on it has to be read;
+// false: no lane lacks any.
+func (ls *lanes) refill(room laneRoom) (from int64, ok bool) {
+	for _, ln := range ls.byHash {
+		if ln.refill = ln.lacks(room); ln.refill && (!ok || ln.missing < from) {
+			from, ok = ln.missing, true
+		}
+	}
+	return from, ok
+}
+
+// refilling says whether a lane takes what is read again.
+func (ls *lanes) refilling() bool {
+	for _, ln := range ls.byHash {
+		if ln.refill {
+			return true
+		}
+	}
+	return false
+}
+
+// taking is the lane that takes a record which is read again; nil: there is none.
+func (ls *lanes) taking(rec *kgo.Record) *lane {
+	ln := ls.byHash[offsets.Hash(rec.Key)]
+	if ln == nil || !ln.refill || rec.Offset < ln.missing || rec.Attrs.IsControl() {
+		return nil
+	}
+	return ln
+}
+
+// refilled says that nothing is missing any more in the lanes that take what is read again, and returns how many these
+// are.
+func (ls *lanes) refilled() (n int) {
+	for _, ln := range ls.byHash {
+		if ln.refill {
+			ln.refill, ln.missing, ln.lost = false, -1, 0
+			ls.goOn(ln)
+			n++
+		}
+	}
+	return n
 }
 
 // messageList is a list of messages, in the order in which they were put there.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
 )
 
@@ -23,6 +22,8 @@ func newHot(t *testing.T) *hot {
 	l, e := newTestLedger(t, Options{})
 	return &hot{T: t, l: l, e: e, sizes: 1}
 }
+
+func (h *hot) rereader() *rereader { return &rereader{h.l.sub, h.l} }
 
 func (h *hot) record(offset int64) *kgo.Record {
 	r := &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset, Value: make([]byte, h.sizes)}
@@ -81,7 +82,7 @@ func TestAKeyThatWaitsHoldsLittle(t *testing.T) {
 			h := newHot(t)
 			h.sizes = size
 			h.read(int64(max(400_000/size, 5000)))
-			ln := h.e.lanes[offsets.Hash([]byte("k"))]
+			ln := h.e.lanes.byHash[offsets.Hash([]byte("k"))]
 			if ln == nil || !ln.aside || ln.missing < 0 {
 				t.Fatalf("the lane is %+v", ln)
 			}
@@ -89,7 +90,7 @@ func TestAKeyThatWaitsHoldsLittle(t *testing.T) {
 			if n := len(h.held); n > laneMost+4096 || ln.bytes > 2*laneBytes+1000*size {
 				t.Errorf("%d records with %d bytes are held", n, ln.bytes)
 			}
-			h.l.started(h.held[0], 7)
+			h.held[0].started(7)
 			c, _ := h.e.tracker.Commit()
 			if c.Offset != 0 || len(c.Metadata) > 100 {
 				t.Errorf("the commit is at %d with %d characters", c.Offset, len(c.Metadata))
@@ -129,14 +130,14 @@ func TestAKeyThatGoesOnIsReadAgain(t *testing.T) {
 			h.read(44_000)
 			end = h.e.next
 		}
-		e, from, ok := h.l.lacking()
+		e, from, ok := h.rereader().lacking()
 		for o := from; ok && o < end+100; {
 			var rs []*kgo.Record
 			for range 500 { // the reading goes on beyond what the member has read
 				rs = append(rs, h.record(o))
 				o++
 			}
-			if !h.l.readmit(e, rs) {
+			if !h.rereader().readmit(e, rs) {
 				break
 			}
 		}
@@ -145,9 +146,9 @@ func TestAKeyThatGoesOnIsReadAgain(t *testing.T) {
 	if len(h.held) > 0 || h.e.tracker.First() != end {
 		t.Errorf("%d are in hand, and the commit is at %d, want %d", len(h.held), h.e.tracker.First(), end)
 	}
-	h.l.survey()
-	if h.e.lanes != nil || h.e.open.first != nil {
-		t.Errorf("%d lanes are left", len(h.e.lanes))
+	h.l.begin(receiveMost).survey()
+	if h.e.lanes.byHash != nil || h.e.open.first != nil {
+		t.Errorf("%d lanes are left", len(h.e.lanes.byHash))
 	}
 }
 
@@ -161,8 +162,8 @@ func TestAKeyAloneIsNotReadAhead(t *testing.T) {
 	}
 	h.e.backlog.Bring(rs)
 	h.take(h.l.begin(receiveMost))
-	if h.e.barren != barrenMost || h.e.backlog.Empty() {
-		t.Errorf("%d records were forgotten one after another", h.e.barren)
+	if h.e.lanes.barren != barrenMost || h.e.backlog.Empty() {
+		t.Errorf("%d records were forgotten one after another", h.e.lanes.barren)
 	}
 }
 
@@ -173,26 +174,25 @@ func TestWhatWaitsMayBeDeleted(t *testing.T) {
 	for len(h.held) > 0 {
 		h.finish(h.held[0].record.Offset)
 	}
-	if _, _, ok := h.l.lacking(); !ok {
+	if _, _, ok := h.rereader().lacking(); !ok {
 		t.Fatal("nothing is missing")
 	}
-	if n := h.l.startsAt(h.e, h.e.next-1); n != 0 {
+	if n := h.rereader().startsAt(h.e, h.e.next-1); n != 0 {
 		t.Errorf("%d lanes are given up while their records may exist", n)
 	}
-	if n := h.l.startsAt(h.e, h.e.next); n != 1 || h.e.tracker.First() != h.e.next {
+	if n := h.rereader().startsAt(h.e, h.e.next); n != 1 || h.e.tracker.First() != h.e.next {
 		t.Errorf("%d lanes are given up, and the commit is at %d", n, h.e.tracker.First())
 	}
 }
 
 // Messages without a key have no order on a channel that is not ordered, and no lane.
 func TestNoKeyNoLane(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	e.lanes = map[uint64]*lane{}
-	if l.laneOf(e, nil) != nil {
+	ls := lanes{byHash: map[uint64]*lane{}}
+	if ls.of(nil) != nil {
 		t.Error("there is one")
 	}
-	l.sub.from = driver.Channel{Queue: "orders", Ordered: true}
-	if l.laneOf(e, nil) == nil {
+	ls.ordered = true
+	if ls.of(nil) == nil {
 		t.Error("there is none where the channel is ordered")
 	}
 }

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens
-// to a record is decided here, under one lock, without I/O; receiver, group and committer carry it out.
+// to a record is decided here, under one lock, without I/O; receiver, rereader, group and committer carry it out.
 type ledger struct {
 	sub     *subscription
 	notes   notes
@@ -52,7 +51,7 @@ func (l *ledger) assign(m *member, topics map[string][]int32) {
 	if m.retired {
 		return
 	}
-	each(topics, func(p wire.Partition) { l.epochs[p] = newEpoch(m, p, l.sub.tiers[p.Topic]) })
+	each(topics, func(p wire.Partition) { l.epochs[p] = newEpoch(m, p, l.sub) })
 	for p, past := range l.past {
 		if l.epochs[p] == nil { // another member's, who handles again what no commit tells of
 			past.untold = 0
@@ -104,13 +103,6 @@ func (l *ledger) mark(e *epoch, end int64) (mark int64, reset bool) {
 		return 0, false
 	}
 	return mark, false
-}
-
-// fresh says whether a message is of an epoch whose mark no commit has yet.
-func (l *ledger) fresh(batch []claimed) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(batch, func(c claimed) bool { return c.m.epoch.fresh })
 }
 
 // died says whether a record was dead-lettered in an earlier life. In a tier, the letters count that count in the
@@ -249,7 +241,7 @@ func (l *ledger) read() {
 		case n.starts == 0:
 			l.claim(n.handle, finished)
 		case n.starts > 0 && m.record != nil && m.epoch.state != epochGone:
-			l.started(m, n.starts)
+			m.started(n.starts)
 		}
 	}
 	clear(l.taken)
@@ -277,13 +269,6 @@ func (l *ledger) claim(h driver.Handle, to stage) *message {
 // delay lets a message wait here. A poll that is to wait, or does, has to know of it. The caller holds l.mu.
 func (l *ledger) delay(m *message, until time.Time) {
 	if l.move(m, delayed) && l.delays.add(m, until) {
-		l.wakeup.wake()
-	}
-}
-
-// offer ends a poll that waits when something of an epoch may be admitted instead. The caller holds l.mu.
-func (l *ledger) offer(e *epoch) {
-	if l.intake.Freed(&e.backlog) {
 		l.wakeup.wake()
 	}
 }

@@ -106,8 +106,8 @@ func (l *ledger) move(m *message, to stage) bool {
 	if to == finished {
 		l.finish(m, from)
 	}
-	if to == finished || had&^has&holdsPlace != 0 {
-		l.offer(e)
+	if (to == finished || had&^has&holdsPlace != 0) && l.intake.Freed(&e.backlog) {
+		l.wakeup.wake() // a poll that waits: something of the epoch may be admitted instead
 	}
 	return true
 }
@@ -129,8 +129,11 @@ func (l *ledger) leaveKey(m *message) {
 func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
 	m.epoch.open.remove(m)
-	if m.lane != nil {
-		l.part(m)
+	if ln := m.lane; ln != nil {
+		m.epoch.lanes.part(m)
+		if ln.lacks(l.sub.laneRoom(len(l.epochs))) {
+			l.rereads.wake()
+		}
 	}
 	if from != rejecting { // a record with a dead letter is not delivered again
 		m.epoch.finished++

@@ -33,6 +33,17 @@ func (m *message) home() int64 {
 	return wire.HomeOrHere(m.record).Offset
 }
 
+// started notes how often a message was started: with its lane, or in the tracker.
+func (m *message) started(times int32) {
+	m.attempt = max(m.attempt, times)
+	switch ln := m.lane; {
+	case ln == nil || !ln.aside:
+		m.epoch.tracker.Started(m.seq, times)
+	case ln.waiting[0] == m:
+		m.epoch.lanes.goOn(ln)
+	}
+}
+
 const (
 	// messageSlab is how many messages are allocated together.
 	messageSlab = 64

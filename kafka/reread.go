@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/internal/backoff"
-	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -21,36 +20,42 @@ const (
 	rereadAgain = time.Second
 )
 
-// rereads is the reading of what was forgotten of lanes. It is done beside the member's own reading, by a client that
-// is in no group, so that the other keys go on.
+// rereader reads again what was forgotten of lanes: beside the member's own reading, by a client that is in no group,
+// so that the other keys go on.
+type rereader struct {
+	sub    *subscription
+	ledger *ledger
+}
+
+// rereads wakes the rereader. Its method may be called with the ledger's lock held.
 type rereads struct{ soon chan struct{} }
 
 func newRereads() rereads { return rereads{soon: make(chan struct{}, 1)} }
 
 // wake says that a lane lacks messages.
-func (r *rereads) wake() {
+func (rs *rereads) wake() {
 	select {
-	case r.soon <- struct{}{}:
+	case rs.soon <- struct{}{}:
 	default:
 	}
 }
 
-// reread reads lanes again, whenever one lacks messages, until ctx ends.
-func (g *group) reread(ctx context.Context) {
+// run reads lanes again, whenever one lacks messages, until ctx ends.
+func (r *rereader) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.ledger.rereads.soon:
+		case <-r.ledger.rereads.soon:
 		}
 		for {
-			e, from, ok := g.ledger.lacking()
+			e, from, ok := r.lacking()
 			if !ok {
 				break
 			}
-			if err := g.rereadFrom(ctx, e, from); err != nil && !failure.Over(ctx) {
-				g.sub.b.log.Warn("records of a key that waits could not be read again, and are tried once more", "group",
-					g.sub.group, "partition", e.Name, "offset", from, "error", err)
+			if err := r.readFrom(ctx, e, from); err != nil && !failure.Over(ctx) {
+				r.sub.b.log.Warn("records of a key that waits could not be read again, and are tried once more", "group",
+					r.sub.group, "partition", e.Name, "offset", from, "error", err)
 				_ = backoff.Sleep(ctx, rereadAgain)
 			}
 			if failure.Over(ctx) {
@@ -60,9 +65,9 @@ func (g *group) reread(ctx context.Context) {
 	}
 }
 
-// rereadFrom reads a partition from an offset on, until no lane lacks anything more.
-func (g *group) rereadFrom(ctx context.Context, e *epoch, from int64) error {
-	opts, err := g.sub.b.o.clientOptions(g.sub.b.log, kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+// readFrom reads a partition from an offset on, until no lane lacks anything more.
+func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
+	opts, err := r.sub.b.o.clientOptions(r.sub.b.log, kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.FetchMaxPartitionBytes(e.member.share), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{e.Topic: {e.N: kgo.NewOffset().At(from)}}))
@@ -83,19 +88,19 @@ func (g *group) rereadFrom(ctx context.Context, e *epoch, from int64) error {
 		case failure.Over(ctx):
 			return context.Cause(ctx)
 		case over && fetches.Empty():
-			return g.lookForStart(ctx, e, from)
+			return r.lookForStart(ctx, e, from)
 		case len(errs) > 0 && !errors.Is(errs[0].Err, context.DeadlineExceeded):
 			return errs[0].Err
 		}
-		more = g.ledger.readmit(e, fetches.Records())
+		more = r.readmit(e, fetches.Records())
 	}
 	return nil
 }
 
 // lookForStart is called when a broker has nothing to send: it may be away, or have deleted all of what is missing,
 // because it was older than the topic's retention.
-func (g *group) lookForStart(ctx context.Context, e *epoch, from int64) error {
-	starts, err := g.sub.b.admin.ListStartOffsets(ctx, e.Topic)
+func (r *rereader) lookForStart(ctx context.Context, e *epoch, from int64) error {
+	starts, err := r.sub.b.admin.ListStartOffsets(ctx, e.Topic)
 	if err == nil {
 		err = starts.Error()
 	}
@@ -103,9 +108,9 @@ func (g *group) lookForStart(ctx context.Context, e *epoch, from int64) error {
 		return fmt.Errorf("ask where the log of topic %s starts: %w", e.Topic, failure.Classify(err))
 	}
 	start, _ := starts.Lookup(e.Topic, e.N)
-	if n := g.ledger.startsAt(e, start.Offset); n > 0 {
-		g.sub.b.log.Error("records of keys that wait were deleted before they were handled: the topic's retention is "+
-			"shorter than the wait", "group", g.sub.group, "partition", e.Name, "from", from, "to", start.Offset,
+	if n := r.startsAt(e, start.Offset); n > 0 {
+		r.sub.b.log.Error("records of keys that wait were deleted before they were handled: the topic's retention is "+
+			"shorter than the wait", "group", r.sub.group, "partition", e.Name, "from", from, "to", start.Offset,
 			"keys", n)
 		return nil
 	}
@@ -113,19 +118,16 @@ func (g *group) lookForStart(ctx context.Context, e *epoch, from int64) error {
 }
 
 // lacking returns a partition that has to be read again, and from where, and makes its lanes take what comes.
-func (l *ledger) lacking() (found *epoch, from int64, ok bool) {
+func (r *rereader) lacking() (found *epoch, from int64, ok bool) {
+	l := r.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	room := r.sub.laneRoom(len(l.epochs))
 	for _, e := range l.epochs {
 		if e.state != epochOpen || e.halfCrowded() {
 			continue
 		}
-		for _, ln := range e.lanes {
-			if ln.refill = ln.lacks(l.laneRoom()); ln.refill && (!ok || ln.missing < from) {
-				from, ok = ln.missing, true
-			}
-		}
-		if ok {
+		if from, ok = e.lanes.refill(room); ok {
 			return e, from, true
 		}
 	}
@@ -133,10 +135,11 @@ func (l *ledger) lacking() (found *epoch, from int64, ok bool) {
 }
 
 // readmit takes in what was read again. more: a lane lacks more, and more may come.
-func (l *ledger) readmit(e *epoch, rs []*kgo.Record) (more bool) {
+func (r *rereader) readmit(e *epoch, rs []*kgo.Record) (more bool) {
+	l := r.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room, next := l.laneRoom(), int64(-1)
+	room, next := r.sub.laneRoom(len(l.epochs)), int64(-1)
 	for _, rec := range rs {
 		if e.state != epochOpen {
 			return false
@@ -146,50 +149,44 @@ func (l *ledger) readmit(e *epoch, rs []*kgo.Record) (more bool) {
 			break
 		}
 		next = rec.Offset + 1
-		ln := e.lanes[offsets.Hash(rec.Key)]
-		if ln != nil && ln.refill && rec.Offset >= ln.missing && !rec.Attrs.IsControl() {
-			l.takeBack(e, ln, rec, room)
+		if ln := e.lanes.taking(rec); ln != nil {
+			r.takeBack(e, ln, rec, room)
 		}
 	}
-	for _, ln := range e.lanes {
-		if ln.refill && next >= e.next { // nothing is missing any more
-			ln.refill, ln.missing, ln.lost, e.barren = false, -1, 0, 0
-			l.goOn(e, ln)
-		}
-		more = more || ln.refill
+	if next >= e.next && e.lanes.refilled() > 0 {
+		e.lanes.barren = 0
 	}
 	l.wakeup.wake()
-	return more
+	return e.lanes.refilling()
 }
 
 // takeBack lets a record that was forgotten wait in its lane again, behind those that do.
-func (l *ledger) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) {
+func (r *rereader) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) {
 	if ln.full(room) || e.halfCrowded() {
 		ln.refill, ln.missing = false, rec.Offset
 		return
 	}
 	ln.missing, ln.lost = rec.Offset+1, max(ln.lost-1, 0)
-	if l.died(e, rec) || !wire.Matches(l.sub.o.Filter, rec) {
+	l := r.ledger
+	if l.died(e, rec) || !wire.Matches(r.sub.o.Filter, rec) {
 		return
 	}
 	m := l.messages.take()
 	m.epoch, m.record, m.stage = e, rec, admitted
 	e.open.put(m)
-	l.join(m, ln)
-	l.hold(m)
+	e.lanes.join(m, ln)
+	if l.move(m, waiting) {
+		e.lanes.hold(m)
+	}
 }
 
 // startsAt notes that a log begins only where the member has read up to, or later, and returns how many lanes lose
 // something by that.
-func (l *ledger) startsAt(e *epoch, start int64) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, ln := range e.lanes {
-		if ln.refill && e.state == epochOpen && start >= e.next {
-			ln.refill, ln.missing, ln.lost = false, -1, 0
-			l.goOn(e, ln)
-			n++
-		}
+func (r *rereader) startsAt(e *epoch, start int64) (n int) {
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	if e.state != epochOpen || start < e.next {
+		return 0
 	}
-	return n
+	return e.lanes.refilled()
 }

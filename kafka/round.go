@@ -46,10 +46,11 @@ func (in *round) lift() {
 // returnLanes delivers what was read again.
 func (in *round) returnLanes() {
 	for _, e := range in.l.epochs {
-		for len(e.again) > 0 && in.room() > 0 {
-			m := e.again[0]
-			e.again = e.again[1:]
-			m.lane.returns--
+		for in.room() > 0 {
+			m := e.lanes.next()
+			if m == nil {
+				break
+			}
 			in.resume(m)
 		}
 	}
@@ -57,29 +58,41 @@ func (in *round) returnLanes() {
 
 // admitBacklogs admits what was polled.
 func (in *round) admitBacklogs() {
-	in.l.survey()
+	in.survey()
 	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, in.admit)
+}
+
+// survey counts the keys of partitions that are strained.
+func (in *round) survey() {
+	l := in.l
+	if !l.sub.blocks() {
+		return
+	}
+	room := l.sub.laneRoom(len(l.epochs))
+	for _, e := range l.epochs {
+		e.lanes.survey(&e.open, room)
+	}
 }
 
 // admit says no when there is no place for a record now.
 func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	l := in.l
 	home := e.stay == 0
-	if home && l.lots.Barred(e.N) || e.barren >= barrenMost {
+	if home && l.lots.Barred(e.N) || e.lanes.barren >= barrenMost {
 		return false
 	}
 	if e.crowded() {
-		return l.stall(e, in.now)
+		return in.stall(e)
 	}
 	if rec.Offset < e.next && home {
 		e.dead = nil // the log was cut, and this is another record
 	}
 	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
-	for a == offsets.Full && l.relieve(e) {
+	for a == offsets.Full && e.lanes.relieve() {
 		seq, attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
 	}
 	if a == offsets.Full {
-		return l.stall(e, in.now)
+		return in.stall(e)
 	}
 	e.next, e.stalled = rec.Offset+1, time.Time{}
 	switch {
@@ -92,8 +105,8 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		in.passed.Filtered++
 		e.tracker.Finish(seq)
 	default:
-		ln := l.laneOf(e, rec.Key)
-		if l.forgets(e, ln, rec.Offset) {
+		ln := e.lanes.of(rec.Key)
+		if ln != nil && e.lanes.forgets(ln, rec.Offset, l.sub.laneRoom(len(l.epochs))) {
 			e.tracker.Finish(seq)
 			break
 		}
@@ -105,12 +118,14 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		if !home {
 			m.attempt = max(m.attempt, wire.Starts(rec))
 		}
-		e.barren = 0
+		e.lanes.barren = 0
 		e.open.put(m)
-		if l.join(m, ln); ln != nil && ln.returns > 0 {
-			l.hold(m)
-		} else {
+		e.lanes.join(m, ln)
+		switch {
+		case ln == nil || ln.returns == 0:
 			in.route(m)
+		case l.move(m, waiting):
+			e.lanes.hold(m)
 		}
 		return true
 	}

@@ -132,7 +132,7 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 // reject copies records to the dead letters. The mark is committed before the first of them, because after a crash the
 // letters behind the mark count.
 func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]error) {
-	if r.ledger.fresh(batch) {
+	if r.fresh(batch) {
 		r.committer.commitNow(r.group.current())
 	}
 	rejected := make([]Rejected, len(batch))
@@ -157,6 +157,13 @@ func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]err
 			l.move(c.m, kept)
 		}
 	}
+}
+
+// fresh says whether a message is of an epoch whose mark no commit has yet.
+func (r *receiver) fresh(batch []claimed) bool {
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	return slices.ContainsFunc(batch, func(c claimed) bool { return c.m.epoch.fresh })
 }
 
 // shift publishes messages that are not handled now to the tier that fits, and finishes them here.

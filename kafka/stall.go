@@ -8,10 +8,10 @@ import (
 )
 
 // stall notes that an epoch can admit nothing more now, and returns false.
-func (l *ledger) stall(e *epoch, now time.Time) bool {
+func (in *round) stall(e *epoch) bool {
 	if e.stalled.IsZero() {
-		e.stalled = now
-		l.stalls++
+		e.stalled = in.now
+		in.l.stalls++
 	}
 	return false
 }
