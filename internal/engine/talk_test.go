@@ -43,7 +43,7 @@ func TestWhatIsToldAfterTheLock(t *testing.T) {
 	it.Owner = "second"
 	f.talk.givenBack(it)
 	f.talk.breaker(true, nil)
-	f.running = 1
+	kind{}.to(t, f, kind{}.arrive(f), running)
 	f.talk.breaker(false, nil)
 	if len(l.heard) > 0 {
 		t.Errorf("told under the lock: %v", l.heard)
