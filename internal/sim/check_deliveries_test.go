@@ -87,6 +87,21 @@ func (c *checker) abandoned(p *consumer, s *handlerCall) {
 	}
 }
 
+// abandonedUntold records that a handler was abandoned before the consumer has said so: it tells its hooks after it has
+// rejected the delivery, and the request may be on its way by then. The caller holds c.mu.
+func (c *checker) abandonedUntold(p *consumer, label string) {
+	for _, h := range p.handles {
+		if h.m.label == label && h.running &&
+			time.Since(h.call.began) >= p.inc.options.ProcessingTimeout+abandonAfter {
+			c.abandoned(p, h.call)
+			return
+		}
+	}
+}
+
+// abandonAfter is how long a handler has to return after its processing timeout has canceled it.
+const abandonAfter = time.Second
+
 // entry calls f with a delivery of a process that has not crashed. It holds the lock.
 func (c *checker) entry(p *consumer, d *godwit.Delivery, f func(h *delivery)) {
 	c.mu.Lock()

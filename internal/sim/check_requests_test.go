@@ -113,6 +113,7 @@ const longestRelease = 2*time.Minute + time.Second
 // sendsDeadLetter checks a copy that is sent to the dead letters: a verdict must have rejected the message.
 func (c *checker) sendsDeadLetter(p *consumer, label string) {
 	c.w.trace.note("%s rejects %s", p.name, label)
+	c.abandonedUntold(p, label)
 	if m := c.messages[label]; m == nil || !m.rejected {
 		c.violated([]string{label}, "%s sends a copy of %s to the dead letters, and no verdict has rejected it", p.name,
 			label)

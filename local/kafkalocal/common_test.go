@@ -55,11 +55,25 @@ func client(t *testing.T, reach []kgo.Opt, opts ...kgo.Opt) *kgo.Client {
 // unique returns a name that no other test uses, also not in another run against the same broker.
 func unique() string { return "kafkalocal-" + rand.Text() }
 
-// create creates a topic with two partitions, and fails the test if this is not possible.
+// create creates a topic with two partitions, and fails the test if this is not possible. It returns when the topic is
+// in the metadata: a real broker answers before it has heard of the topic itself.
 func create(t *testing.T, c *kgo.Client, topic string, configs ...string) {
 	t.Helper()
 	if err := tryCreate(t, c, topic, 2, 1, configs...); err != nil {
 		t.Fatal(err)
+	}
+	for ctx := within(t); ; {
+		req := kmsg.NewPtrMetadataRequest()
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = new(topic)
+		req.Topics = append(req.Topics, rt)
+		resp, err := req.RequestWith(ctx, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Topics[0].ErrorCode == 0 {
+			return
+		}
 	}
 }
 
