@@ -71,7 +71,7 @@ func (g *group) join(ctx context.Context) error {
 		}
 		m.topics[name] = t.id
 		if name == s.topic {
-			m.share = fetchShare(t.partitions)
+			m.partitions, m.share = t.partitions, fetchShare(t.partitions)
 		}
 	}
 	for _, name := range append(names, s.copies()...) {
@@ -171,7 +171,23 @@ func (g *group) compare(ctx context.Context, m *member) {
 			g.createdAgain(m, name)
 			return
 		}
+		if err == nil && name == g.sub.topic && t.partitions > m.partitions {
+			g.widen(ctx, m, t)
+		}
 	}
+}
+
+// widen gives the tiers as many partitions as the channel's topic has now.
+func (g *group) widen(ctx context.Context, m *member, t topic) {
+	s := g.sub
+	if spec, ours := s.b.provisioner.wished(s.from); ours && len(s.tiers) > 0 {
+		if err := s.b.Ensure(ctx, spec); err != nil {
+			s.b.log.Error("partitions were added to a topic, and its tiers have fewer: records of the new partitions "+
+				"cannot wait for a retry", "topic", t.name, "partitions", t.partitions, "group", s.group, "error", err)
+			return
+		}
+	}
+	m.partitions = t.partitions
 }
 
 // fetch lets partitions be fetched no more, or again.

@@ -29,6 +29,9 @@ type member struct {
 	share   int32                   // bytes of one partition in a fetch
 	spare   records
 	retired bool // replaced: what it is told counts no more. Guarded by ledger.mu
+	// partitions is how many the channel's topic had when its tiers were last compared with it. Only join and watch use
+	// it.
+	partitions int
 }
 
 func newMember(g *group) *member { return &member{g: g, topics: map[string]kadm.TopicID{}} }
@@ -41,7 +44,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
 		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
+		kgo.MetadataMaxAge(partitionsAge), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
 		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost),
 		kgo.OnOffsetsFetched(m.fetched),
 	}
@@ -88,6 +91,9 @@ const (
 	// fetchWait is how long a broker waits for records. A partition that is assigned, or let go on, meanwhile is not
 	// asked for before that is over, so it is short.
 	fetchWait = 500 * time.Millisecond
+	// partitionsAge is how old the member's knowledge of its topics may be: so long after partitions were added to a
+	// topic, or to a tier, the group is balanced again.
+	partitionsAge = 10 * time.Second
 	// fetchLeast and fetchMost bound what one broker sends at once; the largest is franz-go's own default.
 	fetchLeast = 1 << 20
 	fetchMost  = 50 << 20

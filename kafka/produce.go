@@ -11,6 +11,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // producer publishes records, and waits for the answers.
@@ -61,6 +62,12 @@ func (p *producer) forget(rs []*kgo.Record, errs []error) {
 		}
 		p.client.PurgeTopicsFromProducing(rs[i].Topic)
 	}
+}
+
+// knows says whether the client has looked for a partition, and found it.
+func (p *producer) knows(at wire.Partition) bool {
+	leader, _, err := p.client.PartitionLeader(at.Topic, at.N)
+	return leader >= 0 || err != nil // an error is one of the partition
 }
 
 // produceOnce waits for all answers, or for the end of ctx: what is not answered then may or may not arrive.

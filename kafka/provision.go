@@ -35,8 +35,9 @@ const (
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
 // Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists
-// only for an owner, and the number of partitions never: another number would give keys other partitions. Dead
-// letters are only looked for.
+// only for an owner. It never changes the number of partitions of the channel's topic, because another number would
+// give keys other partitions; tiers get as many partitions as the channel's topic has. Dead letters are only looked
+// for.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -206,10 +207,19 @@ func millis(d time.Duration) string { return strconv.FormatInt(max(d.Millisecond
 func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
 	t, err := p.topics.find(ctx, w.name)
 	switch {
-	case err == nil && w.exactly && t.partitions != w.partitions:
+	case err == nil && w.exactly && t.partitions < w.partitions && s.Mode == driver.Auto:
+		if t, err = p.grow(ctx, w); err != nil {
+			return t, fmt.Errorf("channel %s: %w", s.Channel, err)
+		}
+		return t, p.compare(ctx, s, w)
+	case err == nil && w.exactly && t.partitions < w.partitions:
 		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that "+
-			"its records come from: let it run empty and delete it, or add partitions",
-			s.Channel, w.name, t.partitions, w.partitions)
+			"its records come from: add partitions to it", s.Channel, w.name, t.partitions, w.partitions)
+	case err == nil && w.exactly && t.partitions > w.partitions:
+		return t, failure.Permanent("channel %s: topic %s has %d partitions, and topic %s, which its records come "+
+			"from, has %d: nobody would read the partitions from %d on: add partitions to topic %s, or delete "+
+			"topic %s if nothing in it is needed", s.Channel, w.name, t.partitions, p.names.Topic(s.Channel),
+			w.partitions, w.partitions, p.names.Topic(s.Channel), w.name)
 	case err == nil && (s.Owner || s.Mode == driver.Verify):
 		return t, p.compare(ctx, s, w)
 	case driver.ClassOf(err) != driver.NotFound:
@@ -234,10 +244,36 @@ func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return topic{}, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
 	}
+	return p.spread(ctx, w.name, 1)
+}
+
+// grow adds partitions to a topic until it has as many as are wished. Another consumer may do the same at the same time.
+func (p *provisioner) grow(ctx context.Context, w wish) (topic, error) {
+	answers, err := p.admin.UpdatePartitions(ctx, w.partitions, w.name)
+	if err == nil {
+		var one kadm.CreatePartitionsResponse
+		if one, err = answers.On(w.name, nil); err == nil {
+			err = one.Err
+		}
+	}
+	if err != nil && !errors.Is(err, kerr.InvalidPartitions) {
+		return topic{}, fmt.Errorf("add partitions to topic %s, so that it has %d: %w", w.name, w.partitions,
+			failure.Classify(err))
+	}
+	t, err := p.spread(ctx, w.name, w.partitions)
+	if err == nil && t.partitions < w.partitions {
+		err = failure.Permanent("topic %s still has %d partitions and needs %d", w.name, t.partitions, w.partitions)
+	}
+	return t, err
+}
+
+// spread waits until the brokers know that a topic has a number of partitions, at least. After some time it returns the
+// topic as they know it.
+func (p *provisioner) spread(ctx context.Context, name string, partitions int) (topic, error) {
 	begun := time.Now()
 	for try := 1; ; try++ {
-		t, err := p.topics.find(ctx, w.name)
-		if err == nil && t.partitions > 0 || driver.ClassOf(err) != driver.NotFound && err != nil ||
+		t, err := p.topics.find(ctx, name)
+		if err == nil && t.partitions >= partitions || driver.ClassOf(err) != driver.NotFound && err != nil ||
 			time.Since(begun) > spreadPatience {
 			return t, err
 		}

@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,7 +30,51 @@ func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 		copies[i] = tierRecord(&rs[i])
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
+	if err := q.widen(ctx, copies); err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
 	return q.b.copy(ctx, q.ch, copies)
+}
+
+// widen makes sure that each copy's partition exists: partitions may have been added to the channel's topic since the
+// tiers were made.
+func (q *tierQueue) widen(ctx context.Context, copies []*kgo.Record) error {
+	known := map[wire.Partition]bool{}
+	for _, c := range copies {
+		at := wire.Partition{Topic: c.Topic, N: c.Partition}
+		if known[at] {
+			continue
+		}
+		if err := q.find(ctx, at); err != nil {
+			return err
+		}
+		known[at] = true
+	}
+	return nil
+}
+
+// find makes sure that the producing client knows one partition of a tier. A topic that does not exist is left to
+// [Backend.copy].
+func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
+	if q.b.producer.knows(at) {
+		return nil
+	}
+	t, err := q.b.topics.find(ctx, at.Topic)
+	if driver.ClassOf(err) == driver.NotFound && err != nil {
+		return nil
+	}
+	if err == nil && int(at.N) >= t.partitions {
+		spec, ours := q.b.provisioner.wished(q.ch)
+		if !ours {
+			return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has %d partitions and the record is "+
+				"of partition %d of its own topic: add partitions to topic %s", at.Topic, t.partitions, at.N, at.Topic)}
+		}
+		err = q.b.Ensure(ctx, spec)
+	}
+	if err == nil && q.b.producer.knows(wire.Partition{Topic: at.Topic}) { // with fewer partitions
+		q.b.producer.client.PurgeTopicsFromProducing(at.Topic)
+	}
+	return err
 }
 
 // fitting is the shortest tier that is long enough, else the longest, from where the record moves on.

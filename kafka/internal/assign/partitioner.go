@@ -8,17 +8,29 @@ import (
 
 // Partitioner sends a record to the partition of its key, hashed as Kafka's own clients do it, so that other clients
 // agree. Dead letters and records in tiers keep the partition of the record that they are a copy of: there they are
-// looked for.
+// looked for. A topic of dead letters may have fewer partitions, and a tier may not: the member that reads the record's
+// partition would not read its copy.
 func Partitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
 
 type partitioner struct{ byKey kgo.Partitioner }
 
 func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
-	if layout.Follows(topic) {
+	switch {
+	case layout.Waits(topic):
+		return waiter{}
+	case layout.Follows(topic):
 		return follower{}
 	}
 	return p.byKey.ForTopic(topic)
 }
+
+// waiter takes the partition that is written in the record. If the topic does not have it, as far as the client knows,
+// the client refuses the record.
+type waiter struct{}
+
+func (waiter) RequiresConsistency(*kgo.Record) bool { return true }
+
+func (waiter) Partition(r *kgo.Record, _ int) int { return int(r.Partition) }
 
 // follower takes the partition that is written in the record.
 type follower struct{}

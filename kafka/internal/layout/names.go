@@ -102,6 +102,9 @@ func Follows(topic string) bool {
 	return strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix)
 }
 
+// Waits says whether a topic is a tier, in which records wait for their retry.
+func Waits(topic string) bool { return strings.Contains(topic, TierInfix) && !strings.HasSuffix(topic, DeadSuffix) }
+
 // Parse reads a channel's name as users spell it, with or without @dlq.
 func Parse(name string) driver.Channel {
 	exchange, queue, many := strings.Cut(strings.TrimSuffix(name, "@"+dlqPart), partSeparator)
