@@ -38,6 +38,8 @@ type Delivery struct {
 	Attempt  int32 // attempts before this delivery that are known for certain; 0: none or unknown
 	Received int32 // how often the message was received, including this time: an upper bound on attempts; 0: unknown
 
+	FirstFailure time.Time // of an earlier delivery, as its settlement said; zero: none, or the backend does not carry it
+
 	SentAt    time.Time // zero: unknown
 	Due       time.Time // when a message with its own Delay could first be received; zero: the message has no Delay
 	LeaseEnds time.Time // zero: no lease. Counted from before the request, so never later than the real end

@@ -16,6 +16,7 @@ type message struct {
 	seq     uint64      // of its epoch's tracker
 	attempt int32       // starts known from before
 	due     time.Time   // zero: now
+	failed  time.Time   // for the first time; zero: not before, or nobody knows
 	stage   stage
 	stands  parking.Standing // in its key's lot
 	lane    *lane            // nil: its partition is not strained

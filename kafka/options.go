@@ -112,11 +112,13 @@ type ChannelOptions struct {
 	// failures may last for longer than MaxBlock, and RetryAlone when later records need not wait.
 	Retries Retries
 	// MaxBlock is how long RetryBlock holds a key before its failing record is rejected; by default 10 min. Raise it
-	// when what handlers need may be down for longer, and lower it when a key must not stand still for that long.
+	// when what handlers need may be down for longer, and lower it when a key must not stand still for that long. A
+	// consumer whose backoff is known to be longer is refused.
 	MaxBlock time.Duration
 	// Tiers are how long records can wait in topics, ascending, in whole seconds: each is a topic with as many
 	// partitions as the channel's own. By default 5 s, 1 min, 10 min and 1 h. A retry of an ordered channel that is
-	// shorter than the first tier is held in this process, and its key waits. Change them when the backoff has other
+	// shorter than the first tier is held in this process, and its key waits. A record whose retry is longer than the
+	// last tier waits in tiers one after another. Change them when the backoff has other
 	// steps. Empty, but not nil: there are none, and this process holds every retry.
 	Tiers []time.Duration
 	// GroupProtocol is how members of the channel's group get their partitions; by default GroupClassic. Choose

@@ -48,6 +48,9 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := possible(s); err != nil {
 		return err
 	}
+	if err := bearable(s, b.o.channel(s.Channel)); err != nil {
+		return err
+	}
 	if s.Owner {
 		b.provisioner.remember(s)
 	}
@@ -80,6 +83,16 @@ func possible(s driver.ChannelSpec) error {
 			"disks, or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
+}
+
+// bearable refuses a retry that would hold up its key for longer than the options allow: no record would come to it.
+func bearable(s driver.ChannelSpec, o ChannelOptions) error {
+	if o.tiered() || s.LongestRetry <= o.MaxBlock {
+		return nil
+	}
+	return failure.Permanent("channel %s: a retry waits for up to %v, and a failing record may hold up its key for %v "+
+		"(MaxBlock), so that the record would be rejected instead: raise kafka.Options.MaxBlock, shorten the backoff, "+
+		"or set Retries to RetryPark or RetryAlone", s.Channel, s.LongestRetry, o.MaxBlock)
 }
 
 // provisioner makes what channels need.
@@ -169,7 +182,7 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 		for _, d := range o.Tiers {
 			all = append(all, wish{
 				name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
-				config: besideConfig(o, s),
+				config: tierConfig(o, s, d),
 			})
 		}
 	}
@@ -197,6 +210,15 @@ func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 		keep = besideRetention
 	}
 	config["retention.ms"] = millis(keep)
+	return config
+}
+
+// tierConfig keeps records for twice as long as they wait, at least: a consumer may be away when they are due.
+func tierConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[string]string {
+	config := besideConfig(o, s)
+	if keep := cmp.Or(s.Retention, o.Retention); keep >= 0 {
+		config["retention.ms"] = millis(max(keep, besideRetention, 2*wait))
+	}
 	return config
 }
 

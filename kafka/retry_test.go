@@ -216,6 +216,33 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 	})
 }
 
+// A retry that is longer than the longest tier waits in it several times, until it is due, and its key waits as long.
+func TestRetryBeyondTheLongestTier(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second, time.Minute}},
+			driver.Events{})
+		if most := l.recv.Limits().RetryMax; most < 24*time.Hour {
+			t.Errorf("retries are cut to %v", most)
+		}
+		w.send(0, "k=a")
+		d, begun := l.get(1)[0], time.Now()
+		if err := l.recv.Settle(w.Context(), []driver.Settlement{{
+			Handle: d.Handle, Action: driver.Retry, After: 3*time.Minute + 30*time.Second, Attempt: 1,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		w.send(0, "k=b")
+		for _, want := range []string{"a", "b"} {
+			again := l.within(1, 5*time.Minute)
+			w.same(again, want)
+			if took := time.Since(begun); took < 3*time.Minute+30*time.Second || took > 3*time.Minute+33*time.Second {
+				t.Errorf("%s came after %v", want, took)
+			}
+			l.settle(driver.Done, again...)
+		}
+	})
+}
+
 // In modes that keep order, a due time that somebody else wrote changes nothing: it would let later records overtake.
 func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -26,6 +26,8 @@ type Later struct {
 	Record  *kgo.Record // as received: not to be changed
 	Due     time.Time
 	Attempt int32 // starts so far
+	// FirstFailure is when the record failed for the first time; zero: not yet, or nobody knows.
+	FirstFailure time.Time
 }
 
 // memoryRetries bounds what a MemoryRetryQueue lets wait: what it holds can only be held once more after a crash.

@@ -116,7 +116,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 			m.due, _ = wire.Due(rec)
 		}
 		if !home {
-			m.attempt = max(m.attempt, wire.Starts(rec))
+			m.attempt, m.failed = max(m.attempt, wire.Starts(rec)), wire.Failed(rec)
 		}
 		e.lanes.barren = 0
 		e.open.put(m)

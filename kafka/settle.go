@@ -97,8 +97,9 @@ func original(m *message) *kgo.Record {
 		return first
 	}
 	first.Topic, first.Partition, first.Offset = where.Topic, where.N, where.Offset
+	first.Timestamp = wire.SentAt(first)
 	first.Headers = slices.DeleteFunc(slices.Clone(first.Headers), func(h kgo.RecordHeader) bool {
-		return h.Key == wire.HomeHeader || h.Key == wire.AttemptHeader || h.Key == wire.DueHeader
+		return wire.OfTiers(h.Key)
 	})
 	return first
 }
@@ -108,7 +109,9 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 	now := time.Now()
 	later := make([]Later, len(batch))
 	for k, c := range batch {
-		later[k] = Later{Record: c.record, Due: now.Add(c.After), Attempt: c.Attempt}
+		later[k] = Later{
+			Record: c.record, Due: now.Add(c.After), Attempt: c.Attempt, FirstFailure: c.FirstFailure,
+		}
 	}
 	answers := r.sub.retry.Put(ctx, later)
 	l := r.ledger
@@ -123,7 +126,7 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 		case r.sub.retry.Durable():
 			l.move(m, finished)
 		default:
-			m.due, m.attempt = later[k].Due, later[k].Attempt
+			m.due, m.attempt, m.failed = later[k].Due, later[k].Attempt, later[k].FirstFailure
 			l.delay(m, m.due)
 		}
 	}
@@ -172,7 +175,7 @@ func (r *receiver) shift(ctx context.Context, ms []*message) error {
 	later := make([]Later, len(ms))
 	l.mu.Lock()
 	for i, m := range ms {
-		later[i] = Later{Record: shown(m.record), Due: l.lots.behind(m), Attempt: m.attempt}
+		later[i] = Later{Record: shown(m.record), Due: l.lots.behind(m), Attempt: m.attempt, FirstFailure: m.failed}
 		l.lots.reserve(m, later[i].Due)
 	}
 	l.mu.Unlock()

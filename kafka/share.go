@@ -28,7 +28,7 @@ func newShareReceiver(
 	delays := b.o.channel(from).Tiers
 	r, err := share.NewReceiver(ctx, &share.Config{
 		Channel: from, Options: o, Topic: b.names.Topic(from), Group: group,
-		Lock: lock, LeastRetry: delays[0], LongestRetry: delays[len(delays)-1], FetchWait: fetchWait,
+		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
 		Open: func(more ...kgo.Opt) (*client.Client, error) {
 			opts, err := b.o.clientOptions(b.log, more...)
 			if err != nil {

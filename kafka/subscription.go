@@ -85,6 +85,10 @@ func (s *subscription) copies() []string {
 	return nil
 }
 
+// longestWait is the longest retry: a record whose retry is longer than the longest tier goes through tiers until it is
+// due.
+const longestWait = 365 * 24 * time.Hour
+
 // limits says how retries wait, and that what was received stays ours.
 func (s *subscription) limits() driver.ReceiveLimits {
 	lim := driver.ReceiveLimits{Batch: min(receiveMost, s.places()), Window: s.places(), Polls: 1, Keeps: true}
@@ -92,7 +96,7 @@ func (s *subscription) limits() driver.ReceiveLimits {
 		lim.HoldMax = s.set.MaxBlock
 		return lim
 	}
-	lim.RetryMin, lim.RetryMax = s.set.Tiers[0], s.set.Tiers[len(s.set.Tiers)-1]
+	lim.RetryMin, lim.RetryMax = s.set.Tiers[0], longestWait
 	lim.Behind = driver.BehindGoesOn
 	if s.set.Retries == RetryPark {
 		lim.Behind = driver.BehindFollows
@@ -108,13 +112,17 @@ func (s *subscription) fill(m *message, d *driver.Delivery) {
 	case OrderNone:
 		d.OrderKey, d.Tenant = "", d.OrderKey
 	}
+	d.FirstFailure = m.failed
 	if m.epoch.stay > 0 {
 		if home, ok := wire.HomeOf(m.record); ok {
-			d.ID = home.String()
+			d.ID, d.SentAt = home.String(), wire.SentAt(m.record)
 		}
 	}
 	if s.from.DeadLetter {
 		d.Origin = deadletter.OriginOf(s.from, m.record)
+		if at, ok := deadletter.SentAt(m.record); ok {
+			d.SentAt = at
+		}
 	}
 }
 

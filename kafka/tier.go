@@ -87,7 +87,8 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	return q.tiers[len(q.tiers)-1]
 }
 
-// tierRecord is a copy that waits: what it was, when it is due, how often it was started, and where it was at first.
+// tierRecord is a copy that waits: the record, when it is due, how often it was started, where it was at first, when it
+// was sent, and when it failed for the first time.
 func tierRecord(l *Later) *kgo.Record {
 	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
 	where := wire.HomeOrHere(l.Record)
@@ -95,5 +96,9 @@ func tierRecord(l *Later) *kgo.Record {
 	wire.SetHeader(r, wire.DueHeader, strconv.FormatInt(l.Due.Add(time.Millisecond-1).UnixMilli(), 10))
 	wire.SetHeader(r, wire.AttemptHeader, strconv.Itoa(int(l.Attempt)))
 	wire.SetHeader(r, wire.HomeHeader, where.String())
+	wire.SetTime(r, wire.SentHeader, wire.SentAt(l.Record))
+	if !l.FirstFailure.IsZero() {
+		wire.SetTime(r, wire.FailedHeader, l.FirstFailure)
+	}
 	return r
 }

@@ -3,6 +3,8 @@
 package kafka_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 )
@@ -123,4 +126,128 @@ func (w *world) where(topic string) (all []int32) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// When a record was sent, and when it failed for the first time, is known after each of its retries, also in another
+// process, and when it was sent is known of its dead letter and no more when that goes back.
+func TestTimesSurviveTiers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.RetryPark}
+		l := w.begin(o, driver.Events{})
+		w.send(0, "k=a")
+		time.Sleep(time.Minute)
+		d := l.get(1)[0]
+		sent, failed := d.SentAt, time.Now().Truncate(time.Millisecond)
+		if !d.FirstFailure.IsZero() {
+			t.Errorf("a record that has not failed failed at %v", d.FirstFailure)
+		}
+		retry := func(first time.Time) {
+			t.Helper()
+			s := driver.Settlement{
+				Handle: d.Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: d.Attempt + 1, FirstFailure: first,
+			}
+			if err := l.recv.Settle(w.Context(), []driver.Settlement{s}); err != nil {
+				t.Fatal(err)
+			}
+			d = l.get(1)[0]
+			if !d.SentAt.Equal(sent) || !d.FirstFailure.Equal(failed) {
+				t.Errorf("sent %v, failed first %v; want %v and %v", d.SentAt, d.FirstFailure, sent, failed)
+			}
+		}
+		retry(failed)
+		l.end()
+		l = w.begin(o, driver.Events{})
+		d = l.get(1)[0]
+		retry(d.FirstFailure)
+		retry(d.FirstFailure)
+		l.settle(driver.Reject, d)
+		dead := l.deadLetter()
+		if !dead.SentAt.Equal(sent) {
+			t.Errorf("the dead letter was sent at %v, want %v", dead.SentAt, sent)
+		}
+		if r := l.raw(ordersDead); len(r.Headers) == 0 || r.Timestamp.Before(failed.Add(10*time.Second)) {
+			t.Errorf("the dead letter has the time %v, by which its topic keeps it", r.Timestamp)
+		}
+	})
+}
+
+// The first of several failures is known to the consumer that rejects the record, although it is another process.
+func TestFirstFailureOfADeadLetter(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Retries: kafka.RetryAlone, Partitions: 1}
+		var failed, rejected time.Time
+		run := func(attempts int) {
+			t.Helper()
+			b := w.backend(o)
+			over := make(chan *godwit.Delivery, 10)
+			c, err := godwit.NewConsumer(w.Context(), b, "orders", &godwit.ConsumerOptions{
+				MaxAttempts: attempts, Backoff: godwit.Constant(5 * time.Second),
+				Hooks: godwit.Hooks{Ended: func(d *godwit.Delivery, _ godwit.Verdict, _ error, _ time.Duration) { over <- d }},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(w.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { return errors.New("no") })
+				ended <- err
+			}()
+			<-over
+			rejected = time.Now()
+			time.Sleep(2 * time.Second)
+			cancel()
+			if err := errors.Join(<-ended, b.Close(context.Background())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.begin(o, driver.Events{}).end()
+		w.send(0, "a")
+		run(9)
+		failed = rejected
+		run(1)
+		l := w.begin(o, driver.Events{})
+		if death := l.deadLetter().Origin.Death; !death.First.Equal(failed.Truncate(time.Millisecond)) ||
+			death.Last.Sub(rejected).Abs() > time.Second || !rejected.After(failed.Add(4*time.Second)) {
+			t.Errorf("first failure %v, last %v; want %v and %v", death.First, death.Last, failed, rejected)
+		}
+	})
+}
+
+// deadLetter receives the only dead letter of orders.
+func (l *life) deadLetter() driver.Delivery {
+	l.w.Helper()
+	dead, err := l.b.Receiver(l.w.Context(), driver.Channel{Queue: "orders", DeadLetter: true},
+		driver.ReceiverOptions{Concurrency: 1, Wait: time.Second})
+	if err != nil {
+		l.w.Fatal(err)
+	}
+	defer dead.Close(l.w.Context())
+	var ds []driver.Delivery
+	for begun := time.Now(); len(ds) == 0 && time.Since(begun) < time.Minute; {
+		if ds, err = dead.Receive(l.w.Context(), 1, ds); err != nil {
+			l.w.Fatal(err)
+		}
+	}
+	if len(ds) == 0 {
+		l.w.Fatal("there is no dead letter")
+	}
+	return ds[0]
+}
+
+// raw is the first record of a topic.
+func (l *life) raw(topic string) *kgo.Record {
+	l.w.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(l.w.cluster.ListenAddrs()...), kgo.Dialer(l.w.network.DialContext),
+		kgo.ConsumeTopics(topic))
+	if err != nil {
+		l.w.Fatal(err)
+	}
+	defer c.Close()
+	fetches := c.PollFetches(l.w.Context())
+	if rs := fetches.Records(); fetches.Err() == nil && len(rs) > 0 {
+		return rs[0]
+	}
+	l.w.Fatalf("topic %s: %v", topic, fetches.Err())
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -40,6 +41,7 @@ type dialect struct {
 	group                    string
 	error, kinds             []string // the first that is there counts
 	count                    string
+	sent                     string   // when the record was sent at first
 	prefixes                 []string // all headers that begin so are of the death
 }
 
@@ -48,7 +50,8 @@ type dialect struct {
 var dialects = []dialect{
 	{
 		topic: TopicHeader, partition: PartitionHeader, offset: OffsetHeader, group: GroupHeader,
-		error: []string{messageHeader}, count: countHeader, prefixes: []string{wire.DeadPrefix, LogHeader},
+		error: []string{messageHeader}, count: countHeader, sent: wire.SentHeader,
+		prefixes: []string{wire.DeadPrefix, LogHeader, wire.SentHeader},
 	},
 	{
 		topic: "kafka_dlt-original-topic", partition: "kafka_dlt-original-partition",
@@ -56,14 +59,15 @@ var dialects = []dialect{
 		group:  "kafka_dlt-original-consumer-group",
 		error:  []string{"kafka_dlt-exception-message", "kafka_dlt-key-exception-message"},
 		kinds:  []string{"kafka_dlt-exception-cause-fqcn", "kafka_dlt-exception-fqcn", "kafka_dlt-key-exception-fqcn"},
-		count:  "retry_topic-attempts", prefixes: []string{"kafka_dlt-", "retry_topic-"},
+		count:  "retry_topic-attempts", sent: "kafka_dlt-original-timestamp",
+		prefixes: []string{"kafka_dlt-", "retry_topic-"},
 	},
 	{
 		topic: "kafka_original-topic", partition: "kafka_original-partition", offset: "kafka_original-offset",
 		group: "kafka_dlt-original-consumer-group",
 		error: []string{"kafka_exception-message", "kafka_key-exception-message"},
 		kinds: []string{"kafka_exception-cause-fqcn", "kafka_exception-fqcn", "kafka_key-exception-fqcn"},
-		count: "retry_topic-attempts", prefixes: []string{
+		count: "retry_topic-attempts", sent: "kafka_original-timestamp", prefixes: []string{
 			"kafka_original-", "kafka_exception-",
 			"kafka_key-exception-",
 		},
@@ -88,9 +92,9 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 		d = *death
 	}
 	d.Attempts = max(d.Attempts, attempt)
-	c := &kgo.Record{Key: r.Key, Value: r.Value, Headers: make([]kgo.RecordHeader, 0, len(r.Headers)+7)}
+	c := &kgo.Record{Key: r.Key, Value: r.Value, Headers: make([]kgo.RecordHeader, 0, len(r.Headers)+8)}
 	for _, h := range r.Headers {
-		if h.Key != historyHeader && !strings.HasPrefix(h.Key, wire.DeadPrefix) {
+		if h.Key != historyHeader && h.Key != wire.SentHeader && !strings.HasPrefix(h.Key, wire.DeadPrefix) {
 			c.Headers = append(c.Headers, h)
 		}
 	}
@@ -106,6 +110,7 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 	add(PartitionHeader, strconv.Itoa(int(r.Partition)))
 	add(OffsetHeader, strconv.FormatInt(r.Offset, 10))
 	add(GroupHeader, group)
+	add(wire.SentHeader, strconv.FormatInt(r.Timestamp.UnixMilli(), 10))
 	if d.Attempts > 0 {
 		add(countHeader, strconv.Itoa(int(d.Attempts)))
 	}
@@ -166,6 +171,16 @@ func TopicOf(hs []kgo.RecordHeader) (string, bool) {
 		return "", false
 	}
 	return string(first(hs, d.topic)), true
+}
+
+// SentAt is when the record of a dead letter was sent, if its writer wrote it down.
+func SentAt(r *kgo.Record) (at time.Time, ok bool) {
+	g := dialectOf(r.Headers)
+	if g == nil || g.sent == "" {
+		return at, false
+	}
+	ms := number(first(r.Headers, g.sent))
+	return time.UnixMilli(ms), ms > 0
 }
 
 // dialectOf is who wrote down the latest death: its headers stand last. nil: nobody did.
@@ -233,7 +248,7 @@ func WithoutDeath(hs []kgo.RecordHeader) []kgo.RecordHeader {
 	out := make([]kgo.RecordHeader, 0, len(hs))
 next:
 	for _, h := range hs {
-		if h.Key == wire.DueHeader || h.Key == wire.HomeHeader || h.Key == wire.AttemptHeader {
+		if wire.OfTiers(h.Key) {
 			continue
 		}
 		for g := range dialects {

@@ -100,8 +100,30 @@ func TestADeadLetterIsBounded(t *testing.T) {
 				t.Errorf("header %s is not UTF-8", h.Key)
 			}
 		}
-		if size > 20_000 || len(r.Headers) != 7 {
+		if size > 20_000 || len(r.Headers) != 8 {
 			t.Errorf("%d headers of %d bytes", len(r.Headers), size)
+		}
+	}
+}
+
+// The time at which a record was sent is in its dead letter, whoever wrote it, and the first one counts.
+func TestWhenADeadRecordWasSent(t *testing.T) {
+	n8 := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
+	at := time.UnixMilli(1_700_000_000_123)
+	ours := Copy(&kgo.Record{Topic: "orders", Timestamp: at}, "orders", nil, 1)
+	for name, c := range map[string]struct {
+		headers []kgo.RecordHeader
+		known   bool
+	}{
+		"ours": {ours.Headers, true},
+		"Spring Kafka's": {headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-timestamp",
+			n8(uint64(at.UnixMilli())), "kafka_dlt-original-timestamp", n8(7)), true},
+		"Kafka Connect's": {headersOf("__connect.errors.topic", "orders"), false},
+		"nobody's":        {headersOf("locale", "de"), false},
+	} {
+		got, known := SentAt(&kgo.Record{Headers: c.headers})
+		if known != c.known || known && !got.Equal(at) {
+			t.Errorf("%s: %v, %v", name, got, known)
 		}
 	}
 }

@@ -103,7 +103,9 @@ func Follows(topic string) bool {
 }
 
 // Waits says whether a topic is a tier, in which records wait for their retry.
-func Waits(topic string) bool { return strings.Contains(topic, TierInfix) && !strings.HasSuffix(topic, DeadSuffix) }
+func Waits(topic string) bool {
+	return strings.Contains(topic, TierInfix) && !strings.HasSuffix(topic, DeadSuffix)
+}
 
 // Parse reads a channel's name as users spell it, with or without @dlq.
 func Parse(name string) driver.Channel {

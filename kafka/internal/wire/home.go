@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -12,6 +13,10 @@ import (
 const (
 	AttemptHeader = OwnPrefix + "attempt" // starts so far
 	HomeHeader    = OwnPrefix + "home"    // where the record was at first: topic/partition/offset
+	FailedHeader  = OwnPrefix + "failed"  // when it failed for the first time, in milliseconds since 1970
+	// SentHeader is when the record was sent at first, in milliseconds since 1970. The copy has a time of its own, by
+	// which its topic keeps it.
+	SentHeader = OwnPrefix + "sent"
 )
 
 // Partition names one partition.
@@ -57,6 +62,34 @@ func HomeOrHere(r *kgo.Record) Home {
 		return h
 	}
 	return homeAt(r)
+}
+
+// OfTiers says whether a header is written for a record in a tier only.
+func OfTiers(name string) bool {
+	switch name {
+	case DueHeader, AttemptHeader, HomeHeader, FailedHeader, SentHeader:
+		return true
+	}
+	return false
+}
+
+// SentAt is when a record was sent at first.
+func SentAt(r *kgo.Record) time.Time {
+	if at, ok := headerTime(r, SentHeader); ok {
+		return at
+	}
+	return r.Timestamp
+}
+
+// Failed is when a record in a tier failed for the first time; zero: it did not, or nobody wrote it down.
+func Failed(r *kgo.Record) time.Time {
+	at, _ := headerTime(r, FailedHeader)
+	return at
+}
+
+// SetTime gives a record a header with a time, in milliseconds.
+func SetTime(r *kgo.Record, name string, at time.Time) {
+	SetHeader(r, name, strconv.FormatInt(at.UnixMilli(), 10))
 }
 
 // Starts is how often a record in a tier was started.

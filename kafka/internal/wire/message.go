@@ -195,15 +195,20 @@ func LastHeader(hs []kgo.RecordHeader, name string) []byte {
 
 // Due is when a record may be handled, if it says so.
 func Due(r *kgo.Record) (time.Time, bool) {
-	ms, err := strconv.ParseInt(string(LastHeader(r.Headers, DueHeader)), 10, 64)
-	if err != nil || ms <= 0 || ms > maxDue {
-		return time.Time{}, false // nobody's promise: it may be handled now
+	return headerTime(r, DueHeader) // without it, the record may be handled now
+}
+
+// headerTime reads a header that is a time in milliseconds.
+func headerTime(r *kgo.Record, name string) (at time.Time, ok bool) {
+	ms, err := strconv.ParseInt(string(LastHeader(r.Headers, name)), 10, 64)
+	if err != nil || ms <= 0 || ms > maxTime {
+		return at, false
 	}
 	return time.UnixMilli(ms), true
 }
 
-// maxDue is the end of the year 9999: what is later is no time that anybody meant.
-const maxDue = 253_402_300_799_999
+// maxTime is the end of the year 9999: nobody means a later time.
+const maxTime = 253_402_300_799_999
 
 // AppendPosition spells where a record lies, which is also its id.
 func AppendPosition(b []byte, topic string, partition int32, offset int64) []byte {
