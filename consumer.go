@@ -311,13 +311,18 @@ func (c *Consumer) spec() driver.ChannelSpec {
 	}
 }
 
-// longestRetry is the longest delay of the options' schedule. It is unknown if the options have a policy of their own,
-// and if the delays are random.
+// longestRetry is the longest delay of the options' schedule. It is unknown, 0, if the options have a policy of their
+// own, if the delays are random, and if the schedule panics, which the session handles when the delay is needed.
 func longestRetry(o *ConsumerOptions) (longest time.Duration) {
 	const looked = 100 // at so many attempts
 	if o.Policy != nil {
 		return 0
 	}
+	defer func() {
+		if recover() != nil {
+			longest = 0
+		}
+	}()
 	for n := 1; n < min(o.MaxAttempts, looked); n++ {
 		if d := o.Backoff(n); d == o.Backoff(n) {
 			longest = max(longest, d)

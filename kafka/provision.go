@@ -269,7 +269,8 @@ func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
 	return p.spread(ctx, w.name, 1)
 }
 
-// grow adds partitions to a topic until it has as many as are wished. Another consumer may do the same at the same time.
+// grow adds partitions to a topic until it has as many as are wished. Another consumer may do the same at the same
+// time.
 func (p *provisioner) grow(ctx context.Context, w wish) (topic, error) {
 	answers, err := p.admin.UpdatePartitions(ctx, w.partitions, w.name)
 	if err == nil {

@@ -97,8 +97,8 @@ func TestTopicsThatDiffer(t *testing.T) {
 	})
 }
 
-// A retry that RetryBlock would never let happen is refused when the consumer is made, if the delays are known. Else the
-// record is rejected once, with that reason.
+// A retry that RetryBlock would never let happen is refused when the consumer is made, if the delays are known. Else
+// the record is rejected once, with that reason.
 func TestRetriesLongerThanMaxBlock(t *testing.T) {
 	inWorld(t, func(w *world) {
 		block, park := w.backend(kafka.Options{}), w.backend(kafka.Options{Retries: kafka.RetryPark, Partitions: 1})

@@ -60,31 +60,22 @@ func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 		return nil
 	}
 	t, err := q.b.topics.find(ctx, at.Topic)
-	if driver.ClassOf(err) == driver.NotFound && err != nil {
-		return nil
-	}
-	if err == nil && int(at.N) >= t.partitions {
-		spec, ours := q.b.provisioner.wished(q.ch)
-		if !ours {
-			return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has %d partitions and the record is "+
-				"of partition %d of its own topic: add partitions to topic %s", at.Topic, t.partitions, at.N, at.Topic)}
+	switch spec, ours := q.b.provisioner.wished(q.ch); {
+	case err != nil && driver.ClassOf(err) != driver.NotFound:
+		return err
+	case err != nil || int(at.N) < t.partitions:
+	case !ours:
+		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has %d partitions and the record is of "+
+			"partition %d of its own topic: add partitions to topic %s", at.Topic, t.partitions, at.N, at.Topic)}
+	default:
+		if err := q.b.Ensure(ctx, spec); err != nil {
+			return err
 		}
-		err = q.b.Ensure(ctx, spec)
 	}
-	if err == nil && q.b.producer.knows(wire.Partition{Topic: at.Topic}) { // with fewer partitions
+	if q.b.producer.knows(wire.Partition{Topic: at.Topic}) { // with fewer partitions
 		q.b.producer.client.PurgeTopicsFromProducing(at.Topic)
 	}
-	return err
-}
-
-// fitting is the shortest tier that is long enough, else the longest, from where the record moves on.
-func (q *tierQueue) fitting(wait time.Duration) time.Duration {
-	for _, d := range q.tiers {
-		if d >= wait {
-			return d
-		}
-	}
-	return q.tiers[len(q.tiers)-1]
+	return nil
 }
 
 // tierRecord is a copy that waits: the record, when it is due, how often it was started, where it was at first, when it

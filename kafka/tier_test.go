@@ -64,12 +64,14 @@ func TestTiersOfAnotherSize(t *testing.T) {
 		l := w.begin(o, driver.Events{})
 		w.addPartitions("orders", 4)
 		verify := driver.ChannelSpec{Channel: orders, Owner: true, Mode: driver.Verify}
-		if err := l.b.Ensure(w.Context(), verify); err == nil || !strings.Contains(err.Error(), "has 2 partitions and needs 4") {
+		err := l.b.Ensure(w.Context(), verify)
+		if err == nil || !strings.Contains(err.Error(), "has 2 partitions and needs 4") {
 			t.Errorf("verify says %v", err)
 		}
 		w.addPartitions(shortTier, 6)
 		auto := driver.ChannelSpec{Channel: orders, Owner: true}
-		if err := l.b.Ensure(w.Context(), auto); err == nil || !strings.Contains(err.Error(), "partitions from 4 on") {
+		err = l.b.Ensure(w.Context(), auto)
+		if err == nil || !strings.Contains(err.Error(), "partitions from 4 on") {
 			t.Errorf("with more partitions in the tier: %v", err)
 		}
 	})
@@ -144,7 +146,8 @@ func TestTimesSurviveTiers(t *testing.T) {
 		retry := func(first time.Time) {
 			t.Helper()
 			s := driver.Settlement{
-				Handle: d.Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: d.Attempt + 1, FirstFailure: first,
+				Handle: d.Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: d.Attempt + 1,
+				FirstFailure: first,
 			}
 			if err := l.recv.Settle(w.Context(), []driver.Settlement{s}); err != nil {
 				t.Fatal(err)
@@ -182,7 +185,9 @@ func TestFirstFailureOfADeadLetter(t *testing.T) {
 			over := make(chan *godwit.Delivery, 10)
 			c, err := godwit.NewConsumer(w.Context(), b, "orders", &godwit.ConsumerOptions{
 				MaxAttempts: attempts, Backoff: godwit.Constant(5 * time.Second),
-				Hooks: godwit.Hooks{Ended: func(d *godwit.Delivery, _ godwit.Verdict, _ error, _ time.Duration) { over <- d }},
+				Hooks: godwit.Hooks{Ended: func(d *godwit.Delivery, _ godwit.Verdict, _ error, _ time.Duration) {
+					over <- d
+				}},
 			})
 			if err != nil {
 				t.Fatal(err)
