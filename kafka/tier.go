@@ -78,6 +78,16 @@ func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 	return nil
 }
 
+// fitting is the shortest tier that is long enough, else the longest, from where the record moves on.
+func (q *tierQueue) fitting(wait time.Duration) time.Duration {
+	for _, d := range q.tiers {
+		if d >= wait {
+			return d
+		}
+	}
+	return q.tiers[len(q.tiers)-1]
+}
+
 // tierRecord is a copy that waits: the record, when it is due, how often it was started, where it was at first, when it
 // was sent, and when it failed for the first time.
 func tierRecord(l *Later) *kgo.Record {
