@@ -75,7 +75,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b.producer = &producer{client: b.client, log: b.log}
 	b.provisioner = &provisioner{
 		o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin,
-		specs: map[driver.Channel]driver.ChannelSpec{},
+		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
 	}
 	return b, nil
 }

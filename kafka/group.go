@@ -171,9 +171,17 @@ func (g *group) compare(ctx context.Context, m *member) {
 			g.createdAgain(m, name)
 			return
 		}
-		if err == nil && name == g.sub.topic && t.partitions > m.partitions {
-			g.widen(ctx, m, t)
+		if err == nil && name == g.sub.topic && !g.sub.from.DeadLetter {
+			g.seen(ctx, m, t)
 		}
+	}
+}
+
+// seen notes what the channel's topic is now.
+func (g *group) seen(ctx context.Context, m *member, t topic) {
+	_ = g.sub.b.provisioner.see(ctx, t) // after an error, what was seen before counts until the next look
+	if t.partitions > m.partitions {
+		g.widen(ctx, m, t)
 	}
 }
 

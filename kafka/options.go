@@ -60,6 +60,11 @@ type Options struct {
 	// that default is not what your data need.
 	Replication int
 
+	// RecreateTopics creates a channel's topic again that is deleted while a consumer or producer uses it, with the
+	// partitions, replicas and configuration that it had. Set it when nobody else creates the topics. false: consumers
+	// and producers wait until somebody has created the topic.
+	RecreateTopics bool
+
 	// The settings of channels, each as described at ChannelOptions. They apply to every channel for which Channels
 	// does not say something else; zero: the default that is named there.
 

@@ -105,6 +105,7 @@ type provisioner struct {
 
 	mu    sync.Mutex
 	specs map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+	seen  map[string]formerTopic                // channels' own topics, as they were last seen
 }
 
 // ensure makes what is missing of a channel, or says it.
@@ -113,7 +114,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		_, err := p.topics.find(ctx, p.names.DeadLetters(s.Channel))
 		return err
 	}
-	own, err := p.ensureTopic(ctx, s, p.ownTopic(s))
+	own, err := p.ensureOwn(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -148,6 +149,7 @@ func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	defer p.mu.Unlock()
 	ch.Ordered, ch.DeadLetter = false, false
 	s, ok := p.specs[ch]
+	s.Again = true
 	return s, ok && s.Mode == driver.Auto
 }
 
@@ -225,6 +227,27 @@ func tierConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[
 // millis is a time as Kafka's configuration spells it; negative: without end.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
+// ensureOwn makes the topic of a channel, or compares it with what is wished. A topic that existed while this process
+// used it is not made with other partitions or another configuration than it had.
+func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topic, error) {
+	w := p.ownTopic(s)
+	if former, known := p.former(w.name); known && s.Again && s.Mode == driver.Auto {
+		_, err := p.topics.find(ctx, w.name)
+		switch gone := driver.ClassOf(err) == driver.NotFound && err != nil; {
+		case gone && !p.o.RecreateTopics:
+			return topic{}, former.awaited(w.name)
+		case gone:
+			w.partitions, w.config = former.partitions, former.config
+			return p.create(ctx, w, former.replicas)
+		}
+	}
+	t, err := p.ensureTopic(ctx, s, w)
+	if err == nil {
+		err = p.see(ctx, t)
+	}
+	return t, err
+}
+
 // ensureTopic makes one topic, or compares it with what is wished.
 func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
 	t, err := p.topics.find(ctx, w.name)
@@ -249,20 +272,19 @@ func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w w
 	case s.Mode == driver.Verify:
 		return t, fmt.Errorf("channel %s: %w; provision it, or create it", s.Channel, err)
 	}
-	return p.create(ctx, w)
+	return p.create(ctx, w, p.o.Replication)
 }
 
-// create makes a topic and waits until the brokers know of it.
-func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
+// create makes a topic and waits until the brokers know of it. Without replicas, the broker's default holds.
+func (p *provisioner) create(ctx context.Context, w wish, replicas int) (topic, error) {
 	config := make(map[string]*string, len(w.config))
 	for k, v := range w.config {
 		config[k] = &v
 	}
-	replication := int16(p.o.Replication)
-	if replication == 0 {
-		replication = -1
+	if replicas == 0 {
+		replicas = -1
 	}
-	_, err := p.admin.CreateTopic(ctx, int32(w.partitions), replication, config, w.name)
+	_, err := p.admin.CreateTopic(ctx, int32(w.partitions), int16(replicas), config, w.name)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return topic{}, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
 	}

@@ -36,6 +36,7 @@ type topic struct {
 	name       string
 	id         kadm.TopicID
 	partitions int
+	replicas   int // of its first partition
 }
 
 // find asks for a topic; one that does not exist is of class NotFound. It asks a broker: what the client remembers may
@@ -59,7 +60,11 @@ func (t *topics) find(ctx context.Context, name string) (topic, error) {
 		case err != nil:
 			return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
 		}
-		return topic{name: name, id: got.TopicID, partitions: len(got.Partitions)}, nil
+		t := topic{name: name, id: got.TopicID, partitions: len(got.Partitions)}
+		if len(got.Partitions) > 0 {
+			t.replicas = len(got.Partitions[0].Replicas)
+		}
+		return t, nil
 	}
 	return topic{}, failure.Missing(name)
 }
