@@ -53,7 +53,7 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 		}
 		time.Sleep(driver.StallLasts)
 		times, told := l.recv.(driver.Staller).Stalls(time.Now())
-		if times == 0 || len(told) != 1 || !strings.Contains(told[0], "orders-0 admits no record") {
+		if times == 0 || len(told) != 1 || !strings.Contains(told[0], "orders-0 has admitted no record") {
 			w.Errorf("%d stalls, and told is %q", times, told)
 		}
 		settled := make(chan time.Time, 1)

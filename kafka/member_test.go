@@ -185,10 +185,10 @@ func TestCredentials(t *testing.T) {
 // What cannot work is an error at construction that says how to mend it.
 func TestImpossibleOptions(t *testing.T) {
 	for text, o := range map[string]kafka.Options{
-		"OAUTHBEARER and SASL.Token is nil": {SASL: &kafka.SASL{Mechanism: "OAUTHBEARER"}},
-		"use PLAIN, SCRAM":                  {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
-		"use gzip, snappy":                  {Compression: "brotli"},
-		"ascending":                         {Tiers: []time.Duration{time.Minute, time.Second}},
+		"OAUTHBEARER, but SASL.Token is nil": {SASL: &kafka.SASL{Mechanism: "OAUTHBEARER"}},
+		"use PLAIN, SCRAM":                   {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
+		"use gzip, snappy":                   {Compression: "brotli"},
+		"ascending":                          {Tiers: []time.Duration{time.Minute, time.Second}},
 		"Channels[\"x\"].Tiers": {
 			Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
 		},
@@ -197,7 +197,7 @@ func TestImpossibleOptions(t *testing.T) {
 		"Channels[\"x\"].Ordering is 9": {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
 		"Options.Retries is 9":          {Retries: 9},
 		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
-		"contradict": {TLS: &tls.Config{}, Client: []kgo.Opt{
+		"franz-go refuses the options": {TLS: &tls.Config{}, Client: []kgo.Opt{
 			kgo.Dialer(nil),
 			kgo.MaxBufferedRecords(-1),
 		}},

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// tierQueue is the topic form of a RetryQueue: the tiers of one channel.
+// tierQueue is a RetryQueue on topics: the tiers of one channel.
 type tierQueue struct {
 	b     *Backend
 	ch    driver.Channel
@@ -20,7 +20,7 @@ type tierQueue struct {
 
 func (q *tierQueue) Durable() bool { return true }
 
-// Put publishes a copy of each record to the tier that fits.
+// Put publishes a copy of each record to the tier that fits its wait.
 func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 	now := time.Now()
 	copies := make([]*kgo.Record, len(rs))
@@ -31,7 +31,7 @@ func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 	return q.b.copy(ctx, q.ch, copies)
 }
 
-// fitting is the shortest tier that is long enough, else the longest, from where the record moves on.
+// fitting is the shortest tier that is long enough, or else the longest: a record that is not due at its end moves on.
 func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	for _, d := range q.tiers {
 		if d >= wait {
@@ -41,7 +41,8 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	return q.tiers[len(q.tiers)-1]
 }
 
-// tierRecord is a copy that waits: what it was, when it is due, how often it was started, and where it was at first.
+// tierRecord is the copy of a record in a tier. Its headers have the due time, the number of starts, and the position
+// of the original.
 func tierRecord(l *Later) *kgo.Record {
 	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
 	where := wire.HomeOrHere(l.Record)
