@@ -6,9 +6,9 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// Partitioner sends a record to the partition of its key, hashed as Kafka's own clients do it, so that other clients
-// agree. Dead letters and records in tiers keep the partition of the record that they are a copy of: there they are
-// looked for.
+// Partitioner sends a record to the partition of its key, with the hash of Kafka's own clients, so that other clients
+// choose the same partition. A dead letter, or a record in a tier, has the partition of its original: readers look for
+// it there.
 func Partitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
 
 type partitioner struct{ byKey kgo.Partitioner }
@@ -20,7 +20,7 @@ func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
 	return p.byKey.ForTopic(topic)
 }
 
-// follower takes the partition that is written in the record.
+// follower uses the partition that the record already has.
 type follower struct{}
 
 func (follower) RequiresConsistency(*kgo.Record) bool { return true }
