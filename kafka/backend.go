@@ -70,7 +70,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		b.client.Cut()
 		return nil, errors.Join(err, b.client.Close(context.WithoutCancel(ctx)))
 	}
-	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
+	b.admin, b.reuses = kadm.NewClient(b.client.Client), reusable(b.client.Client)
 	b.topics.client, b.topics.admin = b.client, b.admin
 	b.producer = &producer{client: b.client, log: b.log}
 	b.provisioner = &provisioner{

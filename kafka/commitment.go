@@ -23,13 +23,13 @@ type commitment struct {
 	member     string // the committing member's id, read before the epochs: a later member may not own these partitions
 	generation int32
 	offsets    map[string]map[int32]kgo.EpochOffset
-	told       map[wire.Partition]told
+	parts      map[wire.Partition]partitionCommit
 	resp       *kmsg.OffsetCommitResponse
 	err        error
 	names      func(topic string, id kadm.TopicID) string
 }
 
-type told struct {
+type partitionCommit struct {
 	e        *epoch
 	c        offsets.Commit
 	finished int // number of finished messages
@@ -44,7 +44,7 @@ func (c *commitment) send(ctx context.Context, m *member) {
 	var begun atomic.Bool // either franz-go's request or the bypass has begun
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if m.passes(c) {
+	if m.bypasses(c) {
 		late := time.AfterFunc(joinPatience, func() {
 			if begun.CompareAndSwap(false, true) {
 				cancel()
@@ -72,9 +72,9 @@ func (c *commitment) send(ctx context.Context, m *member) {
 
 var errJoining = errors.New("the group is joining")
 
-// passes reports whether a commit can bypass franz-go. It cannot if a topic has no id: only franz-go can negotiate the
-// older version of the request.
-func (m *member) passes(c *commitment) bool {
+// bypasses reports whether a commit can bypass franz-go. It cannot if a topic has no id: only franz-go can negotiate
+// the older version of the request.
+func (m *member) bypasses(c *commitment) bool {
 	if m.byBroker() {
 		return false
 	}
@@ -109,7 +109,7 @@ func (c *commitment) write(req *kmsg.OffsetCommitRequest) {
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
-			if x, ok := c.told[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
+			if x, ok := c.parts[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
 				t.Partitions[j].Metadata = &x.c.Metadata
 			}
 		}

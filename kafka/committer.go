@@ -31,7 +31,7 @@ type committer struct {
 	turn   chan struct{} // holds one element during a commit: commits neither overlap nor overtake each other
 
 	mu        sync.Mutex
-	trouble   error // the latest error of a background commit, for the next Receive to return
+	failure   error // the latest error of a background commit, for the next Receive to return
 	shortened int64 // how many commits the broker refused because their metadata was too large
 }
 
@@ -107,7 +107,7 @@ func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err er
 	for _, t := range what.resp.Topics {
 		name := m.name(t.Topic, t.TopicID)
 		for _, p := range t.Partitions {
-			x, ok := what.told[wire.Partition{Topic: name, N: p.Partition}]
+			x, ok := what.parts[wire.Partition{Topic: name, N: p.Partition}]
 			if !ok {
 				continue
 			}
@@ -129,7 +129,7 @@ func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err er
 }
 
 // shorten shortens the metadata of a partition from now on.
-func (c *committer) shorten(x told) {
+func (c *committer) shorten(x partitionCommit) {
 	c.ledger.answered(x, true)
 	c.mu.Lock()
 	c.shortened++
@@ -143,7 +143,7 @@ func (c *committer) shorten(x told) {
 // note keeps an error for the next Receive.
 func (c *committer) note(err error) {
 	c.mu.Lock()
-	c.trouble = err
+	c.failure = err
 	c.mu.Unlock()
 	c.ledger.wakeup.wake()
 }
@@ -152,7 +152,7 @@ func (c *committer) note(err error) {
 func (c *committer) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.trouble
-	c.trouble = nil
+	err := c.failure
+	c.failure = nil
 	return err
 }

@@ -38,20 +38,20 @@ type epoch struct {
 	member *member
 	stay   time.Duration // in a tier: how long a record stays at most; 0: the channel's own topic
 
-	state    epochState
-	tracker  *offsets.Tracker
-	backlog  intake.Backlog[*epoch]
-	open     messageList // its unfinished messages
-	lanes    lanes
-	next     int64           // offset of the next record to be read; -1: none was read yet
-	from     int64           // committed offset at the start; -1: none
-	dead     map[int64]int64 // offsets of dead letters, by the original's offset in the channel's own partition
-	fresh    bool            // no commit has this epoch's mark yet
-	waiting  int             // number of messages that wait in this process
-	waitingB int             // their bytes
-	finished int             // number of finished messages
-	stalled  time.Time       // since when no record can be admitted; zero: records can be
-	told     int             // how many of the finished messages are committed
+	state     epochState
+	tracker   *offsets.Tracker
+	backlog   intake.Backlog[*epoch]
+	open      messageList // its unfinished messages
+	lanes     lanes
+	next      int64           // offset of the next record to be read; -1: none was read yet
+	from      int64           // committed offset at the start; -1: none
+	dead      map[int64]int64 // offsets of dead letters, by the original's offset in the channel's own partition
+	fresh     bool            // no commit has this epoch's mark yet
+	waiting   int             // number of messages that wait in this process
+	waitingB  int             // their bytes
+	finished  int             // number of finished messages
+	stalled   time.Time       // since when no record can be admitted; zero: records can be
+	committed int             // how many of the finished messages are committed
 }
 
 func newEpoch(m *member, p wire.Partition, s *subscription) *epoch {
@@ -65,8 +65,8 @@ func newEpoch(m *member, p wire.Partition, s *subscription) *epoch {
 	return e
 }
 
-// untold is how many finished messages are not committed yet.
-func (e *epoch) untold() int { return e.finished - e.told }
+// uncommitted is how many finished messages are not committed yet.
+func (e *epoch) uncommitted() int { return e.finished - e.committed }
 
 // wait counts a message that begins to wait in this process, or, with -1, stops waiting.
 func (e *epoch) wait(m *message, n int) {

@@ -222,7 +222,7 @@ func (g *group) close(ctx context.Context) error {
 	m := g.current()
 	err := g.committer.commitLast(ctx, m, g.ledger.of(m))
 	close(g.ended)
-	if n := g.ledger.untold(m); n > 0 {
+	if n := g.ledger.uncommitted(m); n > 0 {
 		if err == nil {
 			err = fmt.Errorf("group %s: %w", g.sub.group, errLostUncommitted)
 		}

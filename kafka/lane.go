@@ -19,9 +19,9 @@ const (
 	laneBytesLeast = 128 << 10
 	// asideFrom is from how many messages of a key the commit records only the first of them, as the start of all.
 	asideFrom = 64
-	// barrenMost is how many records in a row may be forgotten. After so many, reading on hardly finds a record of
+	// forgottenMost is how many records in a row may be forgotten. After so many, reading on hardly finds a record of
 	// another key, and each forgotten record has to be read twice.
-	barrenMost = 1 << 18
+	forgottenMost = 1 << 18
 	// strainedLeast is how many records of a partition are in flight, at least, before the partition counts as
 	// strained.
 	strainedLeast = 64
@@ -83,11 +83,11 @@ func (s *subscription) laneRoom(partitions int) laneRoom {
 
 // lanes are the lanes of one partition. Guarded by ledger.mu.
 type lanes struct {
-	tracker *offsets.Tracker // of the partition
-	ordered bool             // messages without a key are in order among each other
-	byHash  map[uint64]*lane // nil: the partition is not strained
-	barren  int              // how many records in a row were forgotten
-	again   []*message       // messages that were read again, in the order in which they are delivered next
+	tracker   *offsets.Tracker // of the partition
+	ordered   bool             // messages without a key are in order among each other
+	byHash    map[uint64]*lane // nil: the partition is not strained
+	forgotten int              // how many records in a row were forgotten
+	again     []*message       // messages that were read again, in the order in which they are delivered next
 }
 
 // survey builds the lanes of a partition that has become strained, and removes them when it no longer is. open are the
@@ -143,7 +143,7 @@ func (ls *lanes) join(m *message, ln *lane) {
 	case ln.aside:
 		ls.tracker.Finish(m.seq)
 		m.seq = 0
-		ls.goOn(ln)
+		ls.update(ln)
 	case len(ln.waiting) >= asideFrom:
 		ls.setAside(ln)
 	}
@@ -166,8 +166,8 @@ func (ls *lanes) setAside(ln *lane) bool {
 	return true
 }
 
-// relieve sets the longest lane aside, so that the commit has room for the next record.
-func (ls *lanes) relieve() bool {
+// setLongestAside sets the longest lane aside, so that the commit has room for the next record.
+func (ls *lanes) setLongestAside() bool {
 	var longest *lane
 	for _, ln := range ls.byHash {
 		if !ln.aside && len(ln.waiting) > 1 && (longest == nil || len(ln.waiting) > len(longest.waiting)) {
@@ -186,24 +186,24 @@ func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom) bool {
 		ln.missing = offset
 	}
 	ln.lost++
-	ls.barren++
-	ls.goOn(ln)
+	ls.forgotten++
+	ls.update(ln)
 	return true
 }
 
-// part removes a finished message from its lane.
-func (ls *lanes) part(m *message) {
+// remove removes a finished message from its lane.
+func (ls *lanes) remove(m *message) {
 	ln := m.lane
 	m.lane = nil
 	if i := slices.Index(ln.waiting, m); i >= 0 {
 		ln.waiting = slices.Delete(ln.waiting, i, i+1)
 		ln.bytes -= len(m.record.Value)
 	}
-	ls.goOn(ln)
+	ls.update(ln)
 }
 
-// goOn updates the lane's first unfinished record in the tracker. An empty lane is deleted.
-func (ls *lanes) goOn(ln *lane) {
+// update updates the lane's first unfinished record in the tracker. An empty lane is deleted.
+func (ls *lanes) update(ln *lane) {
 	switch first, attempt, ok := ln.first(); {
 	case ok && ln.aside:
 		ls.tracker.Block(ln.hash, first, attempt, ln.count())
@@ -266,7 +266,7 @@ func (ls *lanes) refilled() (n int) {
 	for _, ln := range ls.byHash {
 		if ln.refill {
 			ln.refill, ln.missing, ln.lost = false, -1, 0
-			ls.goOn(ln)
+			ls.update(ln)
 			n++
 		}
 	}

@@ -157,13 +157,13 @@ func TestAKeyAloneIsNotReadAhead(t *testing.T) {
 	h := newHot(t)
 	h.read(20_000)
 	var rs []*kgo.Record
-	for o := h.e.next; len(rs) < 2*barrenMost; o += 2 {
+	for o := h.e.next; len(rs) < 2*forgottenMost; o += 2 {
 		rs = append(rs, h.record(o))
 	}
 	h.e.backlog.Bring(rs)
 	h.take(h.l.begin(receiveMost))
-	if h.e.lanes.barren != barrenMost || h.e.backlog.Empty() {
-		t.Errorf("%d records in a row were forgotten", h.e.lanes.barren)
+	if h.e.lanes.forgotten != forgottenMost || h.e.backlog.Empty() {
+		t.Errorf("%d records in a row were forgotten", h.e.lanes.forgotten)
 	}
 }
 

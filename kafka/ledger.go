@@ -54,7 +54,7 @@ func (l *ledger) assign(m *member, topics map[string][]int32) {
 	each(topics, func(p wire.Partition) { l.epochs[p] = newEpoch(m, p, l.sub) })
 	for p, past := range l.past {
 		if l.epochs[p] == nil { // another member's partition: it handles again what no commit passes
-			past.untold = 0
+			past.uncommitted = 0
 			l.past[p] = past
 		}
 	}
@@ -81,7 +81,7 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	past, ok := l.past[p]
 	delete(l.past, p)
 	if ok && e.tracker.Resume(committed, metadata, &past.Kept) {
-		e.finished = past.untold
+		e.finished = past.uncommitted
 	} else {
 		e.tracker.Start(committed, metadata)
 	}
@@ -107,9 +107,9 @@ func (l *ledger) mark(e *epoch, end int64) (mark int64, reset bool) {
 	return mark, false
 }
 
-// died reports whether a record already has a dead letter that counts. For a record in a tier, the mark of the
+// deadLettered reports whether a record already has a dead letter that counts. For a record in a tier, the mark of the
 // channel's own partition applies too: a record that is handled again there may wait in the tier again.
-func (l *ledger) died(e *epoch, r *kgo.Record) bool {
+func (l *ledger) deadLettered(e *epoch, r *kgo.Record) bool {
 	if len(e.dead) == 0 {
 		return false
 	}
@@ -177,7 +177,7 @@ func (l *ledger) of(m *member) (es []*epoch) {
 // kept until the partition returns: it is valid as long as no other member has committed.
 type pastEpoch struct {
 	offsets.Kept
-	untold int
+	uncommitted int
 }
 
 // keep remembers what epochs had finished, for the case that their partitions return before another member has
@@ -187,23 +187,23 @@ func (l *ledger) keep(es []*epoch) {
 	defer l.mu.Unlock()
 	l.read()
 	for _, e := range es {
-		if e.state != epochGone && e.untold() > 0 {
-			l.past[e.Partition] = pastEpoch{e.tracker.Keep(), e.untold()}
+		if e.state != epochGone && e.uncommitted() > 0 {
+			l.past[e.Partition] = pastEpoch{e.tracker.Keep(), e.uncommitted()}
 		}
 	}
 }
 
-// untold is how many finished messages are not committed.
-func (l *ledger) untold(m *member) (n int) {
+// uncommitted is how many finished messages are not committed.
+func (l *ledger) uncommitted(m *member) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.epochs {
 		if e.member == m {
-			n += e.untold()
+			n += e.uncommitted()
 		}
 	}
 	for _, past := range l.past {
-		n += past.untold
+		n += past.uncommitted
 	}
 	return n
 }
@@ -340,7 +340,7 @@ func (l *ledger) begin(most int) *round {
 
 // collect returns what there is to commit for some epochs.
 func (l *ledger) collect(m *member, es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[wire.Partition]told{}}
+	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{}}
 	c.member, c.generation = m.client.GroupMetadata()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -351,26 +351,26 @@ func (l *ledger) collect(m *member, es []*epoch) *commitment {
 		}
 		now, changed := e.tracker.Commit()
 		if !changed { // also if the broker stored the commit and its answer was lost
-			e.told = e.finished
+			e.committed = e.finished
 			continue
 		}
 		if c.offsets[e.Topic] == nil {
 			c.offsets[e.Topic] = map[int32]kgo.EpochOffset{}
 		}
 		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.Partition] = told{e, now, e.finished}
+		c.parts[e.Partition] = partitionCommit{e, now, e.finished}
 	}
 	return c
 }
 
 // answered notes the broker's answer to a commit: it is stored, or its metadata is too large.
-func (l *ledger) answered(x told, tooLarge bool) {
+func (l *ledger) answered(x partitionCommit, tooLarge bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if tooLarge {
 		x.e.tracker.Shorten()
 	} else {
 		x.e.tracker.Committed(x.c)
-		x.e.told, x.e.fresh = x.finished, false
+		x.e.committed, x.e.fresh = x.finished, false
 	}
 }

@@ -112,7 +112,7 @@ func TestMetadataBecomesShorter(t *testing.T) {
 		}
 	}
 	before, _ := e.tracker.Commit()
-	newCommitter(l.sub, l).shorten(told{e: e, c: before})
+	newCommitter(l.sub, l).shorten(partitionCommit{e: e, c: before})
 	after, _ := e.tracker.Commit()
 	if len(after.Metadata) >= len(before.Metadata) || len(before.Metadata) < 1000 {
 		t.Errorf("metadata of %d characters after %d", len(after.Metadata), len(before.Metadata))

@@ -130,7 +130,7 @@ func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
 	m.epoch.open.remove(m)
 	if ln := m.lane; ln != nil {
-		m.epoch.lanes.part(m)
+		m.epoch.lanes.remove(m)
 		if ln.lacks(l.sub.laneRoom(len(l.epochs))) {
 			l.rereads.wake()
 		}

@@ -40,7 +40,7 @@ func (m *message) started(times int32) {
 	case ln == nil || !ln.aside:
 		m.epoch.tracker.Started(m.seq, times)
 	case ln.waiting[0] == m:
-		m.epoch.lanes.goOn(ln)
+		m.epoch.lanes.update(ln)
 	}
 }
 

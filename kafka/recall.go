@@ -106,7 +106,7 @@ func (g *group) look(ctx context.Context) (deadletter.Log, bool) {
 	defer cancel()
 	log, err := deadletter.Look(ctx, g.sub.b.admin, g.sub.b.names.DeadLetters(q.ch))
 	if err != nil {
-		g.unread(err)
+		g.logUnread(err)
 	}
 	return log, err == nil
 }
@@ -125,12 +125,12 @@ func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int
 	}
 	known, err := log.Recall(ctx, open, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}, from)
 	if err != nil {
-		g.unread(err)
+		g.logUnread(err)
 	}
 	return known
 }
 
-func (g *group) unread(err error) {
+func (g *group) logUnread(err error) {
 	g.sub.b.log.Warn("the newest dead letters could not be read: some records may get a second one", "group",
 		g.sub.consumer(), "error", err)
 }

@@ -25,9 +25,9 @@ type records struct {
 	kept int // records in idle
 }
 
-// ours reports whether only Godwit sees the records of a client. A hook of the caller may keep records. A pool of the
-// caller takes their bodies, which users may keep.
-func ours(c *kgo.Client) bool {
+// reusable reports whether only Godwit sees the records of a client. A hook of the caller may keep records. A pool of
+// the caller takes their bodies, which users may keep.
+func reusable(c *kgo.Client) bool {
 	hooks := reflect.ValueOf(c.OptValue(kgo.WithHooks))
 	for i := range hooks.Len() {
 		switch hooks.Index(i).Interface().(type) {

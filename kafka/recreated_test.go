@@ -16,23 +16,23 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// shouts counts the lines of the log that are errors.
-type shouts struct {
+// errorLines counts the lines of the log that are errors.
+type errorLines struct {
 	slog.Handler
 	mu  sync.Mutex
 	all []string
 }
 
-func (s *shouts) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+func (s *errorLines) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
 
-func (s *shouts) Handle(_ context.Context, r slog.Record) error {
+func (s *errorLines) Handle(_ context.Context, r slog.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, r.Message)
 	return nil
 }
 
-func (s *shouts) ours() (n int) {
+func (s *errorLines) ours() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range s.all {
@@ -47,7 +47,7 @@ func (s *shouts) ours() (n int) {
 // and consumers and producers use the new topic within half a minute.
 func TestTopicRecreated(t *testing.T) {
 	inWorld(t, func(w *world) {
-		loud := &shouts{Handler: slog.DiscardHandler}
+		loud := &errorLines{Handler: slog.DiscardHandler}
 		var lost []*driver.Source
 		l := w.begin(kafka.Options{Logger: slog.New(loud)}, driver.Events{Lost: func(s []*driver.Source,
 			_ error,

@@ -22,7 +22,7 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	var chosen []letter
 	var copies []*kgo.Record
 	for _, l := range batch {
-		c, err := r.revived(ctx, l.record)
+		c, err := r.restored(ctx, l.record)
 		switch {
 		case err == nil:
 			chosen, copies = append(chosen, l), append(copies, c)
@@ -49,8 +49,8 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	return errors.Join(failed, r.commit(ctx, false))
 }
 
-// revived is the record that a dead letter is published as; the error says why it cannot be.
-func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
+// restored is the record that a dead letter is published as; the error says why it cannot be.
+func (r *redrive) restored(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
 	c := &kgo.Record{
 		Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value,
 		Headers: deadletter.WithoutDeath(rec.Headers),

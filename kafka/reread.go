@@ -155,7 +155,7 @@ func (r *rereader) readmit(e *epoch, rs []*kgo.Record) (more bool) {
 		}
 	}
 	if next >= e.next && e.lanes.refilled() > 0 {
-		e.lanes.barren = 0
+		e.lanes.forgotten = 0
 	}
 	l.wakeup.wake()
 	return e.lanes.refilling()
@@ -169,7 +169,7 @@ func (r *rereader) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) 
 	}
 	ln.missing, ln.lost = rec.Offset+1, max(ln.lost-1, 0)
 	l := r.ledger
-	if l.died(e, rec) || !wire.Matches(r.sub.o.Filter, rec) {
+	if l.deadLettered(e, rec) || !wire.Matches(r.sub.o.Filter, rec) {
 		return
 	}
 	m := l.messages.take()

@@ -78,7 +78,7 @@ func (in *round) survey() {
 func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	l := in.l
 	home := e.stay == 0
-	if home && l.lots.Barred(e.N) || e.lanes.barren >= barrenMost {
+	if home && l.lots.Barred(e.N) || e.lanes.forgotten >= forgottenMost {
 		return false
 	}
 	if e.crowded() {
@@ -88,7 +88,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		e.dead = nil // the log was truncated: another record has this offset now
 	}
 	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
-	for a == offsets.Full && e.lanes.relieve() {
+	for a == offsets.Full && e.lanes.setLongestAside() {
 		seq, attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
 	}
 	if a == offsets.Full {
@@ -98,7 +98,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	switch {
 	case a == offsets.Finished:
 		in.passed.Finished++
-	case l.died(e, rec):
+	case l.deadLettered(e, rec):
 		in.passed.Finished++
 		e.tracker.Finish(seq)
 	case home && !wire.Matches(l.sub.o.Filter, rec):
@@ -118,7 +118,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		if !home {
 			m.attempt = max(m.attempt, wire.Starts(rec))
 		}
-		e.lanes.barren = 0
+		e.lanes.forgotten = 0
 		e.open.put(m)
 		e.lanes.join(m, ln)
 		switch {

@@ -142,14 +142,14 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 		case s.closed.Load():
 			p.answered(driver.ErrClosed)
 		default:
-			s.b.client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.landed(p, err) })
+			s.b.client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.answered(p, err) })
 		}
 	}
 }
 
-// landed passes on an answer. If the topic was created again, the client still uses the old id and refuses the record:
-// repeat sends it once more, in order.
-func (s *sender) landed(p posted, err error) {
+// answered passes on an answer. If the topic was created again, the client still uses the old id and refuses the
+// record: repeat sends it once more, in order.
+func (s *sender) answered(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {
 		p.answered(failure.Classify(err))
 		return

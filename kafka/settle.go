@@ -66,7 +66,7 @@ func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, 
 		case s.Action == driver.Retry:
 			if m := l.claim(s.Handle, retrying); m != nil {
 				l.lots.reserve(m, now.Add(s.After))
-				retry = append(retry, claimed{m, i, shown(m.record), s})
+				retry = append(retry, claimed{m, i, clone(m.record), s})
 			}
 		case s.Action == driver.Reject && r.sub.dead == nil:
 			errs[i] = failure.Permanent("channel %s has no dead letters: use another verdict than reject", r.sub.from)
@@ -82,8 +82,8 @@ func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, 
 	return retry, reject
 }
 
-// shown is a copy of a record that a queue may keep.
-func shown(r *kgo.Record) *kgo.Record {
+// clone is a copy of a record that a queue may keep.
+func clone(r *kgo.Record) *kgo.Record {
 	c := *r
 	c.Context = nil // the copy does not belong to the client
 	return &c
@@ -91,7 +91,7 @@ func shown(r *kgo.Record) *kgo.Record {
 
 // original is the record as it first was, for the dead letters: a record of a tier without the tier's headers.
 func original(m *message) *kgo.Record {
-	first := shown(m.record)
+	first := clone(m.record)
 	where, ok := wire.HomeOf(m.record)
 	if !ok || m.epoch.stay == 0 {
 		return first
@@ -172,7 +172,7 @@ func (r *receiver) shift(ctx context.Context, ms []*message) error {
 	later := make([]Later, len(ms))
 	l.mu.Lock()
 	for i, m := range ms {
-		later[i] = Later{Record: shown(m.record), Due: l.lots.behind(m), Attempt: m.attempt}
+		later[i] = Later{Record: clone(m.record), Due: l.lots.behind(m), Attempt: m.attempt}
 		l.lots.reserve(m, later[i].Due)
 	}
 	l.mu.Unlock()
