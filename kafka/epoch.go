@@ -12,7 +12,7 @@ import (
 
 const (
 	// trackerPlaces bounds the distance between the oldest unfinished record of a partition and the newest admitted
-	// one: so many records can be handled while one is stuck. A record takes 16 bytes, allocated as needed.
+	// one: it is how many records can be handled while one is stuck. A record takes 16 bytes, allocated as needed.
 	trackerPlaces = 1 << 18
 	// waitingMost is how many records of one partition may wait in this process until they are due, or until others of
 	// their key are settled.

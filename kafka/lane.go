@@ -17,18 +17,18 @@ const (
 	// laneBytes is the same bound in bytes. It is lower if many partitions share the core's bytes.
 	laneBytes      = 4 << 20
 	laneBytesLeast = 128 << 10
-	// asideFrom is from how many messages of a key the commit records only the first of them, as the start of all.
+	// asideFrom is the number of waiting messages from which a lane is set aside.
 	asideFrom = 64
-	// forgottenMost is how many records in a row may be forgotten. After so many, reading on hardly finds a record of
-	// another key, and each forgotten record has to be read twice.
+	// forgottenMost is how many records in a row may be forgotten. Then the member stops reading: the next
+	// records are likely to be of the same key, and each forgotten record has to be read twice.
 	forgottenMost = 1 << 18
 	// strainedLeast is how many records of a partition are in flight, at least, before the partition counts as
 	// strained.
 	strainedLeast = 64
 )
 
-// lane is the waiting messages of one key. A partition has lanes only while it is strained: while so many of its
-// records are in flight that one key may delay the others. Guarded by ledger.mu.
+// lane is the waiting messages of one key. A partition has lanes only while it is strained: while many of its
+// records are in flight, so that one key may delay the others. Guarded by ledger.mu.
 //
 // A long lane is set aside: its messages leave the tracker, and commits record that every record of the key from the
 // first unfinished one on is unfinished (offsets.Tracker.Block). Messages beyond laneMost are forgotten.
@@ -68,7 +68,7 @@ type laneRoom struct {
 	unstrained      int // a partition with more records in flight than this is strained
 }
 
-// laneRoom is the room of each key if the receiver has so many partitions.
+// laneRoom is the room of each key if the receiver has this number of partitions.
 func (s *subscription) laneRoom(partitions int) laneRoom {
 	partitions = max(partitions, 1)
 	places := s.places() / partitions

@@ -45,7 +45,7 @@ var followers = [...]stages{
 	finished:  set(),
 }
 
-// What a message holds in addition to its slot in the tracker, which it holds until it is finished.
+// A message can hold these things in addition to its slot in the tracker, which it holds until it is finished.
 const (
 	holdsPlace = 1 << iota // one of the core's places
 	holdsKey               // later messages of its key wait

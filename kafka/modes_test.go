@@ -73,14 +73,14 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 // skips are the cases that apply only to queues.
 func skips(mode string) map[string]string {
 	all := map[string]string{
-		"order/duplicate":   "a log keeps what it is sent; de-duplication is the handler's",
+		"order/duplicate":   "a log keeps every record; handlers remove duplicates",
 		"send/badheader":    "any bytes travel as the value of a header",
 		"exchange/kind":     "a topic has no kind: any group may read it, and so it is a queue and an exchange",
 		"exchange/refilter": "members of one group share its partitions, also with one that does not poll",
 	}
 	if mode == "share" {
 		all["lease/extend"] = "a lock is renewed by its own length, not by more"
-		all["lease/superseded"] = "what is released goes to any member, also one whose receiver nobody asks"
+		all["lease/superseded"] = "a released record goes to any member, even one that does not receive"
 		all["lease/finished"] = all["lease/superseded"]
 		all["receive/most"] = "a member takes the next records of its partitions when those before are settled"
 		all["exchange/exclude"] = all["receive/most"]
@@ -88,7 +88,7 @@ func skips(mode string) map[string]string {
 		all["settle/mixed"] = all["receive/most"]
 		all["send/batch"] = all["receive/most"]
 		all["settle/done"] = all["receive/most"]
-		all["inspect/depth"] = "brokers do not tell what is in flight"
+		all["inspect/depth"] = "brokers do not report records in flight"
 	}
 	if mode == "unordered" || mode == "share" {
 		all["exchange/delay"] = "where nothing is ordered, an exchange keeps delays too"

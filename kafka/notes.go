@@ -12,7 +12,7 @@ import (
 type notes struct {
 	mu   sync.Mutex
 	all  []note
-	many int // so many notes end the wait of a poll; 0: notes do not end it
+	many int // this number of notes ends the wait of a poll; 0: notes do not end it
 }
 
 // note is a report about one delivery.
@@ -42,7 +42,8 @@ func (ns *notes) take(into []note) []note {
 	return all
 }
 
-// await sets how many notes end the wait of the next poll; 0: notes do not end it. enough: there are so many already.
+// await sets how many notes end the wait of the next poll; 0: notes do not end it. enough: there are
+// that many already.
 func (ns *notes) await(many int) (enough bool) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()

@@ -87,7 +87,7 @@ type Options struct {
 	// stays the same after a restart. Godwit adds the channel's name to it. "": members are dynamic.
 	InstanceID string
 	// SessionTimeout is how long a member may be silent before the group gives its partitions to others; 0: 45 s. Lower
-	// it when the partitions of a crashed process must not wait for so long. With a low value, a slow network causes
+	// it when the partitions of a crashed process must not wait for 45 s. With a low value, a slow network causes
 	// rebalances earlier.
 	SessionTimeout time.Duration
 
@@ -113,7 +113,7 @@ type ChannelOptions struct {
 	// failures may last longer than MaxBlock, and RetryAlone when later records need not wait.
 	Retries Retries
 	// MaxBlock is how long RetryBlock holds a key before its failing record is rejected; by default 10 min. Raise it
-	// when a dependency of the handlers may be down for longer, and lower it when a key must not wait for so long.
+	// when a dependency of the handlers may be down for longer, and lower it when a key must not wait for 10 min.
 	MaxBlock time.Duration
 	// Tiers are the waiting times of the retry topics, ascending, in whole seconds; by default 5 s, 1 min, 10 min and 1
 	// h. Change them when the backoff has other steps. Each tier is a topic with as many partitions as the channel's

@@ -77,7 +77,7 @@ func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 	})
 }
 
-// flood writes so many records like one. Their bodies cannot be compressed, because otherwise one fetch would bring all
+// flood writes n records like one. Their bodies cannot be compressed, because otherwise one fetch would bring all
 // of them.
 func (w *world) flood(like kgo.Record, n int) {
 	w.Helper()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// redriveBatch is how many letters are published between two commits: a crash repeats at most so many.
+	// redriveBatch is how many letters are published between two commits: a crash repeats at most one batch.
 	redriveBatch = 500
 	// redrivePlaces bounds the distance between the oldest letter of a partition that stays and the newest that is
 	// read.

@@ -26,7 +26,7 @@ func (l *life) reject(texts ...string) {
 	l.settle(driver.Reject, l.get(len(texts))...)
 }
 
-// all reads the first partition of a topic, which has so many records.
+// all reads the first partition of a topic, which has n records.
 func (w *world) all(topic string, n int) (rs []*kgo.Record) {
 	w.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),

@@ -45,10 +45,10 @@ func (b *Backlog[E]) fits(portion int) bool {
 	return b.taken <= b.enough
 }
 
-// overdue reports whether so many records wait that the partition must be paused.
+// overdue reports whether the backlog is so long that the partition must be paused.
 func (b *Backlog[E]) overdue() bool { return len(b.records) >= backlogMost || b.bytes >= backlogBytes }
 
-// admit passes at most so many records to admit, in order. more: the next record might be admitted as well; stuck:
+// admit passes at most most records to the function, in order. more: the next record might be admitted as well; stuck:
 // admit has refused a record.
 func (b *Backlog[E]) admit(most int, admit func(e E, r *kgo.Record) bool) (more, stuck bool) {
 	n := 0

@@ -25,7 +25,7 @@ type Intake[E any] struct {
 // Change is the partitions that are to be paused and resumed.
 type Change[E any] struct{ Pause, Resume []E }
 
-// New returns an Intake of so many places.
+// New returns an Intake with a number of places.
 func New[E any](places int) *Intake[E] { return &Intake[E]{places: places, enough: -1} }
 
 // Occupy counts a place for a record of a partition.
@@ -34,7 +34,7 @@ func (in *Intake[E]) Occupy(b *Backlog[E]) {
 	in.taken++
 }
 
-// Vacate returns such a place.
+// Vacate returns the place of a record.
 func (in *Intake[E]) Vacate(b *Backlog[E]) {
 	b.taken--
 	in.taken--

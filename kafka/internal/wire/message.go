@@ -94,7 +94,7 @@ type Decoder struct {
 	texts    strings.Builder
 }
 
-// NewDecoder returns a decoder for about so many records.
+// NewDecoder returns a decoder for about this number of records.
 func NewDecoder(expected int) *Decoder { return &Decoder{expected: expected} }
 
 // maxTexts bounds a string that deliveries share, because the delivery that is held longest keeps all of it.
