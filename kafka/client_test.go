@@ -13,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// Without brokers in its options the backend goes where KAFKA_BOOTSTRAP_SERVERS points, as `godwit local --kafka`
-// prints it.
+// Without brokers in its options, the backend uses those in KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints
+// it.
 func TestBrokersFromTheEnvironment(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
 	if err != nil {
@@ -54,8 +54,8 @@ func TestBrokersFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// A group among the client's own options would get the commits, while dead letters, tiers and lag go by the channel's
-// name.
+// A group among the client's own options is refused: commits would use that group, but dead letters, tiers and the lag
+// use the channel's name.
 func TestAGroupOfTheCallersIsRefused(t *testing.T) {
 	for name, opt := range map[string]kgo.Opt{
 		"kgo.ConsumerGroup": kgo.ConsumerGroup("billing"),

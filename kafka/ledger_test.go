@@ -11,13 +11,13 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// ofKey is a record of key k.
+// ofKey is a record with key k.
 func ofKey(offset int64) *kgo.Record {
 	return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset, Value: []byte("body")}
 }
 
-// What was parked of a partition is forgotten with its epoch, or else the next one would wait for what another member
-// handles.
+// The parked messages of a partition are forgotten when its epoch ends. Otherwise the next epoch would wait for
+// messages that another member handles.
 func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
 	l, e := newTestLedger(t, Options{Retries: RetryPark})
 	in := l.begin(10)
@@ -27,18 +27,18 @@ func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
 	l.move(m, finished) // its copy is in the tier
 	in = l.begin(10)
 	if in.admit(e, ofKey(1)); len(in.move) != 1 {
-		t.Fatal("the next of the key is not moved behind it")
+		t.Fatal("the next message of the key is not moved behind the parked one")
 	}
 	l.discard([]*epoch{e})
 	l.assign(e.member, map[string][]int32{"orders": {0}})
 	e = l.start(e.member, wire.Partition{Topic: "orders"}, 1, "")
 	in = l.begin(10)
 	if in.admit(e, ofKey(1)); len(in.out) != 1 {
-		t.Error("the key waits for what was parked before")
+		t.Error("the key waits for a message of an earlier epoch")
 	}
 }
 
-// A discarded epoch returns its places; what the core still has of it changes nothing.
+// A discarded epoch returns its places. Later reports about its deliveries have no effect.
 func TestPlacesEndWithTheirEpoch(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	for range 5 {
@@ -53,8 +53,8 @@ func TestPlacesEndWithTheirEpoch(t *testing.T) {
 	}
 }
 
-// A partition is left when what a poll under way brings is admitted, not before: it could be taken for records of the
-// next epoch.
+// leave returns when the records of the poll in flight are admitted, not earlier: they could be taken for records of
+// the next epoch.
 func TestLeavingWaitsForThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, e := newTestLedger(t, Options{})
@@ -64,11 +64,11 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 		go func() { left <- len(l.leave(e.member, map[string][]int32{"orders": {0, 7}})) }()
 		synctest.Wait()
 		if waiting.Err() == nil {
-			t.Fatal("the poll under way waits on")
+			t.Fatal("the poll in flight was not ended")
 		}
 		select {
 		case <-left:
-			t.Fatal("the partition is left while a poll is under way")
+			t.Fatal("the partition was left while a poll is in flight")
 		default:
 		}
 		in := l.bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{
@@ -76,7 +76,7 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 			Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{ofKey(0)}}},
 		}}}}, 10)
 		if len(in.out) > 0 {
-			t.Error("a record is admitted of a partition that is being left")
+			t.Error("a record was admitted of a partition that is being left")
 		}
 		l.wakeup.done()
 		if n := <-left; n != 1 {
@@ -85,24 +85,24 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 	})
 }
 
-// What a group tells a member that was replaced counts no more.
+// Callbacks of a replaced member are ignored.
 func TestReplacedMembersGetNothing(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	l.retire(e.member)
 	l.discard(l.of(e.member))
 	l.assign(e.member, map[string][]int32{"orders": {0}})
 	if es := l.of(e.member); len(es) > 0 {
-		t.Errorf("it has %d epochs", len(es))
+		t.Errorf("the replaced member has %d epochs", len(es))
 	}
 	other := newMember(nil)
 	l.assign(other, map[string][]int32{"orders": {0}})
 	if l.start(e.member, wire.Partition{Topic: "orders"}, 0, "") != nil ||
 		len(l.leave(e.member, map[string][]int32{"orders": {0}})) > 0 {
-		t.Error("it begins or leaves an epoch of the one in its place")
+		t.Error("the replaced member begins or leaves an epoch of its successor")
 	}
 }
 
-// Metadata that the broker calls too large is shorter from then on.
+// Metadata that the broker refuses as too large becomes shorter.
 func TestMetadataBecomesShorter(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	for i := range 20_000 {
@@ -112,7 +112,7 @@ func TestMetadataBecomesShorter(t *testing.T) {
 		}
 	}
 	before, _ := e.tracker.Commit()
-	newCommitter(l.sub, l).shorten(told{e: e, c: before})
+	newCommitter(l.sub, l).shorten(partitionCommit{e: e, c: before})
 	after, _ := e.tracker.Commit()
 	if len(after.Metadata) >= len(before.Metadata) || len(before.Metadata) < 1000 {
 		t.Errorf("metadata of %d characters after %d", len(after.Metadata), len(before.Metadata))

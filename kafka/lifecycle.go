@@ -6,20 +6,20 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
-// stage is where a message is in its life. What a stage may be followed by, and what a message holds in it, are the two
-// tables below. A message whose epoch has ended has no stage any more: nothing of it counts.
+// stage is what happens to a message at present. The two tables below say which stages may follow a stage, and what a
+// message holds in it. When the message's epoch has ended, the stage has no meaning.
 type stage uint8
 
 const (
-	admitted  stage = iota // it is in its epoch's tracker, and where it goes is being decided
-	waiting                // behind messages of its key that are in the core's hands, or read again and to go next
+	admitted  stage = iota // in its epoch's tracker; its next stage is being decided
+	waiting                // behind delivered messages of its key; or read again, for the next round
 	delayed                // until it is due
-	blocked                // due, and behind what is parked of its key
-	moving                 // its copy is on its way to a tier: it is not handled now
-	delivered              // in the core's hands
-	retrying               // likewise, and on its way to where retries wait
-	rejecting              // likewise, and its copy is on its way to the dead letters
-	kept                   // its dead letter would not survive this process, so that nothing is committed past it
+	blocked                // due, but behind parked messages of its key
+	moving                 // its copy is being published to a tier; no handler gets it here
+	delivered              // held by the core
+	retrying               // held by the core, and its copy is being published to where retries wait
+	rejecting              // held by the core, and its copy is being published to the dead letters
+	kept                   // its dead letter ends with this process, so no commit may pass it
 	finished               // its tracker passes it
 )
 
@@ -33,7 +33,7 @@ func (s stage) String() string {
 
 // followers are the stages that may follow each stage.
 var followers = [...]stages{
-	admitted:  set(waiting, delayed, blocked, moving, delivered, finished), // finished: another copy of it is known
+	admitted:  set(waiting, delayed, blocked, moving, delivered, finished), // finished: its key has another copy of it
 	waiting:   set(admitted),
 	delayed:   set(admitted),
 	blocked:   set(delayed), // due at once
@@ -45,11 +45,11 @@ var followers = [...]stages{
 	finished:  set(),
 }
 
-// What a message holds besides its slot in the tracker, which it has until it is finished.
+// A message can hold these things in addition to its slot in the tracker, which it holds until it is finished.
 const (
 	holdsPlace = 1 << iota // one of the core's places
-	holdsKey               // while it is in the core's hands, its key's later messages wait
-	holdsRoom              // of what may wait in this process
+	holdsKey               // later messages of its key wait
+	holdsRoom              // room among the messages that wait in this process
 )
 
 // holdings are what a message holds in each stage.
@@ -78,8 +78,8 @@ func set(ss ...stage) (all stages) {
 
 func (ss stages) has(s stage) bool { return ss&(1<<s) != 0 }
 
-// move takes a message to its next stage, and takes and returns what the two stages differ in. false: the message
-// cannot go there, because its epoch has ended, or because it was settled before.
+// move moves a message to its next stage, and takes and returns the difference between what the two stages hold. It
+// returns false if the message cannot go there: its epoch has ended, or it was settled before.
 func (l *ledger) move(m *message, to stage) bool {
 	if m.epoch.state == epochGone || !followers[m.stage].has(to) {
 		return false
@@ -107,13 +107,13 @@ func (l *ledger) move(m *message, to stage) bool {
 		l.finish(m, from)
 	}
 	if (to == finished || had&^has&holdsPlace != 0) && l.intake.Freed(&e.backlog) {
-		l.wakeup.wake() // a poll that waits: something of the epoch may be admitted instead
+		l.wakeup.wake() // a poll that waits: another record of the epoch may be admitted now
 	}
 	return true
 }
 
-// leaveKey takes a message out of its key's hands, and out of its spot once it is over. The spot of a message that was
-// copied to a tier is the copy's already.
+// leaveKey ends the delivery of a message in its key's lot, and removes a kept or finished message from the lot. The
+// spot of a message that was copied to a tier already belongs to the copy.
 func (l *ledger) leaveKey(m *message) {
 	next, again := l.lots.leave(m, m.stage == kept || m.stage == finished)
 	if next != nil {
@@ -124,18 +124,18 @@ func (l *ledger) leaveKey(m *message) {
 	}
 }
 
-// finish lets the tracker pass a message. Nothing needs a message any more that was only delivered, and its memory is
-// used again.
+// finish lets the tracker pass a message. The memory of a message that was only delivered is used again, because
+// nothing else refers to it.
 func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
 	m.epoch.open.remove(m)
 	if ln := m.lane; ln != nil {
-		m.epoch.lanes.part(m)
+		m.epoch.lanes.remove(m)
 		if ln.lacks(l.sub.laneRoom(len(l.epochs))) {
 			l.rereads.wake()
 		}
 	}
-	if from != rejecting { // a record with a dead letter is not delivered again
+	if from != rejecting { // a record with a dead letter is not delivered again after a crash
 		m.epoch.finished++
 	}
 	l.sub.recycle(m.record)

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// A channel has what its own options say, where they say nothing what the backend's say, and else the defaults.
+// For each field, a channel has its own value, or else the backend's, or else the default.
 func TestAChannelsOptionsInherit(t *testing.T) {
 	o := Options{
 		Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
@@ -54,6 +54,6 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 	}
 	none.Channels = map[string]ChannelOptions{"q": {Ordering: OrderNone}}
 	if got := none.channel(driver.Channel{Queue: "q"}).Retries; got != RetryAlone {
-		t.Errorf("where nothing is ordered, retries are %d", got)
+		t.Errorf("on a channel without order, Retries is %d", got)
 	}
 }

@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// besideRetention is how long dead letters and records in tiers are kept, at least: somebody has to look at them
-	// first, or their consumer may be away.
+	// besideRetention is how long dead letters and records in tiers are kept, at least: an operator has to look at dead
+	// letters, and the consumer of a tier may be down.
 	besideRetention = 14 * 24 * time.Hour
-	// spreadPatience is how long brokers may take to know of a topic that was just created.
+	// spreadPatience is how long it may take until all brokers know a new topic.
 	spreadPatience = 10 * time.Second
 )
 
-// spreadAgain spaces the questions whether all brokers know of a topic.
+// spreadAgain are the pauses between requests for a new topic.
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
-// Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists
-// only for an owner. It never changes the number of partitions of the channel's topic, because another number would
-// give keys other partitions; tiers get as many partitions as the channel's topic has. Dead letters are only looked
-// for.
+// Ensure creates the topics that a channel needs, or reports what is missing. It changes the configuration of existing
+// topics only for an owner. It never changes the number of partitions of the channel's topic, because keys would move to
+// other partitions; tiers get as many partitions as the channel's topic has. For a channel of dead letters, it only
+// checks that they exist.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	return b.provisioner.ensure(ctx, s)
 }
 
-// Find looks for dead letters. A topic does not tell whether its records are in order.
+// Find checks that dead letters exist. Whether their records are in order cannot be seen at a topic.
 func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
 	if err := b.open(); err != nil {
 		return dead, err
@@ -72,15 +72,15 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	return dead, err
 }
 
-// possible refuses what Kafka has no way to do.
+// possible returns an error for settings that Kafka has no feature for.
 func possible(s driver.ChannelSpec) error {
 	switch {
 	case s.Delay != 0:
-		return failure.Permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single "+
-			"messages, where nothing is ordered", s.Channel, s.Delay)
+		return failure.Permanent("channel %s: a topic cannot delay all of its messages (Delay %v): leave out Delay, "+
+			"and delay single messages on a channel without order", s.Channel, s.Delay)
 	case s.Encryption != "":
-		return failure.Permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' "+
-			"disks, or the bodies", s.Channel, s.Encryption)
+		return failure.Permanent("channel %s: a topic has no encryption key of its own (Encryption %q): leave it "+
+			"out, and encrypt the brokers' disks or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func bearable(s driver.ChannelSpec, o ChannelOptions) error {
 		"or set Retries to RetryPark or RetryAlone", s.Channel, s.LongestRetry, o.MaxBlock)
 }
 
-// provisioner makes what channels need.
+// provisioner creates and checks the topics of channels.
 type provisioner struct {
 	o      *Options
 	names  layout.Names
@@ -104,11 +104,11 @@ type provisioner struct {
 	admin  *kadm.Client
 
 	mu    sync.Mutex
-	specs map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
-	seen  map[string]formerTopic                // channels' own topics, as they were last seen
+	specs map[driver.Channel]driver.ChannelSpec // what the consumers of this process need, by channel
+	seen  map[string]formerTopic                // the topics of channels, as they were last seen
 }
 
-// ensure makes what is missing of a channel, or says it.
+// ensure creates what a channel lacks, or reports it.
 func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Channel.DeadLetter {
 		_, err := p.topics.find(ctx, p.names.DeadLetters(s.Channel))
@@ -131,7 +131,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 	return nil
 }
 
-// remember keeps what a consumer wishes, for when something of it is gone.
+// remember keeps what a consumer needs, so that it can be created again when it is deleted.
 func (p *provisioner) remember(s driver.ChannelSpec) {
 	ch := s.Channel
 	if ch.DeadLetter {
@@ -143,7 +143,7 @@ func (p *provisioner) remember(s driver.ChannelSpec) {
 	p.mu.Unlock()
 }
 
-// wished is what the consumer of this process wished of its channel, if it may make what is missing.
+// wished is what the consumer of this process needs of its channel; false: there is none, or it may not create topics.
 func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	return s, ok && s.Mode == driver.Auto
 }
 
-// wish is a topic as it should be.
+// wish is a topic with the settings that it should have.
 type wish struct {
 	name       string
 	partitions int
@@ -161,14 +161,14 @@ type wish struct {
 	config     map[string]string
 }
 
-// ownTopic is what an end of the channel speaks to.
+// ownTopic is the topic that senders and receivers of the channel use.
 func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
 	o := p.o.channel(s.Channel)
 	return wish{name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
 }
 
-// besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as
-// that.
+// besides are the other topics that a consumer needs: its dead letters and tiers, each with as many partitions as the
+// channel's own topic.
 func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 	if !s.Owner || s.Channel.Queue == "" {
 		return nil
@@ -203,7 +203,7 @@ func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	return config
 }
 
-// besideConfig is that of dead letters and tiers, which are kept longer, and never compacted.
+// besideConfig is the configuration of dead letters and tiers, which are kept longer, and never compacted.
 func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
@@ -224,7 +224,7 @@ func tierConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[
 	return config
 }
 
-// millis is a time as Kafka's configuration spells it; negative: without end.
+// millis is a duration in Kafka's configuration; negative: without limit.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
 // ensureOwn makes the topic of a channel, or compares it with what is wished. A topic that existed while this process
@@ -248,7 +248,7 @@ func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topi
 	return t, err
 }
 
-// ensureTopic makes one topic, or compares it with what is wished.
+// ensureTopic creates a topic, or compares it with the wish.
 func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
 	t, err := p.topics.find(ctx, w.name)
 	switch {
@@ -270,12 +270,12 @@ func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w w
 	case driver.ClassOf(err) != driver.NotFound:
 		return t, err
 	case s.Mode == driver.Verify:
-		return t, fmt.Errorf("channel %s: %w; provision it, or create it", s.Channel, err)
+		return t, fmt.Errorf("channel %s: %w: provision the channel, or create the topic", s.Channel, err)
 	}
 	return p.create(ctx, w, p.o.Replication)
 }
 
-// create makes a topic and waits until the brokers know of it. Without replicas, the broker's default holds.
+// create creates a topic and waits until the brokers know it. 0 replicas: as many as the brokers' default.
 func (p *provisioner) create(ctx context.Context, w wish, replicas int) (topic, error) {
 	config := make(map[string]*string, len(w.config))
 	for k, v := range w.config {
@@ -328,7 +328,8 @@ func (p *provisioner) spread(ctx context.Context, name string, partitions int) (
 	}
 }
 
-// compare looks at a topic's configuration. An owner changes what differs; Verify says it.
+// compare compares a topic's configuration with the wish. For an owner it changes what differs; with Verify it reports
+// the difference.
 func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish) error {
 	if len(w.config) == 0 {
 		return nil
@@ -350,7 +351,7 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 		want := w.config[key]
 		if is := configOf(r, key); is != want {
 			change = append(change, kadm.AlterConfig{Op: kadm.SetConfig, Name: key, Value: &want})
-			told = append(told, fmt.Sprintf("%s is %q, wished is %q", key, is, want))
+			told = append(told, fmt.Sprintf("%s is %q and should be %q", key, is, want))
 		}
 	}
 	switch {

@@ -18,8 +18,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// Topics are made as the options say, with dead letters and tiers that keep what they hold for longer and have as many
-// partitions.
+// Topics are created as the options say. Dead letters and tiers have as many partitions, and a longer retention.
 func TestTopicsAsWished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{
@@ -64,7 +63,8 @@ func TestTopicsAsWished(t *testing.T) {
 	})
 }
 
-// An owner mends what differs, Verify says it, a producer leaves it alone, and nobody changes the partitions.
+// An owner corrects differences, Verify reports them, a producer ignores them, and the number of partitions never
+// changes.
 func TestTopicsThatDiffer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		day, week := w.backend(kafka.Options{Partitions: 2, Retention: 24 * time.Hour}),

@@ -16,8 +16,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// A send that is alone takes one round trip. Senders that have company share requests all the same: their records
-// gather while others are on their way.
+// A single send takes one round trip. Concurrent sends share requests all the same: their records gather while others
+// are in flight.
 func TestALoneSendDoesNotLinger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const roundTrip = 5 * time.Millisecond
@@ -41,7 +41,7 @@ func TestALoneSendDoesNotLinger(t *testing.T) {
 				w.Error(err)
 			}
 		}
-		send() // the first one connects, and asks where the topic is
+		send() // the first send connects, and looks up the topic
 		var requests atomic.Int64
 		w.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.cluster.KeepControl()
@@ -52,7 +52,7 @@ func TestALoneSendDoesNotLinger(t *testing.T) {
 		began := time.Now()
 		send()
 		if took := time.Since(began); took != roundTrip {
-			w.Errorf("a lone send took %v, and a round trip is %v", took, roundTrip)
+			w.Errorf("a single send took %v, and a round trip is %v", took, roundTrip)
 		}
 		requests.Store(0)
 		var all sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/share"
 )
 
-// newShareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the
-// channel's tiers.
+// newShareReceiver opens a receiver in a share group. Beside it, a receiver of the classic kind reads the channel's
+// tiers.
 func newShareReceiver(
 	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions,
 ) (driver.Receiver, error) {

@@ -17,8 +17,8 @@ import (
 
 var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Partitions: 2}
 
-// A broker archives a record that was handed out five times, released ones counted. Deploys in a row, each
-// releasing what it had, lose nothing.
+// A broker archives a record after five deliveries, even if they were released. Several deployments in a row, each of
+// which releases its records, lose none.
 func TestDeploysInARowLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
@@ -45,28 +45,28 @@ func TestDeploysInARowLoseNothing(t *testing.T) {
 	})
 }
 
-// A crash gives a record back when its lock ends, and it comes from a tier, with a count of its own.
+// After a crash, a record is delivered again when its lock ends: from a tier, with its own number of attempts.
 func TestSharedRecordComesBackAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
 		w.send(0, "k=a")
 		d := l.get(1)[0]
 		if d.Received != 1 || d.Tenant != "k" || d.OrderKey != "" || d.LeaseEnds.Before(time.Now()) {
-			w.Errorf("it came as %+v", d)
+			w.Errorf("the record was delivered as %+v", d)
 		}
 		l.crash()
 		l = w.begin(sharing, driver.Events{})
 		ds := l.get(1)
 		w.same(ds, "a")
 		if ds[0].ID != d.ID || ds[0].Received > 1 {
-			w.Errorf("%s came as %+v", d.ID, ds[0])
+			w.Errorf("%s was delivered as %+v", d.ID, ds[0])
 		}
 		l.settle(driver.Done, ds...)
 		l.nothing(time.Minute)
 	})
 }
 
-// A renewed lock holds; nothing comes twice while somebody handles it.
+// A renewed lock holds: a record is not delivered again while its handler runs.
 func TestSharedRecordIsRenewed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
@@ -87,13 +87,13 @@ func TestSharedRecordIsRenewed(t *testing.T) {
 		l.settle(driver.Done, l.get(1)...)
 		l.nothing(time.Minute)
 		if depth, err := l.b.Inspect(w.Context(), orders); err != nil || depth.Waiting != 0 {
-			w.Errorf("depth %+v, %v, want nothing waiting", depth, err)
+			w.Errorf("depth %+v, %v, want no waiting record", depth, err)
 		}
 	})
 }
 
-// Retries wait in the tiers, dead letters stand before their record is accepted, and both leave the share group's count
-// alone.
+// Retries wait in the tiers, a dead letter is stored before its record is accepted, and neither raises the share
+// group's delivery count.
 func TestSharedRecordRetriedAndRejected(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})
@@ -114,8 +114,8 @@ func TestSharedRecordRetriedAndRejected(t *testing.T) {
 	})
 }
 
-// The mistake: a crash between the dead letter and its accept makes a second dead letter. The record is handed out
-// again, and found among the dead letters; one beside it, which was in hand as well, is handled.
+// The mistake: a crash between the dead letter and the acknowledgement makes a second dead letter. Here the record is
+// delivered again and found among the dead letters; another record that was in flight is handled.
 func TestSharedRecordDiesOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var l *life
@@ -139,11 +139,11 @@ func TestSharedRecordDiesOnce(t *testing.T) {
 		l = w.begin(sharing, driver.Events{})
 		again := l.get(2)
 		if got := texts(again); !slices.Contains(got, "b") || !slices.Contains(got, "c") {
-			w.Errorf("after the crash came %v, want b and c", got)
+			w.Errorf("after the crash %v were delivered, want b and c", got)
 		}
 		l.settle(driver.Done, again...)
 		for _, d := range l.within(1, 2*time.Minute) {
-			w.Errorf("%s came too, for the %dth time", d.Body, d.Received)
+			w.Errorf("%s was delivered too, for the %dth time", d.Body, d.Received)
 			l.settle(driver.Reject, d)
 		}
 		if n := w.count(ordersDead); n != 1 {
@@ -152,7 +152,7 @@ func TestSharedRecordDiesOnce(t *testing.T) {
 	})
 }
 
-// sent is called for every record that a client has sent, before anybody else learns of it.
+// sent is called for every record that a client has sent, before the client reports that to its caller.
 type sent func(*kgo.Record)
 
 func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
@@ -161,7 +161,7 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 	}
 }
 
-// Order and share groups exclude each other, and that is said at construction.
+// Order and share groups exclude each other, and the constructor reports it.
 func TestSharedAndOrdered(t *testing.T) {
 	b, err := kafka.Open(t.Context(), &kafka.Options{GroupProtocol: kafka.GroupShare})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// tierQueue is the topic form of a RetryQueue: the tiers of one channel.
+// tierQueue is a RetryQueue on topics: the tiers of one channel.
 type tierQueue struct {
 	b     *Backend
 	ch    driver.Channel
@@ -22,7 +22,7 @@ type tierQueue struct {
 
 func (q *tierQueue) Durable() bool { return true }
 
-// Put publishes a copy of each record to the tier that fits.
+// Put publishes a copy of each record to the tier that fits its wait.
 func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 	now := time.Now()
 	copies := make([]*kgo.Record, len(rs))
@@ -78,7 +78,7 @@ func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 	return nil
 }
 
-// fitting is the shortest tier that is long enough, else the longest, from where the record moves on.
+// fitting is the shortest tier that is long enough, or else the longest: a record that is not due at its end moves on.
 func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	for _, d := range q.tiers {
 		if d >= wait {
@@ -88,8 +88,8 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	return q.tiers[len(q.tiers)-1]
 }
 
-// tierRecord is a copy that waits: the record, when it is due, how often it was started, where it was at first, when it
-// was sent, and when it failed for the first time.
+// tierRecord is the copy of a record in a tier. Its headers have the due time, the number of starts, the position of the
+// original, when it was sent, and the time of its first failure.
 func tierRecord(l *Later) *kgo.Record {
 	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
 	where := wire.HomeOrHere(l.Record)

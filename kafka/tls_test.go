@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// TLS is spoken with the roots that were given, and with a server that they do not vouch for, not at all.
+// The client connects by TLS if a given root vouches for the server, and else not at all.
 func TestTLS(t *testing.T) {
 	web := httptest.NewTLSServer(nil) // for its certificate
 	defer web.Close()

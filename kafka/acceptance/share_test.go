@@ -22,7 +22,7 @@ var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.Grou
 // limit is how often a broker delivers a record before it archives it, unless the group has another limit.
 const limit = 5
 
-// shared creates the channel of a share group, sends records with so many keys, and returns a journal for them.
+// shared creates the channel of a share group, sends records with this number of keys, and returns a journal for them.
 func (w *world) shared(partitions int32, records, keys int) *journal {
 	w.t.Helper()
 	w.create(partitions)

@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Headers of a dead letter, under the names that brokers write themselves (KIP-1191). All are text.
+// The headers of a dead letter have the names that brokers use (KIP-1191). All values are text.
 const (
 	TopicHeader     = wire.DeadPrefix + "topic"
 	PartitionHeader = wire.DeadPrefix + "partition"
@@ -22,31 +22,30 @@ const (
 	GroupHeader     = wire.DeadPrefix + "group"
 	countHeader     = wire.DeadPrefix + "delivery.count"
 	messageHeader   = wire.DeadPrefix + "message"
-	// historyHeader holds every death of the record, the latest last, as an envelope does on other backends. It stays
-	// when a dead letter goes back to where it was.
+	// historyHeader has every death of the record, the latest last, like the envelope of other backends. It stays when
+	// a dead letter is moved back.
 	historyHeader = wire.OwnPrefix + "history"
-	// LogHeader says which log a dead letter's offset belongs to: a topic that was created again counts from zero
-	// again.
+	// LogHeader identifies the log of the record's offset: the offsets of a topic that was created again begin at zero.
 	LogHeader = wire.OwnPrefix + "log"
 
-	// maxErrorText bounds an error's text; the history bounds its own.
+	// maxErrorText bounds the text of the latest error; package envelope bounds those in the history.
 	maxErrorText = 1024
-	// maxHistory is more than ten deaths take. What is longer is not ours and is not carried on.
+	// maxHistory is more than the history's ten deaths need. A longer value was not written by Godwit, and is removed.
 	maxHistory = 64 << 10
 )
 
-// dialect is how one kind of writer spells where a dead letter was and why it died.
+// dialect is the headers in which one kind of writer stores the origin and the reason of a dead letter.
 type dialect struct {
 	topic, partition, offset string
 	group                    string
-	error, kinds             []string // the first that is there counts
+	error, kinds             []string // the first header that exists counts
 	count                    string
-	sent                     string   // when the record was sent at first
-	prefixes                 []string // all headers that begin so are of the death
+	sent                     string   // when the original was sent
+	prefixes                 []string // of all headers that describe the death
 }
 
-// dialects are those that are understood: Godwit and brokers, two forms of Spring Kafka (with numbers in binary), Kafka
-// Connect, Kafka Streams.
+// dialects are the known dialects: Godwit and brokers, two forms of Spring Kafka (with binary numbers), Kafka Connect,
+// Kafka Streams.
 var dialects = []dialect{
 	{
 		topic: TopicHeader, partition: PartitionHeader, offset: OffsetHeader, group: GroupHeader,
@@ -84,8 +83,8 @@ var dialects = []dialect{
 	},
 }
 
-// Copy is the dead letter of a record: all of it, and why it was rejected. Its topic is the caller's matter. death may
-// be nil.
+// Copy is the dead letter of a record: its content, with the reason of its rejection. The caller sets the topic. death
+// may be nil.
 func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.Record {
 	var d driver.Death
 	if death != nil {
@@ -120,7 +119,7 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 	return c
 }
 
-// addDeath adds a death to a history. One that is not ours is replaced.
+// addDeath adds a death to a history. An invalid history is replaced.
 func addDeath(history []byte, d envelope.Death) string {
 	if len(history) > maxHistory {
 		history = nil
@@ -131,8 +130,8 @@ func addDeath(history []byte, d envelope.Death) string {
 	return envelope.AddDeath(string(history), d)
 }
 
-// OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody
-// wrote is that it was in this channel.
+// OriginOf is the origin of a record in a channel's dead letters, and the reason of its death, in any known dialect.
+// Without a header, the origin is the channel itself.
 func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 	o := &driver.Origin{
 		Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)),
@@ -164,7 +163,7 @@ func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 	return o
 }
 
-// TopicOf is the topic that a dead letter was in; false: nobody wrote it down.
+// TopicOf is the topic that a dead letter is from; false: no header has it.
 func TopicOf(hs []kgo.RecordHeader) (string, bool) {
 	d := dialectOf(hs)
 	if d == nil {
@@ -183,7 +182,7 @@ func SentAt(r *kgo.Record) (at time.Time, ok bool) {
 	return time.UnixMilli(ms), ms > 0
 }
 
-// dialectOf is who wrote down the latest death: its headers stand last. nil: nobody did.
+// dialectOf is the dialect of the latest death, whose headers are the last ones; nil: there are none.
 func dialectOf(hs []kgo.RecordHeader) *dialect {
 	for i := len(hs) - 1; i >= 0; i-- {
 		for g := range dialects {
@@ -195,8 +194,8 @@ func dialectOf(hs []kgo.RecordHeader) *dialect {
 	return nil
 }
 
-// first is the first value of a header: Spring adds its own behind those of the topics in which a record waited, and
-// where it was at first is what counts.
+// first is the first value of a header. Spring Kafka appends the headers of retry topics, so the first value is that of
+// the original topic.
 func first(hs []kgo.RecordHeader, name string) []byte {
 	for i := range hs {
 		if hs[i].Key == name {
@@ -227,8 +226,8 @@ func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, ok bool) {
 	return e.Deaths[len(e.Deaths)-1], true
 }
 
-// number reads decimal text, or the big-endian bytes of an int or a long, which Spring Kafka writes; what is neither is
-// -1. The bytes of a number that anybody has are never all digits.
+// number parses decimal text, or the big-endian bytes of an int or a long, as Spring Kafka writes them; otherwise it is
+// -1. Such bytes are text only for numbers that are too large to occur.
 func number(value []byte) int64 {
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return n
@@ -242,8 +241,8 @@ func number(value []byte) int64 {
 	return -1
 }
 
-// WithoutDeath returns the headers of a dead letter without those of its death, for the record that goes back. Its
-// history stays; a delay is over, and attempts are counted from the start.
+// WithoutDeath returns the headers of a dead letter without those of its death, for the record that is moved back. Its
+// history stays. The due time and the number of attempts are removed, too.
 func WithoutDeath(hs []kgo.RecordHeader) []kgo.RecordHeader {
 	out := make([]kgo.RecordHeader, 0, len(hs))
 next:

@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Texts of records that share memory stay what they were, however many and long they are.
+// Texts that share memory do not change, however many and long they are.
 func TestDecodedTextsStay(t *testing.T) {
 	c := Decoder{expected: 500}
 	ds := make([]driver.Delivery, 1000)
@@ -55,11 +55,11 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 		t.Error(diff)
 	}
 	if string(LastHeader(r.Headers, dedupHeader)) != "once" {
-		t.Error("the de-duplication id is not carried")
+		t.Error("the de-duplication id is missing")
 	}
 }
 
-// On the wire, what has a field of its own lies under the names that are documented.
+// Fields of a message have the documented header names.
 func TestHeadersAreAsDocumented(t *testing.T) {
 	r, err := Encode(&driver.Message{
 		RoutingKey: "k", ContentType: "c", Type: "t", Version: 2, Delay: time.Minute,
@@ -70,7 +70,7 @@ func TestHeadersAreAsDocumented(t *testing.T) {
 	}
 	at, ok := Due(r)
 	if wait := time.Until(at); !ok || wait > time.Minute || wait < 50*time.Second {
-		t.Errorf("it is due in %v, %v", wait, ok)
+		t.Errorf("the record is due in %v, %v", wait, ok)
 	}
 	want := map[string]string{
 		"routing_key": "k", "content-type": "c", "godwit-type": "t", "godwit-version": "2",
@@ -128,7 +128,7 @@ func TestForeignHeaders(t *testing.T) {
 func TestDueTimesThatAreNone(t *testing.T) {
 	for _, value := range []string{"", "soon", "-5", "0", "9223372036854775807", "1e12"} {
 		if at, ok := Due(&kgo.Record{Headers: []kgo.RecordHeader{{Key: "godwit-due", Value: []byte(value)}}}); ok {
-			t.Errorf("%q is taken for %v", value, at)
+			t.Errorf("%q is read as the time %v", value, at)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestFilterMatches(t *testing.T) {
 		}
 		for _, key := range c.refuse {
 			if Matches(c.filter, record(key)) {
-				t.Errorf("%+v lets %q pass", c.filter, key)
+				t.Errorf("%+v selects %q", c.filter, key)
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func TestFilterMatches(t *testing.T) {
 	}
 }
 
-// What is encoded at all is decoded as it was.
+// A message that can be encoded is decoded unchanged.
 func FuzzEncode(f *testing.F) {
 	f.Add("key", "route", "type", 1, "name", "value", "other", []byte("body"))
 	f.Fuzz(func(t *testing.T, key, route, kind string, version int, name, value, other string, body []byte) {
@@ -192,7 +192,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// Any record is decoded without a panic, with header names that are unique and none of ours.
+// Any record is decoded without a panic, and the names of its headers are unique and not reserved.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("a\x00b\x00kafka_dlt-original-topic\x00orders\x00kafka_dlt-original-partition\x00\x00\x00\x00\x01"))
 	f.Add([]byte("godwit-history\x00{\"v\":1,\"d\":[{\"id\":\"x/0/1\"}]}\x00__dlq.errors.topic\x00x\x00__dlq.errors.offset\x001"))
@@ -206,7 +206,7 @@ func FuzzDecode(f *testing.F) {
 		seen := map[string]bool{}
 		for _, h := range d.Header {
 			if seen[h.Name] || reserved(h.Name) {
-				t.Errorf("header %q is there twice or ours", h.Name)
+				t.Errorf("header %q exists twice or is reserved", h.Name)
 			}
 			seen[h.Name] = true
 		}
