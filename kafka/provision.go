@@ -35,8 +35,8 @@ const (
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
 // Ensure creates the topics that a channel needs, or reports what is missing. It changes the configuration of existing
-// topics only for an owner. It never changes the number of partitions of the channel's topic, because keys would move to
-// other partitions; tiers get as many partitions as the channel's topic has. For a channel of dead letters, it only
+// topics only for an owner. It never changes the number of partitions of the channel's topic, because keys would move
+// to other partitions; tiers get as many partitions as the channel's topic has. For a channel of dead letters, it only
 // checks that they exist.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {

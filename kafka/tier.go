@@ -88,8 +88,8 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	return q.tiers[len(q.tiers)-1]
 }
 
-// tierRecord is the copy of a record in a tier. Its headers have the due time, the number of starts, the position of the
-// original, when it was sent, and the time of its first failure.
+// tierRecord is the copy of a record in a tier. Its headers have the due time, the number of starts, the position of
+// the original, when it was sent, and the time of its first failure.
 func tierRecord(l *Later) *kgo.Record {
 	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
 	where := wire.HomeOrHere(l.Record)

@@ -14,8 +14,8 @@ const (
 	AttemptHeader = OwnPrefix + "attempt" // number of starts
 	HomeHeader    = OwnPrefix + "home"    // position of the original: topic/partition/offset
 	FailedHeader  = OwnPrefix + "failed"  // time of the first failure, in milliseconds since 1970
-	// SentHeader is when the original was sent, in milliseconds since 1970. The copy has a timestamp of its own, because
-	// topics delete records by it.
+	// SentHeader is when the original was sent, in milliseconds since 1970. The copy has a timestamp of its own,
+	// because topics delete records by it.
 	SentHeader = OwnPrefix + "sent"
 )
 
