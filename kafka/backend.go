@@ -34,6 +34,7 @@ type Backend struct {
 	topics      *topics
 	producer    *producer
 	provisioner *provisioner
+	pauses      pauses
 }
 
 // Open prepares the client. It makes no request, so it does not notice that no broker can be reached.

@@ -48,6 +48,31 @@ func TestCommitsOffsetInsteadOfOffsetPlusOne(t *testing.T) {
 	})
 }
 
+// Finished records are committed after CommitRecords of them, long before CommitInterval is over, and after
+// CommitInterval, however few they are.
+func TestWhenFinishedRecordsAreCommitted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{CommitInterval: time.Minute, CommitRecords: 10}, driver.Events{})
+		w.send(0, numbers(25)...)
+		ds := l.get(25)
+		l.settle(driver.Done, ds[:9]...)
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at > 0 {
+			w.Errorf("committed %d after nine records and two seconds", at)
+		}
+		l.settle(driver.Done, ds[9:12]...)
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at != 12 {
+			w.Errorf("committed %d after twelve records, want 12", at)
+		}
+		l.settle(driver.Done, ds[12:15]...)
+		time.Sleep(time.Minute)
+		if at, _ := w.committed(0); at != 15 {
+			w.Errorf("committed %d after the interval, want 15", at)
+		}
+	})
+}
+
 // Records that were finished one commit interval before a crash are not handled again, however far they are behind the
 // first unfinished record.
 func TestDuplicatesOfFinishedWorkAfterACrash(t *testing.T) {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// commitEvery bounds how much finished work a crash can undo.
-	commitEvery = time.Second
+	// commitInterval and commitRecords are the defaults of the options of the same name.
+	commitInterval = time.Second
+	commitRecords  = 5_000
 	// commitPatience bounds a commit, which has to wait while its group rebalances.
 	commitPatience = 10 * time.Second
 	// commitTries bounds how often metadata that is too large is shortened in a row; each time it halves.
@@ -41,15 +43,16 @@ func newCommitter(sub *subscription, l *ledger) *committer {
 
 // run commits until ctx ends. current is the member that commits.
 func (c *committer) run(ctx context.Context, current func() *member) {
-	tick := time.NewTicker(commitEvery)
+	tick := time.NewTicker(cmp.Or(c.sub.b.o.CommitInterval, commitInterval))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.commitNow(current())
+		case <-c.ledger.enough:
 		}
+		c.commitNow(current())
 	}
 }
 

@@ -59,7 +59,7 @@ func newEpoch(m *member, p wire.Partition, s *subscription) *epoch {
 		Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: s.tiers[p.Topic],
 		tracker: offsets.New(trackerPlaces), next: -1, from: -1,
 	}
-	e.lanes = lanes{tracker: e.tracker, ordered: s.from.Ordered}
+	e.lanes = lanes{tracker: e.tracker, ordered: s.inOrder()}
 	e.backlog.Of = e
 	e.tracker.Bind(identity(m.topics[p.Topic], p.N))
 	return e

@@ -20,6 +20,7 @@ type ledger struct {
 	notes   notes
 	wakeup  wakeup
 	rereads rereads
+	enough  chan struct{} // so many records are finished that they are to be committed before the interval is over
 
 	mu       sync.Mutex // guards the fields below, and the fields of epochs and messages
 	epochs   map[wire.Partition]*epoch
@@ -27,6 +28,9 @@ type ledger struct {
 	intake   *intake.Intake[*epoch]
 	lots     lots
 	delays   timeline
+	paused   map[int32]bool // partitions whose records are not admitted, by the caller's wish
+	census   census
+	finished int   // records since the last commit
 	stalls   int64 // how often an epoch could admit no record
 	messages messages
 	rounds   uint64 // number of rounds so far
@@ -37,6 +41,7 @@ type ledger struct {
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
 		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{}, rereads: newRereads(),
+		enough: make(chan struct{}, 1),
 		intake: intake.New[*epoch](sub.places()),
 		lots:   lots{sub: sub},
 	}
@@ -345,6 +350,7 @@ func (l *ledger) collect(m *member, es []*epoch) *commitment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
+	l.finished = 0
 	for _, e := range es {
 		if e.state == epochGone {
 			continue

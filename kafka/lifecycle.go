@@ -138,6 +138,12 @@ func (l *ledger) finish(m *message, from stage) {
 	if from != rejecting { // a record with a dead letter is not delivered again after a crash
 		m.epoch.finished++
 	}
+	if l.finished++; l.finished == l.sub.commitRecords() {
+		select {
+		case l.enough <- struct{}{}:
+		default:
+		}
+	}
 	l.sub.recycle(m.record)
 	m.record = nil
 	if from == delivered && m.stands == parking.Outside {

@@ -76,6 +76,8 @@ type Options struct {
 	MaxBlock time.Duration
 	// Tiers are the waiting times of the retry topics. Change them as described at [ChannelOptions].
 	Tiers []time.Duration
+	// NullKeys decides about the order of records without a key. Change it as described at [ChannelOptions].
+	NullKeys NullKeys
 	// GroupProtocol is how members of a group get their partitions. Change it as described at [ChannelOptions].
 	GroupProtocol GroupProtocol
 	// Partitions is the number of partitions of topics that are created. Change it as described at [ChannelOptions].
@@ -95,6 +97,13 @@ type Options struct {
 	// it when the partitions of a crashed process must not wait for 45 s. With a low value, a slow network causes
 	// rebalances earlier.
 	SessionTimeout time.Duration
+
+	// CommitInterval is the longest time between two commits of finished records; 0: 1 s. Lower it when a crash should
+	// repeat less finished work, which costs requests.
+	CommitInterval time.Duration
+	// CommitRecords is the number of finished records that are committed before CommitInterval is over; 0: 5,000.
+	// Lower it when a crash should repeat fewer records at full speed, which costs requests.
+	CommitRecords int
 
 	// RetryQueue takes records that are retried later; nil: topics, the tiers. Set it when topics cannot be created, or
 	// in tests.
@@ -127,6 +136,9 @@ type ChannelOptions struct {
 	// retry that is longer than the last tier waits in several tiers, one after another. Empty, but not nil: there are
 	// no tiers, and this process holds every retry.
 	Tiers []time.Duration
+	// NullKeys decides about the order of records without a key on a channel that is Ordered; by default
+	// NullKeysInOrder. Choose NullKeysSpread when such records do not depend on each other.
+	NullKeys NullKeys
 	// GroupProtocol is how members of the channel's group get their partitions; by default GroupClassic. Choose
 	// GroupConsumer when the brokers support it and rebalances of large groups take too long, and GroupShare when a
 	// channel of OrderNone needs more consumers than partitions.
@@ -171,6 +183,18 @@ const (
 	RetryAlone
 )
 
+// NullKeys decides about the order of records without a key. The zero value means the backend's setting, or the
+// default.
+type NullKeys uint8
+
+const (
+	// NullKeysInOrder handles the records without a key of one partition one after another. Producers send them to one
+	// partition.
+	NullKeysInOrder NullKeys = iota + 1
+	// NullKeysSpread handles them concurrently, and producers spread them over the partitions.
+	NullKeysSpread
+)
+
 // GroupProtocol decides how the members of a group get their partitions. The zero value means the backend's setting, or
 // the default.
 type GroupProtocol uint8
@@ -197,8 +221,14 @@ func (o *Options) check() error {
 	if o.Namespace != "" && !part.Legal(o.Namespace) {
 		return fmt.Errorf("kafka: Options.Namespace is %q: use letters, digits, '_' and '-'", o.Namespace)
 	}
-	if o.Replication < 0 || o.SessionTimeout < 0 {
-		return fmt.Errorf("kafka: Replication and SessionTimeout of Options cannot be negative")
+	if o.Replication < 0 || o.SessionTimeout < 0 || o.CommitInterval < 0 || o.CommitRecords < 0 {
+		return fmt.Errorf("kafka: Replication, SessionTimeout, CommitInterval and CommitRecords of Options cannot be " +
+			"negative")
+	}
+	if o.SessionTimeout > 0 && !o.times() {
+		return fmt.Errorf("kafka: Options.SessionTimeout is %v and has no effect with GroupConsumer: leave it out, and "+
+			"set group.consumer.session.timeout.ms of the brokers, or consumer.session.timeout.ms of the group",
+			o.SessionTimeout)
 	}
 	own := o.shared()
 	if err := own.check("Options"); err != nil {
@@ -212,6 +242,19 @@ func (o *Options) check() error {
 	return nil
 }
 
+// times reports whether a member's own session timeout can have an effect: brokers set it for members of GroupConsumer.
+func (o *Options) times() bool {
+	if o.GroupProtocol != GroupConsumer {
+		return true
+	}
+	for _, ch := range o.Channels {
+		if ch.GroupProtocol != 0 && ch.GroupProtocol != GroupConsumer {
+			return true
+		}
+	}
+	return false
+}
+
 // check returns an error for an invalid value; where is the name of the options in the error.
 func (c *ChannelOptions) check(where string) error {
 	switch {
@@ -221,6 +264,8 @@ func (c *ChannelOptions) check(where string) error {
 		return fmt.Errorf("kafka: %s.Ordering is %d: use OrderByKey, OrderByPartition or OrderNone", where, c.Ordering)
 	case c.Retries > RetryAlone:
 		return fmt.Errorf("kafka: %s.Retries is %d: use RetryBlock, RetryPark or RetryAlone", where, c.Retries)
+	case c.NullKeys > NullKeysSpread:
+		return fmt.Errorf("kafka: %s.NullKeys is %d: use NullKeysInOrder or NullKeysSpread", where, c.NullKeys)
 	case c.GroupProtocol > GroupShare:
 		return fmt.Errorf("kafka: %s.GroupProtocol is %d: use GroupClassic, GroupConsumer or GroupShare", where,
 			c.GroupProtocol)
@@ -243,8 +288,8 @@ func checkTiers(field string, tiers []time.Duration) error {
 func (o *Options) shared() ChannelOptions {
 	return ChannelOptions{
 		Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
-		GroupProtocol: o.GroupProtocol,
-		Partitions:    o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
+		NullKeys: o.NullKeys, GroupProtocol: o.GroupProtocol,
+		Partitions: o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
 	}
 }
 
@@ -257,8 +302,8 @@ func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	}
 	got := own.or(o.shared()).or(ChannelOptions{
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
-		Tiers:         defaultTiers,
-		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+		Tiers:    defaultTiers,
+		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
 	})
 	got.Tiers = slices.Clone(got.Tiers)
 	if got.Ordering == OrderNone && got.Retries == RetryBlock {
@@ -272,6 +317,7 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	c.Ordering = cmp.Or(c.Ordering, others.Ordering)
 	c.Retries = cmp.Or(c.Retries, others.Retries)
 	c.MaxBlock = cmp.Or(c.MaxBlock, others.MaxBlock)
+	c.NullKeys = cmp.Or(c.NullKeys, others.NullKeys)
 	c.GroupProtocol = cmp.Or(c.GroupProtocol, others.GroupProtocol)
 	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
 	c.Retention = cmp.Or(c.Retention, others.Retention)

@@ -13,13 +13,13 @@ import (
 func TestAChannelsOptionsInherit(t *testing.T) {
 	o := Options{
 		Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
-		GroupProtocol: GroupConsumer,
-		Partitions:    3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
+		NullKeys: NullKeysSpread, GroupProtocol: GroupConsumer,
+		Partitions: 3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
 		Channels: map[string]ChannelOptions{
 			"own": {
 				Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
-				GroupProtocol: GroupClassic,
-				Partitions:    1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{},
+				NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic,
+				Partitions: 1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{},
 			},
 			"nothing":      {},
 			"events.*":     {Ordering: OrderByPartition},
@@ -47,7 +47,7 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 	var none Options
 	want := ChannelOptions{
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers,
-		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
 	}
 	if diff := cmp.Diff(want, none.channel(driver.Channel{Queue: "q"})); diff != "" {
 		t.Error(diff)
@@ -55,5 +55,32 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 	none.Channels = map[string]ChannelOptions{"q": {Ordering: OrderNone}}
 	if got := none.channel(driver.Channel{Queue: "q"}).Retries; got != RetryAlone {
 		t.Errorf("on a channel without order, Retries is %d", got)
+	}
+}
+
+// A session timeout that the brokers would ignore is refused, and so are negative intervals.
+func TestOptionsWithoutAnEffect(t *testing.T) {
+	of := func(p GroupProtocol) Options {
+		return Options{
+			SessionTimeout: time.Second, GroupProtocol: GroupConsumer,
+			Channels: map[string]ChannelOptions{"q": {GroupProtocol: p}},
+		}
+	}
+	for name, c := range map[string]struct {
+		o    Options
+		good bool
+	}{
+		"the broker's":             {Options{SessionTimeout: time.Second, GroupProtocol: GroupConsumer}, false},
+		"the broker's for all":     {of(GroupConsumer), false},
+		"one channel is classic":   {of(GroupClassic), true},
+		"classic":                  {Options{SessionTimeout: time.Second}, true},
+		"a negative interval":      {Options{CommitInterval: -1}, false},
+		"a negative number":        {Options{CommitRecords: -1}, false},
+		"an unknown kind of keys":  {Options{NullKeys: NullKeysSpread + 1}, false},
+		"without a timeout at all": {Options{GroupProtocol: GroupConsumer}, true},
+	} {
+		if err := c.o.check(); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

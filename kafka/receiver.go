@@ -59,7 +59,9 @@ func newReceiver(
 	r.ledger = newLedger(r.sub)
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)
+	b.pauses.add(r)
 	if err := r.group.join(ctx); err != nil {
+		b.pauses.remove(r)
 		return nil, err
 	}
 	r.group.begin()
@@ -138,6 +140,10 @@ func (r *receiver) poll(
 func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delivery) ([]driver.Delivery, error) {
 	r.group.fetch(in.change)
 	in.passed.Tell(r.sub.o.Events)
+	if in.keys {
+		r.sub.b.log.Warn("half of the records have no key, and are handled one after another in their partition: if they "+
+			"do not depend on each other, set kafka.Options.NullKeys to NullKeysSpread", "topic", r.sub.topic)
+	}
 	texts := wire.NewDecoder(len(in.out))
 	for _, m := range in.out {
 		into = append(into, driver.Delivery{
@@ -166,6 +172,7 @@ func (r *receiver) Close(ctx context.Context) error {
 	if r.group.closed.Swap(true) {
 		return nil
 	}
+	r.sub.b.pauses.remove(r)
 	r.ledger.wakeup.wake()
 	return r.group.close(ctx)
 }

@@ -24,6 +24,7 @@ type round struct {
 	move   []*message            // to be moved to a tier instead
 	passed discard.Tally         // records that are finished without a handler
 	change intake.Change[*epoch] // partitions to pause and to resume
+	keys   bool                  // many records have no key, and nobody was told before
 }
 
 // room is how many more messages this round has room for.
@@ -78,7 +79,7 @@ func (in *round) survey() {
 func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	l := in.l
 	home := e.stay == 0
-	if home && l.lots.Barred(e.N) || e.lanes.forgotten >= forgottenMost {
+	if home && (l.paused[e.N] || l.lots.Barred(e.N)) || e.lanes.forgotten >= forgottenMost {
 		return false
 	}
 	if e.crowded() {
@@ -95,6 +96,9 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		return in.stall(e)
 	}
 	e.next, e.stalled = rec.Offset+1, time.Time{}
+	if home && l.census.counts(len(rec.Key) > 0) {
+		in.keys = l.sub.inOrder() && l.sub.set.Ordering == OrderByKey
+	}
 	switch {
 	case a == offsets.Finished:
 		in.passed.Finished++

@@ -57,7 +57,8 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	}
 	return &sender{
 		b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
-		delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered,
+		delays:  b.o.channel(to).Ordering == OrderNone,
+		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
 	}, nil
 }
 

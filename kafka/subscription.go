@@ -63,10 +63,16 @@ func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 // places is roughly how many places the core has for deliveries.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
 
+// commitRecords is the number of finished records that is committed at once.
+func (s *subscription) commitRecords() int { return cmp.Or(s.b.o.CommitRecords, commitRecords) }
+
+// inOrder reports whether records without a key are in order among each other.
+func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys != NullKeysSpread }
+
 // parks reports whether later messages of the key wait while a message waits in a tier. On a channel that is not
 // ordered, a message without a key has no order.
 func (s *subscription) parks(m *message) bool {
-	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == OrderByPartition)
+	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.inOrder() || s.set.Ordering == OrderByPartition)
 }
 
 // blocks reports whether later messages of a key wait in this process while a message of the key is retried, or is
@@ -111,6 +117,9 @@ func (s *subscription) fill(m *message, d *driver.Delivery) {
 		d.OrderKey = m.epoch.Name
 	case OrderNone:
 		d.OrderKey, d.Tenant = "", d.OrderKey
+	}
+	if d.OrderKey == "" && s.from.Ordered && !s.inOrder() {
+		d.OrderKey = d.ID // a lane of its own
 	}
 	d.FirstFailure = m.failed
 	if m.epoch.stay > 0 {

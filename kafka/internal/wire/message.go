@@ -68,15 +68,10 @@ func checkHeaders(hs []driver.Header) error {
 			return fmt.Errorf("header %d has no name: give it one", i)
 		case !utf8.ValidString(h.Name):
 			return fmt.Errorf("header name %q is not UTF-8, which Kafka requires", h.Name)
-		case h.Name == routingHeader || h.Name == contentTypeHeader:
+		case h.Name == routingHeader, h.Name == contentTypeHeader:
 			return fmt.Errorf("header %s: set the field of the message instead", h.Name)
 		case reserved(h.Name):
 			return fmt.Errorf("header %s: names that begin with %s or %s are reserved", h.Name, OwnPrefix, DeadPrefix)
-		}
-		for _, before := range hs[:i] {
-			if before.Name == h.Name {
-				return fmt.Errorf("header %s exists twice: names must be unique", h.Name)
-			}
 		}
 	}
 	return nil
@@ -171,14 +166,23 @@ func take(d *driver.Delivery, name, value string) (err error) {
 	return nil
 }
 
-// overridden reports whether a later header has the same name. Names in a record can repeat, and the last one counts.
+// overridden reports whether a later header sets the same field of a delivery: the last one counts. All other headers
+// reach the handler, also several of one name.
 func overridden(hs []kgo.RecordHeader, i int) bool {
+	if !field(hs[i].Key) {
+		return false
+	}
 	for k := len(hs) - 1; k > i; k-- {
 		if hs[k].Key == hs[i].Key {
 			return true
 		}
 	}
 	return false
+}
+
+// field reports whether a header is a field of a delivery.
+func field(name string) bool {
+	return name == routingHeader || name == contentTypeHeader || reserved(name)
 }
 
 // LastHeader is the value of the last header of a name; nil: there is none.
