@@ -7,35 +7,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // ofKey is a record with key k.
 func ofKey(offset int64) *kgo.Record {
 	return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset, Value: []byte("body")}
-}
-
-// The parked messages of a partition are forgotten when its epoch ends. Otherwise the next epoch would wait for
-// messages that another member handles.
-func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: RetryPark})
-	in := l.begin(10)
-	in.admit(e, ofKey(0))
-	m := in.out[0]
-	l.lots.reserve(l.claim(driver.Handle{Ref: m, Seq: m.use}, retrying), time.Now())
-	l.move(m, finished) // its copy is in the tier
-	in = l.begin(10)
-	if in.admit(e, ofKey(1)); len(in.move) != 1 {
-		t.Fatal("the next message of the key is not moved behind the parked one")
-	}
-	l.discard([]*epoch{e})
-	l.assign(e.member, map[string][]int32{"orders": {0}})
-	e = l.start(e.member, wire.Partition{Topic: "orders"}, 1, "")
-	in = l.begin(10)
-	if in.admit(e, ofKey(1)); len(in.out) != 1 {
-		t.Error("the key waits for a message of an earlier epoch")
-	}
 }
 
 // A discarded epoch returns its places. Later reports about its deliveries have no effect.
@@ -102,19 +80,45 @@ func TestReplacedMembersGetNothing(t *testing.T) {
 	}
 }
 
-// Metadata that the broker refuses as too large becomes shorter.
-func TestMetadataBecomesShorter(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	for i := range 20_000 {
-		m := l.at(t, e, delivered)
-		if i%7*i%5 == 3 {
-			l.move(m, finished)
-		}
+// The mark is the first dead letter that counts: the one of the last commit, or the end of the dead letters if that
+// commit was not made by Godwit, or if the topic of the dead letters was created again.
+func TestTheMarkOfDeadLetters(t *testing.T) {
+	l, foreign := newTestLedger(t, Options{})
+	if mark, reset := l.mark(foreign, 40); mark != 40 || !reset || !foreign.fresh {
+		t.Errorf("after a foreign commit the mark is %d, reset %v, fresh %v", mark, reset, foreign.fresh)
 	}
-	before, _ := e.tracker.Commit()
-	newCommitter(l.sub, l).shorten(partitionCommit{e: e, c: before})
-	after, _ := e.tracker.Commit()
-	if len(after.Metadata) >= len(before.Metadata) || len(before.Metadata) < 1000 {
-		t.Errorf("metadata of %d characters after %d", len(after.Metadata), len(before.Metadata))
+	c, _ := foreign.tracker.Commit()
+	again := func(end int64) (mark int64, reset bool) {
+		l.discard([]*epoch{l.epochs[foreign.Partition]})
+		l.assign(foreign.member, map[string][]int32{"orders": {0}})
+		return l.mark(l.start(foreign.member, foreign.Partition, c.Offset, c.Metadata), end)
+	}
+	if mark, reset := again(50); mark != 40 || reset {
+		t.Errorf("after a commit with the mark 40 the mark is %d, reset %v", mark, reset)
+	}
+	if mark, reset := again(10); mark != 0 || reset {
+		t.Errorf("with new dead letters the mark is %d, reset %v", mark, reset)
+	}
+}
+
+// A record is recognized by its dead letter, if the letter is not older than the mark. In a tier, the original's offset
+// counts, and the mark of the channel's own partition, too.
+func TestRecordsWithADeadLetter(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	tier := &epoch{stay: time.Minute, tracker: offsets.New(16)}
+	tier.tracker.Mark(0)
+	for _, one := range []*epoch{e, tier} {
+		l.recalled(one, map[int64]int64{3: 39, 7: 40}, 0)
+	}
+	e.tracker.Mark(40)
+	for offset, want := range map[int64]bool{3: false, 7: true, 8: false} {
+		if got := l.deadLettered(e, ofKey(offset)); got != want {
+			t.Errorf("record %d: %v, want %v", offset, got, want)
+		}
+		inTier := tierRecord(&Later{Record: ofKey(offset)})
+		inTier.Offset = 7
+		if got := l.deadLettered(tier, inTier); got != want {
+			t.Errorf("record %d in a tier: %v, want %v", offset, got, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"time"
 
+	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
@@ -78,20 +79,20 @@ func set(ss ...stage) (all stages) {
 
 func (ss stages) has(s stage) bool { return ss&(1<<s) != 0 }
 
-// move moves a message to its next stage, and takes and returns the difference between what the two stages hold. It
-// returns false if the message cannot go there: its epoch has ended, or it was settled before.
-func (l *ledger) move(m *message, to stage) bool {
-	if m.epoch.state == epochGone || !followers[m.stage].has(to) {
-		return false
-	}
-	from := m.stage
+// may reports whether the message can go to a stage. It cannot if its epoch has ended, or if it was settled before.
+func (m *message) may(to stage) bool {
+	return m.epoch.state != epochGone && followers[m.stage].has(to)
+}
+
+// step changes the stage, and takes and returns the difference in places and room.
+func (m *message) step(to stage, places *intake.Intake[*epoch]) {
+	had, has := holdings[m.stage], holdings[to]
 	m.stage = to
-	had, has := holdings[from], holdings[to]
 	switch took, gave := has&^had, had&^has; {
 	case took&holdsPlace != 0:
-		l.intake.Occupy(&m.epoch.backlog)
+		places.Occupy(&m.epoch.backlog)
 	case gave&holdsPlace != 0:
-		l.intake.Vacate(&m.epoch.backlog)
+		places.Vacate(&m.epoch.backlog)
 	}
 	switch {
 	case has&^had&holdsRoom != 0:
@@ -99,27 +100,39 @@ func (l *ledger) move(m *message, to stage) bool {
 	case had&^has&holdsRoom != 0:
 		m.epoch.wait(m, -1)
 	}
-	if has&holdsKey == 0 && m.stands != parking.Outside {
+}
+
+// move moves a message to its next stage, and takes and returns the difference between what the two stages hold. It
+// returns false if the message cannot go there.
+func (l *ledger) move(m *message, to stage) bool {
+	if !m.may(to) {
+		return false
+	}
+	e, from := m.epoch, m.stage
+	m.step(to, l.intake)
+	if holdings[to]&holdsKey == 0 && m.stands != parking.Outside {
 		l.leaveKey(m)
 	}
-	e := m.epoch
 	if to == finished {
 		l.finish(m, from)
 	}
-	if (to == finished || had&^has&holdsPlace != 0) && l.intake.Freed(&e.backlog) {
+	gavePlace := holdings[from]&^holdings[to]&holdsPlace != 0
+	if (to == finished || gavePlace) && l.intake.Freed(&e.backlog) {
 		l.wakeup.wake() // a poll that waits: another record of the epoch may be admitted now
 	}
 	return true
 }
 
 // leaveKey ends the delivery of a message in its key's lot, and removes a kept or finished message from the lot. The
-// spot of a message that was copied to a tier already belongs to the copy.
+// spot of a message that was copied to a tier already belongs to the copy. If another message is first then, and waits
+// only for that, it is due at once: it goes from blocked to delayed, and neither stage holds the key.
 func (l *ledger) leaveKey(m *message) {
-	next, again := l.lots.leave(m, m.stage == kept || m.stage == finished)
-	if next != nil {
-		l.delay(next, time.Now())
+	next, wake := l.lots.leave(m, m.stage == kept || m.stage == finished)
+	if next != nil && next.may(delayed) {
+		next.step(delayed, l.intake)
+		wake = l.delays.add(next, time.Now()) || wake
 	}
-	if again {
+	if wake {
 		l.wakeup.wake()
 	}
 }

@@ -6,23 +6,17 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // newTestLedger returns a ledger with one open epoch of the channel's topic.
 func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
 	t.Helper()
-	b, err := Open(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close(t.Context()) })
+	b := newTestBackend(t, o)
 	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, false, nil))
 	m := newMember(nil)
 	l.assign(m, map[string][]int32{"orders": {0}})
@@ -169,53 +163,5 @@ func TestNothingMovesAfterItsEpoch(t *testing.T) {
 	l.mu.Unlock()
 	if m.stage != delivered || l.claim(h, retrying) != nil {
 		t.Errorf("the message is %s", m.stage)
-	}
-}
-
-// A handle is good for one settlement, even after the memory of its message is used again.
-func TestHandlesAreUsedOnce(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	m := l.at(t, e, delivered)
-	h := driver.Handle{Ref: m, Seq: m.use}
-	if l.claim(h, finished) == nil {
-		t.Fatal("the message was not settled")
-	}
-	again := l.at(t, e, delivered)
-	if again != m {
-		t.Fatal("the memory is not used again")
-	}
-	l.note(note{handle: h})
-	l.read()
-	if l.claim(h, finished) != nil || again.stage != delivered {
-		t.Errorf("an old handle settled another message, which is %s", again.stage)
-	}
-}
-
-// If a retry cannot be copied, the message is delivered again, and its key is free once it is settled otherwise.
-func TestAKeyIsFreeWhenItsMessageIsFinished(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: RetryPark})
-	in := l.begin(10)
-	rec := func(offset int64) *kgo.Record { return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset} }
-	in.admit(e, rec(0))
-	m := in.out[0]
-	if m.stage != delivered || m.stands != parking.InHand {
-		t.Fatalf("the message is %s, with standing %d", m.stage, m.stands)
-	}
-	l.move(m, retrying)
-	l.lots.reserve(m, time.Now().Add(time.Minute))
-	l.lots.reclaim(m)
-	l.move(m, delivered)
-	in = l.begin(10)
-	in.admit(e, rec(1))
-	if len(in.out) > 0 || len(in.move) != 1 {
-		t.Error("a later message of the key is delivered, or blocks its partition")
-	}
-	l.lots.reserve(in.move[0], time.Now())
-	l.lots.reclaim(in.move[0]) // this message could not be moved either
-	l.delay(in.move[0], time.Now().Add(-time.Second))
-	l.move(m, finished)
-	in = l.begin(10)
-	if in.resume(l.delays.take(in.now)); len(in.move) > 0 || len(in.out) != 1 {
-		t.Errorf("%d messages are moved, %d delivered, want that the next one is delivered", len(in.move), len(in.out))
 	}
 }

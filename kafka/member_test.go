@@ -4,9 +4,6 @@ package kafka_test
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,57 +176,5 @@ func TestCredentials(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Options that cannot work are an error of the constructor, which says how to repair them.
-func TestImpossibleOptions(t *testing.T) {
-	for text, o := range map[string]kafka.Options{
-		"OAUTHBEARER, but SASL.Token is nil": {SASL: &kafka.SASL{Mechanism: "OAUTHBEARER"}},
-		"use PLAIN, SCRAM":                   {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
-		"use gzip, snappy":                   {Compression: "brotli"},
-		"ascending":                          {Tiers: []time.Duration{time.Minute, time.Second}},
-		"Channels[\"x\"].Tiers": {
-			Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
-		},
-		"Namespace":                     {Namespace: "a b"},
-		"negative":                      {Partitions: -1},
-		"Channels[\"x\"].Ordering is 9": {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
-		"Options.Retries is 9":          {Retries: 9},
-		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
-		"franz-go refuses the options": {TLS: &tls.Config{}, Client: []kgo.Opt{
-			kgo.Dialer(nil),
-			kgo.MaxBufferedRecords(-1),
-		}},
-	} {
-		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("open: %v, want an error that says %q", err, text)
-		}
-	}
-	b, err := kafka.Open(t.Context(),
-		&kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.OrderNone}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ordered := driver.Channel{Queue: "orders", Ordered: true}
-	_, serr := b.Sender(t.Context(), ordered)
-	_, rerr := b.Receiver(t.Context(), ordered, driver.ReceiverOptions{})
-	for _, err := range []error{serr, rerr, b.Ensure(t.Context(), driver.ChannelSpec{Channel: ordered})} {
-		if err == nil || !strings.Contains(err.Error(), "OrderByKey") {
-			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
-		}
-	}
-	for text, s := range map[string]driver.ChannelSpec{
-		"Delay":      {Delay: time.Minute},
-		"Encryption": {Encryption: "alias/key"},
-	} {
-		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
-		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||
-			!strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v, want an error that names it", text, err)
-		}
-	}
-	if err := errors.Join(b.Close(t.Context()), b.Close(t.Context())); err != nil {
-		t.Error(err)
 	}
 }
