@@ -16,10 +16,10 @@ func TestLimitsOfEachKindOfRetries(t *testing.T) {
 	tiers := []time.Duration{time.Second, time.Minute}
 	orders := driver.Channel{Queue: "orders"}
 	base := driver.ReceiveLimits{Batch: receiveMost, Window: window, Polls: 1, Keeps: true}
-	block, alone, park := base, base, base
+	block, alone := base, base
 	block.HoldMax = time.Hour
 	alone.RetryMin, alone.RetryMax, alone.Behind = time.Second, time.Minute, driver.BehindGoesOn
-	park = alone
+	park := alone
 	park.Behind = driver.BehindFollows
 	small := block
 	small.Batch, small.Window = 10, 10
