@@ -182,7 +182,7 @@ func (t *Tracker) Truncate(offset int64) {
 func (t *Tracker) Unfinished() int { return t.window.unfinished }
 
 // Strained reports whether many records are between the watermark and the newest record, or the metadata is half full.
-// Then the caller should look for keys to block.
+// If one of these records does not progress, the caller should look for keys to block.
 func (t *Tracker) Strained(slots int) bool {
 	return int(t.window.tail-t.window.head) > min(slots, strainedSlots) || !t.fits(0, t.budget()/2)
 }
