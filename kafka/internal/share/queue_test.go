@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -29,38 +30,42 @@ func TestQueueHandsOver(t *testing.T) {
 	}
 }
 
-// Members wait while nobody receives, and the tiers wait while the queue is full.
+// Sessions request nothing while nobody receives, and the tiers wait while the queue is full.
 func TestQueueHoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
-		q.begin()
-		q.begin()
-		q.end()
-		if !q.await(t.Context()) {
-			t.Error("one still receives")
-		}
-		q.end()
-		wanted, room := false, false
-		go func() { wanted = q.await(t.Context()) }()
 		q.put(make([]driver.Delivery, 2), nil)
+		for _, c := range []struct{ want, lacks int }{{5, 3}, {1, 4}, {-5, 0}, {-1, 0}} {
+			if q.want(c.want); q.lacks() != c.lacks {
+				t.Errorf("with %+d wanted, the queue lacks %d deliveries, want %d", c.want, q.lacks(), c.lacks)
+			}
+		}
+		room := false
 		go func() { room = q.room(t.Context(), 2) }()
 		synctest.Wait()
-		if wanted || room {
-			t.Errorf("nobody receives, and the queue is full: wanted %v, room %v", wanted, room)
+		if room {
+			t.Error("the queue is full, and has room")
 		}
-		q.begin()
 		if _, err := q.take(1, nil); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if !wanted || !room {
-			t.Errorf("somebody receives, and took one: wanted %v, room %v", wanted, room)
+		if !room {
+			t.Error("one was taken, and there is no room")
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		q.end()
-		if q.await(ended) || q.room(ended, 1) {
+		if q.room(ended, 1) {
 			t.Error("the wait goes on after the receiver's end")
 		}
 	})
+}
+
+// A delivery whose lock has ended on the queue is not ours any more.
+func TestQueueDropsWhatHasEnded(t *testing.T) {
+	q := newQueue()
+	q.put([]driver.Delivery{{ID: "a", LeaseEnds: time.Now()}, {ID: "b", LeaseEnds: time.Now().Add(time.Hour)}}, nil)
+	if ds, err := q.take(1, nil); err != nil || len(ds) != 1 || ds[0].ID != "b" {
+		t.Errorf("took %v, %v, want b", ds, err)
+	}
 }
