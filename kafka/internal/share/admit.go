@@ -1,6 +1,8 @@
 package share
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,61 +11,92 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/discard"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// digestRecords makes locks of the records that an answer brought, and returns how many held locks are gone because of
-// it. The caller holds the lock.
-func (s *session) digestRecords(a *answer, ends time.Time) (runs []*run, freed int) {
-	for n := range a.failed {
-		freed += s.dropAll(n) // a new leader knows nothing of locks
-	}
+// digestRecords makes locks of the records that an answer brought.
+func (s *session) digestRecords(a *answer) (runs []*run) {
 	for i := range a.got {
 		g := &a.got[i]
 		records, err := s.decode.records(g.n, g.raw)
 		missing := gap
 		if err != nil {
-			missing = release // it could not be read: perhaps it can the next time
-			a.failed[g.n] = err
+			missing = release // perhaps it can be read the next time
+			s.r.queue.put(nil, fmt.Errorf("read records of %s, partition %d: %w", s.r.c.Topic, g.n, failure.Classify(err)))
 		}
-		u := &run{s: s, partition: g.n}
-		var acquired int64
-		for _, r := range g.acquired {
-			acquired += r.LastOffset - r.FirstOffset + 1
-		}
-		u.locks = make([]lock, 0, min(acquired, int64(len(records))))
-		for _, r := range g.acquired {
-			freed += s.replaced(g.n, r.FirstOffset, r.LastOffset)
-			from, _ := slices.BinarySearchFunc(records, r.FirstOffset, func(rec *kgo.Record, at int64) int {
-				return int(min(max(rec.Offset-at, -1), 1))
-			})
-			next := r.FirstOffset
-			for _, rec := range records[from:] {
-				if rec.Offset > r.LastOffset {
-					break
-				}
-				s.absent(g.n, next, rec.Offset-1, missing)
-				u.locks = append(u.locks, lock{run: u, record: rec, count: r.DeliveryCount, ends: ends})
-				next = rec.Offset + 1
-			}
-			s.absent(g.n, next, r.LastOffset, missing)
-		}
+		u, gaps := s.lockAll(g, records, a.asked.Add(a.lock), missing)
 		if n := len(records); n > 0 && g.acquired[len(g.acquired)-1].LastOffset >= records[n-1].Offset {
 			s.decode.forget(g.n)
 		}
-		if u.open = len(u.locks); u.open > 0 {
-			s.runs[g.n] = append(s.runs[g.n], u)
+		freed, current := s.enter(u, g, gaps, a.resets)
+		s.r.freed(freed)
+		if current && u.open > 0 {
 			runs = append(runs, u)
 		}
 	}
-	return runs, freed
+	return runs
 }
 
-// absent acknowledges offsets without a record. The caller holds the lock.
-func (s *session) absent(partition int32, first, last int64, what ackType) {
-	if first <= last {
-		s.pending = append(s.pending, ack{partition: partition, first: first, last: last, what: what})
+// lockAll makes a run of the records that the broker has locked, and acks of the offsets without a record.
+func (s *session) lockAll(g *fetched, records []*kgo.Record, ends time.Time, missing ackType) (u *run, gaps []ack) {
+	u = &run{s: s, partition: g.n}
+	count := int64(0)
+	for _, r := range g.acquired {
+		count += r.LastOffset - r.FirstOffset + 1
 	}
+	u.locks = make([]lock, 0, min(count, int64(len(records))))
+	absent := func(first, last int64) {
+		if first <= last {
+			gaps = append(gaps, ack{partition: g.n, first: first, last: last, what: missing})
+		}
+	}
+	for _, r := range g.acquired {
+		from, _ := slices.BinarySearchFunc(records, r.FirstOffset, func(rec *kgo.Record, at int64) int {
+			return cmp.Compare(rec.Offset, at)
+		})
+		next := r.FirstOffset
+		for _, rec := range records[from:] {
+			if rec.Offset > r.LastOffset {
+				break
+			}
+			absent(next, rec.Offset-1)
+			u.locks = append(u.locks, lock{run: u, record: rec, count: r.DeliveryCount, ends: ends})
+			next = rec.Offset + 1
+		}
+		absent(next, r.LastOffset)
+	}
+	u.open = len(u.locks)
+	return u, gaps
+}
+
+// enter makes a run part of the session, and returns how many of the counted records are not held after all; false: the
+// session has begun again, and the run is lost.
+func (s *session) enter(u *run, g *fetched, gaps []ack, resets int) (freed int, current bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resets != resets {
+		return u.open + offsets(gaps), false
+	}
+	for _, r := range g.acquired {
+		freed += s.replaced(g.n, r.FirstOffset, r.LastOffset)
+	}
+	if u.open > 0 {
+		s.runs[g.n] = append(s.runs[g.n], u)
+	}
+	if len(gaps) > 0 {
+		s.pending = append(s.pending, gaps...)
+		wake(s.wake)
+	}
+	return freed + offsets(gaps), true
+}
+
+// offsets is how many offsets acks cover.
+func offsets(as []ack) (n int) {
+	for i := range as {
+		n += int(as[i].last - as[i].first + 1)
+	}
+	return n
 }
 
 // replaced ends the locks of offsets that the broker has delivered again, because their time was over, and returns how

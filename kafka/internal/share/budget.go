@@ -52,13 +52,15 @@ func (b *budget) ask(sessions int) (n int, whole bool) {
 	defer b.mu.Unlock()
 	b.measure(time.Now())
 	free := b.workers + b.ahead - b.held
-	// A request for each single record would cost a round trip for each.
-	if b.short = free < (b.ahead+1)/2; b.short {
+	if b.short = free < b.worth(); b.short {
 		return 0, false
 	}
 	n = min((free+sessions-1)/max(sessions, 1), mostAtOnce)
 	return n, b.ahead >= mostAtOnce
 }
+
+// worth is how many records a request is worth: one for each single record would cost a round trip for each.
+func (b *budget) worth() int { return min((b.ahead+1)/2, mostAtOnce) }
 
 // measure ends a window that lasted long enough.
 func (b *budget) measure(now time.Time) {
@@ -92,7 +94,7 @@ func (b *budget) settled(n int) (wake bool) {
 	defer b.mu.Unlock()
 	b.held -= n
 	b.done += n
-	wake = b.short && b.workers+b.ahead-b.held >= (b.ahead+1)/2
+	wake = b.short && b.workers+b.ahead-b.held >= b.worth()
 	if wake {
 		b.short = false
 	}

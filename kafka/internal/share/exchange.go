@@ -46,6 +46,17 @@ type answer struct {
 	acks   map[int32]error // of partitions with acks; nil: accepted
 	failed map[int32]error // partitions that could not be fetched
 	got    []fetched
+	resets int // of the session, when the request was made
+}
+
+// count is how many offsets the broker has locked.
+func (a *answer) count() (n int) {
+	for i := range a.got {
+		for _, r := range a.got[i].acquired {
+			n += int(r.LastOffset - r.FirstOffset + 1)
+		}
+	}
+	return n
 }
 
 // fetched is the records of one partition.
@@ -116,7 +127,7 @@ func (s *session) send(ctx context.Context, x *exchange) (*answer, error) {
 // sendFetch requests records. The acks of the exchange travel along.
 func (s *session) sendFetch(ctx context.Context, x *exchange) (*answer, error) {
 	req, wait := s.fetchRequest(x)
-	a := newAnswer(s.r.c.Lock)
+	a := newAnswer(s.r.c.Lock, x)
 	ctx, cancel := context.WithTimeout(ctx, wait+answerPatience)
 	defer cancel()
 	kresp, err := s.r.client.Broker(int(s.broker)).Request(ctx, req)
@@ -217,7 +228,7 @@ func (s *session) fetches(req *kmsg.ShareFetchRequest) {
 // sendAcks acknowledges without a fetch. last ends the session: the broker releases what is still locked.
 func (s *session) sendAcks(ctx context.Context, x *exchange, last bool) (*answer, error) {
 	req := s.ackRequest(x, last)
-	a := newAnswer(s.r.c.Lock)
+	a := newAnswer(s.r.c.Lock, x)
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	kresp, err := s.r.client.Broker(int(s.broker)).Request(ctx, req)
@@ -266,8 +277,10 @@ func (s *session) ackRequest(x *exchange, last bool) *kmsg.ShareAcknowledgeReque
 	return req
 }
 
-func newAnswer(lock time.Duration) *answer {
-	return &answer{asked: time.Now(), lock: lock, acks: map[int32]error{}, failed: map[int32]error{}}
+func newAnswer(lock time.Duration, x *exchange) *answer {
+	return &answer{
+		asked: time.Now(), lock: lock, acks: map[int32]error{}, failed: map[int32]error{}, resets: x.resets,
+	}
 }
 
 // lasts notes how long locks last, if the broker has said so.

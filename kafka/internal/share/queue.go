@@ -30,12 +30,12 @@ func (q *queue) want(n int) {
 	q.wanted += n
 }
 
-// lacks is how many deliveries to request. The sessions request none while nobody receives, because a record whose lock
-// ends on the queue would be delivered again with a higher count.
-func (q *queue) lacks() int {
+// lacks is how many deliveries the Receives under way want, and how many of them are not here. The sessions request none
+// while nobody receives, because a record whose lock ends on the queue would be delivered again with a higher count.
+func (q *queue) lacks() (wanted, lacks int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return max(q.wanted-len(q.all), 0)
+	return q.wanted, max(q.wanted-len(q.all), 0)
 }
 
 // put adds deliveries for the next Receive, or an error.

@@ -19,6 +19,8 @@ const (
 	// heldWait is how long a fetch waits for records while locks are held: their verdicts and renewals wait behind it,
 	// because a session has one request at a time.
 	heldWait = 100 * time.Millisecond
+	// ackLinger is how long acks wait for a fetch that they can travel with.
+	ackLinger = 10 * time.Millisecond
 	// sweepEvery is how often a session looks for locks that have ended.
 	sweepEvery = time.Second
 	// lockGrace is how long after its end a lock still counts: the broker's clock decides.
@@ -34,10 +36,11 @@ var (
 // session is the exchange of requests with one broker. A broker numbers the requests of a member, so there is one at a
 // time, and all are sent by the session's goroutine.
 type session struct {
-	r      *Receiver
-	broker int32
-	wake   chan struct{} // holds one: there may be something to send
-	decode decoder       // of the goroutine
+	r       *Receiver
+	broker  int32
+	wake    chan struct{} // holds one: there may be something to send
+	answers chan *answer  // with records, to be admitted
+	decode  decoder       // of their goroutine
 
 	mu       sync.Mutex
 	topicID  [16]byte
@@ -47,7 +50,8 @@ type session struct {
 	resets   int            // how often the session began again: an answer of an older one does not count
 	runs     map[int32][]*run
 	pending  []ack
-	suspects [][]ack // parts of a refused request: one of the acks was wrong
+	waiting  time.Time // since when acks wait for a fetch; zero: none do
+	suspects [][]ack   // parts of a refused request: one of the acks was wrong
 	lost     lostAcks
 	fails    int // requests in a row that failed
 }
@@ -60,17 +64,24 @@ type lostAcks struct {
 
 func newSession(r *Receiver, broker int32) *session {
 	return &session{
-		r: r, broker: broker, wake: make(chan struct{}, 1),
+		r: r, broker: broker, wake: make(chan struct{}, 1), answers: make(chan *answer, 1),
 		decode: newDecoder(r.c.Topic), want: map[int32]bool{}, have: map[int32]bool{}, runs: map[int32][]*run{},
 	}
 }
 
 // run sends requests until the receiver ends.
 func (s *session) run() {
+	var admission sync.WaitGroup
+	defer admission.Wait()
+	defer close(s.answers)
+	admission.Go(s.admit)
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
+	linger := time.NewTimer(0)
+	defer linger.Stop()
 	for !failure.Over(s.r.polls) {
-		if x := s.next(); x != nil {
+		x, wait := s.next(time.Now())
+		if x != nil {
 			if err := s.exchange(s.r.requests, x); err != nil {
 				s.failed(err)
 			} else {
@@ -78,8 +89,12 @@ func (s *session) run() {
 			}
 			continue
 		}
+		if wait > 0 {
+			linger.Reset(wait)
+		}
 		select {
 		case <-s.wake:
+		case <-linger.C:
 		case <-sweep.C:
 			s.sweep(time.Now())
 		case <-s.r.polls.Done():
@@ -101,8 +116,8 @@ func (s *session) failed(err error) {
 	_ = backoff.Sleep(s.r.polls, pollPauses.Wait(s.fails))
 }
 
-// next is what to send now; nil: nothing.
-func (s *session) next() *exchange {
+// next is what to send now; nil: nothing, and wait says when to look again at the latest, if it is not 0.
+func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &exchange{resets: s.resets}
@@ -114,17 +129,25 @@ func (s *session) next() *exchange {
 		x.acks, s.pending = s.pending, nil
 	default:
 		n, whole := s.room()
-		if n == 0 && len(s.pending) == 0 {
-			return nil
+		switch {
+		case n > 0:
+		case len(s.pending) == 0:
+			return nil, 0
+		case s.waiting.IsZero():
+			s.waiting = now
+			return nil, ackLinger
+		case now.Sub(s.waiting) < ackLinger:
+			return nil, ackLinger - now.Sub(s.waiting)
 		}
 		x.fetch, x.whole = n, whole
 		x.acks, s.pending = s.pending, nil
 	}
+	s.waiting = time.Time{}
 	x.arrange()
 	if x.fetch == 0 && len(x.parts) == 0 {
-		return nil
+		return nil, 0
 	}
-	return x
+	return x, 0
 }
 
 // ackAlone reports whether the pending acks cannot travel with a fetch: a renewal may not, because the lock might end
@@ -138,12 +161,15 @@ func (s *session) room() (n int, whole bool) {
 	if len(s.want) == 0 {
 		return 0, false
 	}
-	most := s.r.queue.lacks()
-	if most == 0 {
+	wanted, lacks := s.r.queue.lacks()
+	if lacks == 0 {
 		return 0, false
 	}
 	n, whole = s.r.budget.ask(s.r.member.sessionsNow())
-	return min(n, most), whole && most >= mostAtOnce
+	if wanted >= mostAtOnce {
+		return n, whole
+	}
+	return min(n, lacks), false // something else limits the core, a rate for example
 }
 
 // exchange sends a request, and digests the answer. All acks of the request are answered afterwards.
@@ -161,23 +187,35 @@ func (s *session) exchange(ctx context.Context, x *exchange) error {
 	}
 	s.epoch = max(1, s.epoch+1) // after the largest number comes 1
 	freed := s.digestAcks(x, a)
-	var runs []*run
-	if x.fetch > 0 {
-		var lost int
-		runs, lost = s.digestRecords(a, a.asked.Add(a.lock))
-		freed += lost
+	for n := range a.failed {
+		freed += s.dropAll(n) // a new leader knows nothing of locks
 	}
 	s.mu.Unlock()
-	n := 0
-	for _, u := range runs {
-		n += len(u.locks)
+	if x.fetch > 0 {
+		s.r.budget.took(a.count(), time.Since(a.asked))
 	}
-	s.r.budget.took(n, time.Since(a.asked))
 	s.r.freed(freed)
-	for _, u := range runs {
-		s.r.admit(u)
+	if len(a.got) > 0 {
+		s.answers <- a
 	}
 	return s.trouble(a)
+}
+
+// admit makes deliveries of the records of answers, while the goroutine of the session sends the next request.
+func (s *session) admit() {
+	for a := range s.answers {
+		s.mu.Lock()
+		current := s.resets == a.resets
+		s.mu.Unlock()
+		if !current {
+			s.r.freed(a.count())
+			continue
+		}
+		runs := s.digestRecords(a)
+		for _, u := range runs {
+			s.r.admit(u)
+		}
+	}
 }
 
 // trouble is what the answer says about partitions that could not be fetched. Where the partition is somewhere else by
