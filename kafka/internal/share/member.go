@@ -99,7 +99,7 @@ func (m *member) failed(err error) time.Duration {
 		m.coordinator = -1
 	}
 	m.fails++
-	if m.fails > 2 || !failure.ClassOf(err).Passing() {
+	if m.fails > 2 { // before that, it may be a coordinator that moves
 		m.r.queue.put(nil, fmt.Errorf("join share group %s: %w", m.r.c.Group, failure.Classify(err)))
 	}
 	return pollPauses.Wait(m.fails)

@@ -110,8 +110,8 @@ func (s *session) failed(err error) {
 	}
 	s.fails++
 	s.r.member.lookAgain()
-	if s.fails > 1 || !failure.ClassOf(err).Passing() {
-		s.r.queue.put(nil, fmt.Errorf("poll topic %s at broker %d: %w", s.r.c.Topic, s.broker, failure.Classify(err)))
+	if err = failure.Classify(err); s.fails > 1 || !driver.ClassOf(err).Passing() {
+		s.r.queue.put(nil, fmt.Errorf("poll topic %s at broker %d: %w", s.r.c.Topic, s.broker, err))
 	}
 	_ = backoff.Sleep(s.r.polls, pollPauses.Wait(s.fails))
 }
@@ -178,6 +178,9 @@ func (s *session) exchange(ctx context.Context, x *exchange) error {
 	s.mu.Lock()
 	if err == nil && s.resets != x.resets {
 		err = errReset
+	}
+	if sessionOver(err) {
+		err = &driver.Error{Class: driver.Transient, Err: err}
 	}
 	if err != nil {
 		freed := s.reset(err, x)
@@ -255,6 +258,12 @@ func (s *session) digestAcks(x *exchange, a *answer) (freed int) {
 		}
 	}
 	return freed
+}
+
+// sessionOver says that the broker has forgotten the session, as after a restart: the next one succeeds.
+func sessionOver(err error) bool {
+	return errors.Is(err, kerr.ShareSessionNotFound) || errors.Is(err, kerr.InvalidShareSessionEpoch) ||
+		errors.Is(err, errReset)
 }
 
 // wrongState says that the broker does not know a lock of the request.
