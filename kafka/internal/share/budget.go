@@ -69,7 +69,7 @@ func (b *budget) measure(now time.Time) {
 		return
 	}
 	covers := aheadLasts + 2*b.trip
-	ahead := int(float64(b.done) * covers.Seconds() / lasted.Seconds())
+	ahead := int(float64(b.done)*covers.Seconds()/lasted.Seconds() + 0.5)
 	b.ahead = min(max(ahead, b.ahead*3/4, b.least()), mostAhead) // a lower rate counts gradually: it may be noise
 	b.done, b.since = 0, now
 }
