@@ -2,6 +2,7 @@ package share
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,7 +11,7 @@ const (
 	mostAtOnce = 500
 	// mostAhead bounds the records that wait for a handler. A broker locks at most 2,000 records of a partition by
 	// default, so more would only help a receiver of many partitions.
-	mostAhead = 8 * mostAtOnce
+	mostAhead = 32 * mostAtOnce
 	// aheadLasts is the handling time that the waiting records cover, in addition to two round trips. Records that wait
 	// longer could be handled by another process meanwhile.
 	aheadLasts = 100 * time.Millisecond
@@ -24,6 +25,7 @@ const (
 // run. It is safe for concurrent use.
 type budget struct {
 	workers int
+	fast    atomic.Bool // the handlers finish mostAtOnce records in aheadLasts
 
 	mu    sync.Mutex
 	held  int // records without a verdict
@@ -56,7 +58,7 @@ func (b *budget) ask(sessions int) (n int, whole bool) {
 		return 0, false
 	}
 	n = min((free+sessions-1)/max(sessions, 1), mostAtOnce)
-	return n, b.ahead >= mostAtOnce
+	return n, b.fast.Load()
 }
 
 // worth is how many records a request is worth: one for each single record would cost a round trip for each.
@@ -72,6 +74,7 @@ func (b *budget) measure(now time.Time) {
 	ahead := int(float64(b.done)*covers.Seconds()/lasted.Seconds() + 0.5)
 	b.ahead = min(max(ahead, b.ahead*3/4, b.least()), mostAhead) // a lower rate counts gradually: it may be noise
 	b.done, b.since = 0, now
+	b.fast.Store(b.ahead >= mostAtOnce)
 }
 
 // took counts the records that a request has brought.

@@ -24,6 +24,9 @@ type run struct {
 	partition int32
 	locks     []lock
 	open      int // locks that are not gone
+
+	done  []ack     // of finished records, which wait for the rest of the run
+	since time.Time // the first of them
 }
 
 // stage is how far a lock is.

@@ -21,6 +21,11 @@ const (
 	heldWait = 100 * time.Millisecond
 	// ackLinger is how long acks wait for a fetch that they can travel with.
 	ackLinger = 10 * time.Millisecond
+	// runLinger is how long finished records wait for the rest of their run, while handlers are fast and there are
+	// several partitions. A broker keeps one state for a run that is accepted as a whole, and otherwise one for each
+	// record, which is slower. With one partition the waiting would cost more: a broker locks 2,000 records of a
+	// partition, so the next ones come after an acceptance.
+	runLinger = 20 * time.Millisecond
 	// sweepEvery is how often a session looks for locks that have ended.
 	sweepEvery = time.Second
 	// lockGrace is how long after its end a lock still counts: the broker's clock decides.
@@ -51,6 +56,7 @@ type session struct {
 	runs     map[int32][]*run
 	pending  []ack
 	waiting  time.Time // since when acks wait for a fetch; zero: none do
+	partial  []*run    // with acks that wait for the rest of their run
 	suspects [][]ack   // parts of a refused request: one of the acks was wrong
 	lost     lostAcks
 	fails    int // requests in a row that failed
@@ -120,6 +126,7 @@ func (s *session) failed(err error) {
 func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.join(now)
 	x := &exchange{resets: s.resets}
 	switch {
 	case len(s.suspects) > 0:
@@ -131,6 +138,8 @@ func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 		n, whole := s.room()
 		switch {
 		case n > 0:
+		case len(s.pending) == 0 && len(s.partial) > 0:
+			return nil, runLinger
 		case len(s.pending) == 0:
 			return nil, 0
 		case s.waiting.IsZero():
@@ -148,6 +157,18 @@ func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 		return nil, 0
 	}
 	return x, 0
+}
+
+// join makes the acks of runs pending that have waited long enough. The caller holds the lock.
+func (s *session) join(now time.Time) {
+	s.partial = slices.DeleteFunc(s.partial, func(u *run) bool {
+		if len(u.done) < u.open && now.Sub(u.since) < runLinger {
+			return false
+		}
+		s.pending = append(s.pending, u.done...)
+		u.done = nil
+		return true
+	})
 }
 
 // ackAlone reports whether the pending acks cannot travel with a fetch: a renewal may not, because the lock might end
@@ -284,6 +305,9 @@ func (s *session) answered(a *ack, err error, renewed time.Time) (freed int) {
 	case err == nil:
 		s.drop(l)
 	case l.stage == gone:
+		if a.call == nil && a.what == accept {
+			s.lost.n, s.lost.err = s.lost.n+1, err
+		}
 		err = lostFor(err)
 	case again(err):
 		err = failure.Classify(err)
@@ -354,13 +378,11 @@ func (s *session) reset(err error, x *exchange) (freed int) {
 	for partition := range s.runs {
 		freed += s.dropAll(partition)
 	}
+	s.join(time.Now().Add(runLinger))
 	lost := slices.Concat(slices.Concat(s.suspects...), s.pending, x.acks)
 	s.suspects, s.pending = nil, nil
 	for i := range lost {
 		s.answered(&lost[i], err, time.Time{})
-		if a := &lost[i]; a.call == nil && a.what == accept && a.lock != nil {
-			s.lost.n, s.lost.err = s.lost.n+1, err
-		}
 	}
 	s.epoch = 0
 	s.resets++
@@ -435,17 +457,29 @@ func (s *session) unclaim(l *lock) {
 
 // finish notes that a record is done. Nobody waits for the answer.
 func (s *session) finish(l *lock) (freed int) {
+	waits := false
 	s.mu.Lock()
 	switch l.stage {
 	case held:
-		l.stage = settled
-		s.pending = append(s.pending, ackOf(l, accept, nil, 0))
-		freed = 1
+		l.stage, freed = settled, 1
+		u := l.run
+		if u.done == nil && (!s.r.budget.fast.Load() || len(s.want) < 2) {
+			s.pending = append(s.pending, ackOf(l, accept, nil, 0))
+			break
+		}
+		if u.done == nil {
+			u.done, u.since = make([]ack, 0, u.open), time.Now()
+			s.partial = append(s.partial, u)
+		}
+		u.done = append(u.done, ackOf(l, accept, nil, 0))
+		waits = len(u.done) > 1 && len(u.done) < u.open
 	case gone:
 		s.lost.n, s.lost.err = s.lost.n+1, errEnded
 	}
 	s.mu.Unlock()
-	wake(s.wake)
+	if !waits {
+		wake(s.wake)
+	}
 	return freed
 }
 
@@ -464,6 +498,7 @@ func (s *session) end(ctx context.Context) {
 	s.move(ctx)
 	for range maxSuspects {
 		s.mu.Lock()
+		s.join(time.Now().Add(runLinger))
 		x := &exchange{resets: s.resets}
 		if n := len(s.suspects); n > 0 {
 			x.acks, s.suspects = s.suspects[n-1], s.suspects[:n-1]
