@@ -156,8 +156,8 @@ func TestSharedRecordDiesOnce(t *testing.T) {
 	})
 }
 
-// Records are fetched, and their verdicts reported, while one of them is still handled. That one is neither accepted nor
-// renewed by the way: a process that ends without a word leaves it to the next one.
+// Records are fetched, and their verdicts reported, while one of them is still handled. That one is not accepted or
+// renewed because of it: after a crash of the process, it is delivered again.
 func TestSharedRecordsPassAStraggler(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(sharing, driver.Events{})

@@ -294,8 +294,8 @@ func TestSharedBrokerKilled(t *testing.T) {
 	})
 }
 
-// The mistake: a consumer fetches only when everything of the fetch before is settled, so the slowest handler decides the
-// rate. Here one handler of fifty takes 200 times as long as the others. The rate is near the one that the handlers
+// The mistake: a consumer fetches only when everything of the fetch before is settled, so the slowest handler decides
+// the rate. Here one handler of fifty takes 200 times as long as the others. The rate is near the one that the handlers
 // allow.
 func TestSharedRecordsWaitForStragglers(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
@@ -329,9 +329,9 @@ func TestSharedRecordsWaitForStragglers(t *testing.T) {
 	})
 }
 
-// The mistake: the next fetch accepts, or renews, what is still handled. Here a handler does not return while its process
-// handles all other records, for longer than a lock lasts. Then the process is killed, and its successor handles that
-// record, and no other.
+// The mistake: the next fetch accepts, or renews, what is still handled. Here a handler does not return while its
+// process handles all other records, for longer than a lock lasts. Then the process is killed, and its successor
+// handles that record, and no other.
 func TestSharedStragglerKilled(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, straggler = 500, 7

@@ -23,7 +23,8 @@ func (s *session) digestRecords(a *answer) (runs []*run) {
 		missing := gap
 		if err != nil {
 			missing = release // perhaps it can be read the next time
-			s.r.queue.put(nil, fmt.Errorf("read records of %s, partition %d: %w", s.r.c.Topic, g.n, failure.Classify(err)))
+			s.r.queue.put(nil, fmt.Errorf("read records of topic %s, partition %d: %w", s.r.c.Topic, g.n,
+				failure.Classify(err)))
 		}
 		u, gaps := s.lockAll(g, records, a.asked.Add(a.lock), missing)
 		if n := len(records); n > 0 && g.acquired[len(g.acquired)-1].LastOffset >= records[n-1].Offset {

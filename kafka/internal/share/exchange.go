@@ -136,8 +136,8 @@ func (s *session) sendFetch(ctx context.Context, x *exchange) (*answer, error) {
 	}
 	resp := kresp.(*kmsg.ShareFetchResponse)
 	if resp.Version < leastVersion {
-		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("broker %d has version %d of ShareFetch, and "+
-			"version %d is needed: use Kafka 4.2 or newer for share groups", s.broker, resp.Version, leastVersion)}
+		return nil, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("broker %d has version %d of ShareFetch, "+
+			"and version %d is needed: use Kafka 4.2 or newer for share groups", s.broker, resp.Version, leastVersion)}
 	}
 	if err := described(resp.ErrorCode, resp.ErrorMessage); err != nil {
 		return nil, err

@@ -30,8 +30,9 @@ func (q *queue) want(n int) {
 	q.wanted += n
 }
 
-// lacks is how many deliveries the Receives under way want, and how many of them are not here. The sessions request none
-// while nobody receives, because a record whose lock ends on the queue would be delivered again with a higher count.
+// lacks is how many deliveries the Receives under way want, and how many of them are not here. The sessions request
+// none while nobody receives, because a record whose lock ends on the queue would be delivered again with a higher
+// count.
 func (q *queue) lacks() (wanted, lacks int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
