@@ -266,6 +266,34 @@ func TestASessionThatWasForgotten(t *testing.T) {
 	})
 }
 
+// A topic that was deleted is an error of each Receive, and one that was created again is used.
+func TestSharedTopicIsCreatedAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(sharing, driver.Events{})
+		w.send(0, "k=a")
+		l.settle(driver.Done, l.get(1)...)
+		if _, err := w.admin.DeleteTopics(w.Context(), "orders"); err != nil {
+			w.Fatal(err)
+		}
+		var err error
+		for ends := time.Now().Add(time.Minute); err == nil && time.Now().Before(ends); {
+			_, err = l.recv.Receive(w.Context(), 1, nil)
+		}
+		if driver.ClassOf(err) != driver.NotFound {
+			w.Errorf("receive from a deleted topic: %v, want an error of class NotFound", err)
+		}
+		if _, err := w.admin.CreateTopic(w.Context(), 2, 1, nil, "orders"); err != nil {
+			w.Fatal(err)
+		}
+		w.client.PurgeTopicsFromClient("orders") // the producer, too, knows the old one
+		w.send(1, "k=b")
+		ds := l.get(1)
+		w.same(ds, "b")
+		l.settle(driver.Done, ds...)
+		l.nothing(time.Minute)
+	})
+}
+
 // Partitions of several brokers are fetched at once, and one that gets another leader is fetched there.
 func TestSharedPartitionsMove(t *testing.T) {
 	inWorldOf(t, 3, func(w *world) {

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,7 +24,8 @@ type run struct {
 	s         *session
 	partition int32
 	locks     []lock
-	open      int // locks that are not gone
+	open      int         // locks that are not gone
+	lost      atomic.Bool // all of them: what is on the queue is not ours any more
 
 	done  []ack     // of finished records, which wait for the rest of the run
 	since time.Time // the first of them

@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
@@ -23,8 +22,9 @@ const (
 	beatEvery = 500 * time.Millisecond
 	// leastBeat is the shortest distance.
 	leastBeat = 50 * time.Millisecond
-	// lookPause is the shortest time between two looks for the leaders of partitions.
-	lookPause = 100 * time.Millisecond
+	// patience is how many looks for a topic, or heartbeats, fail before a Receive reports it: topics and coordinators
+	// take a moment to be known everywhere.
+	patience = 2
 )
 
 // member is the membership of the group: its heartbeats, the partitions that the group's coordinator assigns, and the
@@ -39,6 +39,7 @@ type member struct {
 	assigned    []int32
 	topicID     [16]byte // of the assignment
 	fails       int      // heartbeats in a row
+	looks       int      // for leaders, without all of them
 
 	mu       sync.Mutex
 	sessions map[int32]*session // by broker
@@ -69,13 +70,17 @@ func (m *member) run() {
 			}
 			next = now.Add(every)
 		}
-		if missing && time.Since(looked) >= lookPause {
-			missing = !m.lead()
+		if pause := pollPauses.Wait(m.looks); missing && time.Since(looked) >= pause {
+			if missing = !m.lead(); missing {
+				m.looks++
+			} else {
+				m.looks = 0
+			}
 			looked = time.Now()
 		}
 		until := time.Until(next)
 		if missing {
-			until = min(until, lookPause)
+			until = min(until, pollPauses.Wait(m.looks))
 		}
 		t := time.NewTimer(until)
 		select {
@@ -99,7 +104,7 @@ func (m *member) failed(err error) time.Duration {
 		m.coordinator = -1
 	}
 	m.fails++
-	if m.fails > 2 { // before that, it may be a coordinator that moves
+	if m.fails > patience {
 		m.r.queue.put(nil, fmt.Errorf("join share group %s: %w", m.r.c.Group, failure.Classify(err)))
 	}
 	return pollPauses.Wait(m.fails)
@@ -175,10 +180,6 @@ func (m *member) lookAgain() { wake(m.look) }
 // lead looks up the leaders of the assigned partitions, and assigns them to the sessions. It returns whether all of
 // them are known.
 func (m *member) lead() bool {
-	if len(m.assigned) == 0 {
-		m.assign(nil)
-		return true
-	}
 	ctx, cancel := context.WithTimeout(m.r.polls, answerPatience)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
@@ -193,10 +194,13 @@ func (m *member) lead() bool {
 	leaders := map[int32]int32{}
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil || t.TopicID != m.topicID {
-			if failure.ClassOf(err) == driver.Denied {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			if m.looks >= patience {
 				m.r.queue.put(nil, fmt.Errorf("look up topic %s: %w", m.r.c.Topic, failure.Classify(err)))
 			}
+			return false
+		}
+		if t.TopicID != m.topicID && len(m.assigned) > 0 {
 			return false // it was created again, and the next assignment has its new id
 		}
 		for _, p := range t.Partitions {

@@ -57,7 +57,7 @@ func (q *queue) take(most int, into []driver.Delivery) ([]driver.Delivery, error
 	failed, n, had := q.failed, 0, len(into)
 	q.failed = nil
 	for ; n < len(q.all) && len(into)-had < most; n++ {
-		if ends := q.all[n].LeaseEnds; ends.IsZero() || ends.After(now) {
+		if ours(&q.all[n], now) {
 			into = append(into, q.all[n])
 		}
 	}
@@ -70,6 +70,12 @@ func (q *queue) take(most int, into []driver.Delivery) ([]driver.Delivery, error
 		wake(q.taken)
 	}
 	return into, failed
+}
+
+// ours reports whether the lock of a delivery lasts. A delivery of a tier has none.
+func ours(d *driver.Delivery, now time.Time) bool {
+	l, shared := d.Handle.Ref.(*lock)
+	return !shared || d.LeaseEnds.After(now) && !l.run.lost.Load()
 }
 
 // room waits until the queue holds fewer than so many; false: ctx ended first.

@@ -65,8 +65,16 @@ func TestQueueHoldsBack(t *testing.T) {
 // A delivery whose lock has ended on the queue is not ours any more.
 func TestQueueDropsWhatHasEnded(t *testing.T) {
 	q := newQueue()
-	q.put([]driver.Delivery{{ID: "a", LeaseEnds: time.Now()}, {ID: "b", LeaseEnds: time.Now().Add(time.Hour)}}, nil)
-	if ds, err := q.take(1, nil); err != nil || len(ds) != 1 || ds[0].ID != "b" {
-		t.Errorf("took %v, %v, want b", ds, err)
+	locked, lost, later := driver.Handle{Ref: &lock{run: &run{}}}, &run{}, time.Now().Add(time.Hour)
+	lost.lost.Store(true)
+	q.put([]driver.Delivery{
+		{ID: "ended", Handle: locked, LeaseEnds: time.Now()},
+		{ID: "lost", Handle: driver.Handle{Ref: &lock{run: lost}}, LeaseEnds: later},
+		{ID: "ours", Handle: locked, LeaseEnds: later},
+		{ID: "of a tier"},
+	}, nil)
+	ds, err := q.take(4, nil)
+	if err != nil || len(ds) != 2 || ds[0].ID != "ours" || ds[1].ID != "of a tier" {
+		t.Errorf("took %v, %v, want the last two", ds, err)
 	}
 }

@@ -365,6 +365,7 @@ func (s *session) drop(l *lock) (freed int) {
 // dropAll ends all locks of a partition, and returns how many had no verdict. The caller holds the lock.
 func (s *session) dropAll(partition int32) (freed int) {
 	for _, u := range slices.Clone(s.runs[partition]) {
+		u.lost.Store(true)
 		for i := range u.locks {
 			freed += s.drop(&u.locks[i])
 		}
