@@ -38,11 +38,6 @@ func TestDriverOnABroker(t *testing.T) {
 				h.Lease = 30 * time.Second // brokers' own
 				h.Skip["receive/wakes"] = "the first record after joining a share group takes longer than a poll of " +
 					"the kit"
-				if testing.Short() {
-					for _, name := range []string{"settle/done", "settle/mixed", "exchange/filter"} {
-						h.Skip[name] = "it waits until a lock would have ended: make kafka runs it"
-					}
-				}
 			}
 			drivertest.Run(t, h)
 		})
