@@ -1,0 +1,27 @@
+package localaws
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// isS3 reports whether a request is S3's. The scope of its signature decides; without a signature, a request that names
+// an action of another protocol is not S3's, and every other one is. The action of a form is in its body, and S3 has no
+// actions that take a form.
+func isS3(r *http.Request) bool {
+	if len(r.Header["X-Amz-Target"]) > 0 || len(r.Header["Smithy-Protocol"]) > 0 {
+		return false
+	}
+	var query url.Values
+	if r.URL.RawQuery != "" {
+		query = r.URL.Query()
+	}
+	if scope := rest.ScopeOf(r, query); scope.Service != "" {
+		return scope.Service == "s3" && !query.Has("Action")
+	}
+	return !query.Has("Action") &&
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
