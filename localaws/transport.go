@@ -136,6 +136,12 @@ func (w *recorder) length() int64 {
 }
 
 func (w *recorder) answer(r *http.Request, length int64, body io.ReadCloser) *http.Response {
+	for name, values := range w.header {
+		if name[0] >= 'a' { // a client that reads from a socket gets canonical names
+			delete(w.header, name)
+			w.header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
 	return &http.Response{
 		Status:        http.StatusText(w.status),
 		StatusCode:    w.status,

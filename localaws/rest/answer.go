@@ -98,7 +98,7 @@ func (a *answer) succeed(action *Action, out any) {
 			}
 		case inMetadata:
 			for name, value := range x.Interface().(map[string]string) {
-				h[canonical(metadataPrefix+name)] = []string{value}
+				h["x-amz-meta-"+name] = []string{value} // some clients keep the case of the name
 			}
 		case inStatus:
 			if x.Int() != 0 {

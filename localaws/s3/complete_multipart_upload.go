@@ -1,9 +1,11 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // S3's ETag
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,7 +78,9 @@ func (s *Service) completeMultipartUpload(
 	}
 	watch := b.Watch(in.Key)
 	defer watch.End()
-	join := func(u *bucket.Upload, parts map[int]*bucket.Part) (*bucket.Object, error) { return in.join(s, u, parts) }
+	join := func(u *bucket.Upload, parts map[int]*bucket.Part) (*bucket.Object, error) {
+		return in.join(s, u, parts)
+	}
 	o, err := b.Complete(u.ID, condition, watch, join)
 	if err != nil {
 		return nil, modelError(err, b, in.Key, u.ID, condition)
@@ -97,12 +101,15 @@ func (in *CompleteMultipartUploadInput) join(
 	whole := md5.New() //nolint:gosec // see the import
 	var used []*bucket.Part
 	var contents []bucket.Content
+	if !slices.IsSortedFunc(in.MultipartUpload.Part, func(a, b CompletedPart) int {
+		return cmp.Or(cmp.Compare(a.PartNumber, b.PartNumber), -1) // a number twice is no order
+	}) {
+		return nil, rest.Refuse(400, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be "+
+			"ordered by part number.", "UploadId", u.ID)
+	}
 	for i, listed := range in.MultipartUpload.Part {
 		p := parts[listed.PartNumber]
 		switch {
-		case i > 0 && listed.PartNumber <= in.MultipartUpload.Part[i-1].PartNumber:
-			return nil, rest.Refuse(400, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be "+
-				"ordered by part number.", "UploadId", u.ID)
 		case p == nil || strings.Trim(listed.ETag, `"`) != p.ETag:
 			return nil, invalidPart(u, listed)
 		case p.Content.Size() < leastPart && i < len(in.MultipartUpload.Part)-1:

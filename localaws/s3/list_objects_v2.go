@@ -59,8 +59,8 @@ func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjects
 	page := b.List(q)
 	out := &ListObjectsV2Output{
 		BucketRegion: b.Region(), Name: in.Bucket, Prefix: e.pointer(in.Prefix), MaxKeys: limit,
-		EncodingType: e.named(), KeyCount: len(page.Objects) + len(page.Groups), IsTruncated: page.More, ContinuationToken: in.ContinuationToken,
-		CommonPrefixes: e.prefixes(page.Groups),
+		EncodingType: e.named(), KeyCount: len(page.Objects) + len(page.Groups), IsTruncated: page.More,
+		ContinuationToken: in.ContinuationToken, CommonPrefixes: e.prefixes(page.Groups),
 	}
 	var owner *Owner
 	if in.FetchOwner {

@@ -3,7 +3,6 @@ package s3
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ const eventTime = "2006-01-02T15:04:05.000Z"
 // notify reports an object that was written.
 func (s *Service) notify(c *rest.Call, b *bucket.Bucket, name string, o *bucket.Object) {
 	size := o.Size()
-	about := eventObject{Key: url.QueryEscape(o.Key), Size: &size, ETag: o.ETag, Sequencer: sequencer(o.Sequence)}
+	about := eventObject{Key: encoder(true).text(o.Key), Size: &size, ETag: o.ETag, Sequencer: sequencer(o.Sequence)}
 	if strings.HasPrefix(name, "ObjectTagging:") {
 		about.Size, about.Sequencer = nil, ""
 	}
@@ -82,7 +81,7 @@ func (s *Service) notify(c *rest.Call, b *bucket.Bucket, name string, o *bucket.
 // notifyRemoved reports an object that was removed.
 func (s *Service) notifyRemoved(c *rest.Call, b *bucket.Bucket, name string, gone bucket.Deleted) {
 	s.report(c, b, name, gone.Key,
-		eventObject{Key: url.QueryEscape(gone.Key), Sequencer: sequencer(gone.Sequence)})
+		eventObject{Key: encoder(true).text(gone.Key), Sequencer: sequencer(gone.Sequence)})
 }
 
 // sequencer orders the events of a key.
