@@ -111,9 +111,13 @@ type failureView struct {
 	DeadLetterQueue string    `json:"deadLetterQueue,omitempty"`
 }
 
-func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) listTopics(w http.ResponseWriter, r *http.Request) {
 	topics, failures := []topicView{}, []failureView{}
-	for _, t := range s.sns.Topics() {
+	page, next, ok := pageAt(w, r, s.sns.Topics())
+	if !ok {
+		return
+	}
+	for _, t := range page {
 		v := topicView{
 			Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags,
 			Subscriptions: []subscriptionView{},
@@ -132,5 +136,5 @@ func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
 			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
 		})
 	}
-	respond(w, http.StatusOK, map[string]any{"topics": topics, "failures": failures})
+	respond(w, http.StatusOK, listPage{"topics": topics, "failures": failures}.before(next))
 }
