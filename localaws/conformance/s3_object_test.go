@@ -14,7 +14,7 @@ import (
 
 // given are headers that an object keeps.
 var given = headers{
-	"Cache-Control", "no-cache", "Content-Disposition", "inline", "Content-Encoding", "gzip", "Content-Language", "de",
+	"Cache-Control", "no-cache", "Content-Disposition", "inline", "Content-Encoding", "br", "Content-Language", "de",
 	"Content-Type", "text/x", "Expires", "Thu, 01 Jan 2032 00:00:00 GMT", "x-amz-meta-who", "ada",
 	"x-amz-website-redirect-location", "/other", "x-amz-storage-class", "STANDARD_IA",
 	"x-amz-server-side-encryption", "aws:kms", "x-amz-server-side-encryption-bucket-key-enabled", "true",

@@ -45,7 +45,7 @@ func TestS3Upload(t *testing.T) {
 	for form, write := range forms {
 		upload := func(b *bucket, sum string) reply {
 			h, text := write(sum)
-			return b.call("PUT", "k", append(h, "x-amz-content-sha256", form, "Content-Encoding", "aws-chunked,gzip",
+			return b.call("PUT", "k", append(h, "x-amz-content-sha256", form, "Content-Encoding", "aws-chunked,br",
 				"x-amz-decoded-content-length", strconv.Itoa(len(body)), "Expect", "100-continue"), text)
 		}
 		runBucket(t, form+" is decoded, and aws-chunked is not kept", func(b *bucket) {
@@ -55,7 +55,7 @@ func TestS3Upload(t *testing.T) {
 				b.Errorf("the checksum is %q", got)
 			}
 			got := b.call("GET", "k", nil, "")
-			if got.body != body || got.header.Get("Content-Encoding") != "gzip" {
+			if got.body != body || got.header.Get("Content-Encoding") != "br" {
 				b.Errorf("%d bytes, encoding %q", len(got.body), got.header.Get("Content-Encoding"))
 			}
 		})
