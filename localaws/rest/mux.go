@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -147,11 +146,11 @@ func (m *Mux) route(r *request) (*Action, *Error) {
 			break
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.service.Unbuilt)) {
-		_, there := r.parameter(name)
-		if there && (found == nil || !slices.Contains(found.Route.Query, name)) {
+	for name := range r.query {
+		part, known := m.service.Unbuilt[name]
+		if known && (found == nil || !slices.Contains(found.Route.Query, name)) {
 			return nil, Refuse(501, "NotImplemented",
-				fmt.Sprintf("%s %s is not implemented by this server.", r.Method, m.service.Unbuilt[name]))
+				fmt.Sprintf("%s %s is not implemented by this server.", r.Method, part))
 		}
 	}
 	if found == nil {
