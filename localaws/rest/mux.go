@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -123,7 +123,10 @@ func (m *Mux) newCall(a *answer, r *http.Request, action *Action, scope Scope) *
 	if r.TLS != nil || r.URL.Scheme == "https" {
 		scheme = "https"
 	}
-	source, _, _ := strings.Cut(r.RemoteAddr, ":")
+	source, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		source = "" // in process
+	}
 	c := &Call{
 		Call: &wire.Call{
 			Service: m.service.Name, Action: action.Name, Protocol: "rest", RequestID: a.requestID,

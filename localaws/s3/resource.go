@@ -56,7 +56,7 @@ func invalidBucketName(name string) error {
 // bucket returns the bucket of a call. A bucket of another region than that of the signature is answered by a redirect.
 func (s *Service) bucket(c *rest.Call, name string) (*bucket.Bucket, error) {
 	b, err := s.anyRegion(c, name)
-	if err == nil && c.Region != "" && c.Region != b.Region() {
+	if err == nil && c.Region != "" && c.Region != "aws-global" && c.Region != b.Region() {
 		moved := rest.Refuse(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using "+
 			"the specified endpoint. Please send all future requests to this endpoint.",
 			"Endpoint", name+".s3."+b.Region()+".amazonaws.com", "Bucket", name)
