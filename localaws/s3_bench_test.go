@@ -48,8 +48,10 @@ func benchObjects(b *testing.B, c *s3.Client, what string, body []byte) {
 		b.Fatal(err)
 	}
 	put := func() {
-		if _, err := c.PutObject(ctx, &s3.PutObjectInput{Bucket: name, Key: key,
-			Body: bytes.NewReader(body)}); err != nil {
+		if _, err := c.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: name, Key: key,
+			Body: bytes.NewReader(body),
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -65,8 +65,10 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 		t.Errorf("bucket %+v", b)
 	}
 	c := bucketClient(f.server, true)
-	if _, err := c.PutObject(f.ctx, &s3.PutObjectInput{Bucket: aws.String("uploads"),
-		Key: aws.String("in/a")}); err != nil {
+	if _, err := c.PutObject(f.ctx, &s3.PutObjectInput{
+		Bucket: aws.String("uploads"),
+		Key:    aws.String("in/a"),
+	}); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.DeleteObject(f.ctx, &s3.DeleteObjectInput{

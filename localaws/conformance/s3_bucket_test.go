@@ -10,8 +10,10 @@ import (
 
 func TestS3Bucket(t *testing.T) {
 	runBucket(t, "names are of 3 to 63 lower-case letters, digits, dots and hyphens", func(b *bucket) {
-		for _, name := range []string{"ab", "Ab1", "a_b", "-ab", "ab-", "a..b", "192.168.0.1", "xn--abc",
-			strings.Repeat("a", 64)} {
+		for _, name := range []string{
+			"ab", "Ab1", "a_b", "-ab", "ab-", "a..b", "192.168.0.1", "xn--abc",
+			strings.Repeat("a", 64),
+		} {
 			b.wants(name, b.call("PUT", "/"+name, nil, ""), 400, "InvalidBucketName")
 		}
 	})
@@ -203,8 +205,10 @@ func TestS3Bucket(t *testing.T) {
 				b.Errorf("%s: %d %s", host, got.status, got.body)
 			}
 		}
-		for _, host := range []string{"localhost", "127.0.0.1:4566", "s3.us-east-1.amazonaws.com", "[::1]:1",
-			"other.example.org"} {
+		for _, host := range []string{
+			"localhost", "127.0.0.1:4566", "s3.us-east-1.amazonaws.com", "[::1]:1",
+			"other.example.org",
+		} {
 			got := b.send(b.request("GET", "dir/k", headers{"Host", host}, ""))
 			if got.body != "x" {
 				b.Errorf("%s: %d %s", host, got.status, got.body)
@@ -217,7 +221,7 @@ func TestS3Bucket(t *testing.T) {
 		if got := b.send(b.request("GET", "/000000000000/queue", nil, "")); got.body != "x" {
 			b.Errorf("not signed: %d %s", got.status, got.body)
 		}
-		must(b.s3.DeleteObject(b.ctx, &s3.DeleteObjectInput{Bucket: ptr("000000000000"), Key: ptr("queue")}))(b.world)
+		must(b.s3.DeleteObject(b.ctx, &s3.DeleteObjectInput{Bucket: new("000000000000"), Key: new("queue")}))(b.world)
 	})
 }
 

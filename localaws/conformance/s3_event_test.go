@@ -35,14 +35,18 @@ func (b *bucket) events(url *string) []string {
 	b.Helper()
 	var all []string
 	for {
-		out := must(b.sqs.ReceiveMessage(b.ctx, &sqs.ReceiveMessageInput{QueueUrl: url,
-			MaxNumberOfMessages: 10}))(b.world)
+		out := must(b.sqs.ReceiveMessage(b.ctx, &sqs.ReceiveMessageInput{
+			QueueUrl:            url,
+			MaxNumberOfMessages: 10,
+		}))(b.world)
 		if len(out.Messages) == 0 {
 			return all
 		}
 		for _, m := range out.Messages {
-			must(b.sqs.DeleteMessage(b.ctx, &sqs.DeleteMessageInput{QueueUrl: url,
-				ReceiptHandle: m.ReceiptHandle}))(b.world)
+			must(b.sqs.DeleteMessage(b.ctx, &sqs.DeleteMessageInput{
+				QueueUrl:      url,
+				ReceiptHandle: m.ReceiptHandle,
+			}))(b.world)
 			var e struct {
 				Records []record
 				Event   string
@@ -143,15 +147,15 @@ func TestS3Notification(t *testing.T) {
 		c := sns.New(sns.Options{
 			Region: *region, BaseEndpoint: &b.endpoint, HTTPClient: b.http, Credentials: b.keys, RetryMaxAttempts: 1,
 		})
-		topic := must(c.CreateTopic(b.ctx, &sns.CreateTopicInput{Name: ptr(b.world.name("t"))}))(b.world).TopicArn
+		topic := must(c.CreateTopic(b.ctx, &sns.CreateTopicInput{Name: new(b.world.name("t"))}))(b.world).TopicArn
 		must(c.Subscribe(b.ctx, &sns.SubscribeInput{
-			TopicArn: topic, Protocol: ptr("sqs"), Endpoint: &arn, Attributes: attrs{"RawMessageDelivery": "true"},
+			TopicArn: topic, Protocol: new("sqs"), Endpoint: &arn, Attributes: attrs{"RawMessageDelivery": "true"},
 		}))(b.world)
 		conf := "<NotificationConfiguration><TopicConfiguration><Topic>" + *topic +
 			"</Topic><Event>s3:ObjectCreated:Put</Event></TopicConfiguration></NotificationConfiguration>"
 		b.wants("without a policy", b.call("PUT", "?notification", nil, conf), 400, "InvalidArgument")
 		must(c.SetTopicAttributes(b.ctx, &sns.SetTopicAttributesInput{
-			TopicArn: topic, AttributeName: ptr("Policy"), AttributeValue: ptr(b.allowS3("sns:Publish", *topic)),
+			TopicArn: topic, AttributeName: new("Policy"), AttributeValue: new(b.allowS3("sns:Publish", *topic)),
 		}))(b.world)
 		b.wants("with a policy", b.call("PUT", "?notification", nil, conf), 200, "")
 		b.put("k", "x")

@@ -279,8 +279,10 @@ func TestS3Object(t *testing.T) {
 	})
 	runBucket(t, "presigned URLs are good until they expire, on the server's clock", func(b *bucket) {
 		b.put("k", "x")
-		signed := must(s3.NewPresignClient(b.s3).PresignGetObject(b.ctx, &s3.GetObjectInput{Bucket: &b.name,
-			Key: ptr("k")},
+		signed := must(s3.NewPresignClient(b.s3).PresignGetObject(b.ctx, &s3.GetObjectInput{
+			Bucket: &b.name,
+			Key:    new("k"),
+		},
 			s3.WithPresignExpires(5*time.Second)))(b.world)
 		get := func() reply {
 			r := must(http.NewRequestWithContext(b.ctx, signed.Method, signed.URL, nil))(b.world)
@@ -294,5 +296,3 @@ func TestS3Object(t *testing.T) {
 		b.wants("too long", b.send(r), 400, "AuthorizationQueryParametersError")
 	})
 }
-
-func ptr[T any](v T) *T { return &v }

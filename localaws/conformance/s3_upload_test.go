@@ -118,8 +118,10 @@ func TestS3Upload(t *testing.T) {
 		if none.header.Get("x-amz-checksum-crc64nvme") != "rosUhgp5mIg=" {
 			b.Errorf("without a checksum: %v", none.header)
 		}
-		b.wants("two", b.call("PUT", "k", headers{"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-crc32c",
-			"4waSgw=="},
+		b.wants("two", b.call("PUT", "k", headers{
+			"x-amz-checksum-crc32", "y/Q5Jg==", "x-amz-checksum-crc32c",
+			"4waSgw==",
+		},
 			"123456789"), 400, "InvalidRequest")
 		b.wants("an algorithm without a checksum",
 			b.call("PUT", "k", headers{"x-amz-sdk-checksum-algorithm", "CRC32"}, "x"), 400, "InvalidRequest")

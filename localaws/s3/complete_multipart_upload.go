@@ -76,12 +76,10 @@ func (s *Service) completeMultipartUpload(
 	if err != nil {
 		return nil, err
 	}
-	watch := b.Watch(in.Key)
-	defer watch.End()
 	join := func(u *bucket.Upload, parts map[int]*bucket.Part) (*bucket.Object, error) {
 		return in.join(s, u, parts)
 	}
-	o, err := b.Complete(u.ID, condition, watch, join)
+	o, err := b.Complete(u.ID, condition, join)
 	if err != nil {
 		return nil, modelError(err, b, in.Key, u.ID, condition)
 	}

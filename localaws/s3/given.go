@@ -96,7 +96,7 @@ func (g *Given) properties(s *Service, b *bucket.Bucket) (bucket.Properties, err
 // keptEncoding removes aws-chunked, which concerns only the request.
 func keptEncoding(text string) string {
 	var kept []string
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" && part != "aws-chunked" {
 			kept = append(kept, part)
 		}
@@ -184,7 +184,7 @@ func taggingHeader(text string) ([]bucket.Tag, error) {
 	bad := invalidArgument("The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters "+
 		"without tag name duplicates.", "x-amz-tagging", text)
 	var tags []Tag
-	for _, pair := range strings.Split(text, "&") {
+	for pair := range strings.SplitSeq(text, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil {

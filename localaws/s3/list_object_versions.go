@@ -45,6 +45,9 @@ type ListedVersion struct {
 	Size         int64
 	StorageClass string
 	Owner        *Owner
+
+	ChecksumAlgorithm *string
+	ChecksumType      *string
 }
 
 // listObjectVersions answers as for a bucket that never had versions.
@@ -73,6 +76,7 @@ func (s *Service) listObjectVersions(
 		out.Version = append(out.Version, ListedVersion{
 			Key: e.text(o.Key), VersionID: "null", IsLatest: true, LastModified: o.Modified, ETag: quote(o.ETag),
 			Size: o.Size(), StorageClass: o.StorageClass, Owner: s.owner(),
+			ChecksumAlgorithm: &o.Checksum.Algorithm, ChecksumType: &o.Checksum.Type,
 		})
 	}
 	if in.Delimiter != "" {

@@ -151,7 +151,12 @@ func TestContentIsFreed(t *testing.T) {
 	if first.users == 0 || second.users == 0 {
 		t.Error("a blob is freed while it is read")
 	}
-	if r.Close() != nil || r.Close() != nil || first.users != 0 || second.users != 0 {
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if first.users != 0 || second.users != 0 {
 		t.Errorf("%d and %d users are left", first.users, second.users)
 	}
 }
@@ -168,7 +173,7 @@ func TestUploadFreesItsParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o, err := b.Complete("u", Condition{}, nil, func(_ *Upload, parts map[int]*Part) (*Object, error) {
+	o, err := b.Complete("u", Condition{}, func(_ *Upload, parts map[int]*Part) (*Object, error) {
 		return &Object{Key: "k", Content: Join([]Content{parts[1].Content, parts[2].Content})}, nil
 	})
 	if err != nil || o.Size() != 6 {
@@ -197,7 +202,12 @@ func TestConditions(t *testing.T) {
 		{"the same", "x", Condition{ETag: "x"}, nil, nil},
 		{"another", "x", Condition{ETag: "y"}, nil, ErrPrecondition},
 		{"the same, but gone", "", Condition{ETag: "x"}, nil, ErrNoObject},
-		{"put meanwhile", "", Condition{Absent: true}, func(t *testing.T, b *Bucket) { put(t, b, "k", "z") }, ErrRace},
+		{
+			"put meanwhile", "",
+			Condition{Absent: true},
+			func(t *testing.T, b *Bucket) { put(t, b, "k", "z") }, ErrPrecondition,
+		},
+		{"put as it was", "x", Condition{ETag: "x"}, func(t *testing.T, b *Bucket) { put(t, b, "k", "x") }, ErrRace},
 		{"deleted meanwhile", "x", Condition{ETag: "x"}, func(t *testing.T, b *Bucket) {
 			if _, err := b.Delete("k", nil); err != nil {
 				t.Error(err)
@@ -210,7 +220,8 @@ func TestConditions(t *testing.T) {
 			}
 		}, ErrRace},
 		{
-			"another key meanwhile", "", Condition{Absent: true},
+			"another key meanwhile", "",
+			Condition{Absent: true},
 			func(t *testing.T, b *Bucket) { put(t, b, "l", "z") }, nil,
 		},
 		{"no condition", "x", Condition{}, func(t *testing.T, b *Bucket) { put(t, b, "k", "z") }, nil},
