@@ -43,7 +43,7 @@ func come(s *Session, letters string) (its []*Item) {
 			k.lane = 'a'
 		}
 		it := k.came(s)
-		it.ID = string(r)
+		it.ID, it.handle.Seq = string(r), uint64(r)
 		if it.lanePrev == nil {
 			s.flow.goOn(it, true)
 		}

@@ -72,7 +72,7 @@ func TestARejectWithoutDeadLetters(t *testing.T) {
 	for _, without := range []bool{false, true} {
 		s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{NoDeadLetters: without})
 		it := kind{}.ready(s)
-		s.runner.conclude(it, Verdict{Action: ActionReject, Reason: why}, starts(s))
+		ends(s, starts(s), Verdict{Action: ActionReject, Reason: why})
 		s.flow.settler.Close(t.Context())
 		rejected, released := service.of(driver.Reject), service.of(driver.Release)
 		stopped := s.Fatal()
@@ -90,7 +90,7 @@ func TestARetryAtTheLimitOfReceives(t *testing.T) {
 	it := kind{}.ready(s)
 	it.received = 10
 	st := starts(s)
-	s.runner.conclude(it, Verdict{Action: ActionRetry, After: time.Minute}, st)
+	ends(s, st, Verdict{Action: ActionRetry, After: time.Minute})
 	s.flow.settler.Close(t.Context())
 	if service.of(driver.Reject) != 1 || service.of(driver.Retry) != 0 || st.its != nil {
 		t.Errorf("%d rejected, %d retried; the stint has %d items", service.of(driver.Reject),

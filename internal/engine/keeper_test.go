@@ -24,7 +24,9 @@ func TestTheKeeperWakesInTime(t *testing.T) {
 		s.keeper.run(t)
 		begun := time.Now()
 		hold := func(after time.Duration) *Item {
+			s.flow.lock()
 			it := kind{lane: uint64(after)}.ready(s)
+			s.flow.unlock()
 			starts(s)
 			s.flow.lock()
 			s.flow.held.hold(it, after, 1)

@@ -47,7 +47,7 @@ func TestARevocation(t *testing.T) {
 				case <-time.After(c.returns):
 				case <-st.ctx.Done():
 				}
-				s.runner.conclude(its[0], Verdict{Action: ActionRelease}, nil)
+				ends(s, st, Verdict{Action: ActionRelease})
 			}()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -74,7 +74,7 @@ func TestALostPartition(t *testing.T) {
 	if cause := context.Cause(st.ctx); !errors.Is(cause, ErrLeaseLost) || its[0].state != lost || its[2].state != gone {
 		t.Errorf("the handler's cause is %v, its item is %v, the held retry %v", cause, its[0].state, its[2].state)
 	}
-	s.runner.conclude(its[0], Verdict{}, st)
+	ends(s, st, Verdict{})
 	s.flow.settler.Close(t.Context())
 	if n := len(service.batches); n > 0 || its[0].state != gone || other.state != running {
 		t.Errorf("%d settlements; the item is %v, that of the other partition %v", n, its[0].state, other.state)

@@ -75,6 +75,14 @@ func starts(s *Session) *stint {
 	return st
 }
 
+// ends ends a handler with a verdict on its item.
+func ends(s *Session, st *stint, v Verdict) {
+	s.flow.lock()
+	s.flow.stints.returned(st, s.flow.clock.now())
+	s.flow.unlock()
+	s.runner.conclude(st.its[0], v, st)
+}
+
 // The first error ends a session. An error after a stop is none of the session's.
 func TestTheFirstErrorEndsASession(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")

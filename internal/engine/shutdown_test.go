@@ -58,8 +58,8 @@ func TestAShutdown(t *testing.T) {
 			}
 			s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, cfg)
 			service.close = func() error { return &driver.UnsettledError{Count: 3} }
-			go s.keeper.loop()
 			come(s, "xy")
+			go s.keeper.loop() // Shutdown ends it
 			s.fleet.Resize(1)
 			synctest.Wait()
 			s.Stop(nil)
