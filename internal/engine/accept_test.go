@@ -14,7 +14,7 @@ import (
 // reserved.
 func TestAcceptedDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 		f, rest := s.flow, 10
 		s.pollers.tryReserve(rest)
 		size := s.pollers.accept([]driver.Delivery{
@@ -37,7 +37,7 @@ func TestHowManyAreAcceptedAtOnce(t *testing.T) {
 		driver.BehindReleases: {acceptAtOnce, 100 - acceptAtOnce}, driver.BehindFollows: {100},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, _ := still(t, driver.ReceiveLimits{Behind: behind}, &Config{})
+			s, _ := bareSession(t, driver.ReceiveLimits{Behind: behind}, &Config{})
 			var groups []int
 			s.cfg.Own = func(its []*Item, in []driver.Delivery) {
 				if len(its) != len(in) {
@@ -75,7 +75,7 @@ func TestWhatAnItemHasOfItsDelivery(t *testing.T) {
 			in: driver.Delivery{Err: bad}, delay: time.Minute,
 		},
 	} {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{Channel: c.channel, Delay: time.Minute})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{Channel: c.channel, Delay: time.Minute})
 		c.in.FirstFailure = now
 		it := &Item{in: s}
 		s.pollers.fill(it, &c.in)

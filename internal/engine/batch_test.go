@@ -15,7 +15,7 @@ import (
 func batches(t *testing.T, most int, failed map[int]error) (s *Session, service *fakeService, handled *string) {
 	t.Helper()
 	handled = new(string)
-	s, service = still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
+	s, service = bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
 		MaxBatch: most, Window: time.Second,
 		HandleBatch: func(_ context.Context, its []*Item) map[int]error {
 			*handled += "(" + ids(its) + ")"
@@ -35,8 +35,8 @@ func ids(its []*Item) string {
 	return all.String()
 }
 
-// come adds items to a session: in one lane those with a letter up to 'c', others without a lane. Heads can start.
-func come(s *Session, letters string) (its []*Item) {
+// arriveAll adds items to a session: in one lane those with a letter up to 'c', others without a lane. Heads can start.
+func arriveAll(s *Session, letters string) (its []*Item) {
 	for _, r := range letters {
 		k := kind{}
 		if r <= 'c' {
@@ -52,8 +52,8 @@ func come(s *Session, letters string) (its []*Item) {
 	return its
 }
 
-// works handles a batch that begins with the first item of the bus.
-func works(s *Session) {
+// handleBatch handles a batch that begins with the first item of the bus.
+func handleBatch(s *Session) {
 	first := s.flow.queue.head
 	s.runner.workBatch(starts(s).worker, first)
 }
@@ -64,12 +64,12 @@ func TestWhatABatchHas(t *testing.T) {
 	for letters, want := range map[string]string{"abxyz": "(abxy)", "xabcyz": "(xabc)", "aBcx": "(ax)", "xYz": "(xz)"} {
 		synctest.Test(t, func(t *testing.T) {
 			s, service, handled := batches(t, 4, nil)
-			for _, it := range come(s, strings.ToLower(letters)) {
+			for _, it := range arriveAll(s, strings.ToLower(letters)) {
 				if strings.Contains(letters, strings.ToUpper(it.ID)) {
 					it.Err = errors.New("undecodable")
 				}
 			}
-			works(s)
+			handleBatch(s)
 			s.flow.settler.Close(t.Context())
 			if *handled != want || service.of(driver.Done) != len(want)-2 {
 				t.Errorf("%s: %s, and %d are done; want %s", letters, *handled, service.of(driver.Done), want)
@@ -90,14 +90,14 @@ func TestABatchWaitsForItsWindow(t *testing.T) {
 	}{{10, "(xyz)", time.Second}, {2, "(xy)", 500 * time.Millisecond}} {
 		synctest.Test(t, func(t *testing.T) {
 			s, _, handled := batches(t, c.most, nil)
-			come(s, "x")
+			arriveAll(s, "x")
 			begun := time.Now()
 			time.AfterFunc(500*time.Millisecond, func() {
 				s.flow.lock()
-				come(s, "yz")
+				arriveAll(s, "yz")
 				s.flow.unlock()
 			})
-			works(s)
+			handleBatch(s)
 			if took := time.Since(begun); *handled != c.want || took != c.took {
 				t.Errorf("%s after %v, want %s after %v", *handled, took, c.want, c.took)
 			}
@@ -120,13 +120,13 @@ func TestWhileABatchGathers(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, service, handled := batches(t, 10, nil)
-			its := come(s, "abcx")
+			its := arriveAll(s, "abcx")
 			time.AfterFunc(500*time.Millisecond, func() {
 				s.flow.lock()
 				c.happens(s.flow, its)
 				s.flow.unlock()
 			})
-			works(s)
+			handleBatch(s)
 			s.flow.settler.Close(t.Context())
 			if n := service.of(driver.Release); *handled != c.want || n != c.released || s.flow.running != 0 {
 				t.Errorf("%s: handled %q, %d released, %d running; want %q and %d", name, *handled, n, s.flow.running,
@@ -141,8 +141,8 @@ func TestWhileABatchGathers(t *testing.T) {
 func TestAFailureInABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, service, _ := batches(t, 4, map[int]error{1: errors.New("failed")})
-		its := come(s, "abcx")
-		works(s)
+		its := arriveAll(s, "abcx")
+		handleBatch(s)
 		s.flow.settler.Close(t.Context())
 		a, b, c, x := its[0], its[1], its[2], its[3]
 		if a.state != gone || b.state != shelved || c.state != behind || x.state != gone ||

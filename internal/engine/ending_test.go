@@ -35,7 +35,7 @@ func TestTheVerdictOnAHandlersResult(t *testing.T) {
 		{name: "released", chosen: &Verdict{Action: ActionRelease}, received: 8, want: ActionRelease},
 		{name: "released at the limit", chosen: &Verdict{Action: ActionRelease}, received: 9, want: ActionReject},
 	} {
-		s, _ := still(t, driver.ReceiveLimits{MaxReceives: 10}, &Config{
+		s, _ := bareSession(t, driver.ReceiveLimits{MaxReceives: 10}, &Config{
 			Judge: func(*Item, error) Verdict { return Verdict{Action: ActionRetry} },
 			Busy:  func(err error) (time.Duration, bool) { return time.Second, errors.Is(err, busy) },
 		})
@@ -52,7 +52,7 @@ func TestTheVerdictOnAHandlersResult(t *testing.T) {
 // A failure that opens the breaker, or that happens while it is open, is released, and no failure is counted.
 func TestAFailureWithAnOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{
 			Judge: func(*Item, error) Verdict { return Verdict{Action: ActionRetry} },
 		})
 		s.flow.breaker = newBreaker(s.flow, 2)
@@ -70,7 +70,7 @@ func TestAFailureWithAnOpenBreaker(t *testing.T) {
 func TestARejectWithoutDeadLetters(t *testing.T) {
 	why := errors.New("why")
 	for _, without := range []bool{false, true} {
-		s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{NoDeadLetters: without})
+		s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{NoDeadLetters: without})
 		it := kind{}.ready(s)
 		ends(s, starts(s), Verdict{Action: ActionReject, Reason: why})
 		s.flow.settler.Close(t.Context())
@@ -86,7 +86,7 @@ func TestARejectWithoutDeadLetters(t *testing.T) {
 
 // If a verdict cannot be carried out, another one is, and the handler's stint ends with it.
 func TestARetryAtTheLimitOfReceives(t *testing.T) {
-	s, service := still(t, driver.ReceiveLimits{SettleBatch: 10, RetryMax: time.Hour, MaxReceives: 10}, &Config{})
+	s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10, RetryMax: time.Hour, MaxReceives: 10}, &Config{})
 	it := kind{}.ready(s)
 	it.received = 10
 	st := starts(s)

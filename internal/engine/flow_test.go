@@ -70,8 +70,8 @@ func TestVerdictsAreCarriedOut(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.lim.SettleBatch = 10
-			s, service := still(t, c.lim, &Config{Channel: driver.Channel{Ordered: true}})
-			its := come(s, "abc")
+			s, service := bareSession(t, c.lim, &Config{Channel: driver.Channel{Ordered: true}})
+			its := arriveAll(s, "abc")
 			its[0].Attempt = 1
 			st := starts(s)
 			ends(s, st, c.v)
@@ -90,8 +90,8 @@ func TestVerdictsAreCarriedOut(t *testing.T) {
 func TestLateVerdicts(t *testing.T) {
 	for from, want := range map[state]string{queued: "", shelved: "", lost: rest} {
 		synctest.Test(t, func(t *testing.T) {
-			s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
-			its := come(s, "abc")
+			s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
+			its := arriveAll(s, "abc")
 			kind{lane: 'a'}.to(t, s.flow, its[0], from)
 			s.runner.conclude(its[0], Verdict{}, nil)
 			got := settled(s, service)
@@ -119,8 +119,8 @@ func TestReleasesThatHaveToWait(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.lim.SettleBatch = 10
-			s, service := still(t, c.lim, &Config{Channel: driver.Channel{Ordered: true}})
-			its := come(s, "abc")
+			s, service := bareSession(t, c.lim, &Config{Channel: driver.Channel{Ordered: true}})
+			its := arriveAll(s, "abc")
 			its[2].received, its[0].Attempt = c.received, 1
 			st := starts(s)
 			if c.stops {
@@ -158,8 +158,8 @@ func TestAHeldRetryIsReleased(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.lim.SettleBatch = 10
-			s, service := still(t, c.lim, &Config{})
-			its := come(s, "ab")
+			s, service := bareSession(t, c.lim, &Config{})
+			its := arriveAll(s, "ab")
 			s.flow.held.shelve(its[0], s.flow.clock.now().plus(time.Minute))
 			time.Sleep(20 * time.Second)
 			if its[0].src.dead = c.dead; c.dead {
@@ -175,15 +175,15 @@ func TestAHeldRetryIsReleased(t *testing.T) {
 	}
 }
 
-// Items that lose their leases together are all marked first: none is released because it is behind another one.
+// Nothing is settled for items that lose their leases together, and what is behind them in their lane is released.
 func TestLostTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
-		its := come(s, "abc")
+		s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
+		its := arriveAll(s, "abc")
 		s.flow.lock()
 		s.flow.lose(its[0], its[2])
 		s.flow.unlock()
-		if got := settled(s, service); got != "release b" || s.flow.count.LeaseLost != 2 {
+		if got := settled(s, service); got != "release b" || s.flow.count.LeaseLost != 2 || s.flow.count.Unsettled > 0 {
 			t.Errorf("settled %q, and %d are lost; want the release of b, and 2", got, s.flow.count.LeaseLost)
 		}
 	})
@@ -196,10 +196,10 @@ func (f *finisher) Finish(h driver.Handle) { f.finished = append(f.finished, h.S
 
 // A done item of a log is finished at once, without a settlement, and the next of its lane can start.
 func TestDoneOnALog(t *testing.T) {
-	s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
+	s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
 	log := &finisher{}
 	s.flow.settler.finisher = log
-	its := come(s, "ab")
+	its := arriveAll(s, "ab")
 	ends(s, starts(s), Verdict{})
 	if len(log.finished) != 1 || log.finished[0] != 'a' || settled(s, service) != "" || its[1].state != queued ||
 		s.flow.count.Handled != 1 {
@@ -209,13 +209,13 @@ func TestDoneOnALog(t *testing.T) {
 
 // A step is skipped if its item is used for another message by then, or does not wait any more.
 func TestStepsThatAreLate(t *testing.T) {
-	s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
-	its := come(s, "ab")
+	s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
+	its := arriveAll(s, "ab")
 	f := s.flow
 	f.lock()
 	f.then(its[0], wayBack)
 	kind{lane: 'a'}.to(t, f, its[0], gone)
-	again := come(s, "x")[0]
+	again := arriveAll(s, "x")[0]
 	f.then(its[1], wayBack)
 	kind{lane: 'a'}.to(t, f, its[1], running)
 	f.unlock()

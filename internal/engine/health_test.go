@@ -28,7 +28,7 @@ func TestAPollThatLacksPlaces(t *testing.T) {
 		{name: "an item can start", since: time.Hour, runnable: true},
 		{name: "an iterator's caller", since: time.Hour, iterates: true},
 	} {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 		f := s.flow
 		if !c.iterates {
 			s.cfg.HandleBatch = func(context.Context, []*Item) map[int]error { return nil }

@@ -20,8 +20,9 @@ func (k *keeper) run(t *testing.T) {
 // The keeper wakes when the first thing is due, also if it was armed for a later one.
 func TestTheKeeperWakesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{Lease: time.Hour}, &Config{})
+		s, _ := bareSession(t, driver.ReceiveLimits{Lease: time.Hour}, &Config{ProcessingTimeout: time.Hour})
 		s.keeper.run(t)
+		synctest.Wait()
 		begun := time.Now()
 		hold := func(after time.Duration) *Item {
 			s.flow.lock()
@@ -58,7 +59,7 @@ func TestTheKeeperWakesInTime(t *testing.T) {
 // The keeper cancels a handler whose timeout is over, and wakes again when the handler must be abandoned.
 func TestTheKeeperEndsTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: 5 * time.Second})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: 5 * time.Second})
 		kind{lane: 7}.ready(s)
 		st := starts(s)
 		begun := s.flow.clock.now()
@@ -79,7 +80,7 @@ func TestTheKeeperEndsTimeouts(t *testing.T) {
 // The meter is read every few seconds while handlers run, and starts again from zero with the running ones.
 func TestTheKeeperReadsTheMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Hour})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Hour})
 		f := s.flow
 		kind{}.ready(s)
 		st := starts(s)

@@ -43,7 +43,7 @@ type renewed struct {
 func renews(t *testing.T, lim driver.ReceiveLimits, answer func(hs []driver.Handle) error) *renewed {
 	t.Helper()
 	lim.Lease = 30 * time.Second
-	s, service := still(t, lim, &Config{})
+	s, service := bareSession(t, lim, &Config{})
 	r, begun := &renewed{Session: s}, time.Now()
 	service.extend = func(hs []driver.Handle, by time.Duration) (time.Time, error) {
 		ends := time.Now().Add(by)

@@ -26,9 +26,8 @@ func (o *opener) Receiver(ctx context.Context, _ driver.Channel, _ driver.Receiv
 // The receiver is opened again while its service is away or hangs. A missing resource is created once. Other errors,
 // and the end of the session, end it at once.
 func TestOpeningAReceiver(t *testing.T) {
-	denied, away := &driver.Error{Class: driver.Denied, Err: errors.New("no")},
-		&driver.Error{Class: driver.Transient, Err: errors.New("away")}
-	missing := &driver.Error{Class: driver.NotFound, Err: errors.New("missing")}
+	fails := func(class driver.Class) error { return &driver.Error{Class: class, Err: errors.New(class.String())} }
+	denied, away, missing := fails(driver.Denied), fails(driver.Transient), fails(driver.NotFound)
 	for name, c := range map[string]struct {
 		errs  []error // of the tries; nil: it hangs. Then it succeeds
 		made  error   // of the creation
@@ -52,7 +51,7 @@ func TestOpeningAReceiver(t *testing.T) {
 		"stopped while it hangs": {errs: []error{nil}, tries: 1, want: ErrStopped, stops: time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, service := still(t, driver.ReceiveLimits{}, &Config{})
+			s, service := bareSession(t, driver.ReceiveLimits{}, &Config{})
 			back, makes := &opener{}, 0
 			back.open = func(ctx context.Context, try int) (driver.Receiver, error) {
 				if try > len(c.errs) {
@@ -89,7 +88,7 @@ func TestOpeningAReceiver(t *testing.T) {
 
 // A resource is created again only if that is allowed.
 func TestAMissingResourceThatMayNotBeCreated(t *testing.T) {
-	s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 	missing := fmt.Errorf("receive: %w", &driver.Error{Class: driver.NotFound, Err: errors.New("missing")})
 	if s.service.provisions(missing) {
 		t.Error("created again although that is not allowed")

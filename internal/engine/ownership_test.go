@@ -13,7 +13,8 @@ import (
 // partition returns a running item, one that can start and a held retry of a partition, and what reports its end.
 func partition(t *testing.T) (s *Session, service *fakeService, own ownership, key *driver.Source, its [3]*Item) {
 	t.Helper()
-	s, service = still(t, driver.ReceiveLimits{SettleBatch: 10, Keeps: true}, &Config{ProcessingTimeout: time.Hour})
+	lim := driver.ReceiveLimits{SettleBatch: 10, Keeps: true}
+	s, service = bareSession(t, lim, &Config{ProcessingTimeout: time.Hour})
 	key = &driver.Source{Name: "p0"}
 	its[2] = kind{lane: 9, of: key}.ready(s)
 	st := starts(s)
@@ -69,7 +70,7 @@ func TestALostPartition(t *testing.T) {
 	s, service, own, key, its := partition(t)
 	st := its[0].stint
 	other := kind{lane: 9}.ready(s)
-	s.flow.move(other, evStart)
+	s.flow.stints.begin(other, &stint{worker: st.worker}, s.flow.clock.now())
 	own.lost([]*driver.Source{key}, errors.New("fenced"))
 	if cause := context.Cause(st.ctx); !errors.Is(cause, ErrLeaseLost) || its[0].state != lost || its[2].state != gone {
 		t.Errorf("the handler's cause is %v, its item is %v, the held retry %v", cause, its[0].state, its[2].state)

@@ -42,7 +42,7 @@ func TestHowManyMessagesAPollRequests(t *testing.T) {
 		{10, 20, 30, false, 10},
 		{10, 20, 0, true, 1},
 	} {
-		s, _ := still(t, driver.ReceiveLimits{Batch: c.batch, Window: c.window}, &Config{BatchSize: c.option})
+		s, _ := bareSession(t, driver.ReceiveLimits{Batch: c.batch, Window: c.window}, &Config{BatchSize: c.option})
 		if c.probing {
 			s.flow.breaker = &breaker{state: breakerProbing}
 		}
@@ -66,7 +66,7 @@ func TestWhoWaitsForPlaces(t *testing.T) {
 		"the end":                  {true, false, time.Hour, false, time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+			s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 			p, f := s.pollers, s.flow
 			p.full = c.full
 			if f.places.size = 10; !p.tryReserve(8) || p.tryReserve(3) {
@@ -112,7 +112,7 @@ func TestHowAPollEnds(t *testing.T) {
 		"hung":          {time.Hour, 0, nil, nil, false, 0, 20*time.Second + pollGrace + pollAgainLeast},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, service := still(t, driver.ReceiveLimits{}, &Config{})
+			s, service := bareSession(t, driver.ReceiveLimits{}, &Config{})
 			s.cfg.Receiver.Wait = 20 * time.Second
 			if c.own != nil {
 				s.cfg.Own = c.own
@@ -148,7 +148,7 @@ func TestHowAPollEnds(t *testing.T) {
 func TestPollersJoinAndLeave(t *testing.T) {
 	for _, most := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			s, service := still(t, driver.ReceiveLimits{Batch: 10, Window: 200, Polls: most}, &Config{})
+			s, service := bareSession(t, driver.ReceiveLimits{Batch: 10, Window: 200, Polls: most}, &Config{})
 			here, open, peak := make(chan struct{}, 100), make(chan struct{}, 100), 0
 			for range 100 {
 				here <- struct{}{}

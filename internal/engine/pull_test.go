@@ -29,16 +29,16 @@ func TestWhatNextReturns(t *testing.T) {
 		"an error comes first": {letters: "u", failed: func() bool { return true }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
+			s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
 			defer s.WakeWhenDone()()
-			for _, it := range come(s, c.letters) {
+			for _, it := range arriveAll(s, c.letters) {
 				if it.ID == "!" {
 					it.Err = errors.New("undecodable")
 				}
 			}
 			time.AfterFunc(time.Second, func() {
 				s.flow.lock()
-				come(s, c.later)
+				arriveAll(s, c.later)
 				s.flow.unlock()
 			})
 			time.AfterFunc(time.Minute, func() { s.Stop(nil) })
@@ -72,10 +72,14 @@ func TestAnItemOfAnIterationEndsOnce(t *testing.T) {
 			}
 			return nil
 		}, nil, 1},
-		"taken back, and not settled": {func(it *Item, gen uint32) error {
+		"taken back": {func(it *Item, gen uint32) error {
 			if !it.TakeBack(gen) {
 				return errors.New("not taken back")
 			}
+			return nil
+		}, nil, 1},
+		"taken back, and not settled": {func(it *Item, gen uint32) error {
+			it.TakeBack(gen)
 			return it.Settle(gen, Verdict{})
 		}, ErrSettled, 1},
 		"lost": {func(it *Item, gen uint32) error {
@@ -87,18 +91,19 @@ func TestAnItemOfAnIterationEndsOnce(t *testing.T) {
 		"another message": {func(it *Item, gen uint32) error { return it.Settle(gen-1, Verdict{}) }, ErrSettled, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
-			come(s, "x")
+			s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{})
+			arriveAll(s, "x")
 			it := s.Next(1, func() bool { return false })[0]
-			if err := c.end(it, it.gen); !errors.Is(err, c.want) {
+			gen := it.gen
+			if err := c.end(it, gen); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 			s.flow.settler.Close(t.Context())
 			if n := service.of(driver.Done) + service.of(driver.Release); n != c.sent {
 				t.Errorf("%s: %d settlements, want %d", name, n, c.sent)
 			}
-			if running := name == "another message"; (s.flow.running > 0) != running {
-				t.Errorf("%s: %d count as running", name, s.flow.running)
+			if has := name == "another message"; (s.flow.running > 0) != has || (it.gen == gen) != has {
+				t.Errorf("%s: %d count as running, generation %d of %d", name, s.flow.running, it.gen, gen)
 			}
 		})
 	}

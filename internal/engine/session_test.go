@@ -12,8 +12,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// still returns a session with all its parts and a service, whose pollers, keeper and workers do not run.
-func still(t *testing.T, lim driver.ReceiveLimits, cfg *Config) (*Session, *fakeService) {
+// bareSession returns a session with all its parts and a service, whose pollers, keeper and workers do not run.
+func bareSession(t *testing.T, lim driver.ReceiveLimits, cfg *Config) (*Session, *fakeService) {
 	t.Helper()
 	s := &Session{cfg: *cfg, obs: deaf{}}
 	c := &s.cfg
@@ -86,13 +86,13 @@ func ends(s *Session, st *stint, v Verdict) {
 // The first error ends a session. An error after a stop is none of the session's.
 func TestTheFirstErrorEndsASession(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
-	s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 	s.fail(first)
 	s.fail(second)
 	if err := s.Fatal(); !errors.Is(err, first) || !errors.Is(context.Cause(s.polls), first) {
 		t.Errorf("it ended because of %v, with the cause %v", err, context.Cause(s.polls))
 	}
-	s, _ = still(t, driver.ReceiveLimits{}, &Config{})
+	s, _ = bareSession(t, driver.ReceiveLimits{}, &Config{})
 	s.Stop(nil)
 	s.fail(second)
 	if err := s.Fatal(); err != nil {
@@ -102,7 +102,7 @@ func TestTheFirstErrorEndsASession(t *testing.T) {
 
 // A panic of the engine does not end the process. Several of them in a short time end the session.
 func TestPanicsOfTheEngine(t *testing.T) {
-	s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 	for i := range maxFaults {
 		if s.Fatal() != nil {
 			t.Fatalf("the session ended after %d panics", i)
@@ -118,7 +118,7 @@ func TestPanicsOfTheEngine(t *testing.T) {
 // order.
 func TestTheHealthOfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{MaxAbandoned: 3})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{MaxAbandoned: 3})
 		if h := s.Health(time.Now()); h.Running != 0 || !h.Oldest.IsZero() || len(h.Complaints) > 0 {
 			t.Errorf("without handlers: %+v", h)
 		}

@@ -56,9 +56,9 @@ func TestAShutdown(t *testing.T) {
 				}
 				return nil
 			}
-			s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, cfg)
+			s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, cfg)
 			service.close = func() error { return &driver.UnsettledError{Count: 3} }
-			come(s, "xy")
+			arriveAll(s, "xy")
 			go s.keeper.loop() // Shutdown ends it
 			s.fleet.Resize(1)
 			synctest.Wait()

@@ -17,7 +17,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 		"its source was revoked": func(it *Item) { it.src.kill() },
 		"":                       func(*Item) {},
 	} {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 		s.flow.queue.alone = false
 		it := kind{}.ready(s)
 		spoil(it)
@@ -31,7 +31,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 
 // The context that the application made is used once: a handler's goroutine may still have it afterwards.
 func TestAContextIsUsedOnce(t *testing.T) {
-	s, _ := still(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Minute})
+	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Minute})
 	it := &Item{Context: new(Context)}
 	deadline := s.flow.clock.now().plus(time.Minute)
 	first := s.flow.stints.contextFor(it, deadline)
@@ -46,7 +46,7 @@ func TestAContextIsUsedOnce(t *testing.T) {
 // After its timeout a handler is canceled, once, and later it is stuck, once. A handler that returns is neither.
 func TestOverdueHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: 5 * time.Second})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: 5 * time.Second})
 		f := s.flow
 		it := kind{lane: 7}.ready(s)
 		st := starts(s)
@@ -93,7 +93,7 @@ func TestAnAbandonedHandler(t *testing.T) {
 		"it returns":    {kind{}, 1, true, 0, canceled, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, _ := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{MaxAbandoned: c.most})
+			s, _ := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{MaxAbandoned: c.most})
 			f := s.flow
 			f.queue.alone, f.queue.limit = false, 5
 			it := c.kind.ready(s)
@@ -134,7 +134,7 @@ func TestLostLeasesOfABatch(t *testing.T) {
 // Handlers return in any order, and the others are still known; a second return changes nothing.
 func TestHandlersReturnInAnyOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := still(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Minute})
+		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Minute})
 		f := s.flow
 		var sts []*stint
 		for range 4 {

@@ -20,10 +20,10 @@ func TestAWorkerStartsTheNextItem(t *testing.T) {
 		extra  int32
 		takes  bool
 	}{"alone": {takes: true}, "in a fleet": {shared: true}, "a worker too many": {extra: 1}} {
-		s, _ := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{ProcessingTimeout: time.Minute})
+		s, _ := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{ProcessingTimeout: time.Minute})
 		s.fleet.alone = !c.shared
 		s.fleet.extra.Store(c.extra)
-		its := come(s, "xy")
+		its := arriveAll(s, "xy")
 		st := starts(s)
 		s.runner.worked(st, its[0], nil)
 		if taken := st.worker.taken; (taken == its[1]) != c.takes || (its[1].state == running) != c.takes {
@@ -38,7 +38,7 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var handled string
 		var failed error
-		s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
+		s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
 			ProcessingTimeout: time.Minute,
 			Handle: func(_ context.Context, it *Item) error {
 				if handled += it.ID; it.ID == "x" {
@@ -48,7 +48,7 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 			},
 			Judge: func(_ *Item, err error) Verdict { failed = err; return Verdict{Action: ActionReject} },
 		})
-		come(s, "x!z")[1].Err = errors.New("undecodable")
+		arriveAll(s, "x!z")[1].Err = errors.New("undecodable")
 		s.cfg.Death = func(*Item, error) *driver.Death { return nil }
 		s.fleet.Resize(1)
 		time.Sleep(time.Second)
@@ -66,7 +66,7 @@ func TestAHandlerThatIsStuck(t *testing.T) {
 	for _, most := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			handled, release := make(chan string, 2), make(chan struct{})
-			s, service := still(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
+			s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
 				ProcessingTimeout: time.Second, MaxAbandoned: most,
 				Handle: func(_ context.Context, it *Item) error {
 					if handled <- it.ID; it.ID == "x" {
@@ -75,7 +75,8 @@ func TestAHandlerThatIsStuck(t *testing.T) {
 					return nil
 				},
 			})
-			come(s, "xy")
+			it := arriveAll(s, "xy")[0]
+			gen := it.gen
 			s.keeper.run(t)
 			s.fleet.Resize(1)
 			time.Sleep(time.Minute)
@@ -90,8 +91,9 @@ func TestAHandlerThatIsStuck(t *testing.T) {
 			close(release)
 			s.fleet.Close()
 			synctest.Wait()
-			if n := s.Counts(); n.StillRunning != 0 || service.of(driver.Reject) != most {
-				t.Errorf("%d run still, %d rejected", n.StillRunning, service.of(driver.Reject))
+			n := s.Counts().StillRunning
+			if reused := it.gen != gen; n != 0 || service.of(driver.Reject) != most || !reused {
+				t.Errorf("%d run still, %d rejected, can be reused: %v", n, service.of(driver.Reject), reused)
 			}
 		})
 	}
