@@ -215,7 +215,8 @@ func TestS3Lifecycle(t *testing.T) {
 			"<ObjectSizeGreaterThan>2</ObjectSizeGreaterThan><ObjectSizeLessThan>9</ObjectSizeLessThan></And></Filter>"
 		b.wants("put", b.call("PUT", "?lifecycle", nil, lifecycleXML(filter, expire)), 200, "")
 		put := b.put("tmp/yes", "12345", "x-amz-tagging", "a=b")
-		if !strings.Contains(put.header.Get("x-amz-expiration"), `rule-id="r"`) {
+		expiry := put.header.Get("x-amz-expiration")
+		if !strings.Contains(expiry, `rule-id="r"`) || !strings.Contains(expiry, ` 00:00:00 GMT"`) {
 			b.Errorf("put: %v", put.header)
 		}
 		b.put("tmp/small", "12", "x-amz-tagging", "a=b")
