@@ -26,8 +26,8 @@ func TestTheWaitOfAPollFitsAStop(t *testing.T) {
 	}
 }
 
-// A stop waits for a running handler. With the reserve left it cancels the handler, then it releases its item without
-// waiting any more. What waits is released at once.
+// A stop waits for a running handler. With the reserve left it cancels the handler, then it releases the handler's item
+// without a further wait. Waiting items are released at once.
 func TestAShutdown(t *testing.T) {
 	for name, c := range map[string]struct {
 		returns   time.Duration // unless it is canceled
