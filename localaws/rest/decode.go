@@ -75,9 +75,9 @@ func (s *shape) decode(r *request, in reflect.Value) *Error {
 
 func badText(f *field, v reflect.Value, text string) *Error {
 	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Int {
-		return invalidArgument("Provided "+f.wire+" not an integer or within integer range", f.wire, text)
+		return InvalidArgument("Provided "+f.wire+" not an integer or within integer range", f.wire, text)
 	}
-	return invalidArgument("Invalid value for "+f.wire, f.wire, text)
+	return InvalidArgument("Invalid value for "+f.wire, f.wire, text)
 }
 
 func metadata(h http.Header) map[string]string {

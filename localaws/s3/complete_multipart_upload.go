@@ -70,7 +70,7 @@ func (s *Service) completeMultipartUpload(
 		return nil, err
 	}
 	if in.MultipartUpload == nil || len(in.MultipartUpload.Part) == 0 || len(in.MultipartUpload.Part) > maxParts {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	condition, err := writeCondition(in.IfMatch, in.IfNoneMatch)
 	if err != nil {

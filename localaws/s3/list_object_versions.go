@@ -54,15 +54,7 @@ type ListedVersion struct {
 func (s *Service) listObjectVersions(
 	_ context.Context, c *rest.Call, in *ListObjectVersionsInput,
 ) (*ListObjectVersionsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	e, err := encoding(in.EncodingType)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := pageSize(in.MaxKeys, "max-keys")
+	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +71,7 @@ func (s *Service) listObjectVersions(
 			ChecksumAlgorithm: &o.Checksum.Algorithm, ChecksumType: &o.Checksum.Type,
 		})
 	}
-	if in.Delimiter != "" {
-		out.Delimiter = e.pointer(in.Delimiter)
-	}
+	out.Delimiter = e.optional(in.Delimiter)
 	if page.More {
 		version := "null"
 		out.NextKeyMarker, out.NextVersionIDMarker = e.pointer(page.Last), &version

@@ -108,7 +108,7 @@ func object(b *bucket.Bucket, key, version string) (*bucket.Object, error) {
 // checkVersion refuses every version but that of a bucket without versions.
 func checkVersion(version string) error {
 	if version != "" && version != "null" {
-		return invalidArgument("Invalid version id specified", "versionId", version)
+		return rest.InvalidArgument("Invalid version id specified", "versionId", version)
 	}
 	return nil
 }
