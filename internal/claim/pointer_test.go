@@ -85,7 +85,8 @@ func TestBadPointers(t *testing.T) {
 		{"no size", good, map[string]string{"ExtendedPayloadSize": "secret"}, "not a number"},
 		{"negative", good, map[string]string{"SQSLargePayloadSize": "-1"}, "not a number"},
 		{
-			"two sizes", good, map[string]string{"ExtendedPayloadSize": "7", "SQSLargePayloadSize": "8"},
+			"two sizes", good,
+			map[string]string{"ExtendedPayloadSize": "7", "SQSLargePayloadSize": "8"},
 			"announces 7 bytes",
 		},
 		{"not announced", good, nil, "no attribute"},
