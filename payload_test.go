@@ -363,7 +363,7 @@ func (w *world) handleUntil(ctx context.Context, c *godwit.Consumer, way string,
 // letters soon are held instead of released.
 func TestALongOutageOfTheStore(t *testing.T) {
 	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 100})
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 100, MaxAttempts: 1})
 		const messages = 1050
 		client := s3.NewFromConfig(w.sdk(), func(o *s3.Options) { o.UsePathStyle = true })
 		if _, err := client.PutObject(w.Context(), &s3.PutObjectInput{
@@ -390,9 +390,9 @@ func TestALongOutageOfTheStore(t *testing.T) {
 		}
 		repair := w.s3("s3.GetObject", down)
 		run := w.run(c, func(context.Context, *godwit.Delivery) error { return nil })
-		time.Sleep(40 * time.Minute)
+		time.Sleep(20 * time.Minute)
 		repair()
-		time.Sleep(time.Hour)
+		time.Sleep(20 * time.Minute)
 		if r := run.stop(); r.Handled != messages || r.Rejected != 0 {
 			t.Errorf("%+v", r)
 		}

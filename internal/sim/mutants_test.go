@@ -112,8 +112,8 @@ func mutants() []mutant {
 		}}},
 		{"forget-finished-messages", []patch{{
 			"snssqs/ledger.go",
-			"\t_, known := l.known[m.fingerprint()]\n\treturn known\n",
-			"\t_, known := l.known[m.fingerprint()]\n\treturn known && false\n",
+			"\treturn known, copied\n",
+			"\treturn known && false, copied\n",
 		}}},
 		{"leave-the-breaker-open", []patch{{
 			"internal/engine/breaker.go",
