@@ -25,8 +25,12 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-var extendedPython = flag.String("extended-python", "",
-	"the Python of TestExtendedClients, with Amazon's extended clients for SQS and SNS")
+var (
+	extendedClient = flag.String("extended", "", "a command for TestExtendedClients: localaws/interop/python/extended.py "+
+		"or a program that understands the same, with its arguments")
+	extendedTopics = flag.Bool("extended-topics", false, "-extended can publish to topics")
+	extendedLegacy = flag.Bool("extended-legacy", false, "-extended knows only the first format")
+)
 
 // extended is a server with an address, and a program with Amazon's extended clients.
 type extended struct {
@@ -80,7 +84,8 @@ func (e *extended) ask(verb, target string, r request) (answer []string) {
 	}
 	cmd := exec.CommandContext(e.Context(), e.command[0], append(e.command[1:], verb, target)...)
 	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+e.endpoint, "AWS_REGION=us-east-1",
-		"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "AWS_CONFIG_FILE="+os.DevNull)
+		"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_CONFIG_FILE="+os.DevNull)
 	var out, complaints bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &complaints
 	if err := cmd.Run(); err != nil {
@@ -111,16 +116,19 @@ func foreignBodies(attributes int) []string {
 
 // Amazon's extended clients and Godwit read each other's messages, and each deletes what it has handled.
 func TestExtendedClients(t *testing.T) {
-	if *extendedPython == "" {
-		t.Skip("no -extended-python")
+	if *extendedClient == "" {
+		t.Skip("no -extended")
 	}
-	python := []string{*extendedPython, "../localaws/interop/python/extended.py"}
+	command := strings.Fields(*extendedClient)
 	for _, ordered := range []bool{false, true} {
 		for _, legacy := range []bool{false, true} {
 			for _, n := range []int{0, 9} {
 				name := fmt.Sprintf("to Godwit, ordered %v, legacy %v, %d attributes", ordered, legacy, n)
 				t.Run(name, func(t *testing.T) {
-					e := newExtended(t, python...)
+					if !legacy && *extendedLegacy {
+						t.Skip("it knows only the first format")
+					}
+					e := newExtended(t, command...)
 					e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{
 						Sources: []s3store.Source{{Bucket: "theirs", Delete: true}},
 					})})
@@ -143,11 +151,13 @@ func TestExtendedClients(t *testing.T) {
 		}
 	}
 	t.Run("every body through S3 to Godwit", func(t *testing.T) {
-		e := newExtended(t, python...)
+		e := newExtended(t, command...)
 		e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
 		ch := driver.Channel{Queue: "orders"}
 		e.ensure(owner(ch))
-		e.ask("send", e.url("orders"), request{Bodies: []string{"a", "b"}, Always: true})
+		e.ask("send", e.url("orders"), request{
+			Bodies: []string{"a", "b"}, Always: true, Legacy: *extendedLegacy,
+		})
 		e.readAll(ch, []string{"a", "b"})
 		if rest := e.left("theirs"); rest != 2 {
 			t.Errorf("%d objects are left, and the store may not delete them", rest)
@@ -155,7 +165,10 @@ func TestExtendedClients(t *testing.T) {
 	})
 	for _, raw := range []bool{true, false} {
 		t.Run(fmt.Sprintf("from a topic to Godwit, raw %v", raw), func(t *testing.T) {
-			e := newExtended(t, python...)
+			if !*extendedTopics {
+				t.Skip("no -extended-topics")
+			}
+			e := newExtended(t, command...)
 			e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
 			ch := driver.Channel{Exchange: "news", Queue: "a"}
 			e.ensure(owner(ch))
@@ -184,7 +197,10 @@ func TestExtendedClients(t *testing.T) {
 	} {
 		for _, ordered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("from Godwit, %+v, ordered %v", c, ordered), func(t *testing.T) {
-				e := newExtended(t, python...)
+				if (c.pointers != snssqs.PointerLegacy || !c.legacy) && *extendedLegacy {
+					t.Skip("it knows only the first format")
+				}
+				e := newExtended(t, command...)
 				e.b = e.open(snssqs.Options{
 					Store: e.store(s3store.Options{Prefix: "big/"}), Large: snssqs.Large{Pointers: c.pointers},
 				})
