@@ -85,8 +85,8 @@ func (c *Consumer) errUnread(d *Delivery) error { return &oversized{d.apart.size
 
 // stalled is what an error says about the store, for Health. nil: nothing, or that it works.
 func (c *Consumer) stalled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if context.Cause(ctx) == nil {
+		return calls.Stall(err)
 	}
-	return calls.Stall(err)
+	return nil // the caller has ended the call
 }

@@ -15,7 +15,7 @@ func (c *checker) asked(caller, action string, r *request) {
 		p.asked = time.Now()
 	case action == actSend && r.queue() == c.plan.deadName():
 		for i := range r.Entries {
-			c.sendsDeadLetter(p, labelOf(r.Entries[i].Body))
+			c.sendsDeadLetter(p, c.w.labelOf(r.Entries[i].Body))
 		}
 	case action == actDelete && r.queue() == c.plan.queueName():
 		for i := range r.Entries {
@@ -147,11 +147,11 @@ func (c *checker) answered(caller, action string, r *request, got *response) {
 	switch {
 	case action == actRecv && r.queue() == c.plan.queueName():
 		for _, m := range got.Messages {
-			c.receives(p, labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, len(m.Body))
+			c.receives(p, c.w.labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, len(m.Body))
 		}
 	case action == actSend && r.queue() == c.plan.deadName():
 		for i := range r.Entries {
-			if m := c.messages[labelOf(r.Entries[i].Body)]; m != nil && got.has(r.Entries[i].ID) {
+			if m := c.messages[c.w.labelOf(r.Entries[i].Body)]; m != nil && got.has(r.Entries[i].ID) {
 				m.copies++
 			}
 		}
