@@ -28,11 +28,12 @@ func classOf(err error) driver.Class {
 		"KMS.ThrottlingException":
 		return driver.Throttled
 	case "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted", "ConditionalRequestConflict",
-		"BadDigest", "IncompleteBody", "KMS.KMSInternalException", "KMS.DependencyTimeoutException":
+		"BadDigest", "IncompleteBody", "ExpiredToken", "RequestTimeTooSkewed",
+		"KMS.KMSInternalException", "KMS.DependencyTimeoutException":
 		return driver.Transient
 	case "EntityTooLarge":
 		return driver.TooLarge
-	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch",
 		"KMS.DisabledException", "KMS.AccessDeniedException", "KMS.NotFoundException":
 		return driver.Denied
 	}

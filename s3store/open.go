@@ -50,6 +50,9 @@ var errNoAnswer = fmt.Errorf("S3 has not answered within %v", answerWithin)
 
 // readError explains the error of a read. It names no bucket and no key, because a message has named them.
 func readError(err error) error {
+	if codeOf(err) == "NoSuchBucket" { // a mistake of a configuration, which must not reject all messages as missing
+		err = &driver.Error{Class: driver.Transient, Err: err}
+	}
 	err = classify(err)
 	if driver.ClassOf(err) != driver.Denied {
 		return fmt.Errorf("read the body from S3: %w", err)

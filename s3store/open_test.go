@@ -90,6 +90,11 @@ func TestOpenErrors(t *testing.T) {
 		if _, err := w.read(s, driver.Location{Bucket: bucket, Key: "none"}); driver.ClassOf(err) != driver.NotFound {
 			t.Errorf("no object: %v", err)
 		}
+		nowhere := w.open(s3store.Options{Sources: []s3store.Source{{Bucket: "none"}}})
+		_, err := w.read(nowhere, driver.Location{Bucket: "none", Key: "k"})
+		if driver.ClassOf(err) != driver.Transient {
+			t.Errorf("no bucket: %v", err)
+		}
 		once := func(o localaws.Outcome) {
 			w.server.ControlOnce("s3.GetObject", func(context.Context, *localaws.Request) localaws.Outcome { return o })
 		}
@@ -104,7 +109,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("an answer that is late: %v after %v", err, time.Since(began))
 		}
 		w.refuse("s3.GetObject")
-		_, err := w.read(s, at)
+		_, err = w.read(s, at)
 		for _, part := range []string{"s3:GetObject", "kms:Decrypt", "s3:ListBucket"} {
 			if driver.ClassOf(err) != driver.Denied || err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("refused: %v, want %s in it", err, part)

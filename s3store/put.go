@@ -203,7 +203,7 @@ func (b *source) next(most int64) (part io.ReadSeeker, n int64, err error) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, n, short(b.at+int64(got), b.left-int64(got))
 	case err != nil:
-		return nil, n, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("read the body from its Reader: %w", err)}
+		return nil, n, readerError(err)
 	}
 	return bytes.NewReader(b.buf[:n]), n, nil
 }
@@ -221,6 +221,17 @@ func (b *source) end() error {
 		return long(b.at)
 	}
 	return nil
+}
+
+// readerError is an error of the sender's Reader. One that has a class, because the Reader is a body of another store,
+// keeps it.
+func readerError(err error) error {
+	var known *driver.Error
+	err = fmt.Errorf("read the body from its Reader: %w", err)
+	if errors.As(err, &known) {
+		return err
+	}
+	return &driver.Error{Class: driver.Permanent, Err: err}
 }
 
 func short(at, left int64) error {

@@ -151,7 +151,7 @@ func (u *uploads) put(ctx context.Context, w *wire, m *driver.Message, ordered b
 		from = bytes.NewReader(m.Body)
 	} else {
 		p.Size = m.Size
-		from = io.TeeReader(m.Reader, io.MultiWriter(sum, id))
+		from = io.TeeReader(m.Reader, io.MultiWriter(sum, &id))
 	}
 	var err error
 	if p.At, err = u.store.Put(ctx, u.folder, from, p.Size); err != nil {

@@ -73,7 +73,8 @@ func encode(ch driver.Channel, m *driver.Message, apart bool) (*wire, error) {
 			w.group = defaultGroup
 		}
 		if !apart {
-			w.dedup = newDedup(m).with(m.Body)
+			id := newDedup(m)
+			w.dedup = id.with(m.Body)
 		}
 	}
 	if err := w.setDelay(ch, m.Delay); err != nil {
@@ -141,8 +142,8 @@ type dedup struct {
 }
 
 // newDedup begins the id of a message. The body follows.
-func newDedup(m *driver.Message) *dedup {
-	d := &dedup{given: m.DedupID}
+func newDedup(m *driver.Message) dedup {
+	d := dedup{given: m.DedupID}
 	if d.given != "" {
 		return d
 	}

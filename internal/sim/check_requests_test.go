@@ -69,6 +69,8 @@ func (c *checker) total(h *delivery, away time.Duration) {
 const (
 	// leaseTotal is how long SQS leaves a message to one receiver.
 	leaseTotal = 12 * time.Hour
+	// longestFetchPause is the longest wait of a delivery whose body could not be read.
+	longestFetchPause = time.Minute
 	// asksAMinute is more than the number of renewals of the shortest lease.
 	asksAMinute = 40
 )
@@ -97,6 +99,7 @@ func (c *checker) releasesLater(h *delivery, away time.Duration) {
 	switch {
 	case c.chaos(): // the checker cannot tell two receives of one message apart
 	case away == h.of.inc.lease(): // a renewal that was in flight
+	case c.w.plan.store && away <= longestFetchPause: // its body could not be read
 	case away > longestRelease, h.begun == 0 && h.of.inc.options.MaxPerTenant == 0, h.begun > 0 &&
 		h.of.inc.options.BreakAfter == 0:
 		c.violated([]string{h.m.label}, "%s releases %s for %v", h.of.name, h.m.label, away)

@@ -115,6 +115,11 @@ func mutants() []mutant {
 			"\treturn known, copied\n",
 			"\treturn known && false, copied\n",
 		}}},
+		{"delete-bodies-of-dead-letters", []patch{{
+			"snssqs/settle.go",
+			"\t\tif batch[i].Action == driver.Done && errs[i] == nil {\n",
+			"\t\tif errs[i] == nil {\n",
+		}}},
 		{"leave-the-breaker-open", []patch{{
 			"internal/engine/breaker.go",
 			"\tcase !open && was != breakerClosed:\n",

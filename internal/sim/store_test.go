@@ -23,8 +23,8 @@ const (
 	actDiscard = "DeleteObjects"
 )
 
-// newStoreFaults draws the faults of a store. They come from a stream of their own, so that a world with a store has the
-// same faults of other kinds as without one.
+// newStoreFaults draws the faults of a store. They come from a stream of their own, so that a world with a store has
+// the same faults of other kinds as without one.
 func newStoreFaults(d rng) (faults []fault) {
 	r := d.about("store storms")
 	for _, one := range []fault{

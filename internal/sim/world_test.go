@@ -196,8 +196,11 @@ func (c *checker) letters(name string, copies []letter) {
 	c.w.tally.add(countDead, 1)
 	ids := map[string]bool{} // a send that is repeated after a lost answer makes two
 	for i, one := range copies {
-		if one.bodiless && !m.success && !m.dropped {
+		switch {
+		case one.bodiless && !m.success && !m.dropped:
 			c.violated([]string{name}, "%s has lost its body, and was not handled", name)
+		case one.bodiless && c.plan.ordered: // without order, a queue may deliver a message that was deleted
+			c.violated([]string{name}, "%s has lost its body before its message was deleted", name)
 		}
 		switch {
 		case one.bodiless:
