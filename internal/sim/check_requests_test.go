@@ -69,8 +69,6 @@ func (c *checker) total(h *delivery, away time.Duration) {
 const (
 	// leaseTotal is how long SQS leaves a message to one receiver.
 	leaseTotal = 12 * time.Hour
-	// longestFetchPause is the longest wait of a delivery whose body could not be read.
-	longestFetchPause = time.Minute
 	// asksAMinute is more than the number of renewals of the shortest lease.
 	asksAMinute = 40
 )
@@ -99,7 +97,7 @@ func (c *checker) releasesLater(h *delivery, away time.Duration) {
 	switch {
 	case c.chaos(): // the checker cannot tell two receives of one message apart
 	case away == h.of.inc.lease(): // a renewal that was in flight
-	case c.w.plan.store && away <= longestFetchPause: // its body could not be read
+	case h.of.fetchesAgain() && away <= longestFetchPause: // its body could not be read
 	case away > longestRelease, h.begun == 0 && h.of.inc.options.MaxPerTenant == 0, h.begun > 0 &&
 		h.of.inc.options.BreakAfter == 0:
 		c.violated([]string{h.m.label}, "%s releases %s for %v", h.of.name, h.m.label, away)
@@ -117,7 +115,11 @@ const longestRelease = 2*time.Minute + time.Second
 func (c *checker) sendsDeadLetter(p *consumer, label string) {
 	c.w.trace.note("%s rejects %s", p.name, label)
 	c.abandonedUntold(p, label)
-	if m := c.messages[label]; m == nil || !m.rejected {
+	m := c.messages[label]
+	if m != nil && m.success && c.w.plan.store && !c.plan.ordered {
+		return // a second copy, whose body was deleted with the first
+	}
+	if m == nil || !m.rejected {
 		c.violated([]string{label}, "%s sends a copy of %s to the dead letters, and no verdict has rejected it", p.name,
 			label)
 	}
@@ -150,7 +152,7 @@ func (c *checker) answered(caller, action string, r *request, got *response) {
 	switch {
 	case action == actRecv && r.queue() == c.plan.queueName():
 		for _, m := range got.Messages {
-			c.receives(p, c.w.labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, len(m.Body))
+			c.receives(p, c.w.labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, sizeOf(m.Body))
 		}
 	case action == actSend && r.queue() == c.plan.deadName():
 		for i := range r.Entries {

@@ -14,6 +14,9 @@ const (
 	bucket = "payloads"
 	// largeAbove is the size above which a message of such a world is large: about half of them are.
 	largeAbove = 350
+	// longestFetch bounds one read of a body, and longestFetchPause the wait until the next one after a failure.
+	longestFetch      = 15 * time.Second
+	longestFetchPause = time.Minute
 )
 
 // The actions of the store.
@@ -64,7 +67,7 @@ func (w *world) labelOf(body string) string {
 	var at struct {
 		Key string `json:"s3Key"`
 	}
-	if !strings.HasPrefix(body, "[") || json.Unmarshal([]byte(body), &[]any{new(string), &at}) != nil {
+	if !isPointer(body) || json.Unmarshal([]byte(body), &[]any{new(string), &at}) != nil {
 		return labelOf(body)
 	}
 	w.mu.Lock()
@@ -72,8 +75,31 @@ func (w *world) labelOf(body string) string {
 	return w.objects[at.Key]
 }
 
-// leftovers checks the store at the end: no body is there for a message that has one reader, unless a crash or a fault
-// has left it, and there is none without a message.
+// isPointer reports whether a message points to its body.
+func isPointer(body string) bool { return strings.HasPrefix(body, "[") }
+
+// sizeOf is how many bytes a received message takes before its handler. A body in the store is read by the handler's
+// worker.
+func sizeOf(body string) int {
+	if isPointer(body) {
+		return 0
+	}
+	return len(body)
+}
+
+// fetches reports whether a worker may be reading a body: then its delivery was started, and its handler begins later.
+func (p *consumer) fetches() bool {
+	return p.checker.w.plan.store && time.Since(p.changed) < longestFetch
+}
+
+// fetchesAgain reports whether deliveries may be waiting whose bodies could not be read because of a fault. They wait
+// on the shelf, or are released for a while.
+func (p *consumer) fetchesAgain() bool {
+	return p.checker.w.plan.store && time.Since(p.trouble) < longestFetchPause+slack
+}
+
+// leftovers counts the bodies in the store, and those that are left because of a crash or a fault, or because an
+// exchange's bodies may have several readers.
 func (w *world) leftovers() {
 	if !w.plan.store {
 		return
