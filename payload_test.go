@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver/memdriver"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -615,6 +616,48 @@ func TestImpossibleReaders(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Without a store, a Reader is read into memory, if its body is not too large for that.
+func TestReadersWithoutAStore(t *testing.T) {
+	ctx := t.Context()
+	b, err := memdriver.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := godwit.NewConsumer(ctx, b, "orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := godwit.NewProducer(ctx, b, "orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close(context.WithoutCancel(ctx)) }()
+	if err := p.Send(ctx, godwit.Message{Reader: strings.NewReader("hello"), Size: 5}); err != nil {
+		t.Fatal(err)
+	}
+	err = p.Send(ctx, godwit.Message{Reader: strings.NewReader("hello"), Size: 1 << 40})
+	if err == nil || !strings.Contains(err.Error(), "snssqs.Options.Store") {
+		t.Errorf("a terabyte: %v", err)
+	}
+	for d, err := range c.Deliveries(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := d.Open(ctx) // works for bodies in memory, too
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); string(got) != "hello" || string(d.Body) != "hello" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		_ = d.Done()
+		break
+	}
+	if _, err := c.Close(ctx); err != nil {
+		t.Error(err)
+	}
 }
 
 // A batch writes several bodies at once, and keeps its order. A producer whose store does not work is unhealthy.

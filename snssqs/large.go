@@ -18,8 +18,8 @@ import (
 const (
 	// defaultAbove is the threshold of Amazon's extended clients: a message of 262,144 bytes is sent as it is.
 	defaultAbove = 256 << 10
-	// pointerRoom is more than a pointer has bytes, with the longest key.
-	pointerRoom = 2 << 10
+	// pointerRoom is more than a pointer has bytes, unless the store's prefix is very long.
+	pointerRoom = 600
 	// longestStay is how long a message can be in a queue and then in the dead letters.
 	longestStay = 2 * maxRetention
 )

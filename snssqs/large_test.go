@@ -109,6 +109,7 @@ func TestThreshold(t *testing.T) {
 		{name: "default", limit: 1 << 20, stays: 262_144},
 		{name: "lower", large: snssqs.Large{Above: 5000}, limit: 1 << 20, stays: 5000},
 		{name: "higher", large: snssqs.Large{Above: 500_000}, limit: 1 << 20, stays: 500_000},
+		{name: "small queue", limit: 1024, stays: 1024},
 		{name: "above the limit", large: snssqs.Large{Above: 1 << 20}, limit: 100_000, stays: 100_000},
 		{
 			name: "of the channel", large: snssqs.Large{Above: 5000}, limit: 1 << 20, stays: 6000,

@@ -94,6 +94,9 @@ func (s *sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepare
 		if err := s.uploads.put(ctx, w, m, s.to.Ordered); err != nil {
 			return driver.Prepared{}, err
 		}
+		if size := w.bytes(); size > s.maxBytes {
+			return driver.Prepared{}, s.tooLarge(m, w, size)
+		}
 	}
 	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: w.bytes()}, nil
 }
