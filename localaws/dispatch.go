@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // isS3 reports whether a request is S3's. The scope of its signature decides; without a signature, a request that names
@@ -22,6 +23,6 @@ func isS3(r *http.Request) bool {
 	if scope := rest.ScopeOf(r, query); scope.Service != "" {
 		return scope.Service == "s3" && !query.Has("Action")
 	}
-	return !query.Has("Action") &&
+	return !wire.IsCBOR(r) && !query.Has("Action") &&
 		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
 }

@@ -18,9 +18,9 @@
 // has one account and one region, whatever region a request is signed for; a process can have many servers.
 //
 // For tests there are Control (fail, delay or drop any call, before or after it took effect), Advance (move the clock),
-// SQS and SNS (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count requests),
-// Options.Seed (repeat everything random) and Plant (create queues and topics from a file). Over HTTP there are, in
-// addition to AWS's actions:
+// SQS, SNS and CloudWatch (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count
+// requests), Options.Seed (repeat everything random) and Plant (create queues and topics from a file). Over HTTP there
+// are, in addition to AWS's actions:
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
@@ -93,6 +93,22 @@
 //	TagResource                   ResourceArn, Tags
 //	UntagResource                 ResourceArn, TagKeys
 //	Unsubscribe                   SubscriptionArn
+//
+// Amazon CloudWatch, in rpcv2Cbor, in awsJson 1.0 and in the query protocol:
+//
+//	GetMetricData                 MetricDataQueries, StartTime, EndTime, NextToken, ScanBy, MaxDatapoints,
+//	                              LabelOptions
+//	GetMetricStatistics           Namespace, MetricName, Dimensions, StartTime, EndTime, Period, Statistics,
+//	                              ExtendedStatistics, Unit
+//	ListMetrics                   Namespace, MetricName, Dimensions, NextToken, RecentlyActive, IncludeLinkedAccounts,
+//	                              OwningAccount
+//	PutMetricData                 Namespace, MetricData, EntityMetricData (the entity is not stored),
+//	                              StrictEntityValidation
+//
+// Samples are visible at once. Points are kept as long as AWS keeps them. Percentiles and trimmed statistics are
+// computed from the values themselves, up to 4,096 different ones a point. Metric math has the arithmetic and logical
+// operators and the functions ABS, AVG, CEIL, DIFF, EXP, FILL, FLOOR, IF, LOG, LOG10, MAX, METRICS, METRIC_COUNT, MIN,
+// PERIOD, RATE, RUNNING_SUM, STDDEV, SUM and TIME_SERIES.
 //
 // AWS STS, in the query protocol, and Resource Groups Tagging, in awsJson 1.1:
 //

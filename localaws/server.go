@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3"
@@ -44,16 +45,17 @@ type Options struct {
 
 // Server is an AWS with one account and region. It is safe for concurrent use.
 type Server struct {
-	opts     Options
-	clock    *clock.Clock
-	sqs      *sqs.Service
-	sns      *sns.Service
-	s3       *s3.Service
-	mux      *wire.Mux
-	rest     *rest.Mux
-	own      *http.ServeMux
-	controls controls
-	calls    calls
+	opts       Options
+	clock      *clock.Clock
+	sqs        *sqs.Service
+	sns        *sns.Service
+	s3         *s3.Service
+	cloudwatch *cloudwatch.Service
+	mux        *wire.Mux
+	rest       *rest.Mux
+	own        *http.ServeMux
+	controls   controls
+	calls      calls
 
 	mu        sync.Mutex
 	closed    bool
@@ -102,6 +104,9 @@ func (s *Server) build() {
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
 	})
+	s.cloudwatch = cloudwatch.New(cloudwatch.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
+	})
 	s.rest = rest.NewMux(rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
 		Exists:  func(name string) bool { return s.s3.Bucket(name) != nil },
@@ -115,7 +120,8 @@ func (s *Server) build() {
 
 func (s *Server) services() []*wire.Service {
 	return []*wire.Service{
-		s.sqs.Wire(), s.sns.Wire(), sts.New(s.opts.Account).Wire(), tagging.New(s.taggedQueues, s.taggedTopics).Wire(),
+		s.sqs.Wire(), s.sns.Wire(), s.cloudwatch.Wire(), sts.New(s.opts.Account).Wire(),
+		tagging.New(s.taggedQueues, s.taggedTopics).Wire(),
 	}
 }
 
@@ -127,6 +133,9 @@ func (s *Server) SNS() *sns.Service { return s.sns }
 
 // S3 returns the model of S3, for inspecting buckets and objects.
 func (s *Server) S3() *s3.Service { return s.s3 }
+
+// CloudWatch returns the model of CloudWatch, for inspecting metrics and alarms.
+func (s *Server) CloudWatch() *cloudwatch.Service { return s.cloudwatch }
 
 // Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
 // the same seed repeats the run.
@@ -145,6 +154,7 @@ func (s *Server) Reset() {
 	s.sns.Reset()
 	s.sqs.Reset()
 	s.s3.Reset()
+	s.cloudwatch.Reset()
 	s.calls.reset()
 }
 
@@ -178,6 +188,7 @@ func (s *Server) Close() error {
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
+	s.cloudwatch.Close()
 	s.sns.Close()
 	s.sqs.Close()
 	s.stranded.Wait()

@@ -81,9 +81,12 @@ func (in *ReadInput) override(c *rest.Call, sh *Shown) error {
 		text string
 		to   *string
 	}{
-		{in.ResponseCacheControl, &sh.CacheControl}, {in.ResponseContentDisposition, &sh.ContentDisposition},
-		{in.ResponseContentEncoding, &sh.ContentEncoding}, {in.ResponseContentLanguage, &sh.ContentLanguage},
-		{in.ResponseContentType, &sh.ContentType}, {in.ResponseExpires, &sh.Expires},
+		{in.ResponseCacheControl, &sh.CacheControl},
+		{in.ResponseContentDisposition, &sh.ContentDisposition},
+		{in.ResponseContentEncoding, &sh.ContentEncoding},
+		{in.ResponseContentLanguage, &sh.ContentLanguage},
+		{in.ResponseContentType, &sh.ContentType},
+		{in.ResponseExpires, &sh.Expires},
 	} {
 		if o.text != "" {
 			*o.to, used = o.text, true

@@ -66,15 +66,22 @@ func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) 
 		a.fail(err)
 		return action, nil, false
 	}
-	if a.protocol == JSON {
+	switch a.protocol {
+	case CBOR:
+		return m.readCBOR(a, r, body.bytes)
+	case JSON:
 		return m.readJSON(a, r, body.bytes)
+	default:
+		return m.readQuery(a, r, body.bytes)
 	}
-	return m.readQuery(a, r, body.bytes)
 }
 
-// requestProtocol recognizes awsJson by its header; every other request is query. A form is always query: Perl's
-// Amazon::SQS::Simple sends another target with it.
+// requestProtocol recognizes rpcv2Cbor and awsJson by their headers; every other request is query. A form is always
+// query: Perl's Amazon::SQS::Simple sends another target with it.
 func requestProtocol(r *http.Request) Protocol {
+	if IsCBOR(r) {
+		return CBOR
+	}
 	if len(r.Header["X-Amz-Target"]) > 0 &&
 		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return JSON
@@ -105,6 +112,63 @@ func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, 
 	a.fail(&Error{
 		Code: coral + "UnknownOperationException", Query: "InvalidAction",
 		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
+	})
+	return action, nil, false
+}
+
+// IsCBOR reports whether a request is in rpcv2Cbor: by its header, or by its path alone, which no other protocol has.
+func IsCBOR(r *http.Request) bool {
+	if len(r.Header["Smithy-Protocol"]) > 0 {
+		return true
+	}
+	_, _, ok := cborTarget(r.URL.Path)
+	return ok && r.Method == http.MethodPost && len(r.Header["X-Amz-Target"]) == 0
+}
+
+// cborTarget returns the service and the operation of a path: …/service/SERVICE/operation/OPERATION.
+func cborTarget(path string) (service, operation string, ok bool) {
+	rest, operation, found := cutLast(path, "/operation/")
+	_, service, named := cutLast(rest, "/service/")
+	ok = found && named && service != "" && operation != "" && !strings.Contains(service+operation, "/")
+	return service, operation, ok
+}
+
+// cutLast cuts a text at the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return "", "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
+	if given := r.Header.Get("Smithy-Protocol"); given != "" && given != cborName {
+		a.fail(&Error{
+			Code: coral + "UnknownOperationException", Query: "InvalidAction",
+			Message: fmt.Sprintf("The protocol %s is not supported; known is %s.", given, cborName),
+		})
+		return action, nil, false
+	}
+	service, operation, _ := cborTarget(r.URL.Path)
+	for _, s := range m.services {
+		if !s.CBOR || s.Target != service {
+			continue
+		}
+		a.service = s
+		if action, ok = m.actions[s.Name][operation]; !ok {
+			break
+		}
+		in = action.fresh()
+		bad := decodeCBOR(body, action, in)
+		if bad != nil {
+			a.fail(bad)
+		}
+		return action, in, bad == nil
+	}
+	a.fail(&Error{
+		Code: coral + "UnknownOperationException", Query: "InvalidAction",
+		Message: fmt.Sprintf("The path %s names no operation of this server.", r.URL.Path),
 	})
 	return action, nil, false
 }
@@ -167,7 +231,7 @@ func queryValues(r *http.Request, body []byte) (url.Values, *Error) {
 // otherwise by the action's name, because some clients send neither.
 func (m *Mux) queryService(r *http.Request, values url.Values, action string) *Service {
 	version, scope := values.Get("Version"), signedFor(r, values)
-	byName := func(s *Service) bool { return s.Version != "" && s.Name == scope }
+	byName := func(s *Service) bool { return s.Version != "" && s.scope() == scope }
 	byVersion := func(s *Service) bool { return s.Version != "" && s.Version == version }
 	byAction := func(s *Service) bool {
 		_, known := m.actions[s.Name][action]

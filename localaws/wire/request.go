@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net"
@@ -39,20 +40,29 @@ func (p *bufferPool) give(b *buffer) {
 
 // readAll reads a request's body, at most maxBody bytes.
 func (b *buffer) readAll(r *http.Request) *Error {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return serialization("The request's Content-Encoding %s is not supported.", encoding)
-	}
-	if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
-		b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
-	}
 	if r.Body == nil {
 		return nil
+	}
+	var from io.Reader = r.Body
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
+			b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
+		}
+	case "gzip": // SDKs compress PutMetricData above 10 KiB
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return serialization("The request's body is not gzip: %v.", err)
+		}
+		from = z
+	default:
+		return serialization("The request's Content-Encoding %s is not supported; known is gzip.", encoding)
 	}
 	for {
 		if len(b.bytes) == cap(b.bytes) {
 			b.bytes = append(b.bytes, 0)[:len(b.bytes)]
 		}
-		n, err := r.Body.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
 		switch {
 		case err == io.EOF:

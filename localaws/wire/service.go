@@ -9,12 +9,14 @@ import (
 
 // Service describes an AWS service to the wire.
 type Service struct {
-	Name      string // as in the scope of a signature: "sqs"
+	Name      string // as controls name it: "sqs"
+	Scope     string // the name in the scope of a signature, if it is another one: "monitoring"
 	Target    string // the prefix of the action in X-Amz-Target: "AmazonSQS"; "": no awsJson
 	Namespace string // the namespace of error types in awsJson: "com.amazonaws.sqs"
 	JSON      string // the version of awsJson; "": 1.0
 	Version   string // the version in the query protocol: "2012-11-05"; "": no query protocol
 	XMLNS     string // the XML namespace of its answers
+	CBOR      bool   // it also speaks rpcv2Cbor, where Target is its name in the path
 	// PathMember is the member that the path of a query request stands for if it is not "/"; old clients address a
 	// queue in this way. "": the path is ignored.
 	PathMember string
@@ -23,6 +25,14 @@ type Service struct {
 	// Detail says that errors in the query protocol contain an empty Detail.
 	Detail  bool
 	Actions []Action
+}
+
+// scope returns the service's name in the scope of a signature.
+func (s *Service) scope() string {
+	if s.Scope != "" {
+		return s.Scope
+	}
+	return s.Name
 }
 
 // answersAt reports whether an action may be called at a path. At the path of a queue, only actions with a queue may.
@@ -78,6 +88,7 @@ type Protocol string
 const (
 	JSON  Protocol = "json"
 	Query Protocol = "query"
+	CBOR  Protocol = "cbor"
 )
 
 // Call is what an action knows about its request besides its input.

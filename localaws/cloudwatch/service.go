@@ -1,0 +1,78 @@
+package cloudwatch
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Options are what a Service needs. Account, Region and Clock are required.
+type Options struct {
+	Account string
+	Region  string
+	Clock   *clock.Clock
+	Topics  Topics       // nil: alarms publish nothing
+	Sources []Source     // report metrics of other services
+	Logger  *slog.Logger // nil: nothing is logged
+}
+
+// Topics is the part of SNS that alarms need.
+type Topics interface {
+	// Publish publishes an alarm's message, if the topic's policy allows it.
+	Publish(topicARN, alarmARN, subject, message string) error
+}
+
+// Source reports metrics of another service.
+type Source interface {
+	// Collect returns what happened in the minute that ends at a time, and reports whether it has to be called again
+	// in the next minute. A source that sleeps is called again after [Service.Wake].
+	Collect(end time.Time) (samples []metric.Sample, awake bool)
+}
+
+// Service is the model of CloudWatch. It is safe for concurrent use.
+type Service struct {
+	opts    Options
+	log     *slog.Logger
+	metrics *metric.Store
+	ticker  ticker
+}
+
+// New returns a service without metrics and alarms.
+func New(o Options) *Service {
+	s := &Service{opts: o, log: o.Logger, metrics: metric.NewStore()}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ticker.init(o.Clock, s.tick)
+	return s
+}
+
+// Wire returns the service for package wire.
+func (s *Service) Wire() *wire.Service {
+	return &wire.Service{
+		Name: "cloudwatch", Scope: "monitoring", Target: "GraniteServiceVersion20100801", CBOR: true,
+		Namespace: "com.amazonaws.cloudwatch", JSON: "1.0", Version: "2010-08-01",
+		XMLNS: "http://monitoring.amazonaws.com/doc/2010-08-01/",
+		Actions: []wire.Action{
+			wire.Op("GetMetricData", s.getMetricData),
+			wire.Op("GetMetricStatistics", s.getMetricStatistics),
+			wire.Op("ListMetrics", s.listMetrics),
+			wire.Op("PutMetricData", s.putMetricData),
+		},
+	}
+}
+
+// Reset removes every metric.
+func (s *Service) Reset() {
+	s.metrics.Reset()
+}
+
+// Close stops the tick. Everything else continues to work.
+func (s *Service) Close() { s.ticker.close() }
+
+// Wake makes sources be called at the next whole minute. It is cheap, and may be called with any lock held that
+// Collect does not take.
+func (s *Service) Wake() { s.ticker.start() }
