@@ -96,19 +96,37 @@
 //
 // Amazon CloudWatch, in rpcv2Cbor, in awsJson 1.0 and in the query protocol:
 //
+//	DeleteAlarms                  AlarmNames
+//	DescribeAlarms                AlarmNames, AlarmNamePrefix, AlarmTypes, ChildrenOfAlarmName and ParentsOfAlarmName
+//	                              (refused), StateValue, ActionPrefix, MaxRecords, NextToken
+//	DescribeAlarmsForMetric       MetricName, Namespace, Statistic, ExtendedStatistic, Dimensions, Period, Unit
+//	DisableAlarmActions           AlarmNames
+//	EnableAlarmActions            AlarmNames
 //	GetMetricData                 MetricDataQueries, StartTime, EndTime, NextToken, ScanBy, MaxDatapoints,
 //	                              LabelOptions
 //	GetMetricStatistics           Namespace, MetricName, Dimensions, StartTime, EndTime, Period, Statistics,
 //	                              ExtendedStatistics, Unit
 //	ListMetrics                   Namespace, MetricName, Dimensions, NextToken, RecentlyActive, IncludeLinkedAccounts,
 //	                              OwningAccount
+//	ListTagsForResource           ResourceARN
+//	PutMetricAlarm                AlarmName, AlarmDescription, ActionsEnabled, OKActions, AlarmActions,
+//	                              InsufficientDataActions, MetricName, Namespace, Statistic, ExtendedStatistic,
+//	                              Dimensions, Period, Unit, EvaluationPeriods, DatapointsToAlarm, Threshold,
+//	                              ComparisonOperator, TreatMissingData, EvaluateLowSampleCountPercentile, Metrics,
+//	                              Tags
 //	PutMetricData                 Namespace, MetricData, EntityMetricData (the entity is not stored),
 //	                              StrictEntityValidation
+//	SetAlarmState                 AlarmName, StateValue, StateReason, StateReasonData
+//	TagResource                   ResourceARN, Tags
+//	UntagResource                 ResourceARN, TagKeys
 //
 // Samples are visible at once. Points are kept as long as AWS keeps them. Percentiles and trimmed statistics are
 // computed from the values themselves, up to 4,096 different ones a point. Metric math has the arithmetic and logical
 // operators and the functions ABS, AVG, CEIL, DIFF, EXP, FILL, FLOOR, IF, LOG, LOG10, MAX, METRICS, METRIC_COUNT, MIN,
-// PERIOD, RATE, RUNNING_SUM, STDDEV, SUM and TIME_SERIES.
+// PERIOD, RATE, RUNNING_SUM, STDDEV, SUM and TIME_SERIES. Alarms are evaluated at every whole minute of the server's
+// clock, or at every ten seconds if their period is shorter than a minute, over a range of two periods more than they
+// ask for. They publish to SNS topics; other actions are stored and logged. There are no composite alarms, no anomaly
+// detection and no queries in PromQL.
 //
 // AWS STS, in the query protocol, and Resource Groups Tagging, in awsJson 1.1:
 //

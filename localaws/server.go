@@ -106,6 +106,7 @@ func (s *Server) build() {
 	})
 	s.cloudwatch = cloudwatch.New(cloudwatch.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
+		Topics: topicsOfAlarms{s},
 	})
 	s.rest = rest.NewMux(rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
@@ -121,7 +122,7 @@ func (s *Server) build() {
 func (s *Server) services() []*wire.Service {
 	return []*wire.Service{
 		s.sqs.Wire(), s.sns.Wire(), s.cloudwatch.Wire(), sts.New(s.opts.Account).Wire(),
-		tagging.New(s.taggedQueues, s.taggedTopics).Wire(),
+		tagging.New(s.taggedQueues, s.taggedTopics, s.taggedAlarms).Wire(),
 	}
 }
 

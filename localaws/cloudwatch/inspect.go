@@ -1,6 +1,7 @@
 package cloudwatch
 
 import (
+	"maps"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
@@ -25,6 +26,30 @@ func (s *Service) Metrics(namespace, after string, limit int) []MetricState {
 		states = append(states, MetricState{ID: l.ID, Units: l.Units, Seen: l.Seen, Key: l.Key})
 	}
 	return states
+}
+
+// Alarms returns every alarm, in order of their names.
+func (s *Service) Alarms() []MetricAlarm {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]MetricAlarm, 0, len(s.alarms))
+	for _, a := range s.sortedAlarms() {
+		all = append(all, a.shown())
+	}
+	return all
+}
+
+// Tagged returns the tags of every alarm that has tags, by ARN.
+func (s *Service) Tagged() map[string]map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tagged := map[string]map[string]string{}
+	for _, a := range s.alarms {
+		if len(a.tags) > 0 {
+			tagged[a.arn] = maps.Clone(a.tags)
+		}
+	}
+	return tagged
 }
 
 // Points returns what is stored of a metric in [from, to) by periods, for each unit.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -50,7 +51,7 @@ func (s *Service) putMetricData(_ context.Context, _ *wire.Call, in *PutMetricDa
 		return nil, fault
 	}
 	s.metrics.Put(s.opts.Clock.Now(), samples...)
-	s.ticker.start() // points expire
+	s.minutes.start(time.Hour) // points expire
 	return &PutMetricDataOutput{}, nil
 }
 

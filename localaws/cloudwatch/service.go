@@ -2,6 +2,7 @@ package cloudwatch
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
@@ -37,16 +38,21 @@ type Service struct {
 	opts    Options
 	log     *slog.Logger
 	metrics *metric.Store
-	ticker  ticker
+	minutes ticker
+	short   ticker // for alarms with a period below a minute
+
+	mu     sync.Mutex
+	alarms map[string]*metricAlarm // by name
 }
 
 // New returns a service without metrics and alarms.
 func New(o Options) *Service {
-	s := &Service{opts: o, log: o.Logger, metrics: metric.NewStore()}
+	s := &Service{opts: o, log: o.Logger, metrics: metric.NewStore(), alarms: map[string]*metricAlarm{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.ticker.init(o.Clock, s.tick)
+	s.minutes.init(o.Clock, s.tick)
+	s.short.init(o.Clock, s.shortTick)
 	return s
 }
 
@@ -57,22 +63,38 @@ func (s *Service) Wire() *wire.Service {
 		Namespace: "com.amazonaws.cloudwatch", JSON: "1.0", Version: "2010-08-01",
 		XMLNS: "http://monitoring.amazonaws.com/doc/2010-08-01/",
 		Actions: []wire.Action{
+			wire.Op("DeleteAlarms", s.deleteAlarms),
+			wire.Op("DescribeAlarms", s.describeAlarms),
+			wire.Op("DescribeAlarmsForMetric", s.describeAlarmsForMetric),
+			wire.Op("DisableAlarmActions", s.disableAlarmActions),
+			wire.Op("EnableAlarmActions", s.enableAlarmActions),
 			wire.Op("GetMetricData", s.getMetricData),
 			wire.Op("GetMetricStatistics", s.getMetricStatistics),
 			wire.Op("ListMetrics", s.listMetrics),
+			wire.Op("ListTagsForResource", s.listTagsForResource),
+			wire.Op("PutMetricAlarm", s.putMetricAlarm),
 			wire.Op("PutMetricData", s.putMetricData),
+			wire.Op("SetAlarmState", s.setAlarmState),
+			wire.Op("TagResource", s.tagResource).WithResult(),
+			wire.Op("UntagResource", s.untagResource).WithResult(),
 		},
 	}
 }
 
-// Reset removes every metric.
+// Reset removes every metric and every alarm.
 func (s *Service) Reset() {
+	s.mu.Lock()
+	s.alarms = map[string]*metricAlarm{}
+	s.mu.Unlock()
 	s.metrics.Reset()
 }
 
 // Close stops the tick. Everything else continues to work.
-func (s *Service) Close() { s.ticker.close() }
+func (s *Service) Close() {
+	s.minutes.close()
+	s.short.close()
+}
 
 // Wake makes sources be called at the next whole minute. It is cheap, and may be called with any lock held that
 // Collect does not take.
-func (s *Service) Wake() { s.ticker.start() }
+func (s *Service) Wake() { s.minutes.start(time.Minute) }

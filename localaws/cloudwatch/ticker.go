@@ -7,8 +7,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/clock"
 )
 
-// ticker calls a function at whole minutes of the clock, or at every ten seconds, as long as there is something to do.
-// A server in which nothing happens has no timer.
+// ticker calls a function at multiples of a unit of the clock, as long as there is something to do. A server in which
+// nothing happens has no timer.
 type ticker struct {
 	clock *clock.Clock
 	tick  func(now time.Time) (again time.Duration)
@@ -22,11 +22,8 @@ type ticker struct {
 
 func (t *ticker) init(c *clock.Clock, tick func(time.Time) time.Duration) { t.clock, t.tick = c, tick }
 
-// start makes sure that there is a tick at the next whole minute.
-func (t *ticker) start() { t.startWithin(time.Minute) }
-
-// startWithin makes sure that there is a tick at the next multiple of a unit.
-func (t *ticker) startWithin(unit time.Duration) {
+// start makes sure that there is a tick at the next multiple of a unit.
+func (t *ticker) start(unit time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -57,7 +54,7 @@ func (t *ticker) fire(at time.Time) {
 	t.next, t.last = time.Time{}, at
 	t.mu.Unlock()
 	if again := t.tick(at); again > 0 {
-		t.startWithin(again)
+		t.start(again)
 	}
 }
 
@@ -70,20 +67,39 @@ func (t *ticker) close() {
 	}
 }
 
-// tick is what happens at a time: sources report and old points are removed. It returns the time unit of the next tick;
-// 0: there is nothing to do.
+// tick is what happens at a whole minute: sources report, alarms are evaluated, and old points are removed. It returns
+// the time unit of the next tick; 0: there is nothing to do.
 func (s *Service) tick(now time.Time) time.Duration {
-	var again time.Duration
-	if now.Equal(now.Truncate(time.Minute)) && s.collect(now) {
-		again = time.Minute
-	}
+	awake := s.collect(now)
+	evaluated := s.evaluateAlarms(now, time.Minute)
 	if now.Equal(now.Truncate(time.Hour)) {
 		s.metrics.Trim(now)
 	}
-	if again == 0 && s.metrics.Len() > 0 {
-		again = time.Hour
+	switch {
+	case awake || evaluated:
+		return time.Minute
+	case s.metrics.Len() > 0:
+		return time.Hour // points expire
+	default:
+		return 0
 	}
-	return again
+}
+
+// shortTick evaluates the alarms with a period below a minute.
+func (s *Service) shortTick(now time.Time) time.Duration {
+	if s.evaluateAlarms(now, shortInterval) {
+		return shortInterval
+	}
+	return 0
+}
+
+// watch makes sure that an alarm is evaluated.
+func (s *Service) watch(a *metricAlarm) {
+	if a.interval() == shortInterval {
+		s.short.start(shortInterval)
+		return
+	}
+	s.minutes.start(time.Minute)
 }
 
 // collect stores what sources report, and reports whether one of them is awake.

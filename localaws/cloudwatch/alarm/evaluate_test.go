@@ -76,36 +76,43 @@ func TestReason(t *testing.T) {
 		want   string
 	}{
 		{
-			alarm.Rule{Threshold: 2, Comparison: alarm.Greater, Periods: 1}, alarm.Insufficient,
+			alarm.Rule{Threshold: 2, Comparison: alarm.Greater, Periods: 1},
+			alarm.Insufficient,
 			[]alarm.Datapoint{point(21.5)},
 			"Threshold Crossed: 1 datapoint [21.5 (26/10/23 16:42:00)] was greater than the threshold (2.0).",
 		},
 		{
-			alarm.Rule{Threshold: 50, Comparison: alarm.Greater, Periods: 1, ToAlarm: 1}, alarm.OK,
+			alarm.Rule{Threshold: 50, Comparison: alarm.Greater, Periods: 1, ToAlarm: 1},
+			alarm.OK,
 			[]alarm.Datapoint{point(99.5)},
 			"Threshold Crossed: 1 out of the last 1 datapoints [99.5 (26/10/23 16:42:00)] was greater than the " +
 				"threshold (50.0) (minimum 1 datapoint for OK -> ALARM transition).",
 		},
 		{
-			alarm.Rule{Threshold: 50, Comparison: alarm.Greater, Periods: 1, ToAlarm: 1}, alarm.Alarm,
+			alarm.Rule{Threshold: 50, Comparison: alarm.Greater, Periods: 1, ToAlarm: 1},
+			alarm.Alarm,
 			[]alarm.Datapoint{point(0.5)},
 			"Threshold Crossed: 1 out of the last 1 datapoints [0.5 (26/10/23 16:42:00)] was not greater than the " +
 				"threshold (50.0) (minimum 1 datapoint for ALARM -> OK transition).",
 		},
 		{
-			alarm.Rule{Comparison: alarm.Greater, Periods: 2, Missing: alarm.TreatBreaching}, alarm.Insufficient,
+			alarm.Rule{Comparison: alarm.Greater, Periods: 2, Missing: alarm.TreatBreaching},
+			alarm.Insufficient,
 			[]alarm.Datapoint{none, none, none, none},
 			"Threshold Crossed: no datapoints were received for 2 periods and 2 missing datapoints were treated as " +
 				"[Breaching].",
 		},
 		{
-			alarm.Rule{Comparison: alarm.Greater, Periods: 1, Missing: alarm.TreatNotBreaching}, alarm.Alarm,
+			alarm.Rule{Comparison: alarm.Greater, Periods: 1, Missing: alarm.TreatNotBreaching},
+			alarm.Alarm,
 			[]alarm.Datapoint{none, none, none},
 			"Threshold Crossed: no datapoints were received for 1 period and 1 missing datapoint was treated as " +
 				"[NonBreaching].",
 		},
 		{
-			alarm.Rule{Comparison: alarm.Greater, Periods: 1}, alarm.OK, []alarm.Datapoint{none, none, none},
+			alarm.Rule{Comparison: alarm.Greater, Periods: 1},
+			alarm.OK,
+			[]alarm.Datapoint{none, none, none},
 			"Insufficient Data: 1 datapoint was unknown.",
 		},
 	} {
