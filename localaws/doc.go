@@ -128,6 +128,18 @@
 // ask for. They publish to SNS topics; other actions are stored and logged. There are no composite alarms, no anomaly
 // detection and no queries in PromQL.
 //
+// Every minute the server reports AWS/SQS (by QueueName): NumberOfMessagesSent, NumberOfMessagesReceived,
+// NumberOfMessagesDeleted, NumberOfEmptyReceives, SentMessageSize, ApproximateNumberOfMessagesVisible,
+// ApproximateNumberOfMessagesNotVisible, ApproximateNumberOfMessagesDelayed, ApproximateAgeOfOldestMessage, and of FIFO
+// queues NumberOfDeduplicatedSentMessages and ApproximateNumberOfGroupsWithInflightMessages; and AWS/SNS (by
+// TopicName): NumberOfMessagesPublished, NumberOfNotificationsDelivered, NumberOfNotificationsFailed, PublishSize,
+// NumberOfNotificationsFilteredOut with -NoMessageAttributes, -MessageAttributes and -MessageBody,
+// NumberOfNotificationsRedrivenToDlq and NumberOfNotificationsFailedToRedriveToDlq. They have AWS's gaps: six hours
+// after the last call of any kind, a topic and an empty queue have no points. NotVisible, Delayed, Age, sizes and
+// deliveries that were filtered out or redriven have points only while there is something to count. What a redrive
+// policy moves is not counted as sent. A message of a standard queue that was received three times does not count for
+// the age.
+//
 // AWS STS, in the query protocol, and Resource Groups Tagging, in awsJson 1.1:
 //
 //	GetCallerIdentity

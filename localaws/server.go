@@ -35,8 +35,9 @@ type Options struct {
 	Seed uint64
 	// Logger gets what the server logs; nil: nothing is logged. Set it to find out why a client fails.
 	Logger *slog.Logger
-	// RealisticWaits enforces AWS's waits of 60 s: between two purges of a queue, and before the name of a deleted
-	// queue can be used again. Set it to test a program that purges or deletes queues.
+	// RealisticWaits enforces AWS's waits: 60 s between two purges of a queue, and before the name of a deleted queue
+	// can be used again; 15 minutes before CloudWatch has the first metrics of a queue that was created or has slept.
+	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own. Set it to
 	// receive them in the process.
@@ -92,21 +93,27 @@ func New(o *Options) (*Server, error) {
 
 func (s *Server) build() {
 	source := random.New(s.opts.Seed)
+	wake := func() { s.cloudwatch.Wake() }
+	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
+	if s.opts.RealisticWaits {
+		queues.delay = wakeDelay
+	}
 	s.sqs = sqs.New(sqs.Options{
 		Clock: s.clock, Random: source, Account: s.opts.Account, Region: s.opts.Region,
-		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits,
+		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Woken: queues.woken,
 	})
 	s.sns = sns.New(sns.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
-		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints,
+		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Woken: topics.woken,
 	})
+	topics.collect = s.sns.Collect
 	s.s3 = s3.New(s3.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
 	})
 	s.cloudwatch = cloudwatch.New(cloudwatch.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
-		Topics: topicsOfAlarms{s},
+		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
 	})
 	s.rest = rest.NewMux(rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,

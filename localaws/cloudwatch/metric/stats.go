@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -25,6 +26,24 @@ type Weighted struct {
 // Of returns the Stats of one value that count samples have.
 func Of(value, count float64) Stats {
 	return Stats{Count: count, Sum: value * count, Min: value, Max: value}
+}
+
+// OfAll returns the Stats of values, which it sorts. Each value must be there once.
+func OfAll(values []Weighted) Stats {
+	var s Stats
+	if len(values) == 0 {
+		return s
+	}
+	slices.SortFunc(values, func(a, b Weighted) int { return cmp.Compare(a.Value, b.Value) })
+	s.Min, s.Max = values[0].Value, values[len(values)-1].Value
+	for _, w := range values {
+		s.Count += w.Count
+		s.Sum += w.Value * w.Count
+	}
+	if len(values) > 1 {
+		s.Values = merge(values, nil)
+	}
+	return s
 }
 
 // Known reports whether the values of the samples are known.
