@@ -19,15 +19,22 @@
 //
 // For tests there are Control (fail, delay or drop any call, before or after it took effect), Advance (move the clock),
 // SQS, SNS and CloudWatch (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count
-// requests), Options.Seed (repeat everything random) and Plant (create queues and topics from a file). Over HTTP there
-// are, in addition to AWS's actions:
+// requests), Options.Seed (repeat everything random) and Plant (create queues, topics and alarms from a file). Over
+// HTTP there are, in addition to AWS's actions:
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
 //	GET  /_localaws/queues/NAME/messages    every message, group locks, deduplication table
+//	GET  /_localaws/queues/NAME/locks       more group locks than fit a page
+//	GET  /_localaws/queues/NAME/duplicates  more of the deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
+//	GET  /_localaws/failures                more failed deliveries
+//	GET  /_localaws/metrics                 every metric; ?namespace=AWS/SQS: those of a namespace
+//	GET  /_localaws/alarms                  every alarm with its state
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
+//
+// Lists come in pages of a thousand elements, or of ?limit=. The field next is the parameter ?after= of the next page.
 //
 // # What is supported
 //

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -14,10 +17,17 @@ import (
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
-//	GET  /_localaws/queues/NAME/messages    every message, without receiving any
-//	GET  /_localaws/topics                  every topic with its subscriptions, and failed deliveries
+//	GET  /_localaws/queues/NAME/messages    every message, without receiving any; the first locks and duplicates
+//	GET  /_localaws/queues/NAME/locks       locked groups of a FIFO queue
+//	GET  /_localaws/queues/NAME/duplicates  deduplication table of a FIFO queue
+//	GET  /_localaws/topics                  every topic with its subscriptions; the first failed deliveries
+//	GET  /_localaws/failures                the last failed deliveries of topics
+//	GET  /_localaws/metrics                 every metric; ?namespace=
+//	GET  /_localaws/alarms                  every alarm with its state
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
+//
+// Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page.
 const ownPrefix = "/_localaws/"
 
 func isOwn(path string) bool { return strings.HasPrefix(path, ownPrefix) }
@@ -27,9 +37,13 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	m.HandleFunc("GET "+ownPrefix+"health", func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	m.HandleFunc("GET "+ownPrefix+"queues", s.listQueues)
-	m.HandleFunc("GET "+ownPrefix+"queues/{name}/messages", s.listMessages)
-	m.HandleFunc("GET "+ownPrefix+"topics", s.listTopics)
+	for path, list := range map[string]func(page, *http.Request) (map[string]any, error){
+		"queues": s.listQueues, "queues/{name}/messages": s.listMessages, "queues/{name}/locks": s.listLocks,
+		"queues/{name}/duplicates": s.listDuplicates, "topics": s.listTopics, "failures": s.listFailures,
+		"metrics": s.listMetrics, "alarms": s.listAlarms,
+	} {
+		m.HandleFunc("GET "+ownPrefix+path, paged(list))
+	}
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
 	m.HandleFunc("POST "+ownPrefix+"reset", func(w http.ResponseWriter, _ *http.Request) {
 		s.Reset()
@@ -59,16 +73,17 @@ type queueSummary struct {
 	Polls    int    `json:"polls"` // receives that are waiting now
 }
 
-func (s *Server) listQueues(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) listQueues(p page, _ *http.Request) (map[string]any, error) {
+	queues, next := cut(p, s.sqs.Queues(), func(q **sqs.Queue) string { return (*q).Name() })
 	all := []queueSummary{}
-	for _, q := range s.sqs.Queues() {
+	for _, q := range queues {
 		n := q.Model().Stats()
 		all = append(all, queueSummary{
 			Name: q.Name(), ARN: q.ARN(), FIFO: q.FIFO(),
 			Visible: n.Visible, Delayed: n.Delayed, InFlight: n.InFlight, Polls: n.Waiters,
 		})
 	}
-	respond(w, http.StatusOK, map[string]any{"queues": all})
+	return map[string]any{"queues": all, "next": next}, nil
 }
 
 // messageView is a message in the list of a queue.
@@ -87,19 +102,56 @@ type messageView struct {
 	Receives   []queue.Receipt   `json:"receives,omitempty"`
 }
 
-func (s *Server) listMessages(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 	q := s.sqs.Queue(r.PathValue("name"))
 	if q == nil {
-		refuse(w, http.StatusNotFound, "there is no queue %q", r.PathValue("name"))
-		return
+		return nil, nil
 	}
-	messages := []messageView{}
-	for _, v := range q.Model().Messages() {
+	var after int64
+	if p.after != "" {
+		var err error
+		if after, err = strconv.ParseInt(p.after, 10, 64); err != nil {
+			return nil, fmt.Errorf("after=%q is not the field next of an answer", p.after)
+		}
+	}
+	views, last := q.Model().MessagesAfter(after, p.limit)
+	messages, next := []messageView{}, ""
+	for _, v := range views {
 		messages = append(messages, viewMessage(v))
 	}
-	respond(w, http.StatusOK, map[string]any{
-		"messages": messages, "locks": q.Model().Locks(), "deduplication": q.Model().Dedup(),
-	})
+	if last > 0 {
+		next = strconv.FormatInt(last, 10)
+	}
+	answer := map[string]any{"messages": messages, "next": next}
+	if p.after == "" {
+		locks, known := q.Model().Locks(), q.Model().Dedup()
+		answer["locks"], answer["deduplication"] = locks[:min(p.limit, len(locks))], known[:min(p.limit, len(known))]
+	}
+	return answer, nil
+}
+
+func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
+	q := s.sqs.Queue(r.PathValue("name"))
+	if q == nil {
+		return nil, nil
+	}
+	locks, next := cut(p, q.Model().Locks(), func(l *queue.Lock) string { return l.Group })
+	return map[string]any{"locks": locks, "next": next}, nil
+}
+
+func (s *Server) listDuplicates(p page, r *http.Request) (map[string]any, error) {
+	q := s.sqs.Queue(r.PathValue("name"))
+	if q == nil {
+		return nil, nil
+	}
+	// The table is in order of time; entries of one time are in order of their ids.
+	known := q.Model().Dedup()
+	cursor := func(k *queue.Known) string {
+		return fmt.Sprintf("%020d %s %s", k.Until.UnixNano(), k.Group, k.Dedup)
+	}
+	slices.SortFunc(known, func(a, b queue.Known) int { return strings.Compare(cursor(&a), cursor(&b)) })
+	some, next := cut(p, known, cursor)
+	return map[string]any{"deduplication": some, "next": next}, nil
 }
 
 func viewMessage(v queue.View) messageView {

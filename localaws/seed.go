@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/sns"
 )
 
@@ -39,8 +40,8 @@ type seedSubscription struct {
 	Attributes seedAttributes `json:"attributes"`
 }
 
-// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions. An existing
-// resource is accepted if its attributes agree.
+// Plant creates what a seed file describes: JSON with queues, topics, the topics' subscriptions, and alarms. An
+// existing queue or topic is accepted if its attributes agree; an existing alarm gets the new configuration.
 //
 //	{
 //	  "queues": [
@@ -53,22 +54,31 @@ type seedSubscription struct {
 //	    {"name": "events", "subscriptions": [
 //	      {"queue": "orders", "attributes": {"RawMessageDelivery": true, "FilterPolicy": {"kind": ["order"]}}}
 //	    ]}
+//	  ],
+//	  "alarms": [
+//	    {"name": "backlog", "topics": ["events"], "attributes": {
+//	      "Namespace": "AWS/SQS", "MetricName": "ApproximateNumberOfMessagesVisible", "Statistic": "Maximum",
+//	      "Dimensions": [{"Name": "QueueName", "Value": "orders"}], "Period": 60, "EvaluationPeriods": 3,
+//	      "Threshold": 1000, "ComparisonOperator": "GreaterThanThreshold"}}
 //	  ]
 //	}
 //
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
 // A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order. Endpoints of
-// subscriptions confirm at the first address that Listen opened. An error names the line and the field.
+// subscriptions confirm at the first address that Listen opened. The attributes of an alarm are the parameters of
+// PutMetricAlarm, with the types of its JSON; topics are those that it publishes to when it becomes ALARM. An error
+// names the line and the field.
 func (s *Server) Plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("localaws: seed file: %w", err)
 	}
 	f := seedReader{path: path, data: data}
-	queues, topics, err := f.read()
+	all, err := f.read()
 	if err != nil {
 		return err
 	}
+	queues, topics := all.queues, all.topics
 	for _, q := range queues {
 		if err := s.plantQueue(q.value); err != nil {
 			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
@@ -84,7 +94,31 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 			return f.at(t.offset, "%w", err)
 		}
 	}
+	for _, a := range all.alarms {
+		if err := s.cloudwatch.Plant(ctx, a.value.seed(s.opts)); err != nil {
+			return f.at(a.offset, "alarm %q: %w", a.value.Name, err)
+		}
+	}
 	return nil
+}
+
+// seedAlarm is an alarm in a seed file.
+type seedAlarm struct {
+	Name       string          `json:"name"`
+	Topics     []string        `json:"topics"`
+	Attributes json.RawMessage `json:"attributes"`
+}
+
+// seed returns the alarm with the ARNs of its topics.
+func (a seedAlarm) seed(o Options) cloudwatch.Seed {
+	seed := cloudwatch.Seed{Name: a.Name, Parameters: a.Attributes}
+	for _, topic := range a.Topics {
+		if !strings.HasPrefix(topic, "arn:") {
+			topic = "arn:aws:sns:" + o.Region + ":" + o.Account + ":" + topic
+		}
+		seed.Topics = append(seed.Topics, topic)
+	}
+	return seed
 }
 
 // baseURL returns the first address that Listen opened; "": none.
@@ -184,37 +218,46 @@ type placed[T any] struct {
 	offset int64
 }
 
-func (f *seedReader) read() (queues []placed[seedQueue], topics []placed[seedTopic], err error) {
+// seeds are the lists of a seed file.
+type seeds struct {
+	queues []placed[seedQueue]
+	topics []placed[seedTopic]
+	alarms []placed[seedAlarm]
+}
+
+func (f *seedReader) read() (all seeds, err error) {
 	var whole any
 	if err := json.Unmarshal(f.data, &whole); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return nil, nil, f.at(syntax.Offset, "%w", err)
+			return all, f.at(syntax.Offset, "%w", err)
 		}
-		return nil, nil, f.at(0, "%w", err)
+		return all, f.at(0, "%w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(f.data)) // because it reports its position
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, nil, f.at(d.InputOffset(), "expected an object with queues and topics")
+		return all, f.at(d.InputOffset(), "expected an object with queues, topics and alarms")
 	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return nil, nil, f.at(d.InputOffset(), "%w", err)
+			return all, f.at(d.InputOffset(), "%w", err)
 		}
 		switch name {
 		case "queues":
-			queues, err = elements[seedQueue](f, d, "queues")
+			all.queues, err = elements[seedQueue](f, d, "queues")
 		case "topics":
-			topics, err = elements[seedTopic](f, d, "topics")
+			all.topics, err = elements[seedTopic](f, d, "topics")
+		case "alarms":
+			all.alarms, err = elements[seedAlarm](f, d, "alarms")
 		default:
-			return nil, nil, f.at(d.InputOffset(), "unknown field %q; there are queues and topics", name)
+			return all, f.at(d.InputOffset(), "unknown field %q; there are queues, topics and alarms", name)
 		}
 		if err != nil {
-			return nil, nil, err
+			return all, err
 		}
 	}
-	return queues, topics, nil
+	return all, nil
 }
 
 // elements decodes a list, strictly.

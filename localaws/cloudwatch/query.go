@@ -286,8 +286,9 @@ func (e *evaluation) environment(q *query) *expression.Environment {
 	if period == 0 {
 		period = time.Minute
 	}
+	from, to := e.bounds(period)
 	return &expression.Environment{
-		From: begin(e.from, e.now, period).Unix(), To: e.to.Unix(), Period: int64(period / time.Second),
+		From: from, To: to, Period: int64(period / time.Second),
 		Lookup: func(id string) ([]expression.Series, error) {
 			got, err := e.result(&e.all[e.byID[id]])
 			return got.series, err
@@ -306,6 +307,17 @@ func (e *evaluation) environment(q *query) *expression.Environment {
 			return all, nil
 		},
 	}
+}
+
+// bounds returns the request's range without times that cannot have points, so that functions that fill gaps have an
+// end. The range begins at a multiple of the period from the start.
+func (e *evaluation) bounds(period time.Duration) (from, to int64) {
+	seconds := int64(period / time.Second)
+	from, to = begin(e.from, e.now, period).Unix(), e.to.Unix()
+	if first := e.now.Add(-metric.Kept(period)).Unix(); from < first {
+		from += (first - from) / seconds * seconds
+	}
+	return from, min(to, e.now.Add(newest).Unix())
 }
 
 // labels returns the queries' labels: the given one, or the metric's name with what distinguishes it from the other

@@ -19,6 +19,20 @@ const (
 	keepHours   = 455 * 24 * time.Hour
 )
 
+// Kept returns how long points of a period are kept.
+func Kept(period time.Duration) time.Duration {
+	switch {
+	case period < time.Minute:
+		return keepSeconds
+	case period < 5*time.Minute:
+		return keepMinutes
+	case period < time.Hour:
+		return keepFives
+	default:
+		return keepHours
+	}
+}
+
 func newTrack(unit string) *track {
 	return &track{
 		unit: unit, second: layer{period: 1}, minute: layer{period: 60}, five: layer{period: 300},
