@@ -38,7 +38,9 @@ func meterMux() *wire.Mux {
 		Name: "meter", Scope: "monitoring", Target: "Meter", CBOR: true, Namespace: "com.amazonaws.meter", Version: "1",
 		Actions: []wire.Action{
 			wire.Op("Echo", func(_ context.Context, _ *wire.Call, in *point) (*point, error) { return in, nil }),
-			wire.Op("Nothing", func(context.Context, *wire.Call, *nothing) (*nothing, error) { return &nothing{}, nil }),
+			wire.Op("Nothing", func(context.Context, *wire.Call, *nothing) (*nothing, error) {
+				return &nothing{}, nil
+			}),
 			wire.Op("Refuse", func(context.Context, *wire.Call, *nothing) (*nothing, error) {
 				return nil, &wire.Error{Code: "NoSuchThing", Query: "OldName", Message: "no", Status: 404}
 			}),
@@ -128,7 +130,8 @@ func TestCBORErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"__type": "com.amazonaws.meter#NoSuchThing", "message": "no"}
-	if diff := cmp.Diff(want, got); diff != "" || w.Code != 404 || w.Header().Get("X-Amzn-Query-Error") != "OldName;Sender" {
+	if diff := cmp.Diff(want, got); diff != "" || w.Code != 404 ||
+		w.Header().Get("X-Amzn-Query-Error") != "OldName;Sender" {
 		t.Errorf("%d %v (-want +got):\n%s", w.Code, w.Header(), diff)
 	}
 	if w := postCBOR("Missing", nil); w.Code != 400 || !strings.Contains(w.Body.String(), "UnknownOperationException") {
