@@ -1,6 +1,7 @@
 package localaws
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -47,10 +48,7 @@ func (m *queueMetrics) woken(q *sqs.Queue) {
 // Collect is called by one goroutine at a time. It calls queues without holding its own lock.
 func (m *queueMetrics) Collect(end time.Time) (samples []metric.Sample, awake bool) {
 	m.mu.Lock()
-	queues := make(map[*sqs.Queue]*meteredQueue, len(m.awake))
-	for q, state := range m.awake {
-		queues[q] = state
-	}
+	queues := maps.Clone(m.awake)
 	m.mu.Unlock()
 	for q, state := range queues {
 		counts, active := q.Model().Collect(idleLimit)

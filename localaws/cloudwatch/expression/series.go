@@ -1,6 +1,10 @@
 package expression
 
-import "sort"
+import (
+	"maps"
+	"slices"
+	"sort"
+)
 
 // Series is a list of times, in ascending order, with values.
 type Series struct {
@@ -59,10 +63,7 @@ func across(all []Series, f func([]float64) float64) Series {
 			values[at] = append(values[at], s.Values[i])
 		}
 	}
-	for at := range values {
-		out.Times = append(out.Times, at)
-	}
-	sort.Slice(out.Times, func(i, j int) bool { return out.Times[i] < out.Times[j] })
+	out.Times = slices.Sorted(maps.Keys(values))
 	for _, at := range out.Times {
 		out.Values = append(out.Values, f(values[at]))
 	}

@@ -99,8 +99,8 @@ func (s *Store) Read(now time.Time, r Reading) [][]Point {
 		return nil
 	}
 	from := r.From
-	if r.Period < time.Minute && from.Before(now.Add(-keepSeconds)) {
-		from = now.Add(-keepSeconds).Truncate(r.Period)
+	if r.Period < time.Minute && from.Before(now.Add(-keepFinest)) {
+		from = now.Add(-keepFinest).Truncate(r.Period)
 	}
 	var all [][]Point
 	for _, t := range one.tracks {

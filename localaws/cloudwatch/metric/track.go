@@ -13,23 +13,23 @@ type track struct {
 
 // How long AWS keeps points.
 const (
-	keepSeconds = 3 * time.Hour
-	keepMinutes = 15 * 24 * time.Hour
-	keepFives   = 63 * 24 * time.Hour
-	keepHours   = 455 * 24 * time.Hour
+	keepFinest = 3 * time.Hour
+	keepFine   = 15 * 24 * time.Hour
+	keepMiddle = 63 * 24 * time.Hour
+	keepCoarse = 455 * 24 * time.Hour
 )
 
 // Kept returns how long points of a period are kept.
 func Kept(period time.Duration) time.Duration {
 	switch {
 	case period < time.Minute:
-		return keepSeconds
+		return keepFinest
 	case period < 5*time.Minute:
-		return keepMinutes
+		return keepFine
 	case period < time.Hour:
-		return keepFives
+		return keepMiddle
 	default:
-		return keepHours
+		return keepCoarse
 	}
 }
 
@@ -49,10 +49,10 @@ func (t *track) put(at int64, s Stats, fine bool) {
 
 // trim moves points that are too old for their layer to the next one. Whole points of the next layer move together.
 func (t *track) trim(now time.Time) {
-	t.second.trim(now.Add(-keepSeconds).Unix(), nil)
-	t.minute.trim(floor(now.Add(-keepMinutes).Unix(), t.five.period), &t.five)
-	t.five.trim(floor(now.Add(-keepFives).Unix(), t.hour.period), &t.hour)
-	t.hour.trim(now.Add(-keepHours).Unix(), nil)
+	t.second.trim(now.Add(-keepFinest).Unix(), nil)
+	t.minute.trim(floor(now.Add(-keepFine).Unix(), t.five.period), &t.five)
+	t.five.trim(floor(now.Add(-keepMiddle).Unix(), t.hour.period), &t.hour)
+	t.hour.trim(now.Add(-keepCoarse).Unix(), nil)
 }
 
 func (t *track) empty() bool {
