@@ -305,10 +305,30 @@ func (c *Consumer) spec() driver.ChannelSpec {
 	return driver.ChannelSpec{
 		Channel: c.channel, Owner: true, Mode: c.o.Provision.driver(),
 		Filter: c.o.Filter.driver(), Delay: c.o.Delay, Lease: c.o.Lease,
-		MaxReceives:    maxReceives(&c.o),
+		LongestRetry: longestRetry(&c.o), MaxReceives: maxReceives(&c.o),
 		NoDeadLetters:  c.o.NoDeadLetters,
 		HighThroughput: c.o.HighThroughput, Encryption: c.o.Encryption, Tags: c.o.Ownership.tags(),
 	}
+}
+
+// longestRetry is the longest delay of the options' schedule. It is unknown, 0, if the options have a policy of their
+// own, if the delays are random, and if the schedule panics, which the session handles when the delay is needed.
+func longestRetry(o *ConsumerOptions) (longest time.Duration) {
+	const looked = 100 // at so many attempts
+	if o.Policy != nil {
+		return 0
+	}
+	defer func() {
+		if recover() != nil {
+			longest = 0
+		}
+	}()
+	for n := 1; n < min(o.MaxAttempts, looked); n++ {
+		if d := o.Backoff(n); d == o.Backoff(n) {
+			longest = max(longest, d)
+		}
+	}
+	return longest
 }
 
 // maxReceives is the number of receives after which the service moves a message to the dead letters, for messages that

@@ -51,14 +51,25 @@ type Receipt struct {
 // Headers are names and values that are sent with a message.
 type Headers []driver.Header
 
-// Value returns the value of a header; "" if there is none.
+// Value returns the value of a header; "" if there is none. If there are several of the name, which only records of
+// Kafka can have, it returns the last one.
 func (h Headers) Value(name string) string {
-	for i := range h {
+	for i := len(h) - 1; i >= 0; i-- {
 		if h[i].Name == name {
 			return h[i].Value
 		}
 	}
 	return ""
+}
+
+// Values returns all values of the headers of a name, in order.
+func (h Headers) Values(name string) (all []string) {
+	for i := range h {
+		if h[i].Name == name {
+			all = append(all, h[i].Value)
+		}
+	}
+	return all
 }
 
 // With returns the headers with one more, which replaces one of the same name. The receiver is not changed.

@@ -44,6 +44,7 @@ type ChannelSpec struct {
 	Delay          time.Duration // how long every message waits before it can be received; 0: not at all
 	Retention      time.Duration // 0: the longest that the service supports
 	Lease          time.Duration // 0: the backend's default
+	LongestRetry   time.Duration // the longest delay that the consumer's policy is known to choose; 0: unknown
 	MaxReceives    int           // the service itself dead-letters a message after this many receives; 0: never
 	NoDeadLetters  bool
 	HighThroughput bool   // ordered channels: de-duplicate per order key, not per channel

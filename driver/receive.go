@@ -38,6 +38,10 @@ type Delivery struct {
 	Attempt  int32 // attempts before this delivery that are known for certain; 0: none or unknown
 	Received int32 // how often the message was received, including this time: an upper bound on attempts; 0: unknown
 
+	// FirstFailure is that of earlier deliveries, as their settlements said; zero: none, or the backend does not carry
+	// it along.
+	FirstFailure time.Time
+
 	SentAt    time.Time // zero: unknown
 	Due       time.Time // when a message with its own Delay could first be received; zero: the message has no Delay
 	LeaseEnds time.Time // zero: no lease. Counted from before the request, so never later than the real end

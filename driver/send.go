@@ -20,7 +20,7 @@ type Message struct {
 	Delay       time.Duration
 }
 
-// Header is a name and a value. Names are unique within a message.
+// Header is a name and a value. Names are unique within a message; only in records of Kafka they may repeat.
 type Header struct{ Name, Value string }
 
 // Prepared is a message in wire form: validated, and with its envelope.

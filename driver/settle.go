@@ -35,7 +35,10 @@ type Settlement struct {
 	Action  Action
 	After   time.Duration // Retry only
 	Attempt int32         // attempts so far, including this one, if the backend can carry the number along
-	Death   *Death        // Reject only
+	// FirstFailure is the first failure that the core knows of, for a backend that can carry it along; zero: none.
+	// Retry only.
+	FirstFailure time.Time
+	Death        *Death // Reject only
 }
 
 // Death says why a delivery was rejected.

@@ -15,8 +15,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// A consumer waits for a broker that is away when it begins: refused or not answered, for a short or a long time, and
-// its health tells.
+// A consumer waits for a broker that is unavailable at its start, for a short or a long time, whether connections are
+// refused or not answered. Its health reports the outage.
 func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
 	for how, hangs := range map[string]bool{"refused": false, "not answered": true} {
 		for _, outage := range []time.Duration{time.Minute, 10 * time.Minute} {
@@ -51,19 +51,19 @@ func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
 					time.Sleep(outage)
 					if told := strings.Join(c.Health().Unhealthy, "\n"); !strings.Contains(told,
 						"opening the channel") {
-						t.Errorf("after %v health tells %q", outage, told)
+						t.Errorf("after an outage of %v, health reports %q", outage, told)
 					}
 					wire.mend()
 					select {
 					case <-handled:
 					case err := <-ended:
-						t.Fatalf("it ended: %v", err)
+						t.Fatalf("the consumer ended: %v", err)
 					case <-time.After(40 * time.Second):
-						t.Errorf("nothing is handled 40 s after the outage")
+						t.Errorf("no record was handled within 40 s after the outage")
 					}
 					time.Sleep(10 * time.Second)
 					if h := c.Health(); len(h.Unhealthy) > 0 {
-						t.Errorf("afterwards: %q", h.Unhealthy)
+						t.Errorf("after the outage, health reports %q", h.Unhealthy)
 					}
 					cancel()
 					if err := errors.Join(<-ended, b.Close(context.Background())); err != nil {

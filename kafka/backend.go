@@ -26,17 +26,18 @@ type Backend struct {
 	o      Options
 	names  layout.Names
 	log    *slog.Logger
-	reuses bool           // the memory of records: nobody else sees them
-	client *client.Client // of all that is not a member of a group: sends, dead letters, tiers, questions
+	reuses bool           // whether records' memory is used again; not if the caller's hooks may keep records
+	client *client.Client // for requests outside of any group: sends, dead letters, tiers, metadata
 	admin  *kadm.Client
 	closed atomic.Bool
 
 	topics      *topics
 	producer    *producer
 	provisioner *provisioner
+	pauses      pauses
 }
 
-// Open prepares the client; it makes no request.
+// Open prepares the client. It makes no request, so it does not notice that no broker can be reached.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
 	var opts Options
 	if o != nil {
@@ -57,7 +58,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		return nil, err
 	}
 	more = append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
-		kgo.ProducerLinger(0), // records gather while requests are on their way; who is alone waits for none
+		kgo.ProducerLinger(0), // records gather while a request is in flight; a single sender does not wait for others
 		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.topics.limit))
 	all, err := opts.clientOptions(b.log, more...)
 	if err != nil {
@@ -70,17 +71,17 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		b.client.Cut()
 		return nil, errors.Join(err, b.client.Close(context.WithoutCancel(ctx)))
 	}
-	b.admin, b.reuses = kadm.NewClient(b.client.Client), ours(b.client.Client)
+	b.admin, b.reuses = kadm.NewClient(b.client.Client), reusable(b.client.Client)
 	b.topics.client, b.topics.admin = b.client, b.admin
 	b.producer = &producer{client: b.client, log: b.log}
 	b.provisioner = &provisioner{
 		o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin,
-		specs: map[driver.Channel]driver.ChannelSpec{},
+		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
 	}
 	return b, nil
 }
 
-// Close ends the backend's own client. Senders and receivers are closed before it.
+// Close ends the backend's own client. The caller closes senders and receivers before the backend.
 func (b *Backend) Close(ctx context.Context) error {
 	if b.closed.Swap(true) {
 		return nil
@@ -95,7 +96,7 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// topicOf is the topic that an end of a channel speaks to.
+// topicOf is the topic that a sender or receiver of the channel uses.
 func (b *Backend) topicOf(ch driver.Channel) string {
 	if ch.DeadLetter {
 		return b.names.DeadLetters(ch)
@@ -103,23 +104,23 @@ func (b *Backend) topicOf(ch driver.Channel) string {
 	return b.names.Topic(ch)
 }
 
-// legal refuses what could not lie on Kafka, without a call.
+// legal returns an error for a channel that Kafka or its options cannot carry. It makes no request.
 func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.names.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
 	if ch.Ordered && b.o.channel(ch).Ordering == OrderNone {
-		return failure.Permanent("channel %s is ordered, and kafka.Options says that its Ordering is OrderNone: say "+
-			"OrderByKey or OrderByPartition there, or leave Ordered out", ch)
+		return failure.Permanent("channel %s is ordered, but its Ordering in kafka.Options is OrderNone: set Ordering "+
+			"to OrderByKey or OrderByPartition there, or leave out Ordered", ch)
 	}
 	if o := b.o.channel(ch); o.GroupProtocol == GroupShare && (o.Ordering != OrderNone || len(o.Tiers) == 0 ||
 		b.o.RetryQueue != nil) {
-		return failure.Permanent("channel %s: share groups keep no order, and their retries wait in tiers: "+
-			"kafka.Options must say Ordering OrderNone, have Tiers, and no RetryQueue", ch)
+		return failure.Permanent("channel %s: a share group keeps no order, and its retries wait in tiers: set "+
+			"Ordering to OrderNone in kafka.Options, set Tiers, and leave out RetryQueue", ch)
 	}
 	if o := b.o.channel(ch); o.Retries == RetryPark && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
-		return failure.Permanent("channel %s: Retries is RetryPark, and what a RetryQueue of your own brings back "+
-			"cannot be told from new records: leave RetryQueue out, or say RetryAlone", ch)
+		return failure.Permanent("channel %s: Retries is RetryPark, but records that your own RetryQueue delivers "+
+			"again cannot be told from new records: leave out RetryQueue, or set Retries to RetryAlone", ch)
 	}
 	return nil
 }

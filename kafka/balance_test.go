@@ -14,8 +14,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: channel y in namespace x and channel x.y without one have groups of the same name, x.y, and whoever
-// leads the group assigns nothing to the other. Both receive what is theirs, and its retries.
+// The mistake: channel y in namespace x, and channel x.y without a namespace, have groups of the same name, x.y. The
+// leader of the group belongs to one channel and assigns no partition to the other. Here both receive their records and
+// their retries.
 func TestChannelsWhoseGroupsHaveOneName(t *testing.T) {
 	inWorld(t, func(w *world) {
 		got := map[string]chan string{
@@ -51,7 +52,7 @@ func TestChannelsWhoseGroupsHaveOneName(t *testing.T) {
 	})
 }
 
-// retrying receives from a channel, retries each record once, and tells of each delivery.
+// retrying receives from a channel and retries each record once. It reports every delivery.
 func (w *world) retrying(namespace string, ch driver.Channel) chan string {
 	w.Helper()
 	o := kafka.Options{

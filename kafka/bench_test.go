@@ -17,8 +17,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// BenchmarkReceive is what a record costs in this backend, from poll to settle and commit, beside a bare loop of the
-// client that it stands on. CPU is that of the whole process, the broker's included; both pay for that alike.
+// BenchmarkReceive measures the cost of a record in this backend, from poll to settle and commit, and for comparison
+// that of a bare loop of franz-go. CPU is that of the whole process, with the broker's part, which both include.
 func BenchmarkReceive(b *testing.B) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
 	if err != nil {
@@ -31,7 +31,7 @@ func BenchmarkReceive(b *testing.B) {
 	b.Run("backend", func(b *testing.B) { each(b, n, func() { settling(b, cluster.ListenAddrs(), n) }) })
 }
 
-// BenchmarkDriver is what a message costs in the backend, its client and a broker in the process together.
+// BenchmarkDriver measures the cost of a message in the backend, in its client, and in a broker in the same process.
 func BenchmarkDriver(b *testing.B) {
 	drivertest.Benchmark(b, harness("key", kafka.Options{}, func(t testing.TB, o kafka.Options) driver.Backend {
 		cluster, err := kfake.NewCluster(kfake.NumBrokers(1))

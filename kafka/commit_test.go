@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// What is finished out of order does not take the commit past what is not.
+// The commit does not pass an unfinished record, even if later records are finished.
 func TestCommitsOutOfOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -29,12 +29,12 @@ func TestCommitsOutOfOrder(t *testing.T) {
 		l.end()
 		l = w.begin(kafka.Options{}, driver.Events{})
 		w.same(l.get(1), "a")
-		l.nothing(3 * time.Second) // b and c are known to be finished
+		l.nothing(3 * time.Second) // b and c are known as finished
 		l.end()
 	})
 }
 
-// A commit names the record that comes next, not the last one that is finished.
+// The committed offset is that of the next record, not of the last finished one.
 func TestCommitsOffsetInsteadOfOffsetPlusOne(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -48,14 +48,40 @@ func TestCommitsOffsetInsteadOfOffsetPlusOne(t *testing.T) {
 	})
 }
 
-// After a crash, what was finished one commit interval before is not handled again, however far beyond the watermark.
+// Finished records are committed after CommitRecords of them, long before CommitInterval is over, and after
+// CommitInterval, however few they are.
+func TestWhenFinishedRecordsAreCommitted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{CommitInterval: time.Minute, CommitRecords: 10}, driver.Events{})
+		w.send(0, numbers(25)...)
+		ds := l.get(25)
+		l.settle(driver.Done, ds[:9]...)
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at > 0 {
+			w.Errorf("committed %d after nine records and two seconds", at)
+		}
+		l.settle(driver.Done, ds[9:12]...)
+		time.Sleep(2 * time.Second)
+		if at, _ := w.committed(0); at != 12 {
+			w.Errorf("committed %d after twelve records, want 12", at)
+		}
+		l.settle(driver.Done, ds[12:15]...)
+		time.Sleep(time.Minute)
+		if at, _ := w.committed(0); at != 15 {
+			w.Errorf("committed %d after the interval, want 15", at)
+		}
+	})
+}
+
+// Records that were finished one commit interval before a crash are not handled again, however far they are behind the
+// first unfinished record.
 func TestDuplicatesOfFinishedWorkAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n = 5000
 		l := w.begin(kafka.Options{}, driver.Events{})
 		w.send(0, numbers(n)...)
 		ds := l.get(n)
-		finished := slices.Clone(ds[1:]) // the first one is stuck
+		finished := slices.Clone(ds[1:]) // the first record is stuck
 		for i := 0; i < len(finished); i += 3 {
 			finished[i] = ds[0]
 		}
@@ -66,14 +92,14 @@ func TestDuplicatesOfFinishedWorkAfterACrash(t *testing.T) {
 		l = w.begin(kafka.Options{}, driver.Events{})
 		again := l.within(n, 2*time.Minute)
 		if want := n - len(finished); len(again) != want {
-			w.Errorf("%d records were delivered again, want the %d that were not finished", len(again), want)
+			w.Errorf("%d records were delivered again, want the %d unfinished ones", len(again), want)
 		}
 		l.end()
 	})
 }
 
-// The broker's limit on metadata costs nobody his commit: the others of the request are stored, and shorter metadata
-// follows at once.
+// If the broker refuses the metadata of one partition, the commits of the other partitions are stored, and a commit
+// with shorter metadata follows at once.
 func TestMetadataTooLarge(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
@@ -106,7 +132,7 @@ func TestMetadataTooLarge(t *testing.T) {
 	})
 }
 
-// What a crash must not take away: how often a held retry was started.
+// The number of starts of a retry that the core holds survives a crash.
 func TestAttemptsOfHeldRetriesSurviveACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -118,13 +144,13 @@ func TestAttemptsOfHeldRetriesSurviveACrash(t *testing.T) {
 		l.crash()
 		l = w.begin(kafka.Options{}, driver.Events{})
 		if d := l.get(1)[0]; string(d.Body) != "a" || d.Attempt != 2 {
-			w.Errorf("%q came with %d known starts, want a with 2", d.Body, d.Attempt)
+			w.Errorf("%q was delivered with %d known starts, want a with 2", d.Body, d.Attempt)
 		}
 		l.end()
 	})
 }
 
-// Commits that foreign hands made, and metadata that nobody can read, cost duplicates at most.
+// Commits of other programs, and unreadable metadata, cause duplicates at most.
 func TestHostileMetadata(t *testing.T) {
 	for _, metadata := range []string{"x", "g1AAAA", "\x00\xff", "godwit", string(make([]byte, 4000))} {
 		inWorld(t, func(w *world) {

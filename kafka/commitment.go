@@ -15,36 +15,36 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// joinPatience is how long a commit waits for a join that is under way; most are over by then.
+// joinPatience is how long a commit waits for a join in progress; most joins are over by then.
 const joinPatience = 100 * time.Millisecond
 
 // commitment is one commit of several partitions.
 type commitment struct {
-	member     string // who commits, as it was before anything was collected: a later one may not own these partitions
+	member     string // the committing member's id, read before the epochs: a later member may not own these partitions
 	generation int32
 	offsets    map[string]map[int32]kgo.EpochOffset
-	told       map[wire.Partition]told
+	parts      map[wire.Partition]partitionCommit
 	resp       *kmsg.OffsetCommitResponse
 	err        error
 	names      func(topic string, id kadm.TopicID) string
 }
 
-type told struct {
+type partitionCommit struct {
 	e        *epoch
 	c        offsets.Commit
-	finished int // messages
+	finished int // number of finished messages
 }
 
-// send makes the request, with the metadata in it. A group of the classic kind may be joining, and then franz-go keeps
-// commits back until everybody has joined: as long as the group waits for one that crashed, its session's time, a
-// second crash would make all undone that was finished meanwhile. Brokers take commits of the generation that ends, so
-// these go past franz-go.
+// send makes the request, with the metadata. While a group of the classic kind joins, franz-go delays commits until all
+// members have joined: possibly for the session timeout of a crashed member. A second crash meanwhile would undo all
+// that was finished in that time. Brokers accept commits of the generation that ends, so after joinPatience the request
+// bypasses franz-go's wait.
 func (c *commitment) send(ctx context.Context, m *member) {
 	c.names = m.name
-	var begun atomic.Bool // its request, or the way past
+	var begun atomic.Bool // either franz-go's request or the bypass has begun
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if m.passes(c) {
+	if m.bypasses(c) {
 		late := time.AfterFunc(joinPatience, func() {
 			if begun.CompareAndSwap(false, true) {
 				cancel()
@@ -72,9 +72,9 @@ func (c *commitment) send(ctx context.Context, m *member) {
 
 var errJoining = errors.New("the group is joining")
 
-// passes says whether a commit can go past franz-go: not where topics have no ids, because franz-go alone can ask for a
-// version of the request that goes without.
-func (m *member) passes(c *commitment) bool {
+// bypasses reports whether a commit can bypass franz-go. It cannot if a topic has no id: only franz-go can negotiate
+// the older version of the request.
+func (m *member) bypasses(c *commitment) bool {
 	if m.byBroker() {
 		return false
 	}
@@ -86,7 +86,7 @@ func (m *member) passes(c *commitment) bool {
 	return true
 }
 
-// request is the commit as franz-go would make it.
+// request is the commit's request as franz-go would make it.
 func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.MemberID, req.Generation, req.InstanceID = m.g.sub.group, c.member, c.generation, m.instance()
@@ -104,12 +104,12 @@ func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
 	return req
 }
 
-// write puts the metadata into the request.
+// write writes the metadata into the request.
 func (c *commitment) write(req *kmsg.OffsetCommitRequest) {
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
-			if x, ok := c.told[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
+			if x, ok := c.parts[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
 				t.Partitions[j].Metadata = &x.c.Metadata
 			}
 		}

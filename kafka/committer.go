@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,24 +17,24 @@ import (
 )
 
 const (
-	// commitEvery is how much work a crash can make undone at most, beyond what is in flight.
-	commitEvery = time.Second
-	// commitPatience bounds a commit: while its group rebalances, it has to wait.
+	// commitInterval and commitRecords are the defaults of the options of the same name.
+	commitInterval = time.Second
+	commitRecords  = 5_000
+	// commitPatience bounds a commit, which has to wait while its group rebalances.
 	commitPatience = 10 * time.Second
-	// commitTries bounds how often metadata is made shorter at once; each time it halves.
+	// commitTries bounds how often metadata that is too large is shortened in a row; each time it halves.
 	commitTries = 5
 )
 
-// committer tells the broker what is finished: every second by a goroutine of its own, and when partitions go to
-// another member.
+// committer commits what is finished: every second in a goroutine of its own, and when partitions go to another member.
 type committer struct {
 	sub    *subscription
 	ledger *ledger
-	turn   chan struct{} // holds one while a commit is under way: never two at once, and none is behind another
+	turn   chan struct{} // holds one element during a commit: commits neither overlap nor overtake each other
 
 	mu        sync.Mutex
-	trouble   error // of commits that nobody waits for, for the next Receive to return
-	shortened int64 // commits whose metadata the broker called too large
+	failure   error // the latest error of a background commit, for the next Receive to return
+	shortened int64 // how many commits the broker refused because their metadata was too large
 }
 
 func newCommitter(sub *subscription, l *ledger) *committer {
@@ -42,20 +43,21 @@ func newCommitter(sub *subscription, l *ledger) *committer {
 
 // run commits until ctx ends. current is the member that commits.
 func (c *committer) run(ctx context.Context, current func() *member) {
-	tick := time.NewTicker(commitEvery)
+	tick := time.NewTicker(cmp.Or(c.sub.b.o.CommitInterval, commitInterval))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.commitNow(current())
+		case <-c.ledger.enough:
 		}
+		c.commitNow(current())
 	}
 }
 
-// commitNow commits what there is. The end of the receiver does not cut it short: an answer that nobody waits for any
-// more could be to a commit that takes effect after the next one.
+// commitNow commits what is finished. The end of the receiver does not cancel the commit: otherwise a request could
+// take effect on the broker after the receiver's last commit.
 func (c *committer) commitNow(m *member) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
@@ -64,8 +66,8 @@ func (c *committer) commitNow(m *member) {
 	}
 }
 
-// commitLast is commit for what is another member's next: between two generations of the group it waits for the new
-// one.
+// commitLast commits for partitions that go to another member. Between two generations of the group it waits for the
+// new one.
 func (c *committer) commitLast(ctx context.Context, m *member, es []*epoch) error {
 	ctx, cancel := context.WithTimeout(ctx, commitPatience)
 	defer cancel()
@@ -79,7 +81,7 @@ func (c *committer) commitLast(ctx context.Context, m *member, es []*epoch) erro
 	}
 }
 
-// commit tells the broker what is finished of some epochs.
+// commit commits what is finished in some epochs.
 func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
 	select {
 	case c.turn <- struct{}{}:
@@ -100,7 +102,7 @@ func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
 	}
 }
 
-// answered takes the broker's answer in: for each partition, because one that failed leaves the others stored.
+// answered processes the broker's answer, for each partition: if one fails, the others are stored all the same.
 func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err error) {
 	if what.err != nil {
 		return false, fmt.Errorf("commit for group %s: %w", c.sub.group, failure.Classify(what.err))
@@ -108,7 +110,7 @@ func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err er
 	for _, t := range what.resp.Topics {
 		name := m.name(t.Topic, t.TopicID)
 		for _, p := range t.Partitions {
-			x, ok := what.told[wire.Partition{Topic: name, N: p.Partition}]
+			x, ok := what.parts[wire.Partition{Topic: name, N: p.Partition}]
 			if !ok {
 				continue
 			}
@@ -129,31 +131,31 @@ func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err er
 	return tooLarge, err
 }
 
-// shorten makes the metadata of a partition shorter from now on.
-func (c *committer) shorten(x told) {
+// shorten shortens the metadata of a partition from now on.
+func (c *committer) shorten(x partitionCommit) {
 	c.ledger.answered(x, true)
 	c.mu.Lock()
 	c.shortened++
 	times := c.shortened
 	c.mu.Unlock()
-	c.sub.b.log.Warn("the broker calls commit metadata too large, and gets less from now on: after a crash, more may "+
-		"be handled again (offset.metadata.max.bytes)",
+	c.sub.b.log.Warn("the broker refuses commit metadata as too large, so less is committed from now on, and a crash "+
+		"may repeat more: raise offset.metadata.max.bytes of the brokers",
 		"topic", x.e.Topic, "partition", x.e.N, "characters", len(x.c.Metadata), "times", times)
 }
 
-// note keeps an error for the next Receive to return.
+// note keeps an error for the next Receive.
 func (c *committer) note(err error) {
 	c.mu.Lock()
-	c.trouble = err
+	c.failure = err
 	c.mu.Unlock()
 	c.ledger.wakeup.wake()
 }
 
-// failed returns the error that was kept, once.
+// failed returns the kept error, once.
 func (c *committer) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.trouble
-	c.trouble = nil
+	err := c.failure
+	c.failure = nil
 	return err
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/client"
 )
 
-// clientOptions are those of every client; more are what one kind of client needs, and the caller's come last.
+// clientOptions are the options of every client. The options in more, of one kind of client, follow the common ones,
+// and the options of the caller come last, so that they win.
 func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
 	brokers, err := o.brokers()
 	if err != nil {
@@ -43,12 +44,12 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 	}
 	opts = append(append(opts, more...), o.Client...)
 	if err := kgo.ValidateOpts(opts...); err != nil {
-		return nil, fmt.Errorf("kafka: the options contradict each other: %w", err)
+		return nil, fmt.Errorf("kafka: franz-go refuses the options, also see Options.Client: %w", err)
 	}
 	return opts, nil
 }
 
-// brokers are those of the options, or of the environment.
+// brokers are the addresses in the options, or else those in the environment.
 func (o *Options) brokers() ([]string, error) {
 	value := os.Getenv(brokersVariable)
 	switch {
@@ -61,23 +62,21 @@ func (o *Options) brokers() ([]string, error) {
 	for i := range brokers {
 		brokers[i] = strings.TrimSpace(brokers[i])
 		if _, _, err := net.SplitHostPort(brokers[i]); err != nil {
-			return nil, fmt.Errorf("kafka: %q in the environment's %s is not of the form host:port (several have "+
-				"commas between them): %w",
-				brokers[i], brokersVariable, err)
+			return nil, fmt.Errorf("kafka: %q in the environment variable %s is not of the form host:port; separate "+
+				"several addresses by commas: %w", brokers[i], brokersVariable, err)
 		}
 	}
 	return brokers, nil
 }
 
-// refuseGroups refuses a group among the caller's own options: commits would go to it, while dead letters, tiers and
-// lag go by the channel's name.
+// refuseGroups returns an error if the caller's own options name a group. Commits would use that group, but dead
+// letters, tiers and the lag use the name of the channel.
 func refuseGroups(c *kgo.Client) error {
 	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
 		if group, _ := c.OptValue(opt).(string); group != "" {
-			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q): a consumer's group is called as its channel is, "+
-				"with Namespace in front: "+
-				"leave the option out, and use the channel %q, or exchange.consumer where the topic is called "+
-				"otherwise", name, group, group)
+			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q), but a consumer's group has the name of its "+
+				"channel, with Namespace before it: leave out this option, and use the channel %q, or "+
+				"exchange.consumer if the topic has another name", name, group, group)
 		}
 	}
 	return nil
@@ -93,7 +92,8 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
 	case "OAUTHBEARER":
 		if s.Token == nil {
-			return nil, fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER and SASL.Token is nil: it makes the tokens")
+			return nil, fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER, but SASL.Token is nil: set it to a " +
+				"function that returns the token")
 		}
 		return oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
 			token, err := s.Token(ctx)
@@ -104,7 +104,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 		s.Mechanism)
 }
 
-// compression is how producers compress, by the name that topics use.
+// compression returns the option of producers for a codec, by the name that topics use for it.
 func compression(name string) ([]kgo.Opt, error) {
 	codecs := map[string]kgo.CompressionCodec{
 		"": kgo.NoCompression(), "producer": kgo.NoCompression(), "uncompressed": kgo.NoCompression(),

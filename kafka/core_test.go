@@ -19,8 +19,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The core and this backend together, while members come and go: every record is handled, those of a key one after
-// another and in order, and what fails comes back before its successors.
+// The core and this backend together, while members join and leave: every record is handled, the records of a key one
+// after another and in order, and a failed record is delivered again before its successors.
 func TestConsumersComeAndGo(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
 		"block": {}, "park": {Retries: kafka.RetryPark},
@@ -48,7 +48,7 @@ func TestConsumersComeAndGo(t *testing.T) {
 				wg.Go(func() {
 					for i := range n {
 						produce(i)
-						if i > n/3 { // the rest comes while the others are handled
+						if i > n/3 { // the remaining records are sent while others are handled
 							time.Sleep(5 * time.Millisecond)
 						}
 					}
@@ -70,7 +70,7 @@ func TestConsumersComeAndGo(t *testing.T) {
 	}
 }
 
-// consume runs one consumer of a life of its own for a while.
+// consume runs a consumer with a backend of its own for a while.
 func (w *world) consume(o kafka.Options, j *journal, d time.Duration) {
 	l := w.begin(o, driver.Events{})
 	_ = l.recv.Close(w.Context())
@@ -90,12 +90,12 @@ func retryAll(*godwit.Delivery, error) godwit.Verdict {
 	return godwit.Verdict{Action: godwit.ActionRetry, After: 6 * time.Second}
 }
 
-// journal is what handlers saw.
+// journal notes what the handlers did.
 type journal struct {
 	mu     sync.Mutex
 	rng    *rand.Rand
 	busy   map[string]bool
-	last   map[string]int // the highest finished record of each key
+	last   map[string]int // the newest finished record of each key
 	seen   map[int]int
 	faults []string
 }

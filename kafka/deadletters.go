@@ -13,25 +13,25 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// DeadLetterQueue takes what was rejected. It is called from several goroutines at once.
+// DeadLetterQueue takes rejected records. Several goroutines call it concurrently.
 type DeadLetterQueue interface {
-	// Put takes rejected records, and answers for each; nil: taken. A record that it took may be delivered again, if
-	// this process ends before the record's offset is committed.
+	// Put takes rejected records, and returns an error or nil for each of them. A record may be delivered again
+	// although Put took it, if this process ends before the record's offset is committed.
 	Put(ctx context.Context, rs []Rejected) []error
-	// Durable says whether what was put survives this process. If not, the record stays unfinished: nothing is
-	// committed past it, and it is delivered again after a restart.
+	// Durable reports whether the records that Put takes survive this process. If not, the original stays unfinished:
+	// no commit passes it, and it is delivered again after a restart.
 	Durable() bool
 }
 
-// Rejected is a record that died.
+// Rejected is a rejected record with the reasons.
 type Rejected struct {
-	Record  *kgo.Record // as received: not to be changed
+	Record  *kgo.Record // as received; not to be changed
 	Group   string
 	Death   driver.Death
-	Attempt int32 // starts
+	Attempt int32 // number of starts
 }
 
-// MemoryDeadLetters keeps rejected records in this process: for tests. The zero value is ready.
+// MemoryDeadLetters keeps rejected records in this process, for tests. The zero value is ready to use.
 type MemoryDeadLetters struct {
 	mu  sync.Mutex
 	all []Rejected
@@ -45,30 +45,30 @@ func (q *MemoryDeadLetters) Put(_ context.Context, rs []Rejected) []error {
 	return make([]error, len(rs))
 }
 
-// Durable is false: what this process forgets must be delivered again.
+// Durable is false: the records end with this process.
 func (q *MemoryDeadLetters) Durable() bool { return false }
 
-// All is what was rejected so far.
+// All returns the records that were rejected so far.
 func (q *MemoryDeadLetters) All() []Rejected {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.all)
 }
 
-// shortError is what is left of an error's text where a large record leaves no room for all of it.
+// shortError is the length to which an error's text is shortened if a large record leaves no room for all of it.
 const shortError = 100
 
-// deadTopic is the topic form: the dead letters of one channel.
+// deadTopic is a DeadLetterQueue on the topic of a channel's dead letters.
 type deadTopic struct {
 	b   *Backend
 	ch  driver.Channel
-	log func() string // which log the records are from
+	log func() string // the id of the topic that the records are from
 }
 
 func (q *deadTopic) Durable() bool { return true }
 
-// Put publishes a copy of each record, with the reasons. A topic that is gone is made again if the consumer of this
-// process may do that.
+// Put publishes a copy of each record, with the reasons. It creates a missing topic again, if the consumer of this
+// process may create topics.
 func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 	name := q.b.names.DeadLetters(q.ch)
 	copies := make([]*kgo.Record, len(rs))
@@ -78,8 +78,8 @@ func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 	return q.b.copy(ctx, q.ch, copies)
 }
 
-// letter is the copy of a record. Where the record is so large that there is no room for the reasons, they are
-// shortened or left out, because the copy matters more.
+// letter is the copy of a record. If the record leaves no room for the reasons, they are shortened or left out, because
+// the record matters more.
 func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
 	room := int(q.b.topics.limit(name))
 	death := r.Death

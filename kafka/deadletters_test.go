@@ -19,8 +19,8 @@ import (
 
 const ordersDead = "orders.orders.dlq"
 
-// A record whose dead letter stands, but whose offset was not committed when the process died, is finished when it
-// is delivered again: it is not handled, and there is no second dead letter.
+// A record has a dead letter, but the process died before the record's offset was committed. When the record is
+// delivered again, it is finished without a handler, and gets no second dead letter.
 func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
@@ -53,8 +53,8 @@ func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	})
 }
 
-// The first dead letter of a group is known after a crash, although the process died before a commit had its time: the
-// mark from which on dead letters count is committed before it.
+// The first dead letter of a group is known after a crash, even if no periodic commit came in between: the mark is
+// committed before the dead letter is published.
 func TestTheFirstDeadLetterOfAGroup(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -72,15 +72,15 @@ func TestTheFirstDeadLetterOfAGroup(t *testing.T) {
 	})
 }
 
-// A record that died out of a tier is finished there too, and what else the tier holds is not taken for it: a tier has
-// offsets of its own.
+// A record that was rejected out of a tier is finished in the tier as well. Another record of the tier, with the same
+// offset as the rejected record's original, is delivered.
 func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Retries: kafka.RetryAlone}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "b", "bad")
 		ds := l.get(3)
-		// "bad", offset 2 of the topic, is offset 0 of the tier, and "b" is 2 there
+		// "bad" has offset 2 in the topic and 0 in the tier, where "b" has 2
 		l.settle(driver.Retry, ds[2], ds[0], ds[1])
 		back := l.get(3)
 		if string(back[0].Body) != "bad" {
@@ -106,8 +106,8 @@ func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	})
 }
 
-// Offsets are counted from zero in each partition and in each topic of a name: the dead letter of another record with
-// the same offset says nothing about this one.
+// Each partition, and each topic that was created again, has its own offsets: the dead letter of a record does not
+// apply to another record with the same offset.
 func TestDeadLetterDedupByBareOffset(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2}
@@ -129,7 +129,7 @@ func TestDeadLetterDedupByBareOffset(t *testing.T) {
 	})
 }
 
-// A dead letter that could not be published leaves its record unfinished.
+// A record stays unfinished if its dead letter cannot be published.
 func TestRejectWithoutDeadLetterIsNotFinished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -147,19 +147,19 @@ func TestRejectWithoutDeadLetterIsNotFinished(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if at, _ := w.committed(0); at > 0 {
-			w.Errorf("committed %d past a record that is neither handled nor dead-lettered", at)
+			w.Errorf("committed %d past a record that is neither handled nor in the dead letters", at)
 		}
 		if err := l.recv.Settle(w.Context(), reject); err != nil {
 			w.Error(err)
 		}
 		time.Sleep(2 * time.Second)
 		if at, _ := w.committed(0); at != 1 {
-			w.Errorf("committed %d after the dead letter stood, want 1", at)
+			w.Errorf("committed %d after the dead letter was stored, want 1", at)
 		}
 	})
 }
 
-// Dead letters in memory are gone with the process, so nothing is committed past what they keep.
+// Dead letters in memory end with the process, so no commit passes their records.
 func TestDeadLettersInMemoryFollowedByACommit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		q := &kafka.MemoryDeadLetters{}
@@ -179,7 +179,7 @@ func TestDeadLettersInMemoryFollowedByACommit(t *testing.T) {
 	})
 }
 
-// A dead-letter topic that was deleted is made again: there is nowhere else to go for what was rejected.
+// A deleted topic of dead letters is created again, so that rejected records are not lost.
 func TestDeadLetterTopicDeleted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})

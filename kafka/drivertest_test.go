@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The backend keeps every contract of the seam, on a broker in memory and in virtual time, in each way of ordering.
+// The backend passes the conformance kit of package driver, with each kind of ordering, in virtual time.
 func TestDriver(t *testing.T) {
 	for name, o := range modes() {
 		t.Run(name, func(t *testing.T) {

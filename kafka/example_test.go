@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// The broker of this example is in the process. On a cluster, Open(ctx, nil) takes the brokers from
+// The broker of this example runs in the process. On a cluster, Open(ctx, nil) uses the brokers in
 // KAFKA_BOOTSTRAP_SERVERS.
 func ExampleOpen() {
 	ctx, stop := context.WithCancel(context.Background())
@@ -43,13 +43,13 @@ func ExampleOpen() {
 	// ada pays 7 euros
 }
 
-// A retry that waits in a tier, which is a topic, does not hold up its key: later records are handled meanwhile.
+// A retry that waits in a tier, which is a topic, does not delay its key: later records are handled meanwhile.
 func ExampleRetries() {
 	ctx, stop := context.WithCancel(context.Background())
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{
 		Partitions: 1,
 		Retries:    kafka.RetryAlone,
-		Tiers:      []time.Duration{time.Second, time.Minute}, // a shorter retry would be held in the process
+		Tiers:      []time.Duration{time.Second, time.Minute}, // the process would hold a shorter retry
 	}})
 	check(err)
 	defer backend.Close(context.WithoutCancel(ctx))
@@ -78,7 +78,7 @@ func ExampleRetries() {
 	// handled 1, retried 1
 }
 
-// One channel needs no order and has more consumers than partitions, as a queue has. The others keep the order of keys.
+// One channel needs no order, and has more consumers than partitions. The others keep the order of keys.
 func ExampleChannelOptions() {
 	ctx, stop := context.WithCancel(context.Background())
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{
@@ -104,7 +104,7 @@ func ExampleChannelOptions() {
 	// mailed: your order is on its way
 }
 
-// Redrive moves dead letters back to their topic, for example when a bug has been fixed.
+// Redrive moves dead letters back to their topic, for example after a bug was fixed.
 func ExampleBackend_Redrive() {
 	ctx := context.Background()
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
@@ -139,7 +139,7 @@ func ExampleBackend_Redrive() {
 	// ada pays 5 euros
 }
 
-// A test keeps dead letters in memory, and looks at them.
+// A test keeps dead letters in memory and inspects them.
 func ExampleMemoryDeadLetters() {
 	ctx, stop := context.WithCancel(context.Background())
 	var dead kafka.MemoryDeadLetters

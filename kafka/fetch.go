@@ -1,15 +1,15 @@
 package kafka
 
 const (
-	// fetchTogether is what a fetch of all partitions brings, about: several windows of small records.
+	// fetchTogether is how many bytes a fetch of all partitions brings: several windows of small records.
 	fetchTogether = 4 << 20
-	// largestShare is franz-go's own default. A share is passed where one record is larger.
+	// largestShare is franz-go's own default. A fetch exceeds its share if a single record is larger.
 	smallestShare = 32 << 10
 	largestShare  = 1 << 20
 )
 
-// fetchShare is how many bytes of one partition a fetch brings. What waits in memory to be handled is two fetches: the
-// one that is admitted, and the next.
+// fetchShare is how many bytes of one partition a fetch brings. Records of two fetches are in memory before they are
+// handled: of the one that is being admitted, and of the next.
 func fetchShare(partitions int) int32 {
 	return int32(min(max(fetchTogether/max(partitions, 1), smallestShare), largestShare))
 }

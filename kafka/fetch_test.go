@@ -8,7 +8,7 @@ func TestPartitionsShareAFetch(t *testing.T) {
 		1000: 32 << 10,
 	} {
 		if got := fetchShare(partitions); got != want {
-			t.Errorf("one of %d partitions brings %d bytes, want %d", partitions, got, want)
+			t.Errorf("with %d partitions, a fetch brings %d bytes of one, want %d", partitions, got, want)
 		}
 	}
 }

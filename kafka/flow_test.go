@@ -14,8 +14,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// Where what is finished out of order could no longer be written into the commit, admission waits; a settle lets it go
-// on, under the very poll that waits.
+// Admission waits when the commit has no room for more finished records. A settlement lets admission continue, in the
+// poll that already waits.
 func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n = 60_000
@@ -49,12 +49,12 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 			}
 		}
 		if got == n || got < 5000 {
-			w.Fatalf("%d of %d were admitted while every other one is stuck", got, n)
+			w.Fatalf("%d of %d records were admitted while every second one is stuck", got, n)
 		}
 		time.Sleep(driver.StallLasts)
 		times, told := l.recv.(driver.Staller).Stalls(time.Now())
-		if times == 0 || len(told) != 1 || !strings.Contains(told[0], "orders-0 admits no record") {
-			w.Errorf("%d stalls, and told is %q", times, told)
+		if times == 0 || len(told) != 1 || !strings.Contains(told[0], "orders-0 has admitted no record") {
+			w.Errorf("%d stalls, and the report is %q", times, told)
 		}
 		settled := make(chan time.Time, 1)
 		go func() {
@@ -64,7 +64,7 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 		}()
 		ds, err := l.recv.Receive(w.Context(), 2000, nil)
 		if err != nil || len(ds) == 0 || time.Since(<-settled) > 100*time.Millisecond {
-			w.Errorf("the poll that waited brought %d, %v", len(ds), err)
+			w.Errorf("the waiting poll returned %d deliveries, %v", len(ds), err)
 		}
 		got += len(ds)
 		l.settle(driver.Done, ds...)
@@ -74,56 +74,14 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 			got += len(ds)
 		}
 		if got != n {
-			w.Errorf("%d of %d came", got, n)
+			w.Errorf("%d of %d records were delivered", got, n)
 		}
 		if _, told := l.recv.(driver.Staller).Stalls(time.Now().Add(time.Hour)); len(told) > 0 {
-			w.Errorf("afterwards told is %q", told)
+			w.Errorf("afterwards the report is %q", told)
 		}
 		time.Sleep(2 * time.Second)
 		if at, metadata := w.committed(0); at != n || len(metadata) > 30 {
 			w.Errorf("committed %d with metadata of %d characters, want %d and no completions", at, len(metadata), n)
 		}
 	})
-}
-
-// A message that the topic would refuse is refused before it touches anybody's batch, however large the topic takes
-// them.
-func TestTooLargeTouchesNoNeighbour(t *testing.T) {
-	for name, c := range map[string]struct {
-		config map[string]string
-		most   int
-	}{
-		"the default": {nil, 1_048_588}, "small": {map[string]string{"max.message.bytes": "5000"}, 5000},
-		"large": {map[string]string{"max.message.bytes": "3000000"}, 3_000_000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				l := w.begin(kafka.Options{TopicConfig: c.config}, driver.Events{})
-				s, err := l.b.Sender(w.Context(), orders)
-				if err != nil {
-					w.Fatal(err)
-				}
-				if _, err := s.Prepare(w.Context(), &driver.Message{Body: make([]byte,
-					c.most)}); driver.ClassOf(err) != driver.TooLarge {
-					w.Errorf("prepare %d bytes: %v", c.most, err)
-				}
-				var batch []driver.Prepared
-				for _, size := range []int{1, c.most - 200, c.most / 2, c.most / 2, 1} {
-					p, err := s.Prepare(w.Context(), &driver.Message{OrderKey: "k", Body: make([]byte, size)})
-					if err != nil {
-						w.Fatal(err)
-					}
-					batch = append(batch, p)
-				}
-				if err := s.Send(w.Context(), batch); err != nil {
-					w.Error(err)
-				}
-				ds := l.get(5)
-				l.settle(driver.Reject, ds...) // the dead letters take the largest, with the reasons
-				if n := w.count(ordersDead); n != 5 {
-					w.Errorf("%d dead letters, want 5", n)
-				}
-			})
-		})
-	}
 }

@@ -17,31 +17,31 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 )
 
-// watchEvery is how often topics are compared with what they were when the member joined.
+// watchEvery is how often the ids of the topics are compared with those at the time of the join.
 const watchEvery = 10 * time.Second
 
-// group is a receiver's membership in its consumer group: one member at a time. A topic that was created again needs a
-// new one.
+// group is a receiver's membership in its consumer group: one member at a time. When a topic was created again, a new
+// member replaces the old one.
 type group struct {
 	sub       *subscription
 	ledger    *ledger
 	committer *committer
-	closed    atomic.Bool // set once, by the receiver: no partition is drained any more, and no error is one
+	closed    atomic.Bool // set once, by the receiver: then partitions are not drained, and errors are expected
 
-	stop  context.CancelFunc // ends the goroutines; nil: there are none
-	ended chan struct{}      // closed once the last commit is made
+	stop  context.CancelFunc // ends the goroutines; nil: none run
+	ended chan struct{}      // closed when the last commit has been made
 	wg    sync.WaitGroup
 
 	mu     sync.Mutex
-	member *member // nil: none could be made yet
-	stale  error   // why the member must be replaced
+	member *member // nil: no member has joined yet
+	stale  error   // why the member must be replaced; nil: no reason
 }
 
 func newGroup(sub *subscription, l *ledger, c *committer) *group {
 	return &group{sub: sub, ledger: l, committer: c, ended: make(chan struct{})}
 }
 
-// begin starts what goes on beside the polls, until close.
+// begin starts the goroutines that run until close: commits, the check of the topics, and the rereader.
 func (g *group) begin() {
 	ctx, stop := context.WithCancel(context.Background())
 	g.stop = stop
@@ -57,7 +57,7 @@ func (g *group) current() *member {
 	return g.member
 }
 
-// join makes a member.
+// join adds a new member to the group.
 func (g *group) join(ctx context.Context) error {
 	m, s := newMember(g), g.sub
 	names := []string{s.topic}
@@ -71,7 +71,7 @@ func (g *group) join(ctx context.Context) error {
 		}
 		m.topics[name] = t.id
 		if name == s.topic {
-			m.share = fetchShare(t.partitions)
+			m.partitions, m.share = t.partitions, fetchShare(t.partitions)
 		}
 	}
 	for _, name := range append(names, s.copies()...) {
@@ -103,16 +103,16 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 	if why == nil {
 		return false, nil
 	}
-	g.ledger.retire(old) // with what was kept: the logs are not the same
+	g.ledger.retire(old) // also forgets what past epochs had finished: their offsets belong to another log
 	g.lose(g.ledger.of(old), why)
 	if err := g.join(ctx); err != nil {
 		return true, fmt.Errorf("join group %s again: %w", g.sub.group, err)
 	}
-	g.wg.Go(func() { _ = old.close(context.Background()) }) // it may have to wait for its last answers
+	g.wg.Go(func() { _ = old.close(context.Background()) }) // its client may wait for answers
 	return true, nil
 }
 
-// lose forgets epochs that are another member's: nothing is committed, and the core is told.
+// lose ends epochs that belong to another member: nothing of them is committed, and the core is notified.
 func (g *group) lose(es []*epoch, why error) {
 	g.ledger.discard(es)
 	if lost := g.sub.o.Events.Lost; lost != nil && len(es) > 0 {
@@ -128,11 +128,10 @@ func sourcesOf(es []*epoch) []*driver.Source {
 	return sources
 }
 
-var errCreatedAgain = errors.New("the topic was deleted, or deleted and created again: what was read of it counts no " +
-	"more")
+var errCreatedAgain = errors.New("the topic was deleted, or deleted and created again: its old records count no more")
 
-// createdAgain notes that a topic is not the one that a member joined for, and says so once: a running client never
-// finds its way to the new one.
+// createdAgain notes that a topic is not the one for which a member joined, and logs it once. A running client never
+// switches to the new topic by itself.
 func (g *group) createdAgain(m *member, topic string) {
 	g.mu.Lock()
 	known := g.stale != nil || g.member != m
@@ -143,14 +142,13 @@ func (g *group) createdAgain(m *member, topic string) {
 	if known || g.closed.Load() {
 		return
 	}
-	g.sub.b.log.Error("a topic was deleted, or deleted and created again: what its old form held is gone, and a new "+
-		"member joins for the new one",
-		"topic", topic, "group", g.sub.group)
+	g.sub.b.log.Error("a topic was deleted, or deleted and created again: its old records are gone, and a new member "+
+		"joins for the new topic", "topic", topic, "group", g.sub.group)
 	g.ledger.wakeup.wake()
 }
 
-// watch compares the topics with what they were when the member joined. It is the way to learn of a topic that is gone
-// and has not come back: a poll just stays empty.
+// watch compares the ids of the topics with those at the time of the join. It is the only way to notice a topic that is
+// deleted and not created again: its polls are empty, without an error.
 func (g *group) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -171,10 +169,34 @@ func (g *group) compare(ctx context.Context, m *member) {
 			g.createdAgain(m, name)
 			return
 		}
+		if err == nil && name == g.sub.topic && !g.sub.from.DeadLetter {
+			g.seen(ctx, m, t)
+		}
 	}
 }
 
-// fetch lets partitions be fetched no more, or again.
+// seen notes what the channel's topic is now.
+func (g *group) seen(ctx context.Context, m *member, t topic) {
+	_ = g.sub.b.provisioner.see(ctx, t) // after an error, what was seen before counts until the next look
+	if t.partitions > m.partitions {
+		g.widen(ctx, m, t)
+	}
+}
+
+// widen gives the tiers as many partitions as the channel's topic has now.
+func (g *group) widen(ctx context.Context, m *member, t topic) {
+	s := g.sub
+	if spec, ours := s.b.provisioner.wished(s.from); ours && len(s.tiers) > 0 {
+		if err := s.b.Ensure(ctx, spec); err != nil {
+			s.b.log.Error("partitions were added to a topic, and its tiers have fewer: records of the new partitions "+
+				"cannot wait for a retry", "topic", t.name, "partitions", t.partitions, "group", s.group, "error", err)
+			return
+		}
+	}
+	m.partitions = t.partitions
+}
+
+// fetch pauses and resumes the fetching of partitions.
 func (g *group) fetch(c intake.Change[*epoch]) {
 	for _, e := range c.Pause {
 		e.member.client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
@@ -184,7 +206,7 @@ func (g *group) fetch(c intake.Change[*epoch]) {
 	}
 }
 
-// pollError is what an error of a poll means to the caller of Receive.
+// pollError is the error of a poll as Receive returns it.
 func (g *group) pollError(p *kgo.FetchTopicPartition) error {
 	err := p.Err
 	var loss *kgo.ErrDataLoss
@@ -197,9 +219,8 @@ func (g *group) pollError(p *kgo.FetchTopicPartition) error {
 		g.createdAgain(g.current(), p.Topic)
 		return nil
 	case errors.As(err, &loss):
-		g.sub.b.log.Error("the broker lost records of a partition: reading goes on where its log does", "topic",
-			p.Topic, "partition", p.Partition,
-			"read up to", loss.ConsumedTo, "goes on at", loss.ResetTo)
+		g.sub.b.log.Error("the broker lost records of a partition: reading continues at the next record of its log",
+			"topic", p.Topic, "partition", p.Partition, "read up to", loss.ConsumedTo, "continues at", loss.ResetTo)
 		return nil
 	case p.Topic == "":
 		return fmt.Errorf("poll for %s: %w", g.sub.from, failure.Classify(err))
@@ -207,10 +228,9 @@ func (g *group) pollError(p *kgo.FetchTopicPartition) error {
 	return fmt.Errorf("poll partition %d of topic %s: %w", p.Partition, p.Topic, failure.Classify(err))
 }
 
-var errLostUncommitted = errors.New("the member lost its partitions before their last commit, and has not got them " +
-	"back")
+var errLostUncommitted = errors.New("the member lost its partitions before their last commit, and they did not return")
 
-// log is which log the channel's topic is.
+// log is the id of the channel's topic: it differs when the topic was created again.
 func (g *group) log() string {
 	m := g.current()
 	if m == nil {
@@ -219,14 +239,14 @@ func (g *group) log() string {
 	return fmt.Sprint(m.topics[g.sub.topic])
 }
 
-// close commits what is finished and leaves the group. The caller has set closed.
+// close commits the finished records and leaves the group. The caller has set closed.
 func (g *group) close(ctx context.Context) error {
 	g.stop()
-	g.wg.Wait() // for a commit that is under way, say
+	g.wg.Wait() // for a commit in flight
 	m := g.current()
 	err := g.committer.commitLast(ctx, m, g.ledger.of(m))
 	close(g.ended)
-	if n := g.ledger.untold(m); n > 0 {
+	if n := g.ledger.uncommitted(m); n > 0 {
 		if err == nil {
 			err = fmt.Errorf("group %s: %w", g.sub.group, errLostUncommitted)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// A partition that goes to another member is drained first: what is settled while Revoked runs is committed, and does
-// not delivered again there.
+// A partition that goes to another member is drained first. Records that are settled while Revoked runs are committed,
+// and are not delivered to the next owner.
 func TestRevokedWithoutDrain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var l *life
@@ -25,7 +25,7 @@ func TestRevokedWithoutDrain(t *testing.T) {
 		var revoked []*driver.Source
 		events := driver.Events{Revoked: func(_ context.Context, sources []*driver.Source) {
 			revoked = sources
-			time.Sleep(3 * time.Second) // handlers run on
+			time.Sleep(3 * time.Second) // handlers still run
 			for _, d := range held {
 				for _, s := range sources {
 					if d.Source == s {
@@ -53,14 +53,14 @@ func TestRevokedWithoutDrain(t *testing.T) {
 		w.send(0, "c0")
 		w.send(1, "c1")
 		if n := len(l.get(1)) + len(other.get(1)); n != 2 {
-			w.Errorf("the two members received %d", n)
+			w.Errorf("the two members received %d records", n)
 		}
 		other.end()
 		l.end()
 	})
 }
 
-// What is lost is forgotten: nothing of it is committed, and a verdict that comes late does no harm.
+// A lost partition is forgotten: none of its records is committed, and a late verdict has no effect.
 func TestLostIsNotCommitted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		lost := make(chan []*driver.Source, 1)
@@ -68,25 +68,25 @@ func TestLostIsNotCommitted(t *testing.T) {
 		w.send(0, "a", "b")
 		ds := l.get(2)
 		w.expel("orders")
-		l.within(1, 20*time.Second) // is delivered again, to the same member in a new epoch
+		l.within(1, 20*time.Second) // the same member gets the partition again, in a new epoch
 		select {
 		case s := <-lost:
 			if len(s) != 1 || s[0] != ds[0].Source {
 				w.Errorf("lost %v, want the source of the deliveries", s)
 			}
 		default:
-			w.Fatal("nothing was lost")
+			w.Fatal("no partition was lost")
 		}
 		l.settle(driver.Done, ds...)
 		time.Sleep(2 * time.Second)
 		if at, _ := w.committed(0); at > 0 {
-			w.Errorf("committed %d of what was lost", at)
+			w.Errorf("committed %d of a lost partition", at)
 		}
 		l.end()
 	})
 }
 
-// expel throws every member out of a group, as a coordinator does with one that was silent.
+// expel removes all members from a group, as a coordinator removes a silent member.
 func (w *world) expel(group string) {
 	w.Helper()
 	described, err := w.admin.DescribeGroups(w.Context(), group)
@@ -105,7 +105,7 @@ func (w *world) expel(group string) {
 	}
 }
 
-// Members that come and go lose nothing, and every record is handled once while nobody crashes.
+// Members join and leave, and no record is lost. As long as no member crashes, each record is handled once.
 func TestRebalancesLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, partitions = 4000, 6
@@ -123,7 +123,7 @@ func TestRebalancesLoseNothing(t *testing.T) {
 		var mu sync.Mutex
 		seen := map[string]int{}
 		run := func(d time.Duration) {
-			handling := make(chan struct{}, 1) // holds one from a receive until its settle
+			handling := make(chan struct{}, 1) // holds one element from a receive to its settlement
 			l := w.begin(o, driver.Events{Revoked: func(context.Context, []*driver.Source) {
 				handling <- struct{}{}
 				<-handling
@@ -168,7 +168,7 @@ func TestRebalancesLoseNothing(t *testing.T) {
 	})
 }
 
-// A member that comes back as the same instance finds its partitions again without a rebalance of the others.
+// A static member that restarts gets its partitions again without a rebalance.
 func TestStaticMembersAreNotMissed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begin(kafka.Options{Partitions: 2, InstanceID: "a"}, driver.Events{})

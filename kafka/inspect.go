@@ -17,11 +17,11 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
-// Inspect counts what a group has not finished yet: from OffsetFetch and ListOffsets, with offsets that no transaction
-// can still take back, and without what the commit's metadata says is finished. (DescribeGroups does not know the
-// groups of KIP-848.) What is in flight is part of what waits, because a log does not tell it apart; records in tiers
-// count as delayed. The age is that of the oldest record of partitions of which nothing is finished beyond the commit:
-// elsewhere the oldest record is being handled, or waits for a retry.
+// Inspect counts the records that a group has not finished. The counts come from OffsetFetch and ListOffsets, with
+// stable offsets only, minus the records that the commit's metadata has as finished. (DescribeGroups does not know
+// groups of KIP-848.) Waiting includes records in flight, because the log does not distinguish them; records in tiers
+// count as Delayed. Oldest is the age of the oldest record, among partitions without finished records beyond the
+// commit: in other partitions the oldest record is being handled, or waits for a retry.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err
@@ -87,22 +87,22 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 	return d, nil
 }
 
-// lag is how far groups are behind.
+// lag measures how far groups are behind.
 type lag struct {
 	admin  *kadm.Client
 	client *client.Client
 }
 
-// partitionLag is a partition in which something waits.
+// partitionLag is a partition with unfinished records.
 type partitionLag struct {
 	n         int32
-	from      int64 // the first record that is not finished
+	from      int64 // offset of the first unfinished record
 	waiting   int64
-	completed int64 // finished beyond from
+	completed int64 // finished records after from
 	age       time.Duration
 }
 
-// committed is how far a group has come; one that does not exist is nowhere.
+// committed are the offsets that a group has committed; none if the group does not exist.
 func (l lag) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
 	got, err := l.admin.FetchOffsets(ctx, group)
 	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
@@ -111,7 +111,7 @@ func (l lag) committed(ctx context.Context, group string) (kadm.OffsetResponses,
 	return got, nil
 }
 
-// shared is how far a share group has come: everything before is settled.
+// shared are the start offsets of a share group: all earlier records are settled.
 func (l lag) shared(ctx context.Context, group string) (kadm.OffsetResponses, error) {
 	all, err := l.admin.DescribeShareGroupOffsets(ctx, group)
 	if err == nil {
@@ -129,7 +129,7 @@ func (l lag) shared(ctx context.Context, group string) (kadm.OffsetResponses, er
 	return got, nil
 }
 
-// behind returns the partitions of a topic in which something lies at and beyond what is committed.
+// behind returns the partitions of a topic that have records at or after the committed offset.
 func (l lag) behind(ctx context.Context, t topic, committed kadm.OffsetResponses) (all []partitionLag, err error) {
 	starts, err := l.admin.ListStartOffsets(ctx, t.name)
 	if err == nil {
@@ -163,14 +163,14 @@ func (l lag) behind(ctx context.Context, t topic, committed kadm.OffsetResponses
 }
 
 const (
-	// measureBytes is how much of a partition is fetched for the age of its first record: brokers send one batch, at
-	// least.
+	// measureBytes is how many bytes of a partition are fetched for the age of its first record. Brokers send at least
+	// one batch.
 	measureBytes = 1 << 10
-	// measurePatience bounds the look at ages; without it they are unknown.
+	// measurePatience bounds the requests for ages. Without an answer, the age is unknown.
 	measurePatience = 5 * time.Second
 )
 
-// measure looks at how old the first record of each partition is: to be exact, the first one of its batch.
+// measure sets the age of the first record of each partition: the time of the first record of its batch.
 func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) {
 	if len(ps) == 0 {
 		return
@@ -219,7 +219,7 @@ func newFirstsRequest(t topic) *kmsg.FetchRequest {
 	return req
 }
 
-// Where a batch of records has its version and the time of its first record.
+// These are the positions of the version, and of the time of the first record, in an encoded batch.
 const (
 	batchMagic     = 16
 	batchFirstTime = 27

@@ -16,7 +16,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The depth is what the group has not committed yet, and what waits in its tiers; nobody need be in the group.
+// The depth counts records that the group has not committed, and records in tiers. The group needs no member for that.
 func TestDepth(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Partitions: 2, Retries: kafka.RetryAlone}, driver.Events{})
@@ -52,15 +52,15 @@ func TestDepth(t *testing.T) {
 		}
 		if _, err := l.b.Inspect(w.Context(),
 			driver.Channel{Queue: "nowhere"}); driver.ClassOf(err) != driver.NotFound {
-			w.Errorf("what does not exist: %v", err)
+			w.Errorf("a channel that does not exist: %v", err)
 		}
 	})
 }
 
-// The mistake: records that are finished beyond one that is stuck count as waiting, so that an autoscaler is told of a
-// backlog which is not there; and nobody is told how old what waits is. The depth is without what the commit says is
-// finished, by partition, with the age of the first record that is not. The oldest age of all is that of a partition
-// that nobody works on: a record that is stuck needs no more consumers.
+// The mistake: finished records behind a stuck one count as waiting, so that an autoscaler sees a backlog that does not
+// exist, and the age of the waiting records is unknown. Here the depth excludes the records that the commit has as
+// finished, and has the age of each partition's first unfinished record. Oldest ignores a partition that is being
+// worked on: a stuck record needs no more consumers.
 func TestDepthWithoutWhatIsFinished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, stuck = 5000, 50
@@ -100,7 +100,7 @@ func TestDepthWithoutWhatIsFinished(t *testing.T) {
 	})
 }
 
-// What waits behind a key that fails counts as waiting, although the commit tells of it in a few characters.
+// Records behind a failing key count as waiting, although the commit stores them as one number.
 func TestDepthBehindAKeyThatWaits(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n = 30_000
@@ -137,7 +137,7 @@ func TestDepthBehindAKeyThatWaits(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		got, err := b.Inspect(w.Context(), orders)
 		if err != nil || got.Waiting < n/10-5 || got.Waiting > n/10+5 {
-			w.Errorf("%d wait, error %v, want %d", got.Waiting, err, n/10)
+			w.Errorf("%d records wait, error %v, want %d", got.Waiting, err, n/10)
 		}
 		if d, err := c.Demand(w.Context()); err != nil || d.Consumers == 0 || len(d.Partitions) != 1 {
 			w.Errorf("demand %+v, %v", d, err)

@@ -12,10 +12,11 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The mistake: while a group waits for a member that crashed, nothing is committed, and whoever crashes or stops then
-// leaves a whole session's work to be done again. One of two members crashes, a new one joins, and the group waits for
-// the dead one's session to end: what the living one settles meanwhile is committed within a second all the same, and
-// what it settles last when it closes, which is soon, and known to the group.
+// The mistake: while a group waits for a crashed member, no commit succeeds. A member that crashes or stops then leaves
+// a whole session's work to be repeated. Here one of two members crashes, a new one joins, and the group waits until
+// the crashed member's session ends. The records of the remaining member are committed within a second all the same.
+// Its last records are committed when it closes, which does not wait for the group, and the group knows that it has
+// left.
 func TestCommitsWhileTheGroupIsJoined(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l, late := w.joining()
@@ -33,10 +34,10 @@ func TestCommitsWhileTheGroupIsJoined(t *testing.T) {
 		begun := time.Now()
 		l.end()
 		if took := time.Since(begun); took > 6*time.Second {
-			w.Errorf("to close took %v", took)
+			w.Errorf("close took %v", took)
 		}
 		if n := w.members(); n != 2 {
-			w.Errorf("%d members when one has closed, want 2", n)
+			w.Errorf("%d members after one has closed, want 2", n)
 		}
 		if at, _ := w.committed(0); at != 3 {
 			w.Errorf("committed %d by a member that closed while the group was joined, want 3", at)
@@ -46,8 +47,8 @@ func TestCommitsWhileTheGroupIsJoined(t *testing.T) {
 	})
 }
 
-// joining is a group of one member with the partition, one that crashed, and a late one, for whom the group waits with
-// the first until the crashed one's session is over.
+// joining returns a group with three members: the first has the partition, the second has crashed, and the third has
+// just joined. The group waits until the session of the second ends.
 func (w *world) joining() (l, late *life) {
 	w.Helper()
 	l = w.begin(kafka.Options{}, driver.Events{})
@@ -56,9 +57,9 @@ func (w *world) joining() (l, late *life) {
 	lost := w.begin(kafka.Options{}, driver.Events{})
 	l.nothing(10 * time.Second) // both have joined
 	lost.crash()
-	l.nothing(5 * time.Second) // the crashed one is missed before l is
+	l.nothing(5 * time.Second) // the group notices the crash before l does
 	late = w.begin(kafka.Options{}, driver.Events{})
-	l.nothing(5 * time.Second) // l has heard of it, and joins
+	l.nothing(5 * time.Second) // l is told to join again, and does
 	if state := w.groupOf("orders").State; state != "PreparingRebalance" {
 		w.Fatalf("the group is %s", state)
 	}

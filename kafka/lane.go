@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -9,40 +10,44 @@ import (
 )
 
 const (
-	// laneMost is how many messages of one key wait in this process once their partition is strained. More are
-	// forgotten, and read again when the key goes on.
+	// laneMost is how many messages of one key wait in this process while their partition is strained. Further ones are
+	// forgotten, and read again when the lane has room.
 	laneMost = 1024
-	// laneLeast is the same where many partitions share the places.
+	// laneLeast is the smallest such bound, if many partitions share the places.
 	laneLeast = 16
-	// laneBytes bounds the same in bytes. It is less where many partitions share the core's bytes.
+	// laneBytes is the same bound in bytes. It is lower if many partitions share the core's bytes.
 	laneBytes      = 4 << 20
 	laneBytesLeast = 128 << 10
-	// asideFrom is how many messages of a key wait when the commit says that all of them do, instead of each.
+	// asideFrom is the number of waiting messages from which a lane is set aside.
 	asideFrom = 64
-	// barrenMost is how many records one after another may be forgotten: who reads on and finds nothing for other keys
-	// reads in vain.
-	barrenMost = 1 << 18
-	// strainedLeast is how many records of a partition are in flight, at least, before its keys are counted.
+	// forgottenMost is how many records in a row may be forgotten. Then the member stops reading: the next
+	// records are likely to be of the same key, and each forgotten record has to be read twice.
+	forgottenMost = 1 << 18
+	// slowAfter is how long a message may be in this process until its key counts as slow. Without slow keys, a full
+	// window is the normal state of a backlog, and all keys progress.
+	slowAfter = 5 * time.Second
+	// strainedLeast is how many records of a partition are in flight, at least, before the partition counts as
+	// strained.
 	strainedLeast = 64
 )
 
-// lane is what waits of one key. The lanes of a partition are known only while the partition is strained: while it has
-// so many records in flight that one key may hold up the others. Guarded by ledger.mu.
+// lane is the waiting messages of one key. A partition has lanes only while it is strained: while many of its records
+// are in flight behind one that fails or is slow, so that its key may delay the others. Guarded by ledger.mu.
 //
-// A key that fails or is slow is set aside: its messages leave the tracker, whose commits say that everything of the
-// key from the first one on is unfinished (offsets.Tracker.Block). What comes beyond laneMost is forgotten.
+// A long lane is set aside: its messages leave the tracker, and commits record that every record of the key from the
+// first unfinished one on is unfinished (offsets.Tracker.Block). Messages beyond laneMost are forgotten.
 type lane struct {
-	hash    uint64     // of the key: keys of the same hash share a lane
-	waiting []*message // unfinished, in the order of the log
+	hash    uint64     // hash of the key: keys of the same hash share a lane
+	waiting []*message // its unfinished messages, in the order of the log
 	bytes   int
 	aside   bool
-	missing int64 // what was forgotten begins here; -1: nothing was
-	lost    int   // how many were forgotten
-	refill  bool  // it is being read again
-	returns int   // of waiting, those that were read again and are not in the core's hands yet
+	missing int64 // offset of the first forgotten record; -1: none is forgotten
+	lost    int   // number of forgotten records
+	refill  bool  // its records are being read again
+	returns int   // how many of waiting were read again and are not delivered yet
 }
 
-// first is the first unfinished record, and the number of its attempts; false: there is none.
+// first is the offset and the number of attempts of the first unfinished record; false: there is none.
 func (ln *lane) first() (offset int64, attempt int32, ok bool) {
 	if len(ln.waiting) > 0 {
 		m := ln.waiting[0]
@@ -51,23 +56,23 @@ func (ln *lane) first() (offset int64, attempt int32, ok bool) {
 	return ln.missing, 0, ln.missing >= 0
 }
 
-// count is how many records are unfinished.
+// count is the number of unfinished records, with the forgotten ones.
 func (ln *lane) count() int { return len(ln.waiting) + ln.lost }
 
 func (ln *lane) full(r laneRoom) bool { return len(ln.waiting) >= r.messages || ln.bytes >= r.bytes }
 
-// lacks says that the lane is to be read again now.
+// lacks reports whether forgotten records of the lane should be read again now.
 func (ln *lane) lacks(r laneRoom) bool {
 	return ln.missing >= 0 && len(ln.waiting) <= r.messages/2 && ln.bytes <= r.bytes/2
 }
 
-// laneRoom is how much of one key may wait: a small part of the places and bytes that a partition has for certain.
+// laneRoom bounds the waiting messages of one key: to a small part of the places and bytes that a partition always has.
 type laneRoom struct {
 	messages, bytes int
-	unstrained      int // so many records of a partition may be in flight before its keys are counted
+	unstrained      int // a partition with more records in flight than this is strained
 }
 
-// laneRoom is the room of each key, where the receiver has so many partitions.
+// laneRoom is the room of each key if the receiver has this number of partitions.
 func (s *subscription) laneRoom(partitions int) laneRoom {
 	partitions = max(partitions, 1)
 	places := s.places() / partitions
@@ -80,19 +85,19 @@ func (s *subscription) laneRoom(partitions int) laneRoom {
 	return room
 }
 
-// lanes are the keys of one partition. Guarded by ledger.mu.
+// lanes are the lanes of one partition. Guarded by ledger.mu.
 type lanes struct {
-	tracker *offsets.Tracker // of the partition
-	ordered bool             // messages without a key are in order, too
-	byHash  map[uint64]*lane // nil: the partition is not strained
-	barren  int              // records that were forgotten since the last one that was not
-	again   []*message       // that were read again, to be delivered next
+	tracker   *offsets.Tracker // of the partition
+	ordered   bool             // messages without a key are in order among each other
+	byHash    map[uint64]*lane // nil: the partition is not strained
+	forgotten int              // how many records in a row were forgotten
+	again     []*message       // messages that were read again, in the order in which they are delivered next
 }
 
-// survey counts the keys of a partition that is strained, and forgets the count if it is no more. open are the
+// survey builds the lanes of a partition that has become strained, and removes them when it no longer is. open are the
 // partition's unfinished messages.
-func (ls *lanes) survey(open *messageList, room laneRoom) {
-	strained := ls.tracker.Strained(room.unstrained) || open.bytes > 2*room.bytes
+func (ls *lanes) survey(open *messageList, room laneRoom, now time.Time) {
+	strained := (ls.tracker.Strained(room.unstrained) || open.bytes > 2*room.bytes) && open.first.slow(now)
 	switch {
 	case strained && ls.byHash == nil:
 		ls.byHash = map[uint64]*lane{}
@@ -116,7 +121,7 @@ func (ls *lanes) anyAside() bool {
 	return false
 }
 
-// of is the lane of a key, if lanes are counted and the key has an order.
+// of is the lane of a key; nil: the partition is not strained, or messages without a key have no order.
 func (ls *lanes) of(key []byte) *lane {
 	if ls.byHash == nil || len(key) == 0 && !ls.ordered {
 		return nil
@@ -130,7 +135,7 @@ func (ls *lanes) of(key []byte) *lane {
 	return ln
 }
 
-// join puts a message at the end of its lane; nil: it has none.
+// join adds a message to the end of its lane. A nil lane is ignored.
 func (ls *lanes) join(m *message, ln *lane) {
 	if ln == nil {
 		return
@@ -142,13 +147,13 @@ func (ls *lanes) join(m *message, ln *lane) {
 	case ln.aside:
 		ls.tracker.Finish(m.seq)
 		m.seq = 0
-		ls.goOn(ln)
+		ls.update(ln)
 	case len(ln.waiting) >= asideFrom:
 		ls.setAside(ln)
 	}
 }
 
-// setAside takes a lane out of the tracker; false: the commit has no room for another one.
+// setAside takes a lane out of the tracker; false: the commit has no room for one more lane.
 func (ls *lanes) setAside(ln *lane) bool {
 	if ln.aside {
 		return true
@@ -165,8 +170,8 @@ func (ls *lanes) setAside(ln *lane) bool {
 	return true
 }
 
-// relieve sets the longest lane aside, because the commit has no room for the next record otherwise.
-func (ls *lanes) relieve() bool {
+// setLongestAside sets the longest lane aside, so that the commit has room for the next record.
+func (ls *lanes) setLongestAside() bool {
 	var longest *lane
 	for _, ln := range ls.byHash {
 		if !ln.aside && len(ln.waiting) > 1 && (longest == nil || len(ln.waiting) > len(longest.waiting)) {
@@ -176,33 +181,41 @@ func (ls *lanes) relieve() bool {
 	return longest != nil && ls.setAside(longest)
 }
 
-// forgets says whether a record of a lane is not to be kept: its lane is full, or something before it was forgotten.
-func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom) bool {
-	if ln.missing < 0 && (!ln.full(room) || !ls.setAside(ln)) {
+// forgets reports whether a record of a lane must be forgotten: its lane is full and slow, or an earlier record was
+// forgotten.
+func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom, now time.Time) bool {
+	if ln.missing < 0 && (!ln.full(room) || !ln.waiting[0].slow(now) || !ls.setAside(ln)) {
 		return false
 	}
 	if ln.missing < 0 || offset < ln.missing {
 		ln.missing = offset
 	}
 	ln.lost++
-	ls.barren++
-	ls.goOn(ln)
+	ls.forgotten++
+	ls.update(ln)
 	return true
 }
 
-// part takes a message that is finished out of its lane.
-func (ls *lanes) part(m *message) {
+// remove removes a finished message from its lane.
+func (ls *lanes) remove(m *message) {
 	ln := m.lane
 	m.lane = nil
-	if i := slices.Index(ln.waiting, m); i >= 0 {
+	switch i := slices.Index(ln.waiting, m); {
+	case i < 0:
+		ls.update(ln)
+		return
+	case i == 0: // nearly always, and a lane may be long
+		ln.waiting[0] = nil
+		ln.waiting = ln.waiting[1:]
+	default:
 		ln.waiting = slices.Delete(ln.waiting, i, i+1)
-		ln.bytes -= len(m.record.Value)
 	}
-	ls.goOn(ln)
+	ln.bytes -= len(m.record.Value)
+	ls.update(ln)
 }
 
-// goOn tells the tracker what the first unfinished record of a lane is now. A lane without any is over.
-func (ls *lanes) goOn(ln *lane) {
+// update updates the lane's first unfinished record in the tracker. An empty lane is deleted.
+func (ls *lanes) update(ln *lane) {
 	switch first, attempt, ok := ln.first(); {
 	case ok && ln.aside:
 		ls.tracker.Block(ln.hash, first, attempt, ln.count())
@@ -212,13 +225,13 @@ func (ls *lanes) goOn(ln *lane) {
 	}
 }
 
-// hold keeps a message that waits for the next round: those that were read again go first.
+// hold keeps a message for the next round, behind the messages that were read again before it.
 func (ls *lanes) hold(m *message) {
 	m.lane.returns++
 	ls.again = append(ls.again, m)
 }
 
-// next takes the first message that hold kept; nil: there is none.
+// next takes the first message of hold; nil: there is none.
 func (ls *lanes) next() *message {
 	if len(ls.again) == 0 {
 		return nil
@@ -229,8 +242,8 @@ func (ls *lanes) next() *message {
 	return m
 }
 
-// refill makes the lanes that lack messages take what is read again, and returns from where on it has to be read;
-// false: no lane lacks any.
+// refill selects the lanes whose forgotten records should be read again, and returns the offset from which to read;
+// false: there is no such lane.
 func (ls *lanes) refill(room laneRoom) (from int64, ok bool) {
 	for _, ln := range ls.byHash {
 		if ln.refill = ln.lacks(room); ln.refill && (!ok || ln.missing < from) {
@@ -240,7 +253,7 @@ func (ls *lanes) refill(room laneRoom) (from int64, ok bool) {
 	return from, ok
 }
 
-// refilling says whether a lane takes what is read again.
+// refilling reports whether a lane is being read again.
 func (ls *lanes) refilling() bool {
 	for _, ln := range ls.byHash {
 		if ln.refill {
@@ -250,7 +263,7 @@ func (ls *lanes) refilling() bool {
 	return false
 }
 
-// taking is the lane that takes a record which is read again; nil: there is none.
+// taking is the lane for a record that is read again; nil: no lane needs it.
 func (ls *lanes) taking(rec *kgo.Record) *lane {
 	ln := ls.byHash[offsets.Hash(rec.Key)]
 	if ln == nil || !ln.refill || rec.Offset < ln.missing || rec.Attrs.IsControl() {
@@ -259,20 +272,20 @@ func (ls *lanes) taking(rec *kgo.Record) *lane {
 	return ln
 }
 
-// refilled says that nothing is missing any more in the lanes that take what is read again, and returns how many these
-// are.
+// refilled ends the reading of all lanes that are being read again: none of their records is missing. It returns the
+// number of these lanes.
 func (ls *lanes) refilled() (n int) {
 	for _, ln := range ls.byHash {
 		if ln.refill {
 			ln.refill, ln.missing, ln.lost = false, -1, 0
-			ls.goOn(ln)
+			ls.update(ln)
 			n++
 		}
 	}
 	return n
 }
 
-// messageList is a list of messages, in the order in which they were put there.
+// messageList is a linked list of messages, in the order of put.
 type messageList struct {
 	first, last *message
 	bytes       int

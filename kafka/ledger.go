@@ -13,30 +13,35 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// ledger knows what became of every record between the poll that brought it and the commit that passes it. What happens
-// to a record is decided here, under one lock, without I/O; receiver, rereader, group and committer carry it out.
+// ledger knows the stage of every record from the poll that brings the record to the commit that passes it. It decides
+// each step under one lock, without I/O; receiver, rereader, group and committer carry the decisions out.
 type ledger struct {
 	sub     *subscription
 	notes   notes
 	wakeup  wakeup
 	rereads rereads
+	enough  chan struct{} // so many records are finished that they are to be committed before the interval is over
 
-	mu       sync.Mutex // guards everything below, and what the epochs and messages have in them
+	mu       sync.Mutex // guards the fields below, and the fields of epochs and messages
 	epochs   map[wire.Partition]*epoch
 	past     map[wire.Partition]pastEpoch // epochs that ended without their last commit
 	intake   *intake.Intake[*epoch]
 	lots     lots
 	delays   timeline
-	stalls   int64 // how often an epoch could admit nothing more
+	paused   map[int32]bool // partitions whose records are not admitted, by the caller's wish
+	census   census
+	finished int   // records since the last commit
+	stalls   int64 // how often an epoch could admit no record
 	messages messages
-	rounds   uint64 // of admission, so far
-	round    round  // the latest
-	taken    []note // of a round, used again by the next
+	rounds   uint64 // number of rounds so far
+	round    round  // the latest round
+	taken    []note // notes of the latest read; its memory is used again
 }
 
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
 		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{}, rereads: newRereads(),
+		enough: make(chan struct{}, 1),
 		intake: intake.New[*epoch](sub.places()),
 		lots:   lots{sub: sub},
 	}
@@ -44,7 +49,7 @@ func newLedger(sub *subscription) *ledger {
 	return l
 }
 
-// assign begins epochs of a member, unless another one has taken its place.
+// assign begins epochs of a member, unless the member was replaced.
 func (l *ledger) assign(m *member, topics map[string][]int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +58,8 @@ func (l *ledger) assign(m *member, topics map[string][]int32) {
 	}
 	each(topics, func(p wire.Partition) { l.epochs[p] = newEpoch(m, p, l.sub) })
 	for p, past := range l.past {
-		if l.epochs[p] == nil { // another member's, who handles again what no commit tells of
-			past.untold = 0
+		if l.epochs[p] == nil { // another member's partition: it handles again what no commit passes
+			past.uncommitted = 0
 			l.past[p] = past
 		}
 	}
@@ -69,7 +74,8 @@ func each(topics map[string][]int32, f func(p wire.Partition)) {
 	}
 }
 
-// start tells an epoch what its group has committed. nil: it has begun before, or is no epoch of this member.
+// start tells an epoch its group's committed offset. It returns nil if the epoch has started before, or if the member
+// has no epoch of the partition.
 func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata string) *epoch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +86,7 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	past, ok := l.past[p]
 	delete(l.past, p)
 	if ok && e.tracker.Resume(committed, metadata, &past.Kept) {
-		e.finished = past.untold
+		e.finished = past.uncommitted
 	} else {
 		e.tracker.Start(committed, metadata)
 	}
@@ -88,8 +94,9 @@ func (l *ledger) start(m *member, p wire.Partition, committed int64, metadata st
 	return e
 }
 
-// mark returns the offset from which on dead letters say what became of an epoch's records. reset: that is their end,
-// because the group's commit is not of Godwit's making, or of a version without marks.
+// mark returns the first offset of the dead letters that count for an epoch: a record with an earlier one is handled
+// again. reset: the mark is the end of the dead letters, because the group's commit was not made by Godwit, or by a
+// version without marks.
 func (l *ledger) mark(e *epoch, end int64) (mark int64, reset bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,16 +105,16 @@ func (l *ledger) mark(e *epoch, end int64) (mark int64, reset bool) {
 		e.fresh = true
 		e.tracker.Mark(end)
 		return end, true
-	case mark > end: // the dead letters were deleted, and these are new
+	case mark > end: // the topic of the dead letters was created again
 		e.tracker.Mark(0)
 		return 0, false
 	}
 	return mark, false
 }
 
-// died says whether a record was dead-lettered in an earlier life. In a tier, the letters count that count in the
-// channel's own partition: a record that is handled again may wait there again.
-func (l *ledger) died(e *epoch, r *kgo.Record) bool {
+// deadLettered reports whether a record already has a dead letter that counts. For a record in a tier, the mark of the
+// channel's own partition applies too: a record that is handled again there may wait in the tier again.
+func (l *ledger) deadLettered(e *epoch, r *kgo.Record) bool {
 	if len(e.dead) == 0 {
 		return false
 	}
@@ -123,8 +130,8 @@ func (l *ledger) died(e *epoch, r *kgo.Record) bool {
 	return died && letter >= mark
 }
 
-// recalled tells an epoch what became of its records before: which have a dead letter, and for one of a tier, up to
-// which offset the channel's own partition waits for it; 0: it does not.
+// recalled tells an epoch which of its records have a dead letter. For a partition of a tier, barrier is the offset up
+// to which the tier must be read before the channel's own partition is admitted; 0: no barrier.
 func (l *ledger) recalled(e *epoch, dead map[int64]int64, barrier int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +141,8 @@ func (l *ledger) recalled(e *epoch, dead map[int64]int64, barrier int64) {
 	}
 }
 
-// leave stops the admission of partitions. It waits until what a poll under way brings is admitted, or else records of
-// this epoch could be taken for those of the next one. A poll that begins later brings none of them.
+// leave stops the admission of partitions. It waits until the records of a poll in flight are admitted: otherwise they
+// could be taken for records of the partition's next epoch. A later poll brings no records of these epochs.
 func (l *ledger) leave(m *member, topics map[string][]int32) (es []*epoch) {
 	l.mu.Lock()
 	each(topics, func(p wire.Partition) {
@@ -151,7 +158,7 @@ func (l *ledger) leave(m *member, topics map[string][]int32) (es []*epoch) {
 	return es
 }
 
-// retire ends a member: what its group tells it counts no more.
+// retire ends a member: later callbacks of its client are ignored.
 func (l *ledger) retire(m *member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +166,7 @@ func (l *ledger) retire(m *member) {
 	clear(l.past)
 }
 
-// of is every epoch of a member.
+// of returns all epochs of a member.
 func (l *ledger) of(m *member) (es []*epoch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,41 +178,42 @@ func (l *ledger) of(m *member) (es []*epoch) {
 	return es
 }
 
-// pastEpoch is what an epoch had finished when it ended, and how many messages of that no commit tells of. It is kept
-// until the partition comes back: until another member commits, it holds.
+// pastEpoch is what an epoch had finished when it ended, and how many of its finished messages no commit passes. It is
+// kept until the partition returns: it is valid as long as no other member has committed.
 type pastEpoch struct {
 	offsets.Kept
-	untold int
+	uncommitted int
 }
 
-// keep remembers what epochs had finished, in case their partitions come back before another member has committed.
+// keep remembers what epochs had finished, for the case that their partitions return before another member has
+// committed.
 func (l *ledger) keep(es []*epoch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
 	for _, e := range es {
-		if e.state != epochGone && e.untold() > 0 {
-			l.past[e.Partition] = pastEpoch{e.tracker.Keep(), e.untold()}
+		if e.state != epochGone && e.uncommitted() > 0 {
+			l.past[e.Partition] = pastEpoch{e.tracker.Keep(), e.uncommitted()}
 		}
 	}
 }
 
-// untold is how many finished messages no commit tells of.
-func (l *ledger) untold(m *member) (n int) {
+// uncommitted is how many finished messages are not committed.
+func (l *ledger) uncommitted(m *member) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.epochs {
 		if e.member == m {
-			n += e.untold()
+			n += e.uncommitted()
 		}
 	}
 	for _, past := range l.past {
-		n += past.untold
+		n += past.uncommitted
 	}
 	return n
 }
 
-// discard makes nothing of the epochs count any more.
+// discard ends epochs: their messages no longer count.
 func (l *ledger) discard(es []*epoch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,14 +231,14 @@ func (l *ledger) discard(es []*epoch) {
 	l.wakeup.wake()
 }
 
-// note takes in what the core tells of a delivery, without waiting for the ledger's lock.
+// note takes a note of the core, without waiting for the ledger's lock.
 func (l *ledger) note(n note) {
 	if l.notes.add(n) {
 		l.wakeup.wake()
 	}
 }
 
-// read takes in what the core has told. The caller holds l.mu.
+// read processes the notes of the core. The caller holds l.mu.
 func (l *ledger) read() {
 	l.taken = l.notes.take(l.taken)
 	for i := range l.taken {
@@ -247,8 +255,8 @@ func (l *ledger) read() {
 	clear(l.taken)
 }
 
-// held is the message of a delivery in the core's hands; nil: it was forgotten, or settled before. The caller holds
-// l.mu.
+// held is the message of a delivery that the core holds; nil: its epoch has ended, or it was settled before. The caller
+// holds l.mu.
 func (l *ledger) held(h driver.Handle) *message {
 	m := h.Ref.(*message)
 	if m.use != h.Seq || m.stage != delivered || m.epoch.state == epochGone {
@@ -257,7 +265,7 @@ func (l *ledger) held(h driver.Handle) *message {
 	return m
 }
 
-// claim takes a delivery out of the core's hands; nil as with held. The caller holds l.mu.
+// claim moves a message that the core holds to another stage; nil as with held. The caller holds l.mu.
 func (l *ledger) claim(h driver.Handle, to stage) *message {
 	m := l.held(h)
 	if m != nil {
@@ -266,14 +274,15 @@ func (l *ledger) claim(h driver.Handle, to stage) *message {
 	return m
 }
 
-// delay lets a message wait here. A poll that is to wait, or does, has to know of it. The caller holds l.mu.
+// delay lets a message wait in this process. It wakes a poll if the message is the first one due. The caller holds
+// l.mu.
 func (l *ledger) delay(m *message, until time.Time) {
 	if l.move(m, delayed) && l.delays.add(m, until) {
 		l.wakeup.wake()
 	}
 }
 
-// bring admits what a poll has brought.
+// bring admits the records of a poll.
 func (l *ledger) bring(m *member, fetches kgo.Fetches, most int) *round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -289,7 +298,7 @@ func (l *ledger) bring(m *member, fetches kgo.Fetches, most int) *round {
 	return in
 }
 
-// again admits what waits here and can go on.
+// again admits messages that wait in this process and are due.
 func (l *ledger) again(most int) *round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -308,7 +317,7 @@ func (l *ledger) again(most int) *round {
 	return in
 }
 
-// expect says how long a poll may wait, at most, and makes what the core tells end it when something waits for that.
+// expect returns how long a poll may wait, at most. It also decides how many notes of the core end the wait earlier.
 func (l *ledger) expect(wait time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -334,39 +343,40 @@ func (l *ledger) begin(most int) *round {
 	return &l.round
 }
 
-// collect is what there is to tell of some epochs.
+// collect returns what there is to commit for some epochs.
 func (l *ledger) collect(m *member, es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, told: map[wire.Partition]told{}}
+	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{}}
 	c.member, c.generation = m.client.GroupMetadata()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
+	l.finished = 0
 	for _, e := range es {
 		if e.state == epochGone {
 			continue
 		}
 		now, changed := e.tracker.Commit()
-		if !changed { // also when the answer to a commit was lost that the broker has
-			e.told = e.finished
+		if !changed { // also if the broker stored the commit and its answer was lost
+			e.committed = e.finished
 			continue
 		}
 		if c.offsets[e.Topic] == nil {
 			c.offsets[e.Topic] = map[int32]kgo.EpochOffset{}
 		}
 		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
-		c.told[e.Partition] = told{e, now, e.finished}
+		c.parts[e.Partition] = partitionCommit{e, now, e.finished}
 	}
 	return c
 }
 
-// answered notes what the broker said to a commit: it is stored, or has to be shorter.
-func (l *ledger) answered(x told, tooLarge bool) {
+// answered notes the broker's answer to a commit: it is stored, or its metadata is too large.
+func (l *ledger) answered(x partitionCommit, tooLarge bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if tooLarge {
 		x.e.tracker.Shorten()
 	} else {
 		x.e.tracker.Committed(x.c)
-		x.e.told, x.e.fresh = x.finished, false
+		x.e.committed, x.e.fresh = x.finished, false
 	}
 }

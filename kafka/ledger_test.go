@@ -7,38 +7,16 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// ofKey is a record of key k.
+// ofKey is a record with key k.
 func ofKey(offset int64) *kgo.Record {
 	return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset, Value: []byte("body")}
 }
 
-// What was parked of a partition is forgotten with its epoch, or else the next one would wait for what another member
-// handles.
-func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: RetryPark})
-	in := l.begin(10)
-	in.admit(e, ofKey(0))
-	m := in.out[0]
-	l.lots.reserve(l.claim(driver.Handle{Ref: m, Seq: m.use}, retrying), time.Now())
-	l.move(m, finished) // its copy is in the tier
-	in = l.begin(10)
-	if in.admit(e, ofKey(1)); len(in.move) != 1 {
-		t.Fatal("the next of the key is not moved behind it")
-	}
-	l.discard([]*epoch{e})
-	l.assign(e.member, map[string][]int32{"orders": {0}})
-	e = l.start(e.member, wire.Partition{Topic: "orders"}, 1, "")
-	in = l.begin(10)
-	if in.admit(e, ofKey(1)); len(in.out) != 1 {
-		t.Error("the key waits for what was parked before")
-	}
-}
-
-// A discarded epoch returns its places; what the core still has of it changes nothing.
+// A discarded epoch returns its places. Later reports about its deliveries have no effect.
 func TestPlacesEndWithTheirEpoch(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	for range 5 {
@@ -53,8 +31,8 @@ func TestPlacesEndWithTheirEpoch(t *testing.T) {
 	}
 }
 
-// A partition is left when what a poll under way brings is admitted, not before: it could be taken for records of the
-// next epoch.
+// leave returns when the records of the poll in flight are admitted, not earlier: they could be taken for records of
+// the next epoch.
 func TestLeavingWaitsForThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, e := newTestLedger(t, Options{})
@@ -64,11 +42,11 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 		go func() { left <- len(l.leave(e.member, map[string][]int32{"orders": {0, 7}})) }()
 		synctest.Wait()
 		if waiting.Err() == nil {
-			t.Fatal("the poll under way waits on")
+			t.Fatal("the poll in flight was not ended")
 		}
 		select {
 		case <-left:
-			t.Fatal("the partition is left while a poll is under way")
+			t.Fatal("the partition was left while a poll is in flight")
 		default:
 		}
 		in := l.bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{
@@ -76,7 +54,7 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 			Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{ofKey(0)}}},
 		}}}}, 10)
 		if len(in.out) > 0 {
-			t.Error("a record is admitted of a partition that is being left")
+			t.Error("a record was admitted of a partition that is being left")
 		}
 		l.wakeup.done()
 		if n := <-left; n != 1 {
@@ -85,36 +63,62 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 	})
 }
 
-// What a group tells a member that was replaced counts no more.
+// Callbacks of a replaced member are ignored.
 func TestReplacedMembersGetNothing(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	l.retire(e.member)
 	l.discard(l.of(e.member))
 	l.assign(e.member, map[string][]int32{"orders": {0}})
 	if es := l.of(e.member); len(es) > 0 {
-		t.Errorf("it has %d epochs", len(es))
+		t.Errorf("the replaced member has %d epochs", len(es))
 	}
 	other := newMember(nil)
 	l.assign(other, map[string][]int32{"orders": {0}})
 	if l.start(e.member, wire.Partition{Topic: "orders"}, 0, "") != nil ||
 		len(l.leave(e.member, map[string][]int32{"orders": {0}})) > 0 {
-		t.Error("it begins or leaves an epoch of the one in its place")
+		t.Error("the replaced member begins or leaves an epoch of its successor")
 	}
 }
 
-// Metadata that the broker calls too large is shorter from then on.
-func TestMetadataBecomesShorter(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	for i := range 20_000 {
-		m := l.at(t, e, delivered)
-		if i%7*i%5 == 3 {
-			l.move(m, finished)
-		}
+// The mark is the first dead letter that counts: the one of the last commit, or the end of the dead letters if that
+// commit was not made by Godwit, or if the topic of the dead letters was created again.
+func TestTheMarkOfDeadLetters(t *testing.T) {
+	l, foreign := newTestLedger(t, Options{})
+	if mark, reset := l.mark(foreign, 40); mark != 40 || !reset || !foreign.fresh {
+		t.Errorf("after a foreign commit the mark is %d, reset %v, fresh %v", mark, reset, foreign.fresh)
 	}
-	before, _ := e.tracker.Commit()
-	newCommitter(l.sub, l).shorten(told{e: e, c: before})
-	after, _ := e.tracker.Commit()
-	if len(after.Metadata) >= len(before.Metadata) || len(before.Metadata) < 1000 {
-		t.Errorf("metadata of %d characters after %d", len(after.Metadata), len(before.Metadata))
+	c, _ := foreign.tracker.Commit()
+	again := func(end int64) (mark int64, reset bool) {
+		l.discard([]*epoch{l.epochs[foreign.Partition]})
+		l.assign(foreign.member, map[string][]int32{"orders": {0}})
+		return l.mark(l.start(foreign.member, foreign.Partition, c.Offset, c.Metadata), end)
+	}
+	if mark, reset := again(50); mark != 40 || reset {
+		t.Errorf("after a commit with the mark 40 the mark is %d, reset %v", mark, reset)
+	}
+	if mark, reset := again(10); mark != 0 || reset {
+		t.Errorf("with new dead letters the mark is %d, reset %v", mark, reset)
+	}
+}
+
+// A record is recognized by its dead letter, if the letter is not older than the mark. In a tier, the original's offset
+// counts, and the mark of the channel's own partition, too.
+func TestRecordsWithADeadLetter(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	tier := &epoch{stay: time.Minute, tracker: offsets.New(16)}
+	tier.tracker.Mark(0)
+	for _, one := range []*epoch{e, tier} {
+		l.recalled(one, map[int64]int64{3: 39, 7: 40}, 0)
+	}
+	e.tracker.Mark(40)
+	for offset, want := range map[int64]bool{3: false, 7: true, 8: false} {
+		if got := l.deadLettered(e, ofKey(offset)); got != want {
+			t.Errorf("record %d: %v, want %v", offset, got, want)
+		}
+		inTier := tierRecord(&Later{Record: ofKey(offset)})
+		inTier.Offset = 7
+		if got := l.deadLettered(tier, inTier); got != want {
+			t.Errorf("record %d in a tier: %v, want %v", offset, got, want)
+		}
 	}
 }

@@ -3,23 +3,24 @@ package kafka
 import (
 	"time"
 
+	"github.com/godwitmq/godwit/kafka/internal/intake"
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
-// stage is where a message is in its life. What a stage may be followed by, and what a message holds in it, are the two
-// tables below. A message whose epoch has ended has no stage any more: nothing of it counts.
+// stage is what happens to a message at present. The two tables below say which stages may follow a stage, and what a
+// message holds in it. When the message's epoch has ended, the stage has no meaning.
 type stage uint8
 
 const (
-	admitted  stage = iota // it is in its epoch's tracker, and where it goes is being decided
-	waiting                // behind messages of its key that are in the core's hands, or read again and to go next
+	admitted  stage = iota // in its epoch's tracker; its next stage is being decided
+	waiting                // behind delivered messages of its key; or read again, for the next round
 	delayed                // until it is due
-	blocked                // due, and behind what is parked of its key
-	moving                 // its copy is on its way to a tier: it is not handled now
-	delivered              // in the core's hands
-	retrying               // likewise, and on its way to where retries wait
-	rejecting              // likewise, and its copy is on its way to the dead letters
-	kept                   // its dead letter would not survive this process, so that nothing is committed past it
+	blocked                // due, but behind parked messages of its key
+	moving                 // its copy is being published to a tier; no handler gets it here
+	delivered              // held by the core
+	retrying               // held by the core, and its copy is being published to where retries wait
+	rejecting              // held by the core, and its copy is being published to the dead letters
+	kept                   // its dead letter ends with this process, so no commit may pass it
 	finished               // its tracker passes it
 )
 
@@ -33,7 +34,7 @@ func (s stage) String() string {
 
 // followers are the stages that may follow each stage.
 var followers = [...]stages{
-	admitted:  set(waiting, delayed, blocked, moving, delivered, finished), // finished: another copy of it is known
+	admitted:  set(waiting, delayed, blocked, moving, delivered, finished), // finished: its key has another copy of it
 	waiting:   set(admitted),
 	delayed:   set(admitted),
 	blocked:   set(delayed), // due at once
@@ -45,11 +46,11 @@ var followers = [...]stages{
 	finished:  set(),
 }
 
-// What a message holds besides its slot in the tracker, which it has until it is finished.
+// A message can hold these things in addition to its slot in the tracker, which it holds until it is finished.
 const (
 	holdsPlace = 1 << iota // one of the core's places
-	holdsKey               // while it is in the core's hands, its key's later messages wait
-	holdsRoom              // of what may wait in this process
+	holdsKey               // later messages of its key wait
+	holdsRoom              // room among the messages that wait in this process
 )
 
 // holdings are what a message holds in each stage.
@@ -78,20 +79,20 @@ func set(ss ...stage) (all stages) {
 
 func (ss stages) has(s stage) bool { return ss&(1<<s) != 0 }
 
-// move takes a message to its next stage, and takes and returns what the two stages differ in. false: the message
-// cannot go there, because its epoch has ended, or because it was settled before.
-func (l *ledger) move(m *message, to stage) bool {
-	if m.epoch.state == epochGone || !followers[m.stage].has(to) {
-		return false
-	}
-	from := m.stage
+// may reports whether the message can go to a stage. It cannot if its epoch has ended, or if it was settled before.
+func (m *message) may(to stage) bool {
+	return m.epoch.state != epochGone && followers[m.stage].has(to)
+}
+
+// step changes the stage, and takes and returns the difference in places and room.
+func (m *message) step(to stage, places *intake.Intake[*epoch]) {
+	had, has := holdings[m.stage], holdings[to]
 	m.stage = to
-	had, has := holdings[from], holdings[to]
 	switch took, gave := has&^had, had&^has; {
 	case took&holdsPlace != 0:
-		l.intake.Occupy(&m.epoch.backlog)
+		places.Occupy(&m.epoch.backlog)
 	case gave&holdsPlace != 0:
-		l.intake.Vacate(&m.epoch.backlog)
+		places.Vacate(&m.epoch.backlog)
 	}
 	switch {
 	case has&^had&holdsRoom != 0:
@@ -99,44 +100,62 @@ func (l *ledger) move(m *message, to stage) bool {
 	case had&^has&holdsRoom != 0:
 		m.epoch.wait(m, -1)
 	}
-	if has&holdsKey == 0 && m.stands != parking.Outside {
+}
+
+// move moves a message to its next stage, and takes and returns the difference between what the two stages hold. It
+// returns false if the message cannot go there.
+func (l *ledger) move(m *message, to stage) bool {
+	if !m.may(to) {
+		return false
+	}
+	e, from := m.epoch, m.stage
+	m.step(to, l.intake)
+	if holdings[to]&holdsKey == 0 && m.stands != parking.Outside {
 		l.leaveKey(m)
 	}
-	e := m.epoch
 	if to == finished {
 		l.finish(m, from)
 	}
-	if (to == finished || had&^has&holdsPlace != 0) && l.intake.Freed(&e.backlog) {
-		l.wakeup.wake() // a poll that waits: something of the epoch may be admitted instead
+	gavePlace := holdings[from]&^holdings[to]&holdsPlace != 0
+	if (to == finished || gavePlace) && l.intake.Freed(&e.backlog) {
+		l.wakeup.wake() // a poll that waits: another record of the epoch may be admitted now
 	}
 	return true
 }
 
-// leaveKey takes a message out of its key's hands, and out of its spot once it is over. The spot of a message that was
-// copied to a tier is the copy's already.
+// leaveKey ends the delivery of a message in its key's lot, and removes a kept or finished message from the lot. The
+// spot of a message that was copied to a tier already belongs to the copy. If another message is first then, and waits
+// only for that, it is due at once: it goes from blocked to delayed, and neither stage holds the key.
 func (l *ledger) leaveKey(m *message) {
-	next, again := l.lots.leave(m, m.stage == kept || m.stage == finished)
-	if next != nil {
-		l.delay(next, time.Now())
+	next, wake := l.lots.leave(m, m.stage == kept || m.stage == finished)
+	if next != nil && next.may(delayed) {
+		next.step(delayed, l.intake)
+		wake = l.delays.add(next, time.Now()) || wake
 	}
-	if again {
+	if wake {
 		l.wakeup.wake()
 	}
 }
 
-// finish lets the tracker pass a message. Nothing needs a message any more that was only delivered, and its memory is
-// used again.
+// finish lets the tracker pass a message. The memory of a message that was only delivered is used again, because
+// nothing else refers to it.
 func (l *ledger) finish(m *message, from stage) {
 	m.epoch.tracker.Finish(m.seq)
 	m.epoch.open.remove(m)
 	if ln := m.lane; ln != nil {
-		m.epoch.lanes.part(m)
+		m.epoch.lanes.remove(m)
 		if ln.lacks(l.sub.laneRoom(len(l.epochs))) {
 			l.rereads.wake()
 		}
 	}
-	if from != rejecting { // a record with a dead letter is not delivered again
+	if from != rejecting { // a record with a dead letter is not delivered again after a crash
 		m.epoch.finished++
+	}
+	if l.finished++; l.finished == l.sub.commitRecords() {
+		select {
+		case l.enough <- struct{}{}:
+		default:
+		}
 	}
 	l.sub.recycle(m.record)
 	m.record = nil

@@ -6,23 +6,17 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka/internal/parking"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// newTestLedger is a ledger with one epoch of the channel's topic, which is open.
+// newTestLedger returns a ledger with one open epoch of the channel's topic.
 func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
 	t.Helper()
-	b, err := Open(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close(t.Context()) })
+	b := newTestBackend(t, o)
 	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, false, nil))
 	m := newMember(nil)
 	l.assign(m, map[string][]int32{"orders": {0}})
@@ -33,7 +27,7 @@ func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
 	return l, e
 }
 
-// every stage, so that a new one is in each table.
+// everyStage is all stages.
 func everyStage() (all []stage) {
 	for s := admitted; s <= finished; s++ {
 		all = append(all, s)
@@ -41,7 +35,7 @@ func everyStage() (all []stage) {
 	return all
 }
 
-// at is a message of key k that came to a stage by the shortest way.
+// at returns a message of key k in a stage, which it has reached by the shortest way.
 func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
 	t.Helper()
 	m := l.messages.take()
@@ -65,7 +59,7 @@ func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
 	return m
 }
 
-// A message goes only where the table says, and holds in each stage what the table says.
+// A message moves only as the table followers permits, and holds in each stage what the table holdings has.
 func TestMessagesFollowTheTable(t *testing.T) {
 	if len(followers) != len(everyStage()) || len(holdings) != len(everyStage()) {
 		t.Fatalf("%d stages, %d lines of followers, %d of holdings", len(everyStage()), len(followers), len(holdings))
@@ -75,7 +69,7 @@ func TestMessagesFollowTheTable(t *testing.T) {
 			l, e := newTestLedger(t, Options{})
 			m := l.at(t, e, from)
 			if got, want := l.move(m, to), followers[from].has(to); got != want {
-				t.Errorf("from %s to %s: went %v, want %v", from, to, got, want)
+				t.Errorf("from %s to %s: moved %v, want %v", from, to, got, want)
 				continue
 			} else if !got {
 				to = from
@@ -93,13 +87,13 @@ func TestMessagesFollowTheTable(t *testing.T) {
 					e.waiting, e.waitingB)
 			}
 			if unfinished := e.tracker.Unfinished(); unfinished == 1 == (to == finished) {
-				t.Errorf("%s after %s: %d unfinished", to, from, unfinished)
+				t.Errorf("%s after %s: %d unfinished records", to, from, unfinished)
 			}
 		}
 	}
 }
 
-// free is how many places a ledger has left: it admits until none is.
+// free is the number of places that a ledger has left. It admits records until there is none.
 func (l *ledger) free(e *epoch) int {
 	n := 0
 	rs := make([]*kgo.Record, window+1)
@@ -112,7 +106,7 @@ func (l *ledger) free(e *epoch) int {
 	return n
 }
 
-// The table is the one that docs/architecture.md shows.
+// The table in docs/architecture.md is the one in the code.
 func TestTheTableIsAsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -139,7 +133,7 @@ func TestTheTableIsAsDocumented(t *testing.T) {
 	}
 }
 
-// Every stage has a way to an end, or its end is that of its epoch.
+// From every stage a message can reach an end, or it ends with its epoch.
 func TestEveryStageHasAnEnd(t *testing.T) {
 	ends := map[stage]bool{kept: true, finished: true}
 	for range everyStage() {
@@ -151,12 +145,12 @@ func TestEveryStageHasAnEnd(t *testing.T) {
 	}
 	for _, s := range everyStage() {
 		if !ends[s] {
-			t.Errorf("nothing leads from %s to an end", s)
+			t.Errorf("no stage of an end can be reached from %s", s)
 		}
 	}
 }
 
-// Nothing of an epoch that has ended moves, and what comes late of it changes nothing.
+// A message of an epoch that has ended does not move, and late reports about it have no effect.
 func TestNothingMovesAfterItsEpoch(t *testing.T) {
 	l, e := newTestLedger(t, Options{})
 	m := l.at(t, e, delivered)
@@ -168,54 +162,6 @@ func TestNothingMovesAfterItsEpoch(t *testing.T) {
 	l.read()
 	l.mu.Unlock()
 	if m.stage != delivered || l.claim(h, retrying) != nil {
-		t.Errorf("it is %s", m.stage)
-	}
-}
-
-// A handle is good for one settlement, also after its message's memory is used again.
-func TestHandlesAreUsedOnce(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	m := l.at(t, e, delivered)
-	h := driver.Handle{Ref: m, Seq: m.use}
-	if l.claim(h, finished) == nil {
-		t.Fatal("it was not settled")
-	}
-	again := l.at(t, e, delivered)
-	if again != m {
-		t.Fatal("the memory is not used again")
-	}
-	l.note(note{handle: h})
-	l.read()
-	if l.claim(h, finished) != nil || again.stage != delivered {
-		t.Errorf("an old handle settled another message, which is %s", again.stage)
-	}
-}
-
-// A retry that cannot be copied goes back to the core's hands, and its key is free once it is settled otherwise.
-func TestAKeyIsFreeWhenItsMessageIsFinished(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: RetryPark})
-	in := l.begin(10)
-	rec := func(offset int64) *kgo.Record { return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset} }
-	in.admit(e, rec(0))
-	m := in.out[0]
-	if m.stage != delivered || m.stands != parking.InHand {
-		t.Fatalf("it is %s and stands %d", m.stage, m.stands)
-	}
-	l.move(m, retrying)
-	l.lots.reserve(m, time.Now().Add(time.Minute))
-	l.lots.reclaim(m)
-	l.move(m, delivered)
-	in = l.begin(10)
-	in.admit(e, rec(1))
-	if len(in.out) > 0 || len(in.move) != 1 {
-		t.Error("a later one of the key goes, or waits in the way of its partition")
-	}
-	l.lots.reserve(in.move[0], time.Now())
-	l.lots.reclaim(in.move[0]) // neither could it be moved
-	l.delay(in.move[0], time.Now().Add(-time.Second))
-	l.move(m, finished)
-	in = l.begin(10)
-	if in.resume(l.delays.take(in.now)); len(in.move) > 0 || len(in.out) != 1 {
-		t.Errorf("%d are moved, %d delivered, want that the next one is delivered", len(in.move), len(in.out))
+		t.Errorf("the message is %s", m.stage)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/parking"
 )
 
-// lots keeps the order of keys across retries, where the channel's Retries is RetryPark; else nothing is in it. Guarded
-// by ledger.mu.
+// lots keeps the order of each key across its retries, if the channel's Retries is RetryPark; otherwise it is empty.
+// Guarded by ledger.mu.
 type lots struct {
 	sub *subscription
 	parking.Lots[*message]
 }
 
-// key names a message's lot.
+// key is the key of a message's lot.
 func (l *lots) key(m *message) parking.Key {
 	if l.sub.set.Ordering == OrderByPartition {
 		return parking.Key{Partition: m.epoch.N}
@@ -21,28 +21,28 @@ func (l *lots) key(m *message) parking.Key {
 	return parking.Key{Partition: m.epoch.N, Name: string(m.record.Key)}
 }
 
-// enter asks whether nothing of a message's key is before it.
+// enter asks whether no message of the same key is before this one.
 func (l *lots) enter(m *message, now time.Time, round uint64) (answer parking.Answer) {
 	v := parking.Visit[*message]{M: m, Offset: m.home(), Standing: m.stands, Copy: m.epoch.stay > 0, Due: m.due}
 	answer, m.stands = l.Enter(l.key(m), v, now, round)
 	return answer
 }
 
-// reserve keeps a message's place in its key while it is copied.
+// reserve keeps the message's spot in its lot while its copy is published.
 func (l *lots) reserve(m *message, due time.Time) {
 	if l.sub.parks(m) {
 		m.stands = l.Reserve(l.key(m), m, m.home(), due, m.stands)
 	}
 }
 
-// reclaim is called when a message could not be copied.
+// reclaim undoes reserve after the copy could not be published.
 func (l *lots) reclaim(m *message) {
 	if l.sub.parks(m) && m.epoch.state != epochGone {
 		l.Reclaim(l.key(m), m, m.home())
 	}
 }
 
-// behind is when a message may come back that is moved to a tier: not before what is parked of its key.
+// behind is when a message that is moved to a tier is due: not before the parked messages of its key.
 func (l *lots) behind(m *message) time.Time {
 	at := m.due
 	if now := time.Now(); at.Before(now) {
@@ -54,8 +54,8 @@ func (l *lots) behind(m *message) time.Time {
 	return l.Due(l.key(m), at)
 }
 
-// leave takes a message out of its key's hands. It keeps its spot, unless it is over. next is the one that stands first
-// then, if it only waits for that; again: something waited for the hands to be empty.
+// leave ends the delivery of a message in its lot. The message keeps its spot unless over is true. next is the message
+// that is first now, if it waits for nothing else; again: messages of the key waited for this delivery to end.
 func (l *lots) leave(m *message, over bool) (next *message, again bool) {
 	k := l.key(m)
 	m.stands, again = l.Return(k, m.stands)
@@ -70,7 +70,7 @@ func (l *lots) leave(m *message, over bool) (next *message, again bool) {
 	return next, again || more
 }
 
-// forget forgets what is parked of an epoch that has ended.
+// forget removes the parked messages of an epoch that has ended.
 func (l *lots) forget(e *epoch) {
 	if e.stay == 0 {
 		l.Forget(e.N)

@@ -17,31 +17,34 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// drainPatience is how long what is running may go on when a partition is taken away. The core cancels handlers when
-// four fifths of it are over; the group waits for a minute at most.
+// drainPatience is how long running handlers may continue when a partition is revoked. The core cancels them after four
+// fifths of it. The group waits for a member for a minute at most.
 const drainPatience = 10 * time.Second
 
-// member is one client in the group. What it is assigned is in the ledger.
+// member is one client in the group. Its assigned partitions are epochs in the ledger.
 type member struct {
 	g       *group
 	client  *client.Client
-	topics  map[string]kadm.TopicID // as they were when it joined
-	share   int32                   // bytes of one partition in a fetch
+	topics  map[string]kadm.TopicID // their ids when the member joined
+	share   int32                   // how many bytes of one partition a fetch brings
 	spare   records
-	retired bool // replaced: what it is told counts no more. Guarded by ledger.mu
+	retired bool // replaced: the ledger ignores its callbacks. Guarded by ledger.mu
+	// partitions is the number of the channel topic's partitions when its tiers were last compared with it. Only join
+	// and watch use it.
+	partitions int
 }
 
 func newMember(g *group) *member { return &member{g: g, topics: map[string]kadm.TopicID{}} }
 
-// options of a member. Where to start is said twice on purpose: a group that is new begins at the start of the log, and
-// one whose offset the log no longer holds begins there again, because a duplicate beats a loss.
+// options are the client's options. Both start options are set on purpose: a new group begins at the start of the log,
+// and a group whose offset was deleted from the log begins at its start again, because a duplicate beats a loss.
 func (m *member) options(topics []string) []kgo.Opt {
 	o, s := &m.g.sub.b.o, m.g.sub
 	start := kgo.NewOffset().AtStart()
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(topics...), kgo.DisableAutoCommit(),
 		kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
+		kgo.MetadataMaxAge(partitionsAge), kgo.FetchMaxWait(fetchWait), kgo.FetchMaxPartitionBytes(m.share),
 		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost),
 		kgo.OnOffsetsFetched(m.fetched),
 	}
@@ -49,7 +52,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	case s.tiersOnly:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
 	case m.byBroker():
-		// Assigned by ranges, so that a tier's partition goes to whom the channel's partition of its number goes to.
+		// The range balancer gives a partition of a tier to the member that has the channel's partition of that number.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
 		opts = append(opts, kgo.Balancers(assign.Following(s.group)))
@@ -63,18 +66,18 @@ func (m *member) options(topics []string) []kgo.Opt {
 	if id := m.instance(); id != nil {
 		opts = append(opts, kgo.InstanceID(*id))
 	}
-	if s.o.Bytes > 0 { // half waits here to be admitted while the client has the other
+	if s.o.Bytes > 0 { // half of the bytes is for admitted records, the other half for the client's buffer
 		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(s.o.Bytes/2, fetchLeast), fetchMost))))
 	}
 	return opts
 }
 
-// byBroker says that the group is one that the broker assigns (KIP-848).
+// byBroker reports whether the broker assigns the partitions of the group (KIP-848).
 func (m *member) byBroker() bool {
 	return m.g.sub.set.GroupProtocol == GroupConsumer && !m.g.sub.tiersOnly
 }
 
-// instance is what a static member is called; nil: it is none.
+// instance is the id of a static member; nil: the member is dynamic.
 func (m *member) instance() *string {
 	id := m.g.sub.b.o.InstanceID
 	if id == "" {
@@ -85,20 +88,24 @@ func (m *member) instance() *string {
 }
 
 const (
-	// fetchWait is how long a broker waits for records. A partition that is assigned, or let go on, meanwhile is not
-	// asked for before that is over, so it is short.
+	// fetchWait is how long a broker waits for records. A partition that is assigned or resumed meanwhile joins only
+	// the next fetch, so the wait is short.
 	fetchWait = 500 * time.Millisecond
-	// fetchLeast and fetchMost bound what one broker sends at once; the largest is franz-go's own default.
+	// partitionsAge bounds the age of the member's metadata. After this time at the latest, the group is rebalanced if
+	// partitions were added to a topic or a tier.
+	partitionsAge = 10 * time.Second
+	// fetchLeast and fetchMost bound how many bytes a broker sends at once. fetchMost is franz-go's own default.
 	fetchLeast = 1 << 20
 	fetchMost  = 50 << 20
 )
 
-// assigned begins epochs. Records come only after fetched has returned.
+// assigned begins epochs. The client delivers their records only after fetched has returned.
 func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
 	m.g.ledger.assign(m, ps)
 }
 
-// fetched takes in what the group has committed, and what became of records after the last commit of an earlier life.
+// fetched starts the epochs at the group's committed offsets, and looks up which records have a dead letter although no
+// commit passes them.
 func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 	var begun []*epoch
 	for _, g := range resp.Groups {
@@ -122,7 +129,7 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 	return nil
 }
 
-// name is a topic's name; newer brokers tell only its id.
+// name is a topic's name. Newer brokers send only its id.
 func (m *member) name(name string, id kadm.TopicID) string {
 	if name != "" {
 		return name
@@ -135,7 +142,7 @@ func (m *member) name(name string, id kadm.TopicID) string {
 	return ""
 }
 
-// revoked drains the partitions that go to another member, and commits what is finished.
+// revoked drains the partitions that go to another member, and commits their finished records.
 func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int32) {
 	es := m.leave(ps)
 	if len(es) == 0 {
@@ -156,15 +163,15 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 
 var errMemberLost = errors.New("the group gave the partition to another member")
 
-// lost forgets partitions that may be another member's already. After a failure of the broker they come back as a rule,
-// and what was finished is known then.
+// lost forgets partitions that may already belong to another member. After a failure of the broker they usually return
+// to this one: the ledger keeps what was finished for that case.
 func (m *member) lost(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
 	es := m.leave(ps)
 	m.g.ledger.keep(es)
 	m.g.lose(es, errMemberLost)
 }
 
-// leave stops the admission of partitions. A receiver that is being closed makes its last commit itself.
+// leave stops the admission of partitions. If the receiver is being closed, close makes the last commit instead.
 func (m *member) leave(ps map[string][]int32) []*epoch {
 	if m.g.closed.Load() {
 		return nil
@@ -172,7 +179,8 @@ func (m *member) leave(ps map[string][]int32) []*epoch {
 	return m.g.ledger.leave(m, ps)
 }
 
-// awaitEnd lets a receiver that is being closed make its last commit before its partitions are another member's.
+// awaitEnd waits until a receiver that is being closed has made its last commit. Only then may its partitions go to
+// another member.
 func (m *member) awaitEnd(ctx context.Context) {
 	if !m.g.closed.Load() {
 		return
@@ -183,9 +191,9 @@ func (m *member) awaitEnd(ctx context.Context) {
 	}
 }
 
-// close ends the member's client and leaves the group. A client that is in the midst of joining cannot leave before all
-// have joined; if the process ended meanwhile, the group would wait for this member too, a session long. So what its
-// client could not say is said for it.
+// close closes the member's client and leaves the group. A client that is joining cannot leave before all members have
+// joined, and the group would wait for a member that is gone until its session ends. So another client leaves the group
+// for it.
 func (m *member) close(ctx context.Context) error {
 	id, _ := m.client.GroupMetadata()
 	err := m.client.Close(ctx)
@@ -195,7 +203,7 @@ func (m *member) close(ctx context.Context) error {
 	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.client, m.g.sub.group, id)
 }
 
-// leaveFor tells a group of the classic kind that a member is gone.
+// leaveFor reports to a group of the classic kind that a member has left.
 func leaveFor(ctx context.Context, ask kmsg.Requestor, group, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, client.CutPatience)
 	defer cancel()
@@ -212,7 +220,7 @@ func leaveFor(ctx context.Context, ask kmsg.Requestor, group, id string) error {
 		err = kerr.ErrorForCode(resp.Members[0].ErrorCode)
 	}
 	if err != nil && !errors.Is(err, kerr.UnknownMemberID) {
-		return fmt.Errorf("leave group %s, which waits for this member until its session is over: %w", group,
+		return fmt.Errorf("leave group %s, which now waits for this member until its session times out: %w", group,
 			failure.Classify(err))
 	}
 	return nil

@@ -4,9 +4,6 @@ package kafka_test
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,8 +17,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// A group that the broker assigns (KIP-848) keeps the same promises: nothing is committed past what is unfinished, a
-// crash undoes a second's work at most, and what a leaving member drained does not delivered again.
+// A group with assignment by the broker (KIP-848) keeps the same promises: no commit passes an unfinished record, a
+// crash undoes at most a second's work, and records that a leaving member has drained are not delivered again.
 func TestGroupsOfTheBroker(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Partitions: 2, GroupProtocol: kafka.GroupConsumer}
@@ -62,7 +59,7 @@ func TestGroupsOfTheBroker(t *testing.T) {
 	})
 }
 
-// The tiers of a partition are read by whom the partition belongs to, in groups of both kinds.
+// The owner of a partition also reads its tiers' partitions, in groups of both kinds.
 func TestTiersFollowTheirPartition(t *testing.T) {
 	for name, groups := range map[string]kafka.GroupProtocol{
 		"classic":  kafka.GroupClassic,
@@ -90,26 +87,26 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 							owner[string(d.Body)] = l
 							mu.Unlock()
 							if d.Attempt > 0 && was != l {
-								w.Errorf("%s came back to another member", d.Body)
+								w.Errorf("%s was delivered again to another member", d.Body)
 							}
 							l.settle(driver.Retry, d)
 						}
 					}
 				}
 				var wg sync.WaitGroup
-				time.Sleep(20 * time.Second) // both have joined and what moves has moved
+				time.Sleep(20 * time.Second) // both have joined, and all partitions have moved
 				wg.Go(func() { run(a) })
 				wg.Go(func() { run(b) })
 				wg.Wait()
 				if len(owner) != 4 {
-					w.Errorf("%d of 4 records came", len(owner))
+					w.Errorf("%d of 4 records were delivered", len(owner))
 				}
 			})
 		})
 	}
 }
 
-// A partition that stands still does not hold up the others, nor does it fill the memory.
+// A partition that cannot continue neither delays the others nor fills the memory.
 func TestUnboundedInFlight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		polled := &polledCount{}
@@ -119,16 +116,16 @@ func TestUnboundedInFlight(t *testing.T) {
 		}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}
 		const n = 100_000
-		// what waits in a tier is held here up to a bound
+		// this process holds records of a tier that are not due, up to a bound
 		w.flood(kgo.Record{Topic: "orders.orders.retry.1m", Headers: far}, n)
 		l.nothing(5 * time.Second)
 		got := polled.n.Load()
-		if got > n/2 { // with what was fetched when the partition was paused, and thrown away
-			w.Errorf("%d of %d records that nobody can handle yet were taken", got, n)
+		if got > n/2 { // with the records that were fetched and dropped when the partition was paused
+			w.Errorf("%d of %d records were fetched, although none can be handled yet", got, n)
 		}
 		l.nothing(30 * time.Second)
 		if more := polled.n.Load() - got; more > 0 {
-			w.Errorf("%d more records were taken while nothing of them could be handled", more)
+			w.Errorf("%d more records were fetched while none could be handled", more)
 		}
 		w.send(1, "free")
 		begun := time.Now()
@@ -139,7 +136,7 @@ func TestUnboundedInFlight(t *testing.T) {
 	})
 }
 
-// polledCount counts the records that a client handed out.
+// polledCount counts the records that a client returned.
 type polledCount struct{ n atomic.Int64 }
 
 func (c *polledCount) OnFetchRecordUnbuffered(_ *kgo.Record, polled bool) {
@@ -148,7 +145,7 @@ func (c *polledCount) OnFetchRecordUnbuffered(_ *kgo.Record, polled bool) {
 	}
 }
 
-// Credentials are used. (What class wrong ones are of is seen on a real broker only: this one just hangs up.)
+// Credentials are used. Only a real broker shows the class of wrong ones, because this one closes the connection.
 func TestCredentials(t *testing.T) {
 	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		t.Run(mechanism, func(t *testing.T) {
@@ -179,57 +176,5 @@ func TestCredentials(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// What cannot work is an error at construction that says how to mend it.
-func TestImpossibleOptions(t *testing.T) {
-	for text, o := range map[string]kafka.Options{
-		"OAUTHBEARER and SASL.Token is nil": {SASL: &kafka.SASL{Mechanism: "OAUTHBEARER"}},
-		"use PLAIN, SCRAM":                  {SASL: &kafka.SASL{Mechanism: "KERBEROS"}},
-		"use gzip, snappy":                  {Compression: "brotli"},
-		"ascending":                         {Tiers: []time.Duration{time.Minute, time.Second}},
-		"Channels[\"x\"].Tiers": {
-			Channels: map[string]kafka.ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
-		},
-		"Namespace":                     {Namespace: "a b"},
-		"negative":                      {Partitions: -1},
-		"Channels[\"x\"].Ordering is 9": {Channels: map[string]kafka.ChannelOptions{"x": {Ordering: 9}}},
-		"Options.Retries is 9":          {Retries: 9},
-		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
-		"contradict": {TLS: &tls.Config{}, Client: []kgo.Opt{
-			kgo.Dialer(nil),
-			kgo.MaxBufferedRecords(-1),
-		}},
-	} {
-		if _, err := kafka.Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("open: %v, want an error that says %q", err, text)
-		}
-	}
-	b, err := kafka.Open(t.Context(),
-		&kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Ordering: kafka.OrderNone}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ordered := driver.Channel{Queue: "orders", Ordered: true}
-	_, serr := b.Sender(t.Context(), ordered)
-	_, rerr := b.Receiver(t.Context(), ordered, driver.ReceiverOptions{})
-	for _, err := range []error{serr, rerr, b.Ensure(t.Context(), driver.ChannelSpec{Channel: ordered})} {
-		if err == nil || !strings.Contains(err.Error(), "OrderByKey") {
-			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
-		}
-	}
-	for text, s := range map[string]driver.ChannelSpec{
-		"Delay":      {Delay: time.Minute},
-		"Encryption": {Encryption: "alias/key"},
-	} {
-		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
-		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||
-			!strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v, want an error that names it", text, err)
-		}
-	}
-	if err := errors.Join(b.Close(t.Context()), b.Close(t.Context())); err != nil {
-		t.Error(err)
 	}
 }

@@ -9,23 +9,25 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// message is a record that was admitted: what a driver.Handle refers to. Guarded by ledger.mu.
+// message is an admitted record. A driver.Handle refers to it. Guarded by ledger.mu.
 type message struct {
 	epoch   *epoch
 	record  *kgo.Record // nil once finished
-	seq     uint64      // of its epoch's tracker
-	attempt int32       // starts known from before
+	seq     uint64      // number of its slot in the epoch's tracker
+	attempt int32       // starts by earlier owners, or of a tier's copy
 	due     time.Time   // zero: now
+	came    time.Time   // when this process admitted it
+	failed  time.Time   // for the first time; zero: not before, or nobody knows
 	stage   stage
-	stands  parking.Standing // in its key's lot
+	stands  parking.Standing // its position in the lot of its key
 	lane    *lane            // nil: its partition is not strained
 
 	before, next *message // in its epoch's list
 
-	use uint64 // of the ledger's: what a Handle means, since a message is used again when nothing needs it any more
+	use uint64 // number of its current use, for Handle.Seq: a Handle of an earlier use must not mean this one
 }
 
-// home is the offset that the record has, or had at first, in the channel's own partition.
+// home is the record's offset in the channel's own partition: of a record in a tier, the offset of its original.
 func (m *message) home() int64 {
 	if m.epoch.stay == 0 {
 		return m.record.Offset
@@ -33,27 +35,32 @@ func (m *message) home() int64 {
 	return wire.HomeOrHere(m.record).Offset
 }
 
-// started notes how often a message was started: with its lane, or in the tracker.
+// slow reports whether a message has failed before, or has been in this process for long. nil: no message.
+func (m *message) slow(now time.Time) bool {
+	return m != nil && (m.attempt > 0 || now.Sub(m.came) >= slowAfter)
+}
+
+// started notes how often a message was started: in its lane if the lane is aside, else in the tracker.
 func (m *message) started(times int32) {
 	m.attempt = max(m.attempt, times)
 	switch ln := m.lane; {
 	case ln == nil || !ln.aside:
 		m.epoch.tracker.Started(m.seq, times)
 	case ln.waiting[0] == m:
-		m.epoch.lanes.goOn(ln)
+		m.epoch.lanes.update(ln)
 	}
 }
 
 const (
 	// messageSlab is how many messages are allocated together.
 	messageSlab = 64
-	// messagesKept is how many that nothing needs any more are kept for the next: as many as a receiver holds at most.
+	// messagesKept is how many unused messages are kept for reuse: as many as a receiver holds at most.
 	messagesKept = window
 )
 
-// messages hands out messages, and takes them back. Guarded by ledger.mu.
+// messages allocates messages and keeps unused ones. Guarded by ledger.mu.
 type messages struct {
-	use  uint64 // the latest
+	use  uint64 // of the message taken last
 	idle []*message
 }
 
@@ -73,7 +80,7 @@ func (ms *messages) take() *message {
 	return m
 }
 
-// put takes a message back that nothing refers to, but for a Handle that nobody uses again.
+// put keeps a message for reuse. Nothing may refer to it except a Handle that was settled.
 func (ms *messages) put(m *message) {
 	if len(ms.idle) < messagesKept {
 		*m = message{}

@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// The same contracts on a real broker, in real time: GODWIT_KAFKA=host:port.
+// A real broker (GODWIT_KAFKA=host:port) passes the same cases, in real time.
 func TestDriverOnABroker(t *testing.T) {
 	brokers := os.Getenv("GODWIT_KAFKA")
 	if brokers == "" {
@@ -26,16 +26,16 @@ func TestDriverOnABroker(t *testing.T) {
 			t.Parallel()
 			h := harness(name, o, func(t testing.TB, o kafka.Options) driver.Backend {
 				o.Brokers = strings.Split(brokers, ",")
-				o.Namespace = "t" + strconv.FormatInt(time.Now().UnixNano(), 36) // where no channel exists yet
+				o.Namespace = "t" + strconv.FormatInt(time.Now().UnixNano(), 36) // no channel exists there yet
 				b, err := kafka.Open(t.Context(), &o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return b
 			})
-			h.Lease = time.Second // there is none, so nothing has to be waited for
+			h.Lease = time.Second // there is no lease, so no case has to wait for its end
 			if h.Can.Leases {
-				h.Lease = 30 * time.Second // brokers' own
+				h.Lease = 30 * time.Second // the brokers' default
 				h.Skip["receive/wakes"] = "the first record after joining a share group takes longer than a poll of " +
 					"the kit"
 			}
@@ -44,7 +44,7 @@ func TestDriverOnABroker(t *testing.T) {
 	}
 }
 
-// modes are the ways in which a channel can lie on Kafka.
+// modes are the kinds of channels on Kafka.
 func modes() map[string]kafka.Options {
 	return map[string]kafka.Options{
 		"key": {}, "partition": {Ordering: kafka.OrderByPartition}, "park": {Retries: kafka.RetryPark},
@@ -70,25 +70,19 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 	}
 }
 
-// skips are cases that are made for queues.
+// skips are the cases that apply only to queues.
 func skips(mode string) map[string]string {
 	all := map[string]string{
-		"order/duplicate":   "a log keeps what it is sent; de-duplication is the handler's",
+		"order/duplicate":   "a log keeps every record; handlers remove duplicates",
 		"send/badheader":    "any bytes travel as the value of a header",
 		"exchange/kind":     "a topic has no kind: any group may read it, and so it is a queue and an exchange",
 		"exchange/refilter": "members of one group share its partitions, also with one that does not poll",
 	}
 	if mode == "share" {
 		all["lease/extend"] = "a lock is renewed by its own length, not by more"
-		all["lease/superseded"] = "what is released goes to any member, also one whose receiver nobody asks"
+		all["lease/superseded"] = "a released record goes to any member, even one that does not receive"
 		all["lease/finished"] = all["lease/superseded"]
-		all["receive/most"] = "a member takes the next records of its partitions when those before are settled"
-		all["exchange/exclude"] = all["receive/most"]
-		all["exchange/filter"] = all["receive/most"]
-		all["settle/mixed"] = all["receive/most"]
-		all["send/batch"] = all["receive/most"]
-		all["settle/done"] = all["receive/most"]
-		all["inspect/depth"] = "brokers do not tell what is in flight"
+		all["inspect/depth"] = "brokers do not report records in flight"
 	}
 	if mode == "unordered" || mode == "share" {
 		all["exchange/delay"] = "where nothing is ordered, an exchange keeps delays too"

@@ -6,22 +6,22 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// notes is what the core has told by Finish and Started, until the ledger takes it in. The core may hold a lock of its
-// own while it tells: a note is appended under a lock that nobody holds for longer than that, and at most a poll that
-// waits is ended.
+// notes are what the core reports by Finish and Started, until the ledger reads it. The core may hold its own lock
+// while it reports. So a note is appended under a lock that is held only for that, and nothing else happens except that
+// the wait of a poll may end.
 type notes struct {
 	mu   sync.Mutex
 	all  []note
-	many int // so many notes end a poll that waits; 0: none does
+	many int // this number of notes ends the wait of a poll; 0: notes do not end it
 }
 
-// note is about one delivery.
+// note is a report about one delivery.
 type note struct {
 	handle driver.Handle
-	starts int32 // it was started so often; 0: it is done
+	starts int32 // number of starts; 0: the delivery is done
 }
 
-// add returns whether a poll that waits has to look at the notes.
+// add appends a note; enough: the poll's wait must end.
 func (ns *notes) add(n note) (enough bool) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
@@ -33,7 +33,7 @@ func (ns *notes) add(n note) (enough bool) {
 	return true
 }
 
-// take returns all notes, in the order in which they came. into is used for the next ones.
+// take returns all notes, in the order of add, and uses the memory of into for the next ones.
 func (ns *notes) take(into []note) []note {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
@@ -42,7 +42,8 @@ func (ns *notes) take(into []note) []note {
 	return all
 }
 
-// await says that so many notes end a poll that is about to wait; 0: none does. enough: there are so many already.
+// await sets how many notes end the wait of the next poll; 0: notes do not end it. enough: there are
+// that many already.
 func (ns *notes) await(many int) (enough bool) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()

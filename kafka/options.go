@@ -20,57 +20,64 @@ const (
 	defaultBroker     = "localhost:9092"
 	defaultClientID   = "godwit"
 	defaultPartitions = 8
-	// defaultMaxBlock is how long a failing record holds up its key before it becomes a dead letter.
+	// defaultMaxBlock is how long a failing record blocks its key before the record becomes a dead letter.
 	defaultMaxBlock = 10 * time.Minute
 )
 
-// defaultTiers are few, because each is a topic with as many partitions as the channel's own: a first backoff, and
-// steps that keep a record that waits for an hour from being looked at every few seconds.
+// defaultTiers are few, because each is a topic with as many partitions as the channel's own. The first is a first
+// backoff. The others are steps: without them a record that waits for an hour would be read every few seconds.
 var defaultTiers = []time.Duration{5 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
 
-// Options say how to reach Kafka and how channels lie on it. The zero value is the brokers of the environment's
-// KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints it, or without it one at localhost:9092.
+// Options configure the connection to Kafka, and how channels use topics. The zero value uses the brokers in the
+// environment variable KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints it, or else localhost:9092.
 type Options struct {
-	// Brokers are host:port of some of the brokers; the client finds the others. Set them when they are not those of
-	// KAFKA_BOOTSTRAP_SERVERS. Empty: those of that variable, or localhost:9092.
+	// Brokers are the addresses (host:port) of some of the brokers; the client finds the others. Set them when the
+	// addresses are not in KAFKA_BOOTSTRAP_SERVERS. Empty: the addresses in that variable, or localhost:9092.
 	Brokers []string
-	// ClientID is the name of the clients in logs and quotas of the brokers; "": godwit. Set it to tell applications
-	// apart there.
+	// ClientID is the name of the clients in the brokers' logs and quotas; "": godwit. Set it to distinguish
+	// applications there.
 	ClientID string
-	// Rack is where the clients are, so that brokers can serve them from the nearest replica. Set it when traffic
-	// between zones costs money.
+	// Rack is the location of the clients: brokers let them read from the nearest replica. Set it when traffic between
+	// zones costs money.
 	Rack string
 	// TLS encrypts connections; nil: they are not encrypted. Set it when the brokers require TLS, or the network is not
 	// trusted.
 	TLS *tls.Config
-	// SASL authenticates the clients; nil: they are anonymous, or known by their certificate. Set it when the brokers
-	// require it.
+	// SASL authenticates the clients; nil: they are anonymous, or their certificate identifies them. Set it when the
+	// brokers require it.
 	SASL *SASL
 	// Client are options of franz-go for all clients, applied last. Set them for what has no option here: a dialer,
-	// metrics, timeouts. A group among them is refused, because the group is the channel's name.
+	// metrics, timeouts. Open refuses an option with a group, because the group has the channel's name.
 	Client []kgo.Opt
-	// Logger gets the warnings of the client, and topics that were created again. Set it to send them elsewhere, or to
-	// a logger with slog.DiscardHandler to silence them. nil: slog.Default().
+	// Logger gets the warnings of the client, and an error for each topic that was created again; nil: slog.Default().
+	// Set it to use another logger, or one with slog.DiscardHandler for no log.
 	Logger *slog.Logger
-	// Namespace stands in front of the name of every topic and group: prod.orders. Set it when several environments
-	// share brokers. It should not be the name of an exchange: channel y in namespace x and channel x.y without one
-	// have groups of the same name.
+	// Namespace is put before the name of every topic and group: prod.orders. Set it when several environments share
+	// brokers. Do not use the name of an exchange: channel y in namespace x, and channel x.y without a namespace, have
+	// groups of the same name.
 	Namespace string
-	// Replication is how many brokers have a copy of a topic that is created; 0: the default of the broker. Set it when
-	// that default is not what your data need.
+	// Replication is the number of replicas of a topic that Godwit creates; 0: the default of the brokers. Set it when
+	// your data need more replicas than that default.
 	Replication int
 
-	// The settings of channels, each as described at ChannelOptions. They apply to every channel for which Channels
-	// does not say something else; zero: the default that is named there.
+	// RecreateTopics creates a channel's topic again if it is deleted while a consumer or producer uses it, with the
+	// partitions, replicas and configuration that it had. Set it when no other program creates the topics. false:
+	// consumers and producers wait until the topic exists again.
+	RecreateTopics bool
 
-	// Ordering is what is handled one after another. Change it as described at [ChannelOptions].
+	// The settings of channels follow; ChannelOptions describes each of them. They apply to every channel unless
+	// Channels has another value. A zero field has the default that ChannelOptions names.
+
+	// Ordering is the unit that is handled in order. Change it as described at [ChannelOptions].
 	Ordering Ordering
-	// Retries is what a retry means for later records of its key. Change it as described at [ChannelOptions].
+	// Retries decides what a retry means for later records of its key. Change it as described at [ChannelOptions].
 	Retries Retries
 	// MaxBlock is how long RetryBlock holds a key. Change it as described at [ChannelOptions].
 	MaxBlock time.Duration
-	// Tiers are how long records can wait in topics. Change them as described at [ChannelOptions].
+	// Tiers are the waiting times of the retry topics. Change them as described at [ChannelOptions].
 	Tiers []time.Duration
+	// NullKeys decides about the order of records without a key. Change it as described at [ChannelOptions].
+	NullKeys NullKeys
 	// GroupProtocol is how members of a group get their partitions. Change it as described at [ChannelOptions].
 	GroupProtocol GroupProtocol
 	// Partitions is the number of partitions of topics that are created. Change it as described at [ChannelOptions].
@@ -79,108 +86,134 @@ type Options struct {
 	Retention time.Duration
 	// Compression is how records are compressed. Change it as described at [ChannelOptions].
 	Compression string
-	// TopicConfig is more of the configuration of topics. Change it as described at [ChannelOptions].
+	// TopicConfig has further settings of topics. Change it as described at [ChannelOptions].
 	TopicConfig map[string]string
 
-	// InstanceID makes members static: one that returns within SessionTimeout gets its partitions again, without a
-	// rebalance. Set it when deployments should not cause rebalances, to a value that differs in every process and is
-	// the same after a restart. The name of the channel is added to it. "": members are dynamic.
+	// InstanceID makes members static: a member that returns within SessionTimeout gets its partitions again, without a
+	// rebalance. Set it when deployments should not cause rebalances, to a value that differs between processes and
+	// stays the same after a restart. Godwit adds the channel's name to it. "": members are dynamic.
 	InstanceID string
-	// SessionTimeout is how long a member may be silent before its partitions are given to others; 0: 45 s. Lower it
-	// when the partitions of a crashed process must not wait that long. Then a slow network causes a rebalance sooner.
+	// SessionTimeout is how long a member may be silent before the group gives its partitions to others; 0: 45 s. Lower
+	// it when the partitions of a crashed process must not wait for 45 s. With a low value, a slow network causes
+	// rebalances earlier.
 	SessionTimeout time.Duration
+
+	// CommitInterval is the longest time between two commits of finished records; 0: 1 s. Lower it when a crash should
+	// repeat less finished work, which costs requests.
+	CommitInterval time.Duration
+	// CommitRecords is the number of finished records that are committed before CommitInterval is over; 0: 5,000.
+	// Lower it when a crash should repeat fewer records at full speed, which costs requests.
+	CommitRecords int
 
 	// RetryQueue takes records that are retried later; nil: topics, the tiers. Set it when topics cannot be created, or
 	// in tests.
 	RetryQueue RetryQueue
-	// DeadLetterQueue takes rejected records; nil: topics. Set it when topics cannot be created, or in tests.
+	// DeadLetterQueue takes rejected records; nil: a topic. Set it when topics cannot be created, or in tests.
 	DeadLetterQueue DeadLetterQueue
 
-	// Channels are the settings of single channels, by the name that users write: orders, wishlist_events.mobile. Set
-	// an entry when a channel needs something else than the rest. The entry wishlist_events.* applies to the topic, and
-	// to all of its channels without an entry of their own.
+	// Channels are the settings of single channels, by the channel's name: orders, wishlist_events.mobile. Set an entry
+	// when a channel needs other settings than the rest. The entry wishlist_events.* applies to the topic, and to each
+	// of its channels that has no entry.
 	Channels map[string]ChannelOptions
 }
 
-// ChannelOptions are what is different for one channel. A field that is zero is as in the Options of the backend. What
-// the comments call the default holds where both are zero.
+// ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options. The comments
+// name the default, which applies if both are zero.
 type ChannelOptions struct {
-	// Ordering is what is handled one after another; by default OrderByKey. Choose OrderByPartition when handlers
+	// Ordering is the unit that is handled in order; by default OrderByKey. Choose OrderByPartition when handlers
 	// depend on the order of all records of a partition, and OrderNone when no order is needed.
 	Ordering Ordering
-	// Retries is what a retry means for later records of its key; by default RetryBlock. Choose RetryPark when
-	// failures may last for longer than MaxBlock, and RetryAlone when later records need not wait.
+	// Retries decides what a retry means for later records of its key; by default RetryBlock. Choose RetryPark when
+	// failures may last longer than MaxBlock, and RetryAlone when later records need not wait.
 	Retries Retries
 	// MaxBlock is how long RetryBlock holds a key before its failing record is rejected; by default 10 min. Raise it
-	// when what handlers need may be down for longer, and lower it when a key must not stand still for that long.
+	// when a dependency of the handlers may be down for longer, and lower it when a key must not wait for 10 min. A
+	// consumer whose backoff is known to be longer is refused.
 	MaxBlock time.Duration
-	// Tiers are how long records can wait in topics, ascending, in whole seconds: each is a topic with as many
-	// partitions as the channel's own. By default 5 s, 1 min, 10 min and 1 h. A retry of an ordered channel that is
-	// shorter than the first tier is held in this process, and its key waits. Change them when the backoff has other
-	// steps. Empty, but not nil: there are none, and this process holds every retry.
+	// Tiers are the waiting times of the retry topics, ascending, in whole seconds; by default 5 s, 1 min, 10 min and 1
+	// h. Change them when the backoff has other steps. Each tier is a topic with as many partitions as the channel's
+	// own. On an ordered channel, this process holds a retry that is shorter than the first tier, and the key waits. A
+	// retry that is longer than the last tier waits in several tiers, one after another. Empty, but not nil: there are
+	// no tiers, and this process holds every retry.
 	Tiers []time.Duration
+	// NullKeys decides about the order of records without a key on a channel that is Ordered; by default
+	// NullKeysInOrder. Choose NullKeysSpread when such records do not depend on each other.
+	NullKeys NullKeys
 	// GroupProtocol is how members of the channel's group get their partitions; by default GroupClassic. Choose
 	// GroupConsumer when the brokers support it and rebalances of large groups take too long, and GroupShare when a
 	// channel of OrderNone needs more consumers than partitions.
 	GroupProtocol GroupProtocol
 
-	// Partitions is the number of partitions of topics that are created; by default 8. Raise it when more processes
-	// should share the channel. Topics that exist keep theirs, because another number would move keys to other
+	// Partitions is the number of partitions of a topic that Godwit creates; by default 8. Raise it when more processes
+	// should share the channel. An existing topic keeps its number, because another number would move keys to other
 	// partitions.
 	Partitions int
-	// Retention is how long topics keep records; negative: without end; by default as the broker says. Set it to longer
-	// than consumers may be down. Dead letters and tiers keep theirs for at least 14 days.
+	// Retention is how long topics keep records; negative: without limit; by default the brokers' setting. Set it to
+	// longer than consumers may be down. Dead letters and tiers keep their records for at least 14 days.
 	Retention time.Duration
-	// Compression is compression.type of the topics, and how producers compress; by default producer, and not at all.
+	// Compression is compression.type of the topics, and the codec of producers; by default producer, without a codec.
 	// Set it when traffic or disks cost more than processor time.
 	Compression string
-	// TopicConfig is more of the configuration of the topics, as Kafka names it; by default none. Set it for
-	// what has no option here.
+	// TopicConfig has further settings of the topics, by Kafka's names; by default none. Set it for what has no option
+	// here.
 	TopicConfig map[string]string
 }
 
-// Ordering says what is handled one after another. Zero is no value of it: it stands for that of the backend, or the
-// default.
+// Ordering is the unit that is handled in order. The zero value means the backend's setting, or the default.
 type Ordering uint8
 
 const (
-	OrderByKey       Ordering = iota + 1 // records of one key; others beside them
-	OrderByPartition                     // records of one partition
-	// OrderNone orders nothing: the key of a record is its tenant, for fairness, and delays are possible.
+	OrderByKey       Ordering = iota + 1 // records of one key, concurrently with other keys
+	OrderByPartition                     // all records of one partition
+	// OrderNone keeps no order: the key of a record is its tenant, for fairness, and a message may have a delay.
 	OrderNone
 )
 
-// Retries says what a retry means for later records of its key. Zero is as with Ordering.
+// Retries decides what a retry means for later records of its key. The zero value means the backend's setting, or the
+// default.
 type Retries uint8
 
 const (
-	// RetryBlock keeps them waiting, in this process, for MaxBlock at most. Where nothing is ordered, nothing waits,
-	// and the retry waits in a tier, as with RetryAlone.
+	// RetryBlock holds the record in this process, and later records of its key wait, for at most MaxBlock. On a
+	// channel without order no record waits for another, and the retry waits in a tier, as with RetryAlone.
 	RetryBlock Retries = iota + 1
-	// RetryPark lets the retry wait in a tier, and later records of its key behind it, until it has come back.
+	// RetryPark lets the retry wait in a tier, and later records of its key behind it, until it is delivered again.
 	RetryPark
 	// RetryAlone lets the retry wait in a tier while later records of its key are handled.
 	RetryAlone
 )
 
-// GroupProtocol says how the members of a group get their partitions. Zero is as with Ordering.
+// NullKeys decides about the order of records without a key. The zero value means the backend's setting, or the
+// default.
+type NullKeys uint8
+
+const (
+	// NullKeysInOrder handles the records without a key of one partition one after another. Producers send them to one
+	// partition.
+	NullKeysInOrder NullKeys = iota + 1
+	// NullKeysSpread handles them concurrently, and producers spread them over the partitions.
+	NullKeysSpread
+)
+
+// GroupProtocol decides how the members of a group get their partitions. The zero value means the backend's setting, or
+// the default.
 type GroupProtocol uint8
 
 const (
-	GroupClassic  GroupProtocol = iota + 1 // assigned by one of the members, cooperatively and sticky
-	GroupConsumer                          // assigned by the broker (KIP-848, Kafka 4.0 and later)
-	// GroupShare is for channels of OrderNone: brokers hand single records out to whoever asks (KIP-932, Kafka 4.2 and
-	// later), so there can be more consumers than partitions.
+	GroupClassic  GroupProtocol = iota + 1 // one of the members assigns them, cooperatively and sticky
+	GroupConsumer                          // the broker assigns them (KIP-848, Kafka 4.0 and later)
+	// GroupShare is for channels of OrderNone: brokers deliver single records to any member that requests some
+	// (KIP-932, Kafka 4.2 and later), so there can be more consumers than partitions.
 	GroupShare
 )
 
-// SASL says how to authenticate.
+// SASL is how the clients authenticate.
 type SASL struct {
 	// Mechanism is PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Set it to what the brokers require.
 	Mechanism string
 	// User and Password are the credentials of PLAIN and SCRAM. Set them unless Mechanism is OAUTHBEARER.
 	User, Password string
-	// Token returns the token of OAUTHBEARER, and is called for every connection. Set it for that mechanism.
+	// Token returns the token for OAUTHBEARER; the client calls it for every connection. Set it for that mechanism.
 	Token func(ctx context.Context) (string, error)
 }
 
@@ -188,8 +221,14 @@ func (o *Options) check() error {
 	if o.Namespace != "" && !part.Legal(o.Namespace) {
 		return fmt.Errorf("kafka: Options.Namespace is %q: use letters, digits, '_' and '-'", o.Namespace)
 	}
-	if o.Replication < 0 || o.SessionTimeout < 0 {
-		return fmt.Errorf("kafka: Replication and SessionTimeout of Options cannot be negative")
+	if o.Replication < 0 || o.SessionTimeout < 0 || o.CommitInterval < 0 || o.CommitRecords < 0 {
+		return fmt.Errorf("kafka: Replication, SessionTimeout, CommitInterval and CommitRecords of Options cannot be " +
+			"negative")
+	}
+	if o.SessionTimeout > 0 && !o.times() {
+		return fmt.Errorf("kafka: Options.SessionTimeout is %v and has no effect with GroupConsumer: leave it out, and "+
+			"set group.consumer.session.timeout.ms of the brokers, or consumer.session.timeout.ms of the group",
+			o.SessionTimeout)
 	}
 	own := o.shared()
 	if err := own.check("Options"); err != nil {
@@ -203,7 +242,20 @@ func (o *Options) check() error {
 	return nil
 }
 
-// check refuses what cannot be; where is how the options are called.
+// times reports whether a member's own session timeout can have an effect: brokers set it for members of GroupConsumer.
+func (o *Options) times() bool {
+	if o.GroupProtocol != GroupConsumer {
+		return true
+	}
+	for _, ch := range o.Channels {
+		if ch.GroupProtocol != 0 && ch.GroupProtocol != GroupConsumer {
+			return true
+		}
+	}
+	return false
+}
+
+// check returns an error for an invalid value; where is the name of the options in the error.
 func (c *ChannelOptions) check(where string) error {
 	switch {
 	case c.Partitions < 0 || c.MaxBlock < 0:
@@ -212,6 +264,8 @@ func (c *ChannelOptions) check(where string) error {
 		return fmt.Errorf("kafka: %s.Ordering is %d: use OrderByKey, OrderByPartition or OrderNone", where, c.Ordering)
 	case c.Retries > RetryAlone:
 		return fmt.Errorf("kafka: %s.Retries is %d: use RetryBlock, RetryPark or RetryAlone", where, c.Retries)
+	case c.NullKeys > NullKeysSpread:
+		return fmt.Errorf("kafka: %s.NullKeys is %d: use NullKeysInOrder or NullKeysSpread", where, c.NullKeys)
 	case c.GroupProtocol > GroupShare:
 		return fmt.Errorf("kafka: %s.GroupProtocol is %d: use GroupClassic, GroupConsumer or GroupShare", where,
 			c.GroupProtocol)
@@ -219,27 +273,27 @@ func (c *ChannelOptions) check(where string) error {
 	return checkTiers(where+".Tiers", c.Tiers)
 }
 
-// checkTiers wants tiers that have a name of their own each, the shortest first.
+// checkTiers returns an error unless the tiers ascend and are whole seconds: the name of a tier's topic has its
+// seconds.
 func checkTiers(field string, tiers []time.Duration) error {
 	for i, d := range tiers {
 		if d < time.Second || d%time.Second != 0 || i > 0 && d <= tiers[i-1] {
-			return fmt.Errorf("kafka: %s is %v: tiers are whole seconds, ascending", field, tiers)
+			return fmt.Errorf("kafka: %s is %v: use whole seconds, in ascending order", field, tiers)
 		}
 	}
 	return nil
 }
 
-// shared are the settings of all channels that have none of their own.
+// shared are the settings for channels without an entry of their own.
 func (o *Options) shared() ChannelOptions {
 	return ChannelOptions{
 		Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
-		GroupProtocol: o.GroupProtocol,
-		Partitions:    o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
+		NullKeys: o.NullKeys, GroupProtocol: o.GroupProtocol,
+		Partitions: o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
 	}
 }
 
-// channel is what holds for one channel: what its own options say, where they say nothing the backend's, and then the
-// defaults.
+// channel is the settings of one channel: for each field the channel's own, or else the backend's, or else the default.
 func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	ch.DeadLetter = false
 	own, ok := o.Channels[ch.String()]
@@ -248,8 +302,8 @@ func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	}
 	got := own.or(o.shared()).or(ChannelOptions{
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
-		Tiers:         defaultTiers,
-		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+		Tiers:    defaultTiers,
+		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
 	})
 	got.Tiers = slices.Clone(got.Tiers)
 	if got.Ordering == OrderNone && got.Retries == RetryBlock {
@@ -258,11 +312,12 @@ func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	return got
 }
 
-// or takes from others what is zero.
+// or fills zero fields from others.
 func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	c.Ordering = cmp.Or(c.Ordering, others.Ordering)
 	c.Retries = cmp.Or(c.Retries, others.Retries)
 	c.MaxBlock = cmp.Or(c.MaxBlock, others.MaxBlock)
+	c.NullKeys = cmp.Or(c.NullKeys, others.NullKeys)
 	c.GroupProtocol = cmp.Or(c.GroupProtocol, others.GroupProtocol)
 	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
 	c.Retention = cmp.Or(c.Retention, others.Retention)
@@ -276,5 +331,5 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	return c
 }
 
-// tiered says that records of the channel may wait in tiers.
+// tiered reports whether records of the channel may wait in tiers.
 func (c *ChannelOptions) tiered() bool { return c.Retries != RetryBlock && len(c.Tiers) > 0 }

@@ -1,25 +1,29 @@
 package kafka
 
 import (
+	"crypto/tls"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
 )
 
-// A channel has what its own options say, where they say nothing what the backend's say, and else the defaults.
+// For each field, a channel has its own value, or else the backend's, or else the default.
 func TestAChannelsOptionsInherit(t *testing.T) {
 	o := Options{
 		Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
-		GroupProtocol: GroupConsumer,
-		Partitions:    3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
+		NullKeys: NullKeysSpread, GroupProtocol: GroupConsumer,
+		Partitions: 3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
 		Channels: map[string]ChannelOptions{
 			"own": {
 				Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
-				GroupProtocol: GroupClassic,
-				Partitions:    1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{},
+				NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic,
+				Partitions: 1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{},
 			},
 			"nothing":      {},
 			"events.*":     {Ordering: OrderByPartition},
@@ -47,13 +51,92 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 	var none Options
 	want := ChannelOptions{
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers,
-		GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
 	}
 	if diff := cmp.Diff(want, none.channel(driver.Channel{Queue: "q"})); diff != "" {
 		t.Error(diff)
 	}
 	none.Channels = map[string]ChannelOptions{"q": {Ordering: OrderNone}}
 	if got := none.channel(driver.Channel{Queue: "q"}).Retries; got != RetryAlone {
-		t.Errorf("where nothing is ordered, retries are %d", got)
+		t.Errorf("on a channel without order, Retries is %d", got)
+	}
+}
+
+// A session timeout that the brokers would ignore is refused, and so are negative intervals.
+func TestOptionsWithoutAnEffect(t *testing.T) {
+	of := func(p GroupProtocol) Options {
+		return Options{
+			SessionTimeout: time.Second, GroupProtocol: GroupConsumer,
+			Channels: map[string]ChannelOptions{"q": {GroupProtocol: p}},
+		}
+	}
+	for name, c := range map[string]struct {
+		o    Options
+		good bool
+	}{
+		"the broker's":             {Options{SessionTimeout: time.Second, GroupProtocol: GroupConsumer}, false},
+		"the broker's for all":     {of(GroupConsumer), false},
+		"one channel is classic":   {of(GroupClassic), true},
+		"classic":                  {Options{SessionTimeout: time.Second}, true},
+		"a negative interval":      {Options{CommitInterval: -1}, false},
+		"a negative number":        {Options{CommitRecords: -1}, false},
+		"an unknown kind of keys":  {Options{NullKeys: NullKeysSpread + 1}, false},
+		"without a timeout at all": {Options{GroupProtocol: GroupConsumer}, true},
+	} {
+		if err := c.o.check(); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Options that cannot work are an error of the constructor, which says how to repair them.
+func TestImpossibleOptions(t *testing.T) {
+	for text, o := range map[string]Options{
+		"OAUTHBEARER, but SASL.Token is nil": {SASL: &SASL{Mechanism: "OAUTHBEARER"}},
+		"use PLAIN, SCRAM":                   {SASL: &SASL{Mechanism: "KERBEROS"}},
+		"use gzip, snappy":                   {Compression: "brotli"},
+		"ascending":                          {Tiers: []time.Duration{time.Minute, time.Second}},
+		"Channels[\"x\"].Tiers": {
+			Channels: map[string]ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
+		},
+		"Namespace":                     {Namespace: "a b"},
+		"negative":                      {Partitions: -1},
+		"Channels[\"x\"].Ordering is 9": {Channels: map[string]ChannelOptions{"x": {Ordering: 9}}},
+		"Options.Retries is 9":          {Retries: 9},
+		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
+		"franz-go refuses the options": {TLS: &tls.Config{}, Client: []kgo.Opt{
+			kgo.Dialer(nil),
+			kgo.MaxBufferedRecords(-1),
+		}},
+	} {
+		if _, err := Open(t.Context(), &o); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("open: %v, want an error that says %q", err, text)
+		}
+	}
+	b, err := Open(t.Context(),
+		&Options{Channels: map[string]ChannelOptions{"orders": {Ordering: OrderNone}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordered := driver.Channel{Queue: "orders", Ordered: true}
+	_, serr := b.Sender(t.Context(), ordered)
+	_, rerr := b.Receiver(t.Context(), ordered, driver.ReceiverOptions{})
+	for _, err := range []error{serr, rerr, b.Ensure(t.Context(), driver.ChannelSpec{Channel: ordered})} {
+		if err == nil || !strings.Contains(err.Error(), "OrderByKey") {
+			t.Errorf("an ordered channel that is OrderNone: %v, want an error that says what to do", err)
+		}
+	}
+	for text, s := range map[string]driver.ChannelSpec{
+		"Delay":      {Delay: time.Minute},
+		"Encryption": {Encryption: "alias/key"},
+	} {
+		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
+		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||
+			!strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want an error that names it", text, err)
+		}
+	}
+	if err := errors.Join(b.Close(t.Context()), b.Close(t.Context())); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // producer publishes records, and waits for the answers.
@@ -19,9 +20,9 @@ type producer struct {
 	log    *slog.Logger
 }
 
-// produce sends records and waits for the answer to each; its errors are classified. A topic that was deleted and made
-// again is never adopted by the client: it is told to forget it, and what was not sent for that reason is sent once
-// more.
+// produce sends records, waits for the answer to each, and classifies the errors. The client never finds a topic again
+// that was deleted and created again: forget makes it drop the old id, and produce sends once more the records that
+// failed for this reason.
 func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 	errs := p.produceOnce(ctx, rs)
 	var again []*kgo.Record
@@ -36,7 +37,7 @@ func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 	if p.forget(rs, errs); len(again) > 0 {
 		for k, err := range p.produceOnce(ctx, again) {
 			if errs[which[k]] = err; err == nil {
-				*rs[which[k]] = *again[k] // where it lies
+				*rs[which[k]] = *again[k] // topic, partition and offset
 			}
 		}
 	}
@@ -46,7 +47,7 @@ func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 	return errs
 }
 
-// forget makes the client look again for topics that it did not find, or not as it knew them.
+// forget makes the client look up again the topics that it did not find, or not with the id that it knows.
 func (p *producer) forget(rs []*kgo.Record, errs []error) {
 	gone := map[string]bool{}
 	for i, err := range errs {
@@ -56,20 +57,26 @@ func (p *producer) forget(rs []*kgo.Record, errs []error) {
 		}
 		gone[rs[i].Topic] = true
 		if again {
-			p.log.Error("a topic was deleted and created again: what its old form held is gone, and the new one is "+
-				"used from now on", "topic", rs[i].Topic)
+			p.log.Error("a topic was deleted and created again: the records of the old topic are gone, and sends go "+
+				"to the new one", "topic", rs[i].Topic)
 		}
 		p.client.PurgeTopicsFromProducing(rs[i].Topic)
 	}
 }
 
-// produceOnce waits for all answers, or for the end of ctx: what is not answered then may or may not arrive.
+// knows says whether the client has looked for a partition, and found it.
+func (p *producer) knows(at wire.Partition) bool {
+	leader, _, err := p.client.PartitionLeader(at.Topic, at.N)
+	return leader >= 0 || err != nil // an error is one of the partition
+}
+
+// produceOnce waits for all answers, or for the end of ctx. A record without an answer by then may still be stored.
 func (p *producer) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
 	type answer struct {
 		i   int
 		err error
 	}
-	answers := make(chan answer, len(rs)) // never blocks the client, even when nobody waits any more
+	answers := make(chan answer, len(rs)) // has room for all: the client must not block on it after ctx has ended
 	for i, r := range rs {
 		p.client.Produce(ctx, r, func(_ *kgo.Record, err error) { answers <- answer{i, err} })
 	}
@@ -94,7 +101,7 @@ func (p *producer) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
 	return errs
 }
 
-// copy publishes copies to topics that the consumer of a channel owns: if they are gone, they are made again, once.
+// copy publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
 func (b *Backend) copy(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
 	errs := b.producer.produce(ctx, rs)
 	spec, ours := b.provisioner.wished(ch)

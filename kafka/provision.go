@@ -24,19 +24,20 @@ import (
 )
 
 const (
-	// besideRetention is how long dead letters and records in tiers are kept, at least: somebody has to look at them
-	// first, or their consumer may be away.
+	// besideRetention is how long dead letters and records in tiers are kept, at least: an operator has to look at dead
+	// letters, and the consumer of a tier may be down.
 	besideRetention = 14 * 24 * time.Hour
-	// spreadPatience is how long brokers may take to know of a topic that was just created.
+	// spreadPatience is how long it may take until all brokers know a new topic.
 	spreadPatience = 10 * time.Second
 )
 
-// spreadAgain spaces the questions whether all brokers know of a topic.
+// spreadAgain are the pauses between requests for a new topic.
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
-// Ensure makes the topics that a channel needs, or says what is missing. It changes the configuration of what exists
-// only for an owner, and the number of partitions never: another number would give keys other partitions. Dead
-// letters are only looked for.
+// Ensure creates the topics that a channel needs, or reports what is missing. It changes the configuration of existing
+// topics only for an owner. It never changes the number of partitions of the channel's topic, because keys would move
+// to other partitions; tiers get as many partitions as the channel's topic has. For a channel of dead letters, it only
+// checks that they exist.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -45,6 +46,9 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if err := possible(s); err != nil {
+		return err
+	}
+	if err := bearable(s, b.o.channel(s.Channel)); err != nil {
 		return err
 	}
 	if s.Owner {
@@ -56,7 +60,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	return b.provisioner.ensure(ctx, s)
 }
 
-// Find looks for dead letters. A topic does not tell whether its records are in order.
+// Find checks that dead letters exist. Whether their records are in order cannot be seen at a topic.
 func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
 	if err := b.open(); err != nil {
 		return dead, err
@@ -68,20 +72,30 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	return dead, err
 }
 
-// possible refuses what Kafka has no way to do.
+// possible returns an error for settings that Kafka has no feature for.
 func possible(s driver.ChannelSpec) error {
 	switch {
 	case s.Delay != 0:
-		return failure.Permanent("channel %s: a topic cannot make all of its messages wait (Delay %v): delay single "+
-			"messages, where nothing is ordered", s.Channel, s.Delay)
+		return failure.Permanent("channel %s: a topic cannot delay all of its messages (Delay %v): leave out Delay, "+
+			"and delay single messages on a channel without order", s.Channel, s.Delay)
 	case s.Encryption != "":
-		return failure.Permanent("channel %s: a topic has no key of its own (Encryption %q): encrypt the brokers' "+
-			"disks, or the bodies", s.Channel, s.Encryption)
+		return failure.Permanent("channel %s: a topic has no encryption key of its own (Encryption %q): leave it "+
+			"out, and encrypt the brokers' disks or the bodies", s.Channel, s.Encryption)
 	}
 	return nil
 }
 
-// provisioner makes what channels need.
+// bearable refuses a retry that would hold up its key for longer than the options allow: no record would come to it.
+func bearable(s driver.ChannelSpec, o ChannelOptions) error {
+	if o.tiered() || s.LongestRetry <= o.MaxBlock {
+		return nil
+	}
+	return failure.Permanent("channel %s: a retry waits for up to %v, and a failing record may hold up its key for %v "+
+		"(MaxBlock), so that the record would be rejected instead: raise kafka.Options.MaxBlock, shorten the backoff, "+
+		"or set Retries to RetryPark or RetryAlone", s.Channel, s.LongestRetry, o.MaxBlock)
+}
+
+// provisioner creates and checks the topics of channels.
 type provisioner struct {
 	o      *Options
 	names  layout.Names
@@ -90,16 +104,17 @@ type provisioner struct {
 	admin  *kadm.Client
 
 	mu    sync.Mutex
-	specs map[driver.Channel]driver.ChannelSpec // what consumers of this process wished, by channel
+	specs map[driver.Channel]driver.ChannelSpec // what the consumers of this process need, by channel
+	seen  map[string]formerTopic                // the topics of channels, as they were last seen
 }
 
-// ensure makes what is missing of a channel, or says it.
+// ensure creates what a channel lacks, or reports it.
 func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Channel.DeadLetter {
 		_, err := p.topics.find(ctx, p.names.DeadLetters(s.Channel))
 		return err
 	}
-	own, err := p.ensureTopic(ctx, s, p.ownTopic(s))
+	own, err := p.ensureOwn(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -116,28 +131,27 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 	return nil
 }
 
-// remember keeps what a consumer wishes, for when something of it is gone.
+// remember keeps what a consumer needs, so that it can be created again when it is deleted.
 func (p *provisioner) remember(s driver.ChannelSpec) {
-	ch := s.Channel
-	if ch.DeadLetter {
+	if s.Channel.DeadLetter {
 		return
 	}
-	ch.Ordered = false
 	p.mu.Lock()
-	p.specs[ch] = s
+	p.specs[unordered(s.Channel)] = s
 	p.mu.Unlock()
 }
 
-// wished is what the consumer of this process wished of its channel, if it may make what is missing.
+// wished is what the consumer of this process needs of its channel; false: there is none, or it may not create topics.
 func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ch.Ordered, ch.DeadLetter = false, false
-	s, ok := p.specs[ch]
+	ch.DeadLetter = false
+	s, ok := p.specs[unordered(ch)]
+	s.Again = true
 	return s, ok && s.Mode == driver.Auto
 }
 
-// wish is a topic as it should be.
+// wish is a topic with the settings that it should have.
 type wish struct {
 	name       string
 	partitions int
@@ -145,14 +159,14 @@ type wish struct {
 	config     map[string]string
 }
 
-// ownTopic is what an end of the channel speaks to.
+// ownTopic is the topic that senders and receivers of the channel use.
 func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
 	o := p.o.channel(s.Channel)
 	return wish{name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
 }
 
-// besides are the topics that a consumer needs besides its own: dead letters and tiers, with as many partitions as
-// that.
+// besides are the other topics that a consumer needs: its dead letters and tiers, each with as many partitions as the
+// channel's own topic.
 func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish) {
 	if !s.Owner || s.Channel.Queue == "" {
 		return nil
@@ -161,14 +175,14 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 	if !s.NoDeadLetters && p.o.DeadLetterQueue == nil {
 		all = append(all, wish{
 			name: p.names.DeadLetters(s.Channel), partitions: partitions,
-			config: besideConfig(o, s),
+			config: besideConfig(o, s, 0),
 		})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {
 		for _, d := range o.Tiers {
 			all = append(all, wish{
 				name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
-				config: besideConfig(o, s),
+				config: besideConfig(o, s, d),
 			})
 		}
 	}
@@ -187,57 +201,116 @@ func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	return config
 }
 
-// besideConfig is that of dead letters and tiers, which are kept longer, and never compacted.
-func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
+// besideConfig is the configuration of dead letters and tiers, which are kept longer, and never compacted. Records in a
+// tier are kept for twice as long as they wait, at least, because a consumer may be down when they are due.
+func besideConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[string]string {
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
 	keep := cmp.Or(s.Retention, o.Retention)
-	if keep >= 0 && keep < besideRetention {
-		keep = besideRetention
+	if keep >= 0 {
+		keep = max(keep, besideRetention, 2*wait)
 	}
 	config["retention.ms"] = millis(keep)
 	return config
 }
 
-// millis is a time as Kafka's configuration spells it; negative: without end.
+// millis is a duration in Kafka's configuration; negative: without limit.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
-// ensureTopic makes one topic, or compares it with what is wished.
+// ensureOwn creates the topic of a channel, or compares it with the wish, and records what it is now.
+func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topic, error) {
+	t, err := p.ensureTopic(ctx, s, p.ownTopic(s))
+	if err == nil {
+		err = p.see(ctx, t)
+	}
+	return t, err
+}
+
+// ensureTopic creates a topic, or compares it with the wish.
 func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
 	t, err := p.topics.find(ctx, w.name)
 	switch {
-	case err == nil && w.exactly && t.partitions != w.partitions:
+	case err == nil && w.exactly && t.partitions < w.partitions && s.Mode == driver.Auto:
+		if t, err = p.grow(ctx, w); err != nil {
+			return t, fmt.Errorf("channel %s: %w", s.Channel, err)
+		}
+		return t, p.compare(ctx, s, w)
+	case err == nil && w.exactly && t.partitions < w.partitions:
 		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that "+
-			"its records come from: let it run empty and delete it, or add partitions",
-			s.Channel, w.name, t.partitions, w.partitions)
+			"its records come from: add partitions to it", s.Channel, w.name, t.partitions, w.partitions)
+	case err == nil && w.exactly && t.partitions > w.partitions:
+		return t, failure.Permanent("channel %s: topic %s has %d partitions, and topic %s, which its records come "+
+			"from, has %d: nobody would read the partitions from %d on: add partitions to topic %s, or delete "+
+			"topic %s if nothing in it is needed", s.Channel, w.name, t.partitions, p.names.Topic(s.Channel),
+			w.partitions, w.partitions, p.names.Topic(s.Channel), w.name)
 	case err == nil && (s.Owner || s.Mode == driver.Verify):
 		return t, p.compare(ctx, s, w)
 	case driver.ClassOf(err) != driver.NotFound:
 		return t, err
 	case s.Mode == driver.Verify:
-		return t, fmt.Errorf("channel %s: %w; provision it, or create it", s.Channel, err)
+		return t, fmt.Errorf("channel %s: %w: provision the channel, or create the topic", s.Channel, err)
 	}
-	return p.create(ctx, w)
+	return p.createMissing(ctx, s, w)
 }
 
-// create makes a topic and waits until the brokers know of it.
-func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
+// createMissing creates a topic that does not exist. A channel's topic that existed while this process used it does not
+// get other partitions or another configuration than it had.
+func (p *provisioner) createMissing(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
+	former, known := p.former(w.name)
+	switch {
+	case !known || !s.Again:
+		return p.create(ctx, w, p.o.Replication)
+	case !p.o.RecreateTopics:
+		return topic{}, former.awaited(w.name)
+	}
+	w.partitions, w.config = former.partitions, former.config
+	return p.create(ctx, w, former.replicas)
+}
+
+// create creates a topic and waits until the brokers know it. 0 replicas: as many as the brokers' default.
+func (p *provisioner) create(ctx context.Context, w wish, replicas int) (topic, error) {
 	config := make(map[string]*string, len(w.config))
 	for k, v := range w.config {
 		config[k] = &v
 	}
-	replication := int16(p.o.Replication)
-	if replication == 0 {
-		replication = -1
+	if replicas == 0 {
+		replicas = -1
 	}
-	_, err := p.admin.CreateTopic(ctx, int32(w.partitions), replication, config, w.name)
+	_, err := p.admin.CreateTopic(ctx, int32(w.partitions), int16(replicas), config, w.name)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return topic{}, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
 	}
+	return p.spread(ctx, w.name, 1)
+}
+
+// grow adds partitions to a topic until it has as many as are wished. Another consumer may do the same at the same
+// time.
+func (p *provisioner) grow(ctx context.Context, w wish) (topic, error) {
+	answers, err := p.admin.UpdatePartitions(ctx, w.partitions, w.name)
+	if err == nil {
+		var one kadm.CreatePartitionsResponse
+		if one, err = answers.On(w.name, nil); err == nil {
+			err = one.Err
+		}
+	}
+	if err != nil && !errors.Is(err, kerr.InvalidPartitions) {
+		return topic{}, fmt.Errorf("add partitions to topic %s, so that it has %d: %w", w.name, w.partitions,
+			failure.Classify(err))
+	}
+	t, err := p.spread(ctx, w.name, w.partitions)
+	if err == nil && t.partitions < w.partitions {
+		err = failure.Permanent("topic %s still has %d partitions and needs %d", w.name, t.partitions, w.partitions)
+	}
+	return t, err
+}
+
+// spread waits until the brokers know that a topic has a number of partitions, at least. After some time it returns the
+// topic as they know it.
+func (p *provisioner) spread(ctx context.Context, name string, partitions int) (topic, error) {
 	begun := time.Now()
 	for try := 1; ; try++ {
-		t, err := p.topics.find(ctx, w.name)
-		if err == nil && t.partitions > 0 || driver.ClassOf(err) != driver.NotFound && err != nil ||
+		t, err := p.topics.find(ctx, name)
+		if err == nil && t.partitions >= partitions || driver.ClassOf(err) != driver.NotFound && err != nil ||
 			time.Since(begun) > spreadPatience {
 			return t, err
 		}
@@ -247,19 +320,13 @@ func (p *provisioner) create(ctx context.Context, w wish) (topic, error) {
 	}
 }
 
-// compare looks at a topic's configuration. An owner changes what differs; Verify says it.
+// compare compares a topic's configuration with the wish. For an owner it changes what differs; with Verify it reports
+// the difference.
 func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish) error {
 	if len(w.config) == 0 {
 		return nil
 	}
-	all, err := p.admin.DescribeTopicConfigs(ctx, w.name)
-	if err != nil {
-		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
-	}
-	r, err := all.On(w.name, nil)
-	if err == nil {
-		err = r.Err
-	}
+	configs, err := p.topics.configs(ctx, w.name)
 	if err != nil {
 		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
@@ -267,9 +334,9 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 	var told []string
 	for _, key := range slices.Sorted(maps.Keys(w.config)) {
 		want := w.config[key]
-		if is := configOf(r, key); is != want {
+		if is := configOf(configs, key); is != want {
 			change = append(change, kadm.AlterConfig{Op: kadm.SetConfig, Name: key, Value: &want})
-			told = append(told, fmt.Sprintf("%s is %q, wished is %q", key, is, want))
+			told = append(told, fmt.Sprintf("%s is %q and should be %q", key, is, want))
 		}
 	}
 	switch {
@@ -289,13 +356,4 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 		return fmt.Errorf("change the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	return nil
-}
-
-func configOf(r kadm.ResourceConfig, key string) string {
-	for _, c := range r.Configs {
-		if c.Key == key && c.Value != nil {
-			return *c.Value
-		}
-	}
-	return ""
 }

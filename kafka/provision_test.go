@@ -13,12 +13,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// Topics are made as the options say, with dead letters and tiers that keep what they hold for longer and have as many
-// partitions.
+// Topics are created as the options say. Dead letters and tiers have as many partitions, and a longer retention.
 func TestTopicsAsWished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{
@@ -63,7 +63,8 @@ func TestTopicsAsWished(t *testing.T) {
 	})
 }
 
-// An owner mends what differs, Verify says it, a producer leaves it alone, and nobody changes the partitions.
+// An owner corrects differences, Verify reports them, a producer ignores them, and the number of partitions never
+// changes.
 func TestTopicsThatDiffer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		day, week := w.backend(kafka.Options{Partitions: 2, Retention: 24 * time.Hour}),
@@ -92,6 +93,52 @@ func TestTopicsThatDiffer(t *testing.T) {
 		all, err := w.admin.ListTopics(w.Context(), "orders")
 		if err != nil || len(all["orders"].Partitions) != 2 {
 			w.Errorf("%d partitions, %v, want 2 still", len(all["orders"].Partitions), err)
+		}
+	})
+}
+
+// A retry that RetryBlock would never let happen is refused when the consumer is made, if the delays are known. Else
+// the record is rejected once, with that reason.
+func TestRetriesLongerThanMaxBlock(t *testing.T) {
+	inWorld(t, func(w *world) {
+		block, park := w.backend(kafka.Options{}), w.backend(kafka.Options{Retries: kafka.RetryPark, Partitions: 1})
+		long := godwit.Schedule(time.Second, 15*time.Minute)
+		_, err := godwit.NewConsumer(w.Context(), block, "orders",
+			&godwit.ConsumerOptions{MaxAttempts: 3, Backoff: long})
+		if err == nil || !strings.Contains(err.Error(), "15m0s") || !strings.Contains(err.Error(), "MaxBlock") {
+			t.Errorf("a retry after 15 min: %v", err)
+		}
+		for name, c := range map[string]struct {
+			b *kafka.Backend
+			o godwit.ConsumerOptions
+		}{
+			"the second retry does not happen": {block, godwit.ConsumerOptions{MaxAttempts: 2, Backoff: long}},
+			"it waits in a tier":               {park, godwit.ConsumerOptions{MaxAttempts: 3, Backoff: long}},
+			"the delays are random":            {block, godwit.ConsumerOptions{MaxAttempts: 30}},
+		} {
+			if _, err := godwit.NewConsumer(w.Context(), c.b, "orders", &c.o); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		var reasons []error
+		c, err := godwit.NewConsumer(w.Context(), block, "orders", &godwit.ConsumerOptions{
+			Policy: func(*godwit.Delivery, error) godwit.Verdict {
+				return godwit.Verdict{Action: godwit.ActionRetry, After: 15 * time.Minute}
+			},
+			Hooks: godwit.Hooks{Rejected: func(_ *godwit.Delivery, err error) { reasons = append(reasons, err) }},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.send(0, "a")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return errors.New("no") })
+		if err != nil {
+			t.Error(err)
+		}
+		if len(reasons) != 1 || !strings.Contains(reasons[0].Error(), "10m0s") {
+			t.Errorf("rejected because of %v, want one reason that names 10 min", reasons)
 		}
 	})
 }

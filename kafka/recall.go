@@ -11,12 +11,12 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// recallPatience bounds the look at what became of records: a dead letter twice is better than a partition that nobody
-// reads.
+// recallPatience bounds the reading of dead letters: two dead letters of one record are better than a partition that
+// nobody reads.
 const recallPatience = 10 * time.Second
 
-// recall looks, before anything of newly assigned partitions is read, at what became of their records after the last
-// commit: which are dead letters already, and how far their tiers reach.
+// recall finds out, before records of newly assigned partitions are admitted, which records without a commit already
+// have a dead letter, and where their tiers end.
 func (g *group) recall(ctx context.Context, begun []*epoch) {
 	if len(begun) == 0 {
 		return
@@ -25,8 +25,8 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	defer cancel()
 	ends, err := g.endsOfTiers(ctx)
 	if err != nil {
-		g.sub.b.log.Warn("how far the tiers reach could not be asked: a parked key may be overtaken", "group",
-			g.sub.group, "error", err)
+		g.sub.b.log.Warn("the end of the tiers is not known, because the broker did not answer: later records of a "+
+			"parked key may overtake it", "group", g.sub.group, "error", err)
 	}
 	known := g.recallOwn(ctx, begun)
 	for _, e := range begun {
@@ -34,7 +34,7 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	}
 }
 
-// endsOfTiers is where the tiers end that have something in them: until they are read so far, what stands first of a
+// endsOfTiers is the end of each tier that is not empty. Until a tier is read up to that offset, the first record of a
 // key is not known.
 func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, error) {
 	if g.sub.set.Retries != RetryPark {
@@ -59,9 +59,9 @@ func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, erro
 	return all, nil
 }
 
-// recallOwn reads the newest dead letters of epochs that begin, if this channel has a topic of them. Only those count
-// that were written since the group was last set to an offset by somebody else: whoever does that wants the records
-// handled again. The end of the dead letters at that time is the mark that commits carry from then on.
+// recallOwn reads the newest dead letters of epochs that begin, if this channel has a topic for them. It ignores
+// letters from before the group's offset was last set by another tool: such a reset means that the records are to be
+// handled again. The end of the dead letters at that time is the mark, which all commits carry from then on.
 func (g *group) recallOwn(ctx context.Context, begun []*epoch) deadletter.Known {
 	s := g.sub
 	log, ok := g.look(ctx)
@@ -76,14 +76,14 @@ func (g *group) recallOwn(ctx context.Context, begun []*epoch) deadletter.Known 
 			from[e.N] = mark
 		}
 		if reset && end > 0 && e.stay == 0 {
-			s.b.log.Info("a partition begins at an offset that Godwit has not committed: records that have a dead letter "+
-				"from before are handled again", "group", s.group, "partition", e.Name, "offset", e.from)
+			s.b.log.Info("a partition begins at an offset that Godwit did not commit: its records are handled again "+
+				"even if they have a dead letter from before", "group", s.group, "partition", e.Name, "offset", e.from)
 		}
 	}
 	return g.read(ctx, log, from)
 }
 
-// recallAll reads the newest dead letters of some partitions, whenever they were written.
+// recallAll reads the newest dead letters of some partitions, of whatever age.
 func (g *group) recallAll(ctx context.Context, partitions []int32) deadletter.Known {
 	log, ok := g.look(ctx)
 	if !ok {
@@ -96,7 +96,7 @@ func (g *group) recallAll(ctx context.Context, partitions []int32) deadletter.Kn
 	return g.read(ctx, log, from)
 }
 
-// look finds the dead letters of this channel; false: there are none, or they cannot be read now.
+// look finds the end of the dead letters of this channel; false: it has none, or they cannot be read now.
 func (g *group) look(ctx context.Context) (deadletter.Log, bool) {
 	q, ok := g.sub.dead.(*deadTopic)
 	if !ok {
@@ -106,12 +106,12 @@ func (g *group) look(ctx context.Context) (deadletter.Log, bool) {
 	defer cancel()
 	log, err := deadletter.Look(ctx, g.sub.b.admin, g.sub.b.names.DeadLetters(q.ch))
 	if err != nil {
-		g.unread(err)
+		g.logUnread(err)
 	}
 	return log, err == nil
 }
 
-// read reads dead letters from an offset on, which is given for each partition.
+// read reads dead letters, beginning at the offset of each partition in from.
 func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int64) deadletter.Known {
 	s := g.sub
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
@@ -125,12 +125,12 @@ func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int
 	}
 	known, err := log.Recall(ctx, open, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}, from)
 	if err != nil {
-		g.unread(err)
+		g.logUnread(err)
 	}
 	return known
 }
 
-func (g *group) unread(err error) {
-	g.sub.b.log.Warn("the newest dead letters could not be read: some may come twice", "group", g.sub.consumer(),
-		"error", err)
+func (g *group) logUnread(err error) {
+	g.sub.b.log.Warn("the newest dead letters could not be read: some records may get a second one", "group",
+		g.sub.consumer(), "error", err)
 }

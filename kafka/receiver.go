@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// receiveMost is how many deliveries one Receive returns at most: enough to make what a call costs small, and few
-	// enough that a poll needs no large part of the places to be free.
+	// receiveMost is how many deliveries one Receive returns at most. So many make the cost of the call itself
+	// negligible, and a poll can begin before a large part of the places is free.
 	receiveMost = 2_000
-	// window is how many places make sense: a busy key waits in its lane, and the others need places beside it.
+	// window is how many places the core should have: the messages of a busy key take many while they wait in its lane,
+	// and other keys need places beside them.
 	window = 16_384
 )
 
-// receiver receives from one channel, as a member of its group. It asks the ledger what to do, and does it.
+// receiver receives from one channel, as a member of its group. The ledger decides, and the receiver carries it out.
 type receiver struct {
 	sub       *subscription
 	ledger    *ledger
@@ -58,17 +59,19 @@ func newReceiver(
 	r.ledger = newLedger(r.sub)
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)
+	b.pauses.add(r)
 	if err := r.group.join(ctx); err != nil {
+		b.pauses.remove(r)
 		return nil, err
 	}
 	r.group.begin()
 	return r, nil
 }
 
-// Limits says how retries wait, and that what was received stays ours.
+// Limits says how retries wait, and that received records stay with this receiver while the handler works.
 func (r *receiver) Limits() driver.ReceiveLimits { return r.sub.limits() }
 
-// Receive returns what waits here and is due, else what a poll brings.
+// Receive returns messages that wait in this process and are due, or else those that a poll brings.
 func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	had := len(into)
 	ends := time.Now().Add(r.sub.o.Wait)
@@ -90,7 +93,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	}
 }
 
-// ready says whether there is a member to poll with; one whose topic was created again is replaced.
+// ready reports whether there is a member to poll with. It replaces a member whose topic was created again.
 func (r *receiver) ready(ctx context.Context) error {
 	failed := r.committer.failed()
 	switch {
@@ -109,14 +112,16 @@ func (r *receiver) errClosed() error {
 	return fmt.Errorf("the receiver of %s is %w", r.sub.from, driver.ErrClosed)
 }
 
-// poll asks the client for records, until one comes, until something that waits here is due, or until the wait is over.
+// poll polls the client until it returns a record, until a message that waits in this process is due, or until wait is
+// over.
 func (r *receiver) poll(
 	ctx context.Context, wait time.Duration, most int, into []driver.Delivery,
 ) ([]driver.Delivery, error) {
 	m, l := r.group.current(), r.ledger
 	waiting, cancel := l.wakeup.begin(ctx, l.expect(wait))
 	defer cancel()
-	fetches := m.client.PollFetches(waiting) // all there is: the client fetches more only when its hands are empty
+	// PollFetches returns all buffered records: the client fetches more only when its buffer is empty.
+	fetches := m.client.PollFetches(waiting)
 	if waiting != nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && fetches.Empty() {
 		m.spare.drop()
 	}
@@ -131,10 +136,14 @@ func (r *receiver) poll(
 	return into, err
 }
 
-// carryOut does what a round of admission decided.
+// carryOut does what the ledger decided in a round.
 func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delivery) ([]driver.Delivery, error) {
 	r.group.fetch(in.change)
 	in.passed.Tell(r.sub.o.Events)
+	if in.keys {
+		r.sub.b.log.Warn("half of the records have no key, and are handled one after another in their partition: if they "+
+			"do not depend on each other, set kafka.Options.NullKeys to NullKeysSpread", "topic", r.sub.topic)
+	}
 	texts := wire.NewDecoder(len(in.out))
 	for _, m := range in.out {
 		into = append(into, driver.Delivery{
@@ -152,17 +161,18 @@ func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delive
 	return into, r.shift(ctx, in.move)
 }
 
-// Started notes how often a record was started whose retry the core holds: a crash then does not start the count again.
+// Started notes the number of attempts of a record whose retry the core holds, so that a crash does not reset it.
 func (r *receiver) Started(h driver.Handle, attempt int32) { r.ledger.note(note{h, attempt}) }
 
-// Finish is Settle of one that is done.
+// Finish settles a delivery as done, without waiting.
 func (r *receiver) Finish(h driver.Handle) { r.ledger.note(note{handle: h}) }
 
-// Close commits what is finished and leaves the group.
+// Close commits the finished records and leaves the group.
 func (r *receiver) Close(ctx context.Context) error {
 	if r.group.closed.Swap(true) {
 		return nil
 	}
+	r.sub.b.pauses.remove(r)
 	r.ledger.wakeup.wake()
 	return r.group.close(ctx)
 }

@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// recordsKept is how many records, of batches that nothing needs any more, are kept for the next: about as many as
-	// are handled, wait to be admitted, and are on their way here.
+	// recordsKept is how many unused records are kept for later batches: about as many as are being handled, wait to be
+	// admitted, and are being fetched.
 	recordsKept = 4 * window
-	// recordsLeast is how many a batch has that is worth keeping.
+	// recordsLeast is the smallest size of a batch that is kept.
 	recordsLeast = 16
-	// recordsTried is how many of the batches that are kept are looked at for one that is large enough.
+	// recordsTried is how many of the kept batches are checked for one that is large enough.
 	recordsTried = 4
 )
 
-// records keeps the memory of records, for the client to read the next batches into ([kgo.PoolRecords]). A record is
-// 160 bytes full of pointers, and so costs the garbage collector more than what it says.
+// records keeps the memory of records, so that the client reads the next batches into it ([kgo.PoolRecords]). A record
+// has 160 bytes full of pointers: collecting it as garbage costs more than its content.
 type records struct {
 	mu   sync.Mutex
 	idle [][]kgo.Record
 	kept int // records in idle
 }
 
-// ours says that nobody but us sees the records of a client: no hook of the caller's, which may keep them, and no pool,
-// since what is returned would take bodies along.
-func ours(c *kgo.Client) bool {
+// reusable reports whether only Godwit sees the records of a client. A hook of the caller may keep records. A pool of
+// the caller takes their bodies, which users may keep.
+func reusable(c *kgo.Client) bool {
 	hooks := reflect.ValueOf(c.OptValue(kgo.WithHooks))
 	for i := range hooks.Len() {
 		switch hooks.Index(i).Interface().(type) {
@@ -38,7 +38,7 @@ func ours(c *kgo.Client) bool {
 	return reflect.ValueOf(c.OptValue(kgo.WithPools)).Len() == 0
 }
 
-// GetRecords returns room for n records, or nothing.
+// GetRecords returns memory for n records, or nil.
 func (rs *records) GetRecords(n int) []kgo.Record {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -54,7 +54,7 @@ func (rs *records) GetRecords(n int) []kgo.Record {
 	return nil
 }
 
-// PutRecords takes a batch back, of blank records.
+// PutRecords keeps the memory of a batch of zero records.
 func (rs *records) PutRecords(batch []kgo.Record) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -64,7 +64,7 @@ func (rs *records) PutRecords(batch []kgo.Record) {
 	}
 }
 
-// drop keeps nothing any more: there is nothing to do.
+// drop releases the kept memory: it is called when the channel is idle.
 func (rs *records) drop() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 )
 
 type (
-	watcher struct{ kgo.HookFetchRecordUnbuffered } // may keep what it sees
+	watcher struct{ kgo.HookFetchRecordUnbuffered } // may keep the records that it sees
 	counter struct{ kgo.HookBrokerConnect }
 )
 
-// What somebody else sees of records, or keeps for them, is left alone.
+// The memory of records is not used again if a hook or pool of the caller may keep them.
 func TestRecordsAreUsedAgainWhereTheyAreOurs(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []kgo.Opt
@@ -37,7 +37,7 @@ func TestRecordsAreUsedAgainWhereTheyAreOurs(t *testing.T) {
 func TestRecordsAreKeptWithinBounds(t *testing.T) {
 	var rs records
 	if rs.GetRecords(1) != nil {
-		t.Error("nothing is kept, and something came")
+		t.Error("memory was returned, and none is kept")
 	}
 	rs.PutRecords(make([]kgo.Record, recordsLeast-1))
 	if rs.kept != 0 {
@@ -46,10 +46,10 @@ func TestRecordsAreKeptWithinBounds(t *testing.T) {
 	rs.PutRecords(make([]kgo.Record, 100))
 	rs.PutRecords(make([]kgo.Record, 50))
 	if got := rs.GetRecords(60); cap(got) != 100 || rs.kept != 50 {
-		t.Errorf("for 60 records came room for %d, and %d are kept", cap(got), rs.kept)
+		t.Errorf("for 60 records, memory for %d was returned, and %d are kept", cap(got), rs.kept)
 	}
 	if got := rs.GetRecords(60); got != nil {
-		t.Errorf("for 60 records came room for %d", cap(got))
+		t.Errorf("for 60 records, memory for %d was returned", cap(got))
 	}
 	for range 100 {
 		rs.PutRecords(make([]kgo.Record, recordsKept/10))
@@ -59,6 +59,6 @@ func TestRecordsAreKeptWithinBounds(t *testing.T) {
 	}
 	rs.drop()
 	if rs.kept != 0 || rs.GetRecords(1) != nil {
-		t.Error("something is kept after all was dropped")
+		t.Error("memory is kept after drop")
 	}
 }

@@ -16,23 +16,23 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// shouts counts what is logged as an error.
-type shouts struct {
+// errorLines counts the lines of the log that are errors.
+type errorLines struct {
 	slog.Handler
 	mu  sync.Mutex
 	all []string
 }
 
-func (s *shouts) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+func (s *errorLines) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
 
-func (s *shouts) Handle(_ context.Context, r slog.Record) error {
+func (s *errorLines) Handle(_ context.Context, r slog.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, r.Message)
 	return nil
 }
 
-func (s *shouts) ours() (n int) {
+func (s *errorLines) ours() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range s.all {
@@ -43,11 +43,11 @@ func (s *shouts) ours() (n int) {
 	return n
 }
 
-// A topic that was deleted and created again: said once, no spinning, the old state dropped, and the new topic in use
-// within half a minute, by consumers and producers.
+// A topic is deleted and created again: the log reports it once, the client does not spin, the old state is dropped,
+// and consumers and producers use the new topic within half a minute.
 func TestTopicRecreated(t *testing.T) {
 	inWorld(t, func(w *world) {
-		loud := &shouts{Handler: slog.DiscardHandler}
+		loud := &errorLines{Handler: slog.DiscardHandler}
 		var lost []*driver.Source
 		l := w.begin(kafka.Options{Logger: slog.New(loud)}, driver.Events{Lost: func(s []*driver.Source,
 			_ error,
@@ -81,15 +81,15 @@ func TestTopicRecreated(t *testing.T) {
 			w.Errorf("the new topic was in use after %v", took)
 		}
 		if n := fetches.Hits(); n > 200 {
-			w.Errorf("%d fetches meanwhile: it spins", n)
+			w.Errorf("%d fetches meanwhile: the client spins", n)
 		}
 		if len(lost) != 1 || lost[0] != old[0].Source {
 			w.Errorf("lost %v, want the old topic's source", lost)
 		}
 		if n := loud.ours(); n != 1 {
-			w.Errorf("it was said %d times, want once: %q", n, loud.all)
+			w.Errorf("the log reports it %d times, want once: %q", n, loud.all)
 		}
-		l.settle(driver.Done, old...) // of the old topic: nothing
+		l.settle(driver.Done, old...) // deliveries of the old topic: no effect
 		begun = time.Now()
 		if err := s.Send(w.Context(), []driver.Prepared{p}); err != nil {
 			w.Error(err)
@@ -101,7 +101,7 @@ func TestTopicRecreated(t *testing.T) {
 	})
 }
 
-// A topic that is gone is of class NotFound to consumers, who may then make it again.
+// A missing topic is an error of class NotFound for consumers, which may then create it again.
 func TestTopicDeleted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -123,7 +123,7 @@ func TestTopicDeleted(t *testing.T) {
 	})
 }
 
-// An offset that the log no longer holds, at either end, costs duplicates and never a stop.
+// A committed offset that the log does not have, at either end, causes duplicates and never stops the partition.
 func TestOffsetsOutOfRange(t *testing.T) {
 	for name, at := range map[string]int64{"before the start": 1, "beyond the end": 1000} {
 		t.Run(name, func(t *testing.T) {

@@ -17,38 +17,40 @@ import (
 )
 
 const (
-	// redriveBatch is how many letters are published before that is committed: what a crash repeats at most.
+	// redriveBatch is how many letters are published between two commits: a crash repeats at most one batch.
 	redriveBatch = 500
-	// redrivePlaces bounds how many letters that stay behind one run reads past, in each partition.
+	// redrivePlaces bounds the distance between the oldest letter of a partition that stays and the newest that is
+	// read.
 	redrivePlaces = 1 << 16
-	// redriveWait is how long a partition may bring nothing before the run gives up: retention may have removed its
-	// end.
+	// redriveWait is how long the topic may send nothing before the run ends with an error: retention may have deleted
+	// the letters at its end.
 	redriveWait = 15 * time.Second
 )
 
-// RedriveOptions say which dead letters go back. The zero value: all that are there when it begins.
+// RedriveOptions select the dead letters that are moved. The zero value moves all that exist when the run begins.
 type RedriveOptions struct {
-	// Most is how many dead letters are moved at most; 0: all that are there. Set it to try a few first.
+	// Most is the largest number of letters that are moved; 0: no limit. Set it to try a few first.
 	Most int
-	// Only chooses by where a dead letter was and why it was rejected; nil: every one. Set it when the cause of only
-	// some has been removed. Those that are not chosen stay.
+	// Only selects letters by their origin and the reason of their death; nil: all. Set it when the cause of only some
+	// has been removed. The other letters stay.
 	Only func(o *driver.Origin) bool
 }
 
-// RedriveReport is what became of the letters that were looked at.
+// RedriveReport counts the dead letters that a run has read.
 type RedriveReport struct {
-	Moved int            // went back
-	To    map[string]int // how many of them to which topic
-	Left  int            // stay: not chosen, or refused
+	Moved int            // letters that were moved
+	To    map[string]int // the moved letters, by topic
+	Left  int            // letters that stay: not selected, or refused
 }
 
-// Redrive moves dead letters of a channel (orders, or orders@dlq) back to the topics that they were in, whoever wrote
-// that down; where nobody did, to the channel's own. Keys and headers are as they were, without those of the death; the
-// history of deaths stays. On an exchange's topic all of its consumers get them again.
+// Redrive moves dead letters of a channel (orders, or orders@dlq) back to the topics that their headers name, in any of
+// the known formats. A letter without such a header is moved to the channel's own topic. Keys and headers are as
+// before, without the headers of the death; the history of deaths stays. On an exchange's topic, all of its consumers
+// get the records again.
 //
-// Each is published before it counts as finished in the group that reads the dead letters, which must have no member
-// meanwhile: a run that ends early is continued by the next one, and a crash repeats at most the batch under way.
-// Letters written while it runs are not looked at. With an error, the report says how far it came.
+// A letter is published before it counts as finished in the group that reads the dead letters. This group must have no
+// member meanwhile. The next run continues one that ended early, and a crash repeats at most the current batch. Letters
+// that are written during the run are ignored. With an error, the report counts what was done before it.
 func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions) (RedriveReport, error) {
 	r := &redrive{b: b, report: RedriveReport{To: map[string]int{}}, targets: map[string]error{}}
 	if o != nil {
@@ -74,7 +76,7 @@ func (b *Backend) Redrive(ctx context.Context, channel string, o *RedriveOptions
 	return r.report, errors.Join(err, r.refused)
 }
 
-// redrive is one run.
+// redrive is one run of Redrive.
 type redrive struct {
 	b     *Backend
 	o     RedriveOptions
@@ -82,13 +84,13 @@ type redrive struct {
 	topic topic
 	group string
 	logs  map[int32]*deadLog
-	// targets are the topics that letters went to, once looked for, with the reason why one cannot be used.
+	// targets are the topics of the letters that were looked up, with the error for a topic that cannot be used.
 	targets map[string]error
 	report  RedriveReport
-	refused error // the first
+	refused error // the first error of a refused letter
 }
 
-// deadLog is one partition of the dead letters, and how far the run has come in it.
+// deadLog is one partition of the dead letters, and how far the run has read it.
 type deadLog struct {
 	tracker   *offsets.Tracker
 	from, end int64
@@ -96,14 +98,14 @@ type deadLog struct {
 	read      bool
 }
 
-// letter is a dead letter that goes back.
+// letter is a dead letter that is moved.
 type letter struct {
 	record *kgo.Record
 	log    *deadLog
 	seq    uint64
 }
 
-// prepare finds out what there is to do.
+// prepare looks up the partitions and their unfinished letters.
 func (r *redrive) prepare(ctx context.Context, channel string) error {
 	if err := r.b.open(); err != nil {
 		return err
@@ -122,7 +124,7 @@ func (r *redrive) prepare(ctx context.Context, channel string) error {
 	return r.measure(ctx)
 }
 
-// measure learns what is committed of each partition, and where it ends now.
+// measure looks up the committed offset of each partition, and its end.
 func (r *redrive) measure(ctx context.Context) error {
 	starts, err := r.b.admin.ListStartOffsets(ctx, r.topic.name)
 	if err == nil {
@@ -160,7 +162,7 @@ func (r *redrive) measure(ctx context.Context) error {
 	return nil
 }
 
-// reader reads the letters as no member of a group, markers of transactions too: they may be the end of a log.
+// reader opens a client outside of the group. It keeps control records, because a log may end with one.
 func (r *redrive) reader() (*kgo.Client, error) {
 	from := map[int32]kgo.Offset{}
 	for n, g := range r.logs {
@@ -173,12 +175,12 @@ func (r *redrive) reader() (*kgo.Client, error) {
 	}
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
-		return nil, fmt.Errorf("kafka: make the client that reads %s: %w", r.ch, err)
+		return nil, fmt.Errorf("kafka: create the client that reads %s: %w", r.ch, err)
 	}
 	return client, nil
 }
 
-// more says whether there is anything left to do.
+// more reports whether letters are left to read.
 func (r *redrive) more() bool {
 	if r.o.Most > 0 && r.report.Moved >= r.o.Most {
 		return false
@@ -191,7 +193,7 @@ func (r *redrive) more() bool {
 	return false
 }
 
-// step reads some letters, publishes those that go back, and commits.
+// step reads some letters, publishes the selected ones, and commits.
 func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 	most := redriveBatch
 	if r.o.Most > 0 {
@@ -206,7 +208,7 @@ func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 	if failure.Over(wait) && fetches.Empty() {
 		return &driver.Error{
 			Class: driver.Transient,
-			Err:   fmt.Errorf("the dead letters of %s bring nothing for %v: run it again", r.ch, redriveWait),
+			Err:   fmt.Errorf("the topic of %s has sent no dead letters for %v: run it again", r.ch, redriveWait),
 		}
 	}
 	if errs := fetches.Errors(); len(errs) > 0 {
@@ -225,7 +227,7 @@ func (r *redrive) step(ctx context.Context, client *kgo.Client) error {
 	return r.publish(ctx, batch)
 }
 
-// admit decides on one letter; one without a record stays, or went back before.
+// admit decides about one letter. The result has no record if the letter stays, or was moved before.
 func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 	g := r.logs[rec.Partition]
 	if g == nil || rec.Offset >= g.end {
@@ -243,8 +245,8 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 	switch {
 	case a == offsets.Full:
 		return letter{},
-			failure.Permanent("so many dead letters of %s stay behind that what went back cannot be remembered any "+
-				"more: choose more of them, or remove what is not wanted", r.ch)
+			failure.Permanent("too many dead letters of %s stay for the moved ones between them to be recorded: "+
+				"select more of them, or delete the unwanted ones", r.ch)
 	case a == offsets.Finished:
 		return letter{}, nil
 	case r.o.Only != nil && !r.o.Only(deadletter.OriginOf(r.ch, rec)):
@@ -254,5 +256,5 @@ func (r *redrive) admit(rec *kgo.Record) (letter, error) {
 	return letter{record: rec, log: g, seq: seq}, nil
 }
 
-// identity is which log a partition is, for its tracker.
+// identity identifies the log of a partition, for its tracker.
 func identity(id kadm.TopicID, n int32) string { return fmt.Sprintf("%s-%d", id, n) }

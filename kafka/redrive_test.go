@@ -26,7 +26,7 @@ func (l *life) reject(texts ...string) {
 	l.settle(driver.Reject, l.get(len(texts))...)
 }
 
-// all reads the whole of a topic's first partition, which has so many records.
+// all reads the first partition of a topic, which has n records.
 func (w *world) all(topic string, n int) (rs []*kgo.Record) {
 	w.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
@@ -54,8 +54,7 @@ func (l *life) redrive(o *kafka.RedriveOptions, moved, left int) error {
 	return err
 }
 
-// What died goes back with its key and headers, is handled again, and says where it has been; a second run finds
-// nothing.
+// A letter is moved back with its key and headers, is handled again, and has its origin. A second run finds no letter.
 func TestRedrive(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -79,28 +78,28 @@ func TestRedrive(t *testing.T) {
 		d := ds[0]
 		if d.OrderKey != "ada" || d.RoutingKey != "A.B" || len(d.Header) != 1 || d.Header[0].Value != "de" ||
 			d.Origin != nil || d.ID != "orders/0/3" {
-			t.Errorf("what went back arrives as %+v", d)
+			t.Errorf("the moved letter is delivered as %+v", d)
 		}
 		back := w.all("orders", 6)[3]
 		for _, h := range back.Headers {
 			if strings.HasPrefix(h.Key, "__dlq.") || h.Key == "godwit-log" {
-				t.Errorf("header %s went back as well", h.Key)
+				t.Errorf("header %s was moved as well", h.Key)
 			}
 		}
 		if n := len(back.Headers); n != 3 {
-			t.Errorf("%d headers went back: want the two it had, and its history", n)
+			t.Errorf("%d headers were moved: want the two of the record, and its history", n)
 		}
 		if err := l.redrive(nil, 0, 0); err != nil {
 			t.Error(err)
 		}
-		l.settle(driver.Reject, ds...) // and dies once more
+		l.settle(driver.Reject, ds...) // the record is rejected once more
 		if err := l.redrive(nil, 3, 0); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// Letters that are not chosen stay, and those that went before them are not moved twice, by whichever run.
+// Letters that are not selected stay, and letters moved by an earlier run are not moved again.
 func TestRedriveSome(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -127,7 +126,7 @@ func TestRedriveSome(t *testing.T) {
 	})
 }
 
-// What cannot go back stays and says why; others go.
+// A letter that cannot be moved stays, and the error names it; the others are moved.
 func TestRedriveFromForeigners(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -167,7 +166,7 @@ func TestRedriveFromForeigners(t *testing.T) {
 		for _, r := range w.all("foreign", 2) {
 			got = append(got, string(r.Value))
 			if len(r.Headers) != 0 {
-				t.Errorf("%s went back with the headers %v", r.Value, r.Headers)
+				t.Errorf("%s was moved with the headers %v", r.Value, r.Headers)
 			}
 		}
 		w.same(l.get(1), "unknown")
@@ -175,12 +174,12 @@ func TestRedriveFromForeigners(t *testing.T) {
 			t.Errorf("foreign has %v", got)
 		}
 		if err := l.redrive(nil, 0, 3); err == nil {
-			t.Error("what stays is no error the second time")
+			t.Error("a letter that stays is no error in the second run")
 		}
 	})
 }
 
-// What was published and not committed is published once more by the next run, and that is all.
+// After a crash, the next run moves only those letters twice whose move was not committed.
 func TestRedriveGoesOnAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const letters = 1200 // three batches
@@ -193,7 +192,7 @@ func TestRedriveGoesOnAfterACrash(t *testing.T) {
 			if req.(*kmsg.OffsetCommitRequest).Group != "orders.dlq" {
 				return nil, nil, false
 			}
-			if commits++; commits == 3 { // the first changes nothing
+			if commits++; commits == 3 { // the first commit changes nothing
 				l.crash()
 			}
 			return nil, nil, false
@@ -213,13 +212,13 @@ func TestRedriveGoesOnAfterACrash(t *testing.T) {
 			}
 		}
 		if again := w.count("orders") - before - letters; again < 0 || again > 500 {
-			t.Errorf("%d letters went back twice, want one batch at most", again)
+			t.Errorf("%d letters were moved twice, want one batch at most", again)
 		}
-		l.get(letters) // once the member that crashed is missed
+		l.get(letters) // after the crashed member's session has ended
 	})
 }
 
-// While somebody consumes the dead letters, nothing is published.
+// While a consumer reads the dead letters, no letter is moved.
 func TestRedriveBesideAConsumer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -243,7 +242,7 @@ func TestRedriveBesideAConsumer(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		if n := w.count("orders") - before; n != 0 {
-			t.Errorf("%d went back all the same", n)
+			t.Errorf("%d letters were moved all the same", n)
 		}
 		if err := recv.Close(w.Context()); err != nil {
 			t.Fatal(err)

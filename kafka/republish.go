@@ -16,13 +16,13 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// publish publishes letters to where they came from, and then commits that. A letter that is refused for good stays,
-// and the run goes on; an error that may pass ends it.
+// publish publishes dead letters to their original topics, and commits that. A letter that is refused permanently
+// stays, and the run continues; a temporary error ends the run.
 func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	var chosen []letter
 	var copies []*kgo.Record
 	for _, l := range batch {
-		c, err := r.revived(ctx, l.record)
+		c, err := r.restored(ctx, l.record)
 		switch {
 		case err == nil:
 			chosen, copies = append(chosen, l), append(copies, c)
@@ -49,8 +49,8 @@ func (r *redrive) publish(ctx context.Context, batch []letter) error {
 	return errors.Join(failed, r.commit(ctx, false))
 }
 
-// revived is the record that a letter becomes again; an error says why it cannot.
-func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
+// restored is the record that a dead letter is published as; the error says why it cannot be.
+func (r *redrive) restored(ctx context.Context, rec *kgo.Record) (*kgo.Record, error) {
 	c := &kgo.Record{
 		Topic: r.b.names.Topic(r.ch), Key: rec.Key, Value: rec.Value,
 		Headers: deadletter.WithoutDeath(rec.Headers),
@@ -59,7 +59,7 @@ func (r *redrive) revived(ctx context.Context, rec *kgo.Record) (*kgo.Record, er
 		c.Topic = topic
 	}
 	if c.Topic == r.topic.name {
-		return nil, failure.Permanent("its headers name the topic of the dead letters as the one that it came from")
+		return nil, failure.Permanent("its headers name the dead letters' own topic as its origin")
 	}
 	err, known := r.targets[c.Topic]
 	if !known {
@@ -82,10 +82,10 @@ func (r *redrive) refuse(l letter, err error) {
 	}
 }
 
-// commit tells the group what went back. The first one changes nothing: it finds out, before anything is published,
-// whether the group can be told.
+// commit commits which letters were moved. The first commit changes nothing: it finds out, before any letter is
+// published, whether the group accepts commits.
 func (r *redrive) commit(ctx context.Context, first bool) error {
-	// What was published is committed also when the caller wants an end.
+	// Published letters are committed even if the caller's context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -131,8 +131,8 @@ func (r *redrive) committed(told map[int32]offsets.Commit, answers kadm.OffsetRe
 			tooLarge = true
 		case errors.Is(a.Err, kerr.UnknownMemberID), errors.Is(a.Err, kerr.RebalanceInProgress),
 			errors.Is(a.Err, kerr.IllegalGeneration), errors.Is(a.Err, kerr.StaleMemberEpoch):
-			err = failure.Permanent("a consumer of %s is running, and would handle what goes back: stop it first "+
-				"(group %s: %w)", r.ch, r.group, a.Err)
+			err = failure.Permanent("a consumer of %s is running, and would also handle the moved letters: stop it "+
+				"first (group %s: %w)", r.ch, r.group, a.Err)
 		default:
 			err = fmt.Errorf("commit partition %d of topic %s for group %s: %w", n, r.topic.name, r.group,
 				failure.Classify(a.Err))

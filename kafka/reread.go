@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// rereadPatience is how long a broker may send nothing before it is asked whether the records still exist.
+	// rereadPatience is how long a broker may send no records before the reader asks it whether they still exist.
 	rereadPatience = 10 * time.Second
-	// rereadAgain is how long it takes until reading again is tried once more.
+	// rereadAgain is the pause after an error.
 	rereadAgain = time.Second
 )
 
-// rereader reads again what was forgotten of lanes: beside the member's own reading, by a client that is in no group,
-// so that the other keys go on.
+// rereader reads the forgotten records of lanes again. It uses a client outside of the group, beside the member's own
+// reading, so that other keys are not delayed.
 type rereader struct {
 	sub    *subscription
 	ledger *ledger
 }
 
-// rereads wakes the rereader. Its method may be called with the ledger's lock held.
+// rereads wakes the rereader. Its method may be called while the ledger's lock is held.
 type rereads struct{ soon chan struct{} }
 
 func newRereads() rereads { return rereads{soon: make(chan struct{}, 1)} }
 
-// wake says that a lane lacks messages.
+// wake reports that a lane lacks records.
 func (rs *rereads) wake() {
 	select {
 	case rs.soon <- struct{}{}:
@@ -40,7 +40,7 @@ func (rs *rereads) wake() {
 	}
 }
 
-// run reads lanes again, whenever one lacks messages, until ctx ends.
+// run reads forgotten records whenever a lane lacks some, until ctx ends.
 func (r *rereader) run(ctx context.Context) {
 	for {
 		select {
@@ -54,7 +54,7 @@ func (r *rereader) run(ctx context.Context) {
 				break
 			}
 			if err := r.readFrom(ctx, e, from); err != nil && !failure.Over(ctx) {
-				r.sub.b.log.Warn("records of a key that waits could not be read again, and are tried once more", "group",
+				r.sub.b.log.Warn("records of a waiting key could not be read again: the next try follows", "group",
 					r.sub.group, "partition", e.Name, "offset", from, "error", err)
 				_ = backoff.Sleep(ctx, rereadAgain)
 			}
@@ -65,7 +65,7 @@ func (r *rereader) run(ctx context.Context) {
 	}
 }
 
-// readFrom reads a partition from an offset on, until no lane lacks anything more.
+// readFrom reads a partition, beginning at an offset, until no lane lacks records.
 func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
 	opts, err := r.sub.b.o.clientOptions(r.sub.b.log, kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.FetchMaxPartitionBytes(e.member.share), kgo.FetchMaxWait(fetchWait),
@@ -76,7 +76,7 @@ func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
 	}
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
-		return fmt.Errorf("kafka: make the client that reads partition %s again: %w", e.Name, err)
+		return fmt.Errorf("kafka: create the client that reads partition %s again: %w", e.Name, err)
 	}
 	defer client.Close()
 	for more := true; more; {
@@ -97,8 +97,8 @@ func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
 	return nil
 }
 
-// lookForStart is called when a broker has nothing to send: it may be away, or have deleted all of what is missing,
-// because it was older than the topic's retention.
+// lookForStart is called when a broker sends nothing. The broker may be unavailable, or it has deleted all missing
+// records because they were older than the topic's retention.
 func (r *rereader) lookForStart(ctx context.Context, e *epoch, from int64) error {
 	starts, err := r.sub.b.admin.ListStartOffsets(ctx, e.Topic)
 	if err == nil {
@@ -109,15 +109,16 @@ func (r *rereader) lookForStart(ctx context.Context, e *epoch, from int64) error
 	}
 	start, _ := starts.Lookup(e.Topic, e.N)
 	if n := r.startsAt(e, start.Offset); n > 0 {
-		r.sub.b.log.Error("records of keys that wait were deleted before they were handled: the topic's retention is "+
-			"shorter than the wait", "group", r.sub.group, "partition", e.Name, "from", from, "to", start.Offset,
+		r.sub.b.log.Error("records of waiting keys were deleted before a handler got them: the topic's retention is "+
+			"too short for the wait, so raise it", "group", r.sub.group, "partition", e.Name, "from", from, "to",
+			start.Offset,
 			"keys", n)
 		return nil
 	}
-	return fmt.Errorf("nothing was sent for %v", rereadPatience)
+	return fmt.Errorf("the broker has sent no records for %v", rereadPatience)
 }
 
-// lacking returns a partition that has to be read again, and from where, and makes its lanes take what comes.
+// lacking returns a partition to read again, and the offset to begin at. Its lanes take the records from then on.
 func (r *rereader) lacking() (found *epoch, from int64, ok bool) {
 	l := r.ledger
 	l.mu.Lock()
@@ -134,7 +135,7 @@ func (r *rereader) lacking() (found *epoch, from int64, ok bool) {
 	return nil, 0, false
 }
 
-// readmit takes in what was read again. more: a lane lacks more, and more may come.
+// readmit takes records that were read again; more: a lane lacks records that are still to come.
 func (r *rereader) readmit(e *epoch, rs []*kgo.Record) (more bool) {
 	l := r.ledger
 	l.mu.Lock()
@@ -144,7 +145,7 @@ func (r *rereader) readmit(e *epoch, rs []*kgo.Record) (more bool) {
 		if e.state != epochOpen {
 			return false
 		}
-		if rec.Offset >= e.next { // the member's own reading brings it
+		if rec.Offset >= e.next { // the member's own reading brings this record
 			next = e.next
 			break
 		}
@@ -154,13 +155,13 @@ func (r *rereader) readmit(e *epoch, rs []*kgo.Record) (more bool) {
 		}
 	}
 	if next >= e.next && e.lanes.refilled() > 0 {
-		e.lanes.barren = 0
+		e.lanes.forgotten = 0
 	}
 	l.wakeup.wake()
 	return e.lanes.refilling()
 }
 
-// takeBack lets a record that was forgotten wait in its lane again, behind those that do.
+// takeBack adds a forgotten record to its lane again, behind the waiting ones.
 func (r *rereader) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) {
 	if ln.full(room) || e.halfCrowded() {
 		ln.refill, ln.missing = false, rec.Offset
@@ -168,11 +169,11 @@ func (r *rereader) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) 
 	}
 	ln.missing, ln.lost = rec.Offset+1, max(ln.lost-1, 0)
 	l := r.ledger
-	if l.died(e, rec) || !wire.Matches(r.sub.o.Filter, rec) {
+	if l.deadLettered(e, rec) || !wire.Matches(r.sub.o.Filter, rec) {
 		return
 	}
 	m := l.messages.take()
-	m.epoch, m.record, m.stage = e, rec, admitted
+	m.epoch, m.record, m.stage, m.came = e, rec, admitted, time.Now()
 	e.open.put(m)
 	e.lanes.join(m, ln)
 	if l.move(m, waiting) {
@@ -180,8 +181,8 @@ func (r *rereader) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) 
 	}
 }
 
-// startsAt notes that a log begins only where the member has read up to, or later, and returns how many lanes lose
-// something by that.
+// startsAt ends the reading again if the log begins at or after the offset up to which the member has read. It returns
+// the number of lanes that lose records.
 func (r *rereader) startsAt(e *epoch, start int64) (n int) {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()

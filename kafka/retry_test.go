@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// A retry that waits in a tier comes back, when it is due and not before, with how often it was started.
+// A retry in a tier is delivered again when it is due and not earlier, with its number of starts.
 func TestRetryNeverRetries(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryAlone}, driver.Events{})
@@ -26,10 +26,10 @@ func TestRetryNeverRetries(t *testing.T) {
 		again := l.get(1)
 		w.same(again, "a")
 		if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
-			w.Errorf("it came back after %v, want 5s", took)
+			w.Errorf("the retry was delivered after %v, want 5s", took)
 		}
 		if d := again[0]; d.ID != first[0].ID || d.Attempt != 1 || d.OrderKey != "k" {
-			w.Errorf("it came back as %s with %d starts and key %q, was %s", d.ID, d.Attempt, d.OrderKey, first[0].ID)
+			w.Errorf("the retry is %s with %d starts and key %q, was %s", d.ID, d.Attempt, d.OrderKey, first[0].ID)
 		}
 		l.settle(driver.Done, again...)
 		l.nothing(time.Minute)
@@ -39,7 +39,7 @@ func TestRetryNeverRetries(t *testing.T) {
 	})
 }
 
-// A retry survives the process: it stands in its tier before its record is finished.
+// A retry survives the process: it is stored in its tier before its original is finished.
 func TestRetryLostInACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Retries: kafka.RetryAlone}
@@ -52,20 +52,20 @@ func TestRetryLostInACrash(t *testing.T) {
 		again := l.get(1)
 		w.same(again, "a")
 		if again[0].Attempt != 1 {
-			w.Errorf("it comes back with %d starts, want 1", again[0].Attempt)
+			w.Errorf("the retry has %d starts, want 1", again[0].Attempt)
 		}
 	})
 }
 
-// While a record of a key waits for its retry, later ones of the key wait behind it, also those that arrive later, and
-// others do not.
+// While a record of a key waits for its retry, later records of the key wait behind it, even if they arrive later.
+// Other keys continue.
 func TestParkedKeyOvertaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Retries: kafka.RetryPark}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
-		l := w.begin(o, driver.Events{})    // now they come together
-		l.settle(driver.Retry, l.get(2)...) // the core sends the lane after its head
+		l := w.begin(o, driver.Events{})    // now one poll returns them together
+		l.settle(driver.Retry, l.get(2)...) // the core retries the lane's later deliveries after its first one
 		w.send(0, "k=3", "free=x")
 		free := l.within(1, 2*time.Second)
 		w.same(free, "x")
@@ -73,7 +73,7 @@ func TestParkedKeyOvertaken(t *testing.T) {
 		one := l.get(1)
 		w.same(one, "1")
 		l.nothing(3 * time.Second)
-		l.settle(driver.Retry, one...) // once more: 2 and 3 still stand behind it
+		l.settle(driver.Retry, one...) // a second retry: 2 and 3 still wait behind it
 		l.nothing(4 * time.Second)
 		for _, want := range []string{"1", "2", "3"} {
 			d := l.get(1)
@@ -85,12 +85,12 @@ func TestParkedKeyOvertaken(t *testing.T) {
 		begun := time.Now()
 		w.same(l.get(1), "4")
 		if took := time.Since(begun); took > time.Second {
-			w.Errorf("the key has come back, and its next record took %v", took)
+			w.Errorf("the key is free again, and its next record took %v", took)
 		}
 	})
 }
 
-// What comes later of a key that is being handled waits until it is known whether that fails: else it would overtake.
+// Later records of a key wait while one of the key is being handled: if that one fails, they would overtake it.
 func TestKeyOvertakenWhileItFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
@@ -108,7 +108,7 @@ func TestKeyOvertakenWhileItFails(t *testing.T) {
 	})
 }
 
-// Without keys, where nothing is ordered, a retry holds nobody up.
+// On a channel without order, records without a key do not wait for a retry.
 func TestParkedWithoutAKey(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
@@ -118,13 +118,13 @@ func TestParkedWithoutAKey(t *testing.T) {
 		begun := time.Now()
 		w.same(l.get(1), "b")
 		if took := time.Since(begun); took > time.Second {
-			w.Errorf("it took %v", took)
+			w.Errorf("the other record took %v", took)
 		}
 		w.same(l.get(1), "a")
 	})
 }
 
-// After a restart a parked key is still parked.
+// A parked key is still parked after a restart.
 func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Retries: kafka.RetryPark}
@@ -144,7 +144,7 @@ func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 	})
 }
 
-// A retry in memory keeps its record unfinished: nothing is committed past it.
+// A retry in memory keeps its record unfinished: no commit passes it.
 func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		q := &kafka.MemoryRetryQueue{}
@@ -157,7 +157,7 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 		l.settle(driver.Done, ds[2])
 		time.Sleep(2 * time.Second)
 		if at, _ := w.committed(0); at > 0 {
-			w.Errorf("committed %d past a retry that only this process knows", at)
+			w.Errorf("committed %d past a retry that is only in this process", at)
 		}
 		if n := q.Waiting(); n != 2 {
 			w.Errorf("%d records wait, want 2", n)
@@ -176,7 +176,7 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	})
 }
 
-// A delayed message comes when it is due, however long that is, and holds up nobody.
+// A message with a delay is delivered when it is due, however long the delay is, and delays no other.
 func TestDelayBeyondTheLongestTier(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{5 * time.Second, time.Minute}},
@@ -205,7 +205,7 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 			d := l.within(1, 5*time.Minute)
 			w.same(d, want.body)
 			if took := time.Since(begun); took < want.after-time.Millisecond || took > want.after+2*time.Second {
-				w.Errorf("%s came after %v, want %v", want.body, took, want.after)
+				w.Errorf("%s was delivered after %v, want %v", want.body, took, want.after)
 			}
 			l.settle(driver.Done, d...)
 		}
@@ -216,7 +216,34 @@ func TestDelayBeyondTheLongestTier(t *testing.T) {
 	})
 }
 
-// In modes that keep order, a due time that somebody else wrote changes nothing: it would let later records overtake.
+// A retry that is longer than the longest tier waits in it several times, until it is due, and its key waits as long.
+func TestRetryBeyondTheLongestTier(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second, time.Minute}},
+			driver.Events{})
+		if most := l.recv.Limits().RetryMax; most < 24*time.Hour {
+			t.Errorf("retries are cut to %v", most)
+		}
+		w.send(0, "k=a")
+		d, begun := l.get(1)[0], time.Now()
+		if err := l.recv.Settle(w.Context(), []driver.Settlement{{
+			Handle: d.Handle, Action: driver.Retry, After: 3*time.Minute + 30*time.Second, Attempt: 1,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		w.send(0, "k=b")
+		for _, want := range []string{"a", "b"} {
+			again := l.within(1, 5*time.Minute)
+			w.same(again, want)
+			if took := time.Since(begun); took < 3*time.Minute+30*time.Second || took > 3*time.Minute+33*time.Second {
+				t.Errorf("%s came after %v", want, took)
+			}
+			l.settle(driver.Done, again...)
+		}
+	})
+}
+
+// On a channel with order, a due time that another program wrote has no effect: it would let later records overtake.
 func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})
@@ -231,8 +258,8 @@ func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 	})
 }
 
-// A record that cannot be moved behind the parked ones of its key is neither lost nor overtaken: it is handled from
-// where it is when its turn comes.
+// A record that cannot be moved behind the parked records of its key is neither lost nor overtaken: it stays in its
+// partition, and is handled in its turn.
 func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
@@ -249,7 +276,7 @@ func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 			}
 		}
 		if fault.Hits() == 0 {
-			w.Fatal("nothing was moved")
+			w.Fatal("no record was moved")
 		}
 		for _, want := range []string{"1", "2"} {
 			d := l.get(1)
@@ -260,12 +287,12 @@ func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 		begun := time.Now()
 		w.same(l.get(1), "3")
 		if took := time.Since(begun); took > time.Second {
-			w.Errorf("nothing of the key is parked, and its next record took %v", took)
+			w.Errorf("no record of the key is parked, and its next one took %v", took)
 		}
 	})
 }
 
-// A retry whose copy could not be written leaves nothing behind that its key waits for.
+// A retry whose copy could not be written leaves no spot behind for which its key would wait.
 func TestRetryThatCouldNotBeWritten(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
@@ -287,18 +314,18 @@ func TestRetryThatCouldNotBeWritten(t *testing.T) {
 		begun := time.Now()
 		w.same(l.get(1), "2")
 		if took := time.Since(begun); took > time.Second {
-			w.Errorf("nothing of the key is parked, and its next record took %v", took)
+			w.Errorf("no record of the key is parked, and its next one took %v", took)
 		}
 	})
 }
 
-// A dead letter that only this process keeps holds up the commit, and not its key.
+// A dead letter in memory stops the commit, but not its key.
 func TestParkedKeyAfterADeadLetterInMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{Retries: kafka.RetryPark, DeadLetterQueue: &kafka.MemoryDeadLetters{}}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
-		l := w.begin(o, driver.Events{}) // now they come together
+		l := w.begin(o, driver.Events{}) // now one poll returns them together
 		l.settle(driver.Retry, l.get(2)...)
 		one := l.get(1)
 		w.same(one, "1")

@@ -11,34 +11,36 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// RetryQueue is where records wait whose retry the core does not hold. It is called from several goroutines at once.
+// RetryQueue is where a record waits if the core does not hold its retry. Several goroutines call it concurrently.
 type RetryQueue interface {
-	// Put takes records that come back later, and answers for each; nil: taken.
+	// Put takes records that are delivered again later, and returns an error or nil for each of them.
 	Put(ctx context.Context, rs []Later) []error
-	// Durable says who brings them back. True: the queue, to the channel's topic, also after this process has ended, so
-	// that they are finished here. (They are new records then, so that RetryPark cannot keep their order.) False: this
-	// process holds them, unfinished, until they are due; nothing is committed past them.
+	// Durable says who delivers the records again. True: the queue publishes them to the channel's topic, also after
+	// this process has ended, and here they are finished. They are new records then, so RetryPark cannot keep their
+	// order. False: this process holds them until they are due. They stay unfinished, and no commit passes them.
 	Durable() bool
 }
 
-// Later is a record that comes back.
+// Later is a record that is delivered again later.
 type Later struct {
-	Record  *kgo.Record // as received: not to be changed
+	Record  *kgo.Record // as received; not to be changed
 	Due     time.Time
-	Attempt int32 // starts so far
+	Attempt int32 // number of starts so far
+	// FirstFailure is the time of the record's first failure; zero: it has not failed, or the time is unknown.
+	FirstFailure time.Time
 }
 
-// memoryRetries bounds what a MemoryRetryQueue lets wait: what it holds can only be held once more after a crash.
+// memoryRetries bounds a MemoryRetryQueue: after a crash, the records that wait in it are read from their topic again.
 const memoryRetries = 10_000
 
-// MemoryRetryQueue lets records wait in this process: for tests, and where topics cannot be had. The zero value is
-// ready.
+// MemoryRetryQueue holds records in this process, for tests and where topics cannot be created. The zero value is ready
+// to use.
 type MemoryRetryQueue struct {
 	mu  sync.Mutex
 	due []time.Time
 }
 
-// Put takes records as long as there is room.
+// Put takes records while there is room.
 func (q *MemoryRetryQueue) Put(_ context.Context, rs []Later) []error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,7 +57,7 @@ func (q *MemoryRetryQueue) Put(_ context.Context, rs []Later) []error {
 		if len(q.due) >= memoryRetries {
 			errs[i] = &driver.Error{
 				Class: driver.Throttled,
-				Err:   fmt.Errorf("%d records wait for their retry in memory: no room for more", memoryRetries),
+				Err:   fmt.Errorf("%d records wait for their retry in memory, which is the limit", memoryRetries),
 			}
 			continue
 		}
@@ -67,7 +69,7 @@ func (q *MemoryRetryQueue) Put(_ context.Context, rs []Later) []error {
 // Durable is false: the consumer holds the records itself.
 func (q *MemoryRetryQueue) Durable() bool { return false }
 
-// Waiting is how many records are not due yet.
+// Waiting is the number of records that are not due yet.
 func (q *MemoryRetryQueue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,24 +12,25 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// round is one round of admission. There is one at a time; what it decided under the ledger's lock is carried out after
-// it.
+// round is one round of admission; there is one at a time. The ledger decides it under its lock, and the receiver
+// carries it out afterwards.
 type round struct {
 	l      *ledger
 	number uint64
 	now    time.Time
 	most   int
 
-	out    []*message // to be delivered
-	move   []*message // to be moved to a tier instead
-	passed discard.Tally
-	change intake.Change[*epoch] // what is to be fetched no more, or again
+	out    []*message            // to be delivered
+	move   []*message            // to be moved to a tier instead
+	passed discard.Tally         // records that are finished without a handler
+	change intake.Change[*epoch] // partitions to pause and to resume
+	keys   bool                  // many records have no key, and nobody was told before
 }
 
 // room is how many more messages this round has room for.
 func (in *round) room() int { return in.most - len(in.out) - len(in.move) }
 
-// lift lets go on what waited until its tiers were read.
+// lift releases the barriers of tiers that have been read far enough, and the messages that waited for them.
 func (in *round) lift() {
 	l := in.l
 	for _, m := range l.lots.Lift(in.now, func(t parking.Tier) (int64, bool) {
@@ -43,7 +44,7 @@ func (in *round) lift() {
 	}
 }
 
-// returnLanes delivers what was read again.
+// returnLanes delivers the messages that were read again.
 func (in *round) returnLanes() {
 	for _, e := range in.l.epochs {
 		for in.room() > 0 {
@@ -56,13 +57,13 @@ func (in *round) returnLanes() {
 	}
 }
 
-// admitBacklogs admits what was polled.
+// admitBacklogs admits polled records.
 func (in *round) admitBacklogs() {
 	in.survey()
 	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, in.admit)
 }
 
-// survey counts the keys of partitions that are strained.
+// survey counts the keys of strained partitions.
 func (in *round) survey() {
 	l := in.l
 	if !l.sub.blocks() {
@@ -70,35 +71,38 @@ func (in *round) survey() {
 	}
 	room := l.sub.laneRoom(len(l.epochs))
 	for _, e := range l.epochs {
-		e.lanes.survey(&e.open, room)
+		e.lanes.survey(&e.open, room, in.now)
 	}
 }
 
-// admit says no when there is no place for a record now.
+// admit returns false if there is no room for the record now.
 func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	l := in.l
 	home := e.stay == 0
-	if home && l.lots.Barred(e.N) || e.lanes.barren >= barrenMost {
+	if home && (l.paused[e.N] || l.lots.Barred(e.N)) || e.lanes.forgotten >= forgottenMost {
 		return false
 	}
 	if e.crowded() {
 		return in.stall(e)
 	}
 	if rec.Offset < e.next && home {
-		e.dead = nil // the log was cut, and this is another record
+		e.dead = nil // the log was truncated: another record has this offset now
 	}
 	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
-	for a == offsets.Full && e.lanes.relieve() {
+	for a == offsets.Full && e.lanes.setLongestAside() {
 		seq, attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
 	}
 	if a == offsets.Full {
 		return in.stall(e)
 	}
 	e.next, e.stalled = rec.Offset+1, time.Time{}
+	if home && l.census.counts(len(rec.Key) > 0) {
+		in.keys = l.sub.inOrder() && l.sub.set.Ordering == OrderByKey
+	}
 	switch {
 	case a == offsets.Finished:
 		in.passed.Finished++
-	case l.died(e, rec):
+	case l.deadLettered(e, rec):
 		in.passed.Finished++
 		e.tracker.Finish(seq)
 	case home && !wire.Matches(l.sub.o.Filter, rec):
@@ -106,19 +110,19 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		e.tracker.Finish(seq)
 	default:
 		ln := e.lanes.of(rec.Key)
-		if ln != nil && e.lanes.forgets(ln, rec.Offset, l.sub.laneRoom(len(l.epochs))) {
+		if ln != nil && e.lanes.forgets(ln, rec.Offset, l.sub.laneRoom(len(l.epochs)), in.now) {
 			e.tracker.Finish(seq)
 			break
 		}
 		m := l.messages.take()
-		m.epoch, m.record, m.seq, m.attempt, m.stage = e, rec, seq, attempt, admitted
+		m.epoch, m.record, m.seq, m.attempt, m.stage, m.came = e, rec, seq, attempt, admitted, in.now
 		if !home || l.sub.set.Ordering == OrderNone {
 			m.due, _ = wire.Due(rec)
 		}
 		if !home {
-			m.attempt = max(m.attempt, wire.Starts(rec))
+			m.attempt, m.failed = max(m.attempt, wire.Starts(rec)), wire.Failed(rec)
 		}
-		e.lanes.barren = 0
+		e.lanes.forgotten = 0
 		e.open.put(m)
 		e.lanes.join(m, ln)
 		switch {
@@ -133,14 +137,14 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	return true
 }
 
-// resume routes a message that has waited here.
+// resume routes a message that has waited in this process.
 func (in *round) resume(m *message) {
 	if m.epoch.state == epochOpen && in.l.move(m, admitted) {
 		in.route(m)
 	}
 }
 
-// route decides what becomes of an admitted message.
+// route decides where an admitted message goes.
 func (in *round) route(m *message) {
 	l := in.l
 	if l.sub.parks(m) && !in.enter(m) {
@@ -164,7 +168,8 @@ func (in *round) route(m *message) {
 	}
 }
 
-// enter asks whether nothing of a message's key is before it. What must not go on has its stage already.
+// enter reports whether no message of the same key is before this one. If there is one, enter moves this one to the
+// stage in which it waits.
 func (in *round) enter(m *message) bool {
 	switch l := in.l; l.lots.enter(m, in.now, in.number) {
 	case parking.Wait:
@@ -181,7 +186,7 @@ func (in *round) enter(m *message) bool {
 	return false
 }
 
-// shift takes a message out of this round, to be published to a tier.
+// shift takes a message out of this round, so that its copy is published to a tier.
 func (in *round) shift(m *message) {
 	in.move = append(in.move, m)
 	in.l.move(m, moving)

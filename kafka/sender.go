@@ -16,25 +16,25 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// sender sends to one topic. franz-go joins records into batches and repeats what fails in passing, so the core does
+// sender sends to one topic. franz-go joins records into batches and repeats temporary failures, so the core does
 // neither.
 type sender struct {
 	b       *Backend
 	to      driver.Channel
 	topic   string
-	most    int // bytes that the topic takes in one batch
+	most    int // the largest batch that the topic takes, in bytes
 	delays  bool
-	keyless bool // a message without a key goes where all others without one go
+	keyless bool // messages without a key are in order: they share one partition
 	closed  atomic.Bool
 
 	again struct {
 		sync.Mutex
-		line []posted // to be sent once more, in order
+		line []posted // records to be sent once more, in order
 		done sync.WaitGroup
 	}
 }
 
-// posted is a record on its way, with who wants its answer.
+// posted is a record in flight, with the callback for its answer.
 type posted struct {
 	record   *kgo.Record
 	answered func(err error)
@@ -57,19 +57,21 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	}
 	return &sender{
 		b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
-		delays: b.o.channel(to).Ordering == OrderNone, keyless: to.Ordered,
+		delays:  b.o.channel(to).Ordering == OrderNone,
+		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
 	}, nil
 }
 
-// Limits says that this backend batches by itself.
+// Limits is empty: this backend makes batches by itself.
 func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
 
-// Prepare makes the record. What the topic would refuse is refused here: the broker refuses whole batches.
+// Prepare encodes the record. It checks the size limit of the topic, because the broker refuses the whole batch of a
+// record that is too large.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
 		return driver.Prepared{},
-			failure.Permanent("channel %s: a delay would let later messages of its key overtake this one: send "+
-				"without a delay, or make the channel's Ordering OrderNone", s.to)
+			failure.Permanent("channel %s: a delay would let later messages of the key overtake this one: send it "+
+				"without a delay, or set the channel's Ordering to OrderNone", s.to)
 	}
 	r, err := wire.Encode(m)
 	if err != nil {
@@ -77,7 +79,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 	}
 	r.Topic = s.topic
 	if r.Key == nil && s.keyless {
-		r.Key = []byte{} // hashed like any other, so that they stay in order
+		r.Key = []byte{} // an empty key is hashed like any other: the partition stays the same
 	}
 	size := wire.Size(r)
 	if size > s.most {
@@ -94,7 +96,7 @@ func (s *sender) tooLarge(size int64) error {
 	}
 }
 
-// Send answers when the brokers that are in sync have the records.
+// Send returns when all in-sync replicas have stored the records.
 func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() {
 		return fmt.Errorf("the sender to %s is %w", s.to, driver.ErrClosed)
@@ -104,7 +106,7 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	}
 	rs := make([]*kgo.Record, len(batch))
 	for i := range batch {
-		r := *batch[i].Wire.(*kgo.Record) // producing writes into it, and it may be sent again
+		r := *batch[i].Wire.(*kgo.Record) // a copy: the client writes to the record, and the batch may be sent again
 		rs[i] = &r
 	}
 	errs := map[int]error{}
@@ -118,17 +120,17 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	return failure.Batch(errs)
 }
 
-// fill tells who asks where a record lies, which is the id of its deliveries.
+// fill sets the receipt of a send: the record's position, which is also the id of its deliveries.
 func fill(receipt *driver.Receipt, r *kgo.Record) {
 	if receipt != nil {
 		*receipt = driver.Receipt{ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset))}
 	}
 }
 
-// Post puts records in line. Nobody waits for them: records of one partition stay in the order of the calls.
+// Post queues records in the client and returns at once. Records of one partition keep the order of the calls.
 func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered func(i int, err error)) {
 	for i := range batch {
-		r := *batch[i].Wire.(*kgo.Record) // producing writes into it, and it may be sent again
+		r := *batch[i].Wire.(*kgo.Record) // a copy: the client writes to the record, and the batch may be sent again
 		p := posted{&r, func(err error) {
 			if err != nil {
 				err = fmt.Errorf("send to topic %s: %w", s.topic, err)
@@ -141,14 +143,14 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 		case s.closed.Load():
 			p.answered(driver.ErrClosed)
 		default:
-			s.b.client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.landed(p, err) })
+			s.b.client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.answered(p, err) })
 		}
 	}
 }
 
-// landed takes an answer in. A topic that was created again is not found by its old id: the client has to forget that,
-// and what it refused is sent once more, in order.
-func (s *sender) landed(p posted, err error) {
+// answered passes on an answer. If the topic was created again, the client still uses the old id and refuses the
+// record: repeat sends it once more, in order.
+func (s *sender) answered(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {
 		p.answered(failure.Classify(err))
 		return
@@ -175,7 +177,7 @@ func (s *sender) repeat() {
 		s.b.producer.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
 		for i, err := range s.b.producer.produce(context.Background(), rs) {
 			if err == nil {
-				*line[i].record = *rs[i] // where it lies
+				*line[i].record = *rs[i] // topic, partition and offset
 			}
 			line[i].answered(err)
 		}
@@ -189,7 +191,7 @@ func (s *sender) repeat() {
 	}
 }
 
-// Close waits for what is sent once more.
+// Close waits until the records of repeat are answered.
 func (s *sender) Close(context.Context) error {
 	s.closed.Store(true)
 	s.again.done.Wait()

@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// releasePause is how long a record waits that was released, so that nothing spins.
+	// releasePause is how long a released record waits, so that a loop of releases does not use up the processor.
 	releasePause = time.Second
-	// shiftAgain is how long a record waits here that could not be moved to its tier.
+	// shiftAgain is how long a record waits in this process after its copy could not be published to a tier.
 	shiftAgain = time.Second
 )
 
-// claimed is a message whose copy is published before it counts as settled.
+// claimed is a message whose copy is published before the message counts as settled.
 type claimed struct {
 	m      *message
-	i      int         // of the batch's entry
-	record *kgo.Record // a copy for the queue, which may keep it: the message's own memory is used again
+	i      int         // index of its entry in the batch
+	record *kgo.Record // a copy for the queue, which may keep it: the memory of the message's own record is used again
 	*driver.Settlement
 }
 
-// Settle finishes what is done in memory: a later commit tells the broker. What is retried or rejected is published
-// first, and finished then. A release leaves the record unfinished: it is delivered again to the next owner of the
-// partition.
+// Settle finishes messages in memory; a later commit stores that. Retried and rejected messages are published first,
+// and finished afterwards. A released message stays unfinished: the next owner of the partition gets it again.
 func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
 	if r.group.closed.Load() {
 		return r.errClosed()
@@ -46,7 +45,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	return failure.Batch(errs)
 }
 
-// claim settles what needs no copy, and returns the rest.
+// claim settles what needs no copy, and returns the entries that need one.
 func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, reject []claimed) {
 	l, now := r.ledger, time.Now()
 	l.mu.Lock()
@@ -56,59 +55,63 @@ func (r *receiver) claim(batch []driver.Settlement, errs map[int]error) (retry, 
 		case s.Action == driver.Done:
 			l.claim(s.Handle, finished)
 		case s.Action == driver.Release:
-			// the receiver of a share group releases what is not handled now; else it waits in its lane
+			// The receiver of a share group releases what is not handled now. Elsewhere the message waits in its lane.
 			if m := l.held(s.Handle); m != nil && r.sub.tiersOnly {
 				m.due = now.Add(releasePause)
 				l.delay(m, m.due)
 			}
 		case s.Action == driver.Retry && r.sub.retry == nil:
-			errs[i] = failure.Permanent("channel %s keeps no retries: its Retries are RetryBlock, so whoever handles "+
+			errs[i] = failure.Permanent("channel %s takes no retries: its Retries is RetryBlock, so the consumer "+
 				"holds them", r.sub.from)
 		case s.Action == driver.Retry:
 			if m := l.claim(s.Handle, retrying); m != nil {
 				l.lots.reserve(m, now.Add(s.After))
-				retry = append(retry, claimed{m, i, shown(m.record), s})
+				retry = append(retry, claimed{m, i, clone(m.record), s})
 			}
 		case s.Action == driver.Reject && r.sub.dead == nil:
-			errs[i] = failure.Permanent("channel %s has no dead letters of its own", r.sub.from)
+			errs[i] = failure.Permanent("channel %s has no dead letters: use another verdict than reject", r.sub.from)
 		case s.Action == driver.Reject:
 			if m := l.claim(s.Handle, rejecting); m != nil {
 				reject = append(reject, claimed{m, i, original(m), s})
 			}
 		default:
-			errs[i] = failure.Permanent("settle: %s is no action", s.Action)
+			errs[i] = failure.Permanent("channel %s: a settlement has the unknown action %d: use Done, Release, "+
+				"Retry or Reject", r.sub.from, s.Action)
 		}
 	}
 	return retry, reject
 }
 
-// shown is a record for a queue to see, and to keep.
-func shown(r *kgo.Record) *kgo.Record {
+// clone is a copy of a record that a queue may keep.
+func clone(r *kgo.Record) *kgo.Record {
 	c := *r
-	c.Context = nil // the copy is none of the client's
+	c.Context = nil // the copy does not belong to the client
 	return &c
 }
 
-// original is a message's record as it was at first, for the dead letters.
+// original is the record as it first was, for the dead letters: a record of a tier without the tier's headers.
 func original(m *message) *kgo.Record {
-	first := shown(m.record)
+	first := clone(m.record)
 	where, ok := wire.HomeOf(m.record)
 	if !ok || m.epoch.stay == 0 {
 		return first
 	}
 	first.Topic, first.Partition, first.Offset = where.Topic, where.N, where.Offset
+	first.Timestamp = wire.SentAt(first)
 	first.Headers = slices.DeleteFunc(slices.Clone(first.Headers), func(h kgo.RecordHeader) bool {
-		return h.Key == wire.HomeHeader || h.Key == wire.AttemptHeader || h.Key == wire.DueHeader
+		return wire.OfTiers(h.Key)
 	})
 	return first
 }
 
-// postpone lets records wait for their retry.
+// postpone publishes messages to where their retries wait.
 func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]error) {
 	now := time.Now()
 	later := make([]Later, len(batch))
 	for k, c := range batch {
-		later[k] = Later{Record: c.record, Due: now.Add(c.After), Attempt: c.Attempt}
+		later[k] = Later{
+			Record: c.record, Due: now.Add(c.After), Attempt: c.Attempt, FirstFailure: c.FirstFailure,
+		}
 	}
 	answers := r.sub.retry.Put(ctx, later)
 	l := r.ledger
@@ -123,14 +126,14 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 		case r.sub.retry.Durable():
 			l.move(m, finished)
 		default:
-			m.due, m.attempt = later[k].Due, later[k].Attempt
+			m.due, m.attempt, m.failed = later[k].Due, later[k].Attempt, later[k].FirstFailure
 			l.delay(m, m.due)
 		}
 	}
 }
 
-// reject copies records to the dead letters. The mark is committed before the first of them, because after a crash the
-// letters behind the mark count.
+// reject publishes records to the dead letters. It first commits the mark of new epochs: after a crash, only the dead
+// letters from the mark on count.
 func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]error) {
 	if r.fresh(batch) {
 		r.committer.commitNow(r.group.current())
@@ -159,20 +162,20 @@ func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]err
 	}
 }
 
-// fresh says whether a message is of an epoch whose mark no commit has yet.
+// fresh reports whether a message belongs to an epoch whose mark is not committed yet.
 func (r *receiver) fresh(batch []claimed) bool {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	return slices.ContainsFunc(batch, func(c claimed) bool { return c.m.epoch.fresh })
 }
 
-// shift publishes messages that are not handled now to the tier that fits, and finishes them here.
+// shift publishes messages that are not due to a tier, and finishes them here.
 func (r *receiver) shift(ctx context.Context, ms []*message) error {
 	l := r.ledger
 	later := make([]Later, len(ms))
 	l.mu.Lock()
 	for i, m := range ms {
-		later[i] = Later{Record: shown(m.record), Due: l.lots.behind(m), Attempt: m.attempt}
+		later[i] = Later{Record: clone(m.record), Due: l.lots.behind(m), Attempt: m.attempt, FirstFailure: m.failed}
 		l.lots.reserve(m, later[i].Due)
 	}
 	l.mu.Unlock()

@@ -3,16 +3,14 @@ package kafka
 import (
 	"context"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/share"
 )
 
-// newShareReceiver opens a receiver that is in a share group. A receiver of the classic kind beside it reads the
-// channel's tiers.
+// newShareReceiver opens a receiver in a share group. Beside it, a receiver of the classic kind reads the channel's
+// tiers.
 func newShareReceiver(
 	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions,
 ) (driver.Receiver, error) {
@@ -28,9 +26,10 @@ func newShareReceiver(
 	delays := b.o.channel(from).Tiers
 	r, err := share.NewReceiver(ctx, &share.Config{
 		Channel: from, Options: o, Topic: b.names.Topic(from), Group: group,
-		Lock: lock, LeastRetry: delays[0], LongestRetry: delays[len(delays)-1], FetchWait: fetchWait,
-		Open: func(more ...kgo.Opt) (*client.Client, error) {
-			opts, err := b.o.clientOptions(b.log, more...)
+		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
+		Rack: b.o.Rack,
+		Open: func() (*client.Client, error) {
+			opts, err := b.o.clientOptions(b.log)
 			if err != nil {
 				return nil, err
 			}
@@ -40,7 +39,7 @@ func newShareReceiver(
 		Retry: func(ctx context.Context, rs []share.Copy) []error {
 			later := make([]Later, len(rs))
 			for i, c := range rs {
-				later[i] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt}
+				later[i] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt, FirstFailure: c.First}
 			}
 			return tiers.sub.retry.Put(ctx, later)
 		},

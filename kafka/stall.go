@@ -7,7 +7,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// stall notes that an epoch can admit nothing more now, and returns false.
+// stall notes that no record of an epoch can be admitted now, and returns false.
 func (in *round) stall(e *epoch) bool {
 	if e.stalled.IsZero() {
 		e.stalled = in.now
@@ -16,7 +16,7 @@ func (in *round) stall(e *epoch) bool {
 	return false
 }
 
-// Stalls says how often partitions had to wait although places were free, and which do.
+// Stalls returns how often partitions had to wait although places were free, and a text for each that waits now.
 func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
 	l := r.ledger
 	l.mu.Lock()
@@ -25,12 +25,12 @@ func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
 		if e.stalled.IsZero() || now.Sub(e.stalled) < driver.StallLasts {
 			continue
 		}
-		why := "what is finished behind it no longer fits into the commit"
+		why := "the commit has no room for more finished records behind it"
 		if e.crowded() {
-			why = fmt.Sprintf("%d records with %d bytes wait here until they are due", e.waiting, e.waitingB)
+			why = fmt.Sprintf("%d records (%d bytes) wait in this process until they are due", e.waiting, e.waitingB)
 		}
-		complaints = append(complaints, fmt.Sprintf("partition %s admits no record for %v: the record at offset %d is "+
-			"unfinished, and %s: look for handlers that fail or are slow", e.Name,
+		complaints = append(complaints, fmt.Sprintf("partition %s has admitted no record for %v: the record at offset "+
+			"%d is unfinished, and %s: look for handlers that fail or are slow", e.Name,
 			now.Sub(e.stalled).Round(time.Second), e.tracker.First(), why))
 	}
 	return l.stalls, complaints

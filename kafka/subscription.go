@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// subscription is what a receiver reads, and how. It does not change.
+// subscription is what a receiver reads, and with which settings. It does not change.
 type subscription struct {
 	b         *Backend
 	from      driver.Channel
@@ -19,13 +19,13 @@ type subscription struct {
 	set       ChannelOptions
 	topic     string
 	group     string
-	tiersOnly bool                     // a share group reads the channel's own topic
-	tiers     map[string]time.Duration // by topic
+	tiersOnly bool                     // for a share group, whose own client reads the channel's topic
+	tiers     map[string]time.Duration // waiting time by topic
 	retry     RetryQueue               // nil: the core holds every retry
-	dead      DeadLetterQueue          // nil: this channel has none
+	dead      DeadLetterQueue          // nil: this channel has no dead letters
 }
 
-// subscribe decides where retries wait and dead letters go. log tells which log the channel's topic is.
+// subscribe decides where retries wait and where dead letters go. log returns the id of the channel's topic.
 func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
 	log func() string,
 ) *subscription {
@@ -57,27 +57,34 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersO
 	return s
 }
 
-// consumer is the group in whose name dead letters are written: the channel's, also where another one reads the tiers.
+// consumer is the group that is named in dead letters: the channel's own, even if another group reads the tiers.
 func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 
-// places is how many deliveries the core has places for, about.
+// places is roughly how many places the core has for deliveries.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
 
-// parks says that a message keeps the order of its key across its retry. A message without a key, on a channel that is
-// not ordered, has no successors.
+// commitRecords is the number of finished records that is committed at once.
+func (s *subscription) commitRecords() int { return cmp.Or(s.b.o.CommitRecords, commitRecords) }
+
+// inOrder reports whether records without a key are in order among each other.
+func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys != NullKeysSpread }
+
+// parks reports whether later messages of the key wait while a message waits in a tier. On a channel that is not
+// ordered, a message without a key has no order.
 func (s *subscription) parks(m *message) bool {
-	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.from.Ordered || s.set.Ordering == OrderByPartition)
+	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.inOrder() || s.set.Ordering == OrderByPartition)
 }
 
-// blocks says that a key whose message is retried, or slow, keeps its later messages waiting in this process.
+// blocks reports whether later messages of a key wait in this process while a message of the key is retried, or is
+// slow.
 func (s *subscription) blocks() bool {
 	return s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly
 }
 
-// moves says that records which are not due wait in a tier. Else they wait in this process.
+// moves reports whether records that are not due wait in a tier. If not, they wait in this process.
 func (s *subscription) moves() bool { return s.retry != nil && s.retry.Durable() }
 
-// copies are the topics that records of this channel are copied to, besides its tiers.
+// copies are the topics, apart from the tiers, to which records of this channel are copied.
 func (s *subscription) copies() []string {
 	if q, ok := s.dead.(*deadTopic); ok {
 		return []string{s.b.names.DeadLetters(q.ch)}
@@ -85,14 +92,17 @@ func (s *subscription) copies() []string {
 	return nil
 }
 
-// limits says how retries wait, and that what was received stays ours.
+// longestWait is the longest retry. If it is longer than the longest tier, the record waits in several tiers.
+const longestWait = 365 * 24 * time.Hour
+
+// limits says how retries wait, and that received records stay with this receiver while the handler works.
 func (s *subscription) limits() driver.ReceiveLimits {
 	lim := driver.ReceiveLimits{Batch: min(receiveMost, s.places()), Window: s.places(), Polls: 1, Keeps: true}
 	if s.retry == nil {
 		lim.HoldMax = s.set.MaxBlock
 		return lim
 	}
-	lim.RetryMin, lim.RetryMax = s.set.Tiers[0], s.set.Tiers[len(s.set.Tiers)-1]
+	lim.RetryMin, lim.RetryMax = s.set.Tiers[0], longestWait
 	lim.Behind = driver.BehindGoesOn
 	if s.set.Retries == RetryPark {
 		lim.Behind = driver.BehindFollows
@@ -100,7 +110,7 @@ func (s *subscription) limits() driver.ReceiveLimits {
 	return lim
 }
 
-// fill says which lane a delivery is in, and where it was first.
+// fill sets the delivery's lane, and the position of its original.
 func (s *subscription) fill(m *message, d *driver.Delivery) {
 	switch s.set.Ordering {
 	case OrderByPartition:
@@ -108,17 +118,24 @@ func (s *subscription) fill(m *message, d *driver.Delivery) {
 	case OrderNone:
 		d.OrderKey, d.Tenant = "", d.OrderKey
 	}
+	if d.OrderKey == "" && s.from.Ordered && !s.inOrder() {
+		d.OrderKey = d.ID // a lane of its own
+	}
+	d.FirstFailure = m.failed
 	if m.epoch.stay > 0 {
 		if home, ok := wire.HomeOf(m.record); ok {
-			d.ID = home.String()
+			d.ID, d.SentAt = home.String(), wire.SentAt(m.record)
 		}
 	}
 	if s.from.DeadLetter {
 		d.Origin = deadletter.OriginOf(s.from, m.record)
+		if at, ok := deadletter.SentAt(m.record); ok {
+			d.SentAt = at
+		}
 	}
 }
 
-// recycle returns the memory of a record that nothing needs any more.
+// recycle returns the memory of a record that nothing refers to any more.
 func (s *subscription) recycle(r *kgo.Record) {
 	if s.b.reuses {
 		r.Recycle()

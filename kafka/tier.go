@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// tierQueue is the topic form of a RetryQueue: the tiers of one channel.
+// tierQueue is a RetryQueue on topics: the tiers of one channel.
 type tierQueue struct {
 	b     *Backend
 	ch    driver.Channel
@@ -20,7 +22,7 @@ type tierQueue struct {
 
 func (q *tierQueue) Durable() bool { return true }
 
-// Put publishes a copy of each record to the tier that fits.
+// Put publishes a copy of each record to the tier that fits its wait.
 func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 	now := time.Now()
 	copies := make([]*kgo.Record, len(rs))
@@ -28,10 +30,55 @@ func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 		copies[i] = tierRecord(&rs[i])
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
+	if err := q.widen(ctx, copies); err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
 	return q.b.copy(ctx, q.ch, copies)
 }
 
-// fitting is the shortest tier that is long enough, else the longest, from where the record moves on.
+// widen makes sure that each copy's partition exists: partitions may have been added to the channel's topic since the
+// tiers were made.
+func (q *tierQueue) widen(ctx context.Context, copies []*kgo.Record) error {
+	known := map[wire.Partition]bool{}
+	for _, c := range copies {
+		at := wire.Partition{Topic: c.Topic, N: c.Partition}
+		if known[at] {
+			continue
+		}
+		if err := q.find(ctx, at); err != nil {
+			return err
+		}
+		known[at] = true
+	}
+	return nil
+}
+
+// find makes sure that the producing client knows one partition of a tier. A topic that does not exist is left to
+// [Backend.copy].
+func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
+	if q.b.producer.knows(at) {
+		return nil
+	}
+	t, err := q.b.topics.find(ctx, at.Topic)
+	switch spec, ours := q.b.provisioner.wished(q.ch); {
+	case err != nil && driver.ClassOf(err) != driver.NotFound:
+		return err
+	case err != nil || int(at.N) < t.partitions:
+	case !ours:
+		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has %d partitions and the record is of "+
+			"partition %d of its own topic: add partitions to topic %s", at.Topic, t.partitions, at.N, at.Topic)}
+	default:
+		if err := q.b.Ensure(ctx, spec); err != nil {
+			return err
+		}
+	}
+	if q.b.producer.knows(wire.Partition{Topic: at.Topic}) { // with fewer partitions
+		q.b.producer.client.PurgeTopicsFromProducing(at.Topic)
+	}
+	return nil
+}
+
+// fitting is the shortest tier that is long enough, or else the longest: a record that is not due at its end moves on.
 func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	for _, d := range q.tiers {
 		if d >= wait {
@@ -41,7 +88,8 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	return q.tiers[len(q.tiers)-1]
 }
 
-// tierRecord is a copy that waits: what it was, when it is due, how often it was started, and where it was at first.
+// tierRecord is the copy of a record in a tier. Its headers have the due time, the number of starts, the position of
+// the original, when it was sent, and the time of its first failure.
 func tierRecord(l *Later) *kgo.Record {
 	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
 	where := wire.HomeOrHere(l.Record)
@@ -49,5 +97,9 @@ func tierRecord(l *Later) *kgo.Record {
 	wire.SetHeader(r, wire.DueHeader, strconv.FormatInt(l.Due.Add(time.Millisecond-1).UnixMilli(), 10))
 	wire.SetHeader(r, wire.AttemptHeader, strconv.Itoa(int(l.Attempt)))
 	wire.SetHeader(r, wire.HomeHeader, where.String())
+	wire.SetTime(r, wire.SentHeader, wire.SentAt(l.Record))
+	if !l.FirstFailure.IsZero() {
+		wire.SetTime(r, wire.FailedHeader, l.FirstFailure)
+	}
 	return r
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timeline is what waits here until a time, the earliest first. Guarded by ledger.mu.
+// timeline is the messages that wait until a time, the earliest first. Guarded by ledger.mu.
 type timeline struct{ all waits }
 
 type wait struct {
@@ -13,13 +13,13 @@ type wait struct {
 	m     *message
 }
 
-// add says whether the message is the first.
+// add adds a message; first: it is the earliest.
 func (t *timeline) add(m *message, until time.Time) (first bool) {
 	heap.Push(&t.all, wait{until, m})
 	return t.all[0].m == m
 }
 
-// take returns one that is due; nil: none is. What belongs to an epoch that has ended is dropped on the way.
+// take removes a message that is due and returns it; nil: none is due. It also removes messages whose epoch has ended.
 func (t *timeline) take(now time.Time) *message {
 	for len(t.all) > 0 {
 		first := t.all[0]
@@ -35,7 +35,7 @@ func (t *timeline) take(now time.Time) *message {
 	return nil
 }
 
-// next is when the next one is due; zero: nothing waits.
+// next is when the earliest message is due; zero: none waits.
 func (t *timeline) next() time.Time {
 	if len(t.all) == 0 {
 		return time.Time{}

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// What waits comes when it is due, the earliest first; nothing of an epoch that has ended comes, or is waited for.
+// A message is returned when it is due, the earliest first. Messages of an epoch that has ended are not returned, and
+// not waited for.
 func TestTimeline(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	open, leaving, gone := &epoch{}, &epoch{state: epochLeaving}, &epoch{state: epochGone}
 	var line timeline
 	if !line.next().IsZero() || line.take(now) != nil {
-		t.Error("something waits")
+		t.Error("an empty timeline has a next time")
 	}
 	late, soon := &message{epoch: open, seq: 2}, &message{epoch: open, seq: 1}
 	line.add(&message{epoch: gone}, now.Add(-time.Hour))
@@ -19,15 +20,15 @@ func TestTimeline(t *testing.T) {
 	line.add(&message{epoch: leaving}, now)
 	line.add(soon, now.Add(time.Second))
 	if m := line.take(now); m != nil {
-		t.Errorf("message %d comes before it is due", m.seq)
+		t.Errorf("message %d is returned before it is due", m.seq)
 	}
 	if at := line.next(); !at.Equal(now.Add(time.Second)) {
-		t.Errorf("the next is due at %v", at)
+		t.Errorf("the next message is due at %v", at)
 	}
 	if m := line.take(now.Add(time.Hour)); m != soon {
-		t.Errorf("first came %+v", m)
+		t.Errorf("the first message is %+v", m)
 	}
 	if m := line.take(now.Add(time.Hour)); m != late {
-		t.Errorf("then came %+v", m)
+		t.Errorf("the next message is %+v", m)
 	}
 }

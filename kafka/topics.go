@@ -16,30 +16,31 @@ import (
 )
 
 const (
-	// brokerMaxBytes is what brokers take in one batch unless a topic says otherwise (max.message.bytes).
+	// brokerMaxBytes is the size limit of a batch unless the topic's max.message.bytes says otherwise.
 	brokerMaxBytes = 1_048_588
-	// largestBatch bounds what franz-go joins into one request where a topic takes more.
+	// largestBatch bounds the batches of franz-go if a topic takes larger ones.
 	largestBatch = 100 << 20
 )
 
-// topics asks brokers for topics, and remembers how large their batches may be.
+// topics requests topics from brokers, and keeps the size limits of their batches.
 type topics struct {
 	client *client.Client
 	admin  *kadm.Client
 
 	mu     sync.Mutex
-	limits map[string]int32 // max.message.bytes by topic, once asked
+	limits map[string]int32 // max.message.bytes by topic, of topics that were looked up
 }
 
-// topic is what is known of a topic.
+// topic is what Godwit needs to know of a topic.
 type topic struct {
 	name       string
 	id         kadm.TopicID
 	partitions int
+	replicas   int // of its first partition
 }
 
-// find asks for a topic; one that does not exist is of class NotFound. It asks a broker: what the client remembers may
-// be five seconds old, and a topic that was just made would be waited for as long.
+// find looks up a topic; the error for a missing one is of class NotFound. It sends a request, because the client's own
+// metadata may be five seconds old: a new topic would be missing for that long.
 func (t *topics) find(ctx context.Context, name string) (topic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	one := kmsg.NewMetadataRequestTopic()
@@ -47,7 +48,7 @@ func (t *topics) find(ctx context.Context, name string) (topic, error) {
 	req.Topics = append(req.Topics, one)
 	resp, err := req.RequestWith(ctx, t.client)
 	if err != nil {
-		return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
+		return topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
 	}
 	for _, got := range resp.Topics {
 		if got.Topic == nil || *got.Topic != name {
@@ -57,14 +58,18 @@ func (t *topics) find(ctx context.Context, name string) (topic, error) {
 		case errors.Is(err, kerr.UnknownTopicOrPartition):
 			return topic{}, failure.Missing(name)
 		case err != nil:
-			return topic{}, fmt.Errorf("ask for topic %s: %w", name, failure.Classify(err))
+			return topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
 		}
-		return topic{name: name, id: got.TopicID, partitions: len(got.Partitions)}, nil
+		t := topic{name: name, id: got.TopicID, partitions: len(got.Partitions)}
+		if len(got.Partitions) > 0 {
+			t.replicas = len(got.Partitions[0].Replicas)
+		}
+		return t, nil
 	}
 	return topic{}, failure.Missing(name)
 }
 
-// limit is the largest batch that a topic takes, as far as known.
+// limit is the largest batch that a topic takes. Before learnLimit has looked it up, it is the brokers' default.
 func (t *topics) limit(topic string) int32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,31 +79,44 @@ func (t *topics) limit(topic string) int32 {
 	return brokerMaxBytes
 }
 
-// learnLimit asks for a topic's max.message.bytes. Where that is not permitted, brokers' default is assumed.
+// learnLimit looks up a topic's max.message.bytes. If that is not permitted, the brokers' default is used.
 func (t *topics) learnLimit(ctx context.Context, topic string) error {
-	all, err := t.admin.DescribeTopicConfigs(ctx, topic)
+	configs, err := t.configs(ctx, topic)
 	if err == nil {
 		one := brokerMaxBytes
-		r, rerr := all.On(topic, nil)
-		if err = rerr; err == nil {
-			err = r.Err
+		if n, perr := strconv.Atoi(configOf(configs, "max.message.bytes")); perr == nil && n > 0 {
+			one = min(n, largestBatch)
 		}
-		for _, c := range r.Configs {
-			if c.Key == "max.message.bytes" && c.Value != nil {
-				if n, perr := strconv.Atoi(*c.Value); perr == nil && n > 0 {
-					one = min(n, largestBatch)
-				}
-			}
-		}
-		if err == nil {
-			t.mu.Lock()
-			t.limits[topic] = int32(one)
-			t.mu.Unlock()
-			return nil
-		}
+		t.mu.Lock()
+		t.limits[topic] = int32(one)
+		t.mu.Unlock()
+		return nil
 	}
 	if class := failure.ClassOf(err); class.Passing() {
-		return fmt.Errorf("ask how large the messages of topic %s may be: %w", topic, failure.Classify(err))
+		return fmt.Errorf("look up max.message.bytes of topic %s: %w", topic, failure.Classify(err))
 	}
 	return nil
+}
+
+// configs looks up the configuration of a topic. Its error is not classified.
+func (t *topics) configs(ctx context.Context, topic string) ([]kadm.Config, error) {
+	all, err := t.admin.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	r, err := all.On(topic, nil)
+	if err == nil {
+		err = r.Err
+	}
+	return r.Configs, err
+}
+
+// configOf is the value of a setting; "": it has none.
+func configOf(configs []kadm.Config, key string) string {
+	for _, c := range configs {
+		if c.Key == key && c.Value != nil {
+			return *c.Value
+		}
+	}
+	return ""
 }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// wakeup ends the wait of a poll when there is something to do here. Its methods may be called from several goroutines,
-// with the ledger's lock held or without.
+// wakeup ends the wait of a poll when the ledger has work for it. Several goroutines may call its methods, with or
+// without the ledger's lock.
 type wakeup struct {
 	mu    sync.Mutex
 	woken bool
-	end   context.CancelFunc // ends the wait; nil: no poll waits
-	over  chan struct{}      // closed when what the poll under way brought is admitted; nil: none is under way
+	end   context.CancelFunc // ends the wait of a poll; nil: no poll waits
+	over  chan struct{}      // closed when the records of the poll in flight are admitted; nil: no poll is in flight
 }
 
-// wake ends the wait under way, or else the next one before it begins.
+// wake ends the wait of the poll in flight, or else of the next one.
 func (w *wakeup) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,7 +25,7 @@ func (w *wakeup) wake() {
 	}
 }
 
-// begin is called before a poll. The poll ends with the context that it returns; nil: it must not wait.
+// begin is called before a poll, which ends with the returned context; nil: the poll must not wait.
 func (w *wakeup) begin(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *wakeup) begin(ctx context.Context, wait time.Duration) (context.Context
 	return ctx, w.end
 }
 
-// done is called when what a poll brought is admitted.
+// done is called when the records of a poll are admitted.
 func (w *wakeup) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +47,7 @@ func (w *wakeup) done() {
 	w.over = nil
 }
 
-// await ends the wait under way, and returns when what that poll brought is admitted.
+// await ends the wait of the poll in flight, and returns when its records are admitted.
 func (w *wakeup) await() {
 	w.wake()
 	w.mu.Lock()

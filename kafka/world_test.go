@@ -21,7 +21,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// world is a broker in memory with a client of the test's own, in a bubble of virtual time.
+// world is a broker in memory, with a client of the test's own, in a bubble of virtual time.
 type world struct {
 	*testing.T
 	cluster *kfake.Cluster
@@ -32,10 +32,20 @@ type world struct {
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
+	inWorldOf(t, 1, f)
+}
+
+// inWorldOf is inWorld with several brokers.
+func inWorldOf(t *testing.T, brokers int, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, network: &kfake.VirtualNetwork{}}
 		var err error
-		if w.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(w.network.Listen)); err != nil {
+		ports := make([]int, brokers)
+		for i := range ports {
+			ports[i] = 9092 + i
+		}
+		if w.cluster, err = kfake.NewCluster(kfake.Ports(ports...), kfake.ListenFn(w.network.Listen)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.cluster.Close)
@@ -50,17 +60,17 @@ func inWorld(t *testing.T, f func(w *world)) {
 	})
 }
 
-// life is one process: a backend whose connections can be cut all at once, as a crash does.
+// life is one process: a backend whose connections a test can cut all at once, as a crash does.
 type life struct {
 	w    *world
 	b    *kafka.Backend
 	recv driver.Receiver
 	wire *cutter
 
-	errors int // of receives, all of them passing
+	errors int // failed receives; all of the errors are temporary
 }
 
-// begin starts a life; its channel is orders, with one partition unless o says otherwise.
+// begin starts a process. Its channel is orders, with one partition unless o has another number.
 func (w *world) begin(o kafka.Options, events driver.Events) *life {
 	w.Helper()
 	l := &life{w: w, wire: &cutter{dial: w.network.DialContext}}
@@ -77,18 +87,18 @@ func (w *world) begin(o kafka.Options, events driver.Events) *life {
 		w.Fatal(err)
 	}
 	l.open(events)
-	w.Cleanup(func() { // for a test that ended early
+	w.Cleanup(func() { // if the test ended early
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = errors.Join(l.recv.Close(ctx), l.b.Close(ctx))
 		if l.wire.gone() {
-			time.Sleep(5 * time.Minute) // a client that hears nothing gives up in the end
+			time.Sleep(5 * time.Minute) // a client without answers gives up in the end
 		}
 	})
 	return l
 }
 
-var orders = driver.Channel{Queue: "orders"} // what is ordered is the options' matter
+var orders = driver.Channel{Queue: "orders"} // o decides whether it is ordered
 
 func (l *life) open(events driver.Events) {
 	l.w.Helper()
@@ -109,10 +119,10 @@ func (l *life) end() {
 	}
 }
 
-// crash cuts all connections for good. What is left of the process is cleaned up when the test ends.
+// crash cuts all connections permanently. The rest of the process is cleaned up when the test ends.
 func (l *life) crash() { l.wire.cut() }
 
-// send puts texts, "key=body" or "body", into a partition of the topic.
+// send sends texts, "key=body" or "body", to a partition of the topic.
 func (w *world) send(n int32, texts ...string) {
 	w.Helper()
 	for _, text := range texts {
@@ -129,8 +139,8 @@ func (w *world) send(n int32, texts ...string) {
 	}
 }
 
-// get receives until there are n deliveries, for at most a minute and a half: longer than a member that crashed is
-// missed.
+// get receives until there are n deliveries, for at most a minute and a half: a crashed member's session ends before
+// that.
 func (l *life) get(n int) []driver.Delivery {
 	l.w.Helper()
 	ds := l.within(n, 90*time.Second)
@@ -149,7 +159,7 @@ func (l *life) within(n int, d time.Duration) (ds []driver.Delivery) {
 				l.w.Fatal(err)
 			}
 			l.errors++
-			time.Sleep(time.Second) // as the core does, which never asks in a tight loop
+			time.Sleep(time.Second) // as the core does, which never receives in a tight loop
 		}
 	}
 	return ds
@@ -158,7 +168,7 @@ func (l *life) within(n int, d time.Duration) (ds []driver.Delivery) {
 func (l *life) nothing(d time.Duration) {
 	l.w.Helper()
 	if ds := l.within(1, d); len(ds) > 0 {
-		l.w.Errorf("received %s, want nothing", texts(ds))
+		l.w.Errorf("received %s, want no delivery", texts(ds))
 	}
 }
 
@@ -179,7 +189,7 @@ func (l *life) settle(action driver.Action, ds ...driver.Delivery) {
 	}
 }
 
-// committed is what the group has committed of a partition, and the metadata beside it.
+// committed is the group's committed offset of a partition, with its metadata.
 func (w *world) committed(n int32) (int64, string) {
 	w.Helper()
 	all, err := w.admin.FetchOffsets(w.Context(), "orders")
@@ -193,7 +203,7 @@ func (w *world) committed(n int32) (int64, string) {
 	return o.At, o.Metadata
 }
 
-// count is how many records a topic has.
+// count is the number of records in a topic.
 func (w *world) count(topic string) (n int64) {
 	w.Helper()
 	ends, err := w.admin.ListEndOffsets(w.Context(), topic)
@@ -227,10 +237,10 @@ func numbers(n int) []string {
 	return all
 }
 
-// cutter dials until it is cut; then every connection it made is closed, and none is made.
+// cutter is a dialer. After cut, its connections are closed, and new ones fail.
 type cutter struct {
 	dial  func(ctx context.Context, network, host string) (net.Conn, error)
-	hangs bool // while it is cut, connecting is not refused, but not answered
+	hangs bool // while it is cut, new connections get no answer instead of an error
 	mu    sync.Mutex
 	conns []net.Conn
 	done  bool
@@ -241,7 +251,7 @@ var errCut = errors.New("the process is gone")
 func (c *cutter) DialContext(ctx context.Context, network, host string) (net.Conn, error) {
 	if c.gone() {
 		if c.hangs {
-			ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // as franz-go's own dialer
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // as franz-go's own dialer does
 			defer cancel()
 			<-ctx.Done()
 		}
@@ -269,14 +279,14 @@ func (c *cutter) cut() {
 	}
 }
 
-// mend lets connections through again.
+// mend permits connections again.
 func (c *cutter) mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done, c.conns = false, nil
 }
 
-// commit is another program's commit for the group.
+// commit commits for the group, as another program could.
 func (w *world) commit(at int64, metadata string) {
 	w.Helper()
 	offsets := kadm.Offsets{}
@@ -286,7 +296,7 @@ func (w *world) commit(at int64, metadata string) {
 	}
 }
 
-// drop deletes a topic behind everybody's back.
+// drop deletes a topic, and no client is told.
 func (w *world) drop(topic string) {
 	w.Helper()
 	if err := w.cluster.DeleteTopic(topic); err != nil {

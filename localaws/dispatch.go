@@ -16,13 +16,18 @@ func isS3(r *http.Request) bool {
 	if len(r.Header["X-Amz-Target"]) > 0 || len(r.Header["Smithy-Protocol"]) > 0 {
 		return false
 	}
-	var query url.Values
-	if r.URL.RawQuery != "" {
-		query = r.URL.Query()
+	scope := rest.ScopeOf(r, nil)
+	if scope.Service == "" && r.URL.RawQuery != "" { // it may be signed in its URL
+		scope = rest.ScopeOf(r, r.URL.Query())
 	}
-	if scope := rest.ScopeOf(r, query); scope.Service != "" {
-		return scope.Service == "s3" && !query.Has("Action")
+	if scope.Service != "" {
+		return scope.Service == "s3"
 	}
-	return !wire.IsCBOR(r) && !query.Has("Action") &&
+	return !wire.IsCBOR(r) && !hasAction(r.URL) &&
 		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
+
+// hasAction reports whether a URL has the parameter Action of the query protocol.
+func hasAction(u *url.URL) bool {
+	return strings.Contains(u.RawQuery, "Action=") && u.Query().Has("Action")
 }

@@ -69,8 +69,10 @@ func TestOwnPages(t *testing.T) {
 			t.Errorf("%s: elements and pages %v, want %v", path, got, want)
 		}
 	}
-	if got := own(t, server, "queues?limit=x")["error"]; got == nil {
-		t.Error("limit=x is not refused")
+	for _, path := range []string{"queues?limit=x", "queues/other/messages", "buckets/other/objects"} {
+		if got := own(t, server, path)["error"]; got == nil {
+			t.Errorf("%s is not refused", path)
+		}
 	}
 }
 

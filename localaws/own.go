@@ -24,6 +24,8 @@ import (
 //	GET  /_localaws/failures                the last failed deliveries of topics
 //	GET  /_localaws/metrics                 every metric; ?namespace=
 //	GET  /_localaws/alarms                  every alarm with its state
+//	GET  /_localaws/buckets                 every bucket with its counts
+//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
 //
@@ -40,7 +42,8 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	for path, list := range map[string]func(page, *http.Request) (map[string]any, error){
 		"queues": s.listQueues, "queues/{name}/messages": s.listMessages, "queues/{name}/locks": s.listLocks,
 		"queues/{name}/duplicates": s.listDuplicates, "topics": s.listTopics, "failures": s.listFailures,
-		"metrics": s.listMetrics, "alarms": s.listAlarms,
+		"metrics": s.listMetrics, "alarms": s.listAlarms, "buckets": s.listBuckets,
+		"buckets/{name}/objects": s.listObjects,
 	} {
 		m.HandleFunc("GET "+ownPrefix+path, paged(list))
 	}
@@ -105,7 +108,7 @@ type messageView struct {
 func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 	q := s.sqs.Queue(r.PathValue("name"))
 	if q == nil {
-		return nil, nil
+		return nil, missing{"queue", r.PathValue("name")}
 	}
 	var after int64
 	if p.after != "" {
@@ -133,7 +136,7 @@ func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
 	q := s.sqs.Queue(r.PathValue("name"))
 	if q == nil {
-		return nil, nil
+		return nil, missing{"queue", r.PathValue("name")}
 	}
 	locks, next := cut(p, q.Model().Locks(), func(l *queue.Lock) string { return l.Group })
 	return map[string]any{"locks": locks, "next": next}, nil
@@ -142,7 +145,7 @@ func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
 func (s *Server) listDuplicates(p page, r *http.Request) (map[string]any, error) {
 	q := s.sqs.Queue(r.PathValue("name"))
 	if q == nil {
-		return nil, nil
+		return nil, missing{"queue", r.PathValue("name")}
 	}
 	// The table is in order of time; entries of one time are in order of their ids.
 	known := q.Model().Dedup()

@@ -1,6 +1,7 @@
 package localaws
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -55,12 +56,12 @@ func paged(list func(p page, r *http.Request) (map[string]any, error)) http.Hand
 		if err == nil {
 			answer, err = list(p, r)
 		}
-		if err != nil {
-			refuse(w, http.StatusBadRequest, "%v", err)
+		if errors.As(err, new(missing)) {
+			refuse(w, http.StatusNotFound, "%v", err)
 			return
 		}
-		if answer == nil {
-			refuse(w, http.StatusNotFound, "there is no queue %q", r.PathValue("name"))
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "%v", err)
 			return
 		}
 		if answer["next"] == "" {
@@ -69,3 +70,8 @@ func paged(list func(p page, r *http.Request) (map[string]any, error)) http.Hand
 		respond(w, http.StatusOK, answer)
 	}
 }
+
+// missing is the error for a list of what does not exist.
+type missing struct{ kind, name string }
+
+func (m missing) Error() string { return fmt.Sprintf("there is no %s %q", m.kind, m.name) }

@@ -36,7 +36,7 @@ func TestObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer server.Close()
+		t.Cleanup(func() { server.Close() })
 		ctx, c := t.Context(), bucketClient(server, path)
 		if _, err := c.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String("photos")}); err != nil {
 			t.Fatal(err)

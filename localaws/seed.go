@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch"
+	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sns"
 )
 
@@ -40,8 +41,25 @@ type seedSubscription struct {
 	Attributes seedAttributes `json:"attributes"`
 }
 
-// Plant creates what a seed file describes: JSON with queues, topics, the topics' subscriptions, and alarms. An
-// existing queue or topic is accepted if its attributes agree; an existing alarm gets the new configuration.
+// seedBucket is a bucket in a seed file.
+type seedBucket struct {
+	Name          string             `json:"name"`
+	Region        string             `json:"region"`
+	Tags          map[string]string  `json:"tags"`
+	Notifications []seedNotification `json:"notifications"`
+}
+
+type seedNotification struct {
+	Queue  string   `json:"queue"`
+	Topic  string   `json:"topic"`
+	Events []string `json:"events"`
+	Prefix string   `json:"prefix"`
+	Suffix string   `json:"suffix"`
+}
+
+// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions, buckets with their
+// notifications, and alarms. An existing resource is accepted if its attributes agree; an existing alarm gets the new
+// configuration.
 //
 //	{
 //	  "queues": [
@@ -55,6 +73,11 @@ type seedSubscription struct {
 //	      {"queue": "orders", "attributes": {"RawMessageDelivery": true, "FilterPolicy": {"kind": ["order"]}}}
 //	    ]}
 //	  ],
+//	  "buckets": [
+//	    {"name": "uploads", "tags": {"team": "a"}, "notifications": [
+//	      {"queue": "orders", "events": ["s3:ObjectCreated:*"], "prefix": "in/", "suffix": ".csv"}
+//	    ]}
+//	  ],
 //	  "alarms": [
 //	    {"name": "backlog", "topics": ["events"], "attributes": {
 //	      "Namespace": "AWS/SQS", "MetricName": "ApproximateNumberOfMessagesVisible", "Statistic": "Maximum",
@@ -64,21 +87,22 @@ type seedSubscription struct {
 //	}
 //
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
-// A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order. Endpoints of
-// subscriptions confirm at the first address that Listen opened. The attributes of an alarm are the parameters of
-// PutMetricAlarm, with the types of its JSON; topics are those that it publishes to when it becomes ALARM. An error
-// names the line and the field.
+// A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
+// buckets, then alarms. Endpoints of subscriptions confirm at the first address that Listen opened. A notification
+// names a queue or a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. The
+// attributes of an alarm are the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it
+// publishes to when it becomes ALARM. An error names the line and the field.
 func (s *Server) Plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("localaws: seed file: %w", err)
 	}
 	f := seedReader{path: path, data: data}
-	all, err := f.read()
+	content, err := f.read()
 	if err != nil {
 		return err
 	}
-	queues, topics := all.queues, all.topics
+	queues, topics := content.queues, content.topics
 	for _, q := range queues {
 		if err := s.plantQueue(q.value); err != nil {
 			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
@@ -94,12 +118,56 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 			return f.at(t.offset, "%w", err)
 		}
 	}
-	for _, a := range all.alarms {
+	for _, b := range content.buckets {
+		if err := s.plantBucket(b.value); err != nil {
+			return f.at(b.offset, "bucket %q: %w", b.value.Name, err)
+		}
+	}
+	for _, a := range content.alarms {
 		if err := s.cloudwatch.Plant(ctx, a.value.seed(s.opts)); err != nil {
 			return f.at(a.offset, "alarm %q: %w", a.value.Name, err)
 		}
 	}
 	return nil
+}
+
+func (s *Server) plantBucket(b seedBucket) error {
+	seed := s3.Seed{Name: b.Name, Region: b.Region, Tags: b.Tags}
+	for i, n := range b.Notifications {
+		destination, err := s.destination(n, "arn:aws:s3:::"+b.Name)
+		if err != nil {
+			return fmt.Errorf("notifications[%d]: %w", i, err)
+		}
+		seed.Notifications = append(seed.Notifications, s3.SeedNotification{
+			Destination: destination, Events: n.Events, Prefix: n.Prefix, Suffix: n.Suffix,
+		})
+	}
+	return s.s3.Plant(seed)
+}
+
+// destination returns the ARN of a notification's queue or topic, and gives it a policy if it has none of its own.
+func (s *Server) destination(n seedNotification, bucketARN string) (string, error) {
+	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},` +
+		`"Action":"%s","Resource":"%s","Condition":{"ArnEquals":{"aws:SourceArn":"%s"}}}]}`
+	switch {
+	case (n.Queue == "") == (n.Topic == ""):
+		return "", errors.New("a notification has either queue or topic")
+	case n.Topic != "":
+		arn := n.Topic
+		if !strings.HasPrefix(arn, "arn:") {
+			arn = "arn:aws:sns:" + s.opts.Region + ":" + s.opts.Account + ":" + arn
+		}
+		return arn, s.sns.AdmitByDefault(arn, fmt.Sprintf(policy, "sns:Publish", arn, bucketARN))
+	}
+	q := s.sqs.Queue(n.Queue)
+	if q == nil {
+		return "", fmt.Errorf("queue %q does not exist", n.Queue)
+	}
+	if !q.HasPolicy() {
+		text := fmt.Sprintf(policy, "sqs:SendMessage", q.ARN(), bucketARN)
+		return q.ARN(), s.sqs.Configure(q.Name(), map[string]string{"Policy": text})
+	}
+	return q.ARN(), nil
 }
 
 // seedAlarm is an alarm in a seed file.
@@ -218,46 +286,49 @@ type placed[T any] struct {
 	offset int64
 }
 
-// seeds are the lists of a seed file.
-type seeds struct {
-	queues []placed[seedQueue]
-	topics []placed[seedTopic]
-	alarms []placed[seedAlarm]
+// seedContent is what a seed file has.
+type seedContent struct {
+	queues  []placed[seedQueue]
+	topics  []placed[seedTopic]
+	buckets []placed[seedBucket]
+	alarms  []placed[seedAlarm]
 }
 
-func (f *seedReader) read() (all seeds, err error) {
+func (f *seedReader) read() (content seedContent, err error) {
 	var whole any
 	if err := json.Unmarshal(f.data, &whole); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return all, f.at(syntax.Offset, "%w", err)
+			return content, f.at(syntax.Offset, "%w", err)
 		}
-		return all, f.at(0, "%w", err)
+		return content, f.at(0, "%w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(f.data)) // because it reports its position
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return all, f.at(d.InputOffset(), "expected an object with queues, topics and alarms")
+		return content, f.at(d.InputOffset(), "expected an object with queues, topics, buckets and alarms")
 	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return all, f.at(d.InputOffset(), "%w", err)
+			return content, f.at(d.InputOffset(), "%w", err)
 		}
 		switch name {
 		case "queues":
-			all.queues, err = elements[seedQueue](f, d, "queues")
+			content.queues, err = elements[seedQueue](f, d, "queues")
 		case "topics":
-			all.topics, err = elements[seedTopic](f, d, "topics")
+			content.topics, err = elements[seedTopic](f, d, "topics")
+		case "buckets":
+			content.buckets, err = elements[seedBucket](f, d, "buckets")
 		case "alarms":
-			all.alarms, err = elements[seedAlarm](f, d, "alarms")
+			content.alarms, err = elements[seedAlarm](f, d, "alarms")
 		default:
-			return all, f.at(d.InputOffset(), "unknown field %q; there are queues, topics and alarms", name)
+			return content, f.at(d.InputOffset(), "unknown field %q; there are queues, topics, buckets and alarms", name)
 		}
 		if err != nil {
-			return all, err
+			return content, err
 		}
 	}
-	return all, nil
+	return content, nil
 }
 
 // elements decodes a list, strictly.

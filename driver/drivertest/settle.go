@@ -72,8 +72,11 @@ func settleRetry(k *kit) {
 	e := k.queue("retry", false)
 	e.put(bodies("a")...)
 	after := max(3*time.Second, e.recv.Limits().RetryMin)
-	ss := []driver.Settlement{{Handle: e.get(1)[0].Handle, Action: driver.Retry, After: after, Attempt: 1}}
-	begun := time.Now()
+	d, begun := e.get(1)[0], time.Now()
+	failed := begun.Truncate(time.Millisecond)
+	ss := []driver.Settlement{{
+		Handle: d.Handle, Action: driver.Retry, After: after, Attempt: 1, FirstFailure: failed,
+	}}
 	if err := e.recv.Settle(k.ctx, ss); err != nil {
 		k.Fatal(err)
 	}
@@ -83,6 +86,11 @@ func settleRetry(k *kit) {
 	}
 	if took := time.Since(begun); took < after-time.Second {
 		k.Errorf("it was delivered again after %v, want %v", took, after)
+	}
+	if again := ds[0]; !again.SentAt.Equal(d.SentAt) {
+		k.Errorf("it was sent at %v, and when it is delivered again, at %v", d.SentAt, again.SentAt)
+	} else if at := again.FirstFailure; !at.IsZero() && !at.Equal(failed) {
+		k.Errorf("it failed first at %v, and when it is delivered again, at %v", failed, at)
 	}
 }
 

@@ -68,6 +68,9 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 func (p *pollers) fill(it *Item, in *driver.Delivery) {
 	it.ID, it.Tenant, it.SentAt, it.Err = in.ID, in.Tenant, in.SentAt, in.Err
 	it.handle, it.size, it.received = in.Handle, int64(len(in.Body)), in.Received
+	if !in.FirstFailure.IsZero() {
+		it.first = p.f.clock.of(in.FirstFailure)
+	}
 	if it.delay = p.cfg.Delay; !in.Due.IsZero() {
 		it.delay = in.Due.Sub(in.SentAt)
 	}

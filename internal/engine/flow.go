@@ -286,7 +286,7 @@ func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	f.move(it, e)
 	v := verdict{
 		it: it, action: driver.Retry, after: keepable(&f.lim, pause), attempt: int32(it.Attempt - 1),
-		untouched: true,
+		first: it.first, untouched: true,
 	}
 	f.settler.tell(v)
 	behind := driver.Settlement{Action: driver.Release}

@@ -33,6 +33,7 @@ var settleAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Sec
 type verdict struct {
 	it        *Item
 	after     time.Duration
+	first     moment // the first failure, of a retry; noMoment: none
 	death     *driver.Death
 	attempt   int32
 	action    driver.Action
@@ -41,12 +42,20 @@ type verdict struct {
 }
 
 func verdictOn(it *Item, st driver.Settlement) verdict {
-	return verdict{it: it, after: st.After, death: st.Death, attempt: st.Attempt, action: st.Action}
+	v := verdict{it: it, after: st.After, death: st.Death, attempt: st.Attempt, action: st.Action}
+	if st.Action == driver.Retry {
+		v.first = it.first
+	}
+	return v
 }
 
 // settlement is what the backend gets.
 func (v *verdict) settlement() driver.Settlement {
-	return driver.Settlement{Handle: v.it.handle, Action: v.action, After: v.after, Attempt: v.attempt, Death: v.death}
+	st := driver.Settlement{Handle: v.it.handle, Action: v.action, After: v.after, Attempt: v.attempt, Death: v.death}
+	if v.first != noMoment {
+		st.FirstFailure = v.it.in.flow.clock.time(v.first)
+	}
+	return st
 }
 
 // settler reports verdicts to the service, in batches as large as it accepts. Its calls use a context of their own,

@@ -129,7 +129,7 @@ type life struct {
 	idle     time.Duration // until its first record was handled
 }
 
-// live runs a consumer in another process. It kills the process (-9) so long after its first record, or when this and
+// live runs a consumer in another process. It kills the process (-9) that time after its first record, or when this and
 // earlier processes have handled all records.
 func (w *world) live(long time.Duration, records int, before map[int]life) life {
 	w.t.Helper()

@@ -107,7 +107,7 @@ func TestReplayWithDeadLetters(t *testing.T) {
 		j := newJournal(records)
 		said := make(chan string, 1)
 		p = w.start(kafka.Options{Logger: logged(func(_ slog.Level, line string) {
-			if strings.Contains(line, "has not committed") {
+			if strings.Contains(line, "did not commit") {
 				said <- line
 			}
 		})}, one, noting(j, func(ctx context.Context, d *godwit.Delivery) error {

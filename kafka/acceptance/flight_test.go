@@ -31,7 +31,7 @@ func TestInFlightUnbounded(t *testing.T) {
 	})
 }
 
-// The same in bytes: held records stay within MaxBytes, plus one receive.
+// The number of held bytes is bounded, too: by MaxBytes, plus one receive.
 func TestBytesInFlightUnbounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, size, most = 1500, 64 << 10, 4 << 20

@@ -135,7 +135,7 @@ func (j *journal) inOrder(t *testing.T) {
 	}
 }
 
-// fill sends n records, numbered from 0, with so many keys.
+// fill sends n records, numbered from 0, with this number of keys.
 func (w *world) fill(n, keys int) {
 	w.t.Helper()
 	for i := range n {

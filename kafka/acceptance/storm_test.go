@@ -20,7 +20,7 @@ import (
 func TestRebalanceStorm(t *testing.T) {
 	for name, c := range map[string]struct {
 		o       kafka.Options
-		crashes int // one in so many members is cut off instead of stopped; 0: none
+		crashes int // one in this number of members is cut off instead of stopped; 0: none
 	}{
 		"classic":  {},
 		"consumer": {o: kafka.Options{GroupProtocol: kafka.GroupConsumer}},

@@ -148,7 +148,7 @@ func (w *world) ensure(o kafka.Options) {
 func (w *world) open(o kafka.Options, c *cable) *kafka.Backend {
 	w.t.Helper()
 	o.Namespace = w.ns
-	if o.SessionTimeout == 0 {
+	if o.SessionTimeout == 0 && o.GroupProtocol != kafka.GroupConsumer {
 		o.SessionTimeout = shortSession
 	}
 	opts := append(w.reach[:len(w.reach):len(w.reach)], kgo.MetadataMinAge(100*time.Millisecond))

@@ -22,6 +22,7 @@ type Statement struct {
 // Words are one string or a list of strings; policies may have either.
 type Words []string
 
+// UnmarshalJSON reads a string or a list.
 func (w *Words) UnmarshalJSON(b []byte) error {
 	var one any
 	if err := json.Unmarshal(b, &one); err != nil {
@@ -43,6 +44,7 @@ func (w *Words) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// MarshalJSON writes a single string without a list.
 func (w Words) MarshalJSON() ([]byte, error) {
 	if len(w) == 1 {
 		return json.Marshal(w[0])

@@ -94,7 +94,7 @@ func (a *answer) succeed(action *Action, out any) {
 		switch f.place {
 		case inHeader:
 			if text, ok := headerText(x); ok {
-				h[canonical(f.wire)] = []string{text}
+				h[f.head] = []string{text}
 			}
 		case inMetadata:
 			for name, value := range x.Interface().(map[string]string) {
@@ -193,8 +193,16 @@ func (a *answer) stream(status int, s *Stream) {
 	}
 }
 
+// shortBody is the length of bodies that net/http sends after the handler, without a deadline of ours.
+const shortBody = 2 << 10
+
 // send writes a body, at most limit bytes of it unless limit is 0. A client that takes no byte for too long is cut.
 func (a *answer) send(body Content, limit int64) error {
+	b, inMemory := body.Memory()
+	if inMemory && len(b) <= shortBody && limit == 0 {
+		_, err := a.w.Write(b)
+		return err
+	}
 	control := http.NewResponseController(a.w)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // for the next request
 	write := func(p []byte) error {
@@ -202,7 +210,7 @@ func (a *answer) send(body Content, limit int64) error {
 		_, err := a.w.Write(p)
 		return err
 	}
-	if b, ok := body.Memory(); ok {
+	if inMemory {
 		if limit > 0 {
 			b = b[:min(int64(len(b)), limit)]
 		}

@@ -89,11 +89,12 @@ func missingLength() *Error {
 
 // read reads the claim from the headers.
 func (c *claim) read(h http.Header) *Error {
-	for name := range algorithms {
-		value := h.Get(checksumHeader + name)
-		if value == "" {
+	for header, name := range checksumHeaders {
+		values := h[header]
+		if len(values) == 0 || values[0] == "" {
 			continue
 		}
+		value := values[0]
 		if c.algorithm != "" {
 			return Refuse(400, "InvalidRequest",
 				"Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.")
@@ -104,7 +105,7 @@ func (c *claim) read(h http.Header) *Error {
 		return Refuse(400, "InvalidRequest",
 			"Value for "+checksumHeader+strings.ToLower(c.algorithm)+" header is invalid.")
 	}
-	for _, name := range strings.Split(h.Get("X-Amz-Trailer"), ",") {
+	for name := range strings.SplitSeq(h.Get("X-Amz-Trailer"), ",") {
 		name, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(name)), checksumHeader)
 		if !ok {
 			continue
@@ -193,6 +194,9 @@ type digests struct {
 	algorithm string
 	sum       hash.Hash
 	second    hash.Hash // nil: none
+
+	pieces chan []byte   // nil: write computes MD5 itself
+	hashed chan struct{} // after each piece, and closed at the end
 }
 
 func (b *Body) newDigests(otherwise string) *digests {
@@ -207,8 +211,30 @@ func (b *Body) newDigests(otherwise string) *digests {
 	return d
 }
 
+// beside starts a goroutine that computes MD5 while write computes the rest; end ends it.
+func (d *digests) beside() (end func()) {
+	d.pieces, d.hashed = make(chan []byte), make(chan struct{})
+	go func() {
+		defer close(d.hashed)
+		for p := range d.pieces {
+			d.md5.Write(p)
+			d.hashed <- struct{}{}
+		}
+	}()
+	return func() {
+		close(d.pieces)
+		<-d.hashed
+		d.pieces = nil
+	}
+}
+
 func (d *digests) write(p []byte) {
-	d.md5.Write(p)
+	if d.pieces != nil && len(p) > 0 {
+		d.pieces <- p
+		defer func() { <-d.hashed }() // p is used again
+	} else {
+		d.md5.Write(p)
+	}
 	d.sum.Write(p)
 	if d.payload != nil {
 		d.payload.Write(p)
@@ -218,10 +244,13 @@ func (d *digests) write(p []byte) {
 	}
 }
 
-// copy reads the whole body.
+// copy reads the whole body. Of a large one, MD5 is computed beside the rest, because it takes the most time.
 func (b *Body) copy(blob *Blob, sums *digests) error {
 	scratch := b.buffers.Get().(*[bufferSize]byte)
 	defer b.buffers.Put(scratch)
+	if b.Size > bufferSize {
+		defer sums.beside()()
+	}
 	for left := b.Size; left > 0; {
 		room := blob.room(scratch[:], left)
 		n, err := b.read(room, b.Size-left)

@@ -25,6 +25,12 @@ var (
 // algorithms are the names of the checksums, each with the number of its bytes.
 var algorithms = map[string]int{"CRC32": 4, "CRC32C": 4, "CRC64NVME": 8, "SHA1": 20, "SHA256": 32}
 
+// checksumHeaders are the headers with checksums, by canonical name.
+var checksumHeaders = map[string]string{
+	"X-Amz-Checksum-Crc32": "CRC32", "X-Amz-Checksum-Crc32c": "CRC32C", "X-Amz-Checksum-Crc64nvme": "CRC64NVME",
+	"X-Amz-Checksum-Sha1": "SHA1", "X-Amz-Checksum-Sha256": "SHA256",
+}
+
 // KnownAlgorithm reports whether there is a checksum with a name.
 func KnownAlgorithm(name string) bool { return algorithms[name] > 0 }
 

@@ -113,15 +113,12 @@ func (c *chunkedReader) more() bool {
 	return err == nil
 }
 
-// line reads a line without its end. A line at the end of the body need not have an end.
+// line reads a line without its end.
 func (c *chunkedReader) line() (string, error) {
 	line, err := c.r.ReadSlice('\n')
 	text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
-	switch {
-	case len(line) > maxLine || errors.Is(err, bufio.ErrBufferFull):
+	if len(line) > maxLine || errors.Is(err, bufio.ErrBufferFull) {
 		return "", errChunk
-	case errors.Is(err, io.EOF) && text != "" && c.left == 0:
-		return text, nil
 	}
 	return text, unexpected(err)
 }

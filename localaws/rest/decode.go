@@ -57,7 +57,7 @@ func (s *shape) decode(r *request, in reflect.Value) *Error {
 		case inQuery:
 			text, ok = r.parameter(f.wire)
 		case inHeader:
-			values := r.Header[canonical(f.wire)]
+			values := r.Header[f.head]
 			text, ok = strings.Join(values, ","), len(values) > 0
 		case inMetadata:
 			v.Set(reflect.ValueOf(metadata(r.Header)))
@@ -75,9 +75,9 @@ func (s *shape) decode(r *request, in reflect.Value) *Error {
 
 func badText(f *field, v reflect.Value, text string) *Error {
 	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Int {
-		return invalidArgument("Provided "+f.wire+" not an integer or within integer range", f.wire, text)
+		return InvalidArgument("Provided "+f.wire+" not an integer or within integer range", f.wire, text)
 	}
-	return invalidArgument("Invalid value for "+f.wire, f.wire, text)
+	return InvalidArgument("Invalid value for "+f.wire, f.wire, text)
 }
 
 func metadata(h http.Header) map[string]string {
@@ -138,7 +138,7 @@ func (a *Action) unknownHeader(h http.Header) string {
 		}
 		known := name == canonical(a.Route.Header)
 		for i := range a.input.fields {
-			known = known || a.input.fields[i].place == inHeader && canonical(a.input.fields[i].wire) == name
+			known = known || a.input.fields[i].place == inHeader && a.input.fields[i].head == name
 		}
 		if !known {
 			return strings.ToLower(name)

@@ -44,11 +44,13 @@ func asError(err error) *Error {
 	return &Error{Base: wire.Error{Code: "InternalError", Message: err.Error(), Status: 500, Fault: true}}
 }
 
-func invalidArgument(message, name, value string) *Error {
+// InvalidArgument refuses the value of a parameter or header.
+func InvalidArgument(message, name, value string) *Error {
 	return Refuse(400, "InvalidArgument", message, "ArgumentName", name, "ArgumentValue", value)
 }
 
-func malformedXML() *Error {
+// MalformedXML refuses a body.
+func MalformedXML() *Error {
 	return Refuse(400, "MalformedXML",
 		"The XML you provided was not well-formed or did not validate against our published schema")
 }

@@ -6,12 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -124,7 +123,10 @@ func (m *Mux) newCall(a *answer, r *http.Request, action *Action, scope Scope) *
 	if r.TLS != nil || r.URL.Scheme == "https" {
 		scheme = "https"
 	}
-	source, _, _ := strings.Cut(r.RemoteAddr, ":")
+	source, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		source = "" // in process
+	}
 	c := &Call{
 		Call: &wire.Call{
 			Service: m.service.Name, Action: action.Name, Protocol: "rest", RequestID: a.requestID,
@@ -147,11 +149,11 @@ func (m *Mux) route(r *request) (*Action, *Error) {
 			break
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.service.Unbuilt)) {
-		_, there := r.parameter(name)
-		if there && (found == nil || !slices.Contains(found.Route.Query, name)) {
+	for name := range r.query {
+		part, known := m.service.Unbuilt[name]
+		if known && (found == nil || !slices.Contains(found.Route.Query, name)) {
 			return nil, Refuse(501, "NotImplemented",
-				fmt.Sprintf("%s %s is not implemented by this server.", r.Method, m.service.Unbuilt[name]))
+				fmt.Sprintf("%s %s is not implemented by this server.", r.Method, part))
 		}
 	}
 	if found == nil {

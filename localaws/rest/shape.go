@@ -36,6 +36,7 @@ type field struct {
 	name  string // of the member
 	wire  string // of the header, parameter, element or document
 	item  string // of the elements of a list with an element of its own; "": the list has none
+	head  string // the canonical name of the header
 	place place
 	index []int
 	typ   reflect.Type
@@ -64,7 +65,7 @@ func newShape(t reflect.Type) *shape {
 func newField(t reflect.StructField) field {
 	f := field{name: t.Name, index: t.Index, typ: t.Type}
 	tag, name, _ := strings.Cut(t.Tag.Get("rest"), ",")
-	f.wire = name
+	f.wire, f.head = name, canonical(name)
 	var ok bool
 	f.place, ok = map[string]place{
 		"": inXML, "bucket": inBucket, "key": inKey, "query": inQuery, "header": inHeader, "metadata": inMetadata,

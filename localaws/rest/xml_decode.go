@@ -16,11 +16,11 @@ func decodeXML(text []byte, root string, s *shape, to reflect.Value) *Error {
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return malformedXML()
+			return MalformedXML()
 		}
 		if start, ok := t.(xml.StartElement); ok {
 			if start.Name.Local != root {
-				return malformedXML()
+				return MalformedXML()
 			}
 			break
 		}
@@ -33,13 +33,13 @@ func decodeXML(text []byte, root string, s *shape, to reflect.Value) *Error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return malformedXML()
+			return MalformedXML()
 		default:
 			if text, ok := t.(xml.CharData); ok && len(bytes.TrimSpace(text)) == 0 {
 				continue
 			}
 			if _, ok := t.(xml.Comment); !ok {
-				return malformedXML()
+				return MalformedXML()
 			}
 		}
 	}
@@ -51,13 +51,13 @@ func decodeStruct(d *xml.Decoder, s *shape, to reflect.Value) *Error {
 	return eachElement(d, func(start xml.StartElement) *Error {
 		i, ok := s.elems[start.Name.Local]
 		if !ok {
-			return malformedXML()
+			return MalformedXML()
 		}
 		f := &s.fields[i]
 		v := to.FieldByIndex(f.index)
 		list := f.typ.Kind() == reflect.Slice
 		if seen[f.wire] && (!list || f.item != "") {
-			return malformedXML()
+			return MalformedXML()
 		}
 		seen[f.wire] = true
 		if !list || f.item == "" {
@@ -66,7 +66,7 @@ func decodeStruct(d *xml.Decoder, s *shape, to reflect.Value) *Error {
 		v.Set(reflect.MakeSlice(f.typ, 0, 1)) // an empty list differs from none
 		return eachElement(d, func(start xml.StartElement) *Error {
 			if start.Name.Local != f.item {
-				return malformedXML()
+				return MalformedXML()
 			}
 			return decodeField(d, f, v, true)
 		})
@@ -78,7 +78,7 @@ func eachElement(d *xml.Decoder, f func(xml.StartElement) *Error) *Error {
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return malformedXML()
+			return MalformedXML()
 		}
 		switch t := t.(type) {
 		case xml.EndElement:
@@ -89,11 +89,11 @@ func eachElement(d *xml.Decoder, f func(xml.StartElement) *Error) *Error {
 			}
 		case xml.CharData:
 			if len(bytes.TrimSpace(t)) > 0 {
-				return malformedXML()
+				return MalformedXML()
 			}
 		case xml.Comment:
 		default:
-			return malformedXML()
+			return MalformedXML()
 		}
 	}
 }
@@ -130,7 +130,7 @@ func decodeScalar(d *xml.Decoder, to reflect.Value) *Error {
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return malformedXML()
+			return MalformedXML()
 		}
 		switch t := t.(type) {
 		case xml.CharData:
@@ -139,7 +139,7 @@ func decodeScalar(d *xml.Decoder, to reflect.Value) *Error {
 		case xml.EndElement:
 			return setScalar(to, text.String())
 		default:
-			return malformedXML()
+			return MalformedXML()
 		}
 	}
 }
@@ -151,13 +151,13 @@ func setScalar(to reflect.Value, text string) *Error {
 			at, err = time.Parse(time.DateOnly, strings.TrimSpace(text))
 		}
 		if err != nil {
-			return malformedXML()
+			return MalformedXML()
 		}
 		to.Set(reflect.ValueOf(at))
 		return nil
 	}
 	if !setText(to, text) {
-		return malformedXML()
+		return MalformedXML()
 	}
 	return nil
 }

@@ -70,18 +70,16 @@ func (s *Service) completeMultipartUpload(
 		return nil, err
 	}
 	if in.MultipartUpload == nil || len(in.MultipartUpload.Part) == 0 || len(in.MultipartUpload.Part) > maxParts {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	condition, err := writeCondition(in.IfMatch, in.IfNoneMatch)
 	if err != nil {
 		return nil, err
 	}
-	watch := b.Watch(in.Key)
-	defer watch.End()
 	join := func(u *bucket.Upload, parts map[int]*bucket.Part) (*bucket.Object, error) {
 		return in.join(s, u, parts)
 	}
-	o, err := b.Complete(u.ID, condition, watch, join)
+	o, err := b.Complete(u.ID, condition, join)
 	if err != nil {
 		return nil, modelError(err, b, in.Key, u.ID, condition)
 	}
@@ -107,12 +105,14 @@ func (in *CompleteMultipartUploadInput) join(
 		return nil, rest.Refuse(400, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be "+
 			"ordered by part number.", "UploadId", u.ID)
 	}
+	for _, listed := range in.MultipartUpload.Part {
+		if p := parts[listed.PartNumber]; p == nil || strings.Trim(listed.ETag, `"`) != p.ETag {
+			return nil, invalidPart(u, listed)
+		}
+	}
 	for i, listed := range in.MultipartUpload.Part {
 		p := parts[listed.PartNumber]
-		switch {
-		case p == nil || strings.Trim(listed.ETag, `"`) != p.ETag:
-			return nil, invalidPart(u, listed)
-		case p.Content.Size() < leastPart && i < len(in.MultipartUpload.Part)-1:
+		if p.Content.Size() < leastPart && i < len(in.MultipartUpload.Part)-1 {
 			return nil, rest.Refuse(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size",
 				"ProposedSize", strconv.FormatInt(p.Content.Size(), 10), "MinSizeAllowed", strconv.Itoa(leastPart),
 				"PartNumber", itoa(listed.PartNumber), "ETag", p.ETag)

@@ -38,7 +38,7 @@ type ReadConditions struct {
 
 // names reports whether a list of ETags has that of an object.
 func namesETag(list, etag string) bool {
-	for _, one := range strings.Split(list, ",") {
+	for one := range strings.SplitSeq(list, ",") {
 		one = strings.Trim(strings.TrimPrefix(strings.TrimSpace(one), "W/"), `"`)
 		if one == etag || one == "*" {
 			return true

@@ -89,7 +89,7 @@ func (in *CopyObjectInput) make(
 		"x-amz-metadata-directive": in.MetadataDirective, "x-amz-tagging-directive": in.TaggingDirective,
 	} {
 		if directive != "" && directive != "COPY" && directive != "REPLACE" {
-			return nil, invalidArgument("Unknown directive.", name, directive)
+			return nil, rest.InvalidArgument("Unknown directive.", name, directive)
 		}
 	}
 	changes := in.MetadataDirective == "REPLACE" || in.TaggingDirective == "REPLACE" || in.StorageClass != "" ||

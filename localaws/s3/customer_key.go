@@ -4,6 +4,7 @@ import (
 	"crypto/md5" //nolint:gosec // the digest that clients send
 	"encoding/base64"
 
+	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
@@ -13,16 +14,16 @@ type CustomerKey struct{ algorithm, key, digest string }
 func (k CustomerKey) check() error {
 	switch {
 	case k.algorithm != aes256:
-		return invalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide a "+
+		return rest.InvalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide a "+
 			"valid encryption algorithm.", "x-amz-server-side-encryption-customer-algorithm", k.algorithm)
 	case k.key == "":
-		return invalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide an "+
+		return rest.InvalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide an "+
 			"appropriate secret key.", "x-amz-server-side-encryption-customer-key", "")
 	case k.digest == "":
-		return invalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide the "+
+		return rest.InvalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide the "+
 			"client calculated MD5 of the secret key.", "x-amz-server-side-encryption-customer-key-MD5", "")
 	case !k.matches():
-		return invalidArgument("The calculated MD5 hash of the key did not match the hash that was provided.",
+		return rest.InvalidArgument("The calculated MD5 hash of the key did not match the hash that was provided.",
 			"x-amz-server-side-encryption-customer-key-MD5", k.digest)
 	}
 	return nil

@@ -59,7 +59,7 @@ func (s *Service) deleteObjects(_ context.Context, c *rest.Call, in *DeleteObjec
 	case err != nil:
 		return nil, err
 	case in.Delete == nil || len(in.Delete.Object) == 0 || len(in.Delete.Object) > maxDeletes:
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	case !c.Body.Verified():
 		return nil, invalidRequest("Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
 	}

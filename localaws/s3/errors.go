@@ -22,16 +22,7 @@ func noSuchUpload(id string) error {
 		"upload may have been aborted or completed.", "UploadId", id)
 }
 
-func invalidArgument(message, name, value string) error {
-	return rest.Refuse(400, "InvalidArgument", message, "ArgumentName", name, "ArgumentValue", value)
-}
-
 func invalidRequest(message string) error { return rest.Refuse(400, "InvalidRequest", message) }
-
-func malformedXML() error {
-	return rest.Refuse(400, "MalformedXML",
-		"The XML you provided was not well-formed or did not validate against our published schema")
-}
 
 func notImplemented(what string) error {
 	return rest.Refuse(501, "NotImplemented", what+" is not implemented by this server.")

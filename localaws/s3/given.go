@@ -96,7 +96,7 @@ func (g *Given) properties(s *Service, b *bucket.Bucket) (bucket.Properties, err
 // keptEncoding removes aws-chunked, which concerns only the request.
 func keptEncoding(text string) string {
 	var kept []string
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" && part != "aws-chunked" {
 			kept = append(kept, part)
 		}
@@ -113,7 +113,7 @@ func checkACL(acl string) error {
 		"log-delivery-write":
 		return rest.Refuse(400, "AccessControlListNotSupported", "The bucket does not allow ACLs")
 	}
-	return invalidArgument("", "x-amz-acl", acl)
+	return rest.InvalidArgument("", "x-amz-acl", acl)
 }
 
 // encryption returns what an object is said to be encrypted with: what the request says, or the bucket's default.
@@ -121,7 +121,7 @@ func (g *Given) encryption(s *Service, b *bucket.Bucket) (bucket.Encryption, err
 	if g.SSECustomerAlgorithm != "" || g.SSECustomerKey != "" || g.SSECustomerKeyMD5 != "" {
 		key := CustomerKey{g.SSECustomerAlgorithm, g.SSECustomerKey, g.SSECustomerKeyMD5}
 		if g.ServerSideEncryption != "" {
-			return bucket.Encryption{}, invalidArgument("Server Side Encryption with Customer provided key is "+
+			return bucket.Encryption{}, rest.InvalidArgument("Server Side Encryption with Customer provided key is "+
 				"incompatible with the encryption method specified", "x-amz-server-side-encryption",
 				g.ServerSideEncryption)
 		}
@@ -134,7 +134,7 @@ func (g *Given) encryption(s *Service, b *bucket.Bucket) (bucket.Encryption, err
 	switch g.ServerSideEncryption {
 	case "":
 		if g.SSEKMSKeyID != "" {
-			return e, invalidArgument("Server Side Encryption with AWS KMS managed key requires HTTP header "+
+			return e, rest.InvalidArgument("Server Side Encryption with AWS KMS managed key requires HTTP header "+
 				"x-amz-server-side-encryption : aws:kms", "x-amz-server-side-encryption", "")
 		}
 	case aes256:
@@ -148,7 +148,8 @@ func (g *Given) encryption(s *Service, b *bucket.Bucket) (bucket.Encryption, err
 		}
 		e.Context = g.SSEKMSEncryptionContext
 	default:
-		return e, invalidArgument("The encryption method specified is not supported", "x-amz-server-side-encryption",
+		return e, rest.InvalidArgument("The encryption method specified is not supported",
+			"x-amz-server-side-encryption",
 			g.ServerSideEncryption)
 	}
 	if g.BucketKeyEnabled != nil {
@@ -181,10 +182,10 @@ func taggingHeader(text string) ([]bucket.Tag, error) {
 	if text == "" {
 		return nil, nil
 	}
-	bad := invalidArgument("The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters "+
+	bad := rest.InvalidArgument("The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters "+
 		"without tag name duplicates.", "x-amz-tagging", text)
 	var tags []Tag
-	for _, pair := range strings.Split(text, "&") {
+	for pair := range strings.SplitSeq(text, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil {

@@ -77,7 +77,7 @@ const (
 // lifecycle checks rules and returns them as the model has them.
 func (s *Service) lifecycle(in *LifecycleRules) ([]bucket.Rule, error) {
 	if in == nil || len(in.Rule) == 0 || len(in.Rule) > maxRules {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	seen := map[string]bool{}
 	var rules []bucket.Rule
@@ -90,7 +90,7 @@ func (s *Service) lifecycle(in *LifecycleRules) ([]bucket.Rule, error) {
 			r.ID = s.opts.Random.UUID()
 		}
 		if seen[r.ID] {
-			return nil, invalidArgument("Rule ID must be unique. Found same ID for more than one rule", "ID", r.ID)
+			return nil, rest.InvalidArgument("Rule ID must be unique. Found same ID for more than one rule", "ID", r.ID)
 		}
 		seen[r.ID] = true
 		rules = append(rules, r)
@@ -105,11 +105,11 @@ func (r *LifecycleRule) model() (bucket.Rule, error) {
 	case len(r.Transition) > 0 || len(r.NoncurrentVersionTransition) > 0:
 		return out, notImplemented("Transition of a lifecycle")
 	case r.Status != "Enabled" && r.Status != "Disabled", (r.Filter == nil) == (r.Prefix == nil):
-		return out, malformedXML()
+		return out, rest.MalformedXML()
 	case !acts:
 		return out, rest.Refuse(400, "InvalidRequest", "At least one action needs to be specified in a rule")
 	case r.ID != nil && len(*r.ID) > maxRuleID:
-		return out, invalidArgument("ID length should not exceed allowed limit of 255", "ID", *r.ID)
+		return out, rest.InvalidArgument("ID length should not exceed allowed limit of 255", "ID", *r.ID)
 	case r.ID != nil:
 		out.ID = *r.ID
 	}
@@ -128,7 +128,7 @@ func (r *LifecycleRule) model() (bucket.Rule, error) {
 	}
 	if a := r.AbortIncompleteMultipartUpload; a != nil && err == nil {
 		if out.AbortDays = a.DaysAfterInitiation; out.AbortDays < 1 {
-			return out, invalidArgument("'DaysAfterInitiation' for AbortIncompleteMultipartUpload action must be a "+
+			return out, rest.InvalidArgument("'DaysAfterInitiation' for AbortIncompleteMultipartUpload action must be a "+
 				"positive integer", "DaysAfterInitiation", itoa(out.AbortDays))
 		}
 		if len(out.Filter.Tags) > 0 || out.Filter.GreaterThan != nil || out.Filter.LessThan != nil {
@@ -147,13 +147,14 @@ func (r *LifecycleRule) expiration(out *bucket.Rule) error {
 	if e.Days != nil {
 		given++
 		if out.Days = *e.Days; out.Days < 1 {
-			return invalidArgument("'Days' for Expiration action must be a positive integer", "Days", itoa(out.Days))
+			return rest.InvalidArgument("'Days' for Expiration action must be a positive integer", "Days",
+				itoa(out.Days))
 		}
 	}
 	if e.Date != nil {
 		given++
 		if out.Date = e.Date.UTC(); !out.Date.Equal(bucket.Midnight(out.Date)) {
-			return invalidArgument("'Date' must be at midnight GMT", "Date", out.Date.Format(time.RFC3339))
+			return rest.InvalidArgument("'Date' must be at midnight GMT", "Date", out.Date.Format(time.RFC3339))
 		}
 	}
 	if e.ExpiredObjectDeleteMarker != nil {
@@ -161,7 +162,7 @@ func (r *LifecycleRule) expiration(out *bucket.Rule) error {
 		out.ExpiredMarkers = e.ExpiredObjectDeleteMarker
 	}
 	if given != 1 {
-		return malformedXML()
+		return rest.MalformedXML()
 	}
 	return nil
 }
@@ -196,7 +197,7 @@ func (r *LifecycleRule) filter() (bucket.Filter, error) {
 		out.Tags = tags
 	}
 	if given > 1 {
-		return out, malformedXML()
+		return out, rest.MalformedXML()
 	}
 	return out, nil
 }

@@ -38,7 +38,7 @@ func (s *Service) listBuckets(_ context.Context, _ *rest.Call, in *ListBucketsIn
 	limit := maxBuckets
 	if in.MaxBuckets != nil {
 		if limit = *in.MaxBuckets; limit < 1 || limit > maxBuckets {
-			return nil, invalidArgument("Argument max-buckets must be an integer between 1 and 10000", "max-buckets",
+			return nil, rest.InvalidArgument("Argument max-buckets must be an integer between 1 and 10000", "max-buckets",
 				itoa(limit))
 		}
 	}
@@ -79,7 +79,7 @@ func readToken(token string) (string, error) {
 	text, err := base64.URLEncoding.DecodeString(token)
 	last, ok := strings.CutPrefix(string(text), tokenMark)
 	if err != nil || !ok {
-		return "", invalidArgument("The continuation token provided is incorrect", "continuation-token", token)
+		return "", rest.InvalidArgument("The continuation token provided is incorrect", "continuation-token", token)
 	}
 	return last, nil
 }

@@ -51,15 +51,7 @@ type ListedUpload struct {
 func (s *Service) listMultipartUploads(
 	_ context.Context, c *rest.Call, in *ListMultipartUploadsInput,
 ) (*ListMultipartUploadsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	e, err := encoding(in.EncodingType)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := pageSize(in.MaxUploads, "max-uploads")
+	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxUploads, "max-uploads")
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +59,7 @@ func (s *Service) listMultipartUploads(
 		Bucket: in.Bucket, KeyMarker: e.pointer(in.KeyMarker), UploadIDMarker: &in.UploadIDMarker,
 		Prefix: e.pointer(in.Prefix), EncodingType: e.named(), MaxUploads: limit,
 	}
-	if in.Delimiter != "" {
-		out.Delimiter = e.pointer(in.Delimiter)
-	}
+	out.Delimiter = e.optional(in.Delimiter)
 	s.fillUploads(out, in, behindMarker(b.Uploads(), in), e)
 	return out, nil
 }

@@ -45,21 +45,16 @@ type ListedVersion struct {
 	Size         int64
 	StorageClass string
 	Owner        *Owner
+
+	ChecksumAlgorithm *string
+	ChecksumType      *string
 }
 
 // listObjectVersions answers as for a bucket that never had versions.
 func (s *Service) listObjectVersions(
 	_ context.Context, c *rest.Call, in *ListObjectVersionsInput,
 ) (*ListObjectVersionsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	e, err := encoding(in.EncodingType)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := pageSize(in.MaxKeys, "max-keys")
+	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +68,10 @@ func (s *Service) listObjectVersions(
 		out.Version = append(out.Version, ListedVersion{
 			Key: e.text(o.Key), VersionID: "null", IsLatest: true, LastModified: o.Modified, ETag: quote(o.ETag),
 			Size: o.Size(), StorageClass: o.StorageClass, Owner: s.owner(),
+			ChecksumAlgorithm: &o.Checksum.Algorithm, ChecksumType: &o.Checksum.Type,
 		})
 	}
-	if in.Delimiter != "" {
-		out.Delimiter = e.pointer(in.Delimiter)
-	}
+	out.Delimiter = e.optional(in.Delimiter)
 	if page.More {
 		version := "null"
 		out.NextKeyMarker, out.NextVersionIDMarker = e.pointer(page.Last), &version

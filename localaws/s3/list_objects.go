@@ -33,15 +33,7 @@ type ListObjectsOutput struct {
 }
 
 func (s *Service) listObjects(_ context.Context, c *rest.Call, in *ListObjectsInput) (*ListObjectsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	e, err := encoding(in.EncodingType)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := pageSize(in.MaxKeys, "max-keys")
+	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +43,9 @@ func (s *Service) listObjects(_ context.Context, c *rest.Call, in *ListObjectsIn
 		MaxKeys: limit, EncodingType: e.named(), IsTruncated: page.More,
 		Contents: e.objects(page.Objects, s.owner()), CommonPrefixes: e.prefixes(page.Groups),
 	}
-	if in.Delimiter != "" {
-		out.Delimiter = e.pointer(in.Delimiter)
-		if page.More { // without a delimiter, the last key is the next marker
-			out.NextMarker = e.pointer(page.Last)
-		}
+	out.Delimiter = e.optional(in.Delimiter)
+	if page.More && in.Delimiter != "" { // without a delimiter, the last key is the next marker
+		out.NextMarker = e.pointer(page.Last)
 	}
 	return out, nil
 }

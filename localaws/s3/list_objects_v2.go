@@ -37,22 +37,14 @@ type ListObjectsV2Output struct {
 }
 
 func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjectsV2Input) (*ListObjectsV2Output, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	e, err := encoding(in.EncodingType)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := pageSize(in.MaxKeys, "max-keys")
+	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}
 	q := bucket.Query{Prefix: in.Prefix, Delimiter: in.Delimiter, After: in.StartAfter, Limit: limit}
 	if in.ContinuationToken != nil {
 		if q.After, err = readToken(*in.ContinuationToken); err != nil || q.After == "" {
-			return nil, invalidArgument("The continuation token provided is incorrect", "continuation-token",
+			return nil, rest.InvalidArgument("The continuation token provided is incorrect", "continuation-token",
 				*in.ContinuationToken)
 		}
 	}
@@ -67,12 +59,7 @@ func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjects
 		owner = s.owner()
 	}
 	out.Contents = e.objects(page.Objects, owner)
-	if in.Delimiter != "" {
-		out.Delimiter = e.pointer(in.Delimiter)
-	}
-	if in.StartAfter != "" {
-		out.StartAfter = e.pointer(in.StartAfter)
-	}
+	out.Delimiter, out.StartAfter = e.optional(in.Delimiter), e.optional(in.StartAfter)
 	if page.More {
 		token := writeToken(page.Last)
 		out.NextContinuationToken = &token

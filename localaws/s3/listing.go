@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
@@ -31,7 +32,7 @@ type encoder bool
 
 func encoding(kind string) (encoder, error) {
 	if kind != "" && kind != "url" {
-		return false, invalidArgument("Invalid Encoding Method specified in Request", "encoding-type", kind)
+		return false, rest.InvalidArgument("Invalid Encoding Method specified in Request", "encoding-type", kind)
 	}
 	return kind == "url", nil
 }
@@ -48,6 +49,14 @@ func (e encoder) pointer(key string) *string {
 	return &key
 }
 
+// optional returns a text that the answer has only if the client sent it; nil: it did not.
+func (e encoder) optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return e.pointer(text)
+}
+
 // named returns the name of the encoding; nil: there is none.
 func (e encoder) named() *string {
 	if !e {
@@ -57,13 +66,29 @@ func (e encoder) named() *string {
 	return &name
 }
 
+// listing checks what the lists of a bucket have in common: its name, the kind of encoding, and the size of a page with
+// the name of the parameter for it.
+func (s *Service) listing(c *rest.Call, name, kind string, most *int, parameter string) (
+	b *bucket.Bucket, e encoder, limit int, err error,
+) {
+	if b, err = s.bucket(c, name); err != nil {
+		return nil, false, 0, err
+	}
+	if e, err = encoding(kind); err != nil {
+		return nil, false, 0, err
+	}
+	limit, err = pageSize(most, parameter)
+	return b, e, limit, err
+}
+
 // pageSize returns the number of keys of a page.
 func pageSize(asked *int, name string) (int, error) {
 	switch {
 	case asked == nil:
 		return maxPage, nil
 	case *asked < 0:
-		return 0, invalidArgument("Argument "+name+" must be an integer between 0 and 2147483647", name, itoa(*asked))
+		return 0, rest.InvalidArgument("Argument "+name+" must be an integer between 0 and 2147483647", name,
+			itoa(*asked))
 	}
 	return min(*asked, maxPage), nil
 }

@@ -43,7 +43,7 @@ func (s *Service) putBucketEncryption(_ context.Context, c *rest.Call, in *PutBu
 	}
 	set := in.ServerSideEncryptionConfiguration
 	if set == nil || len(set.Rule) != 1 || set.Rule[0].ApplyServerSideEncryptionByDefault == nil {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	rule := set.Rule[0]
 	if blocked := rule.BlockedEncryptionTypes; blocked != nil {
@@ -60,9 +60,9 @@ func (s *Service) putBucketEncryption(_ context.Context, c *rest.Call, in *PutBu
 	key := rule.ApplyServerSideEncryptionByDefault.KMSMasterKeyID
 	switch {
 	case e.Algorithm != aes256 && e.Algorithm != kms && e.Algorithm != kmsDouble:
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	case e.Algorithm == aes256 && key != nil:
-		return nil, invalidArgument("a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or "+
+		return nil, rest.InvalidArgument("a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or "+
 			"aws:kms:dsse", "ApplyServerSideEncryptionByDefault", "")
 	case key != nil:
 		e.KMSKey = *key

@@ -75,7 +75,7 @@ func (s *Service) putBucketNotificationConfiguration(
 		return nil, err
 	}
 	if in.NotificationConfiguration == nil {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	all, err := s.notifications(in.NotificationConfiguration)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) notifications(in *Notified) ([]bucket.Notification, error) {
 			n.ID = *id
 		}
 		if !strings.HasPrefix(arn, "arn:aws:"+kind+":") {
-			return invalidArgument("The ARN could not be parsed", "ARN", arn)
+			return rest.InvalidArgument("The ARN could not be parsed", "ARN", arn)
 		}
 		if err := checkEvents(events); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (s *Service) notifications(in *Notified) ([]bucket.Notification, error) {
 
 func checkEvents(events []string) error {
 	if len(events) == 0 {
-		return malformedXML()
+		return rest.MalformedXML()
 	}
 	for _, e := range events {
 		if slices.Contains(eventNames(), e) {
@@ -149,7 +149,7 @@ func checkEvents(events []string) error {
 		if slices.ContainsFunc(unbuiltEvents(), func(p string) bool { return strings.HasPrefix(e, p) }) {
 			return notImplemented("The event " + e)
 		}
-		return invalidArgument("The event '"+e+"' is not supported for notifications", "Event", e)
+		return rest.InvalidArgument("The event '"+e+"' is not supported for notifications", "Event", e)
 	}
 	return nil
 }
@@ -167,10 +167,10 @@ func (f *NotificationFilter) apply(n *bucket.Notification) error {
 		case "suffix":
 			value, name = &n.Suffix, &n.SuffixName
 		default:
-			return invalidArgument("filter rule name must be either prefix or suffix", "FilterRule.Name", r.Name)
+			return rest.InvalidArgument("filter rule name must be either prefix or suffix", "FilterRule.Name", r.Name)
 		}
 		if *name != "" {
-			return invalidArgument("Cannot specify more than one "+strings.ToLower(r.Name)+" rule in a filter.",
+			return rest.InvalidArgument("Cannot specify more than one "+strings.ToLower(r.Name)+" rule in a filter.",
 				"FilterRule.Name", r.Name)
 		}
 		*value, *name = r.Value, r.Name
@@ -207,7 +207,7 @@ func (s *Service) checkDestinations(b *bucket.Bucket, all []bucket.Notification)
 	var details []string
 	for _, n := range all {
 		if parts := strings.Split(n.Destination, ":"); len(parts) != 6 || parts[3] != b.Region() {
-			return invalidArgument("The notification destination service region is not valid for the bucket location "+
+			return rest.InvalidArgument("The notification destination service region is not valid for the bucket location "+
 				"constraint", "ARN", n.Destination)
 		}
 		if err := s.opts.Destinations.Check(n.Destination, b.ARN()); err != nil {

@@ -31,7 +31,7 @@ func checkOwnership(kind string) error {
 	case ownerEnforced, "BucketOwnerPreferred", "ObjectWriter":
 		return nil
 	}
-	return invalidArgument("Invalid x-amz-object-ownership header: "+kind, "x-amz-object-ownership", kind)
+	return rest.InvalidArgument("Invalid x-amz-object-ownership header: "+kind, "x-amz-object-ownership", kind)
 }
 
 func (s *Service) putBucketOwnershipControls(
@@ -43,7 +43,7 @@ func (s *Service) putBucketOwnershipControls(
 	}
 	if in.OwnershipControls == nil || len(in.OwnershipControls.Rule) != 1 ||
 		checkOwnership(in.OwnershipControls.Rule[0].ObjectOwnership) != nil {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	kind := in.OwnershipControls.Rule[0].ObjectOwnership
 	return done(), s.configure(b, func(set *bucket.Settings) { set.Ownership = kind })

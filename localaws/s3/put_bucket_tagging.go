@@ -19,7 +19,7 @@ func (s *Service) putBucketTagging(_ context.Context, c *rest.Call, in *PutBucke
 		return nil, err
 	}
 	if in.Tagging == nil || in.Tagging.TagSet == nil {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	tags, err := checkTags(in.Tagging.TagSet, maxBucketTags)
 	if err != nil {

@@ -21,7 +21,7 @@ func (s *Service) putObjectTagging(_ context.Context, c *rest.Call, in *PutObjec
 		return nil, err
 	}
 	if in.Tagging == nil || in.Tagging.TagSet == nil {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	tags, err := checkTags(in.Tagging.TagSet, maxTags)
 	if err != nil {

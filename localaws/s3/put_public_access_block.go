@@ -27,7 +27,7 @@ func (s *Service) putPublicAccessBlock(_ context.Context, c *rest.Call, in *PutP
 		return nil, err
 	}
 	if in.PublicAccessBlockConfiguration == nil {
-		return nil, malformedXML()
+		return nil, rest.MalformedXML()
 	}
 	block := bucket.PublicAccess(*in.PublicAccessBlockConfiguration)
 	return done(), s.configure(b, func(set *bucket.Settings) { set.PublicAccess = &block })

@@ -56,7 +56,7 @@ func invalidBucketName(name string) error {
 // bucket returns the bucket of a call. A bucket of another region than that of the signature is answered by a redirect.
 func (s *Service) bucket(c *rest.Call, name string) (*bucket.Bucket, error) {
 	b, err := s.anyRegion(c, name)
-	if err == nil && c.Region != "" && c.Region != b.Region() {
+	if err == nil && c.Region != "" && c.Region != "aws-global" && c.Region != b.Region() {
 		moved := rest.Refuse(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using "+
 			"the specified endpoint. Please send all future requests to this endpoint.",
 			"Endpoint", name+".s3."+b.Region()+".amazonaws.com", "Bucket", name)
@@ -108,7 +108,7 @@ func object(b *bucket.Bucket, key, version string) (*bucket.Object, error) {
 // checkVersion refuses every version but that of a bucket without versions.
 func checkVersion(version string) error {
 	if version != "" && version != "null" {
-		return invalidArgument("Invalid version id specified", "versionId", version)
+		return rest.InvalidArgument("Invalid version id specified", "versionId", version)
 	}
 	return nil
 }

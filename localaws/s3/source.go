@@ -61,7 +61,7 @@ func (in *SourceInput) address(s *Service) (*bucket.Bucket, string, error) {
 	text, err := url.PathUnescape(strings.TrimPrefix(path, "/"))
 	name, key, ok := strings.Cut(text, "/")
 	if err != nil || !ok || name == "" || key == "" || !utf8.ValidString(key) {
-		return nil, "", invalidArgument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
+		return nil, "", rest.InvalidArgument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
 			"x-amz-copy-source", in.CopySource)
 	}
 	if err := checkVersion(version); err != nil {

@@ -30,7 +30,7 @@ type UploadPartOutput struct {
 const maxParts = 10_000 // S3: the parts of an upload
 
 func badPartNumber(n int) error {
-	return invalidArgument("Part number must be an integer between 1 and 10000, inclusive", "partNumber", itoa(n))
+	return rest.InvalidArgument("Part number must be an integer between 1 and 10000, inclusive", "partNumber", itoa(n))
 }
 
 func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInput) (*UploadPartOutput, error) {

@@ -79,11 +79,11 @@ func (in *UploadPartCopyInput) content(source *bucket.Object) (bucket.Content, e
 	first, last, ok := parseRange(in.CopySourceRange)
 	switch {
 	case !ok || first < 0 || last < 0:
-		return bucket.Content{}, invalidArgument("The x-amz-copy-source-range value must be of the form bytes=first-last "+
+		return bucket.Content{}, rest.InvalidArgument("The x-amz-copy-source-range value must be of the form bytes=first-last "+
 			"where first and last are the zero-based offsets of the first and last bytes to copy",
 			"x-amz-copy-source-range", in.CopySourceRange)
 	case last >= source.Size():
-		return bucket.Content{}, invalidArgument("Range specified is not valid for source object of size: "+
+		return bucket.Content{}, rest.InvalidArgument("Range specified is not valid for source object of size: "+
 			itoa(int(source.Size())), "x-amz-copy-source-range", in.CopySourceRange)
 	}
 	return source.Content.Range(first, last-first+1), nil

@@ -55,6 +55,24 @@ func (s *Service) Deliver(topicARN string, m Incoming) error {
 	return nil
 }
 
+// AdmitByDefault gives a topic a policy, unless it has one that is not that of a new topic.
+func (s *Service) AdmitByDefault(topicARN, text string) error {
+	p, fault := parsePolicy(text)
+	if fault != nil {
+		return fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, fault := s.topic(topicARN)
+	if fault != nil {
+		return fmt.Errorf("topic %q: %w", topicARN, fault)
+	}
+	if t.policy.text() == defaultPolicy(topicARN, s.opts.Account).text() {
+		t.policy = p
+	}
+	return nil
+}
+
 // FIFO reports whether a topic is a FIFO topic; ok is false if it does not exist.
 func (s *Service) FIFO(topicARN string) (fifo, ok bool) {
 	s.mu.RLock()

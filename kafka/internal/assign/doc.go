@@ -1,3 +1,3 @@
-// Package assign says which partition belongs to whom: of records to be sent (a partitioner), and of a group's members
-// (a balancer by which the tiers of a partition follow the partition).
+// Package assign assigns partitions: a partition to each record that is sent (the partitioner), and partitions to the
+// members of a group (a balancer that gives a partition of a tier to the owner of the original partition).
 package assign

@@ -10,23 +10,24 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// Following is the cooperative sticky assignment of a channel's topic; partitions of its tiers go to whom the topic's
-// partition of their number goes to. So one member sees all that waits of a key.
+// Following is the cooperative sticky assignment, with one addition: a partition of a tier goes to the member that has
+// the channel's own partition of the same number. So one member has all waiting records of a key.
 //
-// The leader assigns for all of the group, and not all may be of one channel: channel y in namespace x and channel x.y
-// without one have groups of the same name. So what follows what is read from the names.
+// The leader assigns the topics of the whole group, which may belong to several channels: channel y in namespace x, and
+// channel x.y without a namespace, have groups of the same name. So the names tell which topic is a tier of which.
 func Following(group string) kgo.GroupBalancer {
 	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), group: group}
 }
 
-var errBalancer = errors.New("kafka: the sticky balancer is not what it was")
+var errBalancer = errors.New("kafka: franz-go's sticky balancer has other types than this version of Godwit expects: " +
+	"use the version of franz-go in Godwit's go.mod")
 
 type followingBalancer struct {
 	kgo.GroupBalancer
 	group string
 }
 
-// MemberBalancer takes this balancer's Balance instead of the one it stands on.
+// MemberBalancer makes the group call Balance of this balancer instead of the embedded one's.
 func (f *followingBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer,
 	map[string]struct{}, error,
 ) {
@@ -34,8 +35,8 @@ func (f *followingBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMembe
 	return b, b.MemberTopics(), err
 }
 
-// Balance assigns what follows nothing, then lets the tiers follow. A partition that first has to be revoked elsewhere
-// is assigned to nobody in this round, and neither are those that follow it.
+// Balance assigns the partitions of all topics that are not tiers, and then those of the tiers. A partition that
+// another member has to give up first is assigned in the next round, and so are the tiers' partitions of its number.
 func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
 	inner, ok := f.GroupBalancer.(kgo.ConsumerBalancerBalance)
 	if !ok {

@@ -6,21 +6,33 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// Partitioner sends a record to the partition of its key, hashed as Kafka's own clients do it, so that other clients
-// agree. Dead letters and records in tiers keep the partition of the record that they are a copy of: there they are
-// looked for.
+// Partitioner sends a record to the partition of its key, with the hash of Kafka's own clients, so that other clients
+// choose the same partition. A dead letter, or a record in a tier, has the partition of its original: readers look for
+// it there. A topic of dead letters may have fewer partitions. A tier may not, because the member that reads the
+// original's partition would not read the copy.
 func Partitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
 
 type partitioner struct{ byKey kgo.Partitioner }
 
 func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
-	if layout.Follows(topic) {
+	switch {
+	case layout.Waits(topic):
+		return waiter{}
+	case layout.Follows(topic):
 		return follower{}
 	}
 	return p.byKey.ForTopic(topic)
 }
 
-// follower takes the partition that is written in the record.
+// waiter takes the partition that is written in the record. If the topic does not have it, as far as the client knows,
+// the client refuses the record.
+type waiter struct{}
+
+func (waiter) RequiresConsistency(*kgo.Record) bool { return true }
+
+func (waiter) Partition(r *kgo.Record, _ int) int { return int(r.Partition) }
+
+// follower uses the partition that the record already has.
 type follower struct{}
 
 func (follower) RequiresConsistency(*kgo.Record) bool { return true }

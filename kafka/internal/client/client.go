@@ -11,38 +11,38 @@ import (
 )
 
 const (
-	// closePatience bounds how long a client may take to say goodbye: to a broker that does not answer, say.
+	// closePatience bounds how long a client may take to leave its group, for example if the broker does not answer.
 	closePatience = 5 * time.Second
-	// leastPatience is what it gets from a caller who has no time left.
+	// leastPatience is its smallest time, if the caller's context has ended.
 	leastPatience = 200 * time.Millisecond
-	// CutPatience is how long one that was cut off may take to end. It has nothing to wait for but its own goroutines,
-	// and a second for its metrics.
+	// CutPatience is how long a client may take to end after Cut. Then it waits only for its own goroutines, and a
+	// second for its metrics.
 	CutPatience = 2 * time.Second
 )
 
-// Client is a client of Kafka that can be ended whatever it is waiting for.
+// Client is a client of Kafka that can be closed at any time.
 type Client struct {
 	*kgo.Client
-	Cut context.CancelFunc // ends the client at once, whatever it is waiting for
+	Cut context.CancelFunc // closes the client at once, whatever it waits for
 }
 
-// New makes a client; it makes no request.
+// New creates a client. It makes no request.
 func New(opts []kgo.Opt) (*Client, error) {
 	ctx, cut := context.WithCancel(context.Background())
 	c, err := kgo.NewClient(append([]kgo.Opt{kgo.WithContext(ctx)}, opts...)...)
 	if err != nil {
 		cut()
-		return nil, fmt.Errorf("kafka: make the client: %w", err)
+		return nil, fmt.Errorf("kafka: create the client: %w", err)
 	}
 	return &Client{Client: c, Cut: cut}, nil
 }
 
-// Close ends the client. One that is waiting for its group to be joined hears of nothing before that is over, and is
-// cut off; then it is ErrCut, and the group does not know.
+// Close closes the client. A client that is joining its group cannot leave the group before the join is over. If that
+// takes too long, Close cuts the client and returns ErrCut: the group still counts the member.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.Cut()
 	done := make(chan struct{})
-	go func() { // waited for, unless the caller's own dialer or context holds it up
+	go func() { // its owner is Close, unless the caller's own dialer ignores its context
 		defer close(done)
 		c.CloseAllowingRebalance()
 	}()
@@ -57,13 +57,13 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 var (
-	// ErrCut says that the client was cut off: what it wanted to tell the brokers at its end is not told.
-	ErrCut   = errors.New("kafka: the client did not end in time, and was cut off")
-	errStuck = errors.New("kafka: the client was cut off and does not end: a Dialer or another option in " +
-		"kafka.Options.Client ignores its context, and goes on in the background")
+	// ErrCut is returned if the client was closed by force: it may not have told the brokers that it leaves.
+	ErrCut   = errors.New("kafka: the client did not close in time, and was closed by force")
+	errStuck = errors.New("kafka: the client was closed by force and still runs: a dialer, or another option in " +
+		"kafka.Options.Client, must return when its context ends")
 )
 
-// ended waits for done.
+// ended waits for done, and returns false if patience or ctx ends first.
 func ended(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -75,10 +75,10 @@ func ended(ctx context.Context, done <-chan struct{}, patience time.Duration) bo
 	}
 }
 
-// Logger passes what franz-go says on, from warnings up: below that it speaks of every request.
+// Logger passes on franz-go's log, from the level of warnings: lower levels have lines for each request.
 type Logger struct{ To *slog.Logger }
 
-// Level is kgo.Logger's.
+// Level implements kgo.Logger.
 func (l Logger) Level() kgo.LogLevel {
 	if l.To.Enabled(context.Background(), slog.LevelWarn) {
 		return kgo.LogLevelWarn
@@ -86,7 +86,7 @@ func (l Logger) Level() kgo.LogLevel {
 	return kgo.LogLevelNone
 }
 
-// Log is kgo.Logger's.
+// Log implements kgo.Logger.
 func (l Logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	to := slog.LevelWarn
 	if level == kgo.LogLevelError {

@@ -1,2 +1,2 @@
-// Package client wraps a client of Kafka so that it can be ended in bounded time, and passes the client's log on.
+// Package client wraps a client of Kafka so that it closes in bounded time, and passes on its log.
 package client

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Headers of a dead letter, under the names that brokers write themselves (KIP-1191). All are text.
+// The headers of a dead letter have the names that brokers use (KIP-1191). All values are text.
 const (
 	TopicHeader     = wire.DeadPrefix + "topic"
 	PartitionHeader = wire.DeadPrefix + "partition"
@@ -21,34 +22,35 @@ const (
 	GroupHeader     = wire.DeadPrefix + "group"
 	countHeader     = wire.DeadPrefix + "delivery.count"
 	messageHeader   = wire.DeadPrefix + "message"
-	// historyHeader holds every death of the record, the latest last, as an envelope does on other backends. It stays
-	// when a dead letter goes back to where it was.
+	// historyHeader has every death of the record, the latest last, like the envelope of other backends. It stays when
+	// a dead letter is moved back.
 	historyHeader = wire.OwnPrefix + "history"
-	// LogHeader says which log a dead letter's offset belongs to: a topic that was created again counts from zero
-	// again.
+	// LogHeader identifies the log of the record's offset: the offsets of a topic that was created again begin at zero.
 	LogHeader = wire.OwnPrefix + "log"
 
-	// maxErrorText bounds an error's text; the history bounds its own.
+	// maxErrorText bounds the text of the latest error; package envelope bounds those in the history.
 	maxErrorText = 1024
-	// maxHistory is more than ten deaths take. What is longer is not ours and is not carried on.
+	// maxHistory is more than the history's ten deaths need. A longer value was not written by Godwit, and is removed.
 	maxHistory = 64 << 10
 )
 
-// dialect is how one kind of writer spells where a dead letter was and why it died.
+// dialect is the headers in which one kind of writer stores the origin and the reason of a dead letter.
 type dialect struct {
 	topic, partition, offset string
 	group                    string
-	error, kinds             []string // the first that is there counts
+	error, kinds             []string // the first header that exists counts
 	count                    string
-	prefixes                 []string // all headers that begin so are of the death
+	sent                     string   // when the original was sent
+	prefixes                 []string // of all headers that describe the death
 }
 
-// dialects are those that are understood: Godwit and brokers, two forms of Spring Kafka (with numbers in binary), Kafka
-// Connect, Kafka Streams.
+// dialects are the known dialects: Godwit and brokers, two forms of Spring Kafka (with binary numbers), Kafka Connect,
+// Kafka Streams.
 var dialects = []dialect{
 	{
 		topic: TopicHeader, partition: PartitionHeader, offset: OffsetHeader, group: GroupHeader,
-		error: []string{messageHeader}, count: countHeader, prefixes: []string{wire.DeadPrefix, LogHeader},
+		error: []string{messageHeader}, count: countHeader, sent: wire.SentHeader,
+		prefixes: []string{wire.DeadPrefix, LogHeader, wire.SentHeader},
 	},
 	{
 		topic: "kafka_dlt-original-topic", partition: "kafka_dlt-original-partition",
@@ -56,14 +58,15 @@ var dialects = []dialect{
 		group:  "kafka_dlt-original-consumer-group",
 		error:  []string{"kafka_dlt-exception-message", "kafka_dlt-key-exception-message"},
 		kinds:  []string{"kafka_dlt-exception-cause-fqcn", "kafka_dlt-exception-fqcn", "kafka_dlt-key-exception-fqcn"},
-		count:  "retry_topic-attempts", prefixes: []string{"kafka_dlt-", "retry_topic-"},
+		count:  "retry_topic-attempts", sent: "kafka_dlt-original-timestamp",
+		prefixes: []string{"kafka_dlt-", "retry_topic-"},
 	},
 	{
 		topic: "kafka_original-topic", partition: "kafka_original-partition", offset: "kafka_original-offset",
 		group: "kafka_dlt-original-consumer-group",
 		error: []string{"kafka_exception-message", "kafka_key-exception-message"},
 		kinds: []string{"kafka_exception-cause-fqcn", "kafka_exception-fqcn", "kafka_key-exception-fqcn"},
-		count: "retry_topic-attempts", prefixes: []string{
+		count: "retry_topic-attempts", sent: "kafka_original-timestamp", prefixes: []string{
 			"kafka_original-", "kafka_exception-",
 			"kafka_key-exception-",
 		},
@@ -80,17 +83,17 @@ var dialects = []dialect{
 	},
 }
 
-// Copy is the dead letter of a record: all of it, and why it was rejected. Its topic is the caller's matter. death may
-// be nil.
+// Copy is the dead letter of a record: its content, with the reason of its rejection. The caller sets the topic. death
+// may be nil.
 func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.Record {
 	var d driver.Death
 	if death != nil {
 		d = *death
 	}
 	d.Attempts = max(d.Attempts, attempt)
-	c := &kgo.Record{Key: r.Key, Value: r.Value, Headers: make([]kgo.RecordHeader, 0, len(r.Headers)+7)}
+	c := &kgo.Record{Key: r.Key, Value: r.Value, Headers: make([]kgo.RecordHeader, 0, len(r.Headers)+8)}
 	for _, h := range r.Headers {
-		if h.Key != historyHeader && !strings.HasPrefix(h.Key, wire.DeadPrefix) {
+		if h.Key != historyHeader && h.Key != wire.SentHeader && !strings.HasPrefix(h.Key, wire.DeadPrefix) {
 			c.Headers = append(c.Headers, h)
 		}
 	}
@@ -106,6 +109,7 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 	add(PartitionHeader, strconv.Itoa(int(r.Partition)))
 	add(OffsetHeader, strconv.FormatInt(r.Offset, 10))
 	add(GroupHeader, group)
+	add(wire.SentHeader, strconv.FormatInt(r.Timestamp.UnixMilli(), 10))
 	if d.Attempts > 0 {
 		add(countHeader, strconv.Itoa(int(d.Attempts)))
 	}
@@ -115,7 +119,7 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 	return c
 }
 
-// addDeath adds a death to a history. One that is not ours is replaced.
+// addDeath adds a death to a history. An invalid history is replaced.
 func addDeath(history []byte, d envelope.Death) string {
 	if len(history) > maxHistory {
 		history = nil
@@ -126,8 +130,8 @@ func addDeath(history []byte, d envelope.Death) string {
 	return envelope.AddDeath(string(history), d)
 }
 
-// OriginOf is where a record of a channel's dead letters was, and why it died, whoever wrote that down. What nobody
-// wrote is that it was in this channel.
+// OriginOf is the origin of a record in a channel's dead letters, and the reason of its death, in any known dialect.
+// Without a header, the origin is the channel itself.
 func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 	o := &driver.Origin{
 		Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)),
@@ -159,7 +163,7 @@ func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 	return o
 }
 
-// TopicOf is the topic that a dead letter was in; false: nobody wrote it down.
+// TopicOf is the topic that a dead letter is from; false: no header has it.
 func TopicOf(hs []kgo.RecordHeader) (string, bool) {
 	d := dialectOf(hs)
 	if d == nil {
@@ -168,7 +172,17 @@ func TopicOf(hs []kgo.RecordHeader) (string, bool) {
 	return string(first(hs, d.topic)), true
 }
 
-// dialectOf is who wrote down the latest death: its headers stand last. nil: nobody did.
+// SentAt is when the record of a dead letter was sent, if its writer wrote it down.
+func SentAt(r *kgo.Record) (at time.Time, ok bool) {
+	g := dialectOf(r.Headers)
+	if g == nil || g.sent == "" {
+		return at, false
+	}
+	ms := number(first(r.Headers, g.sent))
+	return time.UnixMilli(ms), ms > 0
+}
+
+// dialectOf is the dialect of the latest death, whose headers are the last ones; nil: there are none.
 func dialectOf(hs []kgo.RecordHeader) *dialect {
 	for i := len(hs) - 1; i >= 0; i-- {
 		for g := range dialects {
@@ -180,8 +194,8 @@ func dialectOf(hs []kgo.RecordHeader) *dialect {
 	return nil
 }
 
-// first is the first value of a header: Spring adds its own behind those of the topics in which a record waited, and
-// where it was at first is what counts.
+// first is the first value of a header. Spring Kafka appends the headers of retry topics, so the first value is that of
+// the original topic.
 func first(hs []kgo.RecordHeader, name string) []byte {
 	for i := range hs {
 		if hs[i].Key == name {
@@ -212,8 +226,8 @@ func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, ok bool) {
 	return e.Deaths[len(e.Deaths)-1], true
 }
 
-// number reads decimal text, or the big-endian bytes of an int or a long, which Spring Kafka writes; what is neither is
-// -1. The bytes of a number that anybody has are never all digits.
+// number parses decimal text, or the big-endian bytes of an int or a long, as Spring Kafka writes them; otherwise it is
+// -1. Such bytes are text only for numbers that are too large to occur.
 func number(value []byte) int64 {
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return n
@@ -227,13 +241,13 @@ func number(value []byte) int64 {
 	return -1
 }
 
-// WithoutDeath returns the headers of a dead letter without those of its death, for the record that goes back. Its
-// history stays; a delay is over, and attempts are counted from the start.
+// WithoutDeath returns the headers of a dead letter without those of its death, for the record that is moved back. Its
+// history stays. The due time and the number of attempts are removed, too.
 func WithoutDeath(hs []kgo.RecordHeader) []kgo.RecordHeader {
 	out := make([]kgo.RecordHeader, 0, len(hs))
 next:
 	for _, h := range hs {
-		if h.Key == wire.DueHeader || h.Key == wire.HomeHeader || h.Key == wire.AttemptHeader {
+		if wire.OfTiers(h.Key) {
 			continue
 		}
 		for g := range dialects {

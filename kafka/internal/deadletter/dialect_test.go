@@ -56,12 +56,12 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(r.Headers) != 2 || string(r.Headers[1].Value) != "forged" {
-		t.Error("the record itself was changed")
+		t.Error("Copy changed the original record")
 	}
 }
 
-// A letter that went back and died again tells of its latest death, and carries the others along; what goes back is as
-// it was sent, but for its history.
+// A letter that was moved back and rejected again has its latest death in the headers, and earlier ones in the history.
+// The record that is moved back is as it was sent, except for its history.
 func TestHistoryOutlivesARedrive(t *testing.T) {
 	r := &kgo.Record{Topic: "orders", Offset: 1, Headers: headersOf("locale", "de", "godwit-due", "1",
 		"kafka_dlt-original-topic", "x", "retry_topic-attempts", "2")}
@@ -71,7 +71,7 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 		c.Headers = append(c.Headers, headersOf("godwit-log", "id")...)
 		if o := OriginOf(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text ||
 			o.ID != "orders/0/"+string(rune('0'+i)) {
-			t.Errorf("death %d is told as %+v", i, o)
+			t.Errorf("death %d is %+v", i, o)
 		}
 		r.Headers = WithoutDeath(c.Headers)
 	}
@@ -80,11 +80,11 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 		t.Errorf("the history is %+v, %v", e.Deaths, err)
 	}
 	if len(r.Headers) != 2 || r.Headers[0].Key != "locale" {
-		t.Errorf("what goes back has the headers %v", r.Headers)
+		t.Errorf("the record that is moved back has the headers %v", r.Headers)
 	}
 }
 
-// The bounds of texts hold, at any character, and a history that is none is replaced.
+// Texts are bounded, and are not cut inside a character. An invalid history is replaced.
 func TestADeadLetterIsBounded(t *testing.T) {
 	for _, history := range []string{"", "nonsense", `{"v":9}`, `{"v":1,"d":[` + strings.Repeat(" ", maxHistory) +
 		`]}`} {
@@ -100,13 +100,35 @@ func TestADeadLetterIsBounded(t *testing.T) {
 				t.Errorf("header %s is not UTF-8", h.Key)
 			}
 		}
-		if size > 20_000 || len(r.Headers) != 7 {
+		if size > 20_000 || len(r.Headers) != 8 {
 			t.Errorf("%d headers of %d bytes", len(r.Headers), size)
 		}
 	}
 }
 
-// Whoever wrote the headers: where the letter was, and why it died.
+// The time at which a record was sent is in its dead letter, whoever wrote it, and the first one counts.
+func TestWhenADeadRecordWasSent(t *testing.T) {
+	n8 := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
+	at := time.UnixMilli(1_700_000_000_123)
+	ours := Copy(&kgo.Record{Topic: "orders", Timestamp: at}, "orders", nil, 1)
+	for name, c := range map[string]struct {
+		headers []kgo.RecordHeader
+		known   bool
+	}{
+		"ours": {ours.Headers, true},
+		"Spring Kafka's": {headersOf("kafka_dlt-original-topic", "orders", "kafka_dlt-original-timestamp",
+			n8(uint64(at.UnixMilli())), "kafka_dlt-original-timestamp", n8(7)), true},
+		"Kafka Connect's": {headersOf("__connect.errors.topic", "orders"), false},
+		"nobody's":        {headersOf("locale", "de"), false},
+	} {
+		got, known := SentAt(&kgo.Record{Headers: c.headers})
+		if known != c.known || known && !got.Equal(at) {
+			t.Errorf("%s: %v, %v", name, got, known)
+		}
+	}
+}
+
+// The origin of a letter and the reason of its death are read in each dialect.
 func TestForeignDeadLetters(t *testing.T) {
 	n4 := func(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
 	n8 := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
@@ -221,13 +243,13 @@ func TestForeignDeadLetters(t *testing.T) {
 				t.Error(diff)
 			}
 			if left := WithoutDeath(append(c.headers, headersOf("own", "kept")...)); len(left) > 1 && name != "nobody" {
-				t.Errorf("what goes back has the headers %v", left)
+				t.Errorf("the record that is moved back has the headers %v", left)
 			}
 		})
 	}
 }
 
-// Any record has an origin, and can die and go back, without a panic.
+// Any record has an origin, and can be rejected and moved back, without a panic.
 func FuzzOriginOf(f *testing.F) {
 	f.Add([]byte("a\x00b\x00kafka_dlt-original-topic\x00orders\x00kafka_dlt-original-partition\x00\x00\x00\x00\x01"))
 	f.Add([]byte("godwit-history\x00{\"v\":1,\"d\":[{\"id\":\"x/0/1\"}]}\x00__dlq.errors.topic\x00x\x00__dlq.errors.offset\x001"))
@@ -242,11 +264,11 @@ func FuzzOriginOf(f *testing.F) {
 		}
 		dead := Copy(r, "g", &driver.Death{Error: string(data)}, 1)
 		if dialectOf(dead.Headers) != &dialects[0] && r.Topic != "" {
-			t.Error("the dead letter does not say where it was")
+			t.Error("the dead letter has no origin")
 		}
 		for _, h := range WithoutDeath(dead.Headers) {
 			if h.Key == OffsetHeader {
-				t.Error("what goes back is still dead")
+				t.Error("the record that is moved back still has headers of its death")
 			}
 		}
 	})

@@ -11,14 +11,14 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// recallMost is how many of the newest dead letters of a partition are read. Only those matter that were written after
-// the channel's last commit, a second's work.
+// recallMost is how many of the newest dead letters of a partition are read. Only letters written after the channel's
+// last commit matter, and a commit is made every second.
 const recallMost = 2_000
 
-// Known are the records of one topic that have a dead letter, by partition and offset, with the offset of the letter.
+// Known is the offsets of dead letters, by the partition and offset of their original.
 type Known map[int32]map[int64]int64
 
-// Has says whether a record has a dead letter.
+// Has reports whether a record has a dead letter.
 func (k Known) Has(partition int32, offset int64) bool {
 	_, has := k[partition][offset]
 	return has
@@ -31,10 +31,10 @@ func (k Known) add(partition int32, offset, letter int64) {
 	k[partition][offset] = letter
 }
 
-// Source says whose records are looked for among dead letters: those of a topic as it is now, rejected by a group.
+// Source selects dead letters by their original: its topic, the id of that topic, and the group that rejected it.
 type Source struct{ Topic, Log, Group string }
 
-// record says which record of the source a dead letter is a copy of.
+// record is the partition and offset of a dead letter's original; false: the original is not of this source.
 func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bool) {
 	if wire.Header(letter, LogHeader) != s.Log || wire.Header(letter, GroupHeader) != s.Group ||
 		wire.Header(letter, TopicHeader) != s.Topic {
@@ -45,15 +45,15 @@ func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bo
 	return int32(p), offset, perr == nil && oerr == nil
 }
 
-// Log is a topic of dead letters, as it is when it is looked at.
+// Log is a topic of dead letters at the time of Look.
 type Log struct {
 	topic  string
 	starts kadm.ListedOffsets
 	ends   kadm.ListedOffsets
 }
 
-// Look asks where the partitions of a topic of dead letters begin and end. Partitions of a topic that does not exist
-// are empty.
+// Look looks up the start and end of each partition of a topic of dead letters. A topic that does not exist has no
+// partitions, and all of them count as empty.
 func Look(ctx context.Context, admin *kadm.Client, topic string) (l Log, err error) {
 	l.topic = topic
 	if l.starts, err = admin.ListStartOffsets(ctx, topic); err != nil {
@@ -63,7 +63,7 @@ func Look(ctx context.Context, admin *kadm.Client, topic string) (l Log, err err
 	return l, err
 }
 
-// partition is where the letters of one of the source's partitions are. There may be fewer partitions of dead letters.
+// partition is where the letters of one of the source's partitions are. The topic may have fewer partitions.
 func (l Log) partition(n int32) (own int32, start, end int64) {
 	count := int32(len(l.ends[l.topic]))
 	if count == 0 {
@@ -75,14 +75,14 @@ func (l Log) partition(n int32) (own int32, start, end int64) {
 	return own, max(first.Offset, 0), max(last.Offset, 0)
 }
 
-// End is the offset that the next letter of one of the source's partitions gets.
+// End is the offset that the next letter of a source's partition gets.
 func (l Log) End(n int32) int64 {
 	_, _, end := l.partition(n)
 	return end
 }
 
-// Recall reads the newest dead letters of some of the source's partitions: from an offset on, which is given for each.
-// With an error, it returns what it has found so far.
+// Recall reads the newest dead letters of the source's partitions, beginning at the offset that partitions has for
+// each. With an error, it also returns the letters that it has read so far.
 func (l Log) Recall(
 	ctx context.Context, open func(...kgo.Opt) (*kgo.Client, error), of Source, partitions map[int32]int64,
 ) (Known, error) {
@@ -108,7 +108,7 @@ func (l Log) Recall(
 	return read(ctx, client, of, unread)
 }
 
-// read polls until each partition is read up to the offset at which it ended.
+// read polls until each partition is read up to the end that it had in Look.
 func read(ctx context.Context, client *kgo.Client, of Source, unread map[int32]int64) (Known, error) {
 	known := Known{}
 	for len(unread) > 0 {

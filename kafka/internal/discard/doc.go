@@ -1,2 +1,2 @@
-// Package discard counts the records of one poll that are finished without a delivery, and tells the core.
+// Package discard counts the records of a poll that are finished without a handler, and reports the counts to the core.
 package discard

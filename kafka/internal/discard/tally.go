@@ -2,14 +2,14 @@ package discard
 
 import "github.com/godwitmq/godwit/driver"
 
-// Tally counts the records of one poll that are discarded, by the reason. All of it is expected: brokers do not
-// select, so the filter's work is done here; and a log is read again from its last commit on. The zero value is ready.
+// Tally counts the discarded records of one poll, by reason. Both reasons are normal: brokers do not filter, so the
+// receiver does; and a log is read again from its last commit on. The zero value is ready to use.
 type Tally struct {
-	Filtered int // the filter does not want them
-	Finished int // they were handled before, or their copy stands in the dead letters
+	Filtered int // the filter does not select them
+	Finished int // they were handled before, or have a dead letter
 }
 
-// Tell calls Events.Discarded once for each reason. The caller holds no lock that a method of the receiver takes.
+// Tell calls Events.Discarded once for each reason. The caller must hold no lock that a method of the receiver takes.
 func (t *Tally) Tell(e driver.Events) {
 	if e.Discarded == nil {
 		return

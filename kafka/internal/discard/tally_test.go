@@ -12,9 +12,9 @@ func TestTallyIsToldOnceForEachReason(t *testing.T) {
 	var told []driver.Discarded
 	events := driver.Events{Discarded: func(d driver.Discarded) { told = append(told, d) }}
 	(&Tally{}).Tell(events)
-	(&Tally{Filtered: 2, Finished: 3}).Tell(driver.Events{}) // nobody wants to know
+	(&Tally{Filtered: 2, Finished: 3}).Tell(driver.Events{}) // no callback is set
 	if len(told) > 0 {
-		t.Errorf("told %+v of nothing", told)
+		t.Errorf("an empty tally reported %+v", told)
 	}
 	(&Tally{Filtered: 2, Finished: 3}).Tell(events)
 	want := []driver.Discarded{

@@ -1,3 +1,3 @@
-// Package failure turns errors of Kafka and of its client into those of the seam: each has a class, which tells the
-// caller what would help.
+// Package failure turns errors of Kafka and franz-go into errors of package driver. Each has a class, which tells the
+// caller whether a repetition or another action can help.
 package failure

@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Classify wraps an error of Kafka or its client with what it asks of its caller.
+// Classify wraps an error of Kafka or franz-go in a driver.Error with its class.
 func Classify(err error) error {
 	if err == nil {
 		return nil
@@ -27,7 +27,7 @@ func Classify(err error) error {
 	return &driver.Error{Class: ClassOf(err), Err: err}
 }
 
-// ClassOf is what an error asks of its caller.
+// ClassOf is the class of an error.
 func ClassOf(err error) driver.Class {
 	for class, all := range map[driver.Class][]error{
 		driver.Denied:    denials,
@@ -53,11 +53,12 @@ func ClassOf(err error) driver.Class {
 	if errors.As(err, &unknown) || errors.As(err, &host) {
 		return driver.Denied
 	}
-	// No answer, or one that could not be read: a connection failed, a record timed out, the caller gave up.
+	// There was no answer, or an unreadable one: the connection failed, a record timed out, or the caller's context
+	// ended.
 	return driver.Transient
 }
 
-// denials are answers because of missing credentials or permission.
+// denials are the errors for missing credentials or permissions.
 var denials = []error{
 	kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed,
 	kerr.TransactionalIDAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState,
@@ -65,8 +66,8 @@ var denials = []error{
 	kerr.SecurityDisabled, kerr.DelegationTokenExpired,
 }
 
-// passing are codes that Kafka does not call retriable because the request as it stands will not succeed, but that the
-// next one, of a member that has joined again, will.
+// passing reports whether an error is temporary although Kafka does not call it retriable: the same request fails
+// again, but the next request succeeds when the member has joined again.
 func passing(code *kerr.Error) bool {
 	switch code {
 	case kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.StaleMemberEpoch,
@@ -77,21 +78,21 @@ func passing(code *kerr.Error) bool {
 	return false
 }
 
-// Permanent is an error of ours that no repetition mends.
+// Permanent is an error of Godwit that no repetition can mend.
 func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }
 
-// Missing says that a topic does not exist.
+// Missing is the error for a topic that does not exist.
 func Missing(topic string) error {
 	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s does not exist: %w", topic,
 		kerr.UnknownTopicOrPartition)}
 }
 
-// Over says whether the caller, not the service, ended a call.
+// Over reports whether the caller ended a call, and not the service.
 func Over(ctx context.Context) bool { return ctx.Err() != nil }
 
-// Entry is the error of entry i in the answer to a batch.
+// Entry is the error of entry i of a batch.
 func Entry(err error, i int) error {
 	var entries *driver.BatchError
 	if errors.As(err, &entries) {
@@ -100,7 +101,7 @@ func Entry(err error, i int) error {
 	return err
 }
 
-// Batch answers for the entries that failed; nil: none did.
+// Batch is the error of a batch with these failed entries; nil if there are none.
 func Batch(errs map[int]error) error {
 	if len(errs) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Each error asks of its caller what would help, and the service's own stays reachable.
+// Each error has the class that helps its caller, and the service's own error stays reachable.
 func TestClassify(t *testing.T) {
 	for err, want := range map[error]driver.Class{
 		kerr.TopicAuthorizationFailed: driver.Denied, kerr.SaslAuthenticationFailed: driver.Denied,
@@ -36,9 +36,9 @@ func TestClassify(t *testing.T) {
 		}
 	}
 	if got := Classify(kgo.ErrClientClosed); !errors.Is(got, driver.ErrClosed) {
-		t.Errorf("a closed client: %v", got)
+		t.Errorf("the error of a closed client is %v", got)
 	}
 	if Classify(nil) != nil {
-		t.Error("nothing became an error")
+		t.Error("nil became an error")
 	}
 }

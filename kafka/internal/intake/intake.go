@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// A partition that had its portion gets more when a chunk of it is free: one place at a time would be a poll for
-	// each. A chunk is one part in so many, and no more than largestChunk.
+	// A partition that had its whole portion gets more places when a chunk of the portion is free: with single places,
+	// each would cost a poll. A chunk is 1/portionChunk of the portion, and at most largestChunk.
 	portionChunk = 8
 	largestChunk = 256
 )
@@ -16,38 +16,38 @@ const (
 // Intake shares places among partitions.
 type Intake[E any] struct {
 	places int
-	taken  int // of all partitions
-	enough int // a partition has all that it may have while more than these are taken; -1: none has
+	taken  int // places of all partitions together
+	enough int // while more places than this are taken, no partition gets one beyond its portion; -1: none needs one
 	turn   []*Backlog[E]
 	change Change[E]
 }
 
-// Change says which partitions are to be fetched no more, or again.
+// Change is the partitions that are to be paused and resumed.
 type Change[E any] struct{ Pause, Resume []E }
 
-// New shares so many places.
+// New returns an Intake with a number of places.
 func New[E any](places int) *Intake[E] { return &Intake[E]{places: places, enough: -1} }
 
-// Occupy gives a record of a partition a place.
+// Occupy counts a place for a record of a partition.
 func (in *Intake[E]) Occupy(b *Backlog[E]) {
 	b.taken++
 	in.taken++
 }
 
-// Vacate takes a place back.
+// Vacate returns the place of a record.
 func (in *Intake[E]) Vacate(b *Backlog[E]) {
 	b.taken--
 	in.taken--
 }
 
-// Forget takes all places of a partition back, and drops what waits.
+// Forget returns all places of a partition and drops its backlog.
 func (in *Intake[E]) Forget(b *Backlog[E]) {
 	in.taken -= b.taken
 	b.taken = 0
 	b.Drop()
 }
 
-// Share admits what waits, of all partitions alike: at most as many records as there is room for. There are count
+// Share admits records of all backlogs in equal parts, at most as many as there is room for. count is the number of
 // backlogs.
 func (in *Intake[E]) Share(backlogs iter.Seq[*Backlog[E]], count int, room func() int,
 	admit func(e E, r *kgo.Record) bool,
@@ -85,12 +85,12 @@ func (in *Intake[E]) Share(backlogs iter.Seq[*Backlog[E]], count int, room func(
 	return in.change
 }
 
-// portion is how many places one partition may have: as many as are free, so that what comes of another finds some, and
-// its part of all in any case. A partition that had them all would keep no more workers busy than it has keys, and
-// nobody would know of the others' records.
+// portion is how many places one partition may have: as many as are free, so that half of them stay free for others,
+// but always its equal part. A partition with all places would keep only as many workers busy as it has keys, and the
+// records of other partitions would wait unseen.
 func (in *Intake[E]) portion(count int) int { return max(in.places-in.taken, in.places/max(count, 1)) }
 
-// pause pauses a partition that stands still while much of it waits, and lets it go on when that is gone.
+// pause pauses a stuck partition with a large backlog, and resumes it when the backlog is empty.
 func (in *Intake[E]) pause(b *Backlog[E], stuck bool) {
 	switch {
 	case stuck && !b.paused && b.overdue():
@@ -102,12 +102,12 @@ func (in *Intake[E]) pause(b *Backlog[E], stuck bool) {
 	}
 }
 
-// Freed says whether something may be admitted now that a place of a partition is free.
+// Freed reports whether a record may be admitted after a partition has returned a place.
 func (in *Intake[E]) Freed(b *Backlog[E]) bool {
 	return !b.Empty() && b.taken <= b.enough || in.taken <= in.enough
 }
 
-// Missing is how many places have to become free before anything might be admitted, at least; 0: nothing waits for a
+// Missing is how many places must be returned, at least, before a record may be admitted; 0: no record waits for a
 // place.
 func (in *Intake[E]) Missing(backlogs iter.Seq[*Backlog[E]]) (n int) {
 	least := func(missing int) {

@@ -8,12 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// table is a receiver of some partitions, whose records go as long as there is room.
+// table is a receiver of some partitions, whose records are admitted while there is room.
 type table struct {
 	in       *Intake[string]
 	backlogs []*Backlog[string]
 	most     int
-	refuse   string // this partition's records do not go
+	refuse   string // no record of this partition is admitted
 	went     map[string]int
 }
 
@@ -52,7 +52,7 @@ func records(n, bytes int) []*kgo.Record {
 	return rs
 }
 
-// A round is shared by all partitions alike, however much waits of one.
+// A round admits records of all partitions in equal parts, however long one backlog is.
 func TestARoundIsShared(t *testing.T) {
 	s := newTable(1000, "a", "b", "c")
 	s.most = 30
@@ -61,18 +61,18 @@ func TestARoundIsShared(t *testing.T) {
 	s.backlogs[2].Bring(records(4, 1))
 	s.share()
 	if s.went["c"] != 4 || s.went["a"] != 13 || s.went["b"] != 13 {
-		t.Errorf("went %v, want 4 of c and the rest in halves", s.went)
+		t.Errorf("admitted %v, want 4 of c and halves of the rest of the others", s.went)
 	}
 }
 
-// One partition leaves places for what comes of others, and gets more when a chunk is free, not one by one.
+// One partition leaves places for others. It gets more places when a chunk is free, not one by one.
 func TestAPartitionHasItsPortion(t *testing.T) {
 	s := newTable(800, "a", "b")
 	a, b := s.backlogs[0], s.backlogs[1]
 	a.Bring(records(2000, 1))
-	s.share() // all are free, so that the portion is all
+	s.share() // all places are free, so the portion is all of them
 	if s.went["a"] != 800 {
-		t.Fatalf("went %v of 800 free places", s.went)
+		t.Fatalf("admitted %v of 800 free places", s.went)
 	}
 	b.Bring(records(10, 1))
 	for range 390 {
@@ -80,7 +80,7 @@ func TestAPartitionHasItsPortion(t *testing.T) {
 	}
 	s.share()
 	if s.went["a"] != 0 || s.went["b"] != 10 {
-		t.Errorf("went %v: a has more than its half, b has places", s.went)
+		t.Errorf("admitted %v: a has more than its half, and b has places", s.went)
 	}
 	missing := s.in.Missing(slices.Values(s.backlogs))
 	if missing == 0 || s.in.Freed(a) {
@@ -88,19 +88,19 @@ func TestAPartitionHasItsPortion(t *testing.T) {
 	}
 	for range missing - 1 {
 		if s.in.Vacate(a); s.in.Freed(a) {
-			t.Fatal("a chunk is free before as many places are as were missing")
+			t.Fatal("a chunk is free before the missing places are")
 		}
 	}
 	if s.in.Vacate(a); !s.in.Freed(a) {
-		t.Error("as many places are free as were missing, and nothing may go")
+		t.Error("the missing places are free, and no record may be admitted")
 	}
 	s.share()
 	if s.went["a"] == 0 {
-		t.Error("nothing went")
+		t.Error("no record was admitted")
 	}
 }
 
-// What stands still is fetched no more while much of it waits, by number or by bytes, and again when that is gone.
+// A stuck partition is paused while its backlog is long, by records or bytes, and resumed when the backlog is empty.
 func TestAPartitionThatStandsStillIsPaused(t *testing.T) {
 	for name, rs := range map[string][]*kgo.Record{
 		"number": records(backlogMost, 1),
@@ -129,17 +129,17 @@ func TestAPartitionThatStandsStillIsPaused(t *testing.T) {
 	}
 }
 
-// A partition that stands still because the round is full is not paused.
+// A partition that stops because the round is full is not paused.
 func TestAFullRoundPausesNothing(t *testing.T) {
 	s := newTable(1<<20, "a")
 	s.backlogs[0].Bring(records(backlogMost+10, 1))
 	s.most = 5
 	if diff := cmp.Diff(Change[string]{}, s.share()); diff != "" || s.went["a"] != 5 {
-		t.Errorf("went %v %s", s.went, diff)
+		t.Errorf("admitted %v %s", s.went, diff)
 	}
 }
 
-// What is forgotten has no places, and nothing of it waits.
+// A forgotten partition has no places and no backlog.
 func TestForgottenPartitionsHaveNothing(t *testing.T) {
 	s := newTable(100, "a", "b")
 	s.backlogs[0].Bring(records(200, 1))

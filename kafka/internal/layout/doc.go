@@ -1,3 +1,3 @@
-// Package layout says how channels lie on Kafka: which topic and which consumer group belong to a channel, and how its
-// dead letters and tiers are named. The mapping is one to one, and its inverse tells which channel a group reads.
+// Package layout has the names of the topics and the consumer group of each channel, and of its dead letters and tiers.
+// The mapping is one to one, and its inverse tells which channel a group reads.
 package layout

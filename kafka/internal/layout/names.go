@@ -13,24 +13,23 @@ import (
 const (
 	dlqPart   = part.DeadLetters
 	retryPart = "retry"
-	// DeadSuffix ends the name of a topic of dead letters, and of no other topic.
+	// DeadSuffix is the end of the name of a topic of dead letters. No other topic's name has this end.
 	DeadSuffix = partSeparator + dlqPart
-	// TierInfix stands between the name of a topic and its group, and the delay, in the name of a tier.
+	// TierInfix is in the name of a tier, between topic and group on one side and the delay on the other.
 	TierInfix     = partSeparator + retryPart + partSeparator
 	partSeparator = "."
 	maxTopicName  = 249 // Kafka's limit
-	// longestSuffix is what the names of a channel's other topics can add to topic and group: that of the dead letters
-	// is shorter, and no tier waits for longer.
+	// longestSuffix is the longest end of a name of a channel's other topics: the suffix of dead letters is shorter,
+	// and no tier has a longer delay.
 	longestSuffix = TierInfix + "99999s"
 )
 
-// Names maps channels to topics and groups. A namespace stands in front of every one of them; "": none.
+// Names maps channels to topics and groups. Namespace is put before every name; "": there is none.
 //
-// A queue and an exchange of one name share a topic, as consumer groups do: orders and orders.audit read the same
-// records.
+// A queue and an exchange of the same name share a topic: the groups of orders and orders.audit read the same records.
 type Names struct{ Namespace string }
 
-// Check says why a channel could not lie on Kafka.
+// Check returns an error if a channel's names are not valid on Kafka.
 func (n Names) Check(ch driver.Channel) error {
 	parts := []string{ch.Queue}
 	switch {
@@ -41,8 +40,8 @@ func (n Names) Check(ch driver.Channel) error {
 	}
 	for _, one := range parts {
 		if !part.Legal(one) {
-			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
-				"and end with a letter or digit, no '--', and not %q", ch, one, dlqPart)
+			return fmt.Errorf("channel %s: %q is not a valid part of a name: use letters, digits, '_' and '-', begin "+
+				"and end with a letter or digit, without '--', and do not use %q", ch, one, dlqPart)
 		}
 	}
 	longest := len(n.Topic(ch))
@@ -51,13 +50,13 @@ func (n Names) Check(ch driver.Channel) error {
 			len(longestSuffix)
 	}
 	if room := maxTopicName - longest; room < 0 {
-		return fmt.Errorf("channel %s: the names of its topics have up to %d characters, %d more than Kafka takes: "+
-			"shorten a part of it or the namespace", ch, longest, -room)
+		return fmt.Errorf("channel %s: the names of its topics have up to %d characters, %d more than Kafka permits: "+
+			"shorten a part of the name or the namespace", ch, longest, -room)
 	}
 	return nil
 }
 
-// Topic is what a channel's records lie in: that of its exchange, or its own.
+// Topic is the topic of a channel's records: its exchange's, or its own.
 func (n Names) Topic(ch driver.Channel) string {
 	if ch.Exchange != "" {
 		return n.in(ch.Exchange)
@@ -65,7 +64,7 @@ func (n Names) Topic(ch driver.Channel) string {
 	return n.in(ch.Queue)
 }
 
-// Group is who reads a channel. Its dead letters have readers of their own.
+// Group is the consumer group of a channel. Its dead letters have a group of their own.
 func (n Names) Group(ch driver.Channel) string {
 	name := ch.Queue
 	if ch.Exchange != "" {
@@ -77,12 +76,12 @@ func (n Names) Group(ch driver.Channel) string {
 	return n.in(name)
 }
 
-// DeadLetters is the topic of a channel's dead letters, whether ch is the channel or they.
+// DeadLetters is the topic of a channel's dead letters. ch is the channel or its dead letters.
 func (n Names) DeadLetters(ch driver.Channel) string {
 	return n.beside(ch, dlqPart)
 }
 
-// Tier is the topic in which a channel's records wait for d.
+// Tier is the topic in which records of a channel wait for d.
 func (n Names) Tier(ch driver.Channel, d time.Duration) string {
 	return n.beside(ch, retryPart+partSeparator+shortly(d))
 }
@@ -90,28 +89,33 @@ func (n Names) Tier(ch driver.Channel, d time.Duration) string {
 // Retries is the group that reads the tiers of a channel whose own topic a share group reads.
 func (n Names) Retries(ch driver.Channel) string { return n.beside(ch, retryPart) }
 
-// Split tells what a tier stands beside: the topic that its records come from. false: the topic is not a tier of that
-// group.
+// Split returns the topic that a tier's records are from; false: the topic is not a tier of that group.
 func Split(topic, group string) (of string, ok bool) {
 	of, _, ok = strings.Cut(topic, partSeparator+group+TierInfix)
 	return of, ok
 }
 
-// Follows says whether the records of a topic keep the partition of what they are a copy of.
+// Follows reports whether the records of a topic keep the partition of their original.
 func Follows(topic string) bool {
 	return strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix)
 }
 
-// Parse reads a channel's name as users spell it, with or without @dlq.
-func Parse(name string) driver.Channel {
-	exchange, queue, many := strings.Cut(strings.TrimSuffix(name, "@"+dlqPart), partSeparator)
-	if !many {
-		return driver.Channel{Queue: exchange}
-	}
-	return driver.Channel{Exchange: exchange, Queue: queue}
+// Waits says whether a topic is a tier, in which records wait for their retry.
+func Waits(topic string) bool {
+	return strings.Contains(topic, TierInfix) && !strings.HasSuffix(topic, DeadSuffix)
 }
 
-// beside is a topic of one consumer of a topic.
+// Parse reads a channel's name as users write it, with or without @dlq.
+func Parse(name string) driver.Channel {
+	name, dead := strings.CutSuffix(name, "@"+dlqPart)
+	exchange, queue, many := strings.Cut(name, partSeparator)
+	if !many {
+		return driver.Channel{Queue: exchange, DeadLetter: dead}
+	}
+	return driver.Channel{Exchange: exchange, Queue: queue, DeadLetter: dead}
+}
+
+// beside is the name of another topic of the channel's consumer.
 func (n Names) beside(ch driver.Channel, what string) string {
 	ch.DeadLetter = false
 	return strings.Join([]string{n.Topic(ch), n.Group(ch), what}, partSeparator)
@@ -124,8 +128,7 @@ func (n Names) in(name string) string {
 	return n.Namespace + partSeparator + name
 }
 
-// ChannelOf is the channel that a group reads from a topic, whatever their namespace; false where the group's name is
-// not one that Godwit gives.
+// ChannelOf is the channel that a group reads from a topic, in any namespace; false: Godwit gives no group this name.
 func ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
 	space, name, spaced := strings.Cut(topic, partSeparator)
 	if !spaced {
@@ -146,7 +149,7 @@ func ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
 	return driver.Channel{Exchange: name, Queue: queue}, true
 }
 
-// shortly spells a duration in the largest unit that it is whole in: 90s, 10m, 1h.
+// shortly formats a duration in the largest unit of which it is a whole number: 90s, 10m, 1h.
 func shortly(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration

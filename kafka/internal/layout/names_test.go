@@ -57,7 +57,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 		{Exchange: long + long + long},
 	} {
 		if err := (Names{}).Check(ch); err == nil {
-			t.Errorf("channel %s was taken", ch)
+			t.Errorf("channel %s was accepted", ch)
 		}
 	}
 	for _, ch := range []driver.Channel{
@@ -73,13 +73,13 @@ func TestNamesThatCannotBe(t *testing.T) {
 	}
 }
 
-// place is what a topic is to a channel.
+// place is the channel of a topic, and the topic's purpose.
 type place struct {
-	ch   driver.Channel // of a topic of records: with an Exchange or a Queue, whichever was asked for
+	ch   driver.Channel // in the channel's own topic: Exchange or Queue, as looked up
 	tier time.Duration
 }
 
-// placeOf is the inverse of deadLetters and tier, told apart from them.
+// placeOf is the inverse of Topic, DeadLetters and Tier.
 func placeOf(n Names, topic string) (p place, ok bool) {
 	what := ""
 	if rest, dead := strings.CutSuffix(topic, ".dlq"); dead {
@@ -111,7 +111,7 @@ func placeOf(n Names, topic string) (p place, ok bool) {
 		n.Tier(ch, p.tier) == topic+".retry."+what)
 }
 
-// Two channels never share a group, dead letters or a tier, and each can be told from its name.
+// Two channels never share a group, dead letters or a tier, and the name tells the channel.
 func FuzzNames(f *testing.F) {
 	f.Add("", "", "orders", int64(60))
 	f.Add("prod", "wishlist_events", "retry", int64(5))
@@ -141,7 +141,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// A name that reads as a channel's is the one that the channel gets.
+// ChannelOf returns only channels that have these names.
 func FuzzChannelOf(f *testing.F) {
 	f.Add("orders", "orders")
 	f.Add("prod.wishlist_events", "prod.wishlist_events.mobile")

@@ -2,7 +2,7 @@ package parking
 
 import "time"
 
-// Patience is how long a partition waits at most for its tiers to be read up to where they ended when it was assigned.
+// Patience is the longest time for which a partition waits until its tiers are read up to their ends at the assignment.
 const Patience = 30 * time.Second
 
 // Tier names a partition of a tier. Its number is that of the channel's own partition.
@@ -11,18 +11,18 @@ type Tier struct {
 	Partition int32
 }
 
-// barrier holds a partition back until a tier is read up to an offset.
+// barrier blocks a partition until a tier is read up to an offset.
 type barrier struct {
 	offset  int64
 	expires time.Time
 }
 
-// barriers are those of each partition, by the tier's topic.
+// barriers are the barriers of each partition, by the tier's topic.
 type barriers map[int32]map[string]barrier
 
 func (b barriers) holds(partition int32) bool { return len(b[partition]) > 0 }
 
-// Raise holds a partition back until one of its tiers is read up to an offset, or patience ends.
+// Raise blocks a partition until one of its tiers is read up to an offset, or until Patience is over.
 func (l *Lots[M]) Raise(t Tier, offset int64, now time.Time) {
 	if l.barriers == nil {
 		l.barriers = barriers{}
@@ -33,11 +33,11 @@ func (l *Lots[M]) Raise(t Tier, offset int64, now time.Time) {
 	l.barriers[t.Partition][t.Topic] = barrier{offset, now.Add(Patience)}
 }
 
-// Barred says whether a partition has to wait until its tiers are read.
+// Barred reports whether a partition is blocked until its tiers are read.
 func (l *Lots[M]) Barred(partition int32) bool { return l.barriers.holds(partition) }
 
-// Lift lowers the barriers of tiers that were read. read says how far, and whether the tier is still ours. free are the
-// messages that stand first of their keys, and waited for that.
+// Lift removes the barriers of tiers that were read. read returns the next offset of a tier; false: this process does
+// not read the tier any more. free are the messages that are first of their keys, and waited only for the barrier.
 func (l *Lots[M]) Lift(now time.Time, read func(Tier) (next int64, ok bool)) (free []M) {
 	for partition, tiers := range l.barriers {
 		for topic, b := range tiers {
@@ -53,7 +53,7 @@ func (l *Lots[M]) Lift(now time.Time, read func(Tier) (next int64, ok bool)) (fr
 	return free
 }
 
-// firsts returns what stands first in each lot of a partition, if it only waits for that.
+// firsts returns the first message of each lot of a partition, if it waits only to be the first.
 func (l *Lots[M]) firsts(partition int32) (free []M) {
 	for k, lot := range l.lots {
 		if k.Partition != partition {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Standing is where a message stands in its key's lot.
+// Standing is a message's position in the lot of its key.
 type Standing uint8
 
 const (
-	Outside Standing = iota // it is not known to the lot
-	InHand                  // it is in the core's hands: nothing of its key that came later may go before it is settled
-	Leaving                 // likewise, and it has a spot already, because it is to be retried
+	Outside Standing = iota // the lot does not know it
+	InHand                  // delivered: no later message of its key may be delivered before it is settled
+	Leaving                 // delivered, and it already has a spot, because it is retried
 	Parked                  // it has a spot
 )
 
@@ -23,26 +23,25 @@ type spot[M comparable] struct {
 	blocked bool  // it is due, and waits until it is the first
 }
 
-// lot is what is parked of one key.
+// lot is the parked messages of one key.
 //
-// What is in the core's hands counts as well: whether it fails is known when it is settled, and nothing of its key that
-// comes in a later round may be handled, or be moved to a tier, before that.
+// It also counts delivered messages, because they can still fail: until they are settled, a message of the key that
+// comes in a later round may neither be handled nor moved to a tier.
 type lot[M comparable] struct {
 	spots   []spot[M]
-	due     time.Time // the latest of the spots'
-	hands   int       // messages in the core's hands that were not parked when they went
-	round   uint64    // in which they went
-	waiting []M       // came later
+	due     time.Time // the latest due time of the spots
+	hands   int       // number of delivered messages that were not parked
+	round   uint64    // the round in which they were delivered
+	waiting []M       // messages of later rounds
 }
 
 func (l *lot[M]) find(offset int64) (i int, found bool) {
 	return slices.BinarySearchFunc(l.spots, offset, func(s spot[M], offset int64) int {
-		return cmp.Compare(s.offset,
-			offset)
+		return cmp.Compare(s.offset, offset)
 	})
 }
 
-// put gives a message the spot of an offset.
+// put sets the message in the spot of an offset.
 func (l *lot[M]) put(offset int64, m M) {
 	if i, found := l.find(offset); found {
 		l.spots[i].m = m
@@ -51,14 +50,14 @@ func (l *lot[M]) put(offset int64, m M) {
 	}
 }
 
-// until notes when a message is due.
+// until notes a message's due time.
 func (l *lot[M]) until(due time.Time) {
 	if l.due.Before(due) {
 		l.due = due
 	}
 }
 
-// first returns what stands first, if it only waits for that.
+// first returns the message in the first spot, if it is due and waits only to be the first.
 func (l *lot[M]) first() (m M, ok bool) {
 	if len(l.spots) == 0 || !l.spots[0].blocked {
 		return m, false

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Key names a lot: a partition of the channel's own topic, and what order is kept by in it.
+// Key is the key of a lot: a partition of the channel's own topic, and the unit of order in the partition.
 type Key struct {
 	Partition int32
 	Name      string
 }
 
-// Answer says what becomes of a message that wants to go.
+// Answer says where a message goes that asks to be handled.
 type Answer uint8
 
 const (
-	Go   Answer = iota // its way is free: it may be handled as soon as it is due
-	Wait               // it waits here, behind what is in the core's hands
+	Go   Answer = iota // no message is before it: it may be handled as soon as it is due
+	Wait               // it waits in this process, behind delivered messages
 	Hold               // it waits in its spot until it is the first
-	Move               // it follows the parked ones of its key into a tier
+	Move               // it goes to a tier, behind the parked messages of its key
 	Drop               // another copy of it has its spot
 )
 
-// Visit is a message that wants to go.
+// Visit is a message that asks to be handled.
 type Visit[M comparable] struct {
 	M        M
 	Offset   int64 // in the channel's own partition
@@ -31,18 +31,18 @@ type Visit[M comparable] struct {
 	Due      time.Time // zero: it is due
 }
 
-// Lots are the lots of all keys. The zero value keeps what is retried in this process; see Away.
+// Lots are the lots of all keys. The zero value is for retries that wait in this process; see Away.
 type Lots[M comparable] struct {
-	// Away: what is parked is copied to a tier, and read from there again. It does not change.
+	// Away says that parked messages are copied to a tier, and read from there again. It does not change.
 	Away bool
 
 	lots     map[Key]*lot[M]
-	freed    []Key // nothing of these is in the core's hands any more, and something waited for that
-	blocked  int   // messages that wait until others are settled
+	freed    []Key // keys that have no delivered message any more, but waiting ones
+	blocked  int   // number of messages that wait until others are settled
 	barriers barriers
 }
 
-// Enter asks whether a message may go in this round, and returns where it stands then.
+// Enter asks whether a message may be handled in this round, and returns its new position in the lot.
 func (l *Lots[M]) Enter(k Key, v Visit[M], now time.Time, round uint64) (Answer, Standing) {
 	lot := l.at(k)
 	if !v.Copy && v.Standing == Outside && len(lot.spots) == 0 {
@@ -58,17 +58,17 @@ func (l *Lots[M]) Enter(k Key, v Visit[M], now time.Time, round uint64) (Answer,
 	case lot.spots[i].m == v.M:
 	case lot.spots[i].m == away && v.Copy:
 		lot.spots[i].m = v.M
-	default: // its copy waits in a tier since before a crash; or it is a second copy
+	default: // its copy has waited in a tier since before a crash; or this is a second copy
 		return Drop, Outside
 	}
 	lot.until(v.Due)
 	if v.Due.After(now) {
-		return Go, Parked // it waits until then, wherever it stands
+		return Go, Parked // it waits for its due time first, in whatever position
 	}
 	switch first := i == 0 && !l.barriers.holds(k.Partition); {
 	case first && (v.Copy || !l.Away || lot.hands == 0):
 		return Go, Parked
-	case !v.Copy && l.Away: // it could not be moved when it came
+	case !v.Copy && l.Away: // it could not be moved when it arrived
 		return Move, Parked
 	}
 	if !lot.spots[i].blocked {
@@ -78,7 +78,7 @@ func (l *Lots[M]) Enter(k Key, v Visit[M], now time.Time, round uint64) (Answer,
 	return Hold, Parked
 }
 
-// hand says whether a message that is not parked may go: with those of its round, and else when they are settled.
+// hand delivers a message that is not parked, if no message of an earlier round is still delivered; else it waits.
 func (l *Lots[M]) hand(lot *lot[M], m M, round uint64) (Answer, Standing) {
 	if len(lot.waiting) > 0 || lot.hands > 0 && lot.round != round {
 		lot.waiting = append(lot.waiting, m)
@@ -90,8 +90,8 @@ func (l *Lots[M]) hand(lot *lot[M], m M, round uint64) (Answer, Standing) {
 	return Go, InHand
 }
 
-// Reserve gives a message a spot that is to be retried, or moved behind those of its key. Where parked messages go to a
-// tier, the spot is away from now on, because the copy may be read before it is known to be written.
+// Reserve gives a spot to a message that is retried, or moved behind the messages of its key. With Away, the spot is
+// away at once, because the copy may be read before the broker has confirmed it.
 func (l *Lots[M]) Reserve(k Key, m M, offset int64, due time.Time, at Standing) Standing {
 	lot := l.at(k)
 	lot.until(due)
@@ -106,7 +106,7 @@ func (l *Lots[M]) Reserve(k Key, m M, offset int64, due time.Time, at Standing) 
 	return Parked
 }
 
-// Reclaim gives a message its spot back whose copy could not be written, unless a copy was read all the same.
+// Reclaim returns the spot to a message whose copy could not be written, unless a copy was read all the same.
 func (l *Lots[M]) Reclaim(k Key, m M, offset int64) {
 	var away M
 	if lot := l.lots[k]; lot != nil {
@@ -116,7 +116,7 @@ func (l *Lots[M]) Reclaim(k Key, m M, offset int64) {
 	}
 }
 
-// Return takes a message out of the core's hands. again: something waited for that, and Resume lets it go on.
+// Return ends the delivery of a message. again: other messages waited for that, and Resume routes them.
 func (l *Lots[M]) Return(k Key, at Standing) (now Standing, again bool) {
 	if at != InHand && at != Leaving {
 		return at, false
@@ -133,8 +133,8 @@ func (l *Lots[M]) Return(k Key, at Standing) (now Standing, again bool) {
 	return now, l.tidy(k, lot)
 }
 
-// Free gives up the spot of a message that is finished. next is the one that stands first then, if it only waits for
-// that. again is as with Return.
+// Free gives up the spot of a finished message. next is then the first message, if it waits only to be the first. again
+// is as with Return.
 func (l *Lots[M]) Free(k Key, m M, offset int64) (next M, ok, again bool) {
 	lot := l.lots[k]
 	if lot == nil {
@@ -149,7 +149,7 @@ func (l *Lots[M]) Free(k Key, m M, offset int64) (next M, ok, again bool) {
 	return next, ok, l.tidy(k, lot)
 }
 
-// release returns what stands first of a lot, if it only waits for that.
+// release returns the first message of a lot, if it waits only to be the first, and ends its wait.
 func (l *Lots[M]) release(lot *lot[M]) (m M, ok bool) {
 	if m, ok = lot.first(); ok {
 		lot.spots[0].blocked = false
@@ -158,8 +158,7 @@ func (l *Lots[M]) release(lot *lot[M]) (m M, ok bool) {
 	return m, ok
 }
 
-// tidy notes that what waits behind the core's hands may go on when they are empty, and forgets a lot with nothing in
-// it.
+// tidy notes a lot whose waiting messages may go on because no message is delivered, and deletes an empty lot.
 func (l *Lots[M]) tidy(k Key, lot *lot[M]) (again bool) {
 	switch {
 	case lot.hands > 0:
@@ -172,7 +171,7 @@ func (l *Lots[M]) tidy(k Key, lot *lot[M]) (again bool) {
 	return false
 }
 
-// Resume routes what waited behind the core's hands, while there is room.
+// Resume routes the messages that waited behind delivered ones, while there is room.
 func (l *Lots[M]) Resume(room func() int, route func(M)) {
 	keys := l.freed
 	l.freed = nil
@@ -195,8 +194,7 @@ func (l *Lots[M]) Resume(room func() int, route func(M)) {
 	}
 }
 
-// Due is when a message may come back that is moved behind those of its key: not before them. at is when it is due
-// itself.
+// Due is when a message is due that is moved behind those of its key: not before them. at is its own due time.
 func (l *Lots[M]) Due(k Key, at time.Time) time.Time {
 	if lot := l.lots[k]; lot != nil && lot.due.After(at) {
 		return lot.due
@@ -204,10 +202,10 @@ func (l *Lots[M]) Due(k Key, at time.Time) time.Time {
 	return at
 }
 
-// Blocked is how many messages wait until others are settled.
+// Blocked is the number of messages that wait until others are settled.
 func (l *Lots[M]) Blocked() int { return l.blocked }
 
-// Forget forgets the lots of a partition that is another member's.
+// Forget deletes the lots of a partition that now belongs to another member.
 func (l *Lots[M]) Forget(partition int32) {
 	for k, lot := range l.lots {
 		if k.Partition != partition {
@@ -221,7 +219,7 @@ func (l *Lots[M]) Forget(partition int32) {
 	}
 }
 
-// ForgetCopies makes the spots of messages away that were read from a tier which is another member's now.
+// ForgetCopies marks spots as away whose messages were read from a tier that now belongs to another member.
 func (l *Lots[M]) ForgetCopies(partition int32, gone func(M) bool) {
 	var away M
 	for k, lot := range l.lots {

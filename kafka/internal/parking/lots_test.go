@@ -11,51 +11,51 @@ var (
 	far = func() int { return 100 }
 )
 
-// visitor is a message of the test, by its offset.
+// visitor is a message, named by its offset.
 func visitor(offset int64, at Standing, copied bool) Visit[int64] {
 	return Visit[int64]{M: offset, Offset: offset, Standing: at, Copy: copied}
 }
 
 func (a Answer) String() string { return [...]string{"go", "wait", "hold", "move", "drop"}[a] }
 
-// enter expects an answer.
+// enter calls Enter and checks the answer.
 func enter(t *testing.T, l *Lots[int64], v Visit[int64], round uint64, want Answer) Standing {
 	t.Helper()
 	got, at := l.Enter(k, v, now, round)
 	if got != want {
-		t.Fatalf("message %d may %s, want %s", v.M, got, want)
+		t.Fatalf("the answer for message %d is %s, want %s", v.M, got, want)
 	}
 	return at
 }
 
-// resumed is what may be routed again.
+// resumed returns the messages that Resume routes.
 func resumed(l *Lots[int64]) (ms []int64) {
 	l.Resume(far, func(m int64) { ms = append(ms, m) })
 	return ms
 }
 
-// Messages of one round go together; what comes later waits until they are settled, and goes then.
+// Messages of one round are delivered together. Later ones wait until they are settled.
 func TestLaterOnesWaitForTheCore(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	a := enter(t, l, visitor(1, Outside, false), 1, Go)
 	b := enter(t, l, visitor(2, Outside, false), 1, Go)
 	enter(t, l, visitor(3, Outside, false), 2, Wait)
 	if l.Blocked() != 1 {
-		t.Errorf("%d are blocked, want 1", l.Blocked())
+		t.Errorf("%d messages are blocked, want 1", l.Blocked())
 	}
 	if _, again := l.Return(k, a); again || len(resumed(l)) > 0 {
-		t.Error("one is still in the core's hands, and the next one goes")
+		t.Error("the next message is delivered although one of the round is not settled")
 	}
 	at, again := l.Return(k, b)
 	if ms := resumed(l); at != Outside || !again || len(ms) != 1 || ms[0] != 3 || l.Blocked() != 0 {
-		t.Errorf("settled, and %v go; it stands %d, again %v, %d blocked", ms, at, again, l.Blocked())
+		t.Errorf("after the settlement %v are resumed; standing %d, again %v, %d blocked", ms, at, again, l.Blocked())
 	}
 	if len(l.lots) != 0 {
-		t.Error("a lot with nothing in it is kept")
+		t.Error("an empty lot is kept")
 	}
 }
 
-// There may be less room than messages wait: the rest goes later, in order.
+// With less room than messages wait, the rest is resumed later, in order.
 func TestResumingStopsWithTheRound(t *testing.T) {
 	l := &Lots[int64]{}
 	at := enter(t, l, visitor(1, Outside, false), 1, Go)
@@ -71,27 +71,27 @@ func TestResumingStopsWithTheRound(t *testing.T) {
 	}
 }
 
-// While one waits in a tier, later ones of its key move behind it; they come back one by one, each when the one before
-// is finished.
+// While a message waits in a tier, later ones of its key move behind it. They are delivered one by one, each after the
+// one before it is finished.
 func TestParkedOnesComeBackInOrder(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	due := now.Add(time.Minute)
 	at := enter(t, l, visitor(1, Outside, false), 1, Go)
 	if at = l.Reserve(k, 1, 1, due, at); at != Leaving {
-		t.Errorf("it stands %d, want that it leaves", at)
+		t.Errorf("the standing is %d, want leaving", at)
 	}
 	l.Return(k, at)
 	at = enter(t, l, visitor(2, Outside, false), 2, Move)
 	if l.Due(k, now) != due {
-		t.Error("it would be back before the one that it is moved behind")
+		t.Error("the message would be due before the one that it follows")
 	}
 	if at = l.Reserve(k, 2, 2, due, at); at != Parked {
-		t.Errorf("it stands %d, want parked", at)
+		t.Errorf("the standing is %d, want parked", at)
 	}
-	two := enter(t, l, visitor(2, Outside, true), 3, Hold) // its copy comes first
+	two := enter(t, l, visitor(2, Outside, true), 3, Hold) // the copy of the second message is read first
 	one := enter(t, l, visitor(1, Outside, true), 3, Go)
 	if one != Parked || two != Parked || l.Blocked() != 1 {
-		t.Errorf("they stand %d, %d; %d blocked", one, two, l.Blocked())
+		t.Errorf("the standings are %d and %d; %d blocked", one, two, l.Blocked())
 	}
 	enter(t, l, visitor(3, Outside, false), 3, Move)
 	if next, ok, _ := l.Free(k, 1, 1); !ok || next != 2 || l.Blocked() != 0 {
@@ -102,7 +102,7 @@ func TestParkedOnesComeBackInOrder(t *testing.T) {
 	enter(t, l, visitor(4, Outside, false), 5, Go)
 }
 
-// A copy may be read before it is known to be written. Either is handled, never both.
+// A copy may be read before the broker confirms it. Then only one of the two is handled.
 func TestACopyOvertakesTheAnswer(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	at := enter(t, l, visitor(1, Outside, false), 1, Go)
@@ -110,33 +110,33 @@ func TestACopyOvertakesTheAnswer(t *testing.T) {
 	const copied = 101
 	v := Visit[int64]{M: copied, Offset: 1, Copy: true}
 	enter(t, l, v, 2, Go)
-	l.Reclaim(k, 1, 1) // and it is said not to be written
+	l.Reclaim(k, 1, 1) // the answer says that it was not written
 	if _, ok, _ := l.Free(k, 1, 1); ok || l.lots[k].spots[0].m != copied {
-		t.Error("the spot is the copy's")
+		t.Error("the spot belongs to the copy")
 	}
 	l.Return(k, at)
 	v.M = 102
 	enter(t, l, v, 3, Drop) // a second copy
 }
 
-// What could not be moved keeps its spot, and goes from where it is when it is the first.
+// A message that could not be moved keeps its spot, and is handled from its partition when it is the first.
 func TestWhatCouldNotBeMoved(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	at := enter(t, l, visitor(1, Outside, false), 1, Go)
 	l.Return(k, l.Reserve(k, 1, 1, now, at))
 	at = l.Reserve(k, 2, 2, now, enter(t, l, visitor(2, Outside, false), 2, Move))
 	l.Reclaim(k, 2, 2)
-	at = enter(t, l, visitor(2, at, false), 3, Move) // 1 has not come back
+	at = enter(t, l, visitor(2, at, false), 3, Move) // 1 has not been delivered again
 	l.Reclaim(k, 2, 2)
 	enter(t, l, visitor(1, Outside, true), 4, Go)
 	l.Free(k, 1, 1)
 	enter(t, l, visitor(3, Outside, false), 5, Move)
 	if at = enter(t, l, visitor(2, at, false), 5, Go); at != Parked {
-		t.Errorf("it stands %d", at)
+		t.Errorf("the standing is %d", at)
 	}
 }
 
-// What could not be moved does not overtake one of its key that is still in the core's hands.
+// A message that could not be moved does not overtake a delivered message of its key.
 func TestWhatCouldNotBeMovedWaitsForTheCore(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	one := enter(t, l, visitor(1, Outside, false), 1, Go)
@@ -152,7 +152,7 @@ func TestWhatCouldNotBeMovedWaitsForTheCore(t *testing.T) {
 	enter(t, l, visitor(3, at, false), 5, Go)
 }
 
-// Where retries wait in this process, so does what comes after them.
+// If retries wait in this process, so do later messages of the key.
 func TestParkedInThisProcess(t *testing.T) {
 	l := &Lots[int64]{}
 	at := enter(t, l, visitor(1, Outside, false), 1, Go)
@@ -165,17 +165,17 @@ func TestParkedInThisProcess(t *testing.T) {
 	enter(t, l, visitor(2, two, false), 4, Go)
 }
 
-// A partition that was taken away leaves nothing; a tier that was, leaves the spots of its messages.
+// A partition of another member leaves no lots. A tier of another member leaves the spots of its messages.
 func TestForgotten(t *testing.T) {
 	l := &Lots[int64]{Away: true}
 	enter(t, l, visitor(1, Outside, true), 1, Go)
 	enter(t, l, visitor(2, Outside, true), 1, Hold)
 	l.ForgetCopies(0, func(m int64) bool { return m == 2 })
 	if l.Blocked() != 0 {
-		t.Errorf("%d are blocked", l.Blocked())
+		t.Errorf("%d messages are blocked", l.Blocked())
 	}
 	if next, ok, _ := l.Free(k, 1, 1); ok {
-		t.Errorf("%d is next, and it is another member's", next)
+		t.Errorf("%d is next, although it belongs to another member", next)
 	}
 	enter(t, l, visitor(3, Outside, false), 2, Move) // 2 is in a tier
 	l.Forget(0)
@@ -183,9 +183,9 @@ func TestForgotten(t *testing.T) {
 	enter(t, l, visitor(4, Outside, false), 4, Wait)
 	l.Forget(0)
 	if l.Blocked() != 0 || len(resumed(l)) > 0 {
-		t.Errorf("%d are blocked", l.Blocked())
+		t.Errorf("%d messages are blocked", l.Blocked())
 	}
-	l.Free(k, 3, 3) // of an end that comes late
+	l.Free(k, 3, 3) // a late report of its end
 	l.Return(k, InHand)
 	l.Reclaim(k, 3, 3)
 }

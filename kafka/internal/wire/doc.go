@@ -1,6 +1,6 @@
-// Package wire is how messages travel as Kafka records.
+// Package wire encodes messages as Kafka records, and decodes them.
 //
-// Its nouns: a header of Godwit's own has a reserved name; a message's fields and headers are [Encode]d into a record
-// and decoded into a delivery by a [Decoder]; a record that waits in a tier remembers its [Home], the partition and
-// offset that it had at first, and how often it was started; a filter [Matches] records by their routing key.
+// Its nouns: a header of Godwit has a reserved name. [Encode] writes a message's fields and headers to a record, and a
+// [Decoder] reads them into a delivery. The [Home] of a record in a tier is the partition and offset of its original. A
+// filter [Matches] records by their routing key.
 package wire

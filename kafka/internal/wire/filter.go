@@ -9,13 +9,13 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Matches says whether a filter lets a record pass: brokers do not select, so the receiver does.
+// Matches reports whether a filter selects a record. Brokers do not filter, so the receiver does.
 func Matches(f driver.Filter, r *kgo.Record) bool {
 	return f.IsZero() || passes(f, LastHeader(r.Headers, routingHeader))
 }
 
-// passes says whether a filter lets a routing key pass. Exact and Prefix are alternatives; Exclude also lets messages
-// pass that have no key, and holds beside the others as well.
+// passes reports whether a filter selects a routing key. Exact and Prefix are alternatives. Exclude applies in addition
+// to them, and selects messages without a key.
 func passes(f driver.Filter, key []byte) bool {
 	if key := string(key); key != "" && slices.Contains(f.Exclude, key) {
 		return false

@@ -4,14 +4,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Headers of a record in a tier, besides its due time.
+// The headers of a record in a tier, in addition to its due time.
 const (
-	AttemptHeader = OwnPrefix + "attempt" // starts so far
-	HomeHeader    = OwnPrefix + "home"    // where the record was at first: topic/partition/offset
+	AttemptHeader = OwnPrefix + "attempt" // number of starts
+	HomeHeader    = OwnPrefix + "home"    // position of the original: topic/partition/offset
+	FailedHeader  = OwnPrefix + "failed"  // time of the first failure, in milliseconds since 1970
+	// SentHeader is when the original was sent, in milliseconds since 1970. The copy has a timestamp of its own,
+	// because topics delete records by it.
+	SentHeader = OwnPrefix + "sent"
 )
 
 // Partition names one partition.
@@ -20,10 +25,10 @@ type Partition struct {
 	N     int32
 }
 
-// String is the partition's name, for errors and as that of a source.
+// String is the partition's name in errors, and the name of its source.
 func (p Partition) String() string { return fmt.Sprintf("%s-%d", p.Topic, p.N) }
 
-// Home is where a record was at first.
+// Home is the position of a record's original in the channel's own topic.
 type Home struct {
 	Partition
 	Offset int64
@@ -31,10 +36,10 @@ type Home struct {
 
 func homeAt(r *kgo.Record) Home { return Home{Partition{r.Topic, r.Partition}, r.Offset} }
 
-// String is the id of the delivery that was made of the record there.
+// String is the id of deliveries of the original.
 func (h Home) String() string { return string(AppendPosition(nil, h.Topic, h.N, h.Offset)) }
 
-// HomeOf reads where a copy in a tier comes from.
+// HomeOf reads the position of a record's original; false: the record is not a copy in a tier.
 func HomeOf(r *kgo.Record) (h Home, ok bool) {
 	parts := strings.Split(Header(r, HomeHeader), "/")
 	if len(parts) != 3 {
@@ -51,7 +56,7 @@ func HomeOf(r *kgo.Record) (h Home, ok bool) {
 	return h, true
 }
 
-// HomeOrHere is HomeOf, or for a record that is no copy, where it is.
+// HomeOrHere is HomeOf, or the record's own position if it is not a copy.
 func HomeOrHere(r *kgo.Record) Home {
 	if h, ok := HomeOf(r); ok {
 		return h
@@ -59,7 +64,35 @@ func HomeOrHere(r *kgo.Record) Home {
 	return homeAt(r)
 }
 
-// Starts is how often a record in a tier was started.
+// OfTiers says whether a header is written for a record in a tier only.
+func OfTiers(name string) bool {
+	switch name {
+	case DueHeader, AttemptHeader, HomeHeader, FailedHeader, SentHeader:
+		return true
+	}
+	return false
+}
+
+// SentAt is when a record was sent at first.
+func SentAt(r *kgo.Record) time.Time {
+	if at, ok := headerTime(r, SentHeader); ok {
+		return at
+	}
+	return r.Timestamp
+}
+
+// Failed is when a record in a tier failed for the first time; zero: it did not, or nobody wrote it down.
+func Failed(r *kgo.Record) time.Time {
+	at, _ := headerTime(r, FailedHeader)
+	return at
+}
+
+// SetTime gives a record a header with a time, in milliseconds.
+func SetTime(r *kgo.Record, name string, at time.Time) {
+	SetHeader(r, name, strconv.FormatInt(at.UnixMilli(), 10))
+}
+
+// Starts is how often a record in a tier was started before.
 func Starts(r *kgo.Record) int32 {
 	n, err := strconv.ParseInt(Header(r, AttemptHeader), 10, 32)
 	if err != nil || n < 0 {

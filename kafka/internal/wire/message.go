@@ -12,29 +12,28 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Headers of ours. A message's own travel beside them under their own names, those of traces as well.
+// The headers of Godwit. The headers of a message, and of its trace, have their own names beside these.
 const (
-	routingHeader     = "routing_key" // as on the other backends: foreign producers write it too
+	routingHeader     = "routing_key" // the same name as on other backends, for other producers
 	contentTypeHeader = "content-type"
 	typeHeader        = OwnPrefix + "type"
 	versionHeader     = OwnPrefix + "version" // of the type, in decimal
 	DueHeader         = OwnPrefix + "due"     // when a delayed record may be handled, in milliseconds since 1970
-	dedupHeader       = OwnPrefix + "dedup"   // the sender's de-duplication id: carried, and nothing is done about it
+	dedupHeader       = OwnPrefix + "dedup"   // the sender's de-duplication id, which Kafka ignores
 
-	// OwnPrefix is reserved.
+	// OwnPrefix begins the names that are reserved for Godwit.
 	OwnPrefix = "godwit-"
-	// DeadPrefix begins the headers of a dead letter, under the names that brokers write themselves (KIP-1191). It is
-	// reserved, too.
+	// DeadPrefix begins the headers of a dead letter, with the names that brokers use (KIP-1191). It is reserved, too.
 	DeadPrefix = "__dlq.errors."
 )
 
-// Encode makes a record of a message. Its topic is the sender's matter. Without a body it is a tombstone.
+// Encode encodes a message as a record. The sender sets the topic. A message without a body becomes a tombstone.
 func Encode(m *driver.Message) (*kgo.Record, error) {
 	if err := checkHeaders(m.Header); err != nil {
 		return nil, err
 	}
 	if m.Version < 0 {
-		return nil, fmt.Errorf("message version %d: it cannot be negative", m.Version)
+		return nil, fmt.Errorf("message version %d is negative: use zero or more", m.Version)
 	}
 	r := &kgo.Record{Value: m.Body, Headers: make([]kgo.RecordHeader, 0, len(m.Header)+4)}
 	if m.OrderKey != "" {
@@ -61,48 +60,42 @@ func Encode(m *driver.Message) (*kgo.Record, error) {
 	return r, nil
 }
 
-// checkHeaders refuses names that would be read as something else.
+// checkHeaders returns an error for a header name that would be read as something else.
 func checkHeaders(hs []driver.Header) error {
 	for i, h := range hs {
 		switch {
 		case h.Name == "":
-			return fmt.Errorf("header %d has no name", i)
+			return fmt.Errorf("header %d has no name: give it one", i)
 		case !utf8.ValidString(h.Name):
-			return fmt.Errorf("header name %q is not UTF-8, as Kafka's names are", h.Name)
-		case h.Name == routingHeader || h.Name == contentTypeHeader:
-			return fmt.Errorf("header %s: use the field of the message that it stands for", h.Name)
+			return fmt.Errorf("header name %q is not UTF-8, which Kafka requires", h.Name)
+		case h.Name == routingHeader, h.Name == contentTypeHeader:
+			return fmt.Errorf("header %s: set the field of the message instead", h.Name)
 		case reserved(h.Name):
 			return fmt.Errorf("header %s: names that begin with %s or %s are reserved", h.Name, OwnPrefix, DeadPrefix)
-		}
-		for _, before := range hs[:i] {
-			if before.Name == h.Name {
-				return fmt.Errorf("header %s is there twice: names are unique", h.Name)
-			}
 		}
 	}
 	return nil
 }
 
-// reserved says that a header is Godwit's, or as good as.
+// reserved reports whether only Godwit may write a header of this name.
 func reserved(name string) bool {
 	return strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, DeadPrefix)
 }
 
-// Decoder makes deliveries of records, so many as are expected. Their texts share pieces of memory: for each its own
-// would be an allocation a record.
+// Decoder decodes deliveries from records. Their texts share large strings, because one string for each record would be
+// one allocation for each.
 type Decoder struct {
 	expected int
 	texts    strings.Builder
 }
 
-// NewDecoder returns a decoder for so many records.
+// NewDecoder returns a decoder for about this number of records.
 func NewDecoder(expected int) *Decoder { return &Decoder{expected: expected} }
 
-// maxTexts bounds a piece of memory that deliveries share, since the one that is held longest holds all of it.
+// maxTexts bounds a string that deliveries share, because the delivery that is held longest keeps all of it.
 const maxTexts = 4 << 10
 
-// Decode fills a delivery from a record: all but its Source, Handle, Attempt and Origin. The body is the record's own
-// memory.
+// Decode fills a delivery from a record, except Source, Handle, Attempt and Origin. The body is not copied.
 func (c *Decoder) Decode(r *kgo.Record, d *driver.Delivery) {
 	var room [192]byte
 	var some [16]int32
@@ -135,10 +128,10 @@ func (c *Decoder) Decode(r *kgo.Record, d *driver.Delivery) {
 	}
 }
 
-// Decode is decoder.decode for one record alone.
+// Decode decodes one record without a Decoder.
 func Decode(r *kgo.Record, d *driver.Delivery) { NewDecoder(1).Decode(r, d) }
 
-// text is b as a string.
+// text returns b as a string.
 func (c *Decoder) text(b []byte) string {
 	if c.texts.Cap()-c.texts.Len() < len(b) {
 		c.texts = strings.Builder{}
@@ -150,7 +143,7 @@ func (c *Decoder) text(b []byte) string {
 	return c.texts.String()[from:]
 }
 
-// take puts one header where it belongs.
+// take sets the delivery's field for a header.
 func take(d *driver.Delivery, name, value string) (err error) {
 	switch name {
 	case routingHeader:
@@ -162,8 +155,8 @@ func take(d *driver.Delivery, name, value string) (err error) {
 	case versionHeader:
 		if d.Version, err = strconv.Atoi(value); err != nil || d.Version < 0 {
 			d.Version = 0
-			return fmt.Errorf("header %s is %q, not a number: whoever sent this does not write as Godwit does", name,
-				value)
+			return fmt.Errorf("header %s is %q and not a number: its producer must write Godwit's format, or none",
+				name, value)
 		}
 	default:
 		if !reserved(name) {
@@ -173,8 +166,12 @@ func take(d *driver.Delivery, name, value string) (err error) {
 	return nil
 }
 
-// overridden says that a later header has the same name: names of records can repeat, and the last one counts.
+// overridden reports whether a later header sets the same field of a delivery: the last one counts. All other headers
+// reach the handler, also several of one name.
 func overridden(hs []kgo.RecordHeader, i int) bool {
+	if !field(hs[i].Key) {
+		return false
+	}
 	for k := len(hs) - 1; k > i; k-- {
 		if hs[k].Key == hs[i].Key {
 			return true
@@ -183,7 +180,12 @@ func overridden(hs []kgo.RecordHeader, i int) bool {
 	return false
 }
 
-// LastHeader is the value of a header; nil: there is none.
+// field reports whether a header is a field of a delivery.
+func field(name string) bool {
+	return name == routingHeader || name == contentTypeHeader || reserved(name)
+}
+
+// LastHeader is the value of the last header of a name; nil: there is none.
 func LastHeader(hs []kgo.RecordHeader, name string) []byte {
 	for i := len(hs) - 1; i >= 0; i-- {
 		if hs[i].Key == name {
@@ -193,31 +195,36 @@ func LastHeader(hs []kgo.RecordHeader, name string) []byte {
 	return nil
 }
 
-// Due is when a record may be handled, if it says so.
+// Due is when a record may be handled; false: it has no due time.
 func Due(r *kgo.Record) (time.Time, bool) {
-	ms, err := strconv.ParseInt(string(LastHeader(r.Headers, DueHeader)), 10, 64)
-	if err != nil || ms <= 0 || ms > maxDue {
-		return time.Time{}, false // nobody's promise: it may be handled now
+	return headerTime(r, DueHeader) // without it, the record may be handled now
+}
+
+// headerTime reads a header that is a time in milliseconds.
+func headerTime(r *kgo.Record, name string) (at time.Time, ok bool) {
+	ms, err := strconv.ParseInt(string(LastHeader(r.Headers, name)), 10, 64)
+	if err != nil || ms <= 0 || ms > maxTime {
+		return at, false
 	}
 	return time.UnixMilli(ms), true
 }
 
-// maxDue is the end of the year 9999: what is later is no time that anybody meant.
-const maxDue = 253_402_300_799_999
+// maxTime is the end of the year 9999: a later time is an error of its writer.
+const maxTime = 253_402_300_799_999
 
-// AppendPosition spells where a record lies, which is also its id.
+// AppendPosition appends a record's position as text, which is also the id of its deliveries.
 func AppendPosition(b []byte, topic string, partition int32, offset int64) []byte {
 	b = append(append(b, topic...), '/')
 	b = append(strconv.AppendInt(b, int64(partition), 10), '/')
 	return strconv.AppendInt(b, offset, 10)
 }
 
-// Header is the value of a header as text; "": there is none.
+// Header is the value of the last header of a name, as text; "": there is none.
 func Header(r *kgo.Record, name string) string { return string(LastHeader(r.Headers, name)) }
 
-// SetHeader gives a record a header in the place of those of its name. Other records may share the headers that it had.
+// SetHeader sets a header, and removes others of that name. Other records may share the slice of headers.
 func SetHeader(r *kgo.Record, name, value string) {
-	hs := make([]kgo.RecordHeader, 0, len(r.Headers)+1) // never in place: copies share their headers with what came
+	hs := make([]kgo.RecordHeader, 0, len(r.Headers)+1) // not in place: copies share the slice
 	for _, h := range r.Headers {
 		if h.Key != name {
 			hs = append(hs, h)

@@ -34,14 +34,14 @@ func (c putObject) of(b *Bucket) error {
 	old := b.objects.put(c.object)
 	b.bytes += c.object.Size()
 	b.dropped(old)
-	b.notice(c.object.Key, false)
+	b.notice(c.object.Key)
 	return nil
 }
 
 func (c deleteObject) of(b *Bucket) error {
 	if old := b.objects.remove(c.key); old != nil {
 		b.dropped(old)
-		b.notice(c.key, true)
+		b.notice(c.key)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (b *Bucket) dropped(o *Object) {
 }
 
 func (c startUpload) of(b *Bucket) error {
-	c.upload.parts = map[int]*Part{}
+	c.upload.parts, c.upload.watch = map[int]*Part{}, b.watch(c.upload.Key)
 	b.uploads[c.upload.ID] = c.upload
 	return nil
 }
@@ -80,6 +80,7 @@ func (c endUpload) of(b *Bucket) error {
 	for _, p := range u.parts {
 		p.Content.Release()
 	}
+	u.watch.end()
 	delete(b.uploads, c.id)
 	return nil
 }

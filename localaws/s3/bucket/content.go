@@ -1,6 +1,9 @@
 package bucket
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 // Blob is stored bytes. It is immutable, and safe for concurrent use. It is created with one user; when the last user
 // has called Release, its storage is freed.
@@ -108,7 +111,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		r.left = append([]Slice{{s.Blob, s.Offset + int64(n), s.Length - int64(n)}}, r.left[1:]...)
 		return n, nil
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return 0, err

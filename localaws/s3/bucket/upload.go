@@ -16,6 +16,7 @@ type Upload struct {
 	Properties
 
 	parts map[int]*Part
+	watch *Watch // of the key, since the upload was started
 }
 
 // Part is one part of an upload. It is not modified after it was put.
@@ -67,10 +68,11 @@ func (b *Bucket) PutPart(id string, p *Part) error {
 // Abort ends an upload without an object.
 func (b *Bucket) Abort(id string) error { return b.change(endUpload{id}) }
 
-// Complete ends an upload. join makes the object of the upload and its parts; the content of the object takes over
+// Complete ends an upload if the condition holds; a change of the object since the start of the upload is a race. join
+// makes the object of the upload and its parts; the content of the object takes over
 // what it uses of the parts' contents, and the rest of the parts is dropped.
 func (b *Bucket) Complete(
-	id string, c Condition, w *Watch, join func(*Upload, map[int]*Part) (*Object, error),
+	id string, c Condition, join func(*Upload, map[int]*Part) (*Object, error),
 ) (*Object, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +80,7 @@ func (b *Bucket) Complete(
 	if u == nil {
 		return nil, ErrNoUpload
 	}
-	if err := c.check(b.objects.get(u.Key), w); err != nil {
+	if err := c.check(b.objects.get(u.Key), u.watch); err != nil {
 		return nil, err
 	}
 	o, err := join(u, u.parts)

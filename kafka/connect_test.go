@@ -2,6 +2,9 @@ package kafka_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +16,8 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-// Without brokers in its options the backend goes where KAFKA_BOOTSTRAP_SERVERS points, as `godwit local --kafka`
-// prints it.
+// Without brokers in its options, the backend uses those in KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints
+// it.
 func TestBrokersFromTheEnvironment(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
 	if err != nil {
@@ -54,8 +57,8 @@ func TestBrokersFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// A group among the client's own options would get the commits, while dead letters, tiers and lag go by the channel's
-// name.
+// A group among the client's own options is refused: commits would use that group, but dead letters, tiers and the lag
+// use the channel's name.
 func TestAGroupOfTheCallersIsRefused(t *testing.T) {
 	for name, opt := range map[string]kgo.Opt{
 		"kgo.ConsumerGroup": kgo.ConsumerGroup("billing"),
@@ -67,6 +70,39 @@ func TestAGroupOfTheCallersIsRefused(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), `"billing"`) {
 			t.Errorf("%s: error %v, want one that names the option and the group", name, err)
+		}
+	}
+}
+
+// The client connects by TLS if a given root vouches for the server, and else not at all.
+func TestTLS(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // for its certificate
+	defer web.Close()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: web.TLS.Certificates}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	known := x509.NewCertPool()
+	known.AddCert(web.Certificate())
+	for _, c := range []struct {
+		name  string
+		roots *x509.CertPool
+		class driver.Class
+	}{{"known", known, 0}, {"unknown", x509.NewCertPool(), driver.Denied}} {
+		b, err := kafka.Open(t.Context(), &kafka.Options{
+			Brokers: cluster.ListenAddrs(),
+			TLS:     &tls.Config{RootCAs: c.roots, ServerName: "example.com"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = b.Ensure(t.Context(), driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}})
+		if (err != nil) != (c.class != 0) || err != nil && driver.ClassOf(err) != c.class {
+			t.Errorf("%s: %v, of class %s", c.name, err, driver.ClassOf(err))
+		}
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -1,0 +1,93 @@
+package kafka
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// newTestCommitment is a commit of two partitions, by a member that knows the topic under an id.
+func newTestCommitment(t *testing.T, id kadm.TopicID) (*commitment, *member) {
+	m := newMember(&group{sub: subscribeTo(t, "orders")})
+	m.topics["orders"] = id
+	return &commitment{
+		member: "m-1", generation: 7, names: m.name,
+		offsets: map[string]map[int32]kgo.EpochOffset{"orders": {
+			0: {Epoch: 3, Offset: 10},
+			1: {Epoch: 4, Offset: 20},
+		}},
+		parts: map[wire.Partition]partitionCommit{
+			{Topic: "orders", N: 0}: {c: offsets.Commit{Metadata: "zero"}},
+			{Topic: "orders", N: 1}: {c: offsets.Commit{Metadata: "one"}},
+		},
+	}, m
+}
+
+// A request that bypasses franz-go has the member, and for each partition its offset and metadata.
+func TestTheRequestOfACommit(t *testing.T) {
+	id := kadm.TopicID{1}
+	c, m := newTestCommitment(t, id)
+	req := c.request(m)
+	if req.Group != "orders" || req.MemberID != "m-1" || req.Generation != 7 || req.InstanceID != nil {
+		t.Errorf("group %s, member %s, generation %d, instance %v", req.Group, req.MemberID, req.Generation,
+			req.InstanceID)
+	}
+	type part struct {
+		Offset   int64
+		Epoch    int32
+		Metadata string
+	}
+	got := map[int32]part{}
+	for _, topic := range req.Topics {
+		if topic.Topic != "orders" || topic.TopicID != id {
+			t.Errorf("the topic is %s with id %v", topic.Topic, topic.TopicID)
+		}
+		for _, p := range topic.Partitions {
+			got[p.Partition] = part{p.Offset, p.LeaderEpoch, *p.Metadata}
+		}
+	}
+	if diff := cmp.Diff(map[int32]part{0: {10, 3, "zero"}, 1: {20, 4, "one"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// franz-go's own request gets the metadata, too, also if it names the topic only by its id.
+func TestMetadataIsWrittenByTopicID(t *testing.T) {
+	c, _ := newTestCommitment(t, kadm.TopicID{1})
+	req := kmsg.NewPtrOffsetCommitRequest()
+	topic := kmsg.NewOffsetCommitRequestTopic()
+	topic.TopicID = kadm.TopicID{1}
+	for n := range int32(3) {
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Partition = n
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	req.Topics = append(req.Topics, topic)
+	c.write(req)
+	for n, want := range []string{"zero", "one", ""} {
+		if got := req.Topics[0].Partitions[n].Metadata; got == nil && want != "" || got != nil && *got != want {
+			t.Errorf("partition %d has the metadata %v, want %q", n, got, want)
+		}
+	}
+}
+
+// A commit bypasses franz-go only if the topic has an id, and the group is of the classic kind.
+func TestCommitsThatBypassTheClient(t *testing.T) {
+	c, m := newTestCommitment(t, kadm.TopicID{1})
+	if !m.bypasses(c) {
+		t.Error("a commit with topic ids does not bypass the client")
+	}
+	if c, m := newTestCommitment(t, kadm.TopicID{}); m.bypasses(c) {
+		t.Error("a commit without topic ids bypasses the client")
+	}
+	m.g.sub.set.GroupProtocol = GroupConsumer
+	if m.bypasses(c) {
+		t.Error("a commit for a group that the broker assigns bypasses the client")
+	}
+}

@@ -1,0 +1,91 @@
+package assign
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// assigned returns the partitions that a group with this number of members assigns, as "topic-partition", with the
+// member.
+func assigned(t *testing.T, members int, topics map[string]int32) map[string]string {
+	t.Helper()
+	b := Following("orders")
+	var names []string
+	for name := range topics {
+		names = append(names, name)
+	}
+	var joined []kmsg.JoinGroupResponseMember
+	for i := range members {
+		m := kmsg.NewJoinGroupResponseMember()
+		m.MemberID = fmt.Sprintf("m%d", i)
+		m.ProtocolMetadata = b.JoinGroupMetadata(names, nil, 1)
+		joined = append(joined, m)
+	}
+	mb, _, err := b.MemberBalancer(joined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into, err := mb.(kgo.GroupMemberBalancerOrError).BalanceOrError(topics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for member, own := range into.(*kgo.BalancePlan).AsMemberIDMap() {
+		for topic, ns := range own {
+			for _, n := range ns {
+				at := fmt.Sprintf("%s-%d", topic, n)
+				if other, ok := got[at]; ok {
+					t.Errorf("%s is assigned to %s and %s", at, other, member)
+				}
+				got[at] = member
+			}
+		}
+	}
+	return got
+}
+
+// Each partition of a tier goes to the owner of the original partition, and each partition to one member.
+func TestTiersFollowTheirPartition(t *testing.T) {
+	got := assigned(t, 3, map[string]int32{"orders": 5, "orders.orders.retry.5s": 5, "orders.orders.retry.1m": 5})
+	if len(got) != 15 {
+		t.Errorf("%d partitions are assigned, want 15", len(got))
+	}
+	for n := range 5 {
+		for _, tier := range []string{"orders.orders.retry.5s", "orders.orders.retry.1m"} {
+			owner, follower := got[fmt.Sprintf("orders-%d", n)], got[fmt.Sprintf("%s-%d", tier, n)]
+			if owner != follower {
+				t.Errorf("partition %d belongs to %s, and that of %s to %s", n, owner, tier, follower)
+			}
+		}
+	}
+}
+
+// A topic that is not a tier of a topic of this group is assigned by itself, and so is a tier whose original topic the
+// group does not read.
+func TestOtherTopicsFollowNothing(t *testing.T) {
+	got := assigned(t, 1, map[string]int32{"orders": 1, "mails.mails.retry.5s": 2, "bills.orders.retry.5s": 1})
+	want := map[string]string{
+		"orders-0": "m0", "mails.mails.retry.5s-0": "m0", "mails.mails.retry.5s-1": "m0",
+		"bills.orders.retry.5s-0": "m0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// If a tier has another number of partitions than its original topic, only the common numbers are assigned.
+func TestTiersWithAnotherNumberOfPartitions(t *testing.T) {
+	for _, topics := range []map[string]int32{
+		{"orders": 1, "orders.orders.retry.5s": 2}, {"orders": 2, "orders.orders.retry.5s": 1},
+	} {
+		got := assigned(t, 1, topics)
+		delete(got, "orders-1")
+		if diff := cmp.Diff(map[string]string{"orders-0": "m0", "orders.orders.retry.5s-0": "m0"}, got); diff != "" {
+			t.Errorf("%v: %s", topics, diff)
+		}
+	}
+}

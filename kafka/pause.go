@@ -1,0 +1,113 @@
+package kafka
+
+import (
+	"errors"
+	"maps"
+	"sync"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
+)
+
+// PausePartitions lets the consumers of a channel in this process take no more records of some partitions of its topic,
+// until ResumePartitions. Records that they have taken before are still handled, and so are retries that wait in tiers.
+// A pause survives rebalances, and holds for consumers that start later; other processes have their own. For all of a
+// consumer use [godwit.Consumer.Pause].
+//
+// [godwit.Consumer.Pause]: https://pkg.go.dev/github.com/godwitmq/godwit#Consumer.Pause
+func (b *Backend) PausePartitions(channel string, partitions ...int32) error {
+	return b.pause(channel, partitions, true)
+}
+
+// ResumePartitions ends the pause of partitions. Partitions that are not paused are ignored.
+func (b *Backend) ResumePartitions(channel string, partitions ...int32) error {
+	return b.pause(channel, partitions, false)
+}
+
+func (b *Backend) pause(channel string, partitions []int32, on bool) error {
+	ch := layout.Parse(channel)
+	if err := b.names.Check(ch); err != nil || ch.Queue == "" {
+		return errors.Join(failure.Permanent("%q has no consumers: name a channel, as orders or "+
+			"wishlist_events.mobile", channel), err)
+	}
+	if b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter {
+		return failure.Permanent("channel %s: partitions of a share group cannot be paused, because brokers assign its "+
+			"records: pause the consumer", ch)
+	}
+	if len(partitions) == 0 {
+		return failure.Permanent("channel %s: no partition is named: list them, or pause the consumer", ch)
+	}
+	for _, n := range partitions {
+		if n < 0 {
+			return failure.Permanent("channel %s: partition %d: partitions count from 0", ch, n)
+		}
+	}
+	b.pauses.set(ch, partitions, on)
+	return nil
+}
+
+// pauses are the partitions that are paused, and the receivers that follow them. Its methods may be called
+// concurrently.
+type pauses struct {
+	mu        sync.Mutex
+	paused    map[driver.Channel]map[int32]bool
+	receivers map[*receiver]bool
+}
+
+// set pauses or resumes partitions of a channel.
+func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused == nil {
+		p.paused = map[driver.Channel]map[int32]bool{}
+	}
+	now := maps.Clone(p.paused[ch]) // receivers have the old map
+	if now == nil {
+		now = map[int32]bool{}
+	}
+	for _, n := range partitions {
+		if on {
+			now[n] = true
+		} else {
+			delete(now, n)
+		}
+	}
+	p.paused[ch] = now
+	for r := range p.receivers {
+		if unordered(r.sub.from) == ch {
+			r.ledger.pause(now)
+		}
+	}
+}
+
+// add lets a receiver follow the pauses of its channel.
+func (p *pauses) add(r *receiver) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.receivers == nil {
+		p.receivers = map[*receiver]bool{}
+	}
+	p.receivers[r] = true
+	r.ledger.pause(p.paused[unordered(r.sub.from)])
+}
+
+func (p *pauses) remove(r *receiver) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.receivers, r)
+}
+
+// unordered is a channel as its name says it, whatever the options of a consumer add.
+func unordered(ch driver.Channel) driver.Channel {
+	ch.Ordered = false
+	return ch
+}
+
+// pause sets the partitions whose records are not admitted.
+func (l *ledger) pause(partitions map[int32]bool) {
+	l.mu.Lock()
+	l.paused = partitions
+	l.mu.Unlock()
+	l.wakeup.wake()
+}

@@ -1,0 +1,99 @@
+//go:build synctests
+
+package kafka_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// A paused partition brings no more records, while others do, also after the consumer has started again; its records
+// come, in order, once it is resumed.
+func TestPausedPartitions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		w.send(1, "a")
+		held := l.get(1)
+		if err := l.b.PausePartitions("orders", 1); err != nil {
+			t.Fatal(err)
+		}
+		w.send(1, "b", "c")
+		w.send(0, "x")
+		w.same(l.get(1), "x")
+		l.nothing(time.Minute)
+		l.settle(driver.Done, held...)
+		if err := l.recv.Close(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.open(driver.Events{})
+		w.send(0, "y")
+		w.same(l.get(2), "x", "y") // x was not settled
+		l.nothing(time.Minute)
+		if at, _ := w.committed(1); at != 1 {
+			t.Errorf("committed %d of the paused partition, want 1", at)
+		}
+		if err := l.b.ResumePartitions("orders", 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		w.same(l.get(2), "b", "c")
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the first record after the pause came after %v", took)
+		}
+	})
+}
+
+// While a partition is paused, its records wait on the broker, not in this process.
+func TestPausedPartitionWithManyRecords(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		if err := l.b.PausePartitions("orders", 1); err != nil {
+			t.Fatal(err)
+		}
+		w.send(1, numbers(20_000)...)
+		w.send(0, "x")
+		w.same(l.get(1), "x")
+		l.nothing(10 * time.Second)
+		if err := l.b.ResumePartitions("orders", 1); err != nil {
+			t.Fatal(err)
+		}
+		for got := 0; got < 20_000; {
+			ds := l.within(1_000, time.Minute)
+			if len(ds) == 0 {
+				t.Fatalf("%d records came after the pause", got)
+			}
+			got += len(ds)
+			l.settle(driver.Done, ds...)
+		}
+	})
+}
+
+func TestPausesThatAreRefused(t *testing.T) {
+	b, err := kafka.Open(t.Context(), &kafka.Options{
+		Ordering: kafka.OrderNone,
+		Channels: map[string]kafka.ChannelOptions{"shared": {GroupProtocol: kafka.GroupShare}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close(t.Context())
+	for name, c := range map[string]struct {
+		channel    string
+		partitions []int32
+		says       string
+	}{
+		"all of an exchange": {"events.*", []int32{1}, "events.*"},
+		"no name":            {"", []int32{1}, "name a channel"},
+		"a share group":      {"shared", []int32{1}, "share group"},
+		"no partition":       {"orders", nil, "no partition"},
+		"a negative one":     {"orders", []int32{0, -1}, "-1"},
+	} {
+		if err := b.PausePartitions(c.channel, c.partitions...); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package kafka
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/discard"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// dueIn is a record that is due after a wait, as the header of its producer says.
+func dueIn(wait time.Duration) *kgo.Record {
+	r := ofKey(0)
+	wire.SetHeader(r, wire.DueHeader, strconv.FormatInt(time.Now().Add(wait).UnixMilli(), 10))
+	return r
+}
+
+// An admitted record is delivered, waits in this process, moves to a tier, or is discarded.
+func TestTheRouteOfARecord(t *testing.T) {
+	inTier := func(wait time.Duration) *kgo.Record {
+		r := tierRecord(&Later{Record: ofKey(0), Due: time.Now().Add(wait), Attempt: 4})
+		r.Timestamp = time.Now()
+		return r
+	}
+	none, memory := Options{Ordering: OrderNone}, Options{Ordering: OrderNone, RetryQueue: &MemoryRetryQueue{}}
+	for _, c := range []struct {
+		name      string
+		o         Options
+		filter    driver.Filter
+		stay      time.Duration
+		record    *kgo.Record
+		out, move int
+		delays    int
+		passed    discard.Tally
+	}{
+		{name: "now", record: ofKey(0), out: 1},
+		{name: "later, with tiers", o: none, record: dueIn(time.Hour), move: 1},
+		{name: "later, in memory", o: memory, record: dueIn(time.Hour), delays: 1},
+		{name: "later, but in order", record: dueIn(time.Hour), out: 1},
+		{
+			name: "not selected", filter: driver.Filter{Exact: []string{"A"}}, record: ofKey(0),
+			passed: discard.Tally{Filtered: 1},
+		},
+		{
+			name: "in a tier, not selected", stay: time.Minute, filter: driver.Filter{Exact: []string{"A"}},
+			record: inTier(0), out: 1,
+		},
+		{name: "in a tier, due later", stay: time.Minute, record: inTier(time.Second), delays: 1},
+		{name: "in a tier, beyond its time", stay: -time.Minute, record: inTier(time.Hour), move: 1},
+	} {
+		l, e := newTestLedger(t, c.o)
+		l.sub.o.Filter, e.stay = c.filter, c.stay
+		if c.stay < 0 { // the record has been in the tier for longer than the tier's time
+			e.stay, c.record.Timestamp = -c.stay, time.Now().Add(2*c.stay)
+		}
+		in := l.begin(10)
+		if !in.admit(e, c.record) {
+			t.Errorf("%s: the record is not admitted", c.name)
+		}
+		if len(in.out) != c.out || len(in.move) != c.move || len(l.delays.all) != c.delays || in.passed != c.passed {
+			t.Errorf("%s: %d delivered, %d moved, %d wait, %+v", c.name, len(in.out), len(in.move), len(l.delays.all),
+				in.passed)
+		}
+		for _, m := range in.out {
+			if c.stay > 0 && m.attempt != 4 || c.stay == 0 && m.attempt != 0 {
+				t.Errorf("%s: the message has %d attempts", c.name, m.attempt)
+			}
+		}
+		if got, want := e.tracker.Unfinished(), c.out+c.move+c.delays; got != want {
+			t.Errorf("%s: %d unfinished records, want %d", c.name, got, want)
+		}
+	}
+}
+
+// A record that a commit has as finished, or that has a dead letter, is not delivered again.
+func TestFinishedRecordsAreDiscarded(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	e.dead = map[int64]int64{1: 50}
+	e.tracker.Mark(40)
+	in := l.begin(10)
+	for o := range int64(3) {
+		in.admit(e, ofKey(o))
+	}
+	if len(in.out) != 2 || in.out[1].record.Offset != 2 || in.passed.Finished != 1 {
+		t.Errorf("%d delivered, %+v", len(in.out), in.passed)
+	}
+	if in.admit(e, ofKey(0)); e.dead != nil {
+		t.Error("the dead letters of a log that was truncated still count")
+	}
+}
+
+// A round has room for the messages that one Receive returns, whether they are delivered or moved.
+func TestTheRoomOfARound(t *testing.T) {
+	in := &round{most: 5, out: make([]*message, 2), move: make([]*message, 1)}
+	if n := in.room(); n != 2 {
+		t.Errorf("the room is %d, want 2", n)
+	}
+}

@@ -1,0 +1,89 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// Each action has one effect on a delivered message: the next stage, a copy to publish, or an error for its entry.
+func TestTheEffectOfEachAction(t *testing.T) {
+	tiered := Options{Retries: RetryAlone}
+	for _, c := range []struct {
+		name          string
+		o             Options
+		action        driver.Action
+		tiersOnly     bool
+		want          stage
+		retry, reject int
+		says          string
+	}{
+		{name: "done", action: driver.Done, want: finished},
+		{name: "release", action: driver.Release, want: delivered},
+		{name: "release beside a share group", action: driver.Release, tiersOnly: true, want: delayed},
+		{name: "retry", o: tiered, action: driver.Retry, want: retrying, retry: 1},
+		{name: "retry that the core holds", action: driver.Retry, want: delivered, says: "RetryBlock"},
+		{name: "reject", action: driver.Reject, want: rejecting, reject: 1},
+		{name: "unknown", action: 77, want: delivered, says: "77"},
+	} {
+		l, e := newTestLedger(t, c.o)
+		l.sub.tiersOnly = c.tiersOnly
+		r := &receiver{sub: l.sub, ledger: l}
+		m := l.at(t, e, delivered)
+		errs := map[int]error{}
+		retry, reject := r.claim([]driver.Settlement{{
+			Handle: driver.Handle{Ref: m, Seq: m.use},
+			Action: c.action,
+		}}, errs)
+		got := m.stage
+		if e.tracker.Unfinished() == 0 { // the message's memory is blank
+			got = finished
+		}
+		if got != c.want || len(retry) != c.retry || len(reject) != c.reject {
+			t.Errorf("%s: the message is %s, %d retries, %d rejects", c.name, got, len(retry), len(reject))
+		}
+		if err := errs[0]; (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.says)
+		}
+	}
+}
+
+// On a channel of dead letters there is nowhere to reject to.
+func TestDeadLettersCannotBeRejected(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	l.sub.dead = nil
+	r, m, errs := &receiver{sub: l.sub, ledger: l}, l.at(t, e, delivered), map[int]error{}
+	r.claim([]driver.Settlement{{Handle: driver.Handle{Ref: m, Seq: m.use}, Action: driver.Reject}}, errs)
+	if errs[0] == nil || driver.ClassOf(errs[0]) != driver.Permanent || m.stage != delivered {
+		t.Errorf("the message is %s, error %v", m.stage, errs[0])
+	}
+}
+
+// The dead letter of a record in a tier is that of its original: with its position, and without the tier's headers. The
+// record itself does not change.
+func TestTheOriginalOfARecord(t *testing.T) {
+	r := tierRecord(&Later{Record: &kgo.Record{
+		Topic: "orders", Partition: 1, Offset: 7, Headers: []kgo.RecordHeader{{Key: "own"}},
+	}})
+	r.Topic, r.Offset = "orders.orders.retry.5s", 99
+	got := original(&message{epoch: &epoch{stay: time.Second}, record: r})
+	if got.Topic != "orders" || got.Partition != 1 || got.Offset != 7 {
+		t.Errorf("the original is offset %d of partition %d of %s", got.Offset, got.Partition, got.Topic)
+	}
+	if len(got.Headers) != 1 || got.Headers[0].Key != "own" {
+		t.Errorf("the original has the headers %v", got.Headers)
+	}
+	if r.Offset != 99 || wire.Header(r, wire.HomeHeader) == "" {
+		t.Errorf("the record in the tier has changed: %+v", r)
+	}
+	here := &kgo.Record{Topic: "orders", Offset: 5}
+	wire.SetHeader(here, wire.HomeHeader, "other/0/1")
+	if got := original(&message{epoch: &epoch{}, record: here}); got.Topic != "orders" || got.Offset != 5 {
+		t.Errorf("outside of a tier the header %s counts: %+v", wire.HomeHeader, got)
+	}
+}
