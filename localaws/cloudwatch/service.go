@@ -78,6 +78,24 @@ func (s *Service) Wire() *wire.Service {
 			wire.Op("TagResource", s.tagResource).WithResult(),
 			wire.Op("UntagResource", s.untagResource).WithResult(),
 		},
+		Absent: absent(),
+	}
+}
+
+// absent returns CloudWatch's actions that this service does not have: composite alarms and those of logs, mute rules,
+// history, anomaly detection, dashboards, insight rules, streams of metrics, and what is named for a data set.
+func absent() []string {
+	return []string{
+		"AssociateDatasetKmsKey", "CreateResourceMetricsConfiguration", "DeleteAlarmMuteRule",
+		"DeleteAnomalyDetector", "DeleteDashboards", "DeleteInsightRules", "DeleteMetricStream",
+		"DeleteResourceMetricsConfiguration", "DescribeAlarmContributors", "DescribeAlarmHistory",
+		"DescribeAnomalyDetectors", "DescribeInsightRules", "DisableInsightRules", "DisassociateDatasetKmsKey",
+		"EnableInsightRules", "GetAlarmMuteRule", "GetDashboard", "GetDataset", "GetInsightRuleReport",
+		"GetMetricStream", "GetMetricWidgetImage", "GetOTelEnrichment", "GetResourceMetricsConfiguration",
+		"ListAlarmMuteRules", "ListDashboards", "ListManagedInsightRules", "ListMetricStreams", "PutAlarmMuteRule",
+		"PutAnomalyDetector", "PutCompositeAlarm", "PutDashboard", "PutInsightRule", "PutLogAlarm",
+		"PutManagedInsightRules", "PutMetricStream", "StartMetricStreams", "StartOTelEnrichment",
+		"StopMetricStreams", "StopOTelEnrichment", "UpdateOTelEnrichment", "UpdateResourceMetricsConfiguration",
 	}
 }
 

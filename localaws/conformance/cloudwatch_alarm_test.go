@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -210,5 +212,31 @@ func TestCloudWatchAlarmState(t *testing.T) {
 			ResourceARN: aws.String(*arn + "x"),
 		})
 		m.refused(err, "ResourceNotFoundException", "")
+	})
+}
+
+func TestCloudWatchWhatIsNotBuilt(t *testing.T) {
+	runMetrics(t, "an action that is not built is NotImplemented, and named", func(m *metrics) {
+		if m.local == nil {
+			m.Skip("another server may have it")
+		}
+		_, err := m.c.DescribeAlarmHistory(m.ctx, &cloudwatch.DescribeAlarmHistoryInput{})
+		m.refused(err, "NotImplemented", "The action DescribeAlarmHistory of cloudwatch is not implemented")
+		for _, c := range []struct{ name, target, content, body string }{
+			{"awsJson", "GraniteServiceVersion20100801.PutDashboard", "application/x-amz-json-1.0", "{}"},
+			{"query", "", "application/x-www-form-urlencoded", "Action=PutDashboard&Version=2010-08-01"},
+		} {
+			r := must(http.NewRequestWithContext(m.ctx, "POST", m.endpoint, strings.NewReader(c.body)))(m.world)
+			r.Header.Set("Content-Type", c.content)
+			if c.target != "" {
+				r.Header.Set("X-Amz-Target", c.target)
+			}
+			answer := must(m.http.Do(r))(m.world)
+			text := must(io.ReadAll(answer.Body))(m.world)
+			_ = answer.Body.Close()
+			if answer.StatusCode != 501 || !strings.Contains(string(text), "The action PutDashboard of cloudwatch") {
+				m.Errorf("%s: %d %s", c.name, answer.StatusCode, text)
+			}
+		}
 	})
 }

@@ -2,17 +2,12 @@ package conformance
 
 import (
 	"context"
-	"flag"
-	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
-
-	"github.com/godwitmq/godwit/localaws"
 )
 
 // metrics is the environment of a case about CloudWatch, in addition to the world.
@@ -27,16 +22,6 @@ type metrics struct {
 func runMetrics(t *testing.T, name string, f func(m *metrics)) {
 	t.Helper()
 	run(t, name, func(w *world) {
-		if w.local != nil {
-			w.local.Control("cloudwatch.*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
-				covered.Lock()
-				defer covered.Unlock()
-				name := "cloudwatch:" + r.Action
-				covered.names[name] = true
-				note(name, reflect.ValueOf(r.Input).Elem())
-				return localaws.Outcome{}
-			})
-		}
 		f(&metrics{
 			world: w, namespace: w.name("ns"), start: time.Now().UTC().Truncate(time.Minute),
 			c: cloudwatch.New(cloudwatch.Options{
@@ -108,34 +93,3 @@ func (m *metrics) described(name string) types.MetricAlarm {
 	}
 	return out.MetricAlarms[0]
 }
-
-// unused are parameters for which a case would show nothing: this server refuses them, or stores nothing of them.
-var unused = []string{
-	"DescribeAlarms.ChildrenOfAlarmName", "DescribeAlarms.ParentsOfAlarmName", "GetMetricData.LabelOptions",
-	"GetMetricData.MetricDataQueries.AccountId", "PutMetricAlarm.Metrics.AccountId",
-}
-
-// uncovered returns the actions and parameters that no case has used.
-func uncovered(server *localaws.Server) []string {
-	covered.Lock()
-	defer covered.Unlock()
-	var missing []string
-	for _, a := range server.CloudWatch().Wire().Actions {
-	members:
-		for _, member := range append([]string{""}, a.Members()...) {
-			name := strings.TrimSuffix(a.Name+"."+member, ".")
-			for _, u := range unused {
-				if strings.HasPrefix(name, u) {
-					continue members
-				}
-			}
-			if !covered.names["cloudwatch:"+name] {
-				missing = append(missing, name)
-			}
-		}
-	}
-	return missing
-}
-
-// onlySome reports whether the run has only some cases.
-func onlySome() bool { return *endpoint != "" || flag.Lookup("test.run").Value.String() != "" }

@@ -92,12 +92,17 @@ func requestProtocol(r *http.Request) Protocol {
 func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
 	target := r.Header["X-Amz-Target"][0]
 	dot := strings.LastIndexByte(target, '.')
+	unknown := &Error{
+		Code: coral + "UnknownOperationException", Query: "InvalidAction",
+		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
+	}
 	for _, s := range m.services {
 		if s.Target == "" || dot < 0 || s.Target != target[:dot] {
 			continue
 		}
 		a.service = s
 		if action, ok = m.actions[s.Name][target[dot+1:]]; !ok {
+			unknown = s.unknown(target[dot+1:], unknown)
 			break
 		}
 		in = action.fresh()
@@ -109,10 +114,7 @@ func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, 
 		}
 		return action, in, bad == nil
 	}
-	a.fail(&Error{
-		Code: coral + "UnknownOperationException", Query: "InvalidAction",
-		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
-	})
+	a.fail(unknown)
 	return action, nil, false
 }
 
@@ -150,6 +152,10 @@ func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, 
 		})
 		return action, nil, false
 	}
+	unknown := &Error{
+		Code: coral + "UnknownOperationException", Query: "InvalidAction",
+		Message: fmt.Sprintf("The path %s names no operation of this server.", r.URL.Path),
+	}
 	service, operation, _ := cborTarget(r.URL.Path)
 	for _, s := range m.services {
 		if !s.CBOR || s.Target != service {
@@ -157,6 +163,7 @@ func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, 
 		}
 		a.service = s
 		if action, ok = m.actions[s.Name][operation]; !ok {
+			unknown = s.unknown(operation, unknown)
 			break
 		}
 		in = action.fresh()
@@ -166,10 +173,7 @@ func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, 
 		}
 		return action, in, bad == nil
 	}
-	a.fail(&Error{
-		Code: coral + "UnknownOperationException", Query: "InvalidAction",
-		Message: fmt.Sprintf("The path %s names no operation of this server.", r.URL.Path),
-	})
+	a.fail(unknown)
 	return action, nil, false
 }
 
@@ -197,7 +201,7 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action,
 	}
 	action, ok = m.actions[s.Name][name]
 	if !ok || !s.answersAt(r.URL.Path, m.opts.Account, action) {
-		a.fail(invalidAction(name))
+		a.fail(s.unknown(name, invalidAction(name)))
 		return action, nil, false
 	}
 	if _, takes := action.input.query[s.PathMember]; takes && r.URL.Path != "/" && !values.Has(s.PathMember) {
@@ -235,7 +239,7 @@ func (m *Mux) queryService(r *http.Request, values url.Values, action string) *S
 	byVersion := func(s *Service) bool { return s.Version != "" && s.Version == version }
 	byAction := func(s *Service) bool {
 		_, known := m.actions[s.Name][action]
-		return s.Version != "" && known
+		return s.Version != "" && (known || slices.Contains(s.Absent, action))
 	}
 	for _, is := range []func(*Service) bool{byVersion, byName, byAction} {
 		if i := slices.IndexFunc(m.services, is); i >= 0 {

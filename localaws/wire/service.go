@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,6 +27,21 @@ type Service struct {
 	// Detail says that errors in the query protocol contain an empty Detail.
 	Detail  bool
 	Actions []Action
+	// Absent names AWS's actions that the service does not have. A call of one is answered as NotImplemented, which a
+	// client does not retry, instead of as a misspelled action.
+	Absent []string
+}
+
+// unknown returns the error for an action that the service does not have.
+func (s *Service) unknown(action string, otherwise *Error) *Error {
+	if !slices.Contains(s.Absent, action) {
+		return otherwise
+	}
+	return &Error{
+		Code: "NotImplemented", Status: http.StatusNotImplemented,
+		Message: fmt.Sprintf("The action %s of %s is not implemented by this server. The documentation of package "+
+			"localaws lists the implemented actions.", action, s.Name),
+	}
 }
 
 // scope returns the service's name in the scope of a signature.
