@@ -190,6 +190,7 @@
 //	DeleteObjectTagging                 Bucket, Key, VersionId
 //	DeleteObjects                       Bucket, Delete
 //	DeletePublicAccessBlock             Bucket
+//	GetBucketAbac                       Bucket
 //	GetBucketAccelerateConfiguration    Bucket
 //	GetBucketAcl                        Bucket
 //	GetBucketCors                       Bucket
@@ -197,6 +198,8 @@
 //	GetBucketLifecycleConfiguration     Bucket
 //	GetBucketLocation                   Bucket
 //	GetBucketLogging                    Bucket
+//	GetBucketMetadataConfiguration      Bucket
+//	GetBucketMetadataTableConfiguration Bucket
 //	GetBucketNotificationConfiguration  Bucket
 //	GetBucketOwnershipControls          Bucket
 //	GetBucketPolicy                     Bucket
@@ -212,6 +215,8 @@
 //	                                    ResponseContentType, ResponseExpires, SSECustomerAlgorithm, SSECustomerKey,
 //	                                    SSECustomerKeyMD5, VersionId
 //	GetObjectAcl                        Bucket, Key, VersionId
+//	GetObjectAttributes                 Bucket, Key, MaxParts, ObjectAttributes, PartNumberMarker,
+//	                                    SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5, VersionId
 //	GetObjectLegalHold                  Bucket, Key, VersionId
 //	GetObjectLockConfiguration          Bucket
 //	GetObjectRetention                  Bucket, Key, VersionId
@@ -255,6 +260,12 @@
 //	                                    CopySourceSSECustomerAlgorithm, CopySourceSSECustomerKey,
 //	                                    CopySourceSSECustomerKeyMD5, ExpectedSourceBucketOwner, Key, PartNumber,
 //	                                    SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5, UploadId
+//
+// Amazon S3 Control, in REST-XML, for buckets only:
+//
+//	ListTagsForResource                 AccountId, ResourceArn
+//	TagResource                         AccountId, ResourceArn, TagResourceRequest
+//	UntagResource                       AccountId, ResourceArn, TagKeys
 //
 // Checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256. Of an object without one, the checksum is CRC64NVME. A
 // bucket has no versions, so VersionId may only be null. Canned ACLs may only be private or bucket-owner-full-control.

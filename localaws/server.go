@@ -54,6 +54,7 @@ type Server struct {
 	cloudwatch *cloudwatch.Service
 	mux        *wire.Mux
 	rest       *rest.Mux
+	s3control  *rest.Mux
 	own        *http.ServeMux
 	controls   controls
 	calls      calls
@@ -115,11 +116,12 @@ func (s *Server) build() {
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
 		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
 	})
-	s.rest = rest.NewMux(rest.Options{
+	about := rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
 		Exists:  func(name string) bool { return s.s3.Bucket(name) != nil },
 		Domains: []string{"localhost", "localaws", "localaws.internal"},
-	}, s.s3.Wire())
+	}
+	s.rest, s.s3control = rest.NewMux(about, s.s3.Wire()), rest.NewMux(about, s.s3.Control())
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
 	}, s.services()...)
@@ -175,6 +177,10 @@ func (s *Server) Handler() http.Handler {
 		}
 		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {
 			s.sns.ServeCertificate(w, r)
+			return
+		}
+		if isS3Control(r) {
+			s.s3control.ServeHTTP(w, r)
 			return
 		}
 		if isS3(r) {

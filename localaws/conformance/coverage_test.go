@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/sts"
 	"github.com/godwitmq/godwit/localaws/tagging"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -72,11 +73,13 @@ func note(path string, v reflect.Value) {
 	}
 }
 
-// memberName returns the name of a field in AWS's model. Those of S3 are the fields' own, but AWS writes Id.
+// memberName returns the name of a field in AWS's model. Those of S3 are the fields' own, but AWS writes Id and Arn.
 func memberName(f reflect.StructField) string {
 	name := f.Name
-	if head, ok := strings.CutSuffix(name, "ID"); ok && head != "" {
-		name = head + "Id"
+	for ours, theirs := range map[string]string{"ID": "Id", "ARN": "Arn"} {
+		if head, ok := strings.CutSuffix(name, ours); ok && head != "" {
+			name = head + theirs
+		}
 	}
 	return cmp.Or(f.Tag.Get("json"), name)
 }
@@ -115,8 +118,10 @@ func judgeCoverage() int {
 			check(s.Name, a.Name, a.Members())
 		}
 	}
-	for _, a := range server.S3().Wire().Actions {
-		check("s3", a.Name, a.Members())
+	for _, s := range []*rest.Service{server.S3().Wire(), server.S3().Control()} {
+		for _, a := range s.Actions {
+			check(s.Name, a.Name, a.Members())
+		}
 	}
 	slices.Sort(missing)
 	if len(missing) == 0 {

@@ -170,7 +170,9 @@ func TestS3Bucket(t *testing.T) {
 	})
 	runBucket(t, "parts of S3 that are not built answer as for a bucket without them", func(b *bucket) {
 		for what, want := range map[string]string{
-			"accelerate": "<AccelerateConfiguration ", "acl": "FULL_CONTROL", "cors": "NoSuchCORSConfiguration",
+			"abac": "<Status>Disabled</Status>", "metadataConfiguration": "MetadataConfigurationNotFound",
+			"metadataTable": "MetadataConfigurationNotFound",
+			"accelerate":    "<AccelerateConfiguration ", "acl": "FULL_CONTROL", "cors": "NoSuchCORSConfiguration",
 			"logging": "<BucketLoggingStatus ", "policyStatus": "NoSuchBucketPolicy",
 			"replication":    "ReplicationConfigurationNotFoundError",
 			"requestPayment": "<Payer>BucketOwner</Payer>", "versioning": "<VersioningConfiguration ",
