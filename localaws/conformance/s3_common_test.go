@@ -91,7 +91,12 @@ type headers []string
 // call sends a signed request. A target that begins with / is a path; any other is in the case's bucket.
 func (b *bucket) call(method, target string, h headers, body string) reply {
 	b.Helper()
-	r := b.request(method, target, h, body)
+	return b.send(b.sign(b.request(method, target, h, body)))
+}
+
+// sign signs a request.
+func (b *bucket) sign(r *http.Request) *http.Request {
+	b.Helper()
 	hash := r.Header.Get("X-Amz-Content-Sha256")
 	if hash == "" {
 		hash = "UNSIGNED-PAYLOAD"
@@ -102,7 +107,7 @@ func (b *bucket) call(method, target string, h headers, body string) reply {
 		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }); err != nil {
 		b.Fatal(err)
 	}
-	return b.send(r)
+	return r
 }
 
 // request returns a request that is not signed.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func (b *bucket) control(method, query, body string) reply {
 	r := b.request(method, "/v20180820/tags/arn%3Aaws%3As3%3A%3A%3A"+b.name+query,
 		headers{"X-Amz-Account-Id", account, "Content-Type", "application/xml"}, body)
 	r.Host = account + "." + r.URL.Host // as the SDK writes it
-	return b.send(r)
+	return b.send(b.sign(r))
 }
 
 func (b *bucket) controlTags() (tags []string) {
@@ -163,23 +164,60 @@ func TestS3Terraform(t *testing.T) {
 		_, err = b.s3.HeadBucket(b.ctx, &s3.HeadBucketInput{Bucket: &b.name})
 		b.refused(err, "NotFound", "")
 	})
-	runBucket(t, "S3 Control refuses what is not a bucket, and names the error in a wrapper", func(b *bucket) {
-		refused := func(what string, r reply, status int, code string) {
-			b.Helper()
-			if r.status != status || !r.has("<ErrorResponse><Error><Code>"+code+"</Code>") {
-				b.Errorf("%s: %d %s, want %d %s", what, r.status, r.body, status, code)
+	runBucket(t, "S3 Control's errors, in a wrapper (recorded on AWS, 2025-11-28)", func(b *bucket) {
+		body := func(tags string) string {
+			return `<TagResourceRequest xmlns="http://awss3control.amazonaws.com/doc/2018-08-20/"><Tags>` + tags +
+				`</Tags></TagResourceRequest>`
+		}
+		tag := func(key, value string) string {
+			return "<Tag><Key>" + key + "</Key><Value>" + value + "</Value></Tag>"
+		}
+		const form = "This request contains a tag key or value that isn't valid."
+		for name, c := range map[string]struct{ tags, code, text string }{
+			"no key":      {"<Tag><Value>v</Value></Tag>", "MalformedXML", "The XML you provided"},
+			"no value":    {"<Tag><Key>k</Key></Tag>", "MalformedXML", "The XML you provided"},
+			"a prefix":    {tag("aws:k", "v"), "InvalidTag", "This prefix is reserved for system tags."},
+			"a key twice": {tag("k", "v") + tag("k", "w"), "InvalidTag", "There are duplicate tag keys"},
+			"a value":     {tag("k", "v,"), "InvalidTag", form},
+			"a key":       {tag("k,", "v"), "InvalidTag", form},
+		} {
+			r := b.control("POST", "", body(c.tags))
+			text := html.UnescapeString(r.body)
+			if r.status != 400 || !r.has("<ErrorResponse><Error><Code>"+c.code+"</Code>") ||
+				!strings.Contains(text, c.text) {
+				b.Errorf("%s: %d %s, want %s: %s", name, r.status, r.body, c.code, c.text)
 			}
 		}
-		body := func(times int) string {
-			tag := "<Tag><Key>k</Key><Value>v</Value></Tag>"
-			return "<TagResourceRequest><Tags>" + strings.Repeat(tag, times) + "</Tags></TagResourceRequest>"
-		}
-		refused("no tags", b.control("POST", "", body(0)), 400, "MalformedXML")
-		refused("no keys", b.control("DELETE", "", ""), 400, "InvalidRequest")
-		refused("a key twice", b.control("POST", "", body(2)), 400, "InvalidTag")
-		refused("an object", b.control("POST", "%2Fkey", body(1)), 501, "NotImplemented")
 		b.name += "-none"
-		refused("no bucket", b.control("POST", "", body(1)), 404, "NoSuchBucket")
+		for _, r := range []reply{
+			b.control("POST", "", body(tag("k", "v"))), b.control("DELETE", "?tagKeys=k", ""), b.control("GET", "", ""),
+		} {
+			if r.status != 404 || !r.has("<ErrorResponse><Error><Code>NoSuchResource</Code>") {
+				b.Errorf("no bucket: %d %s", r.status, r.body)
+			}
+		}
+	})
+	runBucket(t, "S3 Control tags buckets with at most fifty tags, and nothing else", func(b *bucket) {
+		var many strings.Builder
+		for i := range 51 {
+			fmt.Fprintf(&many, "<Tag><Key>k%d</Key><Value/></Tag>", i)
+		}
+		for name, c := range map[string]struct {
+			r      reply
+			status int
+			code   string
+		}{
+			"51 tags": {
+				b.control("POST", "", "<TagResourceRequest><Tags>"+many.String()+"</Tags></TagResourceRequest>"), 400,
+				"TooManyTags",
+			},
+			"no keys":   {b.control("DELETE", "", ""), 400, "InvalidRequest"},
+			"an object": {b.control("GET", "%2Fkey", ""), 501, "NotImplemented"},
+		} {
+			if c.r.status != c.status || !c.r.has("<Code>"+c.code+"</Code>") {
+				b.Errorf("%s: %d %s, want %d %s", name, c.r.status, c.r.body, c.status, c.code)
+			}
+		}
 	})
 }
 

@@ -32,7 +32,7 @@ type ResourceInput struct {
 }
 
 // resource returns the bucket of a call of S3 Control.
-func (s *Service) resource(c *rest.Call, in *ResourceInput) (*bucket.Bucket, error) {
+func (s *Service) resource(in *ResourceInput) (*bucket.Bucket, error) {
 	arn, ok := strings.CutPrefix(in.ResourceARN, "tags/")
 	if !ok {
 		return nil, notImplemented("S3 Control, apart from the tags of buckets,")
@@ -44,5 +44,9 @@ func (s *Service) resource(c *rest.Call, in *ResourceInput) (*bucket.Bucket, err
 	if !ok || strings.Contains(name, "/") {
 		return nil, notImplemented("The tagging of " + arn)
 	}
-	return s.bucket(c, name)
+	b := s.store.Bucket(name)
+	if b == nil {
+		return nil, rest.Refuse(404, "NoSuchResource", "The specified resource doesn't exist.")
+	}
+	return b, nil
 }

@@ -41,21 +41,14 @@ func invalidTag(message, key string) error {
 	return rest.Refuse(400, "InvalidTag", message, "TagKey", key)
 }
 
-func tooManyTags(count, limit int) error {
-	if count <= limit {
-		return nil
-	}
-	noun := "Object"
-	if limit == maxBucketTags {
-		noun = "Bucket"
-	}
-	return rest.Refuse(400, "BadRequest", noun+" tags cannot be greater than "+itoa(limit))
-}
-
 // checkTags checks tags and returns those that are kept.
 func checkTags(tags []Tag, limit int) ([]bucket.Tag, error) {
-	if err := tooManyTags(len(tags), limit); err != nil {
-		return nil, err
+	if len(tags) > limit {
+		noun := "Object"
+		if limit == maxBucketTags {
+			noun = "Bucket"
+		}
+		return nil, rest.Refuse(400, "BadRequest", noun+" tags cannot be greater than "+itoa(limit))
 	}
 	seen := map[string]bool{}
 	var kept []bucket.Tag

@@ -2,7 +2,10 @@ package s3
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -16,19 +19,25 @@ type TagResourceInput struct {
 
 // TagResourceRequest is the body of TagResource.
 type TagResourceRequest struct {
-	Tags []Tag `xml:"Tags>Tag"`
+	Tags []ControlTag `xml:"Tags>Tag"`
+}
+
+// ControlTag is a tag in a request of S3 Control; nil: the element is missing.
+type ControlTag struct {
+	Key   *string
+	Value *string
 }
 
 // tagResource adds tags. A tag with the key of an existing one replaces it.
-func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceInput) (*Done, error) {
-	b, err := s.resource(c, &in.ResourceInput)
+func (s *Service) tagResource(_ context.Context, _ *rest.Call, in *TagResourceInput) (*Done, error) {
+	b, err := s.resource(&in.ResourceInput)
 	if err != nil {
 		return nil, err
 	}
-	if in.TagResourceRequest == nil || len(in.TagResourceRequest.Tags) == 0 {
+	if in.TagResourceRequest == nil {
 		return nil, rest.MalformedXML()
 	}
-	given, err := checkTags(in.TagResourceRequest.Tags, maxBucketTags)
+	given, err := checkControlTags(in.TagResourceRequest.Tags)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +51,44 @@ func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceIn
 				all = append(all, t)
 			}
 		}
-		if refused = tooManyTags(len(all), maxBucketTags); refused == nil {
-			set.Tags = all
+		if len(all) > maxBucketTags {
+			refused = rest.Refuse(400, "TooManyTags", "The number of tags exceeds the limit of 50 tags.")
+			return
 		}
+		set.Tags = all
 	})
 	if refused != nil {
 		return nil, refused
 	}
 	return noContent(), err
+}
+
+// tagForm is what S3 Control takes in keys and values.
+var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
+
+// checkControlTags checks tags. The codes are those of PutBucketTagging, but the texts are not.
+func checkControlTags(tags []ControlTag) (kept []bucket.Tag, err error) {
+	invalid := func(text string) error { return rest.Refuse(400, "InvalidTag", text) }
+	seen := map[string]bool{}
+	for _, t := range tags {
+		if t.Key == nil || t.Value == nil {
+			return nil, rest.MalformedXML()
+		}
+		key, value := *t.Key, *t.Value
+		switch {
+		case strings.HasPrefix(key, "aws:"):
+			return nil, invalid("User-defined tag keys can't start with \"aws:\". This prefix is reserved for system tags. " +
+				"Remove \"aws:\" from your tag keys and try again.")
+		case seen[key]:
+			return nil, invalid("There are duplicate tag keys in your request. Remove the duplicate tag keys and try again.")
+		case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue ||
+			!tagForm.MatchString(key) || !tagForm.MatchString(value):
+			return nil, invalid("This request contains a tag key or value that isn't valid. Valid characters include the " +
+				"following: [a-zA-Z+-=._:/]. Tag keys can contain up to 128 characters. Tag values can contain up to 256 " +
+				"characters.")
+		}
+		seen[key] = true
+		kept = append(kept, bucket.Tag{Key: key, Value: value})
+	}
+	return kept, nil
 }
