@@ -17,7 +17,7 @@ func (t topicsOfAlarms) Publish(topicARN, alarmARN, subject, message string) err
 
 func (s *Server) taggedAlarms() []tagging.Resource {
 	var all []tagging.Resource
-	for arn, tags := range s.cloudwatch.Tagged() {
+	for arn, tags := range s.CloudWatch().Tagged() {
 		all = append(all, tagging.Resource{ARN: arn, Tags: tags})
 	}
 	return all

@@ -15,7 +15,8 @@
 //
 // Listen opens an address for clients in other processes and languages. Any access key and secret are accepted;
 // signatures are not checked. A server created in a testing/synctest bubble uses the bubble's virtual time. A server
-// has one account and one region, whatever region a request is signed for; a process can have many servers.
+// has one account; a process can have many servers. Queues and topics are in one region, whatever region a request is
+// signed for; metrics and alarms are in the region of the signature, and buckets in theirs.
 //
 // For tests there are Control (fail, delay, drop or break any call, before or after it took effect), Advance (move the
 // clock), SQS, SNS, S3 and CloudWatch (inspect without receiving, wait for a state, deliver twice or out of order),
@@ -29,8 +30,8 @@
 //	GET  /_localaws/queues/NAME/duplicates  more of the deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
 //	GET  /_localaws/failures                more failed deliveries
-//	GET  /_localaws/metrics                 every metric; ?namespace=AWS/SQS: those of a namespace
-//	GET  /_localaws/alarms                  every alarm with its state
+//	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
+//	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock

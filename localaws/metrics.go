@@ -23,7 +23,7 @@ func (s *Server) listMetrics(p page, r *http.Request) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("after=%q is not the field next of an answer", p.after)
 	}
-	states := s.cloudwatch.Metrics(r.FormValue("namespace"), string(after), p.limit+1)
+	states := s.cloudwatch.In(r.FormValue("region")).Metrics(r.FormValue("namespace"), string(after), p.limit+1)
 	next := ""
 	if len(states) > p.limit {
 		states = states[:p.limit]
@@ -43,7 +43,8 @@ func (s *Server) listMetrics(p page, r *http.Request) (map[string]any, error) {
 	return map[string]any{"metrics": metrics, "next": next}, nil
 }
 
-func (s *Server) listAlarms(p page, _ *http.Request) (map[string]any, error) {
-	alarms, next := cut(p, s.cloudwatch.Alarms(), func(a *cloudwatch.MetricAlarm) string { return a.AlarmName })
+func (s *Server) listAlarms(p page, r *http.Request) (map[string]any, error) {
+	all := s.cloudwatch.In(r.FormValue("region")).Alarms()
+	alarms, next := cut(p, all, func(a *cloudwatch.MetricAlarm) string { return a.AlarmName })
 	return map[string]any{"alarms": alarms, "next": next}, nil
 }

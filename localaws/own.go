@@ -22,8 +22,8 @@ import (
 //	GET  /_localaws/queues/NAME/duplicates  deduplication table of a FIFO queue
 //	GET  /_localaws/topics                  every topic with its subscriptions; the first failed deliveries
 //	GET  /_localaws/failures                the last failed deliveries of topics
-//	GET  /_localaws/metrics                 every metric; ?namespace=
-//	GET  /_localaws/alarms                  every alarm with its state
+//	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
+//	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock

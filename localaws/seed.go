@@ -124,7 +124,7 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 		}
 	}
 	for _, a := range content.alarms {
-		if err := s.cloudwatch.Plant(ctx, a.value.seed(s.opts)); err != nil {
+		if err := s.CloudWatch().Plant(ctx, a.value.seed(s.opts)); err != nil {
 			return f.at(a.offset, "alarm %q: %w", a.value.Name, err)
 		}
 	}

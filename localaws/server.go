@@ -51,7 +51,7 @@ type Server struct {
 	sqs        *sqs.Service
 	sns        *sns.Service
 	s3         *s3.Service
-	cloudwatch *cloudwatch.Service
+	cloudwatch *cloudwatch.Regions
 	mux        *wire.Mux
 	rest       *rest.Mux
 	s3control  *rest.Mux
@@ -94,7 +94,7 @@ func New(o *Options) (*Server, error) {
 
 func (s *Server) build() {
 	source := random.New(s.opts.Seed)
-	wake := func() { s.cloudwatch.Wake() }
+	wake := func() { s.cloudwatch.Home().Wake() }
 	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
 	if s.opts.RealisticWaits {
 		queues.delay = wakeDelay
@@ -112,7 +112,7 @@ func (s *Server) build() {
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
 	})
-	s.cloudwatch = cloudwatch.New(cloudwatch.Options{
+	s.cloudwatch = cloudwatch.NewRegions(cloudwatch.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
 		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
 	})
@@ -144,8 +144,11 @@ func (s *Server) SNS() *sns.Service { return s.sns }
 // S3 returns the model of S3, for inspecting buckets and objects.
 func (s *Server) S3() *s3.Service { return s.s3 }
 
-// CloudWatch returns the model of CloudWatch, for inspecting metrics and alarms.
-func (s *Server) CloudWatch() *cloudwatch.Service { return s.cloudwatch }
+// CloudWatch returns the model of CloudWatch in the server's region, for inspecting metrics and alarms.
+func (s *Server) CloudWatch() *cloudwatch.Service { return s.cloudwatch.Home() }
+
+// CloudWatchIn returns the model of CloudWatch in another region.
+func (s *Server) CloudWatchIn(region string) *cloudwatch.Service { return s.cloudwatch.In(region) }
 
 // Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
 // the same seed repeats the run.

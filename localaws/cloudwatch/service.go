@@ -7,7 +7,6 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
-	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // Options are what a Service needs. Account, Region and Clock are required.
@@ -33,7 +32,7 @@ type Source interface {
 	Collect(end time.Time) (samples []metric.Sample, awake bool)
 }
 
-// Service is the model of CloudWatch. It is safe for concurrent use.
+// Service is the model of CloudWatch in one region. It is safe for concurrent use.
 type Service struct {
 	opts    Options
 	log     *slog.Logger
@@ -54,49 +53,6 @@ func New(o Options) *Service {
 	s.minutes.init(o.Clock, s.tick)
 	s.short.init(o.Clock, s.shortTick)
 	return s
-}
-
-// Wire returns the service for package wire.
-func (s *Service) Wire() *wire.Service {
-	return &wire.Service{
-		Name: "cloudwatch", Scope: "monitoring", Target: "GraniteServiceVersion20100801", CBOR: true,
-		Namespace: "com.amazonaws.cloudwatch", JSON: "1.0", Version: "2010-08-01",
-		XMLNS: "http://monitoring.amazonaws.com/doc/2010-08-01/",
-		Actions: []wire.Action{
-			wire.Op("DeleteAlarms", s.deleteAlarms),
-			wire.Op("DescribeAlarms", s.describeAlarms),
-			wire.Op("DescribeAlarmsForMetric", s.describeAlarmsForMetric),
-			wire.Op("DisableAlarmActions", s.disableAlarmActions),
-			wire.Op("EnableAlarmActions", s.enableAlarmActions),
-			wire.Op("GetMetricData", s.getMetricData),
-			wire.Op("GetMetricStatistics", s.getMetricStatistics),
-			wire.Op("ListMetrics", s.listMetrics),
-			wire.Op("ListTagsForResource", s.listTagsForResource),
-			wire.Op("PutMetricAlarm", s.putMetricAlarm),
-			wire.Op("PutMetricData", s.putMetricData),
-			wire.Op("SetAlarmState", s.setAlarmState),
-			wire.Op("TagResource", s.tagResource).WithResult(),
-			wire.Op("UntagResource", s.untagResource).WithResult(),
-		},
-		Absent: absent(),
-	}
-}
-
-// absent returns CloudWatch's actions that this service does not have: composite alarms and those of logs, mute rules,
-// history, anomaly detection, dashboards, insight rules, streams of metrics, and what is named for a data set.
-func absent() []string {
-	return []string{
-		"AssociateDatasetKmsKey", "CreateResourceMetricsConfiguration", "DeleteAlarmMuteRule",
-		"DeleteAnomalyDetector", "DeleteDashboards", "DeleteInsightRules", "DeleteMetricStream",
-		"DeleteResourceMetricsConfiguration", "DescribeAlarmContributors", "DescribeAlarmHistory",
-		"DescribeAnomalyDetectors", "DescribeInsightRules", "DisableInsightRules", "DisassociateDatasetKmsKey",
-		"EnableInsightRules", "GetAlarmMuteRule", "GetDashboard", "GetDataset", "GetInsightRuleReport",
-		"GetMetricStream", "GetMetricWidgetImage", "GetOTelEnrichment", "GetResourceMetricsConfiguration",
-		"ListAlarmMuteRules", "ListDashboards", "ListManagedInsightRules", "ListMetricStreams", "PutAlarmMuteRule",
-		"PutAnomalyDetector", "PutCompositeAlarm", "PutDashboard", "PutInsightRule", "PutLogAlarm",
-		"PutManagedInsightRules", "PutMetricStream", "StartMetricStreams", "StartOTelEnrichment",
-		"StopMetricStreams", "StopOTelEnrichment", "UpdateOTelEnrichment", "UpdateResourceMetricsConfiguration",
-	}
 }
 
 // Reset removes every metric and every alarm.

@@ -363,3 +363,46 @@ func TestCloudWatchListMetrics(t *testing.T) {
 		}
 	})
 }
+
+func TestCloudWatchRegions(t *testing.T) {
+	runMetrics(t, "metrics and alarms of a region are not visible in another", func(m *metrics) {
+		there := cloudwatch.New(cloudwatch.Options{
+			Region: "eu-north-1", BaseEndpoint: &m.endpoint, HTTPClient: m.http, Credentials: m.keys,
+			RetryMaxAttempts: 1,
+		})
+		m.put(datum("here", 1))
+		if err := m.alarm("a", nil); err != nil {
+			m.Fatal(err)
+		}
+		must(there.PutMetricData(m.ctx, &cloudwatch.PutMetricDataInput{
+			Namespace: &m.namespace, MetricData: []types.MetricDatum{datum("there", 1)},
+		}))(m.world)
+		for want, c := range map[string]*cloudwatch.Client{"here": m.c, "there": there} {
+			list := must(c.ListMetrics(m.ctx, &cloudwatch.ListMetricsInput{Namespace: &m.namespace}))(m.world).Metrics
+			if len(list) != 1 || *list[0].MetricName != want {
+				m.Errorf("metrics %s: %v", want, list)
+			}
+		}
+		alarms := &cloudwatch.DescribeAlarmsInput{AlarmNames: []string{m.name("a")}}
+		if list := must(there.DescribeAlarms(m.ctx, alarms))(m.world).MetricAlarms; len(list) != 0 {
+			m.Errorf("alarms there: %v", list)
+		}
+		must(there.PutMetricAlarm(m.ctx, &cloudwatch.PutMetricAlarmInput{
+			AlarmName: aws.String(m.name("b")), Namespace: &m.namespace, MetricName: aws.String("there"),
+			Statistic: "Sum", Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1), Threshold: aws.Float64(0),
+			ComparisonOperator: "GreaterThanThreshold",
+		}))(m.world)
+		defer func() {
+			must(there.DeleteAlarms(m.ctx, &cloudwatch.DeleteAlarmsInput{AlarmNames: []string{m.name("b")}}))(m.world)
+		}()
+		alarms.AlarmNames[0] = m.name("b")
+		own := must(there.DescribeAlarms(m.ctx, alarms))(m.world).MetricAlarms
+		if len(own) != 1 || !strings.HasPrefix(*own[0].AlarmArn, "arn:aws:cloudwatch:eu-north-1:") {
+			m.Fatalf("alarms there: %v", own)
+		}
+		m.pass(time.Minute + time.Second)
+		if own = must(there.DescribeAlarms(m.ctx, alarms))(m.world).MetricAlarms; own[0].StateValue != "ALARM" {
+			m.Errorf("after a minute it is %s", own[0].StateValue)
+		}
+	})
+}

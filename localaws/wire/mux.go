@@ -257,10 +257,11 @@ func invalidAction(name string) *Error {
 }
 
 func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
+	key, region := signer(r)
 	c := &Call{
 		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
 		BaseURL: baseURL(r), Account: m.opts.Account, Region: m.opts.Region,
-		Caller: accessKey(r), Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
+		Caller: key, SignedRegion: region, Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
 	run := func(ctx context.Context) (any, error) {

@@ -136,9 +136,11 @@ func signedFor(r *http.Request, values url.Values) string {
 	return ""
 }
 
-// accessKey returns the access key in a request's signature; "": the request is not signed. Only the header is checked,
-// because signed URLs are rare.
-func accessKey(r *http.Request) string {
-	key, _, _ := strings.Cut(credential(r, nil), "/")
-	return strings.TrimSpace(key)
+// signer returns the access key and the region in a request's signature; "": the request is not signed. Only the header
+// is checked, because signed URLs are rare.
+func signer(r *http.Request) (key, region string) {
+	key, rest, _ := strings.Cut(credential(r, nil), "/")
+	_, rest, _ = strings.Cut(rest, "/") // the date
+	region, _, _ = strings.Cut(rest, "/")
+	return strings.TrimSpace(key), region
 }

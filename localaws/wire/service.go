@@ -118,8 +118,10 @@ type Call struct {
 	Account   string
 	Region    string
 	Caller    string // the access key of the signature; "": the request is not signed
-	Agent     string // the client's User-Agent
-	Trace     string // the header X-Amzn-Trace-Id; "": none
+	// SignedRegion is the region in the signature; "": the request is not signed. Region is that of the server.
+	SignedRegion string
+	Agent        string // the client's User-Agent
+	Trace        string // the header X-Amzn-Trace-Id; "": none
 	// FailEntry, if not nil, is called by batch actions before each entry takes effect. If it returns an error, the
 	// entry fails with it.
 	FailEntry func(id string) *Error
