@@ -217,7 +217,7 @@ func (a *answer) send(body Content, limit int64) error {
 	control := http.NewResponseController(a.w)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // for the next request
 	write := func(p []byte) error {
-		_ = control.SetWriteDeadline(time.Now().Add(idle)) // a writer without deadlines has none
+		_ = control.SetWriteDeadline(time.Now().Add(wire.Idle)) // a writer without deadlines has none
 		_, err := a.w.Write(p)
 		return err
 	}

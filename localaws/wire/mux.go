@@ -62,7 +62,7 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) {
 	body := m.buffers.take()
 	defer m.buffers.give(body)
-	if err := body.readAll(r); err != nil {
+	if err := body.readAll(a.w, r); err != nil {
 		a.fail(err)
 		return action, nil, false
 	}

@@ -2,11 +2,13 @@ package wire
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 )
@@ -38,19 +40,26 @@ func (p *bufferPool) give(b *buffer) {
 	}
 }
 
-// readAll reads a request's body, at most maxBody bytes.
-func (b *buffer) readAll(r *http.Request) *Error {
-	if r.Body == nil {
+// readAll reads the body of a request that w answers, at most maxBody bytes. On a connection, a body that pauses for
+// too long is cut, so that it does not hold the call forever.
+func (b *buffer) readAll(w http.ResponseWriter, r *http.Request) *Error {
+	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	var from io.Reader = r.Body
+	var body io.Reader = r.Body
+	if r.Context().Value(http.LocalAddrContextKey) != nil {
+		paced := NewPacedReader(w, r.Body)
+		defer paced.Done()
+		body = paced
+	}
+	from := body
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
 		if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
 			b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
 		}
 	case "gzip": // SDKs compress PutMetricData above 10 KiB
-		z, err := gzip.NewReader(r.Body)
+		z, err := gzip.NewReader(body)
 		if err != nil {
 			return serialization("The request's body is not gzip: %v.", err)
 		}
@@ -67,6 +76,11 @@ func (b *buffer) readAll(r *http.Request) *Error {
 		switch {
 		case err == io.EOF:
 			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return &Error{
+				Code:    "RequestTimeout",
+				Message: fmt.Sprintf("The request's body has paused for %v after %d bytes.", Idle, len(b.bytes)),
+			}
 		case err != nil:
 			return serialization("The request's body cannot be read: %v.", err)
 		case len(b.bytes) > maxBody:
