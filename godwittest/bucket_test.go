@@ -1,6 +1,7 @@
 package godwittest_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/godwittest"
+	"github.com/godwitmq/godwit/local"
 )
 
 // transfer is a call of an application about an object. It returns the status and the body; an error is status 0.
@@ -120,4 +123,32 @@ func TestFaultsOfABucketThatCannotBe(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALargeMessage: the body of a large message is an object, whose faults the consumer survives, and which is removed
+// after the message.
+func TestALargeMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		bodies := h.Bucket(local.Bucket)
+		consumer := h.Consumer("orders", nil)
+		large := strings.Repeat("x", 300_000)
+		bodies.Fail(godwittest.Uploads, "", 1)
+		h.Send(h.Producer("orders", nil), godwittest.Bodies(large)...)
+		if got := bodies.Objects(""); len(got) != 1 || got[0].Size != int64(len(large)) {
+			t.Fatalf("%+v", got)
+		}
+		bodies.Break(godwittest.Downloads, "", 1, 1000)
+		var got int
+		h.Run(consumer, func(_ context.Context, d *godwit.Delivery) error {
+			got = len(d.Body)
+			return nil
+		})
+		h.AwaitHandled("orders", 1)
+		h.AwaitNothingLeft()
+		if got != len(large) {
+			t.Errorf("the handler got %d bytes", got)
+		}
+		bodies.AssertObjects("")
+	})
 }
