@@ -62,6 +62,8 @@ var plan = []room{
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
+	{path: "ops", ours: []string{".", "driver"}},
+
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
 	{path: "internal/calls", ours: []string{"driver"}},
