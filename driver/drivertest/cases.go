@@ -13,7 +13,8 @@ func cases() []testCase {
 	var all []testCase
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
-		rejectCases(), repeatCases(), exchangeCases(), provisionCases(), catalogCases(), closeCases(),
+		rejectCases(), repeatCases(), exchangeCases(), provisionCases(), catalogCases(), rewindCases(),
+		closeCases(),
 	} {
 		all = append(all, part...)
 	}

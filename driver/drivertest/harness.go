@@ -40,6 +40,7 @@ type Abilities struct {
 	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector
 	Lists       bool // is a driver.Cataloger
+	Rewinds     bool // is a driver.Rewinder
 	LongPolls   bool // a Receive returns as soon as a message is sent
 }
 
