@@ -21,7 +21,8 @@ import (
 // deliveryTimeout is how long franz-go repeats the sending of a record.
 const deliveryTimeout = 20 * time.Second
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector on Apache Kafka.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger and
+// driver.Rewinder on Apache Kafka.
 type Backend struct {
 	o      Options
 	names  layout.Names
