@@ -18,6 +18,7 @@ const (
 	blocked                // due, but behind parked messages of its key
 	moving                 // its copy is being published to a tier; no handler gets it here
 	delivered              // held by the core
+	publishing             // handled; its result waits for its transaction
 	retrying               // held by the core, and its copy is being published to where retries wait
 	rejecting              // held by the core, and its copy is being published to the dead letters
 	kept                   // its dead letter ends with this process, so no commit may pass it
@@ -27,7 +28,7 @@ const (
 // String is the stage's name, for tests and errors.
 func (s stage) String() string {
 	return [...]string{
-		"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "retrying", "rejecting",
+		"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "publishing", "retrying", "rejecting",
 		"kept", "finished",
 	}[s]
 }
@@ -39,7 +40,8 @@ var followers = [...]stages{
 	delayed:   set(admitted),
 	blocked:   set(delayed), // due at once
 	moving:    set(delayed, finished),
-	delivered: set(delayed, retrying, rejecting, finished), // delayed: it was released
+	delivered: set(delayed, publishing, retrying, rejecting, finished), // delayed: it was released
+	publishing: set(finished),
 	retrying:  set(delivered, delayed, finished),           // delivered: it could not be copied
 	rejecting: set(delivered, kept, finished),
 	kept:      set(),
@@ -61,6 +63,7 @@ var holdings = [...]uint8{
 	blocked:   0,
 	moving:    holdsKey,
 	delivered: holdsPlace | holdsKey,
+	publishing: holdsPlace,
 	retrying:  holdsPlace | holdsKey,
 	rejecting: holdsPlace | holdsKey,
 	kept:      0,
@@ -113,8 +116,13 @@ func (l *ledger) move(m *message, to stage) bool {
 	if holdings[to]&holdsKey == 0 && m.stands != parking.Outside {
 		l.leaveKey(m)
 	}
-	if to == finished {
+	switch to {
+	case finished:
 		l.finish(m, from)
+	case publishing:
+		l.results.add(m)
+	case delayed, retrying, rejecting:
+		l.results.detach(m)
 	}
 	gavePlace := holdings[from]&^holdings[to]&holdsPlace != 0
 	if (to == finished || gavePlace) && l.intake.Freed(&e.backlog) {
@@ -159,7 +167,7 @@ func (l *ledger) finish(m *message, from stage) {
 	}
 	l.sub.recycle(m.record)
 	m.record = nil
-	if from == delivered && m.stands == parking.Outside {
+	if (from == delivered || from == publishing) && m.stands == parking.Outside {
 		l.messages.put(m)
 	}
 }

@@ -20,6 +20,7 @@ type subscription struct {
 	topic     string
 	group     string
 	tiersOnly bool                     // for a share group, whose own client reads the channel's topic
+	transforms bool                    // results and completions are in transactions
 	tiers     map[string]time.Duration // waiting time by topic
 	retry     RetryQueue               // nil: the core holds every retry
 	dead      DeadLetterQueue          // nil: this channel has no dead letters
@@ -63,8 +64,21 @@ func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 // places is roughly how many places the core has for deliveries.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
 
-// commitRecords is the number of finished records that is committed at once.
-func (s *subscription) commitRecords() int { return cmp.Or(s.b.o.CommitRecords, commitRecords) }
+// commitRecords is the number of finished records that is committed before the interval is over.
+func (s *subscription) commitRecords() int {
+	if s.transforms {
+		return cmp.Or(s.b.o.CommitRecords, transactionRecords)
+	}
+	return cmp.Or(s.b.o.CommitRecords, commitRecords)
+}
+
+// commitInterval is the longest time between two commits.
+func (s *subscription) commitInterval() time.Duration {
+	if s.transforms {
+		return cmp.Or(s.b.o.CommitInterval, transactionInterval)
+	}
+	return cmp.Or(s.b.o.CommitInterval, commitInterval)
+}
 
 // inOrder reports whether records without a key are in order among each other.
 func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys != NullKeysSpread }
