@@ -42,9 +42,9 @@ type ledger struct {
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
 		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{}, rereads: newRereads(),
-		enough: make(chan struct{}, 1),
-		intake: intake.New[*epoch](sub.places()),
-		lots:   lots{sub: sub},
+		enough:  make(chan struct{}, 1),
+		intake:  intake.New[*epoch](sub.places()),
+		lots:    lots{sub: sub},
 		results: newResults(sub.transforms),
 	}
 	l.lots.Away = sub.moves()
@@ -376,6 +376,14 @@ func (l *ledger) include(c *commitment, es []*epoch) {
 		}
 		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
 		c.parts[e.Partition] = partitionCommit{e, now, e.finished}
+	}
+}
+
+// commitSoon ends the wait for the next commit.
+func (l *ledger) commitSoon() {
+	select {
+	case l.enough <- struct{}{}:
+	default:
 	}
 }
 

@@ -12,17 +12,17 @@ import (
 type stage uint8
 
 const (
-	admitted  stage = iota // in its epoch's tracker; its next stage is being decided
-	waiting                // behind delivered messages of its key; or read again, for the next round
-	delayed                // until it is due
-	blocked                // due, but behind parked messages of its key
-	moving                 // its copy is being published to a tier; no handler gets it here
-	delivered              // held by the core
-	publishing             // handled; its result waits for its transaction
-	retrying               // held by the core, and its copy is being published to where retries wait
-	rejecting              // held by the core, and its copy is being published to the dead letters
-	kept                   // its dead letter ends with this process, so no commit may pass it
-	finished               // its tracker passes it
+	admitted   stage = iota // in its epoch's tracker; its next stage is being decided
+	waiting                 // behind delivered messages of its key; or read again, for the next round
+	delayed                 // until it is due
+	blocked                 // due, but behind parked messages of its key
+	moving                  // its copy is being published to a tier; no handler gets it here
+	delivered               // held by the core
+	publishing              // handled; its result waits for its transaction
+	retrying                // held by the core, and its copy is being published to where retries wait
+	rejecting               // held by the core, and its copy is being published to the dead letters
+	kept                    // its dead letter ends with this process, so no commit may pass it
+	finished                // its tracker passes it
 )
 
 // String is the stage's name, for tests and errors.
@@ -35,17 +35,17 @@ func (s stage) String() string {
 
 // followers are the stages that may follow each stage.
 var followers = [...]stages{
-	admitted:  set(waiting, delayed, blocked, moving, delivered, finished), // finished: its key has another copy of it
-	waiting:   set(admitted),
-	delayed:   set(admitted),
-	blocked:   set(delayed), // due at once
-	moving:    set(delayed, finished),
-	delivered: set(delayed, publishing, retrying, rejecting, finished), // delayed: it was released
+	admitted:   set(waiting, delayed, blocked, moving, delivered, finished), // finished: its key has another copy of it
+	waiting:    set(admitted),
+	delayed:    set(admitted),
+	blocked:    set(delayed), // due at once
+	moving:     set(delayed, finished),
+	delivered:  set(delayed, publishing, retrying, rejecting, finished), // delayed: it was released
 	publishing: set(finished),
-	retrying:  set(delivered, delayed, finished),           // delivered: it could not be copied
-	rejecting: set(delivered, kept, finished),
-	kept:      set(),
-	finished:  set(),
+	retrying:   set(delivered, delayed, finished), // delivered: it could not be copied
+	rejecting:  set(delivered, kept, finished),
+	kept:       set(),
+	finished:   set(),
 }
 
 // A message can hold these things in addition to its slot in the tracker, which it holds until it is finished.
@@ -57,17 +57,17 @@ const (
 
 // holdings are what a message holds in each stage.
 var holdings = [...]uint8{
-	admitted:  holdsKey,
-	waiting:   holdsRoom,
-	delayed:   holdsRoom,
-	blocked:   0,
-	moving:    holdsKey,
-	delivered: holdsPlace | holdsKey,
+	admitted:   holdsKey,
+	waiting:    holdsRoom,
+	delayed:    holdsRoom,
+	blocked:    0,
+	moving:     holdsKey,
+	delivered:  holdsPlace | holdsKey,
 	publishing: holdsPlace,
-	retrying:  holdsPlace | holdsKey,
-	rejecting: holdsPlace | holdsKey,
-	kept:      0,
-	finished:  0,
+	retrying:   holdsPlace | holdsKey,
+	rejecting:  holdsPlace | holdsKey,
+	kept:       0,
+	finished:   0,
 }
 
 // stages is a set of stages.
@@ -160,10 +160,7 @@ func (l *ledger) finish(m *message, from stage) {
 		m.epoch.finished++
 	}
 	if l.finished++; l.finished == l.sub.commitRecords() {
-		select {
-		case l.enough <- struct{}{}:
-		default:
-		}
+		l.commitSoon()
 	}
 	l.sub.recycle(m.record)
 	m.record = nil

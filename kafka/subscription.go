@@ -13,29 +13,38 @@ import (
 
 // subscription is what a receiver reads, and with which settings. It does not change.
 type subscription struct {
-	b         *Backend
-	from      driver.Channel
-	o         driver.ReceiverOptions
-	set       ChannelOptions
-	topic     string
-	group     string
-	tiersOnly bool                     // for a share group, whose own client reads the channel's topic
-	transforms bool                    // results and completions are in transactions
-	tiers     map[string]time.Duration // waiting time by topic
-	retry     RetryQueue               // nil: the core holds every retry
-	dead      DeadLetterQueue          // nil: this channel has no dead letters
+	b          *Backend
+	from       driver.Channel
+	o          driver.ReceiverOptions
+	set        ChannelOptions
+	topic      string
+	group      string
+	tiersOnly  bool                     // for a share group, whose own client reads the channel's topic
+	transforms bool                     // results and completions are in transactions
+	tiers      map[string]time.Duration // waiting time by topic
+	retry      RetryQueue               // nil: the core holds every retry
+	dead       DeadLetterQueue          // nil: this channel has no dead letters
 }
 
+// purpose is what a receiver is for.
+type purpose uint8
+
+const (
+	toHandle    purpose = iota // the records of a channel
+	toRetry                    // only those in its tiers
+	toTransform                // the records of a channel, in transactions with their results
+)
+
 // subscribe decides where retries wait and where dead letters go. log returns the id of the channel's topic.
-func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
+func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why purpose,
 	log func() string,
 ) *subscription {
 	s := &subscription{
 		b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
 		group:     b.names.Group(from),
-		tiersOnly: tiersOnly, tiers: map[string]time.Duration{},
+		tiersOnly: why == toRetry, transforms: why == toTransform, tiers: map[string]time.Duration{},
 	}
-	if tiersOnly {
+	if s.tiersOnly {
 		s.group = b.names.Retries(from)
 	}
 	if from.DeadLetter {
@@ -88,6 +97,10 @@ func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys 
 func (s *subscription) parks(m *message) bool {
 	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.inOrder() || s.set.Ordering == OrderByPartition)
 }
+
+// marksEnds reports whether the member needs to know when a partition is read up to its end, which may be a control
+// record: until a tier is read, the first record of a key is not known.
+func (s *subscription) marksEnds() bool { return s.set.Retries == RetryPark && len(s.tiers) > 0 }
 
 // blocks reports whether later messages of a key wait in this process while a message of the key is retried, or is
 // slow.
