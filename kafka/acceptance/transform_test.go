@@ -51,7 +51,7 @@ func resultsOf(n int) []string {
 }
 
 func (k *work) do(ctx context.Context, d *godwit.Delivery) ([]godwit.Message, error) {
-	if err := nap(ctx, time.Duration(1+rand.IntN(10))*time.Millisecond); err != nil {
+	if err := nap(ctx, time.Duration(1+rand.IntN(40))*time.Millisecond); err != nil {
 		return nil, err
 	}
 	n := number(d)
@@ -241,9 +241,9 @@ func transforms(t *testing.T, w *world, o kafka.Options, start func(kafka.Option
 	disturb func(chance *rand.Rand, members *[]*process),
 ) (missing, again, late int) {
 	const keys = 200
-	records := 20_000
-	if testing.Short() {
-		records = 8_000
+	records := 40_000
+	if testing.Short() || w.real() {
+		records = 15_000
 	}
 	w.create(4)
 	b := w.open(o, nil)
@@ -271,8 +271,8 @@ func transforms(t *testing.T, w *world, o kafka.Options, start func(kafka.Option
 		return w.allCommitted(o, records)
 	})
 	for _, p := range members {
-		if _, err := p.stop(); err != nil {
-			t.Errorf("a member ended with %v", err)
+		if report, err := p.stop(); err != nil || report.Leaked != 0 {
+			t.Errorf("a member ended with %v, and %d leaks", err, report.Leaked)
 		}
 	}
 	missing, again, late = w.once(records, keys)
@@ -286,15 +286,15 @@ func leaves(chance *rand.Rand, members *[]*process) {
 	i := chance.IntN(len(*members))
 	p := (*members)[i]
 	*members = slices.Delete(*members, i, i+1)
-	_, _ = p.stop()
+	go func() { _, _ = p.stop() }() // while the next one comes
 }
 
 func crashes(chance *rand.Rand, members *[]*process) {
 	i := chance.IntN(len(*members))
 	p := (*members)[i]
 	*members = slices.Delete(*members, i, i+1)
+	p.w.awaitStable(p.w.group())
 	p.crash()
-	time.Sleep(2 * shortSession)
 }
 
 // The mistake: a program that reads records, and sends others that result from them, repeats results after a crash or a
