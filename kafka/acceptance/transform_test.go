@@ -297,21 +297,23 @@ func crashes(chance *rand.Rand, members *[]*process) {
 	p.crash()
 }
 
+// kills kills the broker (-9) three times.
+func kills(w *world) func(*rand.Rand, *[]*process) {
+	killed := 0
+	return func(*rand.Rand, *[]*process) {
+		if killed++; killed <= 3 {
+			w.kill()
+			w.restart()
+			time.Sleep(3 * time.Second)
+		}
+	}
+}
+
 // The mistake: a program that reads records, and sends others that result from them, repeats results after a crash or a
 // rebalance, or loses them. Here processes leave, crash, and are cut off, and the broker is killed, while functions
 // fail, records are retried, and others become dead letters. A consumer of committed records gets each result once, in
 // the order of its key, and each dead letter once.
 func TestTransformOnce(t *testing.T) {
-	kills := func(w *world) func(*rand.Rand, *[]*process) {
-		killed := 0
-		return func(*rand.Rand, *[]*process) {
-			if killed++; killed <= 3 {
-				w.kill()
-				w.restart()
-				time.Sleep(3 * time.Second)
-			}
-		}
-	}
 	park := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
 	for name, c := range map[string]struct {
 		o       kafka.Options
@@ -362,7 +364,7 @@ func (w *world) numbered(start func(kafka.Options, *work) *process) func(kafka.O
 // Without transactions the same program repeats results: the test of them would notice it.
 func TestSendingHandlersRepeatResults(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
-		missing, again, _ := transforms(t, w, kafka.Options{}, w.sendAndHandle, crashes)
+		missing, again, _ := transforms(t, w, kafka.Options{}, w.sendAndHandle, kills(w))
 		if missing > 0 || again == 0 {
 			t.Errorf("%d results are missing, and %d too many: the disturbances are too weak", missing, again)
 		}
