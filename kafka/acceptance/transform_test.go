@@ -3,8 +3,12 @@
 package acceptance
 
 import (
+	"bufio"
 	"context"
+	"log/slog"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -359,6 +363,114 @@ func (w *world) numbered(start func(kafka.Options, *work) *process) func(kafka.O
 		o.InstanceID += strconv.Itoa(n)
 		return start(o, k)
 	}
+}
+
+// transformingChild is the environment variable that makes this test's program a transforming process. Its value has the
+// address of the broker, and the namespace.
+const transformingChild = "GODWIT_TEST_TRANSFORMER"
+
+// transformUntilKilled is the program of the child process.
+func transformUntilKilled(where string) int {
+	addr, ns, _ := strings.Cut(where, " ")
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1)) // returns when the parent process ends
+		cancel()
+	}()
+	fail := func(err error) int {
+		slog.Error("the transform has ended", "error", err)
+		return 1
+	}
+	b, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{addr}, Namespace: ns, InstanceID: "the-one"})
+	if err != nil {
+		return fail(err)
+	}
+	c, err := godwit.NewConsumer(ctx, b, channel, &godwit.ConsumerOptions{
+		Ordered: true, Concurrency: 200, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return fail(err)
+	}
+	p, err := godwit.NewProducer(ctx, b, results, &godwit.ProducerOptions{Ordered: true})
+	if err != nil {
+		return fail(err)
+	}
+	k := newWork(0)
+	_, err = godwit.Transform(ctx, c, p, func(ctx context.Context, d *godwit.Delivery) ([]godwit.Message, error) {
+		ms, err := k.do(ctx, d)
+		_, _ = os.Stdout.WriteString(".\n")
+		return ms, err
+	})
+	return fail(err)
+}
+
+// A process that transforms records is killed (-9) several times, at any point of its transactions. A consumer of
+// committed records gets each result once.
+func TestTransformKilled(t *testing.T) {
+	const keys = 500
+	records, lives := 100_000, 8
+	if testing.Short() {
+		records, lives = 20_000, 3
+	}
+	w := inRealTime(t)
+	w.create(4)
+	b := w.open(kafka.Options{}, nil)
+	w.ends(b, kafka.Options{})
+	w.close(b)
+	w.fill(records, keys)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	calls := 0
+	for range lives {
+		calls += w.transformFor(time.Duration(500+chance.IntN(1500)) * time.Millisecond)
+	}
+	k := newWork(records)
+	p := w.transform(kafka.Options{InstanceID: "the-one"}, k)
+	w.eventually(2*time.Minute, "everything is committed", func() bool {
+		time.Sleep(time.Second)
+		return w.allCommitted(kafka.Options{}, records)
+	})
+	if _, err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	missing, again, late := w.once(records, keys)
+	t.Logf("%d records, killed %d times after %d calls, another %d calls: %d results missing, %d too many, %d out of order",
+		records, lives, calls, k.called(), missing, again, late)
+	if missing+again+late > 0 {
+		t.Errorf("%d results are missing, %d too many, %d out of order", missing, again, late)
+	}
+}
+
+// transformFor runs a transforming process, and kills it (-9) that time after its first call. It returns the number of
+// calls.
+func (w *world) transformFor(long time.Duration) (calls int) {
+	w.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), transformingChild+"="+w.addr+" "+w.ns)
+	cmd.Stderr = os.Stderr
+	// The pipe closes when this process ends in any way, and then the child ends.
+	if _, err := cmd.StdinPipe(); err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	for lines := bufio.NewScanner(out); lines.Scan(); calls++ {
+		if calls == 0 {
+			kill.Reset(long)
+		}
+	}
+	_ = cmd.Wait()
+	if calls == 0 {
+		w.t.Fatal("the process has handled no record in a minute")
+	}
+	return calls
 }
 
 // Without transactions the same program repeats results: the test of them would notice it.
