@@ -50,6 +50,19 @@ func scenes() (ss []scene) {
 			records:     all, contenders: []contender{viaGodwit, viaLoop},
 		})
 	}
+	for _, partitions := range []int{1, 8} {
+		for _, handler := range []time.Duration{0, time.Millisecond} {
+			s := scene{
+				title:      fmt.Sprintf("exactly once, handler %v, partitions %d, concurrency 100", handler, partitions),
+				partitions: partitions, concurrency: 100, handler: handler, records: 200_000,
+				contenders: []contender{viaTransform, viaSession},
+			}
+			if handler > 0 {
+				s.slow = 5000
+			}
+			ss = append(ss, s)
+		}
+	}
 	for _, concurrency := range []int{100, 1000} {
 		s := scene{partitions: 1, concurrency: concurrency, handler: time.Millisecond, records: 400_000, slow: 2000}
 		what := fmt.Sprintf("handler 1ms, partitions 1, keys %d, concurrency %d", keys, concurrency)
@@ -109,7 +122,7 @@ func (s *scene) play(t *testing.T, brokers []*broker, rounds int) {
 // then done before the first record is handled: fetching.
 func (s *scene) job(c contender) job {
 	j := job{partitions: s.partitions, concurrency: s.concurrency, handler: s.handler, warm: s.warm, records: s.records}
-	if s.slow > 0 && c.name != viaGodwit.name {
+	if s.slow > 0 && c.name != viaGodwit.name && c.name != viaTransform.name {
 		j.records = s.slow
 	}
 	if j.warm < 0 {

@@ -39,6 +39,7 @@ type Abilities struct {
 	TellsOrder  bool // and reports whether the dead letters are ordered
 	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector
+	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
 }
 
