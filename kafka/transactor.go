@@ -129,15 +129,9 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 }
 
 var (
-	errEpochEnded = &driver.Error{
-		Class: driver.Transient,
-		Err:   errors.New("a partition was lost while its results were being published: the transaction is aborted"),
-	}
+	errEpochEnded = errors.New("a partition was lost while its results were being published: the transaction is aborted")
 	// errNoMember: brokers do not compare generations for a commit of no member.
-	errNoMember = &driver.Error{
-		Class: driver.Transient,
-		Err:   errors.New("the member is not in its group: the transaction is aborted"),
-	}
+	errNoMember = errors.New("the member is not in its group: the transaction is aborted")
 )
 
 // lose drops the results of epochs that have ended.
@@ -167,8 +161,8 @@ func (t *transactor) publishes() bool {
 	return false
 }
 
-// open opens a client, if there is none, and requests an epoch for it. When it has one, the broker has ended all earlier
-// transactions of this id, and refuses their delayed requests.
+// open opens a client, if there is none, and requests an epoch for it. When it has one, the broker has ended all
+// earlier transactions of this id, and refuses their delayed requests.
 func (t *transactor) open(ctx context.Context) error {
 	if t.client != nil {
 		return nil

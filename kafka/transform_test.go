@@ -19,9 +19,11 @@ func TestTransformRefused(t *testing.T) {
 		level int16 // of transaction.version
 		want  string
 	}{
-		"old transactions":   {level: 0, want: "transaction.version 0, and Transform needs 2"},
-		"share group":        {o: share(), level: 2, want: "a share group has no transactions"},
-		"own dead letters":   {o: kafka.Options{DeadLetterQueue: &kafka.MemoryDeadLetters{}}, level: 2, want: "RetryQueue"},
+		"old transactions": {level: 0, want: "transaction.version 0, and Transform needs 2"},
+		"share group":      {o: share(), level: 2, want: "a share group has no transactions"},
+		"own dead letters": {
+			o: kafka.Options{DeadLetterQueue: &kafka.MemoryDeadLetters{}}, level: 2, want: "RetryQueue",
+		},
 		"transactions":       {level: 2},
 		"transactions, tier": {o: kafka.Options{Retries: kafka.RetryPark}, level: 2},
 	} {

@@ -97,13 +97,13 @@ func runTransform(ctx context.Context, j job) (err error) {
 	return err
 }
 
-// runSession is the loop that franz-go has for transactions. It handles a poll's partitions concurrently, sends a record
-// for each of theirs, and ends the transaction.
+// runSession is the loop that franz-go has for transactions. It handles a poll's partitions concurrently, sends a
+// record for each of theirs, and ends the transaction.
 func runSession(ctx context.Context, j job) error {
 	s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(j.broker), kgo.ConsumerGroup(j.group),
 		kgo.ConsumeTopics(j.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.TransactionalID(j.group), kgo.DefaultProduceTopic(j.group+"-results"),
-		kgo.AllowAutoTopicCreation(), kgo.ProducerBatchCompression(kgo.NoCompression()))
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.TransactionalID(j.group),
+		kgo.DefaultProduceTopic(j.group+"-results"), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	if err != nil {
 		return err
 	}

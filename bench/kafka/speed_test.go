@@ -53,7 +53,8 @@ func scenes() (ss []scene) {
 	for _, partitions := range []int{1, 8} {
 		for _, handler := range []time.Duration{0, time.Millisecond} {
 			s := scene{
-				title:      fmt.Sprintf("exactly once, handler %v, partitions %d, concurrency 100", handler, partitions),
+				title: fmt.Sprintf("exactly once, handler %v, partitions %d, concurrency 100", handler,
+					partitions),
 				partitions: partitions, concurrency: 100, handler: handler, records: 200_000,
 				contenders: []contender{viaTransform, viaSession},
 			}

@@ -365,8 +365,8 @@ func (w *world) numbered(start func(kafka.Options, *work) *process) func(kafka.O
 	}
 }
 
-// transformingChild is the environment variable that makes this test's program a transforming process. Its value has the
-// address of the broker, and the namespace.
+// transformingChild is the environment variable that makes this test's program a transforming process. Its value has
+// the address of the broker, and the namespace.
 const transformingChild = "GODWIT_TEST_TRANSFORMER"
 
 // transformUntilKilled is the program of the child process.
