@@ -378,7 +378,7 @@ func transformUntilKilled(where string) int {
 		cancel()
 	}()
 	fail := func(err error) int {
-		slog.Error("the transform has ended", "error", err)
+		slog.New(slog.NewTextHandler(os.Stderr, nil)).Error("the transform has ended", "error", err)
 		return 1
 	}
 	b, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{addr}, Namespace: ns, InstanceID: "the-one"})
