@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -87,7 +89,14 @@ func (b *Backend) transactionOptions(id string) ([]kgo.Opt, error) {
 		return nil, err
 	}
 	return b.o.clientOptions(b.log, append(opts, kgo.TransactionalID(id), kgo.TransactionTimeout(transactionTimeout),
-		kgo.RecordDeliveryTimeout(commitPatience), kgo.ConcurrentTransactionsBackoff(transactionPause))...)
+		kgo.RecordDeliveryTimeout(commitPatience), kgo.ConcurrentTransactionsBackoff(transactionPause),
+		kgo.RetryBackoffFn(retryInTransaction))...)
+}
+
+// retryInTransaction is the delay before a request of a transaction is repeated. The first one is short: after the end
+// of a transaction, brokers refuse the records of the next one until the end is written to all partitions.
+func retryInTransaction(try int) time.Duration {
+	return backoff.Curve{First: transactionPause, Max: time.Second}.Jittered(try)
 }
 
 // Attach adds the results of a delivery.
