@@ -17,8 +17,8 @@ type TransformReceiver interface {
 	Receiver
 
 	// Attach adds messages that the Sender has prepared to a delivery that the core holds. It replaces what was
-	// attached to it before. Done sends them, and every other verdict drops them. Messages of one lane are sent in the order of
-	// its deliveries. Attach makes no request, and a delivery that is no longer ours is ignored. What waits for its
-	// transaction is bounded by what Receive returns: it returns less while much waits.
+	// attached to it before. Done sends them, and every other verdict drops them. Messages of one lane are sent in the
+	// order of its deliveries. Attach makes no request, and a delivery that is no longer ours is ignored. What waits
+	// for its transaction is bounded by what Receive returns: it returns less while much waits.
 	Attach(h Handle, messages []Prepared)
 }
