@@ -44,19 +44,33 @@ type transactor struct {
 	// unknown is a commit whose transaction may have been committed; nil: there is none.
 	unknown *commitment
 	closing sync.WaitGroup // clients that end
+	dropped bool           // a client was dropped, and no later one has an epoch
 }
 
 // commit publishes all complete results. Then all messages are finished that were handled before the call.
 func (t *transactor) commit(ctx context.Context, m *member) error {
 	for {
 		if len(t.batch) == 0 && !t.take() {
-			return nil
+			return t.abort(ctx)
 		}
 		if err := t.transact(ctx, m); err != nil {
 			t.drop()
 			return fmt.Errorf("transaction of group %s: %w", t.sub.group, failure.Classify(err))
 		}
 	}
+}
+
+// abort ends what a client has begun that was dropped, although there are no results for another transaction: otherwise
+// consumers of committed records wait for the transaction's timeout.
+func (t *transactor) abort(ctx context.Context) error {
+	if !t.dropped {
+		return nil
+	}
+	if err := t.open(ctx); err != nil {
+		t.drop()
+		return fmt.Errorf("abort a transaction of group %s: %w", t.sub.group, failure.Classify(err))
+	}
+	return nil
 }
 
 // take takes complete results; false: there are none.
@@ -177,6 +191,7 @@ func (t *transactor) open(ctx context.Context) error {
 	if _, _, err := t.client.ProducerID(ctx); err != nil {
 		return fmt.Errorf("request an epoch for the transactional id %s: %w", t.id, err)
 	}
+	t.dropped = false
 	return nil
 }
 
@@ -344,7 +359,7 @@ func (t *transactor) drop() {
 	if c == nil {
 		return
 	}
-	t.client = nil
+	t.client, t.dropped = nil, true
 	c.Cut()
 	t.closing.Go(func() { _ = c.Close(context.Background()) })
 }

@@ -147,13 +147,25 @@ func (w *world) startProcess(
 	return p
 }
 
-// readCommitted returns the committed records of a topic, up to its first open transaction.
+// readCommitted returns the committed records of a topic, when it has no open transaction.
 func (w *world) readCommitted(topic string) (got []*kgo.Record) {
 	w.t.Helper()
-	ends, err := w.admin.ListCommittedOffsets(w.t.Context(), topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	var ends kadm.ListedOffsets
+	w.eventually(time.Minute, "no open transaction", func() bool { // of a process that has crashed
+		all, err := w.admin.ListEndOffsets(w.t.Context(), topic)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if ends, err = w.admin.ListCommittedOffsets(w.t.Context(), topic); err != nil {
+			w.t.Fatal(err)
+		}
+		stable := true
+		ends.Each(func(o kadm.ListedOffset) {
+			end, _ := all.Lookup(o.Topic, o.Partition)
+			stable = stable && end.Offset == o.Offset
+		})
+		return stable
+	})
 	left := map[int32]int64{}
 	ends.Each(func(o kadm.ListedOffset) {
 		if o.Offset > 0 {
