@@ -51,19 +51,12 @@ func (p *provisioner) former(name string) (formerTopic, bool) {
 
 // configured is the configuration that was set for a topic itself.
 func (p *provisioner) configured(ctx context.Context, name string) (map[string]string, error) {
-	all, err := p.admin.DescribeTopicConfigs(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration of topic %s: %w", name, failure.Classify(err))
-	}
-	r, err := all.On(name, nil)
-	if err == nil {
-		err = r.Err
-	}
+	configs, err := p.topics.configs(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of topic %s: %w", name, failure.Classify(err))
 	}
 	config := map[string]string{}
-	for _, c := range r.Configs {
+	for _, c := range configs {
 		if c.Source == kmsg.ConfigSourceDynamicTopicConfig && c.Value != nil {
 			config[c.Key] = *c.Value
 		}

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -22,13 +23,16 @@ const (
 	// forgottenMost is how many records in a row may be forgotten. Then the member stops reading: the next
 	// records are likely to be of the same key, and each forgotten record has to be read twice.
 	forgottenMost = 1 << 18
+	// slowAfter is how long a message may be in this process until its key counts as slow. Without slow keys, a full
+	// window is the normal state of a backlog, and all keys progress.
+	slowAfter = 5 * time.Second
 	// strainedLeast is how many records of a partition are in flight, at least, before the partition counts as
 	// strained.
 	strainedLeast = 64
 )
 
-// lane is the waiting messages of one key. A partition has lanes only while it is strained: while many of its
-// records are in flight, so that one key may delay the others. Guarded by ledger.mu.
+// lane is the waiting messages of one key. A partition has lanes only while it is strained: while many of its records
+// are in flight behind one that fails or is slow, so that its key may delay the others. Guarded by ledger.mu.
 //
 // A long lane is set aside: its messages leave the tracker, and commits record that every record of the key from the
 // first unfinished one on is unfinished (offsets.Tracker.Block). Messages beyond laneMost are forgotten.
@@ -92,8 +96,8 @@ type lanes struct {
 
 // survey builds the lanes of a partition that has become strained, and removes them when it no longer is. open are the
 // partition's unfinished messages.
-func (ls *lanes) survey(open *messageList, room laneRoom) {
-	strained := ls.tracker.Strained(room.unstrained) || open.bytes > 2*room.bytes
+func (ls *lanes) survey(open *messageList, room laneRoom, now time.Time) {
+	strained := (ls.tracker.Strained(room.unstrained) || open.bytes > 2*room.bytes) && open.first.slow(now)
 	switch {
 	case strained && ls.byHash == nil:
 		ls.byHash = map[uint64]*lane{}
@@ -177,9 +181,10 @@ func (ls *lanes) setLongestAside() bool {
 	return longest != nil && ls.setAside(longest)
 }
 
-// forgets reports whether a record of a lane must be forgotten: its lane is full, or an earlier record was forgotten.
-func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom) bool {
-	if ln.missing < 0 && (!ln.full(room) || !ls.setAside(ln)) {
+// forgets reports whether a record of a lane must be forgotten: its lane is full and slow, or an earlier record was
+// forgotten.
+func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom, now time.Time) bool {
+	if ln.missing < 0 && (!ln.full(room) || !ln.waiting[0].slow(now) || !ls.setAside(ln)) {
 		return false
 	}
 	if ln.missing < 0 || offset < ln.missing {
@@ -195,10 +200,17 @@ func (ls *lanes) forgets(ln *lane, offset int64, room laneRoom) bool {
 func (ls *lanes) remove(m *message) {
 	ln := m.lane
 	m.lane = nil
-	if i := slices.Index(ln.waiting, m); i >= 0 {
+	switch i := slices.Index(ln.waiting, m); {
+	case i < 0:
+		ls.update(ln)
+		return
+	case i == 0: // nearly always, and a lane may be long
+		ln.waiting[0] = nil
+		ln.waiting = ln.waiting[1:]
+	default:
 		ln.waiting = slices.Delete(ln.waiting, i, i+1)
-		ln.bytes -= len(m.record.Value)
 	}
+	ln.bytes -= len(m.record.Value)
 	ls.update(ln)
 }
 

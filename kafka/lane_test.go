@@ -50,7 +50,7 @@ func (h *hot) read(to int64) {
 	}
 }
 
-// take finishes the messages of a round that have other keys, and keeps those of key k.
+// take finishes the messages of a round that have other keys, and keeps those of key k, the first of which has failed.
 func (h *hot) take(in *round) {
 	in.returnLanes()
 	in.admitBacklogs()
@@ -60,6 +60,9 @@ func (h *hot) take(in *round) {
 		} else {
 			h.l.move(m, finished)
 		}
+	}
+	if len(h.held) > 0 {
+		h.held[0].attempt = max(h.held[0].attempt, 1)
 	}
 }
 
@@ -114,6 +117,39 @@ func afterACrash(h *hot, c offsets.Commit) *offsets.Tracker {
 	l := newLedger(h.l.sub)
 	l.assign(h.e.member, map[string][]int32{"orders": {0}})
 	return l.start(h.e.member, h.e.Partition, c.Offset, c.Metadata).tracker
+}
+
+// In a backlog whose keys all progress, no key is counted, and no record is forgotten, however many partitions share
+// the places and however few keys there are. After some time without progress they are.
+func TestABacklogIsNotSlow(t *testing.T) {
+	l, e := newTestLedger(t, Options{})
+	admit := func() *round {
+		var rs []*kgo.Record
+		for o := max(e.next, 0); len(rs) < receiveMost; o++ {
+			rs = append(rs, &kgo.Record{Topic: "orders", Key: fmt.Append(nil, o%2), Offset: o})
+		}
+		e.backlog.Bring(rs)
+		in := l.begin(receiveMost)
+		in.admitBacklogs()
+		return in
+	}
+	var open []*message
+	for range window / receiveMost {
+		open = append(open, admit().out...)
+	}
+	if e.lanes.byHash != nil || len(open) != window/receiveMost*receiveMost {
+		t.Errorf("%d records are admitted, with lanes: %t", len(open), e.lanes.byHash != nil)
+	}
+	open[0].came = open[0].came.Add(-slowAfter)
+	l.move(open[1], finished)
+	for _, m := range admit().out {
+		if string(m.record.Key) != "1" {
+			t.Fatalf("record %d is admitted behind a slow one of its key", m.record.Offset)
+		}
+	}
+	if e.lanes.byHash == nil {
+		t.Error("a slow record makes no lanes")
+	}
 }
 
 // A member that finds only records of the waiting key does not read the whole log.

@@ -16,6 +16,7 @@ type message struct {
 	seq     uint64      // number of its slot in the epoch's tracker
 	attempt int32       // starts by earlier owners, or of a tier's copy
 	due     time.Time   // zero: now
+	came    time.Time   // when this process admitted it
 	failed  time.Time   // for the first time; zero: not before, or nobody knows
 	stage   stage
 	stands  parking.Standing // its position in the lot of its key
@@ -32,6 +33,11 @@ func (m *message) home() int64 {
 		return m.record.Offset
 	}
 	return wire.HomeOrHere(m.record).Offset
+}
+
+// slow reports whether a message has failed before, or has been in this process for long. nil: no message.
+func (m *message) slow(now time.Time) bool {
+	return m != nil && (m.attempt > 0 || now.Sub(m.came) >= slowAfter)
 }
 
 // started notes how often a message was started: in its lane if the lane is aside, else in the tracker.

@@ -82,12 +82,6 @@ func skips(mode string) map[string]string {
 		all["lease/extend"] = "a lock is renewed by its own length, not by more"
 		all["lease/superseded"] = "a released record goes to any member, even one that does not receive"
 		all["lease/finished"] = all["lease/superseded"]
-		all["receive/most"] = "a member takes the next records of its partitions when those before are settled"
-		all["exchange/exclude"] = all["receive/most"]
-		all["exchange/filter"] = all["receive/most"]
-		all["settle/mixed"] = all["receive/most"]
-		all["send/batch"] = all["receive/most"]
-		all["settle/done"] = all["receive/most"]
 		all["inspect/depth"] = "brokers do not report records in flight"
 	}
 	if mode == "unordered" || mode == "share" {

@@ -3,11 +3,9 @@ package kafka
 import (
 	"errors"
 	"maps"
-	"strings"
 	"sync"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/part"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
@@ -29,7 +27,6 @@ func (b *Backend) ResumePartitions(channel string, partitions ...int32) error {
 
 func (b *Backend) pause(channel string, partitions []int32, on bool) error {
 	ch := layout.Parse(channel)
-	ch.DeadLetter = strings.HasSuffix(channel, "@"+part.DeadLetters)
 	if err := b.names.Check(ch); err != nil || ch.Queue == "" {
 		return errors.Join(failure.Permanent("%q has no consumers: name a channel, as orders or "+
 			"wishlist_events.mobile", channel), err)

@@ -133,13 +133,11 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 
 // remember keeps what a consumer needs, so that it can be created again when it is deleted.
 func (p *provisioner) remember(s driver.ChannelSpec) {
-	ch := s.Channel
-	if ch.DeadLetter {
+	if s.Channel.DeadLetter {
 		return
 	}
-	ch.Ordered = false
 	p.mu.Lock()
-	p.specs[ch] = s
+	p.specs[unordered(s.Channel)] = s
 	p.mu.Unlock()
 }
 
@@ -147,8 +145,8 @@ func (p *provisioner) remember(s driver.ChannelSpec) {
 func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ch.Ordered, ch.DeadLetter = false, false
-	s, ok := p.specs[ch]
+	ch.DeadLetter = false
+	s, ok := p.specs[unordered(ch)]
 	s.Again = true
 	return s, ok && s.Mode == driver.Auto
 }
@@ -177,14 +175,14 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 	if !s.NoDeadLetters && p.o.DeadLetterQueue == nil {
 		all = append(all, wish{
 			name: p.names.DeadLetters(s.Channel), partitions: partitions,
-			config: besideConfig(o, s),
+			config: besideConfig(o, s, 0),
 		})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {
 		for _, d := range o.Tiers {
 			all = append(all, wish{
 				name: p.names.Tier(s.Channel, d), partitions: partitions, exactly: true,
-				config: tierConfig(o, s, d),
+				config: besideConfig(o, s, d),
 			})
 		}
 	}
@@ -203,45 +201,25 @@ func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	return config
 }
 
-// besideConfig is the configuration of dead letters and tiers, which are kept longer, and never compacted.
-func besideConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
+// besideConfig is the configuration of dead letters and tiers, which are kept longer, and never compacted. Records in a
+// tier are kept for twice as long as they wait, at least, because a consumer may be down when they are due.
+func besideConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[string]string {
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
 	keep := cmp.Or(s.Retention, o.Retention)
-	if keep >= 0 && keep < besideRetention {
-		keep = besideRetention
+	if keep >= 0 {
+		keep = max(keep, besideRetention, 2*wait)
 	}
 	config["retention.ms"] = millis(keep)
-	return config
-}
-
-// tierConfig keeps records for twice as long as they wait, at least: a consumer may be away when they are due.
-func tierConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[string]string {
-	config := besideConfig(o, s)
-	if keep := cmp.Or(s.Retention, o.Retention); keep >= 0 {
-		config["retention.ms"] = millis(max(keep, besideRetention, 2*wait))
-	}
 	return config
 }
 
 // millis is a duration in Kafka's configuration; negative: without limit.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
-// ensureOwn makes the topic of a channel, or compares it with what is wished. A topic that existed while this process
-// used it is not made with other partitions or another configuration than it had.
+// ensureOwn creates the topic of a channel, or compares it with the wish, and records what it is now.
 func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topic, error) {
-	w := p.ownTopic(s)
-	if former, known := p.former(w.name); known && s.Again && s.Mode == driver.Auto {
-		_, err := p.topics.find(ctx, w.name)
-		switch gone := driver.ClassOf(err) == driver.NotFound && err != nil; {
-		case gone && !p.o.RecreateTopics:
-			return topic{}, former.awaited(w.name)
-		case gone:
-			w.partitions, w.config = former.partitions, former.config
-			return p.create(ctx, w, former.replicas)
-		}
-	}
-	t, err := p.ensureTopic(ctx, s, w)
+	t, err := p.ensureTopic(ctx, s, p.ownTopic(s))
 	if err == nil {
 		err = p.see(ctx, t)
 	}
@@ -272,7 +250,21 @@ func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w w
 	case s.Mode == driver.Verify:
 		return t, fmt.Errorf("channel %s: %w: provision the channel, or create the topic", s.Channel, err)
 	}
-	return p.create(ctx, w, p.o.Replication)
+	return p.createMissing(ctx, s, w)
+}
+
+// createMissing creates a topic that does not exist. A channel's topic that existed while this process used it does not
+// get other partitions or another configuration than it had.
+func (p *provisioner) createMissing(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
+	former, known := p.former(w.name)
+	switch {
+	case !known || !s.Again:
+		return p.create(ctx, w, p.o.Replication)
+	case !p.o.RecreateTopics:
+		return topic{}, former.awaited(w.name)
+	}
+	w.partitions, w.config = former.partitions, former.config
+	return p.create(ctx, w, former.replicas)
 }
 
 // create creates a topic and waits until the brokers know it. 0 replicas: as many as the brokers' default.
@@ -334,14 +326,7 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 	if len(w.config) == 0 {
 		return nil
 	}
-	all, err := p.admin.DescribeTopicConfigs(ctx, w.name)
-	if err != nil {
-		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
-	}
-	r, err := all.On(w.name, nil)
-	if err == nil {
-		err = r.Err
-	}
+	configs, err := p.topics.configs(ctx, w.name)
 	if err != nil {
 		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
@@ -349,7 +334,7 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 	var told []string
 	for _, key := range slices.Sorted(maps.Keys(w.config)) {
 		want := w.config[key]
-		if is := configOf(r, key); is != want {
+		if is := configOf(configs, key); is != want {
 			change = append(change, kadm.AlterConfig{Op: kadm.SetConfig, Name: key, Value: &want})
 			told = append(told, fmt.Sprintf("%s is %q and should be %q", key, is, want))
 		}
@@ -371,13 +356,4 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 		return fmt.Errorf("change the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
 	return nil
-}
-
-func configOf(r kadm.ResourceConfig, key string) string {
-	for _, c := range r.Configs {
-		if c.Key == key && c.Value != nil {
-			return *c.Value
-		}
-	}
-	return ""
 }

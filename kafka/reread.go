@@ -173,7 +173,7 @@ func (r *rereader) takeBack(e *epoch, ln *lane, rec *kgo.Record, room laneRoom) 
 		return
 	}
 	m := l.messages.take()
-	m.epoch, m.record, m.stage = e, rec, admitted
+	m.epoch, m.record, m.stage, m.came = e, rec, admitted, time.Now()
 	e.open.put(m)
 	e.lanes.join(m, ln)
 	if l.move(m, waiting) {

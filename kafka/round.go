@@ -86,7 +86,7 @@ func (in *round) survey() {
 	}
 	room := l.sub.laneRoom(len(l.epochs))
 	for _, e := range l.epochs {
-		e.lanes.survey(&e.open, room)
+		e.lanes.survey(&e.open, room, in.now)
 	}
 }
 
@@ -125,12 +125,12 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 		e.tracker.Finish(seq)
 	default:
 		ln := e.lanes.of(rec.Key)
-		if ln != nil && e.lanes.forgets(ln, rec.Offset, l.sub.laneRoom(len(l.epochs))) {
+		if ln != nil && e.lanes.forgets(ln, rec.Offset, l.sub.laneRoom(len(l.epochs)), in.now) {
 			e.tracker.Finish(seq)
 			break
 		}
 		m := l.messages.take()
-		m.epoch, m.record, m.seq, m.attempt, m.stage = e, rec, seq, attempt, admitted
+		m.epoch, m.record, m.seq, m.attempt, m.stage, m.came = e, rec, seq, attempt, admitted, in.now
 		if !home || l.sub.set.Ordering == OrderNone {
 			m.due, _ = wire.Due(rec)
 		}

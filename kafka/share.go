@@ -3,8 +3,6 @@ package kafka
 import (
 	"context"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
@@ -29,8 +27,9 @@ func newShareReceiver(
 	r, err := share.NewReceiver(ctx, &share.Config{
 		Channel: from, Options: o, Topic: b.names.Topic(from), Group: group,
 		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
-		Open: func(more ...kgo.Opt) (*client.Client, error) {
-			opts, err := b.o.clientOptions(b.log, more...)
+		Rack: b.o.Rack,
+		Open: func() (*client.Client, error) {
+			opts, err := b.o.clientOptions(b.log)
 			if err != nil {
 				return nil, err
 			}
@@ -40,7 +39,7 @@ func newShareReceiver(
 		Retry: func(ctx context.Context, rs []share.Copy) []error {
 			later := make([]Later, len(rs))
 			for i, c := range rs {
-				later[i] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt}
+				later[i] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt, FirstFailure: c.First}
 			}
 			return tiers.sub.retry.Put(ctx, later)
 		},

@@ -81,29 +81,42 @@ func (t *topics) limit(topic string) int32 {
 
 // learnLimit looks up a topic's max.message.bytes. If that is not permitted, the brokers' default is used.
 func (t *topics) learnLimit(ctx context.Context, topic string) error {
-	all, err := t.admin.DescribeTopicConfigs(ctx, topic)
+	configs, err := t.configs(ctx, topic)
 	if err == nil {
 		one := brokerMaxBytes
-		r, rerr := all.On(topic, nil)
-		if err = rerr; err == nil {
-			err = r.Err
+		if n, perr := strconv.Atoi(configOf(configs, "max.message.bytes")); perr == nil && n > 0 {
+			one = min(n, largestBatch)
 		}
-		for _, c := range r.Configs {
-			if c.Key == "max.message.bytes" && c.Value != nil {
-				if n, perr := strconv.Atoi(*c.Value); perr == nil && n > 0 {
-					one = min(n, largestBatch)
-				}
-			}
-		}
-		if err == nil {
-			t.mu.Lock()
-			t.limits[topic] = int32(one)
-			t.mu.Unlock()
-			return nil
-		}
+		t.mu.Lock()
+		t.limits[topic] = int32(one)
+		t.mu.Unlock()
+		return nil
 	}
 	if class := failure.ClassOf(err); class.Passing() {
 		return fmt.Errorf("look up max.message.bytes of topic %s: %w", topic, failure.Classify(err))
 	}
 	return nil
+}
+
+// configs looks up the configuration of a topic. Its error is not classified.
+func (t *topics) configs(ctx context.Context, topic string) ([]kadm.Config, error) {
+	all, err := t.admin.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	r, err := all.On(topic, nil)
+	if err == nil {
+		err = r.Err
+	}
+	return r.Configs, err
+}
+
+// configOf is the value of a setting; "": it has none.
+func configOf(configs []kadm.Config, key string) string {
+	for _, c := range configs {
+		if c.Key == key && c.Value != nil {
+			return *c.Value
+		}
+	}
+	return ""
 }

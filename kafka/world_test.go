@@ -32,10 +32,20 @@ type world struct {
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
+	inWorldOf(t, 1, f)
+}
+
+// inWorldOf is inWorld with several brokers.
+func inWorldOf(t *testing.T, brokers int, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, network: &kfake.VirtualNetwork{}}
 		var err error
-		if w.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(w.network.Listen)); err != nil {
+		ports := make([]int, brokers)
+		for i := range ports {
+			ports[i] = 9092 + i
+		}
+		if w.cluster, err = kfake.NewCluster(kfake.Ports(ports...), kfake.ListenFn(w.network.Listen)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.cluster.Close)

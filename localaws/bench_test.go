@@ -160,6 +160,9 @@ func TestServeForBenchmark(t *testing.T) {
 		t.Skip("only for BenchmarkLoopback")
 	}
 	handler := http.Handler(canned())
+	if kind == "canned-objects" {
+		handler = cannedObjects()
+	}
 	if kind == "localaws" {
 		server, err := localaws.New(&localaws.Options{Seed: testSeed})
 		if err != nil {

@@ -34,6 +34,10 @@ type Outcome struct {
 	// that waits gets its answer.
 	Strand bool
 
+	// BreakRequest and BreakResponse, if positive, close the connection after this many bytes of the body. The client's
+	// upload then takes no effect; its download is not complete. A body that is not longer is not affected.
+	BreakRequest, BreakResponse int64
+
 	// FailEntries decides about single entries of a batch call, by id, before they take effect; nil: the entry is not
 	// affected.
 	FailEntries func(id string) *wire.Error
@@ -41,7 +45,7 @@ type Outcome struct {
 
 func (o *Outcome) zero() bool {
 	return o.Delay == 0 && o.Err == nil && !o.Drop && o.DelayAfter == 0 && o.ErrAfter == nil && !o.DropAfter &&
-		!o.Strand && o.FailEntries == nil
+		!o.Strand && o.FailEntries == nil && o.BreakRequest == 0 && o.BreakResponse == 0
 }
 
 // control is one registered function.
@@ -138,7 +142,7 @@ func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run)
 	case o.Err != nil:
 		return nil, o.Err
 	}
-	c.FailEntry = o.FailEntries
+	c.FailEntry, c.BreakRequest, c.BreakResponse = o.FailEntries, o.BreakRequest, o.BreakResponse
 	if o.Strand {
 		run = s.stranding(run)
 	}

@@ -17,17 +17,22 @@
 // signatures are not checked. A server created in a testing/synctest bubble uses the bubble's virtual time. A server
 // has one account and one region, whatever region a request is signed for; a process can have many servers.
 //
-// For tests there are Control (fail, delay or drop any call, before or after it took effect), Advance (move the clock),
-// SQS and SNS (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count requests),
-// Options.Seed (repeat everything random) and Plant (create queues and topics from a file). Over HTTP there are, in
-// addition to AWS's actions:
+// For tests there are Control (fail, delay, drop or break any call, before or after it took effect), Advance (move the
+// clock), SQS, SNS and S3 (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count
+// requests), Options.Seed (repeat everything random) and Plant (create queues, topics and buckets from a file). Over
+// HTTP there are, in addition to AWS's actions:
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
 //	GET  /_localaws/queues/NAME/messages    every message, group locks, deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
+//	GET  /_localaws/buckets                 every bucket with its counts
+//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; prefix=… selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
+//
+// Every list comes in pages of 1,000 elements, or of limit=N; the field next of a page is the value of after= for the
+// next one.
 //
 // # What is supported
 //
@@ -99,4 +104,112 @@
 //	GetCallerIdentity
 //	GetResources                  PaginationToken, TagFilters, ResourcesPerPage, TagsPerPage, ResourceTypeFilters,
 //	                              ResourceARNList, IncludeComplianceDetails, ExcludeCompliantResources
+//
+// Amazon S3, in REST-XML. Every action also takes ExpectedBucketOwner; PutObject and UploadPart also take ContentMD5,
+// and a checksum in a header or in the trailer of an aws-chunked body:
+//
+//	AbortMultipartUpload                Bucket, Key, UploadId
+//	CompleteMultipartUpload             Bucket, ChecksumCRC32, ChecksumCRC32C, ChecksumCRC64NVME, ChecksumSHA1,
+//	                                    ChecksumSHA256, ChecksumType, IfMatch, IfNoneMatch, Key, MpuObjectSize,
+//	                                    MultipartUpload, SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5,
+//	                                    UploadId
+//	CopyObject                          ACL, Bucket, BucketKeyEnabled, CacheControl, ChecksumAlgorithm,
+//	                                    ContentDisposition, ContentEncoding, ContentLanguage, ContentType,
+//	                                    CopySource, CopySourceIfMatch, CopySourceIfModifiedSince,
+//	                                    CopySourceIfNoneMatch, CopySourceIfUnmodifiedSince,
+//	                                    CopySourceSSECustomerAlgorithm, CopySourceSSECustomerKey,
+//	                                    CopySourceSSECustomerKeyMD5, ExpectedSourceBucketOwner, Expires, IfMatch,
+//	                                    IfNoneMatch, Key, Metadata, MetadataDirective, SSECustomerAlgorithm,
+//	                                    SSECustomerKey, SSECustomerKeyMD5, SSEKMSEncryptionContext, SSEKMSKeyId,
+//	                                    ServerSideEncryption, StorageClass, Tagging, TaggingDirective,
+//	                                    WebsiteRedirectLocation
+//	CreateBucket                        ACL, Bucket, CreateBucketConfiguration, ObjectOwnership
+//	CreateMultipartUpload               ACL, Bucket, BucketKeyEnabled, CacheControl, ChecksumAlgorithm,
+//	                                    ChecksumType, ContentDisposition, ContentEncoding, ContentLanguage,
+//	                                    ContentType, Expires, Key, Metadata, SSECustomerAlgorithm, SSECustomerKey,
+//	                                    SSECustomerKeyMD5, SSEKMSEncryptionContext, SSEKMSKeyId,
+//	                                    ServerSideEncryption, StorageClass, Tagging, WebsiteRedirectLocation
+//	DeleteBucket                        Bucket
+//	DeleteBucketEncryption              Bucket
+//	DeleteBucketLifecycle               Bucket
+//	DeleteBucketOwnershipControls       Bucket
+//	DeleteBucketPolicy                  Bucket
+//	DeleteBucketTagging                 Bucket
+//	DeleteObject                        Bucket, IfMatch, Key, VersionId
+//	DeleteObjectTagging                 Bucket, Key, VersionId
+//	DeleteObjects                       Bucket, Delete
+//	DeletePublicAccessBlock             Bucket
+//	GetBucketAccelerateConfiguration    Bucket
+//	GetBucketAcl                        Bucket
+//	GetBucketCors                       Bucket
+//	GetBucketEncryption                 Bucket
+//	GetBucketLifecycleConfiguration     Bucket
+//	GetBucketLocation                   Bucket
+//	GetBucketLogging                    Bucket
+//	GetBucketNotificationConfiguration  Bucket
+//	GetBucketOwnershipControls          Bucket
+//	GetBucketPolicy                     Bucket
+//	GetBucketPolicyStatus               Bucket
+//	GetBucketReplication                Bucket
+//	GetBucketRequestPayment             Bucket
+//	GetBucketTagging                    Bucket
+//	GetBucketVersioning                 Bucket
+//	GetBucketWebsite                    Bucket
+//	GetObject                           Bucket, ChecksumMode, IfMatch, IfModifiedSince, IfNoneMatch,
+//	                                    IfUnmodifiedSince, Key, PartNumber, Range, ResponseCacheControl,
+//	                                    ResponseContentDisposition, ResponseContentEncoding, ResponseContentLanguage,
+//	                                    ResponseContentType, ResponseExpires, SSECustomerAlgorithm, SSECustomerKey,
+//	                                    SSECustomerKeyMD5, VersionId
+//	GetObjectAcl                        Bucket, Key, VersionId
+//	GetObjectLegalHold                  Bucket, Key, VersionId
+//	GetObjectLockConfiguration          Bucket
+//	GetObjectRetention                  Bucket, Key, VersionId
+//	GetObjectTagging                    Bucket, Key, VersionId
+//	GetPublicAccessBlock                Bucket
+//	HeadBucket                          Bucket
+//	HeadObject                          Bucket, ChecksumMode, IfMatch, IfModifiedSince, IfNoneMatch,
+//	                                    IfUnmodifiedSince, Key, PartNumber, Range, ResponseCacheControl,
+//	                                    ResponseContentDisposition, ResponseContentEncoding, ResponseContentLanguage,
+//	                                    ResponseContentType, ResponseExpires, SSECustomerAlgorithm, SSECustomerKey,
+//	                                    SSECustomerKeyMD5, VersionId
+//	ListBucketAnalyticsConfigurations   Bucket, ContinuationToken, ID
+//	ListBucketIntelligentTieringConfigurations  Bucket, ContinuationToken, ID
+//	ListBucketInventoryConfigurations   Bucket, ContinuationToken, ID
+//	ListBucketMetricsConfigurations     Bucket, ContinuationToken, ID
+//	ListBuckets                         BucketRegion, ContinuationToken, MaxBuckets, Prefix
+//	ListMultipartUploads                Bucket, Delimiter, EncodingType, KeyMarker, MaxUploads, Prefix,
+//	                                    UploadIDMarker
+//	ListObjectVersions                  Bucket, Delimiter, EncodingType, KeyMarker, MaxKeys, Prefix, VersionIDMarker
+//	ListObjects                         Bucket, Delimiter, EncodingType, Marker, MaxKeys, Prefix
+//	ListObjectsV2                       Bucket, ContinuationToken, Delimiter, EncodingType, FetchOwner, MaxKeys,
+//	                                    Prefix, StartAfter
+//	ListParts                           Bucket, Key, MaxParts, PartNumberMarker, UploadId
+//	PutBucketEncryption                 Bucket, ServerSideEncryptionConfiguration
+//	PutBucketLifecycleConfiguration     Bucket, LifecycleConfiguration, TransitionDefaultMinimumObjectSize
+//	PutBucketNotificationConfiguration  Bucket, NotificationConfiguration, SkipDestinationValidation
+//	PutBucketOwnershipControls          Bucket, OwnershipControls
+//	PutBucketPolicy                     Bucket, ConfirmRemoveSelfBucketAccess, Policy
+//	PutBucketTagging                    Bucket, Tagging
+//	PutObject                           ACL, Bucket, BucketKeyEnabled, CacheControl, ContentDisposition,
+//	                                    ContentEncoding, ContentLanguage, ContentType, Expires, IfMatch, IfNoneMatch,
+//	                                    Key, Metadata, SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5,
+//	                                    SSEKMSEncryptionContext, SSEKMSKeyId, ServerSideEncryption, StorageClass,
+//	                                    Tagging, WebsiteRedirectLocation
+//	PutObjectTagging                    Bucket, Key, Tagging, VersionId
+//	PutPublicAccessBlock                Bucket, PublicAccessBlockConfiguration
+//	UploadPart                          Bucket, Key, PartNumber, SSECustomerAlgorithm, SSECustomerKey,
+//	                                    SSECustomerKeyMD5, UploadId
+//	UploadPartCopy                      Bucket, CopySource, CopySourceIfMatch, CopySourceIfModifiedSince,
+//	                                    CopySourceIfNoneMatch, CopySourceIfUnmodifiedSince, CopySourceRange,
+//	                                    CopySourceSSECustomerAlgorithm, CopySourceSSECustomerKey,
+//	                                    CopySourceSSECustomerKeyMD5, ExpectedSourceBucketOwner, Key, PartNumber,
+//	                                    SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5, UploadId
+//
+// Checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256. Of an object without one, the checksum is CRC64NVME. A
+// bucket has no versions, so VersionId may only be null. Canned ACLs may only be private or bucket-owner-full-control.
+// Of a lifecycle, expiration by days or date and the abortion of uploads act, at midnight UTC; transitions are refused.
+// Notifications go to queues and topics, for ObjectCreated, ObjectRemoved, LifecycleExpiration and ObjectTagging. A
+// bucket's policy is stored and shown. The bucket is in the path, or in the host: before a label s3, below localhost
+// and localaws, or as an existing bucket's name in front of any other host. Presigned URLs expire on the server's
+// clock.
 package localaws

@@ -20,18 +20,24 @@ func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	for _, service := range server.services() {
-		for _, action := range service.Actions {
-			line := regexp.MustCompile(`(?m)^//\t`+action.Name+`( .*)?$`).FindAllString(page, -1)
-			if len(line) == 0 {
-				t.Errorf("%s of %s is not listed", action.Name, service.Name)
-			}
-			for _, member := range action.Members() {
-				word := regexp.MustCompile(`\b` + member + `\b`)
-				if !strings.Contains(member, ".") && !word.MatchString(strings.Join(line, " ")) {
-					t.Errorf("%s of %s does not list %s", action.Name, service.Name, member)
-				}
+	check := func(service, action string, members []string) {
+		line := regexp.MustCompile(`(?m)^//\t`+action+`( .*)?$`).FindAllString(page, -1)
+		if len(line) == 0 {
+			t.Errorf("%s of %s is not listed", action, service)
+		}
+		for _, member := range members {
+			word := regexp.MustCompile(`\b` + member + `\b`)
+			if !strings.Contains(member, ".") && !word.MatchString(strings.Join(line, " ")) {
+				t.Errorf("%s of %s does not list %s", action, service, member)
 			}
 		}
+	}
+	for _, service := range server.services() {
+		for _, action := range service.Actions {
+			check(service.Name, action.Name, action.Members())
+		}
+	}
+	for _, action := range server.S3().Wire().Actions {
+		check("s3", action.Name, action.Members())
 	}
 }

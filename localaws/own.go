@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -16,6 +17,8 @@ import (
 //	GET  /_localaws/queues                  every queue with its counts
 //	GET  /_localaws/queues/NAME/messages    every message, without receiving any
 //	GET  /_localaws/topics                  every topic with its subscriptions, and failed deliveries
+//	GET  /_localaws/buckets                 every bucket with its counts
+//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; prefix=… selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
 const ownPrefix = "/_localaws/"
@@ -30,6 +33,8 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	m.HandleFunc("GET "+ownPrefix+"queues", s.listQueues)
 	m.HandleFunc("GET "+ownPrefix+"queues/{name}/messages", s.listMessages)
 	m.HandleFunc("GET "+ownPrefix+"topics", s.listTopics)
+	m.HandleFunc("GET "+ownPrefix+"buckets", s.listBuckets)
+	m.HandleFunc("GET "+ownPrefix+"buckets/{name}/objects", s.listObjects)
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
 	m.HandleFunc("POST "+ownPrefix+"reset", func(w http.ResponseWriter, _ *http.Request) {
 		s.Reset()
@@ -59,16 +64,20 @@ type queueSummary struct {
 	Polls    int    `json:"polls"` // receives that are waiting now
 }
 
-func (s *Server) listQueues(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) {
 	all := []queueSummary{}
-	for _, q := range s.sqs.Queues() {
+	queues, next, ok := pageOf(w, r, s.sqs.Queues(), (*sqs.Queue).Name)
+	if !ok {
+		return
+	}
+	for _, q := range queues {
 		n := q.Model().Stats()
 		all = append(all, queueSummary{
 			Name: q.Name(), ARN: q.ARN(), FIFO: q.FIFO(),
 			Visible: n.Visible, Delayed: n.Delayed, InFlight: n.InFlight, Polls: n.Waiters,
 		})
 	}
-	respond(w, http.StatusOK, map[string]any{"queues": all})
+	respond(w, http.StatusOK, listPage{"queues": all}.before(next))
 }
 
 // messageView is a message in the list of a queue.
@@ -94,12 +103,16 @@ func (s *Server) listMessages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	messages := []messageView{}
-	for _, v := range q.Model().Messages() {
+	page, next, ok := pageAt(w, r, q.Model().Messages())
+	if !ok {
+		return
+	}
+	for _, v := range page {
 		messages = append(messages, viewMessage(v))
 	}
-	respond(w, http.StatusOK, map[string]any{
+	respond(w, http.StatusOK, listPage{
 		"messages": messages, "locks": q.Model().Locks(), "deduplication": q.Model().Dedup(),
-	})
+	}.before(next))
 }
 
 func viewMessage(v queue.View) messageView {

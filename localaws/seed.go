@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sns"
 )
 
@@ -39,8 +40,24 @@ type seedSubscription struct {
 	Attributes seedAttributes `json:"attributes"`
 }
 
-// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions. An existing
-// resource is accepted if its attributes agree.
+// seedBucket is a bucket in a seed file.
+type seedBucket struct {
+	Name          string             `json:"name"`
+	Region        string             `json:"region"`
+	Tags          map[string]string  `json:"tags"`
+	Notifications []seedNotification `json:"notifications"`
+}
+
+type seedNotification struct {
+	Queue  string   `json:"queue"`
+	Topic  string   `json:"topic"`
+	Events []string `json:"events"`
+	Prefix string   `json:"prefix"`
+	Suffix string   `json:"suffix"`
+}
+
+// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions, and buckets with
+// their notifications. An existing resource is accepted if its attributes agree.
 //
 //	{
 //	  "queues": [
@@ -53,22 +70,30 @@ type seedSubscription struct {
 //	    {"name": "events", "subscriptions": [
 //	      {"queue": "orders", "attributes": {"RawMessageDelivery": true, "FilterPolicy": {"kind": ["order"]}}}
 //	    ]}
+//	  ],
+//	  "buckets": [
+//	    {"name": "uploads", "tags": {"team": "a"}, "notifications": [
+//	      {"queue": "orders", "events": ["s3:ObjectCreated:*"], "prefix": "in/", "suffix": ".csv"}
+//	    ]}
 //	  ]
 //	}
 //
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
-// A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order. Endpoints of
-// subscriptions confirm at the first address that Listen opened. An error names the line and the field.
+// A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
+// buckets. Endpoints of subscriptions confirm at the first address that Listen opened. A notification names a queue or
+// a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. An error names the line
+// and the field.
 func (s *Server) Plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("localaws: seed file: %w", err)
 	}
 	f := seedReader{path: path, data: data}
-	queues, topics, err := f.read()
+	content, err := f.read()
 	if err != nil {
 		return err
 	}
+	queues, topics := content.queues, content.topics
 	for _, q := range queues {
 		if err := s.plantQueue(q.value); err != nil {
 			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
@@ -84,7 +109,51 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 			return f.at(t.offset, "%w", err)
 		}
 	}
+	for _, b := range content.buckets {
+		if err := s.plantBucket(b.value); err != nil {
+			return f.at(b.offset, "bucket %q: %w", b.value.Name, err)
+		}
+	}
 	return nil
+}
+
+func (s *Server) plantBucket(b seedBucket) error {
+	seed := s3.Seed{Name: b.Name, Region: b.Region, Tags: b.Tags}
+	for i, n := range b.Notifications {
+		destination, err := s.destination(n, "arn:aws:s3:::"+b.Name)
+		if err != nil {
+			return fmt.Errorf("notifications[%d]: %w", i, err)
+		}
+		seed.Notifications = append(seed.Notifications, s3.SeedNotification{
+			Destination: destination, Events: n.Events, Prefix: n.Prefix, Suffix: n.Suffix,
+		})
+	}
+	return s.s3.Plant(seed)
+}
+
+// destination returns the ARN of a notification's queue or topic, and gives it a policy if it has none of its own.
+func (s *Server) destination(n seedNotification, bucketARN string) (string, error) {
+	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},` +
+		`"Action":"%s","Resource":"%s","Condition":{"ArnEquals":{"aws:SourceArn":"%s"}}}]}`
+	switch {
+	case (n.Queue == "") == (n.Topic == ""):
+		return "", errors.New("a notification has either queue or topic")
+	case n.Topic != "":
+		arn := n.Topic
+		if !strings.HasPrefix(arn, "arn:") {
+			arn = "arn:aws:sns:" + s.opts.Region + ":" + s.opts.Account + ":" + arn
+		}
+		return arn, s.sns.AdmitByDefault(arn, fmt.Sprintf(policy, "sns:Publish", arn, bucketARN))
+	}
+	q := s.sqs.Queue(n.Queue)
+	if q == nil {
+		return "", fmt.Errorf("queue %q does not exist", n.Queue)
+	}
+	if !q.HasPolicy() {
+		text := fmt.Sprintf(policy, "sqs:SendMessage", q.ARN(), bucketARN)
+		return q.ARN(), s.sqs.Configure(q.Name(), map[string]string{"Policy": text})
+	}
+	return q.ARN(), nil
 }
 
 // baseURL returns the first address that Listen opened; "": none.
@@ -184,37 +253,46 @@ type placed[T any] struct {
 	offset int64
 }
 
-func (f *seedReader) read() (queues []placed[seedQueue], topics []placed[seedTopic], err error) {
+// seedContent is what a seed file has.
+type seedContent struct {
+	queues  []placed[seedQueue]
+	topics  []placed[seedTopic]
+	buckets []placed[seedBucket]
+}
+
+func (f *seedReader) read() (content seedContent, err error) {
 	var whole any
 	if err := json.Unmarshal(f.data, &whole); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return nil, nil, f.at(syntax.Offset, "%w", err)
+			return content, f.at(syntax.Offset, "%w", err)
 		}
-		return nil, nil, f.at(0, "%w", err)
+		return content, f.at(0, "%w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(f.data)) // because it reports its position
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, nil, f.at(d.InputOffset(), "expected an object with queues and topics")
+		return content, f.at(d.InputOffset(), "expected an object with queues, topics and buckets")
 	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return nil, nil, f.at(d.InputOffset(), "%w", err)
+			return content, f.at(d.InputOffset(), "%w", err)
 		}
 		switch name {
 		case "queues":
-			queues, err = elements[seedQueue](f, d, "queues")
+			content.queues, err = elements[seedQueue](f, d, "queues")
 		case "topics":
-			topics, err = elements[seedTopic](f, d, "topics")
+			content.topics, err = elements[seedTopic](f, d, "topics")
+		case "buckets":
+			content.buckets, err = elements[seedBucket](f, d, "buckets")
 		default:
-			return nil, nil, f.at(d.InputOffset(), "unknown field %q; there are queues and topics", name)
+			return content, f.at(d.InputOffset(), "unknown field %q; there are queues, topics and buckets", name)
 		}
 		if err != nil {
-			return nil, nil, err
+			return content, err
 		}
 	}
-	return queues, topics, nil
+	return content, nil
 }
 
 // elements decodes a list, strictly.

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -30,6 +33,12 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 	  "topics": [
 	    {"name": "events", "subscriptions": [{"queue": "orders", "attributes": {"RawMessageDelivery": true, "FilterPolicy": {"kind": ["order"]}}}]},
 	    {"name": "log.fifo", "attributes": {"ContentBasedDeduplication": true}}
+	  ],
+	  "buckets": [
+	    {"name": "uploads", "tags": {"team": "b"}, "notifications": [
+	      {"queue": "orders", "events": ["s3:ObjectCreated:*"], "prefix": "in/"},
+	      {"topic": "events", "events": ["s3:ObjectRemoved:*"]}
+	    ]}
 	  ]
 	}`)
 	for range 2 { // repeating it is allowed
@@ -51,6 +60,24 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 	}
 	if tags := f.server.SQS().Queue("orders").Tags(); tags["team"] != "a" {
 		t.Errorf("tags %v", tags)
+	}
+	if b := f.server.S3().Bucket("uploads"); b == nil || b.Settings().Tags[0].Value != "b" {
+		t.Errorf("bucket %+v", b)
+	}
+	c := bucketClient(f.server, true)
+	if _, err := c.PutObject(f.ctx, &s3.PutObjectInput{
+		Bucket: aws.String("uploads"),
+		Key:    aws.String("in/a"),
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.DeleteObject(f.ctx, &s3.DeleteObjectInput{
+		Bucket: aws.String("uploads"), Key: aws.String("in/a"),
+	}); err != nil {
+		t.Error(err)
+	}
+	if n := f.server.SQS().Queue("orders").Model().Stats().Visible; n != 1 {
+		t.Errorf("orders has %d messages, want the event of the put; the topic's queue forbids the topic", n)
 	}
 	if topics := f.server.SNS().Topics(); len(topics) != 2 ||
 		len(topics[0].Subscriptions)+len(topics[1].Subscriptions) != 1 {

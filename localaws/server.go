@@ -14,6 +14,8 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sts"
@@ -46,7 +48,9 @@ type Server struct {
 	clock    *clock.Clock
 	sqs      *sqs.Service
 	sns      *sns.Service
+	s3       *s3.Service
 	mux      *wire.Mux
+	rest     *rest.Mux
 	own      *http.ServeMux
 	controls controls
 	calls    calls
@@ -94,6 +98,15 @@ func (s *Server) build() {
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints,
 	})
+	s.s3 = s3.New(s3.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
+		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
+	})
+	s.rest = rest.NewMux(rest.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
+		Exists:  func(name string) bool { return s.s3.Bucket(name) != nil },
+		Domains: []string{"localhost", "localaws", "localaws.internal"},
+	}, s.s3.Wire())
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
 	}, s.services()...)
@@ -112,6 +125,9 @@ func (s *Server) SQS() *sqs.Service { return s.sqs }
 // SNS returns the model of SNS, for inspecting topics, subscriptions and failed deliveries.
 func (s *Server) SNS() *sns.Service { return s.sns }
 
+// S3 returns the model of S3, for inspecting buckets and objects.
+func (s *Server) S3() *s3.Service { return s.s3 }
+
 // Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
 // the same seed repeats the run.
 func (s *Server) Seed() uint64 { return s.opts.Seed }
@@ -128,6 +144,7 @@ func (s *Server) Reset() {
 	s.controls.reset()
 	s.sns.Reset()
 	s.sqs.Reset()
+	s.s3.Reset()
 	s.calls.reset()
 }
 
@@ -140,6 +157,10 @@ func (s *Server) Handler() http.Handler {
 		}
 		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {
 			s.sns.ServeCertificate(w, r)
+			return
+		}
+		if isS3(r) {
+			s.rest.ServeHTTP(w, r)
 			return
 		}
 		s.mux.ServeHTTP(w, r)
@@ -160,6 +181,7 @@ func (s *Server) Close() error {
 	s.sns.Close()
 	s.sqs.Close()
 	s.stranded.Wait()
+	s.s3.Close()
 	var first error
 	for _, l := range listeners {
 		first = cmp.Or(first, l.close())

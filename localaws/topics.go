@@ -1,7 +1,9 @@
 package localaws
 
 import (
+	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/sns"
@@ -27,6 +29,38 @@ func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) e
 func (q queuesOfTopics) Queue(arn string) (sns.QueueInfo, bool) {
 	info, ok := q.sqs.Lookup(arn)
 	return sns.QueueInfo{FIFO: info.FIFO}, ok
+}
+
+// destinationsOfBuckets gives S3 access to SQS and SNS, as the service that policies name.
+type destinationsOfBuckets struct{ server *Server }
+
+// s3Principal is S3 in policies.
+const s3Principal = "s3.amazonaws.com"
+
+var errFIFODestination = errors.New("a FIFO queue or topic cannot have notifications of S3")
+
+func (d destinationsOfBuckets) Check(destinationARN, bucketARN string) error {
+	if strings.HasPrefix(destinationARN, "arn:aws:sns:") {
+		if fifo, _ := d.server.sns.FIFO(destinationARN); fifo {
+			return errFIFODestination
+		}
+		return d.server.sns.Admits(destinationARN, s3Principal, bucketARN)
+	}
+	if info, _ := d.server.sqs.Lookup(destinationARN); info.FIFO {
+		return errFIFODestination
+	}
+	return d.server.sqs.Admits(destinationARN, sqs.Principal{Service: s3Principal, SourceARN: bucketARN})
+}
+
+func (d destinationsOfBuckets) Deliver(destinationARN, bucketARN, body, trace string) error {
+	if strings.HasPrefix(destinationARN, "arn:aws:sns:") {
+		return d.server.sns.Deliver(destinationARN, sns.Incoming{
+			Service: s3Principal, Source: bucketARN, Subject: "Amazon S3 Notification", Message: body, Trace: trace,
+			BaseURL: d.server.baseURL(),
+		})
+	}
+	return d.server.sqs.Deliver(destinationARN, sqs.Principal{Service: s3Principal, SourceARN: bucketARN},
+		sqs.Incoming{Body: body, Trace: trace})
 }
 
 func (s *Server) taggedQueues() []tagging.Resource {
@@ -77,9 +111,13 @@ type failureView struct {
 	DeadLetterQueue string    `json:"deadLetterQueue,omitempty"`
 }
 
-func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) listTopics(w http.ResponseWriter, r *http.Request) {
 	topics, failures := []topicView{}, []failureView{}
-	for _, t := range s.sns.Topics() {
+	page, next, ok := pageAt(w, r, s.sns.Topics())
+	if !ok {
+		return
+	}
+	for _, t := range page {
 		v := topicView{
 			Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags,
 			Subscriptions: []subscriptionView{},
@@ -98,5 +136,5 @@ func (s *Server) listTopics(w http.ResponseWriter, _ *http.Request) {
 			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
 		})
 	}
-	respond(w, http.StatusOK, map[string]any{"topics": topics, "failures": failures})
+	respond(w, http.StatusOK, listPage{"topics": topics, "failures": failures}.before(next))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 )
 
 // Transport returns a RoundTripper that calls the server in process, without a socket, in the caller's goroutine and
@@ -34,6 +35,9 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
+	if err := measure(&in); err != nil {
+		return nil, err
+	}
 	if in.URL.Path == "" {
 		url := *in.URL
 		url.Path = "/"
@@ -49,9 +53,38 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	}()
 	t.handler.ServeHTTP(w, &in)
 	if cause := r.Context().Err(); cause != nil && !w.useful() {
+		if w.stream != nil {
+			_ = w.stream.Close() // nobody reads it
+		}
 		return nil, cause
 	}
 	return w.response(r), nil
+}
+
+// measure finds out whether a body of unknown length, which a client writes as 0, is empty. A server knows the length,
+// or writes it as -1.
+func measure(r *http.Request) error {
+	if r.ContentLength != 0 || r.Body == http.NoBody {
+		return nil
+	}
+	var first [1]byte
+	n, err := io.ReadFull(r.Body, first[:])
+	switch {
+	case errors.Is(err, io.EOF):
+		r.Body = http.NoBody
+		return nil
+	case err != nil:
+		return err
+	}
+	r.ContentLength = -1
+	r.Body = &resumed{Reader: io.MultiReader(bytes.NewReader(first[:n]), r.Body), Closer: r.Body}
+	return nil
+}
+
+// resumed is a body whose first byte was read.
+type resumed struct {
+	io.Reader
+	io.Closer
 }
 
 // recorder records what a handler writes.
@@ -59,7 +92,11 @@ type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	stream io.ReadCloser // the body, if it is read later; nil: it is in body
 }
+
+// TakeBody makes a body the response's, which the client reads without a copy.
+func (w *recorder) TakeBody(body io.ReadCloser) { w.stream = body }
 
 func (w *recorder) Header() http.Header { return w.header }
 
@@ -80,6 +117,31 @@ func (w *recorder) useful() bool { return w.status != 0 && w.status < 500 }
 
 func (w *recorder) response(r *http.Request) *http.Response {
 	w.WriteHeader(http.StatusOK)
+	if w.stream != nil {
+		length, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
+		if err != nil {
+			length = -1
+		}
+		return w.answer(r, length, w.stream)
+	}
+	return w.answer(r, w.length(), io.NopCloser(bytes.NewReader(w.body.Bytes())))
+}
+
+// length returns the length of the body. The answer to HEAD has that of the body that it does not have.
+func (w *recorder) length() int64 {
+	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil {
+		return n
+	}
+	return int64(w.body.Len())
+}
+
+func (w *recorder) answer(r *http.Request, length int64, body io.ReadCloser) *http.Response {
+	for name, values := range w.header {
+		if name[0] >= 'a' { // a client that reads from a socket gets canonical names
+			delete(w.header, name)
+			w.header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
 	return &http.Response{
 		Status:        http.StatusText(w.status),
 		StatusCode:    w.status,
@@ -87,8 +149,8 @@ func (w *recorder) response(r *http.Request) *http.Response {
 		ProtoMajor:    1,
 		ProtoMinor:    1,
 		Header:        w.header,
-		Body:          io.NopCloser(bytes.NewReader(w.body.Bytes())),
-		ContentLength: int64(w.body.Len()),
+		Body:          body,
+		ContentLength: length,
 		Request:       r,
 	}
 }

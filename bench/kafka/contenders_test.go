@@ -36,8 +36,10 @@ type job struct {
 	partitions    int
 	concurrency   int
 	handler       time.Duration // how long each record takes
-	warm          int           // records that are handled before those that are counted
-	records       int           // records that are counted
+	straggler     time.Duration // how long one of every takes instead
+	every         int
+	warm          int // records that are handled before those that are counted
+	records       int // records that are counted
 	handle        func()
 }
 

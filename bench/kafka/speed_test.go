@@ -28,6 +28,8 @@ type scene struct {
 	records     int // records that each contender handles
 	warm        int // of these, how many are handled before the counted ones
 	slow        int // records for contenders that handle one after another, instead of records
+	straggler   time.Duration
+	every       int // one of so many records takes as long as straggler; 0: none
 	contenders  []contender
 	only        string // the only broker; "": all brokers
 }
@@ -84,7 +86,7 @@ func scenes() (ss []scene) {
 // fail because of a slow rate, because other programs may use the machine, too.
 func TestSpeed(t *testing.T) {
 	brokers := brokers(t)
-	for _, s := range scenes() {
+	for _, s := range append(scenes(), shareScenes()...) {
 		t.Run(s.title, func(t *testing.T) {
 			n := *rounds
 			if n == 0 {
@@ -122,7 +124,10 @@ func (s *scene) play(t *testing.T, brokers []*broker, rounds int) {
 // after a tenth of the records. If the handler does nothing, counting begins at the start, because most of the work is
 // then done before the first record is handled: fetching.
 func (s *scene) job(c contender) job {
-	j := job{partitions: s.partitions, concurrency: s.concurrency, handler: s.handler, warm: s.warm, records: s.records}
+	j := job{
+		partitions: s.partitions, concurrency: s.concurrency, handler: s.handler, warm: s.warm, records: s.records,
+		straggler: s.straggler, every: s.every,
+	}
 	if s.slow > 0 && c.name != viaGodwit.name && c.name != viaTransform.name {
 		j.records = s.slow
 	}
@@ -164,8 +169,12 @@ func count(ctx context.Context, c contender, j job) (figure, error) {
 	if warm == 0 {
 		began, from = time.Now(), used()
 	}
+	var begun atomic.Int64
 	j.handle = func() {
-		if j.handler > 0 {
+		switch {
+		case j.every > 0 && begun.Add(1)%int64(j.every) == 0:
+			time.Sleep(j.straggler)
+		case j.handler > 0:
 			time.Sleep(j.handler)
 		}
 		switch handled.Add(1) {

@@ -61,7 +61,7 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
-	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics and subscriptions to create at start")
+	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions and buckets to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
 	f.StringVar(&o.kafka, "kafka", "",

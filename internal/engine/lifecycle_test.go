@@ -33,7 +33,8 @@ func bare(lim driver.ReceiveLimits, cfg *Config) *flow {
 type kind struct {
 	lane   uint64
 	tenant string
-	shelf  bool // they move to the shelf if they may
+	shelf  bool           // they move to the shelf if they may
+	of     *driver.Source // nil: all those without one share it
 }
 
 var kinds = map[string]kind{
@@ -49,7 +50,7 @@ var kinds = map[string]kind{
 func (k kind) arrive(f *flow) *Item {
 	it := f.items.take()
 	it.in = &Session{flow: f, cfg: *f.cfg}
-	it.src, it.size, it.lane, it.Tenant = f.sources.of(nil), 100, k.lane, k.tenant
+	it.src, it.size, it.lane, it.Tenant = f.sources.of(k.of), 100, k.lane, k.tenant
 	it.can = f.abilities(it, true)
 	f.move(it, evArrive)
 	f.leases.insert(it, f.clock.now())

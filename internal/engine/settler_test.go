@@ -11,9 +11,13 @@ import (
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
-// fakeService takes settlements. The other methods of its Receiver are missing.
+// fakeService takes settlements, and calls functions of the test for the other methods of its Receiver.
 type fakeService struct {
 	driver.Receiver
+	receive func(ctx context.Context, most int) ([]driver.Delivery, error)
+	extend  func(hs []driver.Handle, by time.Duration) (ends time.Time, err error)
+	close   func() error
+
 	mu      sync.Mutex
 	batches [][]driver.Settlement
 }
@@ -32,6 +36,16 @@ func (s *fakeService) Settle(_ context.Context, in []driver.Settlement) error {
 	s.batches = append(s.batches, append([]driver.Settlement(nil), in...))
 	return nil
 }
+
+func (s *fakeService) Receive(ctx context.Context, most int, _ []driver.Delivery) ([]driver.Delivery, error) {
+	return s.receive(ctx, most)
+}
+
+func (s *fakeService) Extend(_ context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {
+	return s.extend(hs, by)
+}
+
+func (s *fakeService) Close(context.Context) error { return s.close() }
 
 // of is how many settlements with an action have come.
 func (s *fakeService) of(a driver.Action) (n int) {
@@ -137,8 +151,21 @@ func TestAVerdictWithoutALease(t *testing.T) {
 // deaf is an observer that hears nothing.
 type deaf struct{ Observer }
 
-func (deaf) Doing(Activity)                         {}
-func (deaf) LeaseLost(any)                          {}
-func (deaf) SettleFailed(any, driver.Action, error) {}
-func (deaf) Breaker(bool, error)                    {}
-func (deaf) Released(any)                           {}
+func (deaf) Doing(Activity)                             {}
+func (deaf) Received(*Item)                             {}
+func (deaf) Started(*Item)                              {}
+func (deaf) Failed(*Item, error, Verdict)               {}
+func (deaf) Rejected(any, *driver.Death, error)         {}
+func (deaf) TimedOut(any)                               {}
+func (deaf) Abandoned(any, []byte)                      {}
+func (deaf) LeaseLost(any)                              {}
+func (deaf) Released(any)                               {}
+func (deaf) SettleFailed(any, driver.Action, error)     {}
+func (deaf) Discarded(driver.Discarded)                 {}
+func (deaf) Breaker(bool, error)                        {}
+func (deaf) ReceiveFailed(string, error, time.Duration) {}
+func (deaf) ProvisionFailed(error, time.Duration)       {}
+func (deaf) SourcesLost(error)                          {}
+func (deaf) Polled()                                    {}
+func (deaf) PollLeftOpen()                              {}
+func (deaf) Faulted(error)                              {}

@@ -45,31 +45,3 @@ func TestTheTimelineIsSorted(t *testing.T) {
 		t.Errorf("seed %d: %d of %d items were returned, and %d are left", seed, n, len(there), line.n)
 	}
 }
-
-// Held retries are returned in the order of their times, and each can be removed.
-func TestRetriesComeWhenTheyAreDue(t *testing.T) {
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 1))
-	var held retries
-	var all []*Item
-	for range 500 {
-		it := &Item{until: moment(r.IntN(1000))}
-		held.add(it)
-		all = append(all, it)
-	}
-	for _, it := range all[:200] {
-		held.remove(it)
-	}
-	last, n := moment(-1), 0
-	for it := held.due(never); it != nil; it = held.due(never) {
-		if it.until < last || it.until != held.first() || held.due(it.until-1) != nil {
-			t.Fatalf("seed %d: %d after %d", seed, it.until, last)
-		}
-		last = it.until
-		held.remove(it)
-		n++
-	}
-	if n != 300 || held.first() != never {
-		t.Errorf("seed %d: %d of 300 were returned", seed, n)
-	}
-}

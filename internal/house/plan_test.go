@@ -75,20 +75,30 @@ var plan = []room{
 	{path: "internal/sim", tests: true},
 
 	{path: "localaws", ours: []string{"localaws/..."}},
+	{path: "localaws/access"},
 	{path: "localaws/clock"},
 	{path: "localaws/conformance", tests: true},
 	{path: "localaws/interop/differences"},
 	{path: "localaws/random"},
+	{path: "localaws/rest", ours: []string{"localaws/random", "localaws/wire"}},
+	{
+		path: "localaws/s3",
+		ours: []string{"localaws/clock", "localaws/random", "localaws/rest", "localaws/s3/bucket", "localaws/wire"},
+	},
+	{path: "localaws/s3/bucket"},
 	{
 		path: "localaws/sns",
 		ours: []string{
-			"localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext",
+			"localaws/access", "localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext",
 			"localaws/sqs", "localaws/wire",
 		},
 	},
 	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},
 	{path: "localaws/sns/jsontext"},
-	{path: "localaws/sqs", ours: []string{"localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"}},
+	{
+		path: "localaws/sqs",
+		ours: []string{"localaws/access", "localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"},
+	},
 	{path: "localaws/sqs/queue", ours: []string{"localaws/clock", "localaws/random", "localaws/wire"}},
 	{path: "localaws/sts", ours: []string{"localaws/wire"}},
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},

@@ -19,13 +19,13 @@ func (t *Tracker) Keep() Kept {
 	k := Kept{identity: t.identity, commits: append(slices.Clone(t.sent), t.last), to: t.watermark(), epoch: t.latest}
 	t.survey(k.to)
 	at := k.to - 1
-	for i, length := range plain(t.pieces) {
+	for i, length := range plain(t.said.pieces) {
 		if i%2 == 1 {
 			k.finished = append(k.finished, stretch{from: at, to: at + length - 1})
 		}
 		at += length
 	}
-	k.tries, k.blocks = slices.Clone(t.tries), slices.Clone(t.allBlocks())
+	k.tries, k.blocks = slices.Clone(t.said.tries), slices.Clone(t.said.blocks)
 	return k
 }
 

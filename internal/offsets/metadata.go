@@ -56,6 +56,19 @@ type said struct {
 	mark   int64 // -1: none
 }
 
+// extend appends a number of offsets to the pieces. Pieces at odd indexes are finished.
+func (x *said) extend(finished bool, length int64) {
+	if length <= 0 {
+		return
+	}
+	n := len(x.pieces)
+	if last := n%2 == 0; n > 0 && last == finished {
+		x.pieces[n-1] += length
+		return
+	}
+	x.pieces = append(x.pieces, length)
+}
+
 // metadataBytes returns how many bytes fit into a text with a number of characters.
 func metadataBytes(limit int) int { return max(0, limit-len(version)) * 6 / 8 }
 

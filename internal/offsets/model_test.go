@@ -324,10 +324,10 @@ func (w *world) compare() {
 		}
 	}
 	w.compareMetadata(c)
-	before := *w.tracker
-	w.tracker.recount()
-	if before.prices != w.tracker.prices {
-		w.t.Fatalf("prices are %v, recounted %v", before.prices, w.tracker.prices)
+	before := w.tracker.window
+	w.tracker.window.recount()
+	if before.prices != w.tracker.window.prices {
+		w.t.Fatalf("prices are %v, recounted %v", before.prices, w.tracker.window.prices)
 	}
 }
 

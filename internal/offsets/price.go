@@ -48,31 +48,3 @@ func (p *prices) sub(length int64) {
 	p[2] -= price(length, lowBits2)
 	p[3] -= price(length, lowBits3)
 }
-
-// room reports whether one more unfinished record, at a distance of width offsets from the newest, can be admitted:
-// whichever records finish next, in any order, some parameter can encode the result.
-func (t *Tracker) room(width int64) bool {
-	return t.fits(width, t.budget())
-}
-
-// budget returns how many bits all stretches may cost together.
-func (t *Tracker) budget() int64 {
-	bits := int64(8*(metadataBytes(t.limit)-frameBytes)) - slackBits
-	if n := len(t.blocks) + len(t.told.blocks); n > 0 {
-		bits -= int64(8*n*blockBytes) + exceptionBits // the stretch from the first blocked record to the watermark
-	}
-	return bits
-}
-
-// fits reports whether all stretches, and an unfinished record at a distance of width offsets, fit into a budget.
-func (t *Tracker) fits(width, budget int64) bool {
-	if t.limit == 0 {
-		return true // nothing is encoded, so there is no limit
-	}
-	for i, low := range lowBits {
-		if t.prices[i]+t.told.prices[i]+price(width, low) <= budget {
-			return true
-		}
-	}
-	return false
-}

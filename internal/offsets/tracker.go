@@ -7,15 +7,11 @@ import "slices"
 // The cost of a record does not depend on how many are in flight, and there is no allocation once the ring has grown to
 // its working size.
 type Tracker struct {
-	ring     ring
+	window   window
 	identity string
 
-	next       int64 // the log is read up to this offset; -1: nothing was read
-	before     int64 // the offset before the ring's oldest slot
-	epoch      int32 // leader epoch of the last record before the watermark; -1: unknown
-	latest     int32 // latest leader epoch of a record that the metadata may describe; -1: unknown
-	unfinished int
-	prices     prices // of all stretches in the ring
+	next   int64 // the log is read up to this offset; -1: nothing was read
+	latest int32 // latest leader epoch of a record that the metadata may describe; -1: unknown
 
 	told   told    // content of the metadata at the start that was not read again yet
 	own    bool    // the commit at the start was made by a Tracker
@@ -29,10 +25,8 @@ type Tracker struct {
 	last   Commit   // what the broker has
 	sent   []Commit // returned by Commit since: the broker may have one of these instead
 
-	// Reusable memory for a Commit.
-	pieces  []int64
-	tries   []try
-	both    []block
+	// said and encoder are reusable memory for a Commit.
+	said    said
 	encoder encoder
 }
 
@@ -57,7 +51,7 @@ func (a Admission) String() string {
 // New returns a Tracker with at most a number of records between the watermark and the newest, rounded up to a power of
 // two. It allocates memory as needed: 16 bytes per place.
 func New(places int) *Tracker {
-	t := &Tracker{ring: newRing(places)}
+	t := &Tracker{window: window{ring: newRing(places)}}
 	t.Start(-1, "")
 	return t
 }
@@ -74,9 +68,8 @@ func (t *Tracker) Bind(identity string) { t.identity = identity }
 // before it (the group was reset to an earlier offset: see Truncate).
 func (t *Tracker) Start(committed int64, metadata string) {
 	committed = max(committed, -1)
-	t.ring.forget()
-	t.next, t.before, t.epoch = committed, committed-1, -1
-	t.unfinished, t.prices = 0, prices{}
+	t.window.clear(committed - 1)
+	t.next = committed
 	t.told, t.latest, t.own, t.mark = told{}, -1, false, -1
 	t.blocks = t.blocks[:0]
 	if committed >= 0 {
@@ -113,88 +106,49 @@ func (t *Tracker) Admit(offset int64, epoch int32, key []byte) (seq uint64, atte
 	t.told.see(offset, epoch)
 	waits, isBlocked := t.told.blocked(offset, key)
 	switch finished := t.told.finished(offset) && !isBlocked; {
-	case t.ring.empty() && finished:
-		t.before, t.epoch = offset, epoch
+	case t.window.empty() && finished:
+		t.window.before, t.window.epoch = offset, epoch
 		t.now++
 		a = Finished
-	case t.ring.full():
+	case t.window.full():
 		return 0, 0, Full
 	case finished:
-		t.pushFinished(offset, epoch)
+		t.window.admitFinished(offset, epoch)
 		a = Finished
 	default:
-		if !t.ring.empty() && !t.room(offset-t.ring.newest().offset) {
+		if t.window.empty() {
+			t.now++ // the watermark may move over a gap
+		} else if !t.fits(offset-t.window.newest().offset, t.budget()) {
 			return 0, 0, Full
 		}
 		attempt = t.told.attempt(offset)
 		if isBlocked && waits.first == offset {
 			attempt = waits.attempt
 		}
-		seq = t.push(offset, epoch, attempt)
+		seq = t.window.admit(offset, epoch, attempt)
 	}
 	t.next = offset + 1
 	t.told.pass(t.next)
 	return seq, attempt, a
 }
 
-// push appends an unfinished record.
-func (t *Tracker) push(offset int64, epoch, attempt int32) uint64 {
-	if t.ring.empty() {
-		t.before = offset - 1
-		t.now++ // the watermark may have moved over a gap
-	}
-	seq := t.ring.push(slot{offset: offset, epoch: epoch, state: attempt})
-	t.prices.add(t.width(seq, seq))
-	t.unfinished++
-	return seq
-}
-
-// pushFinished appends a record that was finished in an earlier period, behind unfinished ones.
-func (t *Tracker) pushFinished(offset int64, epoch int32) {
-	seq := t.ring.push(slot{offset: offset, epoch: epoch, state: -1})
-	first := seq - t.ring.finishedBefore(seq)
-	if first < seq {
-		t.prices.sub(t.width(first, seq-1))
-	}
-	t.ring.tag(first, seq)
-	t.prices.add(t.width(first, seq))
-}
-
 // Finish marks a record as finished: it was handled, or copied to another topic. A seq of an earlier period, of a
 // truncated part of the log, or of a finished record is ignored.
 func (t *Tracker) Finish(seq uint64) {
-	if !t.ring.holds(seq) || t.ring.at(seq).finished() {
+	if !t.window.isOpen(seq) {
 		return
 	}
-	left, right := t.ring.finishedBefore(seq), t.ring.finishedAfter(seq)
-	first, last := seq-left, seq+right
-	t.prices.sub(t.width(seq, seq))
-	if left > 0 {
-		t.prices.sub(t.width(first, seq-1))
-	}
-	if right > 0 {
-		t.prices.sub(t.width(seq+1, last))
-	}
-	t.unfinished--
-	t.latest = max(t.latest, t.ring.at(seq).epoch)
+	t.latest = max(t.latest, t.window.at(seq).epoch)
 	t.now++
-	if seq != t.ring.head {
-		t.ring.at(seq).state = -1
-		t.ring.tag(first, last)
-		t.prices.add(t.width(first, last))
-		return
-	}
-	end := t.ring.at(last)
-	t.before, t.epoch = end.offset, end.epoch
-	t.ring.head = last + 1
+	t.window.finish(seq)
 }
 
 // Started records the number of attempts of an unfinished record that waits for the next attempt.
 func (t *Tracker) Started(seq uint64, attempt int32) {
-	if attempt <= 0 || !t.ring.holds(seq) || t.ring.at(seq).finished() {
+	if attempt <= 0 || !t.window.isOpen(seq) {
 		return
 	}
-	s := t.ring.at(seq)
+	s := t.window.at(seq)
 	s.state, t.latest = attempt, max(t.latest, s.epoch)
 	t.now++
 }
@@ -221,43 +175,71 @@ func (t *Tracker) Truncate(offset int64) {
 	}
 	t.next = offset
 	t.blocks = slices.DeleteFunc(t.blocks, func(b block) bool { return b.first >= offset })
-	if t.ring.empty() || t.ring.oldest().offset >= offset {
-		t.ring.forget()
-		t.before, t.epoch = offset-1, -1
-		t.unfinished, t.prices = 0, prices{}
-		return
-	}
-	t.ring.cut(offset)
-	t.recount()
-}
-
-// recount recomputes tags, prices and counts from the slots. It visits every slot, which is acceptable for a rare
-// event.
-func (t *Tracker) recount() {
-	t.unfinished, t.prices = 0, prices{}
-	for seq := t.ring.head; seq != t.ring.tail; seq++ {
-		if !t.ring.at(seq).finished() {
-			t.unfinished++
-			t.prices.add(t.width(seq, seq))
-			continue
-		}
-		first := seq
-		for seq+1 != t.ring.tail && t.ring.at(seq+1).finished() {
-			seq++
-		}
-		t.ring.tag(first, seq)
-		t.prices.add(t.width(first, seq))
-	}
+	t.window.truncate(offset)
 }
 
 // Unfinished returns the number of admitted records that are not finished.
-func (t *Tracker) Unfinished() int { return t.unfinished }
+func (t *Tracker) Unfinished() int { return t.window.unfinished }
 
-// width returns the number of offsets of a stretch of slots: its own, and the gaps before them, which have no record.
-func (t *Tracker) width(first, last uint64) int64 {
-	before := t.before
-	if first != t.ring.head {
-		before = t.ring.at(first - 1).offset
+// Strained reports whether many records are between the watermark and the newest record, or the metadata is half full.
+// If one of these records does not progress, the caller should look for keys to block.
+func (t *Tracker) Strained(slots int) bool {
+	return int(t.window.tail-t.window.head) > min(slots, strainedSlots) || !t.fits(0, t.budget()/2)
+}
+
+// Block says that all records of a key from first on are unfinished, with the number of attempts of the first one, and
+// the number of records. The caller then marks them as finished, so that they need no room in the window and in the
+// stretches. A Block of the same hash is replaced. false: there is no room for another one.
+func (t *Tracker) Block(hash uint64, first int64, attempt int32, count int) bool {
+	b := block{hash: hash, first: first, attempt: attempt, count: int64(count)}
+	for i := range t.blocks {
+		if t.blocks[i].hash != hash {
+			continue
+		}
+		if t.blocks[i] != b {
+			t.blocks[i] = b
+			t.now++
+		}
+		return true
 	}
-	return t.ring.at(last).offset - before
+	if len(t.blocks)+len(t.told.blocks) >= blocksMost || !t.fits(0, t.budget()-8*blockBytes-exceptionBits) {
+		return false
+	}
+	t.blocks = append(t.blocks, b)
+	t.now++
+	return true
+}
+
+// Unblock ends the Block of a key: its unfinished records are in the window.
+func (t *Tracker) Unblock(hash uint64) {
+	for i := range t.blocks {
+		if t.blocks[i].hash == hash {
+			t.blocks = append(t.blocks[:i], t.blocks[i+1:]...)
+			t.now++
+			return
+		}
+	}
+}
+
+// budget returns how many bits all stretches may cost together.
+func (t *Tracker) budget() int64 {
+	bits := int64(8*(metadataBytes(t.limit)-frameBytes)) - slackBits
+	if n := len(t.blocks) + len(t.told.blocks); n > 0 {
+		bits -= int64(8*n*blockBytes) + exceptionBits // the stretch from the first blocked record to the watermark
+	}
+	return bits
+}
+
+// fits reports whether all stretches, and one more unfinished record at a distance of width offsets from the newest,
+// fit into a budget: whichever records finish next, in any order, some parameter can encode the result.
+func (t *Tracker) fits(width, budget int64) bool {
+	if t.limit == 0 {
+		return true // nothing is encoded, so there is no limit
+	}
+	for i, low := range lowBits {
+		if t.window.prices[i]+t.told.prices[i]+price(width, low) <= budget {
+			return true
+		}
+	}
+	return false
 }

@@ -167,8 +167,8 @@ func TestOneStuckRecordStopsNobody(t *testing.T) {
 	}
 	k.Finish(stuck)
 	wantCommit(t, k, records)
-	if k.prices != (prices{}) {
-		t.Errorf("nothing is left, and it has prices %v", k.prices)
+	if k.window.prices != (prices{}) {
+		t.Errorf("nothing is left, and it has prices %v", k.window.prices)
 	}
 }
 

@@ -17,13 +17,14 @@ import (
 
 // process is a running consumer with a backend of its own.
 type process struct {
-	w       *world
-	cable   *cable
-	backend *kafka.Backend
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when Run has returned
-	report  godwit.Report
-	err     error
+	w        *world
+	cable    *cable
+	backend  *kafka.Backend
+	consumer *godwit.Consumer
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when Run has returned
+	report   godwit.Report
+	err      error
 }
 
 // start runs a consumer of the channel.
@@ -43,6 +44,7 @@ func (w *world) startOn(channel string, ko kafka.Options, co godwit.ConsumerOpti
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	p.consumer = consumer
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
 	go func() {

@@ -294,9 +294,84 @@ func TestSharedBrokerKilled(t *testing.T) {
 	})
 }
 
-// outlastLock waits for longer than a lock lasts, except in a short run on a real broker.
+// The mistake: a consumer fetches only when everything of the fetch before is settled, so the slowest handler decides
+// the rate. Here one handler of fifty takes 200 times as long as the others. The rate is near the one that the handlers
+// allow.
+func TestSharedRecordsWaitForStragglers(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, concurrency, every = 2000, 20, 50
+		const short, long = 5 * time.Millisecond, time.Second
+		j := w.shared(4, records, 100)
+		var first atomic.Pointer[time.Time]
+		p := w.start(sharing, godwit.ConsumerOptions{Concurrency: concurrency},
+			noting(j, func(ctx context.Context, d *godwit.Delivery) error {
+				now := time.Now()
+				first.CompareAndSwap(nil, &now)
+				if number(d)%every == 0 {
+					return nap(ctx, long)
+				}
+				return nap(ctx, short)
+			}))
+		w.eventually(60*time.Second, "all records handled", j.all)
+		took := time.Since(*first.Load())
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		ideal := (records/every*long + (records-records/every)*short) / concurrency
+		t.Logf("%d records in %v, at best %v", records, took, ideal)
+		most := 2*ideal + long // the last handler may be a long one
+		if w.real() {
+			most *= 2 // the machine does other things, too
+		}
+		if took > most {
+			t.Errorf("%d records took %v, want %v at most", records, took, most)
+		}
+	})
+}
+
+// The mistake: the next fetch accepts, or renews, what is still handled. Here a handler does not return while its
+// process handles all other records, for longer than a lock lasts. Then the process is killed, and its successor
+// handles that record, and no other.
+func TestSharedStragglerKilled(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, straggler = 500, 7
+		w.create(2)
+		w.ensure(sharing)
+		j := newJournal(records)
+		j.keys = 100
+		o := godwit.ConsumerOptions{Concurrency: 8, ShutdownTimeout: 4 * time.Second}
+		p := w.start(sharing, o, noting(j, func(ctx context.Context, d *godwit.Delivery) error {
+			if number(d) == straggler {
+				return untilEnd(ctx, d)
+			}
+			return nil
+		}))
+		w.fill(records, 100)
+		others := func() bool { n, _ := j.count(); return n == records-1 && j.started(straggler) == 1 }
+		w.eventually(60*time.Second, "all other records handled beside the straggler", others)
+		w.outlastLock()
+		w.awaitStable(w.tierReaders())
+		if !others() {
+			t.Errorf("the straggler was started %d times in one process, want once", j.started(straggler))
+		}
+		p.crash()
+		p = w.start(sharing, o, noting(j, func(context.Context, *godwit.Delivery) error { return nil }))
+		w.eventually(90*time.Second, "the straggler handled", j.all)
+		time.Sleep(2 * time.Second) // time for records that must not be delivered again
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		if n, handlings := j.count(); handlings != n {
+			t.Errorf("%d records were handled %d times", n, handlings)
+		}
+	})
+}
+
+// outlastLock waits for longer than a lock lasts. In a short run on a real broker, it only waits until all verdicts are
+// reported, also on a busy machine.
 func (w *world) outlastLock() {
 	if w.real() && testing.Short() {
+		time.Sleep(3 * time.Second)
 		return
 	}
 	time.Sleep(40 * time.Second)

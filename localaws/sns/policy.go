@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -70,6 +71,19 @@ func (p policy) text() string {
 		return p.given
 	}
 	return asJSON(p)
+}
+
+// statements returns the policy's statements as access decides about them.
+func (p policy) statements() ([]access.Statement, error) {
+	var all []access.Statement
+	for _, raw := range p.Statement {
+		var s access.Statement
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // find returns the index of the statement with a label, or -1.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -51,7 +52,7 @@ func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissi
 	if p := q.settings.Load().policy; p != nil {
 		doc = p.document
 	}
-	if slices.ContainsFunc(doc.Statements, func(st statement) bool { return st.Sid == in.Label }) {
+	if slices.ContainsFunc(doc.Statements, func(st access.Statement) bool { return st.Sid == in.Label }) {
 		return nil, invalidValue(in.Label, "Label", "Already exists.")
 	}
 	st, err := q.grant(in)
@@ -99,16 +100,16 @@ func checkPermission(c *wire.Call, in *AddPermissionInput) *wire.Error {
 }
 
 // grant returns the policy statement of a permission.
-func (q *Queue) grant(in *AddPermissionInput) (statement, error) {
-	st := statement{Sid: in.Label, Effect: "Allow", Resource: words{q.arn}}
-	var accounts words
+func (q *Queue) grant(in *AddPermissionInput) (access.Statement, error) {
+	st := access.Statement{Sid: in.Label, Effect: "Allow", Resource: access.Words{q.arn}}
+	var accounts access.Words
 	for _, a := range in.Accounts {
 		accounts = append(accounts, "arn:aws:iam::"+a+":root")
 	}
 	for _, a := range in.Actions {
 		st.Action = append(st.Action, "SQS:"+a)
 	}
-	principal, err := json.Marshal(map[string]words{"AWS": accounts})
+	principal, err := json.Marshal(map[string]access.Words{"AWS": accounts})
 	st.Principal = principal
 	return st, err
 }

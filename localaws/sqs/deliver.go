@@ -3,6 +3,7 @@ package sqs
 import (
 	"fmt"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -41,11 +42,7 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 		return fmt.Errorf("deliver to %s: %w", queueARN, noQueue())
 	}
 	set := q.settings.Load()
-	allowed := set.policy.allows(request{
-		service: from.Service, action: "sqs:SendMessage", resource: q.arn, source: from.SourceARN,
-		account: s.opts.Account,
-	})
-	if !allowed {
+	if !s.admits(q, set, from) {
 		return &DeniedError{QueueARN: q.arn, From: from}
 	}
 	if m.Sender == "" {
@@ -58,6 +55,26 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 	_, failure := q.model.Put(put)
 	if failure != nil {
 		return fmt.Errorf("deliver to %s: %w", queueARN, modelError(failure))
+	}
+	return nil
+}
+
+// admits reports whether the queue's policy allows a delivery.
+func (s *Service) admits(q *Queue, set *settings, from Principal) bool {
+	return set.policy.allows(access.Request{
+		Service: from.Service, Action: "sqs:SendMessage", Resource: q.arn, Source: from.SourceARN,
+		Account: s.opts.Account,
+	})
+}
+
+// Admits returns an error if a queue does not exist, or if its policy does not allow deliveries.
+func (s *Service) Admits(queueARN string, from Principal) error {
+	q := s.byARN(queueARN)
+	switch {
+	case q == nil:
+		return fmt.Errorf("deliver to %s: %w", queueARN, noQueue())
+	case !s.admits(q, q.settings.Load(), from):
+		return &DeniedError{QueueARN: q.arn, From: from}
 	}
 	return nil
 }

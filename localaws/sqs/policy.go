@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -22,11 +23,16 @@ type document struct {
 	Statements statements `json:"Statement"`
 }
 
+// allows reports whether the policy allows a request. A nil policy allows nothing.
+func (p *policy) allows(r access.Request) bool {
+	return p != nil && access.Allows(p.Statements, r)
+}
+
 // maxStatements is the most statements in a queue's policy.
 const maxStatements = 20
 
 // statements are written as a list, or as a single statement without a list.
-type statements []statement
+type statements []access.Statement
 
 func (s *statements) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -35,7 +41,7 @@ func (s *statements) UnmarshalJSON(b []byte) error {
 		*s = make(statements, 1)
 		return d.Decode(&(*s)[0])
 	}
-	return d.Decode((*[]statement)(s))
+	return d.Decode((*[]access.Statement)(s))
 }
 
 func setPolicy(s *settings, text string) *wire.Error {
@@ -58,7 +64,7 @@ func setPolicy(s *settings, text string) *wire.Error {
 		}
 	}
 	for i := range p.Statements {
-		if !p.Statements[i].valid() {
+		if !p.Statements[i].Valid() {
 			return invalidAttribute("Policy", "")
 		}
 	}

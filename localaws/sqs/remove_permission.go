@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -29,7 +30,7 @@ func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePe
 	}
 	doc := p.document
 	doc.Statements = slices.DeleteFunc(slices.Clone(doc.Statements),
-		func(st statement) bool { return st.Sid == in.Label })
+		func(st access.Statement) bool { return st.Sid == in.Label })
 	if len(doc.Statements) == len(p.Statements) {
 		return nil, invalidValue(in.Label, "Label", "can't find label.")
 	}

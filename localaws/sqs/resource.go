@@ -33,6 +33,9 @@ func (q *Queue) ARN() string { return q.arn }
 // FIFO reports whether it is a FIFO queue.
 func (q *Queue) FIFO() bool { return q.fifo }
 
+// HasPolicy reports whether the queue has a policy.
+func (q *Queue) HasPolicy() bool { return q.settings.Load().policy != nil }
+
 // Model returns the queue's content, for inspecting it without receiving.
 func (q *Queue) Model() *queue.Queue { return q.model }
 

@@ -13,6 +13,7 @@ type answer struct {
 	requestID string
 	protocol  Protocol
 	service   *Service
+	limit     int64 // the connection breaks after this many bytes of the body; 0: it does not
 }
 
 func (a *answer) succeed(action Action, out any) {
@@ -59,6 +60,11 @@ func (a *answer) write(status int, body []byte) {
 	h["Content-Type"] = values[1:2:2]
 	h["Content-Length"] = values[2:3:3]
 	a.w.WriteHeader(status)
+	if a.limit > 0 && a.limit < int64(len(body)) {
+		_, _ = a.w.Write(body[:a.limit])
+		_ = http.NewResponseController(a.w).Flush() // the client gets what comes before the break
+		panic(http.ErrAbortHandler)
+	}
 	_, _ = a.w.Write(body)
 }
 

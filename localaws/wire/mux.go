@@ -195,7 +195,12 @@ func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
 		Caller: accessKey(r), Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
-	run := func(ctx context.Context) (any, error) { return action.call(ctx, c, in) }
+	run := func(ctx context.Context) (any, error) {
+		if c.BreakRequest > 0 && r.ContentLength > c.BreakRequest {
+			return nil, ErrDrop // the body was read already
+		}
+		return action.call(ctx, c, in)
+	}
 	var out any
 	var err error
 	if m.opts.Around != nil {
@@ -203,6 +208,7 @@ func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
 	} else {
 		out, err = run(ctx)
 	}
+	a.limit = c.BreakResponse
 	switch {
 	case errors.Is(err, ErrDrop):
 		panic(http.ErrAbortHandler)

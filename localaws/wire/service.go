@@ -95,6 +95,8 @@ type Call struct {
 	// FailEntry, if not nil, is called by batch actions before each entry takes effect. If it returns an error, the
 	// entry fails with it.
 	FailEntry func(id string) *Error
+	// BreakRequest and BreakResponse, if positive, close the connection after this many bytes of the body.
+	BreakRequest, BreakResponse int64
 }
 
 // EntryFault calls FailEntry if it is set.

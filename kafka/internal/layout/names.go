@@ -107,11 +107,12 @@ func Waits(topic string) bool {
 
 // Parse reads a channel's name as users write it, with or without @dlq.
 func Parse(name string) driver.Channel {
-	exchange, queue, many := strings.Cut(strings.TrimSuffix(name, "@"+dlqPart), partSeparator)
+	name, dead := strings.CutSuffix(name, "@"+dlqPart)
+	exchange, queue, many := strings.Cut(name, partSeparator)
 	if !many {
-		return driver.Channel{Queue: exchange}
+		return driver.Channel{Queue: exchange, DeadLetter: dead}
 	}
-	return driver.Channel{Exchange: exchange, Queue: queue}
+	return driver.Channel{Exchange: exchange, Queue: queue, DeadLetter: dead}
 }
 
 // beside is the name of another topic of the channel's consumer.

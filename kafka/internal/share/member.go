@@ -2,297 +2,283 @@ package share
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
-	"github.com/godwitmq/godwit/kafka/internal/client"
-	"github.com/godwitmq/godwit/kafka/internal/deadletter"
-	"github.com/godwitmq/godwit/kafka/internal/discard"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// lockGrace is how long after its lock's end nobody settles a record any more.
-const lockGrace = time.Second
+const (
+	// beatEvery is the distance of heartbeats until the broker says another one, and until there is an assignment: a
+	// broker only computes it after the first heartbeat.
+	beatEvery = 500 * time.Millisecond
+	// leastBeat is the shortest distance.
+	leastBeat = 50 * time.Millisecond
+	// patience is how many looks for a topic, or heartbeats, fail before a Receive reports it: topics and coordinators
+	// take a moment to be known everywhere.
+	patience = 2
+)
 
-// member is one client in the share group, with the records of its last poll.
+// member is the membership of the group: its heartbeats, the partitions that the group's coordinator assigns, and the
+// sessions with their leaders. Its goroutine is the only one that changes anything.
 type member struct {
-	r      *Receiver
-	client *client.Client
-	idle   chan struct{} // holds one: everything is settled, so the next poll may begin
-	acking chan struct{} // holds one while acknowledgements are under way: their answers name partitions, not records
+	r    *Receiver
+	id   string
+	look chan struct{} // holds one: the leaders are to be looked up
 
-	mu      sync.Mutex
-	open    map[*handed]struct{}
-	answers map[wire.Partition]error // to the acknowledgements under way
+	epoch       int32 // 0: to join
+	coordinator int32 // a broker; -1: unknown
+	assigned    []int32
+	topicID     [16]byte // of the assignment
+	fails       int      // heartbeats in a row
+	looks       int      // for leaders, without all of them
+
+	mu       sync.Mutex
+	sessions map[int32]*session // by broker
+	fetching int                // sessions with partitions
 }
 
-// handed is one record under a lock: what a driver.Handle refers to.
-type handed struct {
-	m      *member
-	record *kgo.Record
-	ends   time.Time // of the lock; guarded by member.mu
+func newMember(r *Receiver) *member {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[0] &= 0x7f           // as Kafka's own: an id that begins with "-" looks like an option
+	return &member{
+		r: r, id: base64.RawURLEncoding.EncodeToString(b[:]), look: make(chan struct{}, 1),
+		coordinator: -1, sessions: map[int32]*session{},
+	}
 }
 
-// fresh says that a record is handed out for the first time. Only such a record is handled from where it is, or
-// released: a broker that hears of a crash gives what was in hand to the fetches that wait, and may yet have to hear
-// that these are of the crashed process as well, so that each member of it uses up a delivery that nobody sees. After
-// five, by default, it archives the record.
-func fresh(rec *kgo.Record) bool { return rec.DeliveryCount() <= 1 }
-
-// join makes a member.
-func (r *Receiver) join() (*member, error) {
-	m := &member{r: r, idle: make(chan struct{}, 1), acking: make(chan struct{}, 1), open: map[*handed]struct{}{}}
-	m.idle <- struct{}{}
-	var err error
-	m.client, err = r.c.Open(kgo.ShareGroup(r.c.Group), kgo.ConsumeTopics(r.c.Topic), kgo.ShareMaxRecords(r.batch),
-		kgo.ShareMaxRecordsStrict(),
-		kgo.ShareAckCallback(m.answered), kgo.FetchMaxWait(r.c.FetchWait))
-	return m, err
-}
-
-// run polls while somebody asks, whenever everything of the last poll is settled.
+// run keeps the membership until the receiver ends.
 func (m *member) run() {
-	for m.settled() && m.r.queue.await(m.r.polls) {
-		ctx, cancel := context.WithTimeout(m.r.polls, m.r.c.FetchWait)
-		fetches := m.client.PollRecords(ctx, int(m.r.batch))
-		cancel()
-		var failed error
-		for _, e := range fetches.Errors() {
-			if !errors.Is(e.Err, context.DeadlineExceeded) && !failure.Over(m.r.polls) {
-				failed = fmt.Errorf("poll topic %s: %w", m.r.c.Topic, failure.Classify(e.Err))
+	var next, looked time.Time
+	missing := false
+	for !failure.Over(m.r.polls) {
+		if now := time.Now(); !now.Before(next) {
+			every, changed, err := m.beat()
+			if err != nil {
+				every = m.failed(err)
+			} else if changed {
+				missing = true
 			}
+			next = now.Add(every)
 		}
-		ds := m.admit(fetches.Records())
-		if len(ds) > 0 || failed != nil {
-			m.r.queue.put(ds, failed)
+		if pause := pollPauses.Wait(m.looks); missing && time.Since(looked) >= pause {
+			if missing = !m.lead(); missing {
+				m.looks++
+			} else {
+				m.looks = 0
+			}
+			looked = time.Now()
 		}
-		if failed != nil {
-			_ = backoff.Sleep(m.r.polls, pollPause)
+		until := time.Until(next)
+		if missing {
+			until = min(until, pollPauses.Wait(m.looks))
 		}
-	}
-}
-
-// settled waits until the next poll may begin. What nobody settled before its lock ended is released, for the next
-// poll would accept it.
-func (m *member) settled() bool {
-	for {
-		until := m.last()
-		t := time.NewTimer(time.Until(until))
+		t := time.NewTimer(until)
 		select {
-		case <-m.idle:
-			t.Stop()
-			return !failure.Over(m.r.polls)
-		case <-m.r.polls.Done():
-			t.Stop()
-			return false
 		case <-t.C:
+		case <-m.look:
+			missing = true
+		case <-m.r.polls.Done():
 		}
-		if time.Until(m.last()) > 0 {
-			continue
-		}
-		// released, and not copied: it may be somebody else's by now
-		m.settle(m.r.polls, m.unsettled(), map[int]error{})
+		t.Stop()
 	}
 }
 
-// unsettled releases what is open.
-func (m *member) unsettled() (vs []verdict) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for s := range m.open {
-		vs = append(vs, verdict{
-			i: len(vs), of: s, st: driver.Settlement{Action: driver.Release},
-			status: kgo.AckRelease,
-		})
+// failed notes a heartbeat that failed, and returns when to try again.
+func (m *member) failed(err error) time.Duration {
+	switch {
+	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedMemberEpoch),
+		errors.Is(err, kerr.GroupIDNotFound):
+		// The coordinator has forgotten this member. The partitions stay as they are until it has joined again.
+		m.epoch = 0
+	default:
+		m.coordinator = -1
 	}
-	return vs
+	m.fails++
+	if m.fails > patience {
+		m.r.queue.put(nil, fmt.Errorf("join share group %s: %w", m.r.c.Group, failure.Classify(err)))
+	}
+	return pollPauses.Wait(m.fails)
 }
 
-// last is when the last lock has ended for good.
-func (m *member) last() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.open) == 0 {
-		return time.Now().Add(m.r.c.Lock)
-	}
-	var last time.Time
-	for s := range m.open {
-		if s.ends.After(last) {
-			last = s.ends
+// beat sends a heartbeat, and returns when the next one is due, and whether the assignment has changed.
+func (m *member) beat() (every time.Duration, changed bool, err error) {
+	req := kmsg.NewPtrShareGroupHeartbeatRequest()
+	req.GroupID, req.MemberID, req.MemberEpoch = m.r.c.Group, m.id, m.epoch
+	if m.epoch == 0 {
+		req.SubscribedTopicNames = []string{m.r.c.Topic}
+		if m.r.c.Rack != "" {
+			req.RackID = &m.r.c.Rack
 		}
 	}
-	return last.Add(lockGrace)
+	resp, err := m.heartbeat(m.r.polls, req)
+	if err != nil {
+		return 0, false, err
+	}
+	m.epoch, m.fails = resp.MemberEpoch, 0
+	every = time.Duration(resp.HeartbeatIntervalMillis) * time.Millisecond
+	if resp.Assignment != nil {
+		m.assigned, m.topicID, changed = nil, [16]byte{}, true
+		for _, t := range resp.Assignment.TopicPartitions {
+			m.assigned, m.topicID = t.Partitions, t.TopicID // there is one topic
+		}
+	}
+	if len(m.assigned) == 0 {
+		every = min(every, beatEvery)
+	}
+	return max(every, leastBeat), changed, nil
 }
 
-// admit makes deliveries of records. What is not due, and what was handed out before, goes to a tier instead, from
-// where it comes with a count of its own; if it cannot, it is handled: its last delivery may be this one.
-func (m *member) admit(rs []*kgo.Record) (ds []driver.Delivery) {
-	if len(rs) == 0 {
-		wake(m.idle)
-		return nil
+// heartbeat sends a heartbeat to the coordinator.
+func (m *member) heartbeat(
+	ctx context.Context, req *kmsg.ShareGroupHeartbeatRequest,
+) (*kmsg.ShareGroupHeartbeatResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	if m.coordinator < 0 {
+		broker, err := m.find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.coordinator = broker
 	}
-	var move, accept []verdict
-	var later []Copy
-	now := time.Now()
-	dead := m.recall(rs)
-	var passed discard.Tally
-	m.mu.Lock()
-	hs := make([]handed, len(rs))
-	for i, rec := range rs {
-		h := &hs[i]
-		*h = handed{m: m, record: rec, ends: rec.AcquisitionDeadline()}
-		m.open[h] = struct{}{}
-		at, delayed := wire.Due(rec)
-		switch {
-		case dead.Has(rec.Partition, rec.Offset):
-			passed.Finished++
-			accept = append(accept, verdict{of: h, status: kgo.AckAccept})
-		case !wire.Matches(m.r.c.Options.Filter, rec):
-			passed.Filtered++
-			accept = append(accept, verdict{of: h, status: kgo.AckAccept})
-		case delayed && at.After(now), !fresh(rec):
-			if at.Before(now) {
-				at = now
+	kresp, err := m.r.client.Broker(int(m.coordinator)).Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	resp := kresp.(*kmsg.ShareGroupHeartbeatResponse)
+	return resp, described(resp.ErrorCode, resp.ErrorMessage)
+}
+
+// find asks for the coordinator. franz-go would remember one that is no longer it: it forgets a coordinator only after
+// the requests of its own consumers.
+func (m *member) find(ctx context.Context) (int32, error) {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.CoordinatorKeys = []string{m.r.c.Group}
+	resp, err := req.RequestWith(ctx, m.r.client.Client)
+	if err != nil {
+		return -1, err
+	}
+	for _, c := range resp.Coordinators {
+		return c.NodeID, described(c.ErrorCode, c.ErrorMessage)
+	}
+	return -1, kerr.CoordinatorNotAvailable
+}
+
+// lookAgain has the leaders looked up. Any goroutine may call it.
+func (m *member) lookAgain() { wake(m.look) }
+
+// lead looks up the leaders of the assigned partitions, and assigns them to the sessions. It returns whether all of
+// them are known.
+func (m *member) lead() bool {
+	ctx, cancel := context.WithTimeout(m.r.polls, answerPatience)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = false
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &m.r.c.Topic
+	req.Topics = append(req.Topics, topic)
+	resp, err := req.RequestWith(ctx, m.r.client.Client)
+	if err != nil {
+		return false // the sessions and heartbeats report it, if it lasts
+	}
+	leaders := map[int32]int32{}
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			if m.looks >= patience {
+				m.r.queue.put(nil, fmt.Errorf("look up topic %s: %w", m.r.c.Topic, failure.Classify(err)))
 			}
-			move, later = append(move, verdict{of: h, status: kgo.AckAccept}), append(later, Copy{Record: rec, Due: at})
-		default:
-			ds = m.r.deliver(h, ds)
+			return false
+		}
+		if t.TopicID != m.topicID && len(m.assigned) > 0 {
+			return false // it was created again, and the next assignment has its new id
+		}
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 && p.Leader >= 0 {
+				leaders[p.Partition] = p.Leader
+			}
 		}
 	}
-	m.mu.Unlock()
-	passed.Tell(m.r.c.Options.Events)
-	if len(later) > 0 {
-		for k, err := range m.r.c.Retry(m.r.polls, later) {
-			switch h := move[k].of; {
-			case err == nil:
-				accept = append(accept, move[k])
-			case !fresh(h.record):
-				ds = m.r.deliver(h, ds)
-			} // else it is not due: its lock ends, and it comes once more
-		}
-	}
-	m.settle(m.r.polls, accept, map[int]error{})
-	return ds
-}
-
-// deliver appends the delivery of a record.
-func (r *Receiver) deliver(h *handed, ds []driver.Delivery) []driver.Delivery {
-	ds = append(ds, driver.Delivery{
-		Source: &r.source, Handle: driver.Handle{Ref: h}, LeaseEnds: h.ends,
-		Received: h.record.DeliveryCount(),
-	})
-	d := &ds[len(ds)-1]
-	wire.Decode(h.record, d)
-	d.OrderKey, d.Tenant = "", d.OrderKey
-	return ds
-}
-
-// recall looks up which of the records of a poll are dead letters already. A share group commits no metadata that could
-// tell; but what was rejected and not accepted, because its process ended in between, is handed out once more than
-// before, and only for such records the newest dead letters of their partitions are read.
-func (m *member) recall(rs []*kgo.Record) deadletter.Known {
-	var partitions []int32
-	for _, rec := range rs {
-		if !fresh(rec) && !slices.Contains(partitions, rec.Partition) {
-			partitions = append(partitions, rec.Partition)
-		}
-	}
-	if len(partitions) == 0 {
-		return nil
-	}
-	return m.r.c.Recall(m.r.polls, partitions)
-}
-
-// settle acknowledges records, and waits for the answers.
-func (m *member) settle(ctx context.Context, vs []verdict, errs map[int]error) {
-	m.acknowledge(ctx, vs, errs)
-	m.mu.Lock()
-	for _, v := range vs {
-		delete(m.open, v.of)
-	}
-	idle := len(vs) > 0 && len(m.open) == 0
-	m.mu.Unlock()
-	if idle {
-		wake(m.idle)
-	}
-}
-
-// renew makes locks last from now on.
-func (m *member) renew(ctx context.Context, vs []verdict, ends time.Time, errs map[int]error) {
-	m.acknowledge(ctx, vs, errs)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, v := range vs {
-		if errs[v.i] == nil {
-			v.of.ends = ends
-		}
-	}
-}
-
-// acknowledge sends what becomes of records. Those that are no longer ours, or settled before, are lost.
-func (m *member) acknowledge(ctx context.Context, vs []verdict, errs map[int]error) {
-	if len(vs) == 0 {
-		return
-	}
-	select {
-	case m.acking <- struct{}{}:
-	case <-ctx.Done():
-		for _, v := range vs {
-			errs[v.i] = failure.Classify(context.Cause(ctx))
-		}
-		return
-	}
-	defer func() { <-m.acking }()
-	m.mu.Lock()
-	m.answers = map[wire.Partition]error{}
-	var sent []verdict
-	for _, v := range vs {
-		if _, open := m.open[v.of]; !open {
-			errs[v.i] = &driver.Error{Class: driver.Permanent, Err: driver.ErrLost}
+	all := true
+	by := map[int32]map[int32]bool{}
+	for _, n := range m.assigned {
+		broker, known := leaders[n]
+		if all = all && known; !known {
 			continue
 		}
-		sent = append(sent, v)
+		if by[broker] == nil {
+			by[broker] = map[int32]bool{}
+		}
+		by[broker][n] = true
+	}
+	m.assign(by)
+	return all
+}
+
+// assign gives the sessions their partitions.
+func (m *member) assign(by map[int32]map[int32]bool) {
+	m.mu.Lock()
+	m.fetching = len(by)
+	var begun []*session
+	for broker := range by {
+		if m.sessions[broker] == nil {
+			m.sessions[broker] = newSession(m.r, broker)
+			begun = append(begun, m.sessions[broker])
+		}
 	}
 	m.mu.Unlock()
-	for _, v := range sent {
-		v.of.record.Ack(v.status)
-	}
-	err := m.client.FlushAcks(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, v := range sent {
-		lost := m.answers[wire.Partition{Topic: v.of.record.Topic, N: v.of.record.Partition}]
-		switch {
-		case err != nil:
-			errs[v.i] = failure.Classify(err)
-		case lost != nil:
-			errs[v.i] = &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, lost)}
+	for _, s := range m.all() {
+		partitions := by[s.broker]
+		if partitions == nil {
+			partitions = map[int32]bool{}
 		}
+		s.assign(m.topicID, partitions)
+	}
+	for _, s := range begun {
+		m.r.wg.Go(s.run)
 	}
 }
 
-// answered keeps what the broker says.
-func (m *member) answered(_ *kgo.Client, results kgo.ShareAckResults) {
+// all returns the sessions. Any goroutine may call it.
+func (m *member) all() (all []*session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, one := range results {
-		if one.Err != nil && m.answers != nil {
-			m.answers[wire.Partition{Topic: one.Topic, N: one.Partition}] = one.Err
-		}
+	for _, s := range m.sessions {
+		all = append(all, s)
 	}
+	return all
 }
 
-// close releases what is open, and leaves.
-func (m *member) close(ctx context.Context) error {
-	errs := map[int]error{}
-	m.settle(ctx, m.r.publish(ctx, m.unsettled(), errs), errs) // what fails comes back when its lock ends
-	return m.client.Close(ctx)
+// sessionsNow is how many sessions fetch. Any goroutine may call it.
+func (m *member) sessionsNow() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fetching
 }
+
+// leave tells the coordinator that the member has ended. The goroutine has ended before.
+func (m *member) leave(ctx context.Context) error {
+	if m.epoch == 0 {
+		return nil
+	}
+	req := kmsg.NewPtrShareGroupHeartbeatRequest()
+	req.GroupID, req.MemberID, req.MemberEpoch = m.r.c.Group, m.id, -1
+	_, err := m.heartbeat(ctx, req)
+	if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.GroupIDNotFound) {
+		return nil
+	}
+	return err
+}
+
+// pollPauses are the pauses after requests that failed.
+var pollPauses = backoff.Curve{First: 100 * time.Millisecond, Max: time.Second}

@@ -3,56 +3,40 @@ package share
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
 
-// queue holds deliveries until a Receive takes them, and tells the members whether a Receive waits.
+// queue holds deliveries until a Receive takes them, and tells the sessions how many are wanted.
 type queue struct {
 	arrived chan struct{} // holds one: there is something on the queue, or an error
 	taken   chan struct{} // holds one: something was taken from it
 
-	mu        sync.Mutex
-	receiving int           // Receives under way
-	wanted    chan struct{} // closed while there is one
-	all       []driver.Delivery
-	failed    error // of a poll, for the next Receive to return
+	mu     sync.Mutex
+	wanted int // deliveries that the Receives under way want
+	all    []driver.Delivery
+	failed error // of a poll, for the next Receive to return
 }
 
 func newQueue() *queue {
-	return &queue{arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1), wanted: make(chan struct{})}
+	return &queue{arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 }
 
-// begin says that a Receive waits. The members poll only then: a record that they fetched while nobody receives would
-// be handed out again with a higher count.
-func (q *queue) begin() {
+// want counts the deliveries that a Receive wants, while it waits; it takes them back with a negative number.
+func (q *queue) want(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.receiving++; q.receiving == 1 {
-		close(q.wanted)
-	}
+	q.wanted += n
 }
 
-// end is begin's counterpart.
-func (q *queue) end() {
+// lacks is how many deliveries the Receives under way want, and how many of them are not here. The sessions request
+// none while nobody receives, because a record whose lock ends on the queue would be delivered again with a higher
+// count.
+func (q *queue) lacks() (wanted, lacks int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.receiving--; q.receiving == 0 {
-		q.wanted = make(chan struct{})
-	}
-}
-
-// await waits until there is a Receive; false: ctx ended first.
-func (q *queue) await(ctx context.Context) bool {
-	q.mu.Lock()
-	wanted := q.wanted
-	q.mu.Unlock()
-	select {
-	case <-wanted:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return q.wanted, max(q.wanted-len(q.all), 0)
 }
 
 // put adds deliveries for the next Receive, or an error.
@@ -66,18 +50,32 @@ func (q *queue) put(ds []driver.Delivery, err error) {
 	wake(q.arrived)
 }
 
-// take appends at most so many deliveries. It does not wait.
+// take appends at most so many deliveries, and drops those whose lock has ended. It does not wait.
 func (q *queue) take(most int, into []driver.Delivery) ([]driver.Delivery, error) {
+	now := time.Now()
 	q.mu.Lock()
-	failed, n := q.failed, min(len(q.all), most)
+	failed, n, had := q.failed, 0, len(into)
 	q.failed = nil
-	into = append(into, q.all[:n]...)
-	q.all = append(q.all[:0:0], q.all[n:]...)
+	for ; n < len(q.all) && len(into)-had < most; n++ {
+		if ours(&q.all[n], now) {
+			into = append(into, q.all[n])
+		}
+	}
+	clear(q.all[:n])
+	if q.all = q.all[n:]; len(q.all) == 0 {
+		q.all = nil
+	}
 	q.mu.Unlock()
 	if n > 0 {
 		wake(q.taken)
 	}
 	return into, failed
+}
+
+// ours reports whether the lock of a delivery lasts. A delivery of a tier has none.
+func ours(d *driver.Delivery, now time.Time) bool {
+	l, shared := d.Handle.Ref.(*lock)
+	return !shared || d.LeaseEnds.After(now) && !l.run.lost.Load()
 }
 
 // room waits until the queue holds fewer than so many; false: ctx ended first.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -29,38 +30,51 @@ func TestQueueHandsOver(t *testing.T) {
 	}
 }
 
-// Members wait while nobody receives, and the tiers wait while the queue is full.
+// Sessions request nothing while nobody receives, and the tiers wait while the queue is full.
 func TestQueueHoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
-		q.begin()
-		q.begin()
-		q.end()
-		if !q.await(t.Context()) {
-			t.Error("one still receives")
-		}
-		q.end()
-		wanted, room := false, false
-		go func() { wanted = q.await(t.Context()) }()
 		q.put(make([]driver.Delivery, 2), nil)
+		for _, c := range []struct{ want, lacks int }{{5, 3}, {1, 4}, {-5, 0}, {-1, 0}} {
+			q.want(c.want)
+			if _, lacks := q.lacks(); lacks != c.lacks {
+				t.Errorf("with %+d wanted, the queue lacks %d deliveries, want %d", c.want, lacks, c.lacks)
+			}
+		}
+		room := false
 		go func() { room = q.room(t.Context(), 2) }()
 		synctest.Wait()
-		if wanted || room {
-			t.Errorf("nobody receives, and the queue is full: wanted %v, room %v", wanted, room)
+		if room {
+			t.Error("the queue is full, and has room")
 		}
-		q.begin()
 		if _, err := q.take(1, nil); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if !wanted || !room {
-			t.Errorf("somebody receives, and took one: wanted %v, room %v", wanted, room)
+		if !room {
+			t.Error("one was taken, and there is no room")
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		q.end()
-		if q.await(ended) || q.room(ended, 1) {
+		if q.room(ended, 1) {
 			t.Error("the wait goes on after the receiver's end")
 		}
 	})
+}
+
+// A delivery whose lock has ended on the queue is not ours any more.
+func TestQueueDropsWhatHasEnded(t *testing.T) {
+	q := newQueue()
+	locked, lost, later := driver.Handle{Ref: &lock{run: &run{}}}, &run{}, time.Now().Add(time.Hour)
+	lost.lost.Store(true)
+	q.put([]driver.Delivery{
+		{ID: "ended", Handle: locked, LeaseEnds: time.Now()},
+		{ID: "lost", Handle: driver.Handle{Ref: &lock{run: lost}}, LeaseEnds: later},
+		{ID: "ours", Handle: locked, LeaseEnds: later},
+		{ID: "of a tier"},
+	}, nil)
+	ds, err := q.take(4, nil)
+	if err != nil || len(ds) != 2 || ds[0].ID != "ours" || ds[1].ID != "of a tier" {
+		t.Errorf("took %v, %v, want the last two", ds, err)
+	}
 }

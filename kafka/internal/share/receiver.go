@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,18 +17,13 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
-const (
-	// members is how many clients of one receiver are in a share group. A client accepts what is left of its last poll
-	// with the next one, so it must not poll before all of that is settled: new records of its partitions wait for
-	// that, and the other members keep the handlers busy meanwhile.
-	members = 4
-	// pollPause spaces the polls of a member, or of the tiers, that fail.
-	pollPause = time.Second
-)
+// pollPause spaces the polls of the tiers that fail.
+const pollPause = time.Second
 
 // Config is what a Receiver reads, and what it needs of the backend. All of it is set.
 type Config struct {
 	Channel      driver.Channel
+	Rack         string // where this process is; "": unknown
 	Options      driver.ReceiverOptions
 	Topic, Group string
 	Lock         time.Duration // how long the broker's locks last
@@ -35,7 +31,7 @@ type Config struct {
 	LeastRetry   time.Duration // and at least so long
 	FetchWait    time.Duration // of a poll
 
-	Open  func(opts ...kgo.Opt) (*client.Client, error)
+	Open  func() (*client.Client, error)
 	Tiers driver.Receiver // of the channel's tiers; Close closes it
 	// Retry and Reject publish copies, and answer for each.
 	Retry  func(ctx context.Context, rs []Copy) []error
@@ -49,59 +45,60 @@ type Copy struct {
 	Record  *kgo.Record
 	Attempt int32
 	Due     time.Time     // of a retry
+	First   time.Time     // of a retry: the first failure; zero: unknown
 	Death   *driver.Death // of a dead letter; may be nil
 }
 
-// Receiver is a driver.Receiver and driver.Extender.
+// Receiver is a driver.Receiver, driver.Extender and driver.Finisher.
 type Receiver struct {
-	c       Config
-	batch   int32 // records of one poll
-	source  driver.Source
-	members []*member
-	queue   *queue
-	closed  atomic.Bool
+	c      Config
+	client *client.Client
+	source driver.Source
+	member *member
+	queue  *queue
+	budget *budget
+	tiers  driver.Finisher // nil: what is done in the tiers is settled
+	closed atomic.Bool
 
-	polls context.Context // of the members and the tiers; ends with the receiver
-	stop  context.CancelFunc
-	wg    sync.WaitGroup
+	polls    context.Context // of the goroutines; ends with the receiver
+	stop     context.CancelFunc
+	requests context.Context // of the sessions; Close may end it
+	cut      context.CancelFunc
+	wg       sync.WaitGroup
 }
 
-// NewReceiver joins the group.
+// NewReceiver joins the group in the background.
 func NewReceiver(ctx context.Context, c *Config) (*Receiver, error) {
 	r := &Receiver{
-		c: *c, batch: int32(max(c.Options.Concurrency, 1)+members-1)/members + 1,
-		source: driver.Source{Name: c.Topic}, queue: newQueue(),
+		c: *c, source: driver.Source{Name: c.Topic}, queue: newQueue(), budget: newBudget(c.Options.Concurrency),
 	}
+	var err error
+	if r.client, err = c.Open(); err != nil {
+		return nil, errors.Join(err, c.Tiers.Close(ctx))
+	}
+	r.tiers, _ = c.Tiers.(driver.Finisher)
 	r.polls, r.stop = context.WithCancel(context.Background())
-	for range members {
-		m, err := r.join()
-		if err != nil {
-			r.stop()
-			return nil, fmt.Errorf("%w; %w", err, r.Close(ctx))
-		}
-		r.members = append(r.members, m)
-	}
-	for _, m := range r.members {
-		r.wg.Go(m.run)
-	}
+	r.requests, r.cut = context.WithCancel(context.Background())
+	r.member = newMember(r)
+	r.wg.Go(r.member.run)
 	r.wg.Go(r.readTiers)
 	return r, nil
 }
 
-// Limits says that records come back when their lock ends, and that retries wait in tiers.
+// Limits says that records are delivered again when their lock ends, and that retries wait in tiers. The budget decides
+// how many of the places are used.
 func (r *Receiver) Limits() driver.ReceiveLimits {
-	n := int(r.batch) * members
 	return driver.ReceiveLimits{
-		Batch: n, Window: max(r.c.Options.Window, 2*n), Polls: 1, Lease: r.c.Lock,
-		Behind:   driver.BehindGoesOn,
-		RetryMin: r.c.LeastRetry, RetryMax: r.c.LongestRetry,
+		Batch: mostAtOnce, Window: max(r.c.Options.Window, r.c.Options.Concurrency+mostAhead+mostAtOnce), Polls: 1,
+		Lease: r.c.Lock, Behind: driver.BehindGoesOn, RetryMin: r.c.LeastRetry, RetryMax: r.c.LongestRetry,
 	}
 }
 
-// Receive returns what the members and the tiers have brought.
+// Receive returns what the sessions and the tiers have brought.
 func (r *Receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
-	r.queue.begin()
-	defer r.queue.end()
+	r.queue.want(most)
+	defer r.queue.want(-most)
+	r.wakeAll()
 	ends := time.NewTimer(r.c.Options.Wait)
 	defer ends.Stop()
 	for had := len(into); ; {
@@ -109,7 +106,10 @@ func (r *Receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			return into, r.errClosed()
 		}
 		var failed error
-		if into, failed = r.queue.take(most, into); len(into) > had || failed != nil || failure.Over(ctx) {
+		if into, failed = r.queue.take(most, into); failed == nil {
+			failed = r.lost()
+		}
+		if len(into) > had || failed != nil || failure.Over(ctx) {
 			return into, failed
 		}
 		select {
@@ -122,14 +122,47 @@ func (r *Receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	}
 }
 
+// lost is the error about finished records that no broker has accepted; nil: there are none.
+func (r *Receiver) lost() error {
+	if l := r.takeLost(); l.n > 0 {
+		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%d finished records of topic %s are delivered "+
+			"again, because the broker has not accepted them: %w", l.n, r.c.Topic, l.err)}
+	}
+	return nil
+}
+
+func (r *Receiver) takeLost() (all lostAcks) {
+	for _, s := range r.member.all() {
+		if l := s.takeLost(); l.n > 0 {
+			all.n, all.err = all.n+l.n, l.err
+		}
+	}
+	return all
+}
+
+// wakeAll lets the sessions look for something to request.
+func (r *Receiver) wakeAll() {
+	for _, s := range r.member.all() {
+		wake(s.wake)
+	}
+}
+
+// freed counts records that have a verdict now, or are lost.
+func (r *Receiver) freed(n int) {
+	if n > 0 && r.budget.settled(n) {
+		r.wakeAll()
+	}
+}
+
 func (r *Receiver) errClosed() error {
 	return fmt.Errorf("the receiver of %s is %w", r.c.Channel, driver.ErrClosed)
 }
 
 // readTiers brings what is due in the tiers, as long as somebody takes it.
 func (r *Receiver) readTiers() {
-	for r.queue.room(r.polls, int(r.batch)*members) {
-		ds, err := r.c.Tiers.Receive(r.polls, int(r.batch), nil)
+	batch := r.budget.workers
+	for r.queue.room(r.polls, 2*batch) {
+		ds, err := r.c.Tiers.Receive(r.polls, batch, nil)
 		if len(ds) > 0 || err != nil {
 			r.queue.put(ds, err)
 		}
@@ -139,56 +172,79 @@ func (r *Receiver) readTiers() {
 	}
 }
 
-// Settle accepts what is done, and what is rejected or retried once its copy stands. What is released is handed out
+// Finish notes that a delivery is done. The next request of its session says so.
+func (r *Receiver) Finish(h driver.Handle) {
+	switch l, shared := h.Ref.(*lock); {
+	case shared:
+		r.freed(l.run.s.finish(l))
+	case r.tiers != nil:
+		r.tiers.Finish(h)
+	}
+}
+
+// Settle accepts what is done, and what is rejected or retried once its copy is stored. What is released is delivered
 // again.
 func (r *Receiver) Settle(ctx context.Context, batch []driver.Settlement) error {
-	errs := map[int]error{}
+	c := newCall()
 	var tiers []driver.Settlement
 	var which []int
-	byMember := map[*member][]verdict{}
+	var vs []verdict
 	for i := range batch {
-		h, shared := batch[i].Handle.Ref.(*handed)
-		if !shared {
+		l, shared := batch[i].Handle.Ref.(*lock)
+		switch {
+		case !shared:
 			tiers, which = append(tiers, batch[i]), append(which, i)
-			continue
+		case l.run.s.claim(l):
+			vs = append(vs, verdict{i, l, batch[i], accept})
+		default:
+			c.fail(i, lostFor(errEnded))
 		}
-		byMember[h.m] = append(byMember[h.m], verdict{i, h, batch[i], kgo.AckAccept})
 	}
+	r.freed(len(vs))
 	if len(tiers) > 0 {
-		spread(errs, which, r.c.Tiers.Settle(ctx, tiers))
+		spread(c, which, r.c.Tiers.Settle(ctx, tiers))
 	}
-	for m, vs := range byMember {
-		m.settle(ctx, r.publish(ctx, vs, errs), errs)
-	}
-	return failure.Batch(errs)
+	r.tell(r.publish(ctx, vs, c), c)
+	return c.wait(ctx)
 }
 
 // spread gives the entries of a part of a batch their errors.
-func spread(errs map[int]error, which []int, err error) {
+func spread(c *call, which []int, err error) {
 	if err == nil {
 		return
 	}
 	for k, i := range which {
 		if e := failure.Entry(err, k); e != nil {
-			errs[i] = e
+			c.fail(i, e)
 		}
+	}
+}
+
+// tell queues the acks of verdicts, whose answers go to a call.
+func (r *Receiver) tell(vs []verdict, c *call) {
+	by := map[*session][]ack{}
+	for _, v := range vs {
+		s := v.lock.run.s
+		by[s] = append(by[s], ackOf(v.lock, v.what, c, v.i))
+	}
+	c.add(len(vs))
+	for s, as := range by {
+		s.tell(as...)
 	}
 }
 
 // Extend renews locks, each by as long as the broker grants.
 func (r *Receiver) Extend(ctx context.Context, hs []driver.Handle, _ time.Duration) (time.Time, error) {
 	asked := time.Now()
-	errs := map[int]error{}
-	byMember := map[*member][]verdict{}
+	c := newCall()
+	var vs []verdict
 	for i := range hs {
-		if h, shared := hs[i].Ref.(*handed); shared {
-			byMember[h.m] = append(byMember[h.m], verdict{i: i, of: h, status: kgo.AckRenew})
+		if l, shared := hs[i].Ref.(*lock); shared {
+			vs = append(vs, verdict{i: i, lock: l, what: renew})
 		}
 	}
-	for m, vs := range byMember {
-		m.renew(ctx, vs, asked.Add(r.c.Lock), errs)
-	}
-	return asked.Add(r.c.Lock), failure.Batch(errs)
+	r.tell(vs, c)
+	return asked.Add(r.c.Lock), c.wait(ctx)
 }
 
 // Close releases what is not settled and leaves the groups.
@@ -197,12 +253,17 @@ func (r *Receiver) Close(ctx context.Context) error {
 		return nil
 	}
 	r.stop()
-	r.wg.Wait()
+	unwatch := context.AfterFunc(ctx, r.cut)
+	r.wg.Wait() // for an open poll, too: the broker would lock records for one that is not there any more
 	err := r.c.Tiers.Close(ctx)
-	for _, m := range r.members {
-		if cerr := m.close(ctx); err == nil {
-			err = cerr
-		}
+	for _, s := range r.member.all() {
+		s.end(ctx)
 	}
-	return err
+	if lost := r.takeLost(); lost.n > 0 {
+		err = errors.Join(err, &driver.UnsettledError{Count: lost.n, Err: lost.err})
+	}
+	unwatch()
+	r.cut()
+	_ = r.member.leave(ctx) // otherwise the coordinator notices its end when the session is over
+	return errors.Join(err, r.client.Close(ctx))
 }

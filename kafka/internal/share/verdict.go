@@ -4,38 +4,40 @@ import (
 	"context"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/godwitmq/godwit/driver"
 )
 
 // verdict is what becomes of one record.
 type verdict struct {
-	i      int // of the batch's entry
-	of     *handed
-	st     driver.Settlement
-	status kgo.AckStatus
+	i    int // the entry of the batch
+	lock *lock
+	st   driver.Settlement
+	what ackType
 }
 
-// publish publishes copies of what is retried or rejected, and returns the verdicts that the broker may be told.
-func (r *Receiver) publish(ctx context.Context, vs []verdict, errs map[int]error) (ready []verdict) {
+// publish publishes copies of what is retried or rejected, and returns the verdicts that the broker may be told. The
+// other verdicts are taken back, and their errors are noted in the call.
+func (r *Receiver) publish(ctx context.Context, vs []verdict, c *call) (ready []verdict) {
 	var later, dead []Copy
 	var laterOf, deadOf []verdict
 	for _, v := range vs {
-		rec, st := v.of.record, v.st
-		switch st.Action {
-		case driver.Release:
-			if v.status = kgo.AckRelease; fresh(rec) {
-				ready = append(ready, v)
-				continue
-			}
-			v.status = kgo.AckAccept // its copy has a count of its own
+		rec, st := v.lock.record, v.st
+		switch {
+		case v.lock.copied:
+			ready = append(ready, v)
+		case st.Action == driver.Release && v.lock.fresh():
+			v.what = release
+			ready = append(ready, v)
+		case st.Action == driver.Release: // its copy has a count of its own
 			later, laterOf = append(later, Copy{Record: rec, Due: time.Now()}), append(laterOf, v)
-		case driver.Retry:
-			later, laterOf = append(later, Copy{Record: rec, Due: time.Now().Add(st.After), Attempt: st.Attempt}),
-				append(laterOf, v)
-		case driver.Reject:
-			dead, deadOf = append(dead, Copy{Record: rec, Death: st.Death, Attempt: st.Attempt}), append(deadOf, v)
+		case st.Action == driver.Retry:
+			later = append(later, Copy{
+				Record: rec, Due: time.Now().Add(st.After), Attempt: st.Attempt, First: st.FirstFailure,
+			})
+			laterOf = append(laterOf, v)
+		case st.Action == driver.Reject:
+			dead = append(dead, Copy{Record: rec, Death: st.Death, Attempt: st.Attempt})
+			deadOf = append(deadOf, v)
 		default:
 			ready = append(ready, v)
 		}
@@ -43,10 +45,12 @@ func (r *Receiver) publish(ctx context.Context, vs []verdict, errs map[int]error
 	take := func(of []verdict, answers []error) {
 		for k, v := range of {
 			if answers[k] != nil {
-				errs[v.i] = answers[k]
-			} else {
-				ready = append(ready, v)
+				c.fail(v.i, answers[k])
+				v.lock.run.s.unclaim(v.lock)
+				continue
 			}
+			v.lock.copied = true
+			ready = append(ready, v)
 		}
 	}
 	if len(later) > 0 {

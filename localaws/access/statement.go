@@ -1,4 +1,4 @@
-package sqs
+package access
 
 import (
 	"encoding/json"
@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// statement is one statement of a policy.
-type statement struct {
+// Statement is one statement of a policy.
+type Statement struct {
 	Sid          string                      `json:"Sid,omitempty"`
 	Effect       string                      `json:"Effect"`
 	Principal    json.RawMessage             `json:"Principal,omitempty"`
 	NotPrincipal json.RawMessage             `json:"NotPrincipal,omitempty"`
-	Action       words                       `json:"Action,omitempty"`
-	NotAction    words                       `json:"NotAction,omitempty"`
-	Resource     words                       `json:"Resource,omitempty"`
-	NotResource  words                       `json:"NotResource,omitempty"`
-	Condition    map[string]map[string]words `json:"Condition,omitempty"`
+	Action       Words                       `json:"Action,omitempty"`
+	NotAction    Words                       `json:"NotAction,omitempty"`
+	Resource     Words                       `json:"Resource,omitempty"`
+	NotResource  Words                       `json:"NotResource,omitempty"`
+	Condition    map[string]map[string]Words `json:"Condition,omitempty"`
 }
 
-// words are one string or a list of strings; policies may have either.
-type words []string
+// Words are one string or a list of strings; policies may have either.
+type Words []string
 
-func (w *words) UnmarshalJSON(b []byte) error {
+// UnmarshalJSON reads a string or a list.
+func (w *Words) UnmarshalJSON(b []byte) error {
 	var one any
 	if err := json.Unmarshal(b, &one); err != nil {
 		return err
@@ -43,36 +44,35 @@ func (w *words) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (w words) MarshalJSON() ([]byte, error) {
+// MarshalJSON writes a single string without a list.
+func (w Words) MarshalJSON() ([]byte, error) {
 	if len(w) == 1 {
 		return json.Marshal(w[0])
 	}
 	return json.Marshal([]string(w))
 }
 
-func (s *statement) valid() bool {
+// Valid reports whether the statement has what every statement needs.
+func (s *Statement) Valid() bool {
 	return (s.Effect == "Allow" || s.Effect == "Deny") &&
 		(len(s.Action) > 0 || len(s.NotAction) > 0) &&
 		(len(s.Principal) > 0 || len(s.NotPrincipal) > 0)
 }
 
-// request is what a policy decides about.
-type request struct {
-	service  string // principal "sns.amazonaws.com"
-	action   string // "sqs:SendMessage"
-	resource string // the queue's ARN
-	source   string // aws:SourceArn
-	account  string // aws:SourceAccount
+// Request is what a policy decides about.
+type Request struct {
+	Service  string // principal "sns.amazonaws.com"
+	Action   string // "sqs:SendMessage"
+	Resource string // ARN of the queue or topic
+	Source   string // aws:SourceArn
+	Account  string // aws:SourceAccount
 }
 
-// allows reports whether a policy allows a request. A Deny takes precedence.
-func (p *policy) allows(r request) bool {
-	if p == nil {
-		return false
-	}
+// Allows reports whether statements allow a request. A Deny takes precedence.
+func Allows(all []Statement, r Request) bool {
 	allowed := false
-	for i := range p.Statements {
-		s := &p.Statements[i]
+	for i := range all {
+		s := &all[i]
 		if !s.matches(r) {
 			continue
 		}
@@ -84,29 +84,29 @@ func (p *policy) allows(r request) bool {
 	return allowed
 }
 
-func (s *statement) matches(r request) bool {
+func (s *Statement) matches(r Request) bool {
 	return s.matchesPrincipal(r) &&
-		matchesWords(s.Action, s.NotAction, r.action, true) &&
+		matchesWords(s.Action, s.NotAction, r.Action, true) &&
 		s.matchesResource(r) &&
 		s.holds(r)
 }
 
-// matchesResource compares a pattern with the queue's ARN and with its path, /ACCOUNT/NAME. The path is how policies
-// named a queue before there were ARNs, and version 1 of the SDK for Ruby still writes it.
-func (s *statement) matchesResource(r request) bool {
-	parts := strings.SplitN(r.resource, ":", 6) // arn:aws:sqs:REGION:ACCOUNT:NAME
+// matchesResource compares a pattern with an ARN and with its path, /ACCOUNT/NAME. The path is how policies named a
+// queue before there were ARNs, and version 1 of the SDK for Ruby still writes it.
+func (s *Statement) matchesResource(r Request) bool {
+	parts := strings.SplitN(r.Resource, ":", 6) // arn:aws:sqs:REGION:ACCOUNT:NAME
 	path := "/" + parts[4] + "/" + parts[5]
 	if len(s.NotResource) > 0 {
-		return matchesWords(nil, s.NotResource, r.resource, false) && matchesWords(nil, s.NotResource, path, false)
+		return matchesWords(nil, s.NotResource, r.Resource, false) && matchesWords(nil, s.NotResource, path, false)
 	}
-	return matchesWords(s.Resource, nil, r.resource, false) || matchesWords(s.Resource, nil, path, false)
+	return matchesWords(s.Resource, nil, r.Resource, false) || matchesWords(s.Resource, nil, path, false)
 }
 
-func (s *statement) matchesPrincipal(r request) bool {
+func (s *Statement) matchesPrincipal(r Request) bool {
 	if len(s.NotPrincipal) > 0 {
-		return !names(s.NotPrincipal, r.service)
+		return !names(s.NotPrincipal, r.Service)
 	}
-	return names(s.Principal, r.service)
+	return names(s.Principal, r.Service)
 }
 
 // names reports whether a Principal element matches a service: by "*", by {"Service": …}, or by {"AWS": "*"}, which is
@@ -116,7 +116,7 @@ func names(element json.RawMessage, service string) bool {
 	if json.Unmarshal(element, &all) == nil {
 		return all == "*"
 	}
-	var kinds map[string]words
+	var kinds map[string]Words
 	if json.Unmarshal(element, &kinds) != nil {
 		return false
 	}
@@ -132,8 +132,8 @@ func names(element json.RawMessage, service string) bool {
 
 // matchesWords matches a value with wildcards. If a statement has neither element, any value matches, as for the
 // resource in a queue's own policy.
-func matchesWords(yes, no words, value string, fold bool) bool {
-	in := func(list words) bool {
+func matchesWords(yes, no Words, value string, fold bool) bool {
+	in := func(list Words) bool {
 		for _, pattern := range list {
 			if wildcard(pattern, value, fold) {
 				return true
@@ -172,7 +172,7 @@ func wildcard(pattern, value string, fold bool) bool {
 }
 
 // holds reports whether every condition is true. A condition that this server does not know is false.
-func (s *statement) holds(r request) bool {
+func (s *Statement) holds(r Request) bool {
 	for operator, keys := range s.Condition {
 		for key, values := range keys {
 			if !condition(operator, key, values, r) {
@@ -183,7 +183,7 @@ func (s *statement) holds(r request) bool {
 	return true
 }
 
-func condition(operator, key string, values words, r request) bool {
+func condition(operator, key string, values Words, r Request) bool {
 	operator, ifExists := strings.CutSuffix(operator, "IfExists")
 	have, known := r.context(key)
 	if !known {
@@ -205,14 +205,16 @@ func negative(operator string) bool { return strings.Contains(operator, "Not") }
 
 // context returns the value of a condition key. Deliveries inside the server, and over plain HTTP to it, count as
 // secure, because there is no network in between.
-func (r request) context(key string) (string, bool) {
+func (r Request) context(key string) (string, bool) {
 	switch strings.ToLower(key) {
 	case "aws:sourcearn":
-		return r.source, r.source != ""
-	case "aws:sourceaccount", "aws:sourceowner":
-		return r.account, r.account != ""
+		return r.Source, r.Source != ""
+	case "aws:sourceaccount":
+		return r.Account, r.Account != ""
+	case "aws:sourceowner": // which S3 does not send, so that the policy of a new topic does not allow it
+		return r.Account, r.Account != "" && r.Service != "s3.amazonaws.com"
 	case "aws:principalservicename":
-		return r.service, true
+		return r.Service, true
 	case "aws:principalisawsservice", "aws:securetransport":
 		return "true", true
 	default:

@@ -1,0 +1,123 @@
+package localaws
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
+)
+
+// bucketView is a bucket in the list of buckets.
+type bucketView struct {
+	Name          string             `json:"name"`
+	ARN           string             `json:"arn"`
+	Region        string             `json:"region"`
+	Created       time.Time          `json:"created"`
+	Objects       int                `json:"objects"`
+	Bytes         int64              `json:"bytes"`
+	Uploads       []uploadView       `json:"uploads,omitempty"`
+	Tags          map[string]string  `json:"tags,omitempty"`
+	Lifecycle     int                `json:"lifecycleRules,omitempty"`
+	Notifications []notificationView `json:"notifications,omitempty"`
+}
+
+// uploadView is a multipart upload that is not complete.
+type uploadView struct {
+	ID        string    `json:"id"`
+	Key       string    `json:"key"`
+	Initiated time.Time `json:"initiated"`
+}
+
+// notificationView is a destination of a bucket's events.
+type notificationView struct {
+	Destination string   `json:"destination"`
+	Events      []string `json:"events"`
+	Prefix      string   `json:"prefix,omitempty"`
+	Suffix      string   `json:"suffix,omitempty"`
+}
+
+func (s *Server) listBuckets(w http.ResponseWriter, r *http.Request) {
+	page, next, ok := pageOf(w, r, s.s3.Buckets(), (*bucket.Bucket).Name)
+	if !ok {
+		return
+	}
+	all := []bucketView{}
+	for _, b := range page {
+		all = append(all, viewBucket(b))
+	}
+	respond(w, http.StatusOK, listPage{"buckets": all}.before(next))
+}
+
+func viewBucket(b *bucket.Bucket) bucketView {
+	set := b.Settings()
+	v := bucketView{
+		Name: b.Name(), ARN: b.ARN(), Region: b.Region(), Created: b.Created(), Tags: tagView(set.Tags),
+		Lifecycle: len(set.Lifecycle),
+	}
+	v.Objects, v.Bytes = b.Count()
+	for _, u := range b.Uploads() {
+		v.Uploads = append(v.Uploads, uploadView{u.ID, u.Key, u.Initiated})
+	}
+	for _, n := range set.Notifications {
+		v.Notifications = append(v.Notifications, notificationView{n.Destination, n.Events, n.Prefix, n.Suffix})
+	}
+	return v
+}
+
+func tagView(tags []bucket.Tag) map[string]string {
+	if len(tags) == 0 {
+		return nil
+	}
+	all := map[string]string{}
+	for _, t := range tags {
+		all[t.Key] = t.Value
+	}
+	return all
+}
+
+// objectView is an object in the list of a bucket.
+type objectView struct {
+	Key          string            `json:"key"`
+	Size         int64             `json:"size"`
+	ETag         string            `json:"etag"`
+	Modified     time.Time         `json:"modified"`
+	ContentType  string            `json:"contentType"`
+	StorageClass string            `json:"storageClass"`
+	Checksum     string            `json:"checksum,omitempty"`
+	Parts        int               `json:"parts,omitempty"`
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Tags         map[string]string `json:"tags,omitempty"`
+	Expires      *time.Time        `json:"expires,omitempty"`
+}
+
+func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
+	b := s.s3.Bucket(r.PathValue("name"))
+	if b == nil {
+		refuse(w, http.StatusNotFound, "there is no bucket %q", r.PathValue("name"))
+		return
+	}
+	n, ok := pageSize(w, r)
+	if !ok {
+		return
+	}
+	page := b.List(bucket.Query{Prefix: r.FormValue("prefix"), After: r.FormValue("after"), Limit: n})
+	all, set := []objectView{}, b.Settings()
+	for _, o := range page.Objects {
+		v := objectView{
+			Key: o.Key, Size: o.Size(), ETag: o.ETag, Modified: o.Modified, ContentType: o.Headers.ContentType,
+			StorageClass: o.StorageClass, Parts: len(o.Parts), Metadata: o.Metadata, Tags: tagView(o.Tags),
+		}
+		if o.Checksum.Value != "" {
+			v.Checksum = o.Checksum.Algorithm + ":" + o.Checksum.Value
+		}
+		if at, _, ok := set.Expiry(o); ok {
+			v.Expires = &at
+		}
+		all = append(all, v)
+	}
+	next := ""
+	if page.More {
+		next = page.Last
+	}
+	respond(w, http.StatusOK, listPage{"objects": all}.before(next))
+}

@@ -1,0 +1,32 @@
+package localaws
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// isS3 reports whether a request is S3's. The scope of its signature decides; without a signature, a request that names
+// an action of another protocol is not S3's, and every other one is. The action of a form is in its body, and S3 has no
+// actions that take a form.
+func isS3(r *http.Request) bool {
+	if len(r.Header["X-Amz-Target"]) > 0 || len(r.Header["Smithy-Protocol"]) > 0 {
+		return false
+	}
+	scope := rest.ScopeOf(r, nil)
+	if scope.Service == "" && r.URL.RawQuery != "" { // it may be signed in its URL
+		scope = rest.ScopeOf(r, r.URL.Query())
+	}
+	if scope.Service != "" {
+		return scope.Service == "s3"
+	}
+	return !hasAction(r.URL) &&
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
+
+// hasAction reports whether a URL has the parameter Action of the query protocol.
+func hasAction(u *url.URL) bool {
+	return strings.Contains(u.RawQuery, "Action=") && u.Query().Has("Action")
+}

@@ -1,0 +1,125 @@
+package rest
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scope is what the signature of a request says. Signatures are not checked.
+type Scope struct {
+	Key     string // the access key; "": the request is not signed
+	Region  string // "": it is not signed, or by version 2
+	Service string
+}
+
+// ScopeOf returns the scope of a request's signature, in its header or its URL.
+func ScopeOf(r *http.Request, query url.Values) Scope {
+	const mark = "Credential="
+	header := r.Header.Get("Authorization")
+	if key, ok := strings.CutPrefix(header, "AWS "); ok { // version 2
+		key, _, _ = strings.Cut(key, ":")
+		return Scope{Key: key, Service: "s3"}
+	}
+	text := query.Get("X-Amz-Credential")
+	if i := strings.Index(header, mark); i >= 0 {
+		text, _, _ = strings.Cut(header[i+len(mark):], ",")
+	}
+	parts := strings.Split(strings.TrimSpace(text), "/")
+	switch {
+	case len(parts) >= 5:
+		n := len(parts)
+		return Scope{Key: strings.Join(parts[:n-4], "/"), Region: parts[n-3], Service: parts[n-2]}
+	case len(parts) == 4: // version 4A has no region
+		return Scope{Key: parts[0], Service: parts[2]}
+	case query.Has("AWSAccessKeyId") && query.Has("Signature") && query.Has("Expires"):
+		return Scope{Key: query.Get("AWSAccessKeyId"), Service: "s3"}
+	}
+	return Scope{}
+}
+
+const (
+	signatureTime = "20060102T150405Z"
+	longestSigned = 7 * 24 * 60 * 60 // S3: seconds
+	skew          = 15 * time.Minute // S3: how far a client's clock may be ahead
+)
+
+// checkSigned checks how long a presigned URL is good. It moves what the client signed into the URL instead of a
+// header to the headers.
+func checkSigned(r *http.Request, query url.Values, now time.Time) *Error {
+	if query.Has("X-Amz-Algorithm") || query.Has("X-Amz-Signature") {
+		moveHeaders(r, query)
+		return checkExpires(query, now)
+	}
+	if query.Has("AWSAccessKeyId") && query.Has("Signature") {
+		seconds, err := strconv.ParseInt(query.Get("Expires"), 10, 64)
+		if err != nil {
+			return Refuse(403, "AccessDenied", "Invalid date (should be seconds since epoch): "+query.Get("Expires"))
+		}
+		if at := time.Unix(seconds, 0); now.After(at) {
+			return expired(at, now)
+		}
+	}
+	return nil
+}
+
+func checkExpires(query url.Values, now time.Time) *Error {
+	bad := func(text string) *Error { return Refuse(400, "AuthorizationQueryParametersError", text) }
+	for _, name := range []string{
+		"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Expires",
+	} {
+		if !query.Has(name) {
+			return bad("Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, " +
+				"X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.")
+		}
+	}
+	from, err := time.Parse(signatureTime, query.Get("X-Amz-Date"))
+	if err != nil {
+		return bad(`X-Amz-Date must be in the ISO8601 Long Format "yyyyMMdd'T'HHmmss'Z'"`)
+	}
+	seconds, err := strconv.ParseInt(query.Get("X-Amz-Expires"), 10, 64)
+	switch {
+	case err != nil:
+		return bad("X-Amz-Expires should be a number")
+	case seconds < 0:
+		return bad("X-Amz-Expires must be non-negative")
+	case seconds > longestSigned:
+		return bad("X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less " +
+			"than 604800 seconds")
+	case from.After(now.Add(skew)):
+		return Refuse(403, "AccessDenied", "Request is not valid yet")
+	}
+	if at := from.Add(time.Duration(seconds) * time.Second); now.After(at) {
+		e := expired(at, now)
+		e.Details = append([]Detail{{"X-Amz-Expires", query.Get("X-Amz-Expires")}}, e.Details...)
+		return e
+	}
+	return nil
+}
+
+func expired(at, now time.Time) *Error {
+	return Refuse(403, "AccessDenied", "Request has expired",
+		"Expires", at.UTC().Format(time.RFC3339), "ServerTime", now.UTC().Format(time.RFC3339))
+}
+
+// ofSignature are the parameters of a presigned URL that are no headers.
+var ofSignature = map[string]bool{
+	"X-Amz-Algorithm": true, "X-Amz-Credential": true, "X-Amz-Date": true, "X-Amz-Expires": true,
+	"X-Amz-Signedheaders": true, "X-Amz-Signature": true,
+}
+
+func moveHeaders(r *http.Request, query url.Values) {
+	header := r.Header
+	for name, values := range query {
+		name = canonical(name)
+		if strings.HasPrefix(name, "X-Amz-") && !ofSignature[name] && len(header[name]) == 0 {
+			if r.Header = header; len(values) > 0 {
+				header = header.Clone()
+				header[name] = values
+			}
+		}
+	}
+	r.Header = header
+}

@@ -1,0 +1,150 @@
+package bucket
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The errors of a bucket.
+var (
+	ErrNoBucket     = errors.New("bucket: the bucket does not exist")
+	ErrNoObject     = errors.New("bucket: the object does not exist")
+	ErrNoUpload     = errors.New("bucket: the upload does not exist")
+	ErrNotEmpty     = errors.New("bucket: the bucket is not empty")
+	ErrExists       = errors.New("bucket: the bucket exists")
+	ErrPrecondition = errors.New("bucket: the object does not satisfy the condition")
+	ErrRace         = errors.New("bucket: another request has changed the object")
+)
+
+// Bucket is one bucket. It is safe for concurrent use.
+type Bucket struct {
+	name    string
+	region  string
+	created time.Time
+
+	mu       sync.RWMutex
+	gone     bool
+	settings *Settings // replaced as a whole
+	sequence uint64    // number of changes
+	objects  index
+	bytes    int64
+	uploads  map[string]*Upload
+	watches  map[string]map[*Watch]struct{}
+}
+
+func newBucket(name, region string, created time.Time, s *Settings) *Bucket {
+	return &Bucket{
+		name: name, region: region, created: created, settings: s,
+		uploads: map[string]*Upload{}, watches: map[string]map[*Watch]struct{}{},
+	}
+}
+
+// Name returns the bucket's name.
+func (b *Bucket) Name() string { return b.name }
+
+// ARN returns the bucket's ARN.
+func (b *Bucket) ARN() string { return "arn:aws:s3:::" + b.name }
+
+// Region returns the bucket's region.
+func (b *Bucket) Region() string { return b.region }
+
+// Created returns when the bucket was created.
+func (b *Bucket) Created() time.Time { return b.created }
+
+// Count returns the number of objects and their bytes.
+func (b *Bucket) Count() (objects int, bytes int64) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.objects.count, b.bytes
+}
+
+// Object returns the object with a key, or nil. Its content may be dropped at any time; use Open to read it.
+func (b *Bucket) Object(key string) *Object {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.objects.get(key)
+}
+
+// Open returns the object with a key, or nil. The caller is a user of its content, and must release it.
+func (b *Bucket) Open(key string) *Object {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	o := b.objects.get(key)
+	if o != nil {
+		o.Content.Retain()
+	}
+	return o
+}
+
+// Put writes an object if the condition holds. It takes over the object's content, also if it fails.
+func (b *Bucket) Put(o *Object, c Condition, w *Watch) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := c.check(b.objects.get(o.Key), w)
+	if err == nil {
+		err = b.apply(putObject{o})
+	}
+	if err != nil {
+		o.Content.Release()
+	}
+	return err
+}
+
+// Deleted is an object that was removed; nil: there was none. Sequence is that of the change.
+type Deleted struct {
+	*Object
+	Sequence uint64
+}
+
+// Delete removes an object if check, which may be nil, returns no error for it.
+func (b *Bucket) Delete(key string, check func(*Object) error) (Deleted, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.objects.get(key)
+	if check != nil {
+		if err := check(old); err != nil {
+			return Deleted{}, err
+		}
+	}
+	err := b.apply(deleteObject{key})
+	return Deleted{old, b.sequence}, err
+}
+
+// Tag replaces the tags of an object.
+func (b *Bucket) Tag(key string, tags []Tag) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.objects.get(key)
+	if old == nil {
+		return ErrNoObject
+	}
+	changed := *old
+	changed.Tags = slices.Clone(tags)
+	changed.Content.Retain()
+	return b.apply(putObject{&changed})
+}
+
+// Settings returns the bucket's settings, which must not be modified.
+func (b *Bucket) Settings() *Settings {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.settings
+}
+
+// Configure replaces the settings with a modified copy.
+func (b *Bucket) Configure(alter func(*Settings)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	set := *b.settings
+	alter(&set)
+	return b.apply(configure{&set})
+}
+
+// change applies a change that has no condition.
+func (b *Bucket) change(c Change) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.apply(c)
+}

@@ -1,0 +1,114 @@
+package bucket
+
+// Change is one modification of a bucket.
+type Change interface{ of(b *Bucket) error }
+
+type (
+	putObject      struct{ object *Object }
+	deleteObject   struct{ key string }
+	startUpload    struct{ upload *Upload }
+	endUpload      struct{ id string }
+	configure      struct{ settings *Settings }
+	closeBucket    struct{}
+	completeUpload struct {
+		id     string
+		object *Object
+	}
+	putPart struct {
+		upload string
+		part   *Part
+	}
+)
+
+// apply makes a change. It is the only function that modifies a bucket. The caller holds the lock.
+func (b *Bucket) apply(c Change) error {
+	if b.gone {
+		return ErrNoBucket
+	}
+	b.sequence++
+	return c.of(b)
+}
+
+func (c putObject) of(b *Bucket) error {
+	c.object.Sequence = b.sequence
+	old := b.objects.put(c.object)
+	b.bytes += c.object.Size()
+	b.dropped(old)
+	b.notice(c.object.Key)
+	return nil
+}
+
+func (c deleteObject) of(b *Bucket) error {
+	if old := b.objects.remove(c.key); old != nil {
+		b.dropped(old)
+		b.notice(c.key)
+	}
+	return nil
+}
+
+// dropped frees an object that is no longer in the bucket.
+func (b *Bucket) dropped(o *Object) {
+	if o != nil {
+		b.bytes -= o.Size()
+		o.Content.Release()
+	}
+}
+
+func (c startUpload) of(b *Bucket) error {
+	c.upload.parts, c.upload.watch = map[int]*Part{}, b.watch(c.upload.Key)
+	b.uploads[c.upload.ID] = c.upload
+	return nil
+}
+
+func (c putPart) of(b *Bucket) error {
+	u := b.uploads[c.upload]
+	if u == nil {
+		return ErrNoUpload
+	}
+	if old := u.parts[c.part.Number]; old != nil {
+		old.Content.Release()
+	}
+	u.parts[c.part.Number] = c.part
+	return nil
+}
+
+func (c endUpload) of(b *Bucket) error {
+	u := b.uploads[c.id]
+	if u == nil {
+		return ErrNoUpload
+	}
+	for _, p := range u.parts {
+		p.Content.Release()
+	}
+	u.watch.end()
+	delete(b.uploads, c.id)
+	return nil
+}
+
+func (c completeUpload) of(b *Bucket) error {
+	if err := (endUpload{c.id}).of(b); err != nil {
+		return err
+	}
+	return putObject{c.object}.of(b)
+}
+
+func (c configure) of(b *Bucket) error {
+	b.settings = c.settings
+	return nil
+}
+
+func (closeBucket) of(b *Bucket) error {
+	b.gone = true
+	for _, chunk := range b.objects.chunks {
+		for _, o := range chunk {
+			o.Content.Release()
+		}
+	}
+	for _, u := range b.uploads {
+		for _, p := range u.parts {
+			p.Content.Release()
+		}
+	}
+	b.objects, b.uploads = index{}, map[string]*Upload{}
+	return nil
+}

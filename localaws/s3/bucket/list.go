@@ -1,0 +1,77 @@
+package bucket
+
+import "strings"
+
+// Query selects objects of a bucket.
+type Query struct {
+	Prefix    string
+	Delimiter string // "": keys are not grouped
+	After     string // keys and groups up to this one are left out
+	Limit     int
+}
+
+// Page is the answer to a Query, in order of keys.
+type Page struct {
+	Objects []*Object
+	Groups  []string // common prefixes
+	Last    string   // the last key or group of the page; "": the page is empty
+	More    bool
+}
+
+// List returns a page of objects. Its cost grows with the page, not with the bucket.
+func (b *Bucket) List(q Query) Page {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var page Page
+	for at := b.objects.first(q); ; {
+		o := b.objects.at(at)
+		if o == nil || !strings.HasPrefix(o.Key, q.Prefix) {
+			return page
+		}
+		if len(page.Objects)+len(page.Groups) == q.Limit {
+			page.More = q.Limit > 0
+			return page
+		}
+		group, grouped := q.group(o.Key)
+		if !grouped {
+			page.Objects, page.Last = append(page.Objects, o), o.Key
+			at = b.objects.next(at)
+			continue
+		}
+		page.Groups, page.Last = append(page.Groups, group), group
+		at = b.objects.behind(group)
+	}
+}
+
+// first returns the position of the first object of a query.
+func (x *index) first(q Query) position {
+	if q.After < q.Prefix {
+		return x.seek(q.Prefix)
+	}
+	if group, grouped := q.group(q.After); grouped && group == q.After {
+		return x.behind(group)
+	}
+	return x.seek(q.After + "\x00")
+}
+
+// group returns the common prefix of a key.
+func (q Query) group(key string) (group string, grouped bool) {
+	if q.Delimiter == "" || !strings.HasPrefix(key, q.Prefix) {
+		return "", false
+	}
+	head, _, found := strings.Cut(key[len(q.Prefix):], q.Delimiter)
+	return q.Prefix + head + q.Delimiter, found
+}
+
+// behind returns the position of the first object behind every key with a prefix.
+func (x *index) behind(prefix string) position {
+	end := []byte(prefix)
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
+	if len(end) == 0 {
+		return position{len(x.chunks), 0}
+	}
+	end[len(end)-1]++
+	return x.seek(string(end))
+}

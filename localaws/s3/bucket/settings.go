@@ -1,0 +1,29 @@
+package bucket
+
+// Settings are the configuration of a bucket. A nil or empty field is not configured. Settings are replaced as a whole
+// and never modified.
+type Settings struct {
+	Policy        string
+	Tags          []Tag
+	PublicAccess  *PublicAccess
+	Encryption    *Encryption // of objects whose request says nothing
+	Ownership     string
+	Lifecycle     []Rule
+	Notifications []Notification
+}
+
+// PublicAccess is a public access block. It is stored; every caller is the owner.
+type PublicAccess struct {
+	BlockPublicAcls, IgnorePublicAcls, BlockPublicPolicy, RestrictPublicBuckets bool
+}
+
+// Notification says where to report which events.
+type Notification struct {
+	ID          string
+	Destination string   // ARN of a queue or a topic
+	Events      []string // "s3:ObjectCreated:*"
+	Prefix      string
+	Suffix      string
+	// PrefixName and SuffixName are the names of the filter's rules as the client wrote them; "": no such rule.
+	PrefixName, SuffixName string
+}

@@ -1,0 +1,28 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// GetBucketLifecycleConfigurationOutput is the output of GetBucketLifecycleConfiguration.
+type GetBucketLifecycleConfigurationOutput struct {
+	TransitionDefaultMinimumObjectSize string `rest:"header,x-amz-transition-default-minimum-object-size"`
+	Rule                               []LifecycleRule
+}
+
+func (s *Service) getBucketLifecycleConfiguration(
+	_ context.Context, c *rest.Call, in *BucketInput,
+) (*GetBucketLifecycleConfigurationOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	rules := b.Settings().Lifecycle
+	if len(rules) == 0 {
+		return nil, rest.Refuse(404, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist",
+			"BucketName", in.Bucket)
+	}
+	return &GetBucketLifecycleConfigurationOutput{minimumSize, shownRules(rules)}, nil
+}

@@ -1,0 +1,27 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// GetBucketLocationOutput is the output of GetBucketLocation. The first region is written as nothing.
+type GetBucketLocationOutput struct {
+	Location string `xml:",chardata"`
+}
+
+// getBucketLocation may be called in any region: clients call it to find the bucket's.
+func (s *Service) getBucketLocation(
+	_ context.Context, c *rest.Call, in *BucketInput,
+) (*GetBucketLocationOutput, error) {
+	b, err := s.anyRegion(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	out := &GetBucketLocationOutput{}
+	if b.Region() != firstRegion {
+		out.Location = b.Region()
+	}
+	return out, nil
+}

@@ -1,0 +1,24 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// GetBucketPolicyOutput is the output of GetBucketPolicy.
+type GetBucketPolicyOutput struct {
+	Policy string `rest:"text"`
+}
+
+func (s *Service) getBucketPolicy(_ context.Context, c *rest.Call, in *BucketInput) (*GetBucketPolicyOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	text := b.Settings().Policy
+	if text == "" {
+		return nil, rest.Refuse(404, "NoSuchBucketPolicy", "The bucket policy does not exist", "BucketName", in.Bucket)
+	}
+	return &GetBucketPolicyOutput{text}, nil
+}

@@ -1,0 +1,26 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// ObjectTaggingInput is the input of GetObjectTagging and DeleteObjectTagging.
+type ObjectTaggingInput struct {
+	Bucket    string `rest:"bucket"`
+	Key       string `rest:"key"`
+	VersionID string `rest:"query,versionId"`
+}
+
+func (s *Service) getObjectTagging(_ context.Context, c *rest.Call, in *ObjectTaggingInput) (*TaggingOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	o, err := object(b, in.Key, in.VersionID)
+	if err != nil {
+		return nil, err
+	}
+	return shownTags(o.Tags), nil
+}

@@ -1,0 +1,24 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// HeadBucketOutput is the output of HeadBucket.
+type HeadBucketOutput struct {
+	BucketRegion     string `rest:"header,x-amz-bucket-region"`
+	AccessPointAlias string `rest:"header,x-amz-access-point-alias"`
+	ContentType      string `rest:"header,Content-Type"`
+}
+
+func (s *Service) headBucket(_ context.Context, c *rest.Call, in *BucketInput) (*HeadBucketOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return &HeadBucketOutput{
+		BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
+	}, nil
+}

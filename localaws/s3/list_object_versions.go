@@ -1,0 +1,80 @@
+package s3
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
+)
+
+// ListObjectVersionsInput is the input of ListObjectVersions.
+type ListObjectVersionsInput struct {
+	Bucket          string `rest:"bucket"`
+	Delimiter       string `rest:"query,delimiter"`
+	EncodingType    string `rest:"query,encoding-type"`
+	KeyMarker       string `rest:"query,key-marker"`
+	MaxKeys         *int   `rest:"query,max-keys"`
+	Prefix          string `rest:"query,prefix"`
+	VersionIDMarker string `rest:"query,version-id-marker"`
+}
+
+// ListObjectVersionsOutput is the output of ListObjectVersions.
+type ListObjectVersionsOutput struct {
+	Name                string
+	Prefix              *string
+	KeyMarker           *string
+	VersionIDMarker     *string `xml:"VersionIdMarker"`
+	NextKeyMarker       *string
+	NextVersionIDMarker *string `xml:"NextVersionIdMarker"`
+	Delimiter           *string
+	MaxKeys             int
+	EncodingType        *string
+	IsTruncated         bool
+	Version             []ListedVersion
+	CommonPrefixes      []CommonPrefix
+}
+
+// ListedVersion is an object in a list of versions: its only one.
+type ListedVersion struct {
+	Key          string
+	VersionID    string `xml:"VersionId"`
+	IsLatest     bool
+	LastModified time.Time
+	ETag         string
+	Size         int64
+	StorageClass string
+	Owner        *Owner
+
+	ChecksumAlgorithm *string
+	ChecksumType      *string
+}
+
+// listObjectVersions answers as for a bucket that never had versions.
+func (s *Service) listObjectVersions(
+	_ context.Context, c *rest.Call, in *ListObjectVersionsInput,
+) (*ListObjectVersionsOutput, error) {
+	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
+	if err != nil {
+		return nil, err
+	}
+	page := b.List(bucket.Query{Prefix: in.Prefix, Delimiter: in.Delimiter, After: in.KeyMarker, Limit: limit})
+	out := &ListObjectVersionsOutput{
+		Name: in.Bucket, Prefix: e.pointer(in.Prefix), KeyMarker: e.pointer(in.KeyMarker),
+		VersionIDMarker: &in.VersionIDMarker, MaxKeys: limit, EncodingType: e.named(), IsTruncated: page.More,
+		CommonPrefixes: e.prefixes(page.Groups),
+	}
+	for _, o := range page.Objects {
+		out.Version = append(out.Version, ListedVersion{
+			Key: e.text(o.Key), VersionID: "null", IsLatest: true, LastModified: o.Modified, ETag: quote(o.ETag),
+			Size: o.Size(), StorageClass: o.StorageClass, Owner: s.owner(),
+			ChecksumAlgorithm: &o.Checksum.Algorithm, ChecksumType: &o.Checksum.Type,
+		})
+	}
+	out.Delimiter = e.optional(in.Delimiter)
+	if page.More {
+		version := "null"
+		out.NextKeyMarker, out.NextVersionIDMarker = e.pointer(page.Last), &version
+	}
+	return out, nil
+}

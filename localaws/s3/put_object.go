@@ -1,0 +1,72 @@
+package s3
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
+)
+
+// PutObjectInput is the input of PutObject, without the body.
+type PutObjectInput struct {
+	Bucket      string `rest:"bucket"`
+	Key         string `rest:"key"`
+	IfMatch     string `rest:"header,If-Match"`
+	IfNoneMatch string `rest:"header,If-None-Match"`
+	Given
+}
+
+// PutObjectOutput is the output of PutObject.
+type PutObjectOutput struct {
+	ETag       string `rest:"header,ETag"`
+	Expiration string `rest:"header,x-amz-expiration"`
+	ShownChecksum
+	ShownEncryption
+}
+
+// maxUpload is the largest object of one request, and the largest part.
+const maxUpload = 5 << 30
+
+const (
+	fullObject = "FULL_OBJECT"
+	composite  = "COMPOSITE"
+)
+
+func (s *Service) putObject(_ context.Context, c *rest.Call, in *PutObjectInput) (*PutObjectOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKey(in.Key); err != nil {
+		return nil, err
+	}
+	o := &bucket.Object{Key: in.Key}
+	if o.Properties, err = in.properties(s, b); err != nil {
+		return nil, err
+	}
+	condition, err := writeCondition(in.IfMatch, in.IfNoneMatch)
+	if err != nil {
+		return nil, err
+	}
+	refused := func(err error) error { return modelError(err, b, in.Key, "", condition) }
+	watch := b.Watch(in.Key)
+	defer watch.End()
+	if err := b.Check(in.Key, condition); err != nil {
+		return nil, refused(err)
+	}
+	got, err := c.Body.Receive(maxUpload, rest.Default, false)
+	if err != nil {
+		return nil, err
+	}
+	o.Content, o.ETag, o.Modified = bucket.Whole(got.Blob, got.Size), hex.EncodeToString(got.MD5), s.now()
+	o.Checksum = bucket.Checksum{Algorithm: got.Algorithm, Type: fullObject, Value: got.Checksum}
+	if err := b.Put(o, condition, watch); err != nil {
+		return nil, refused(err)
+	}
+	s.notify(c, b, "ObjectCreated:Put", o)
+	return &PutObjectOutput{
+		ETag: quote(o.ETag), Expiration: expiration(b.Settings(), o), ShownChecksum: shownChecksum(o.Checksum),
+		ShownEncryption: shownEncryption(o.Encryption),
+	}, nil
+}

@@ -1,0 +1,134 @@
+package s3
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
+)
+
+// BucketInput is the input of an action that needs nothing but a bucket.
+type BucketInput struct {
+	Bucket string `rest:"bucket"`
+}
+
+// Done is an output without content.
+type Done struct {
+	Status int `rest:"status"`
+}
+
+func done() *Done { return &Done{} }
+
+// noContent is the output of actions that delete.
+func noContent() *Done { return &Done{Status: 204} }
+
+var (
+	nameForm         = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	reservedPrefixes = []string{"xn--", "sthree-"}
+	reservedSuffixes = []string{"-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"}
+)
+
+func validBucketName(name string) bool {
+	if !nameForm.MatchString(name) || strings.Contains(name, "..") || net.ParseIP(name) != nil {
+		return false
+	}
+	for _, p := range reservedPrefixes {
+		if strings.HasPrefix(name, p) {
+			return false
+		}
+	}
+	for _, p := range reservedSuffixes {
+		if strings.HasSuffix(name, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func invalidBucketName(name string) error {
+	return rest.Refuse(400, "InvalidBucketName", "The specified bucket is not valid.", "BucketName", name)
+}
+
+// bucket returns the bucket of a call. A bucket of another region than that of the signature is answered by a redirect.
+func (s *Service) bucket(c *rest.Call, name string) (*bucket.Bucket, error) {
+	b, err := s.anyRegion(c, name)
+	if err == nil && c.Region != "" && c.Region != "aws-global" && c.Region != b.Region() {
+		moved := rest.Refuse(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using "+
+			"the specified endpoint. Please send all future requests to this endpoint.",
+			"Endpoint", name+".s3."+b.Region()+".amazonaws.com", "Bucket", name)
+		moved.Header = map[string]string{"X-Amz-Bucket-Region": b.Region()}
+		return nil, moved
+	}
+	return b, err
+}
+
+// anyRegion returns the bucket of a call, whatever region it is signed for.
+func (s *Service) anyRegion(c *rest.Call, name string) (*bucket.Bucket, error) {
+	b := s.store.Bucket(name)
+	switch {
+	case b == nil && !validBucketName(name):
+		return nil, invalidBucketName(name)
+	case b == nil:
+		return nil, noSuchBucket(name)
+	case c.Owner != "" && c.Owner != s.opts.Account:
+		return nil, accessDenied()
+	}
+	return b, nil
+}
+
+func accessDenied() error { return rest.Refuse(403, "AccessDenied", "Access Denied") }
+
+// maxKey is the length of the longest key, in bytes.
+const maxKey = 1024
+
+func checkKey(key string) error {
+	if len(key) > maxKey {
+		return rest.Refuse(400, "KeyTooLongError", "Your key is too long", "Size", itoa(len(key)),
+			"MaxSizeAllowed", itoa(maxKey))
+	}
+	return nil
+}
+
+// object returns an object of a bucket for reading its properties.
+func object(b *bucket.Bucket, key, version string) (*bucket.Object, error) {
+	if err := checkVersion(version); err != nil {
+		return nil, err
+	}
+	o := b.Object(key)
+	if o == nil {
+		return nil, noSuchKey(key)
+	}
+	return o, nil
+}
+
+// checkVersion refuses every version but that of a bucket without versions.
+func checkVersion(version string) error {
+	if version != "" && version != "null" {
+		return rest.InvalidArgument("Invalid version id specified", "versionId", version)
+	}
+	return nil
+}
+
+// Owner is the owner of everything.
+type Owner struct {
+	ID string `xml:"ID"`
+}
+
+// owner returns the account as S3 writes it.
+func (s *Service) owner() *Owner {
+	sum := sha256.Sum256([]byte("localaws account " + s.opts.Account))
+	return &Owner{ID: hex.EncodeToString(sum[:])}
+}
+
+// Initiator is who began an upload.
+type Initiator struct {
+	ID string `xml:"ID"`
+}
+
+func (s *Service) initiator() *Initiator {
+	return &Initiator{ID: "arn:aws:iam::" + s.opts.Account + ":root"}
+}

@@ -1,0 +1,77 @@
+package s3
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
+)
+
+// Seed is a bucket with its notifications, as in a seed file. "" is the service's region.
+type Seed struct {
+	Name          string
+	Region        string
+	Tags          map[string]string
+	Notifications []SeedNotification
+}
+
+// SeedNotification is one notification of a Seed. Its destination is an ARN.
+type SeedNotification struct {
+	Destination    string
+	Events         []string
+	Prefix, Suffix string
+}
+
+// Plant creates what a seed describes. An existing bucket of the region is accepted, and gets the tags and
+// notifications of the seed.
+func (s *Service) Plant(seed Seed) error {
+	region := seed.Region
+	if region == "" {
+		region = s.opts.Region
+	}
+	if !validRegion(region) {
+		return fmt.Errorf("region %q is not of the form us-east-1", region)
+	}
+	var given []Tag
+	for _, k := range slices.Sorted(maps.Keys(seed.Tags)) {
+		given = append(given, Tag{k, seed.Tags[k]})
+	}
+	tags, err := checkTags(given, maxBucketTags)
+	if err != nil {
+		return fmt.Errorf("tags: %w", err)
+	}
+	if err := s.create(seed.Name, region, "", tags, false); err != nil {
+		return err
+	}
+	b := s.store.Bucket(seed.Name)
+	all, err := s.planted(seed)
+	if err != nil {
+		return err
+	}
+	if err := s.checkDestinations(b, all); err != nil {
+		return fmt.Errorf("notifications: %w", err)
+	}
+	return b.Configure(func(set *bucket.Settings) { set.Tags, set.Notifications = tags, all })
+}
+
+// planted returns the notifications of a seed.
+func (s *Service) planted(seed Seed) ([]bucket.Notification, error) {
+	var all []bucket.Notification
+	for i, n := range seed.Notifications {
+		if err := checkEvents(n.Events); err != nil {
+			return nil, fmt.Errorf("notifications[%d].events: %w", i, err)
+		}
+		one := bucket.Notification{
+			ID: s.opts.Random.UUID(), Destination: n.Destination, Events: n.Events, Prefix: n.Prefix, Suffix: n.Suffix,
+		}
+		if n.Prefix != "" {
+			one.PrefixName = "Prefix"
+		}
+		if n.Suffix != "" {
+			one.SuffixName = "Suffix"
+		}
+		all = append(all, one)
+	}
+	return all, checkOverlap(all)
+}

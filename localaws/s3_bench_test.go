@@ -1,0 +1,100 @@
+package localaws_test
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// BenchmarkObjects puts and gets objects over a socket, with the real client, from a server in another process: from
+// localaws, and from a handler that reads the body through MD5 and the asked checksum and gives canned replies.
+func BenchmarkObjects(b *testing.B) {
+	for _, size := range []int{1 << 10, 1 << 20} {
+		body := bytes.Repeat([]byte{'x'}, size)
+		for _, what := range []string{"put", "get"} {
+			for _, kind := range []string{"localaws", "canned-objects"} {
+				b.Run(fmt.Sprintf("%s/%d/%s", what, size, kind), func(b *testing.B) {
+					addr, stop := serveElsewhere(b, kind)
+					defer stop()
+					carrier := &http.Transport{}
+					defer carrier.CloseIdleConnections()
+					c := s3.New(s3.Options{
+						Region: "us-east-1", BaseEndpoint: aws.String("http://" + addr), UsePathStyle: true,
+						HTTPClient:                 &http.Client{Transport: carrier},
+						Credentials:                credentials.NewStaticCredentialsProvider("key", "secret", ""),
+						RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+					})
+					benchObjects(b, c, what, body)
+				})
+			}
+		}
+	}
+}
+
+func benchObjects(b *testing.B, c *s3.Client, what string, body []byte) {
+	ctx, name, key := b.Context(), aws.String("bench"), aws.String("k")
+	if _, err := c.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: name}); err != nil {
+		b.Fatal(err)
+	}
+	put := func() {
+		if _, err := c.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: name, Key: key,
+			Body: bytes.NewReader(body),
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	put()
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if what == "put" {
+			put()
+			continue
+		}
+		got, err := c.GetObject(ctx, &s3.GetObjectInput{Bucket: name, Key: key})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, got.Body); n != int64(len(body)) || err != nil {
+			b.Fatal(n, err)
+		}
+		got.Body.Close()
+	}
+}
+
+// cannedObjects keeps the last body, and does what no server of S3 can leave out.
+func cannedObjects() http.HandlerFunc {
+	var last []byte
+	reply := http.Header{
+		"X-Amz-Request-Id": {"0123456789ABCDEF"}, "X-Amz-Id-2": {"3gwHWbr5tMeHKTc2Y7Ym4g=="}, "Server": {"AmazonS3"},
+		"X-Amz-Server-Side-Encryption": {"AES256"}, "Accept-Ranges": {"bytes"}, "Content-Type": {"binary/octet-stream"},
+		"Etag": {`"5d41402abc4b2a76b9719d911017c592"`}, "Last-Modified": {"Mon, 23 Nov 2026 00:00:00 GMT"},
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		maps.Copy(w.Header(), reply)
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Length", strconv.Itoa(len(last)))
+			_, _ = w.Write(last)
+			return
+		}
+		whole, sum := md5.New(), crc32.NewIEEE()
+		text := make([]byte, max(r.ContentLength, 0))
+		if _, err := io.ReadFull(io.TeeReader(r.Body, io.MultiWriter(whole, sum)), text); err != nil {
+			panic(err)
+		}
+		last = text
+		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, whole.Sum(nil)))
+		w.Header().Set("x-amz-checksum-crc32", base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+	}
+}
