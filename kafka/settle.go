@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -123,6 +124,8 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 	defer l.mu.Unlock()
 	for k, c := range batch {
 		switch m := c.m; {
+		case errors.Is(answers[k], errInTransaction):
+			errs[c.i] = answers[k]
 		case answers[k] != nil:
 			errs[c.i] = answers[k]
 			l.lots.reclaim(m)
@@ -155,6 +158,8 @@ func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]err
 	defer l.mu.Unlock()
 	for k, c := range batch {
 		switch {
+		case errors.Is(answers[k], errInTransaction):
+			errs[c.i] = answers[k]
 		case answers[k] != nil:
 			errs[c.i] = answers[k]
 			l.move(c.m, delivered)
@@ -218,13 +223,14 @@ func (r *receiver) shift(ctx context.Context, ms []*message) error {
 	defer l.mu.Unlock()
 	var failed error
 	for i, m := range ms {
-		if answers[i] == nil {
+		switch {
+		case answers[i] == nil:
 			l.move(m, finished)
-			continue
+		case !errors.Is(answers[i], errInTransaction): // then the message is finished together with its transaction
+			failed = fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, answers[i])
+			l.lots.reclaim(m)
+			l.delay(m, time.Now().Add(shiftAgain))
 		}
-		failed = fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, answers[i])
-		l.lots.reclaim(m)
-		l.delay(m, time.Now().Add(shiftAgain))
 	}
 	return failed
 }

@@ -364,47 +364,6 @@ func (t *transactor) drop() {
 	t.closing.Go(func() { _ = c.Close(context.Background()) })
 }
 
-// put publishes copies of messages in transactions, and waits for the outcomes.
-func (t *transactor) put(ctx context.Context, ms []*message, copies []*kgo.Record) []error {
-	type outcome struct {
-		i   int
-		err error
-	}
-	outcomes := make(chan outcome, len(ms)) // has room for all: the transactor must not wait
-	l := t.ledger
-	l.mu.Lock()
-	for i, m := range ms {
-		l.results.queue = append(l.results.queue, &result{
-			m: m, epoch: m.epoch, records: []*kgo.Record{copies[i]},
-			answer: func(err error) { outcomes <- outcome{i, err} },
-		})
-	}
-	l.mu.Unlock()
-	errs := make([]error, len(ms))
-	for range ms {
-		select {
-		case o := <-outcomes:
-			errs[o.i] = o.err
-		case <-ctx.Done():
-			return t.withdraw(ctx, ms, errs)
-		}
-	}
-	return errs
-}
-
-// withdraw removes the copies from the queue that are in no transaction yet. The others may still be published.
-func (t *transactor) withdraw(ctx context.Context, ms []*message, errs []error) []error {
-	l := t.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, m := range ms {
-		if l.results.withdraw(m) {
-			errs[i] = failure.Classify(context.Cause(ctx))
-		}
-	}
-	return errs
-}
-
 // close ends the transactor's clients. An open transaction is aborted by the broker.
 func (t *transactor) close(ctx context.Context) {
 	if c := t.client; c != nil {

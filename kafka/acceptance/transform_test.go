@@ -18,6 +18,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
@@ -172,10 +173,15 @@ func (w *world) readCommitted(topic string) (got []*kgo.Record) {
 			left[o.Partition] = o.Offset
 		}
 	})
+	isolation := kgo.ReadCommitted()
+	if !w.real() {
+		isolation = kgo.ReadUncommitted() // decision 0067: after a crash, kfake hides committed records, too
+	}
 	c := w.newClient(kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(isolation),
 		kgo.KeepControlRecords()) // a log may end with a control record
 	defer c.Close()
+	open := undecided{}
 	ctx, cancel := context.WithTimeout(w.t.Context(), 60*time.Second)
 	defer cancel()
 	for len(left) > 0 {
@@ -187,12 +193,42 @@ func (w *world) readCommitted(topic string) (got []*kgo.Record) {
 			if r.Offset+1 >= left[r.Partition] {
 				delete(left, r.Partition)
 			}
-			if !r.Attrs.IsControl() {
+			switch {
+			case !w.real():
+				got = append(got, open.decide(r)...)
+			case !r.Attrs.IsControl():
 				got = append(got, r)
 			}
 		}
 	}
 	return got
+}
+
+// undecided are the records of transactions, of each partition and epoch of a producer, until their marker.
+type undecided map[transaction][]*kgo.Record
+
+type transaction struct {
+	partition int32
+	producer  int64
+	epoch     int16
+}
+
+// decide returns the records that are committed when the next record of a log was read.
+func (u undecided) decide(r *kgo.Record) (committed []*kgo.Record) {
+	tx := transaction{r.Partition, r.ProducerID, r.ProducerEpoch}
+	switch {
+	case r.Attrs.IsControl():
+		var key kmsg.ControlRecordKey
+		if err := key.ReadFrom(r.Key); err == nil && key.Type == kmsg.ControlRecordKeyTypeCommit {
+			committed = u[tx]
+		}
+		delete(u, tx)
+	case r.Attrs.IsTransactional():
+		u[tx] = append(u[tx], r)
+	default:
+		committed = []*kgo.Record{r}
+	}
+	return committed
 }
 
 // once compares the committed results, and the dead letters, with what the records result in. It returns how many are
@@ -332,8 +368,9 @@ func kills(w *world) func(*rand.Rand, *[]*process) {
 func TestTransformOnce(t *testing.T) {
 	park := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
 	for name, c := range map[string]struct {
-		o       kafka.Options
-		disturb func(w *world) func(*rand.Rand, *[]*process)
+		o        kafka.Options
+		disturb  func(w *world) func(*rand.Rand, *[]*process)
+		realOnly bool
 	}{
 		"undisturbed":           {},
 		"undisturbed, parked":   {o: park},
@@ -341,7 +378,7 @@ func TestTransformOnce(t *testing.T) {
 		"crashing":              {disturb: func(*world) func(*rand.Rand, *[]*process) { return crashes }},
 		"crashing, parked":      {o: park, disturb: func(*world) func(*rand.Rand, *[]*process) { return crashes }},
 		"broker killed":         {disturb: kills},
-		"broker killed, parked": {o: park, disturb: kills},
+		"broker killed, parked": {o: park, disturb: kills, realOnly: true},
 		"leaving, consumer protocol": {
 			o:       kafka.Options{GroupProtocol: kafka.GroupConsumer},
 			disturb: func(*world) func(*rand.Rand, *[]*process) { return leaves },
@@ -349,6 +386,9 @@ func TestTransformOnce(t *testing.T) {
 		"static members": {o: kafka.Options{InstanceID: "one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.realOnly && os.Getenv(realBroker) == "" {
+				t.Skip("consumers of tiers read committed records, which kfake hides after a crash: decision 0067")
+			}
 			alone(t, func(t *testing.T, w *world) {
 				disturb := (func(*rand.Rand, *[]*process))(nil)
 				if c.disturb != nil {
