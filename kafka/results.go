@@ -74,10 +74,10 @@ const (
 	resultBytesMost = 8 << 20
 )
 
-// take takes results for a transaction. lost are those of epochs that have ended.
-func (rs *results) take() (taken, lost []*result) {
+// take takes results for a transaction, at most so many. lost are those of epochs that have ended.
+func (rs *results) take(most int) (taken, lost []*result) {
 	n, bytes := 0, 0
-	for n < len(rs.queue) && n < resultsMost && bytes < resultBytesMost {
+	for n < len(rs.queue) && n < most && bytes < resultBytesMost {
 		r := rs.queue[n]
 		n++
 		if r.lost() {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -45,12 +46,14 @@ type transactor struct {
 	unknown *commitment
 	closing sync.WaitGroup // clients that end
 	dropped bool           // a client was dropped, and no later one has an epoch
+	// tooLarge: the broker has refused the metadata of the latest commit.
+	tooLarge bool
 }
 
 // commit publishes all complete results. Then all messages are finished that were handled before the call.
 func (t *transactor) commit(ctx context.Context, m *member) error {
 	for {
-		if len(t.batch) == 0 && !t.take() {
+		if len(t.batch) == 0 && !t.take(resultsMost) {
 			return t.abort(ctx)
 		}
 		if err := t.transact(ctx, m); err != nil {
@@ -73,13 +76,13 @@ func (t *transactor) abort(ctx context.Context) error {
 	return nil
 }
 
-// take takes complete results; false: there are none.
-func (t *transactor) take() bool {
+// take adds complete results to the batch, at most so many; false: there are none.
+func (t *transactor) take(most int) bool {
 	t.ledger.mu.Lock()
 	t.ledger.read()
-	taken, lost := t.ledger.results.take()
+	taken, lost := t.ledger.results.take(most)
 	t.ledger.mu.Unlock()
-	t.batch = taken
+	t.batch = append(t.batch, taken...)
 	answer(lost, driver.ErrLost)
 	return len(taken) > 0
 }
@@ -107,6 +110,9 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 		}
 	}
 	t.lose()
+	if t.tooLarge {
+		t.take(window) // what was handled in the meantime may fill the gaps between the others
+	}
 	if !t.publishes() {
 		// The completions are committed without a transaction, by the caller.
 		if t.seal(newCommitment(m)) {
@@ -311,8 +317,8 @@ func (t *transactor) commitOffsets(ctx context.Context, m *member, what *commitm
 		if err != nil {
 			return fmt.Errorf("add the offsets: %w", err)
 		}
-		if err = worst(resp); !errors.Is(err, kerr.ConcurrentTransactions) || failure.Over(ctx) {
-			if errors.Is(err, kerr.OffsetMetadataTooLarge) {
+		if err = worst(resp, m.name); !errors.Is(err, kerr.ConcurrentTransactions) || failure.Over(ctx) {
+			if t.tooLarge = errors.Is(err, kerr.OffsetMetadataTooLarge); t.tooLarge {
 				err = failure.Permanent("%w: transactions need offset.metadata.max.bytes of at least 4096, the default "+
 					"of brokers", err)
 			}
@@ -323,11 +329,12 @@ func (t *transactor) commitOffsets(ctx context.Context, m *member, what *commitm
 }
 
 // worst is the error of an answer, of any partition.
-func worst(resp *kmsg.TxnOffsetCommitResponse) error {
+func worst(resp *kmsg.TxnOffsetCommitResponse, name func(topic string, id kadm.TopicID) string) error {
 	for _, topic := range resp.Topics {
 		for _, p := range topic.Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return fmt.Errorf("add the offset of partition %d of topic %s: %w", p.Partition, topic.Topic, err)
+				return fmt.Errorf("add the offset of partition %d of topic %s: %w", p.Partition,
+					name(topic.Topic, topic.TopicID), err)
 			}
 		}
 	}

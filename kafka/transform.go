@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
@@ -53,8 +54,17 @@ func (b *Backend) Transform(
 // (KIP-890).
 const transactionVersion = 2
 
-// hasTransactions returns an error for brokers whose transactions may tear.
+// transactionRequest is the version of EndTxn from which the client gives each transaction an epoch of its own.
+const transactionRequest = 5
+
+// hasTransactions returns an error if transactions may tear, because of the brokers or of the client's versions.
 func (b *Backend) hasTransactions(ctx context.Context) error {
+	if pinned, _ := b.client.OptValue(kgo.MaxVersions).(*kversion.Versions); pinned != nil {
+		if v, ok := pinned.LookupMaxKeyVersion(int16(kmsg.EndTxn)); !ok || v < transactionRequest {
+			return failure.Permanent("kgo.MaxVersions in kafka.Options.Client excludes the transactions of KIP-890, so " +
+				"Transform could tear them: leave it out, or raise it to the versions of Kafka 4.0")
+		}
+	}
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "godwit", "transform"
 	resp, err := req.RequestWith(ctx, b.client)

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -27,6 +29,11 @@ func TestTransformRefused(t *testing.T) {
 		"own dead letters": {
 			o: kafka.Options{DeadLetterQueue: &kafka.MemoryDeadLetters{}}, level: 2, want: "RetryQueue",
 		},
+		"old client": {
+			o: kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V3_8_0())}}, level: 2,
+			want: "kgo.MaxVersions in kafka.Options.Client",
+		},
+		"client of 4.0":      {o: kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V4_0_0())}}, level: 2},
 		"transactions":       {level: 2},
 		"transactions, tier": {o: kafka.Options{Retries: kafka.RetryPark}, level: 2},
 	} {
@@ -80,22 +87,7 @@ func TestTransformEndUnanswered(t *testing.T) {
 			inWorld(t, func(w *world) {
 				l := w.begin(kafka.Options{}, driver.Events{})
 				w.send(0, numbers(10)...)
-				results := driver.Channel{Queue: "results"}
-				if err := l.b.Ensure(w.Context(), driver.ChannelSpec{Channel: results, Owner: true}); err != nil {
-					w.Fatal(err)
-				}
-				_ = l.recv.Close(w.Context())
-				to, err := l.b.Sender(w.Context(), results)
-				if err != nil {
-					w.Fatal(err)
-				}
-				r, err := l.b.Transform(w.Context(), orders, to, driver.ReceiverOptions{
-					Concurrency: 10, Wait: time.Second,
-				})
-				if err != nil {
-					w.Fatal(err)
-				}
-				l.recv = r
+				handle := l.transform()
 				var first time.Time // when the first end of a transaction arrived
 				w.cluster.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
 					w.cluster.KeepControl()
@@ -110,17 +102,7 @@ func TestTransformEndUnanswered(t *testing.T) {
 					}
 					return nil, errCut, time.Since(first) < 9*time.Second // nearly as long as a transaction is tried
 				})
-				handle := func(ds []driver.Delivery) {
-					for _, d := range ds {
-						p, err := to.Prepare(w.Context(), &driver.Message{Body: d.Body})
-						if err != nil {
-							w.Fatal(err)
-						}
-						r.Attach(d.Handle, []driver.Prepared{p})
-						r.(driver.Finisher).Finish(d.Handle)
-					}
-				}
-				handle(l.get(10))
+				handle(l.get(10)...)
 				time.Sleep(time.Minute)
 				if first.IsZero() {
 					w.Fatal("no transaction has ended")
@@ -134,6 +116,93 @@ func TestTransformEndUnanswered(t *testing.T) {
 			})
 		})
 	}
+}
+
+// transform replaces the receiver by one with transactions. The function that it returns handles deliveries, each with
+// one result, for the channel results.
+func (l *life) transform() (handle func(...driver.Delivery)) {
+	w := l.w
+	w.Helper()
+	results := driver.Channel{Queue: "results"}
+	if err := l.b.Ensure(w.Context(), driver.ChannelSpec{Channel: results, Owner: true}); err != nil {
+		w.Fatal(err)
+	}
+	_ = l.recv.Close(w.Context())
+	to, err := l.b.Sender(w.Context(), results)
+	if err != nil {
+		w.Fatal(err)
+	}
+	r, err := l.b.Transform(w.Context(), orders, to, driver.ReceiverOptions{Concurrency: 10, Wait: time.Second})
+	if err != nil {
+		w.Fatal(err)
+	}
+	l.recv = r
+	return func(ds ...driver.Delivery) {
+		for _, d := range ds {
+			p, err := to.Prepare(w.Context(), &driver.Message{Body: d.Body})
+			if err != nil {
+				w.Fatal(err)
+			}
+			r.Attach(d.Handle, []driver.Prepared{p})
+			r.(driver.Finisher).Finish(d.Handle)
+		}
+	}
+}
+
+// Where the brokers allow less commit metadata than by default, completions may not fit. Then nothing is published, and
+// the error says what to change. When the records between are handled, all results are published once.
+func TestTransformWithLittleMetadata(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		const n, limit = 400, 40
+		w.send(0, numbers(n)...)
+		handle := l.transform()
+		refused := 0
+		w.cluster.ControlKey(int16(kmsg.TxnOffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			commit := req.(*kmsg.TxnOffsetCommitRequest)
+			resp := commit.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
+			tooLarge := false
+			for _, t := range commit.Topics {
+				answer := kmsg.NewTxnOffsetCommitResponseTopic()
+				answer.Topic, answer.TopicID = t.Topic, t.TopicID
+				for _, p := range t.Partitions {
+					one := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+					if one.Partition = p.Partition; len(*p.Metadata) > limit {
+						tooLarge, one.ErrorCode = true, kerr.OffsetMetadataTooLarge.Code
+						refused++
+					}
+					answer.Partitions = append(answer.Partitions, one)
+				}
+				resp.Topics = append(resp.Topics, answer)
+			}
+			return resp, nil, tooLarge
+		})
+		ds := l.get(n)
+		for i := 1; i < n; i += 2 {
+			handle(ds[i])
+		}
+		time.Sleep(time.Second)
+		_, err := l.recv.Receive(w.Context(), 1, nil)
+		if err == nil || !strings.Contains(err.Error(), "topic orders: OFFSET_METADATA_TOO_LARGE") ||
+			!strings.Contains(err.Error(), "offset.metadata.max.bytes of at least 4096") {
+			w.Errorf("got the error %v, want the limit to raise", err)
+		}
+		if published := w.countCommitted("results"); refused == 0 || published != 0 {
+			w.Errorf("%d commits were refused, and %d results are published, want some and none", refused, published)
+		}
+		for i := 0; i < n; i += 2 {
+			handle(ds[i])
+		}
+		time.Sleep(10 * time.Second)
+		if at, _ := w.committed(0); at != n {
+			w.Errorf("committed up to %d, want %d", at, n)
+		}
+		if published := w.countCommitted("results"); published != n {
+			w.Errorf("%d results are published, want %d", published, n)
+		}
+		l.end()
+	})
 }
 
 // countCommitted is the number of committed records of a topic.
