@@ -12,10 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// The mistake: transactions of before KIP-890. An end of a transaction that is delayed in the network, so that the client
-// has repeated it, commits the first half of the client's next transaction, which the client then cannot abort. That is
-// why Transform refuses brokers without transaction.version 2. With it, each transaction has an epoch of its own, and the
-// delayed end is refused.
+// The mistake: transactions of before KIP-890. An end of a transaction that is delayed in the network, so that the
+// client has repeated it, commits the first half of the client's next transaction, which the client then cannot abort.
+// That is why Transform refuses brokers without transaction.version 2. With it, each transaction has an epoch of its
+// own, and the delayed end is refused.
 func TestDelayedEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []kgo.Opt
@@ -55,7 +55,8 @@ func TestDelayedEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 				late := kerr.ErrorForCode(resp.ErrorCode)
-				if refused := errors.Is(late, kerr.ProducerFenced) || errors.Is(late, kerr.InvalidProducerEpoch); refused == c.torn {
+				refused := errors.Is(late, kerr.ProducerFenced) || errors.Is(late, kerr.InvalidProducerEpoch)
+				if refused == c.torn {
 					t.Errorf("the delayed end was answered with %v", late)
 				}
 				aborted := producer.EndTransaction(t.Context(), kgo.TryAbort)
