@@ -32,13 +32,16 @@ const results = "results"
 // one in 50, and returns a message for each other record, or two.
 type work struct {
 	records int
+	longest time.Duration // of a call
 
 	mu     sync.Mutex
 	failed map[int]bool
 	calls  int
 }
 
-func newWork(records int) *work { return &work{records: records, failed: map[int]bool{}} }
+func newWork(records int) *work {
+	return &work{records: records, longest: 40 * time.Millisecond, failed: map[int]bool{}}
+}
 
 func rejects(n int) bool { return n%50 == 7 }
 
@@ -56,7 +59,7 @@ func resultsOf(n int) []string {
 }
 
 func (k *work) do(ctx context.Context, d *godwit.Delivery) ([]godwit.Message, error) {
-	if err := nap(ctx, time.Duration(1+rand.IntN(40))*time.Millisecond); err != nil {
+	if err := nap(ctx, rand.N(k.longest)); err != nil {
 		return nil, err
 	}
 	n := number(d)
