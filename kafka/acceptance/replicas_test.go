@@ -196,7 +196,14 @@ func (f *fetched) OnBrokerRead(m kgo.BrokerMetadata, key int16, n int, _, _ time
 func readsNearby(t *testing.T, c *cluster) {
 	w := c.world(t)
 	w.create(1)
-	leader := w.partitions()[0].Leader
+	var leader int32
+	w.eventually(30*time.Second, "the brokers know the topic", func() bool {
+		all := w.partitions()
+		if len(all) > 0 {
+			leader = all[0].Leader
+		}
+		return len(all) > 0 && leader > 0
+	})
 	for from, rack := range []string{"", "rack-1", "rack-2", "rack-3"} {
 		if rack == "" {
 			from = int(leader)
@@ -226,6 +233,14 @@ func readsNearby(t *testing.T, c *cluster) {
 	}
 }
 
+// brokersLost is how many brokers are lost, one after the other.
+func brokersLost() int {
+	if testing.Short() {
+		return 1
+	}
+	return 3
+}
+
 // losesBrokers kills one broker after the other while records are sent and handled. No accepted record is lost.
 func losesBrokers(t *testing.T, c *cluster) {
 	w := c.world(t)
@@ -249,7 +264,7 @@ func losesBrokers(t *testing.T, c *cluster) {
 	patient.Client = []kgo.Opt{kgo.RecordDeliveryTimeout(2 * time.Minute)}
 	stop := w.traffic(patient, every)
 	w.eventually(time.Minute, "traffic", func() bool { return newest.Load() > 500 })
-	for node := 1; node <= 3; node++ {
+	for node := 1; node <= brokersLost(); node++ {
 		began := time.Now()
 		moved := c.lose(w, node)
 		now := newest.Load()
@@ -289,17 +304,17 @@ func losesBrokersInTransactions(t *testing.T, c *cluster) {
 	w := c.world(t)
 	node := 0
 	start := func(o kafka.Options, k *work) *process {
-		k.longest = 400 * time.Millisecond // so that all brokers are lost before the end
+		k.longest = time.Duration(brokersLost()) * 300 * time.Millisecond // so that all are lost before the end
 		return w.transform(o, k)
 	}
 	missing, again, late := transforms(t, w, kafka.Options{}, start, func(*rand.Rand, *[]*process) {
-		if node++; node <= 3 {
+		if node++; node <= brokersLost() {
 			t.Logf("broker %d lost: %d leaders moved", node, c.lose(w, node))
 			c.restore(w, node)
 		}
 	})
-	if missing+again+late > 0 || node < 3 {
+	if missing+again+late > 0 || node < brokersLost() {
 		t.Errorf("%d results are missing, %d too many, %d out of order, after the loss of %d brokers", missing, again,
-			late, min(node, 3))
+			late, min(node, brokersLost()))
 	}
 }
