@@ -60,8 +60,8 @@ func ClassOf(err error) driver.Class {
 	return driver.Transient
 }
 
-// refusesTLS reports whether a broker has refused the client's certificate, or how it encrypts. The type of the error in
-// a net.OpError is not exported by crypto/tls.
+// refusesTLS reports whether a broker has refused the client's certificate, or how it encrypts. crypto/tls exports no
+// type for that.
 func refusesTLS(err error) bool {
 	var remote *net.OpError
 	if !errors.As(err, &remote) || remote.Op != "remote error" {
