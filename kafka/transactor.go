@@ -352,7 +352,9 @@ func (t *transactor) resolve(ctx context.Context, m *member, what *commitment) (
 		if err != nil {
 			return false, fmt.Errorf("ask for the outcome of a transaction: %w", err)
 		}
+		t.ledger.mu.Lock()
 		committed, err = what.isStored(resp)
+		t.ledger.mu.Unlock()
 		if !errors.Is(err, kerr.UnstableOffsetCommit) || failure.Over(ctx) {
 			return committed, err
 		}
@@ -418,7 +420,8 @@ func (c *commitment) question(m *member) *kmsg.OffsetFetchRequest {
 	return req
 }
 
-// isStored reports whether the broker has this commit.
+// isStored reports whether the broker has this commit. Partitions that were lost since then do not count: their next
+// owner may have committed the same, and their results are dropped in any case. The caller holds ledger.mu.
 func (c *commitment) isStored(resp *kmsg.OffsetFetchResponse) (stored bool, err error) {
 	for _, g := range resp.Groups {
 		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
@@ -430,6 +433,7 @@ func (c *commitment) isStored(resp *kmsg.OffsetFetchResponse) (stored bool, err 
 					return false, err
 				}
 				x, ok := c.parts[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: p.Partition}]
+				ok = ok && x.e.state != epochGone
 				stored = stored || ok && p.Metadata != nil && x.c.Offset == p.Offset && x.c.Metadata == *p.Metadata
 			}
 		}
