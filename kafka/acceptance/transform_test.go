@@ -374,14 +374,18 @@ func TestTransformOnce(t *testing.T) {
 		o        kafka.Options
 		disturb  func(w *world) func(*rand.Rand, *[]*process)
 		realOnly bool
+		short    bool // also on a real broker with -short: each case takes half a minute there
 	}{
-		"undisturbed":           {},
-		"undisturbed, parked":   {o: park},
-		"leaving":               {disturb: func(*world) func(*rand.Rand, *[]*process) { return leaves }},
-		"crashing":              {disturb: func(*world) func(*rand.Rand, *[]*process) { return crashes }},
-		"crashing, parked":      {o: park, disturb: func(*world) func(*rand.Rand, *[]*process) { return crashes }},
+		"undisturbed":         {},
+		"undisturbed, parked": {o: park},
+		"leaving":             {disturb: func(*world) func(*rand.Rand, *[]*process) { return leaves }},
+		"crashing":            {disturb: func(*world) func(*rand.Rand, *[]*process) { return crashes }},
+		"crashing, parked": {
+			o: park, short: true,
+			disturb: func(*world) func(*rand.Rand, *[]*process) { return crashes },
+		},
 		"broker killed":         {disturb: kills},
-		"broker killed, parked": {o: park, disturb: kills, realOnly: true},
+		"broker killed, parked": {o: park, disturb: kills, realOnly: true, short: true},
 		"leaving, consumer protocol": {
 			o:       kafka.Options{GroupProtocol: kafka.GroupConsumer},
 			disturb: func(*world) func(*rand.Rand, *[]*process) { return leaves },
@@ -391,6 +395,9 @@ func TestTransformOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if c.realOnly && os.Getenv(realBroker) == "" {
 				t.Skip("consumers of tiers read committed records, which kfake hides after a crash: decision 0067")
+			}
+			if testing.Short() && !c.short && os.Getenv(realBroker) != "" {
+				t.Skip("with -short, other cases run on a real broker")
 			}
 			alone(t, func(t *testing.T, w *world) {
 				disturb := (func(*rand.Rand, *[]*process))(nil)
