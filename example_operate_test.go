@@ -154,16 +154,16 @@ func ExampleReport() {
 			return nil
 		})
 		check(err)
-		fmt.Printf("handled %d, released %d\n", report.Handled, report.Released)
+		fmt.Printf("handled %d, unsettled %d\n", report.Handled, report.Unsettled)
 	}
 	work(1)
 	work(2)
 	// Output:
 	// packed a kite
-	// handled 1, released 2
+	// handled 1, unsettled 0
 	// packed a phone
 	// packed a book
-	// handled 2, released 0
+	// handled 2, unsettled 0
 }
 
 // Main ends the context at the first SIGINT or SIGTERM, so that the consumer drains. A real program passes the code to

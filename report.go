@@ -13,7 +13,7 @@ type Report struct {
 	Dropped   int64
 	Retried   int64
 	Rejected  int64 // copied to the dead letters
-	Released  int64 // released, also after a cancellation by shutdown
+	Released  int64 // released, also after a cancellation by shutdown; twice if an open poll received it again
 	TimedOut  int64
 	Abandoned int64 // handlers that did not return after their context was canceled
 	LeaseLost int64

@@ -11,50 +11,6 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-// Options configure a Batcher. Send and Done are required.
-//
-// Add calls Size, Key and Urgent while it holds the batcher's lock, so they must do nothing but look at their argument.
-// All other functions are called from goroutines of the batcher, without a lock. They may take a lock that a caller of
-// Add holds, and they may call Add.
-type Options[T any] struct {
-	Limit int              // entries in a batch; 0: no limit
-	Bytes int              // sum of Size in a batch; 0: no limit
-	Size  func(v T) int    // required with Bytes
-	Key   func(v T) string // entries with the same key are sent one after another; nil: in any order
-	// Together allows several entries of one key in one batch, in the order in which they were added, but never in two
-	// batches at the same time. An entry that is repeated is then sent after the entries of its batch that succeeded.
-	Together bool
-
-	AtOnce  int           // calls of Send at the same time; 0: one
-	Linger  time.Duration // how long to wait, after an answer, until the callers that were answered add again
-	Longest time.Duration // how long an entry waits for others at most
-	// Adapt makes Linger and Longest upper bounds. An entry then waits only if others are likely to follow within half
-	// of the wait. It waits for half the duration of a call, or for a sixteenth of it if the callers add again as soon
-	// as they are answered. An entry that comes alone is never delayed, whatever is in flight.
-	Adapt bool
-	// Patience returns how long a batch that is not full waits, whatever is in flight. It is for entries that come
-	// slowly and are not urgent. 0, or a nil function: no longer than the options above say. An entry does not wait
-	// for Patience if another one of its key waits for it to end.
-	Patience func() time.Duration
-	// Urgent reports whether an entry must not wait for Patience. Entries that are queued with it do not wait, either.
-	// nil: no entry is urgent.
-	Urgent func(v T) bool
-
-	// Take is called just before an entry is sent. If it returns false, the entry is withdrawn, and Done is not called
-	// for it. nil: all entries are sent.
-	Take func(v T) bool
-	// Send sends a batch and does not keep the slice. It returns a *driver.BatchError to name the entries that failed.
-	Send func(ctx context.Context, batch []T) error
-	// Again returns how long an entry that has failed try times waits before it is repeated. If the result is negative,
-	// the entry is not repeated, and Done gets the error. nil: nothing is repeated.
-	Again func(v T, err error, try int) time.Duration
-	// Done is called once for each entry, with its result.
-	Done func(v T, err error)
-	// Landed, if it is set, is called instead of Done for the entries that succeeded, once for each call of Send. It
-	// does not keep the slice.
-	Landed func(vs []T)
-}
-
 // Batcher joins entries into batches. It is safe for concurrent use.
 type Batcher[T any] struct {
 	o      Options[T]
@@ -67,39 +23,21 @@ type Batcher[T any] struct {
 	spare  atomic.Int32    // idle carriers
 
 	mu      sync.Mutex
-	queue   queue[entry[T]]
+	backlog backlog[T]
 	idle    []*buffer[T] // for reuse
 	tempo   *tempo       // nil unless Options.Adapt is set
-	since   time.Time    // when the queue's first entry came, or when the batch before it left
-	urgent  int          // urgent entries of the queue
-	blocked int          // entries that wait for the end of a queued one of their key
-	behind  int          // entries that may be sent together with a queued one of their key
-	bytes   int          // of the queue and of the entries in behind
-	// lines is by key; a key is listed while one of its entries is queued, in flight, or between two tries
-	lines   map[string]line[T]
-	away    int       // batches in flight
-	waiting int       // entries between two tries
-	expect  int       // entries likely to be queued soon: those queued when a batch was answered, and those answered
-	landed  time.Time // when the last batch was answered
+	away    int          // batches in flight
+	waiting int          // entries between two tries
+	expect  int          // entries likely to be queued soon: those queued when a batch was answered, and those answered
+	landed  time.Time    // when the last batch was answered
 	closing bool
-}
-
-type entry[T any] struct {
-	v     T
-	tries int
-}
-
-// line is what is known of the entries of one key.
-type line[T any] struct {
-	waiting []entry[T] // behind one that is queued or away
-	bytes   int        // of waiting
-	out     int        // entries in a batch in flight, or between two tries; 0: the first of the line is queued
 }
 
 // New starts a Batcher; Close ends it.
 func New[T any](o Options[T]) *Batcher[T] {
 	o.AtOnce = max(o.AtOnce, 1)
-	b := &Batcher[T]{o: o, wake: make(chan struct{}, 1), done: make(chan struct{}), lines: map[string]line[T]{}}
+	b := &Batcher[T]{o: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	b.backlog = backlog[T]{o: &b.o, lines: map[string]line[T]{}}
 	b.carry = make(chan *buffer[T])
 	if o.Adapt {
 		b.tempo = newTempo(o.Linger, o.Longest)
@@ -117,7 +55,7 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		b.mu.Unlock()
 		return false
 	}
-	before, hurried, awaited := b.ready(), b.hurried(), false
+	before, hurried, awaited := b.backlog.ready(), b.backlog.hurried(), false
 	if b.tempo != nil {
 		now := time.Now()
 		awaited = b.tempo.awaited(now)
@@ -125,9 +63,9 @@ func (b *Batcher[T]) Add(vs ...T) bool {
 		awaited = awaited && !b.tempo.awaited(now)
 	}
 	for _, v := range vs {
-		b.enqueue(entry[T]{v: v})
+		b.backlog.enqueue(entry[T]{v: v})
 	}
-	wake := b.nudgeAfter(before) || awaited || !hurried && b.hurried()
+	wake := b.nudgeAfter(before) || awaited || !hurried && b.backlog.hurried()
 	b.mu.Unlock()
 	if wake {
 		b.nudge()
@@ -150,92 +88,8 @@ func (b *Batcher[T]) Close(ctx context.Context) {
 
 // nudgeAfter reports whether the loop has to be woken now that the queue has grown. The caller holds b.mu.
 func (b *Batcher[T]) nudgeAfter(before int) bool {
-	n := b.ready()
-	return n > before && (before == 0 || b.full(n) || b.away == 0 && before < b.expect && n >= b.expect)
-}
-
-// ready is the number of entries that the next batch could take. The caller holds b.mu.
-func (b *Batcher[T]) ready() int { return b.queue.len() + b.behind }
-
-// hurried reports whether the queue must not wait for Patience. The caller holds b.mu.
-func (b *Batcher[T]) hurried() bool { return b.urgent > 0 || b.blocked > 0 }
-
-// enqueue puts an entry onto the queue, or behind another of its key. The caller holds b.mu.
-func (b *Batcher[T]) enqueue(e entry[T]) {
-	if b.o.Key == nil {
-		b.push(e)
-		return
-	}
-	key := b.o.Key(e.v)
-	l, busy := b.lines[key]
-	if !busy {
-		b.lines[key] = line[T]{}
-		b.push(e)
-		return
-	}
-	size := b.size(e.v)
-	l.waiting, l.bytes = append(l.waiting, e), l.bytes+size
-	if l.out == 0 {
-		b.follow(1, size)
-	}
-	b.lines[key] = l
-}
-
-func (b *Batcher[T]) push(e entry[T]) {
-	if b.queue.len() == 0 { // the clock is read once a batch, not once an entry
-		b.since = time.Now()
-	}
-	b.queue.push(e)
-	if b.isUrgent(e.v) {
-		b.urgent++
-	}
-	b.bytes += b.size(e.v)
-}
-
-// follow records that n more entries wait behind a queued one of their key. The caller holds b.mu.
-func (b *Batcher[T]) follow(n, bytes int) {
-	if b.o.Together {
-		b.behind, b.bytes = b.behind+n, b.bytes+bytes
-	} else {
-		b.blocked += n
-	}
-}
-
-func (b *Batcher[T]) isUrgent(v T) bool { return b.o.Urgent != nil && b.o.Urgent(v) }
-
-// size is 0 if Options.Size is not set.
-func (b *Batcher[T]) size(v T) int {
-	if b.o.Size == nil {
-		return 0
-	}
-	return b.o.Size(v)
-}
-
-// ended is called when an entry has ended. When no other entry of its key is in flight, the next one of the key is
-// queued. The caller holds b.mu.
-func (b *Batcher[T]) ended(v T) {
-	if b.o.Key == nil {
-		return
-	}
-	key := b.o.Key(v)
-	l := b.lines[key]
-	if l.out--; l.out > 0 {
-		b.lines[key] = l
-		return
-	}
-	if len(l.waiting) == 0 {
-		delete(b.lines, key)
-		return
-	}
-	first := l.waiting[0]
-	l.waiting, l.bytes = l.waiting[1:], l.bytes-b.size(first.v)
-	b.lines[key] = l
-	b.push(first)
-	b.follow(len(l.waiting), l.bytes)
-}
-
-func (b *Batcher[T]) full(n int) bool {
-	return b.o.Limit > 0 && n >= b.o.Limit || b.o.Bytes > 0 && b.bytes >= b.o.Bytes
+	n := b.backlog.ready()
+	return n > before && (before == 0 || b.backlog.full(n) || b.away == 0 && before < b.expect && n >= b.expect)
 }
 
 func (b *Batcher[T]) nudge() {
@@ -316,92 +170,51 @@ func (b *Batcher[T]) patience() time.Duration {
 func (b *Batcher[T]) next(now time.Time, patience time.Duration) (batch *buffer[T], wait time.Duration, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := b.ready()
+	n := b.backlog.ready()
 	switch {
 	case n == 0:
 		return nil, 0, b.closing && b.away == 0 && b.waiting == 0
 	case b.away >= b.o.AtOnce:
 		return nil, 0, false
 	}
-	if !b.full(n) && !b.closing {
-		if b.hurried() {
+	if !b.backlog.full(n) && !b.closing {
+		if b.backlog.hurried() {
 			patience = 0
 		}
-		if wait = max(b.hold(n, now), b.since.Add(patience).Sub(now)); wait > 0 {
+		if wait = max(b.hold(n, now), b.backlog.since.Add(patience).Sub(now)); wait > 0 {
 			return nil, wait, false
 		}
 	}
 	b.away++
-	b.since = now
-	return b.take(), 0, false
+	b.backlog.since = now
+	batch = b.buffer()
+	b.backlog.take(batch)
+	return batch, 0, false
+}
+
+// buffer returns a buffer for a batch. The caller holds b.mu.
+func (b *Batcher[T]) buffer() *buffer[T] {
+	last := len(b.idle) - 1
+	if last < 0 {
+		return &buffer[T]{}
+	}
+	p := b.idle[last]
+	b.idle = b.idle[:last]
+	return p
 }
 
 // hold is how long n entries, which do not fill a batch, wait for more. The caller holds b.mu.
 func (b *Batcher[T]) hold(n int, now time.Time) (wait time.Duration) {
 	if b.tempo != nil {
-		return b.tempo.until(b.since, now, b.away).Sub(now)
+		return b.tempo.until(b.backlog.since, now, b.away).Sub(now)
 	}
 	if b.away > 0 || n < b.expect {
-		wait = b.since.Add(b.o.Longest).Sub(now)
+		wait = b.backlog.since.Add(b.o.Longest).Sub(now)
 		if b.away == 0 {
 			wait = min(wait, b.landed.Add(b.o.Linger).Sub(now))
 		}
 	}
 	return wait
-}
-
-// take removes the next batch from the queue. The caller holds b.mu.
-func (b *Batcher[T]) take() *buffer[T] {
-	batch := &buffer[T]{}
-	if last := len(b.idle) - 1; last >= 0 {
-		batch, b.idle = b.idle[last], b.idle[:last]
-	}
-	room := room{entries: b.o.Limit, bytes: b.o.Bytes}
-	for b.queue.len() > 0 && room.fits(b.size(b.queue.at(0).v)) {
-		batch.entries = b.queue.take(1, batch.entries)
-		first := batch.entries[len(batch.entries)-1].v
-		b.bytes -= b.size(first)
-		if b.isUrgent(first) {
-			b.urgent--
-		}
-		if b.o.Key != nil {
-			batch.entries = b.takeLine(b.o.Key(first), &room, batch.entries)
-		}
-	}
-	return batch
-}
-
-// takeLine is called when the first entry of a key is sent. It appends to the batch those entries of the key that may
-// be sent with it. The other entries of the key wait until all of these have ended. The caller holds b.mu.
-func (b *Batcher[T]) takeLine(key string, room *room, batch []entry[T]) []entry[T] {
-	l := b.lines[key]
-	l.out = 1
-	b.follow(-len(l.waiting), -l.bytes)
-	if b.o.Together {
-		for len(l.waiting) > 0 {
-			size := b.size(l.waiting[0].v)
-			if !room.fits(size) {
-				break
-			}
-			batch = append(batch, l.waiting[0])
-			l.waiting, l.bytes, l.out = l.waiting[1:], l.bytes-size, l.out+1
-		}
-	}
-	b.lines[key] = l
-	return batch
-}
-
-// room is how much of a batch's limits is used. A limit of 0 means no limit.
-type room struct{ entries, bytes, taken, sum int }
-
-// fits reports whether one more entry fits, and counts it if so. The first entry always fits.
-func (r *room) fits(size int) bool {
-	if r.entries > 0 && r.taken >= r.entries || r.bytes > 0 && r.taken > 0 && r.sum+size > r.bytes {
-		return false
-	}
-	r.taken++
-	r.sum += size
-	return true
 }
 
 // send makes one call with a batch and handles each entry's answer. If entries have to be repeated as a batch of their
@@ -471,7 +284,7 @@ func (b *Batcher[T]) timed(vs []T) error {
 func (b *Batcher[T]) queued() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.queue.len()
+	return b.backlog.queue.len()
 }
 
 // present removes the entries that were withdrawn before they were sent.
@@ -490,7 +303,7 @@ func (b *Batcher[T]) present(batch []entry[T]) []entry[T] {
 	if len(gone) > 0 {
 		b.mu.Lock()
 		for i := range gone {
-			b.ended(gone[i].v)
+			b.backlog.ended(gone[i].v)
 		}
 		b.mu.Unlock()
 	}
@@ -514,7 +327,7 @@ func (b *Batcher[T]) land(expect int, ended []entry[T], again int, p *buffer[T])
 	b.expect, b.landed = expect, time.Now()
 	b.waiting += again
 	for i := range ended {
-		b.ended(ended[i].v)
+		b.backlog.ended(ended[i].v)
 	}
 	if p.reset(); len(b.idle) < b.o.AtOnce {
 		b.idle = append(b.idle, p)
@@ -538,18 +351,7 @@ func (b *Batcher[T]) repeat(again []entry[T], wait time.Duration) (next *buffer[
 		b.mu.Unlock()
 		return &buffer[T]{entries: again}
 	}
-	n := b.queue.len()
-	rest := b.queue.take(n, make([]entry[T], 0, n))
-	for i := range rest {
-		b.bytes -= b.size(rest[i].v)
-	}
-	b.urgent = 0
-	for _, e := range again {
-		b.push(e)
-	}
-	for _, e := range rest {
-		b.push(e)
-	}
+	b.backlog.putBack(again)
 	b.mu.Unlock()
 	b.nudge()
 	return nil
@@ -563,7 +365,7 @@ func (b *Batcher[T]) giveUpOn(again []entry[T], err error) {
 	b.mu.Lock()
 	b.waiting -= len(again)
 	for i := range again {
-		b.ended(again[i].v)
+		b.backlog.ended(again[i].v)
 	}
 	b.mu.Unlock()
 	b.nudge()

@@ -84,6 +84,7 @@ func (b *breaker) ended(ok bool, err error) (open bool) {
 func (b *breaker) hold() {
 	b.f.gate.shut(holdBroken)
 	b.f.queue.freeze()
+	b.f.stints.splitAll()
 	b.f.fleet.wakeAll()
 }
 

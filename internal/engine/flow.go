@@ -359,6 +359,9 @@ func (f *flow) giveBackAll(heads []*Item) {
 // behind another one.
 func (f *flow) lose(its ...*Item) {
 	for _, it := range its {
+		if it.stint != nil {
+			f.stints.split(it.stint, f.clock.now())
+		}
 		f.markLost(it)
 	}
 	for _, it := range its {

@@ -82,6 +82,7 @@ func (g *gate) enter() context.Context {
 // pause stops polling, and releases the items that have not started.
 func (g *gate) pause() {
 	g.shut(holdPaused)
+	g.f.stints.splitAll()
 	if g.f.lim.Keeps {
 		// A log cannot take its deliveries back, and no other consumer could get them.
 		g.f.queue.freeze()
@@ -94,6 +95,7 @@ func (g *gate) pause() {
 // park prevents items from starting until letIn, and releases those that wait.
 func (g *gate) park() {
 	g.f.queue.parked, g.f.queue.granted = true, false
+	g.f.stints.splitAll()
 	g.f.fleet.wakeAll()
 	g.f.giveBackAll(g.f.queue.surplus(0))
 }

@@ -87,13 +87,14 @@ func (k *keeper) fire(now moment) moment {
 	f := k.f
 	f.lock()
 	k.renewDue(now)
+	f.stints.splitLate(now)
 	stuck := f.stints.overdue(now)
 	f.held.due(now)
 	var counted *meter
 	if f.stints.tickAt <= now {
 		counted = k.read(now)
 	}
-	k.armed = min(f.leases.first(), f.stints.deadline(), f.stints.tickAt, f.retries.first())
+	k.armed = min(f.leases.first(), f.stints.deadline(), f.stints.runUntil, f.stints.tickAt, f.retries.first())
 	next := k.armed
 	f.unlock()
 

@@ -24,7 +24,7 @@ func bare(lim driver.ReceiveLimits, cfg *Config) *flow {
 	f.places = newPlaces(max(lim.Window, 100), &fleet.bytes)
 	f.sources.by = map[*driver.Source]*source{}
 	f.tenants = newTenants(cfg.MaxPerTenant, &f.places, &f.lim)
-	f.held.f, f.stints.f, f.stints.tickAt, f.polls = f, f, never, context.Background()
+	f.held.f, f.stints.f, f.stints.tickAt, f.stints.runUntil, f.polls = f, f, never, never, context.Background()
 	fleet.bus.join(&f.queue)
 	return f
 }

@@ -48,22 +48,12 @@ func (m *meter) move(now moment, more int) {
 	m.handlers += more
 }
 
-// began is called when a handler starts.
-func (m *meter) began(now moment, c clock, its []*Item) {
-	m.move(now, 1)
-	m.started += len(its)
-	for _, it := range its {
-		if it.Attempt == 1 && !it.SentAt.IsZero() { // the delay of a retry is not an age
-			m.oldest = max(m.oldest, now.since(c.of(it.SentAt))-it.delay)
-		}
+// starts counts an item that starts.
+func (m *meter) starts(it *Item, c clock, now moment) {
+	m.started++
+	if it.Attempt == 1 && !it.SentAt.IsZero() { // the delay of a retry is not an age
+		m.oldest = max(m.oldest, now.since(c.of(it.SentAt))-it.delay)
 	}
-}
-
-// over is called when a handler of n deliveries ends.
-func (m *meter) over(n int, begun, now moment) {
-	m.move(now, -1)
-	m.ended += n
-	m.spent += now.since(begun)
 }
 
 // pacing adapts the pool of a consumer to the age of its deliveries.

@@ -14,17 +14,18 @@ func TestTheMeter(t *testing.T) {
 		return &Item{SentAt: c.time(at(0)).Add(-ago), Attempt: attempt, delay: delay}
 	}
 	var m meter
-	m.began(at(0), c, []*Item{sent(3*time.Second, 1, 0)})
-	m.began(at(time.Second), c, []*Item{
+	m.move(at(0), 1)
+	m.starts(sent(3*time.Second, 1, 0), c, at(0))
+	m.move(at(time.Second), 1)
+	for _, it := range []*Item{
 		sent(0, 1, 0), sent(time.Hour, 2, 0), sent(10*time.Second, 1, 9*time.Second), {Attempt: 1},
-	})
-	m.over(1, at(0), at(2*time.Second))
-	m.over(4, at(time.Second), at(5*time.Second))
-	m.move(at(9*time.Second), 0)
-	if m.started != 5 || m.ended != 5 || m.oldest != 3*time.Second {
-		t.Errorf("%d started, %d ended, the oldest at %v; want 5, 5, 3s", m.started, m.ended, m.oldest)
+	} {
+		m.starts(it, c, at(time.Second))
 	}
-	if m.worked != 6*time.Second || m.spent != 6*time.Second {
-		t.Errorf("worked %v, spent %v; want 6s and 6s", m.worked, m.spent)
+	m.move(at(2*time.Second), -1)
+	m.move(at(5*time.Second), -1)
+	m.move(at(9*time.Second), 0)
+	if m.started != 5 || m.oldest != 3*time.Second || m.worked != 6*time.Second {
+		t.Errorf("%d started, the oldest at %v, worked %v; want 5, 3s, 6s", m.started, m.oldest, m.worked)
 	}
 }

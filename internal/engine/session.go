@@ -94,7 +94,7 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 func (s *Session) compose(recv driver.Receiver) {
 	f := s.flow
 	s.service.recv, f.lim = recv, recv.Limits()
-	f.held.f, f.stints.f, f.stints.tickAt = f, f, never
+	f.held.f, f.stints.f, f.stints.tickAt, f.stints.runUntil = f, f, never, never
 	f.held.log, _ = recv.(driver.AttemptLog)
 	f.quiet = make(chan struct{}, 1)
 	f.queue = queue{
@@ -194,7 +194,7 @@ func (s *Session) Health(now time.Time) Health {
 	_, stalls := s.stalls(now)
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	h := Health{Running: f.running}
+	h := Health{Running: f.running - f.stints.waitInRuns()}
 	if oldest := f.stints.oldest(); oldest != never {
 		h.Oldest = f.clock.time(oldest)
 	}

@@ -16,6 +16,7 @@ type stint struct {
 	ctx      *Context // for its timeout, lost leases and shutdown; nil: an iterator's caller cannot be canceled
 	its      []*Item
 	single   [1]*Item // memory of its without a batch
+	run      *run     // that the stint is; nil: none
 	begun    moment
 	deadline moment // when its timeout is over; never: it has been handled
 	late     bool   // its timeout has canceled it: the deadline is now the time at which it is abandoned
@@ -29,6 +30,8 @@ type stints struct {
 	f         *flow
 	all       []*stint // in no order; it is searched only when something is due, which is much rarer than a start
 	meter     meter
+	short     int    // how many of the latest handlers were short, one after another
+	runUntil  moment // when the first run has lasted too long; never: there is none
 	tickAt    moment // when the size of the pool is checked; never: not while nothing runs
 	abandoned map[*stint]AbandonedHandler
 }
@@ -79,6 +82,7 @@ func (s *stints) contextFor(it *Item, deadline moment) *Context {
 		ctx = new(Context)
 	}
 	ctx.renew(&s.f.keeper.base, deadline)
+	it.Context = ctx
 	return ctx
 }
 
@@ -86,14 +90,13 @@ func (s *stints) contextFor(it *Item, deadline moment) *Context {
 func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
 	f := s.f
 	st.its, st.begun, st.deadline, st.late, st.lost = its, begun, deadline, false, 0
+	s.meter.move(begun, 1)
 	for _, it := range its {
-		it.stint, it.counted, it.tenantCounted = st, false, false
-		f.ledger.note(it, hasStint, true)
+		s.assign(it, st, begun)
 		f.cfg.Begin(it)
 	}
 	st.at = len(s.all)
 	s.all = append(s.all, st)
-	s.meter.began(begun, f.clock, its)
 	f.keeper.due(deadline)
 	if s.tickAt == never {
 		s.tickAt = begun.plus(paceInterval)
@@ -101,18 +104,36 @@ func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
 	}
 }
 
+// assign gives an item to a stint.
+func (s *stints) assign(it *Item, st *stint, now moment) {
+	it.stint, it.counted, it.tenantCounted = st, false, false
+	s.f.ledger.note(it, hasStint, true)
+	s.meter.starts(it, s.f.clock, now)
+}
+
 // returned ends the watch of a handler that has returned. Its items stay in hand.
 func (s *stints) returned(st *stint, now moment) {
 	if !s.runs(st) {
 		return
 	}
-	s.meter.over(len(st.its), st.begun, now)
-	s.f.places.ahead.handled(len(st.its), now.since(st.begun))
+	s.meter.move(now, -1)
+	took := now.since(st.begun)
+	s.handled(len(st.its), took, took)
 	last := len(s.all) - 1
 	s.all[last].at = st.at
 	s.all[st.at], s.all[last] = s.all[last], nil
 	s.all = s.all[:last]
 	delete(s.abandoned, st)
+}
+
+// handled counts n items that took so long in all, and each handler of them.
+func (s *stints) handled(n int, took, each time.Duration) {
+	s.meter.ended += n
+	s.meter.spent += took
+	s.f.places.ahead.handled(n, each)
+	if s.short = min(s.short+n, shortInARow); each > shortHandler {
+		s.short = 0
+	}
 }
 
 // runs reports whether a handler has not returned.
@@ -121,14 +142,19 @@ func (s *stints) runs(st *stint) bool { return st.at < len(s.all) && s.all[st.at
 // release releases the items of a handler that has returned from its stint.
 func (s *stints) release(st *stint) {
 	for i, it := range st.its {
-		if it.stint == st {
-			it.stint = nil
-			s.f.ledger.note(it, hasStint, false)
-		}
+		s.take(it, st)
 		st.its[i] = nil
 	}
 	st.its = nil
 	s.unseat(st)
+}
+
+// take takes an item from a stint, if the stint still has it.
+func (s *stints) take(it *Item, st *stint) {
+	if it.stint == st {
+		it.stint = nil
+		s.f.ledger.note(it, hasStint, false)
+	}
 }
 
 // over is returned and release, for a caller without the lock.
@@ -165,6 +191,7 @@ func (st *stint) interrupt(cause error) {
 
 // cancel cancels a handler and moves its items.
 func (s *stints) cancel(st *stint, cause error) {
+	s.split(st, s.f.clock.now())
 	for _, it := range st.its {
 		s.f.move(it, evCancel)
 	}
@@ -180,6 +207,7 @@ func (s *stints) cancelAll(cause error) {
 
 // cancelOf cancels the running handlers of sources.
 func (s *stints) cancelOf(of []*source, cause error) {
+	s.splitAll()
 	for _, st := range s.all {
 		if slices.ContainsFunc(st.its, func(it *Item) bool { return slices.Contains(of, it.src) }) {
 			s.cancel(st, cause)

@@ -32,14 +32,15 @@ func TestWhatDoesNotStart(t *testing.T) {
 // The context that the application made is used once: a handler's goroutine may still have it afterwards.
 func TestAContextIsUsedOnce(t *testing.T) {
 	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Minute})
-	it := &Item{Context: new(Context)}
+	own := new(Context)
+	it := &Item{Context: own}
 	deadline := s.flow.clock.now().plus(time.Minute)
 	first := s.flow.stints.contextFor(it, deadline)
 	_ = first.end()
 	second := s.flow.stints.contextFor(it, deadline)
-	if first != it.Context || second == first || second.Err() != nil {
-		t.Errorf("the first is the application's: %v; the second is another one: %v (%v)", first == it.Context,
-			second != first, second.Err())
+	if first != own || second == own || second != it.Context || second.Err() != nil {
+		t.Errorf("the first is the application's: %v; the second is another one: %v (%v), and the item's: %v",
+			first == own, second != own, second.Err(), second == it.Context)
 	}
 }
 

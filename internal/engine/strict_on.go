@@ -9,3 +9,6 @@ func (l *ledger) verify() {
 		panic("the counts of the engine's ledger differ from its parts: " + text)
 	}
 }
+
+// shortInARow is 64 without this build tag: here, tests with few items have runs, too.
+const shortInARow = 1

@@ -17,6 +17,7 @@ type worker struct {
 	replaced atomic.Bool // another worker has replaced it: it ends when its handler returns
 	stint    *stint
 	taken    *Item // that it has started already, with the end of the one before; nil: none
+	run      run
 }
 
 // left records that the fleet need not wait for this worker any more.
@@ -61,6 +62,7 @@ func (w *worker) take(f *flow, now moment) {
 	if q := f.fleet.bus.next(); q != nil {
 		if it := q.head; f.stints.begin(it, w.stint, now) {
 			w.taken, f.fleet.began = it, true
+			f.stints.extend(w.stint, now)
 		}
 	}
 }
@@ -73,17 +75,20 @@ type runner struct {
 	failed atomic.Int64 // failed handlers since the size of the pool was last checked
 }
 
-// work calls the handler of a started item and settles it.
+// work calls the handler of a started item, or the handlers of a run that begins with it, and settles.
 func (r *runner) work(w *worker, it *Item) {
 	st := w.stint
 	if it.Err != nil {
 		r.reject(it, st)
 		return
 	}
-	r.obs.Started(it)
 	err := ErrGoexit // unless the handler returns
 	defer func() { r.worked(st, it, err) }()
-	err = r.cfg.Handle(st.ctx, it)
+	for next := it; next != nil; next = w.run.on(it, err) {
+		it, err = next, ErrGoexit
+		r.obs.Started(it)
+		err = r.cfg.Handle(it.Context, it)
+	}
 }
 
 // worked settles an item whose handler has returned. It is deferred, so that it also runs if the handler has ended the
@@ -91,8 +96,9 @@ func (r *runner) work(w *worker, it *Item) {
 func (r *runner) worked(st *stint, it *Item, err error) {
 	f := r.f
 	now := f.clock.now()
-	cause := st.ctx.end()
+	cause := it.Context.end()
 	f.lock()
+	f.stints.split(st, now)
 	f.stints.returned(st, now)
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.

@@ -79,14 +79,8 @@ func (s *session) enter(u *run, g *fetched, gaps []ack, resets int) (freed int, 
 	if s.resets != resets {
 		return u.open + offsets(gaps), false
 	}
-	for _, r := range g.acquired {
-		freed += s.replaced(g.n, r.FirstOffset, r.LastOffset)
-	}
-	if u.open > 0 {
-		s.runs[g.n] = append(s.runs[g.n], u)
-	}
+	freed = s.locks.enter(u, g, gaps)
 	if len(gaps) > 0 {
-		s.pending = append(s.pending, gaps...)
 		wake(s.wake)
 	}
 	return freed + offsets(gaps), true
@@ -98,22 +92,6 @@ func offsets(as []ack) (n int) {
 		n += int(as[i].last - as[i].first + 1)
 	}
 	return n
-}
-
-// replaced ends the locks of offsets that the broker has delivered again, because their time was over, and returns how
-// many had no verdict. The caller holds the lock.
-func (s *session) replaced(partition int32, first, last int64) (freed int) {
-	for _, u := range slices.Clone(s.runs[partition]) {
-		if n := len(u.locks); u.locks[0].record.Offset > last || u.locks[n-1].record.Offset < first {
-			continue
-		}
-		for i := range u.locks {
-			if at := u.locks[i].record.Offset; at >= first && at <= last {
-				freed += s.drop(&u.locks[i])
-			}
-		}
-	}
-	return freed
 }
 
 // admit makes deliveries of the records of a run. What is not due, and what was delivered before, needs requests first.

@@ -163,7 +163,7 @@ func (s *session) fetchRequest(x *exchange) (*kmsg.ShareFetchRequest, time.Durat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait := s.r.c.FetchWait
-	if len(s.runs) > 0 {
+	if len(s.locks.runs) > 0 {
 		wait = min(wait, heldWait)
 	}
 	req := kmsg.NewPtrShareFetchRequest()

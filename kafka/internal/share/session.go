@@ -21,15 +21,8 @@ const (
 	heldWait = 100 * time.Millisecond
 	// ackLinger is how long acks wait for a fetch that they can travel with.
 	ackLinger = 10 * time.Millisecond
-	// runLinger is how long finished records wait for the rest of their run, while handlers are fast and there are
-	// several partitions. A broker keeps one state for a run that is accepted as a whole, and otherwise one for each
-	// record, which is slower. With one partition the waiting would cost more: a broker locks 2,000 records of a
-	// partition, so the next ones come after an acceptance.
-	runLinger = 20 * time.Millisecond
 	// sweepEvery is how often a session looks for locks that have ended.
 	sweepEvery = time.Second
-	// lockGrace is how long after its end a lock still counts: the broker's clock decides.
-	lockGrace = time.Second
 )
 
 var (
@@ -47,31 +40,22 @@ type session struct {
 	answers chan *answer  // with records, to be admitted
 	decode  decoder       // of their goroutine
 
-	mu       sync.Mutex
-	topicID  [16]byte
-	want     map[int32]bool // partitions to fetch
-	have     map[int32]bool // partitions that the broker fetches for this session
-	epoch    int32          // of the next request; 0: there is no session yet
-	resets   int            // how often the session began again: an answer of an older one does not count
-	runs     map[int32][]*run
-	pending  []ack
-	waiting  time.Time // since when acks wait for a fetch; zero: none do
-	partial  []*run    // with acks that wait for the rest of their run
-	suspects [][]ack   // parts of a refused request: one of the acks was wrong
-	lost     lostAcks
-	fails    int // requests in a row that failed
-}
-
-// lostAcks are finished records whose acceptance did not reach the broker, and that no call waits for.
-type lostAcks struct {
-	n   int
-	err error
+	mu      sync.Mutex
+	topicID [16]byte
+	want    map[int32]bool // partitions to fetch
+	have    map[int32]bool // partitions that the broker fetches for this session
+	epoch   int32          // of the next request; 0: there is no session yet
+	resets  int            // how often the session began again: an answer of an older one does not count
+	locks   locks
+	waiting time.Time // since when acks wait for a fetch; zero: none do
+	fails   int       // requests in a row that failed
 }
 
 func newSession(r *Receiver, broker int32) *session {
 	return &session{
 		r: r, broker: broker, wake: make(chan struct{}, 1), answers: make(chan *answer, 1),
-		decode: newDecoder(r.c.Topic), want: map[int32]bool{}, have: map[int32]bool{}, runs: map[int32][]*run{},
+		decode: newDecoder(r.c.Topic), want: map[int32]bool{}, have: map[int32]bool{},
+		locks: locks{budget: r.budget, runs: map[int32][]*run{}},
 	}
 }
 
@@ -126,21 +110,20 @@ func (s *session) failed(err error) {
 func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.join(now)
-	x := &exchange{resets: s.resets}
+	b := &s.locks
+	b.join(now)
+	x := &exchange{resets: s.resets, acks: b.suspect()}
 	switch {
-	case len(s.suspects) > 0:
-		x.acks = s.suspects[0]
-		s.suspects = s.suspects[1:]
+	case x.acks != nil:
 	case s.ackAlone():
-		x.acks, s.pending = s.pending, nil
+		x.acks = b.take()
 	default:
 		n, whole := s.room()
 		switch {
 		case n > 0:
-		case len(s.pending) == 0 && len(s.partial) > 0:
+		case len(b.pending) == 0 && len(b.partial) > 0:
 			return nil, runLinger
-		case len(s.pending) == 0:
+		case len(b.pending) == 0:
 			return nil, 0
 		case s.waiting.IsZero():
 			s.waiting = now
@@ -148,8 +131,7 @@ func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 		case now.Sub(s.waiting) < ackLinger:
 			return nil, ackLinger - now.Sub(s.waiting)
 		}
-		x.fetch, x.whole = n, whole
-		x.acks, s.pending = s.pending, nil
+		x.fetch, x.whole, x.acks = n, whole, b.take()
 	}
 	s.waiting = time.Time{}
 	x.arrange()
@@ -159,22 +141,10 @@ func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 	return x, 0
 }
 
-// join makes the acks of runs pending that have waited long enough. The caller holds the lock.
-func (s *session) join(now time.Time) {
-	s.partial = slices.DeleteFunc(s.partial, func(u *run) bool {
-		if len(u.done) < u.open && now.Sub(u.since) < runLinger {
-			return false
-		}
-		s.pending = append(s.pending, u.done...)
-		u.done = nil
-		return true
-	})
-}
-
 // ackAlone reports whether the pending acks cannot travel with a fetch: a renewal may not, because the lock might end
 // while the fetch waits, and what is acknowledged for a partition with a fetch is fetched as well.
 func (s *session) ackAlone() bool {
-	return slices.ContainsFunc(s.pending, func(a ack) bool { return a.what == renew || !s.want[a.partition] })
+	return slices.ContainsFunc(s.locks.pending, func(a ack) bool { return a.what == renew || !s.want[a.partition] })
 }
 
 // room is how many records to fetch now.
@@ -212,7 +182,7 @@ func (s *session) exchange(ctx context.Context, x *exchange) error {
 	s.epoch = max(1, s.epoch+1) // after the largest number comes 1
 	freed := s.digestAcks(x, a)
 	for n := range a.failed {
-		freed += s.dropAll(n) // a new leader knows nothing of locks
+		freed += s.locks.dropAll(n) // a new leader knows nothing of locks
 	}
 	s.mu.Unlock()
 	if x.fetch > 0 {
@@ -268,15 +238,7 @@ func (s *session) digestAcks(x *exchange, a *answer) (freed int) {
 		if !told {
 			err = fmt.Errorf("the broker has not answered for partition %d", p.n)
 		}
-		if wrongState(err) && len(p.acks) > 1 {
-			// The broker refuses all acks of the partition because of one, whose lock has ended.
-			half := len(p.acks) / 2
-			s.suspects = append(s.suspects, p.acks[:half:half], p.acks[half:])
-			continue
-		}
-		for j := range p.acks {
-			freed += s.answered(&p.acks[j], err, a.asked.Add(a.lock))
-		}
+		freed += s.locks.digest(p.acks, err, a.asked.Add(a.lock))
 	}
 	return freed
 }
@@ -287,123 +249,25 @@ func sessionOver(err error) bool {
 		errors.Is(err, errReset)
 }
 
-// wrongState says that the broker does not know a lock of the request.
-func wrongState(err error) bool {
-	return errors.Is(err, kerr.InvalidRecordState) || errors.Is(err, kerr.InvalidRequest)
-}
-
-// answered ends an ack, and returns how many held locks are gone because of it. The caller holds the lock.
-func (s *session) answered(a *ack, err error, renewed time.Time) (freed int) {
-	l := a.lock
-	switch {
-	case l == nil:
-		return 0
-	case err == nil && a.what == renew:
-		if l.ends.Before(renewed) {
-			l.ends = renewed
-		}
-	case err == nil:
-		s.drop(l)
-	case l.stage == gone:
-		if a.call == nil && a.what == accept {
-			s.lost.n, s.lost.err = s.lost.n+1, err
-		}
-		err = lostFor(err)
-	case again(err):
-		err = failure.Classify(err)
-		if a.call == nil { // nobody would repeat it
-			s.pending = append(s.pending, *a)
-			return 0
-		}
-		if a.what != renew {
-			l.stage = held
-			s.r.budget.undone(1)
-		}
-	default:
-		if a.call == nil && a.what == accept {
-			s.lost.n, s.lost.err = s.lost.n+1, err
-		}
-		err = lostFor(err)
-		freed = s.drop(l)
-	}
-	if a.call != nil {
-		a.call.answer(a.i, err)
-	}
-	return freed
-}
-
-// again reports whether the broker still holds the lock after such an error, so that the verdict can be repeated.
-func again(err error) bool {
-	return errors.Is(err, kerr.KafkaStorageError) || errors.Is(err, kerr.RequestTimedOut) ||
-		errors.Is(err, kerr.CoordinatorNotAvailable) || errors.Is(err, kerr.CoordinatorLoadInProgress)
-}
-
 // lostFor says that a record is not ours any more.
 func lostFor(err error) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
 }
 
-// drop ends a lock, and returns 1 if it had no verdict. The caller holds the lock of the session.
-func (s *session) drop(l *lock) (freed int) {
-	if l.stage == gone {
-		return 0
-	}
-	if l.stage == held {
-		freed = 1
-	}
-	l.stage = gone
-	u := l.run
-	if u.open--; u.open == 0 {
-		left := slices.DeleteFunc(s.runs[u.partition], func(other *run) bool { return other == u })
-		if s.runs[u.partition] = left; len(left) == 0 {
-			delete(s.runs, u.partition)
-		}
-	}
-	return freed
-}
-
-// dropAll ends all locks of a partition, and returns how many had no verdict. The caller holds the lock.
-func (s *session) dropAll(partition int32) (freed int) {
-	for _, u := range slices.Clone(s.runs[partition]) {
-		u.lost.Store(true)
-		for i := range u.locks {
-			freed += s.drop(&u.locks[i])
-		}
-	}
-	return freed
-}
-
 // reset begins a new session after an error. The broker releases what the old session had locked when it notices that
 // the connection is gone, and may deliver it to another process; so all locks are lost. The caller holds the lock.
 func (s *session) reset(err error, x *exchange) (freed int) {
-	for partition := range s.runs {
-		freed += s.dropAll(partition)
-	}
-	s.join(time.Now().Add(runLinger))
-	lost := slices.Concat(slices.Concat(s.suspects...), s.pending, x.acks)
-	s.suspects, s.pending = nil, nil
-	for i := range lost {
-		s.answered(&lost[i], err, time.Time{})
-	}
+	freed = s.locks.clear(x.acks, err)
 	s.epoch = 0
 	s.resets++
 	clear(s.have)
 	return freed
 }
 
-// sweep ends locks whose time is over, so that they hold nothing of the budget.
+// sweep ends the locks whose time is over.
 func (s *session) sweep(now time.Time) {
 	s.mu.Lock()
-	freed := 0
-	for _, us := range s.runs {
-		for _, u := range slices.Clone(us) {
-			for i := range u.locks {
-				if l := &u.locks[i]; l.stage == held && now.Sub(l.ends) > lockGrace {
-					freed += s.drop(l)
-				}
-			}
-		}
-	}
+	freed := s.locks.sweep(now)
 	s.mu.Unlock()
 	s.r.freed(freed)
 }
@@ -424,13 +288,7 @@ func (s *session) assign(topicID [16]byte, partitions map[int32]bool) {
 // tell queues acks.
 func (s *session) tell(as ...ack) {
 	s.mu.Lock()
-	for i := range as {
-		if l := as[i].lock; l != nil && l.stage == gone {
-			s.answered(&as[i], errEnded, time.Time{})
-		} else {
-			s.pending = append(s.pending, as[i])
-		}
-	}
+	s.locks.add(as)
 	s.mu.Unlock()
 	wake(s.wake)
 }
@@ -439,44 +297,20 @@ func (s *session) tell(as ...ack) {
 func (s *session) claim(l *lock) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.stage != held {
-		return false
-	}
-	l.stage = settled
-	return true
+	return s.locks.claim(l)
 }
 
 // unclaim takes the verdict back, because the copy of the record could not be published.
 func (s *session) unclaim(l *lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.stage == settled {
-		l.stage = held
-		s.r.budget.undone(1)
-	}
+	s.locks.unclaim(l)
 }
 
 // finish notes that a record is done. Nobody waits for the answer.
 func (s *session) finish(l *lock) (freed int) {
-	waits := false
 	s.mu.Lock()
-	switch l.stage {
-	case held:
-		l.stage, freed = settled, 1
-		u := l.run
-		if u.done == nil && (!s.r.budget.fast.Load() || len(s.want) < 2) {
-			s.pending = append(s.pending, ackOf(l, accept, nil, 0))
-			break
-		}
-		if u.done == nil {
-			u.done, u.since = make([]ack, 0, u.open), time.Now()
-			s.partial = append(s.partial, u)
-		}
-		u.done = append(u.done, ackOf(l, accept, nil, 0))
-		waits = len(u.done) > 1 && len(u.done) < u.open
-	case gone:
-		s.lost.n, s.lost.err = s.lost.n+1, errEnded
-	}
+	freed, waits := s.locks.finish(l, len(s.want) > 1)
 	s.mu.Unlock()
 	if !waits {
 		wake(s.wake)
@@ -488,9 +322,7 @@ func (s *session) finish(l *lock) (freed int) {
 func (s *session) takeLost() lostAcks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lost
-	s.lost = lostAcks{}
-	return l
+	return s.locks.takeLost()
 }
 
 // end tells the broker everything that is pending, and ends the session; the broker then releases what is still locked.
@@ -499,12 +331,10 @@ func (s *session) end(ctx context.Context) {
 	s.move(ctx)
 	for range maxSuspects {
 		s.mu.Lock()
-		s.join(time.Now().Add(runLinger))
-		x := &exchange{resets: s.resets}
-		if n := len(s.suspects); n > 0 {
-			x.acks, s.suspects = s.suspects[n-1], s.suspects[:n-1]
-		} else {
-			x.acks, s.pending = s.pending, nil
+		s.locks.join(time.Now().Add(runLinger))
+		x := &exchange{resets: s.resets, acks: s.locks.suspect()}
+		if x.acks == nil {
+			x.acks = s.locks.take()
 		}
 		begun := s.epoch > 0
 		s.mu.Unlock()
@@ -528,19 +358,13 @@ const maxSuspects = 64
 
 // move moves what was delivered before, and has no verdict, to a tier.
 func (s *session) move(ctx context.Context) {
-	var vs []verdict
 	s.mu.Lock()
-	for _, us := range s.runs {
-		for _, u := range us {
-			for i := range u.locks {
-				if l := &u.locks[i]; l.stage == held && !l.fresh() {
-					l.stage = settled
-					vs = append(vs, verdict{lock: l, st: driver.Settlement{Action: driver.Release}, what: accept})
-				}
-			}
-		}
-	}
+	old := s.locks.claimOld()
 	s.mu.Unlock()
+	vs := make([]verdict, len(old))
+	for i, l := range old {
+		vs[i] = verdict{lock: l, st: driver.Settlement{Action: driver.Release}, what: accept}
+	}
 	for _, v := range s.r.publish(ctx, vs, newCall()) {
 		s.tell(ackOf(v.lock, v.what, nil, 0))
 	}

@@ -202,7 +202,11 @@ func Due(r *kgo.Record) (time.Time, bool) {
 
 // headerTime reads a header that is a time in milliseconds.
 func headerTime(r *kgo.Record, name string) (at time.Time, ok bool) {
-	ms, err := strconv.ParseInt(string(LastHeader(r.Headers, name)), 10, 64)
+	text := LastHeader(r.Headers, name)
+	if text == nil { // as in nearly all records; parsing nothing would allocate an error
+		return at, false
+	}
+	ms, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || ms <= 0 || ms > maxTime {
 		return at, false
 	}
