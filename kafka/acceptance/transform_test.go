@@ -178,7 +178,7 @@ func (w *world) readCommitted(topic string) (got []*kgo.Record) {
 	})
 	isolation := kgo.ReadCommitted()
 	if !w.real() {
-		isolation = kgo.ReadUncommitted() // decision 0067: after a crash, kfake hides committed records, too
+		isolation = kgo.ReadUncommitted() // decision 0068: after a crash, kfake hides committed records, too
 	}
 	c := w.newClient(kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(isolation),
@@ -394,7 +394,7 @@ func TestTransformOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.realOnly && os.Getenv(realBroker) == "" {
-				t.Skip("consumers of tiers read committed records, which kfake hides after a crash: decision 0067")
+				t.Skip("consumers of tiers read committed records, which kfake hides after a crash: decision 0068")
 			}
 			if testing.Short() && !c.short && os.Getenv(realBroker) != "" {
 				t.Skip("with -short, other cases run on a real broker")

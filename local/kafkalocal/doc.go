@@ -14,7 +14,7 @@
 // corrected, and only kfake's own fencing of producers applies.
 //
 // A crash (Kill, or the end of the process without Close) aborts the transactions that were open. But consumers of
-// committed records may also skip what the same producers commit later (docs/decisions/0067): delete the folder after a
+// committed records may also skip what the same producers commit later (docs/decisions/0068): delete the folder after a
 // crash if your program uses transactions.
 //
 // It still differs from a real broker: leader epochs do not change when it starts again; Kill forgets the members of

@@ -11,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// A crash in a transaction hides what the same producer commits later in the partition (decision 0067), from consumers
+// A crash in a transaction hides what the same producer commits later in the partition (decision 0068), from consumers
 // that read both at once. If this test fails, kfake was corrected: then the decision and a sentence of doc.go are
 // obsolete, and TestTransformOnce in kafka/acceptance can run with all its cases.
 func TestKillInATransaction(t *testing.T) {
