@@ -60,8 +60,8 @@ func (k *kit) transformer(from, to *end) driver.TransformReceiver {
 func transformDone(k *kit) {
 	from, to, recv := k.transform("transformdone")
 	from.put(bodies("a", "b", "none")...)
-	ds := from.get(3)
-	for _, d := range ds {
+	for n := range 3 { // one by one: where retries are parked, a later message of the key waits for the earlier one
+		d := from.get(1)[0]
 		recv.Attach(d.Handle, []driver.Prepared{to.prepare(driver.Message{Body: []byte("an earlier attempt")})})
 		var ms []driver.Prepared
 		for _, n := range []string{"1", "2"} {
@@ -71,9 +71,11 @@ func transformDone(k *kit) {
 			ms = nil
 		}
 		recv.Attach(d.Handle, ms)
+		if n == 0 {
+			to.nothing(wait)
+		}
+		from.settle(driver.Done, d)
 	}
-	to.nothing(wait)
-	from.settle(driver.Done, ds...)
 	got := to.get(4)
 	if k.h.Can.Ordered {
 		to.sameOrder(got, "a1", "a2", "b1", "b2")
