@@ -96,6 +96,9 @@ func decode[T any](c Codec, d *Delivery) (Typed[T], error) {
 	if d.Undecodable != nil {
 		return t, &undecodable{d.Undecodable}
 	}
+	if d.unread() {
+		return t, d.c.errUnread(d)
+	}
 	if err := c.Decode(d.Body, &t.Value); err != nil {
 		return t, &undecodable{fmt.Errorf("decode %T: %w", t.Value, err)}
 	}

@@ -24,6 +24,7 @@ const (
 	defaultProcessingTimeout = 5 * time.Minute
 	defaultShutdownTimeout   = 30 * time.Second
 	defaultMaxBytes          = 64 << 20
+	defaultMaxBody           = 16 << 20
 	defaultSettleLinger      = 100 * time.Millisecond
 	maxSettleLinger          = 5 * time.Second
 
@@ -75,6 +76,14 @@ type ConsumerOptions struct {
 	// MaxBytes bounds the bodies that the consumer holds; 0: 64 MiB. Polls wait above it, so one receive may exceed it.
 	// Lower it when memory is short and messages are large.
 	MaxBytes int64
+	// MaxBody is the size up to which a body that is in a store, because its message is large, is read into
+	// Delivery.Body before the handler begins; 0: 16 MiB. Raise it for handlers that need larger bodies in memory: a
+	// body above it is read with [Delivery.Open], and a delivery whose handler does not do so is rejected, with MaxBody
+	// in the reason.
+	MaxBody int64
+	// Stream leaves all bodies that are in a store to [Delivery.Open]. Set it when handlers read large bodies piece by
+	// piece; such a delivery of a typed handler is rejected.
+	Stream bool
 	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; 0: 100 ms, and a
 	// tenth of Lease at most. A message that is handled and not deleted yet is handled again after a crash: make it
 	// negative to delete at once, at up to twice the requests. A full request does not wait, nor does a stop, nor a
@@ -181,6 +190,7 @@ type Consumer struct {
 	sealed  choice // the choice of a delivery that cannot be settled now
 
 	discards discardLog
+	bodies   bodies // from a store, of running handlers
 
 	mu      sync.Mutex
 	claimed bool // it runs, or has run
@@ -219,6 +229,7 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 	if err := c.o.complete(c.channel); err != nil {
 		return nil, err
 	}
+	c.bodies.limit, c.bodies.wait = c.o.MaxBytes, min(c.o.ProcessingTimeout/roomPart, fetchStall)
 	c.adapts = c.o.MaxConcurrency > c.o.Concurrency
 	c.policy = c.o.Policy
 	if c.policy == nil {
@@ -371,6 +382,9 @@ func (o *ConsumerOptions) check(ch driver.Channel) error {
 	case o.MaxPerTenant > 0 && o.Ordered:
 		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant,
 			"on an ordered channel messages of one key are handled one after another anyway: remove the option")
+	case o.Stream && o.MaxBody != 0:
+		return invalid("ConsumerOptions.MaxBody", o.MaxBody,
+			"it has no effect together with Stream, with which no body is read in advance: remove one of both")
 	case o.WaitTime > defaultWait:
 		return invalid("ConsumerOptions.WaitTime", o.WaitTime,
 			fmt.Sprintf("a poll waits for at most %v: lower it, or set a negative value for polls without waiting",
@@ -397,6 +411,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
 	setDefault(&o.WaitTime, defaultWait)
 	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.MaxBody, defaultMaxBody)
 	setDefault(&o.SettleLinger, defaultSettleLinger)
 	setDefault(&o.MaxAttempts, defaultMaxAttempts)
 	setDefault(&o.ProcessingTimeout, defaultProcessingTimeout)
@@ -421,6 +436,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		o.Rate.check("ConsumerOptions.Rate"),
 		o.TenantRate.checkTenant("ConsumerOptions.TenantRate", o.Ordered),
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
+		within("ConsumerOptions.MaxBody", o.MaxBody, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
 		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),
 		within("ConsumerOptions.ProcessingTimeout", o.ProcessingTimeout, minProcessingTimeout, maxProcessingTimeout),

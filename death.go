@@ -13,8 +13,10 @@ type Death struct {
 	OrderKey  string
 	Consumer  string
 	Error     string
-	Kind      string // exhausted, permanent, rejected, timeout, undecodable or panic
-	Attempts  int
+	// Kind is exhausted, permanent, rejected, timeout, undecodable, panic or blocked or, if the body in the store could
+	// not be read, payload-missing, -pointer, -foreign, -short, -long, -altered or -large.
+	Kind     string
+	Attempts int
 	// First and Last are the first and the last failure that the consumer has seen.
 	First, Last time.Time
 }

@@ -24,7 +24,9 @@ type Delivery struct {
 	Type        string
 	Version     int
 	Headers     Headers
-	Body        []byte // do not change it: it is in memory once, and a dead letter is made of it
+	// Body must not be changed: it is in memory once, and a dead letter is made of it. It is nil if the message is so
+	// large that its handler reads it with Open.
+	Body []byte
 
 	// Attempt counts the starts of a handler for this message, with this one, as far as they are known; it is at least
 	// 1. Releases without a start do not count.
@@ -35,7 +37,8 @@ type Delivery struct {
 	// Death is the reason of a dead letter; nil for other messages.
 	Death *Death
 	// Undecodable is why a dead letter could not be decoded; Body then has the raw bytes. It is nil on other channels,
-	// because a message that cannot be decoded is rejected without a handler.
+	// because a message that cannot be decoded is rejected without a handler. Body is nil if it was in a store and
+	// cannot be read.
 	Undecodable error
 	SentAt      time.Time // zero: unknown
 
@@ -47,6 +50,7 @@ type Delivery struct {
 	kept      atomic.Bool // by an iterator's caller
 	choice    atomic.Pointer[choice]
 	ctx       engine.Context // for its first handler
+	apart     *payload       // the body in a store; nil: Body is the body
 }
 
 // fill sets the fields for a received delivery.
@@ -58,6 +62,10 @@ func (d *Delivery) fill(c *Consumer, it *engine.Item, in *driver.Delivery) {
 	d.Attempt, d.Failures, d.Death = it.Attempt, it.Failures, deathOf(in.Origin)
 	if c.channel.DeadLetter {
 		d.Undecodable = in.Err
+	}
+	if in.Opener != nil {
+		d.apart = &payload{opener: in.Opener, size: in.Size}
+		d.apart.tries.Store(in.Received - 1) // so that one that the consumer cannot hold waits longer each time, too
 	}
 	d.c, d.item, d.gen, d.nearLimit = c, it, it.Generation(), it.NearLimit()
 	d.choice.Store(&c.sealed)
@@ -83,13 +91,18 @@ func (d *Delivery) seal() *engine.Verdict {
 // Forward returns a message to send the delivery on, for example a dead letter to its channel, with body, keys, type
 // and headers. On an ordered channel its DedupID is derived from this delivery. So it counts as another message than
 // the original, but forwarding it again after a crash is a duplicate. Settle the delivery when the message is accepted.
-// An Undecodable delivery is forwarded with its raw bytes.
+// An Undecodable delivery is forwarded with its raw bytes. The body of a large message is written to the store again,
+// because this delivery's settlement may delete it.
 func (d *Delivery) Forward() Message {
-	return Message{
+	m := Message{
 		Body: d.Body, OrderKey: cmp.Or(d.OrderKey, d.Tenant), RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: slices.Clone(d.Headers),
 		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name has no slash
 	}
+	if d.unread() {
+		m.Reader, m.Size = &forwardReader{d: d}, d.apart.size
+	}
+	return m
 }
 
 // Done settles the delivery as handled. Like all settlements, it is queued and batched.

@@ -201,7 +201,8 @@
 //   - [github.com/godwitmq/godwit/godwittest] tests handlers.
 //   - [github.com/godwitmq/godwit/driver] is for authors of backends.
 //
-// Bodies travel in the message. Large bodies in S3 are not supported yet.
+// Bodies travel in the message or, if they are too large for it, in a bucket of S3: see package
+// [github.com/godwitmq/godwit/s3store], [Delivery.Open] and [Message].
 //
 // [Delivery semantics]: https://github.com/godwitmq/godwit/blob/main/docs/delivery-semantics.md
 // [Backends]: https://github.com/godwitmq/godwit/blob/main/docs/backends.md

@@ -87,7 +87,7 @@ func ExampleProducer_SendBatch() {
 
 	messages := []godwit.Message{
 		{Body: []byte("a kite")},
-		{Body: make([]byte, 2<<20)}, // 2 MiB, which is more than SQS takes
+		{Body: []byte("a ball"), Delay: time.Hour}, // longer than SQS delays a message
 		{Body: []byte("a phone")},
 	}
 	err = orders.SendBatch(ctx, messages)

@@ -207,7 +207,7 @@ func TestHealthIgnoresTemporaryFailures(t *testing.T) {
 				t.Fatalf("after %d s: %q", i, h.Unhealthy)
 			}
 		}
-		if err := p.Send(w.Context(), godwit.Message{Body: make([]byte, 2<<20)}); err == nil ||
+		if err := p.Send(w.Context(), godwit.Message{Headers: large()}); err == nil ||
 			len(p.Health().Unhealthy) > 0 {
 			t.Errorf("a message that is too large: %v, %+v", err, p.Health())
 		}

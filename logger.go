@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// retryLogEvery and panicLogEvery bound the number of log lines for events that may happen to all messages at the
+	// retryLogEvery and the others bound the number of log lines for events that may happen to all messages at the
 	// same time. Each line has the number of events left out.
 	retryLogEvery = 10 * time.Second
 	panicLogEvery = time.Second
+	storeLogEvery = time.Minute
 )
 
 // consumerLog writes the log lines of a consumer. Messages are identified by their id; bodies, values of headers and
 // receipt handles are never written.
 type consumerLog struct {
 	*slog.Logger
-	retries, panics sampler
+	retries, panics, stores sampler
 }
 
 func newConsumerLog(to *slog.Logger, channel string) *consumerLog {
@@ -60,6 +61,14 @@ func (l *consumerLog) retried(d *Delivery, after time.Duration, err error) {
 	if leftOut, ok := l.retries.take(time.Now(), retryLogEvery); ok {
 		l.Warn("a handler failed; its message will be retried", "id", d.ID, "attempt", d.Attempt, "after", after,
 			"error", err, "left_out", leftOut)
+	}
+}
+
+// storeFailed logs that a body could not be read, and that its delivery is not rejected for it.
+func (l *consumerLog) storeFailed(err error) {
+	if leftOut, ok := l.stores.take(time.Now(), storeLogEvery); ok {
+		l.Warn("the body of a message could not be read from the store; it will be tried again", "error", err, "left_out",
+			leftOut)
 	}
 }
 

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"io"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -9,6 +10,12 @@ import (
 // Message is a message to send. The zero value is an empty message. A Message is a value and may be used several times.
 type Message struct {
 	Body []byte
+	// Reader has the body instead of Body, and Size is the number of its bytes. On a channel with a store, a body that
+	// is too large for the service is written to the store piece by piece, so that it is never in memory as a whole;
+	// otherwise it is read into memory, up to 16 MiB. The Reader is read once, before the message is sent: a Message
+	// with a Reader can be used once.
+	Reader io.Reader
+	Size   int64
 
 	// OrderKey: messages of an ordered channel with the same key are handled one after another; those without a key are
 	// in one order, too. On channels without order it is the tenant of the message.
@@ -91,6 +98,6 @@ func (m *Message) driver(ordered bool) driver.Message {
 	return driver.Message{
 		OrderKey: m.OrderKey, RoutingKey: m.RoutingKey, DedupID: dedup,
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
-		Header: m.Headers, Body: m.Body, Delay: m.Delay,
+		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay,
 	}
 }

@@ -100,6 +100,7 @@ type Producer struct {
 	circuit *circuit.Breaker
 	buffer  chan struct{} // one element for each open Result
 	mending chan struct{} // holds the right to provision again
+	apart   int64         // larger bodies go to a store; 0: there is none
 
 	count sendCounters
 	calls calls.Log
@@ -190,6 +191,7 @@ func (p *Producer) start() {
 	p.buffer = make(chan struct{}, p.o.Buffer)
 	p.mending = make(chan struct{}, 1)
 	lim := p.sender.Limits()
+	p.apart = lim.Apart
 	if lim.Batch == 0 {
 		p.poster, _ = p.sender.(driver.Poster)
 		return

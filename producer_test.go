@@ -308,7 +308,7 @@ func TestALostAnswerLosesNoMessageAndRepeatsNoneInOrder(t *testing.T) {
 func TestAnInvalidMessageAffectsNoOther(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
-		big := godwit.Message{Body: make([]byte, 2<<20)}
+		big := godwit.Message{Headers: large()}
 		bad := godwit.Message{Headers: godwit.Headers{{Name: "h", Value: "\x00"}}}
 		err := p.SendBatch(w.Context(), []godwit.Message{body("a"), big, body("b"), bad})
 		var batch *godwit.SendBatchError
@@ -395,7 +395,8 @@ func TestReceipts(t *testing.T) {
 				t.Errorf("%s: receipts %+v and %+v, the middleware saw %q", channel, *again, *first, seen)
 			}
 			b2, second := asking("b")
-			big, none := asking(string(make([]byte, 2<<20)))
+			big, none := asking("big")
+			big.Headers = large()
 			c3, third := asking("c")
 			var batch *godwit.SendBatchError
 			if err := p.SendBatch(w.Context(), []godwit.Message{b2, big, c3}); !errors.As(err, &batch) ||

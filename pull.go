@@ -95,7 +95,7 @@ func (c *Consumer) batches(ctx context.Context, most int) iter.Seq2[[]*Delivery,
 		defer p.leave()
 		defer p.s.WakeWhenDone()()
 		for {
-			ds := p.next(most)
+			ds := p.c.fetchPulled(ctx, p.next(most))
 			if err := p.failures.take(); err != nil && !yield(nil, err) {
 				p.release(ds)
 				return

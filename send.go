@@ -57,11 +57,21 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	outs := make([]*outgoing, 0, len(ms))
 	var c caller
 	for i := range ms {
+		if c.uploads == nil && p.uploaded(&ms[i]) {
+			c.uploads = &uploads{tokens: make(chan struct{}, uploadsAtOnce), errs: map[*outgoing]error{}}
+		}
 		if err := p.prepareThrough(ctx, ms[i], &all[i], &c); err != nil {
 			errs[i] = err
-			continue
 		}
-		outs = append(outs, &all[i])
+	}
+	unsent := c.uploads.wait()
+	for i := range all {
+		if err := unsent[&all[i]]; err != nil {
+			errs[i] = err
+		}
+		if errs[i] == nil {
+			outs = append(outs, &all[i])
+		}
 	}
 	c.expect(len(outs))
 	if err := p.submit(outs...); err != nil {
@@ -146,8 +156,17 @@ func (p *Producer) through(last SendFunc) SendFunc {
 	return last
 }
 
-// prepare encodes a message, in the goroutine of its sender.
+// prepare encodes a message, in the goroutine of its sender. Large ones of a SendBatch are encoded in others, because
+// that takes long.
 func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *caller) error {
+	if c != nil && c.uploads != nil && p.uploaded(m) { // c is nil for a message of Transform
+		c.uploads.begin(ctx, p, m, out, c)
+		return nil
+	}
+	return p.encode(ctx, m, out, c)
+}
+
+func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *caller) error {
 	if m.DedupID != "" && !p.spec.Channel.Ordered {
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
 			"only ordered channels remove duplicates: make the channel ordered, or remove the DedupID and use idempotent handlers (Idempotent)"))
@@ -157,7 +176,7 @@ func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *ca
 		wire = new(driver.Message)
 	}
 	*wire = m.driver(p.spec.Channel.Ordered)
-	prepared, err := p.sender.Prepare(ctx, wire)
+	prepared, err := p.callPrepare(ctx, m, wire)
 	*wire = driver.Message{}
 	p.spare.Put(wire)
 	if err != nil {
@@ -173,9 +192,10 @@ func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *ca
 
 // caller is one call of Send, SendBatch or SendAsync that waits for the outcomes of its messages.
 type caller struct {
-	open   atomic.Int32  // messages without an outcome
-	done   chan struct{} // closed when all have an outcome; nil: there are no messages
-	buffer chan struct{} // the element of an open result of SendAsync; nil for others
+	open    atomic.Int32  // messages without an outcome
+	done    chan struct{} // closed when all have an outcome; nil: there are no messages
+	buffer  chan struct{} // the element of an open result of SendAsync; nil for others
+	uploads *uploads      // of SendBatch; nil: no message is large
 }
 
 // expect sets how many messages the caller waits for. It is called before they are submitted.

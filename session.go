@@ -111,6 +111,9 @@ func (c *Consumer) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
 func (c *Consumer) handle(ctx context.Context, h Handler, it *engine.Item) error {
 	d := delivery(it.Owner)
 	defer func() { it.Chosen = d.seal() }() // also if the handler ends its goroutine
+	if d.apart != nil {
+		return c.handleApart(ctx, h, d)
+	}
 	return recovered(ctx, h, d)
 }
 
@@ -126,7 +129,12 @@ func (c *Consumer) handleBatch(ctx context.Context, h BatchHandler, its []*engin
 			it.Chosen = given[i].seal()
 		}
 	}()
-	failed := entryErrors(callBatch(ctx, h, ds), len(ds))
+	var failed map[int]error
+	if slices.ContainsFunc(ds, (*Delivery).large) {
+		failed = c.handleBatchApart(ctx, h, ds)
+	} else {
+		failed = entryErrors(callBatch(ctx, h, ds), len(ds))
+	}
 	for i, err := range failed {
 		failed[i] = readable(err)
 	}
@@ -146,8 +154,13 @@ func (c *Consumer) judge(it *engine.Item, err error) (v engine.Verdict) {
 	return engineVerdict(c.policy(d, err))
 }
 
-// busy reports whether a handler could not begin because another one has claimed the key, and how long to wait.
+// busy reports whether a handler could not do its work, because another one has claimed the key or because the store of
+// its body does not work, and how long to wait.
 func busy(err error) (wait time.Duration, yes bool) {
+	var store *storeError
+	if errors.As(err, &store) && store.passing() {
+		return store.wait, true
+	}
 	if !errors.Is(err, ErrBusy) {
 		return 0, false
 	}
@@ -171,7 +184,10 @@ func (c *Consumer) death(it *engine.Item, reason error) *driver.Death {
 		Attempts: int32(it.Attempt), First: it.FirstFailure(), Last: time.Now(),
 	}
 	if it.Err != nil {
-		death.Kind, death.Attempts = kindUndecodable, 0
+		death.Attempts = 0
+		if death.Kind = kindUndecodable; payloadFault(it.Err) != nil {
+			death.Kind = payloadFault(it.Err).Fault.String()
+		}
 	}
 	return death
 }

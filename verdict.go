@@ -111,6 +111,7 @@ const (
 	kindUndecodable = "undecodable"
 	kindPanic       = "panic"
 	kindBlocked     = "blocked"
+	kindOversized   = "payload-large" // the other kinds of bodies in a store are those of driver.PayloadFault
 )
 
 func kindOf(err error, d *Delivery, maxAttempts int) string {
@@ -119,7 +120,12 @@ func kindOf(err error, d *Delivery, maxAttempts int) string {
 	var held *engine.HeldTooLongError
 	var received *engine.ReceivedTooOftenError
 	exhausted := d.exhausted(maxAttempts)
+	var large *oversized
 	switch {
+	case payloadFault(err) != nil:
+		return payloadFault(err).Fault.String()
+	case errors.As(err, &large):
+		return kindOversized
 	case errors.As(err, &held):
 		return kindBlocked
 	case errors.As(err, &received):

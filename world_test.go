@@ -44,6 +44,11 @@ func inWorld(t *testing.T, f func(w *world)) {
 	})
 }
 
+// large is a header that no service takes.
+func large() godwit.Headers {
+	return godwit.Headers{{Name: "large", Value: strings.Repeat("x", 2<<20)}}
+}
+
 func (w *world) producer(channel string, o *godwit.ProducerOptions) *godwit.Producer {
 	w.Helper()
 	p, err := godwit.NewProducer(w.Context(), w.backend, channel, o)

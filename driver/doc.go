@@ -5,7 +5,8 @@
 // says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, a [Finder] finds dead
 // letters, an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
 // number of attempts, a [Finisher] records finished deliveries, a [Staller] says what holds it up, and a [Transformer]
-// sends messages and finishes deliveries in one transaction.
+// sends messages and finishes deliveries in one transaction. A [Store] keeps bodies that are too large for their
+// messages, and an [Opener] reads one.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

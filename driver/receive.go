@@ -34,6 +34,10 @@ type Delivery struct {
 	Header      []Header
 
 	Body []byte // never modified after Receive, because a dead letter may be made of it
+	// Opener reads the body if that is in a [Store]. Body is then nil, and Size is the number of bytes of the body, as
+	// its sender said. nil: Body is the body.
+	Opener Opener
+	Size   int64
 
 	Attempt  int32 // attempts before this delivery that are known for certain; 0: none or unknown
 	Received int32 // how often the message was received, including this time: an upper bound on attempts; 0: unknown

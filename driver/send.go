@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -17,7 +18,11 @@ type Message struct {
 	Version     int    // the version of Type's schema; 0: not versioned
 	Header      []Header
 	Body        []byte
-	Delay       time.Duration
+	// Reader has the body instead of Body, and Size is the number of its bytes. The core sets it only if Size is larger
+	// than [SendLimits].Apart, and that is not 0. Prepare reads it once.
+	Reader io.Reader
+	Size   int64
+	Delay  time.Duration
 }
 
 // Header is a name and a value. Names are unique within a message; only in records of Kafka they may repeat.
@@ -46,6 +51,9 @@ type SendLimits struct {
 	// per caller and does not join callers.
 	Batch int
 	Bytes int // the most that the Prepared.Size of one Send may sum to; 0: no limit
+	// Apart: Prepare writes a body that is larger to a [Store], and takes long for it, so the core prepares several
+	// such messages of a batch at once. A smaller one may be written, too. 0: the Sender has no store.
+	Apart int64
 }
 
 // Sender sends to one channel. Safe for concurrent use.

@@ -10,11 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
 // endpoint is never resolved, because the transport calls the server in process.
 const endpoint = "http://localaws.internal"
+
+// Bucket is the bucket of the embedded server with the bodies of large messages. A channel creates it.
+const Bucket = "godwit-payloads"
 
 // Options of a local backend. The zero value is usable.
 type Options struct {
@@ -53,8 +57,12 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		Region: region, BaseEndpoint: aws.String(endpoint),
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	}
+	store, err := s3store.Open(ctx, &s3store.Options{Bucket: Bucket, AWS: &conf, Transport: server.Transport()})
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
 	b, err := snssqs.Open(ctx, &snssqs.Options{
-		Namespace: opts.Namespace, AWS: &conf, Transport: server.Transport(), Logger: opts.Logger,
+		Store: store, Namespace: opts.Namespace, AWS: &conf, Transport: server.Transport(), Logger: opts.Logger,
 		CancelPolls: true, // the server never drops an answer
 	})
 	if err != nil {

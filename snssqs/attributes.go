@@ -17,9 +17,18 @@ type attributeSet[V any] struct {
 
 // of is the attributes of a message, each made by text of a type and a value.
 func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V) map[string]V {
+	if w.sizeName != "" {
+		return newAttributeSet(w, text).values // other messages have other sizes
+	}
 	if s := c.last.Load(); s != nil && s.envelope == w.envelope && s.routingKey == w.routingKey {
 		return s.values
 	}
+	s := newAttributeSet(w, text)
+	c.last.Store(s)
+	return s.values
+}
+
+func newAttributeSet[V any](w *wire, text func(kind, value *string) V) *attributeSet[V] {
 	s := &attributeSet[V]{
 		kind: stringType, envelope: w.envelope, routingKey: w.routingKey, values: make(map[string]V, 2),
 	}
@@ -27,6 +36,9 @@ func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V) map[st
 	if s.routingKey != "" {
 		s.values[w.routing] = text(&s.kind, &s.routingKey)
 	}
-	c.last.Store(s)
-	return s.values
+	if w.sizeName != "" {
+		kind, size := numberType, w.size
+		s.values[w.sizeName] = text(&kind, &size)
+	}
+	return s
 }

@@ -25,6 +25,7 @@ type Backend struct {
 	names       map[string]Resource
 	region      string
 	log         *slog.Logger
+	apart       apart
 	cancelPolls bool
 	polls       *sqs.Client // long polls, with their own pool of connections
 	sqs         *sqs.Client
@@ -50,14 +51,18 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
+	large, err := newApart(&opts)
+	if err != nil {
+		return nil, err
+	}
 	conf, err := awsConfig(ctx, &opts)
 	if err != nil {
 		return nil, err
 	}
 	b := &Backend{
 		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
-		cancelPolls: opts.CancelPolls,
-		queues:      map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
+		apart: large, cancelPolls: opts.CancelPolls,
+		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
 		subscribers: map[driver.Channel]*subscribers{},
 	}
 	if b.log == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
@@ -156,7 +157,7 @@ func deadLetterAttributes(m *message, body string, d envelope.Death,
 func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) map[string]string {
 	rank := func(name string) int {
 		switch {
-		case name == routing, name == payloadSizeAttribute, name == oldPayloadSizeAttribute:
+		case name == routing, name == claim.SizeAttribute, name == claim.OldSizeAttribute:
 			return 2
 		case deref(attributes[name].DataType) != stringType:
 			return 1

@@ -11,22 +11,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
 )
 
-// decode fills a delivery from a received message; routing is the name of the attribute with the routing key. If the
-// message cannot be decoded, the delivery has the raw bytes and the reason.
-func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery) {
+// decode fills a delivery from a received message. If the message cannot be decoded, the delivery has the raw bytes and
+// the reason.
+func (r *receiver) decode(m *message, d *driver.Delivery) {
+	from, routing := r.from, r.routing
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
 		d.SentAt = time.UnixMilli(ms)
 	}
 	text, env, attributes, err := open(&m.Message)
-	if err == nil {
-		err = pointed(text, attributes)
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case claim.Announced(attributes):
+		err = r.point(m, d, text, attributes)
+	default:
 		d.Body, err = envelope.Decode(text, env.Encoding)
 	}
 	if env.Delay > 0 && !d.SentAt.IsZero() && !from.DeadLetter {
@@ -35,7 +38,9 @@ func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery
 	if err != nil {
 		d.Body, env.Encoding = []byte(text), envelope.Plain
 	}
-	m.share(d.Body, text, env.Encoding)
+	if m.pointer == nil {
+		m.share(d.Body, text, env.Encoding)
+	}
 	d.Err = err
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
 	d.RoutingKey = attributes[routing]
@@ -44,6 +49,19 @@ func (m *message) decode(from driver.Channel, routing string, d *driver.Delivery
 	if from.DeadLetter {
 		d.Origin = origin(from, env, d)
 	}
+}
+
+// point gives a delivery the body to which its message points, and hides the attributes that say so.
+func (r *receiver) point(m *message, d *driver.Delivery, text string, attributes map[string]string) error {
+	p, err := r.b.readPointer(text, attributes)
+	if err != nil {
+		return err
+	}
+	p.alone = !p.shared() && text == deref(m.Body) // otherwise it came through SNS
+	m.pointer, d.Opener, d.Size = p, p, p.Size
+	delete(attributes, claim.SizeAttribute)
+	delete(attributes, claim.OldSizeAttribute)
+	return nil
 }
 
 // share drops the received body if it can be rebuilt from the delivery's, so that large messages are in memory once.

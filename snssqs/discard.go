@@ -32,11 +32,14 @@ func (r *receiver) discard(d *discards) error {
 	collect(errs, which, r.delete(context.Background(), d.ms))
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		var ids []string
+		var gone []driver.Location
 		for i, m := range d.ms {
 			if d.reasons[i] == why && errs[i] == nil {
 				ids = append(ids, deref(m.MessageId))
+				gone = r.objects.of(m, gone)
 			}
 		}
+		r.objects.remove(gone)
 		if len(ids) > 0 && r.o.Events.Discarded != nil {
 			r.o.Events.Discarded(driver.Discarded{Reason: why, Count: len(ids), IDs: ids})
 		}

@@ -24,16 +24,17 @@
 // # Limits
 //
 // SQS keeps a message for at most 14 days, delays one for at most 15 minutes, and keeps a retry for at most 12 hours.
-// Shorter retries of ordered channels are held by the consumer. A message may be as large as the queue takes, usually
-// 1 MiB, or as the topic takes, usually 256 KiB. A consumer of a standard queue that stops waits for its open poll, for
-// up to 20 s, because AWS may lose what a canceled poll was about to return.
+// Shorter retries of ordered channels are held by the consumer. A message may be as large as the queue takes, usually 1
+// MiB, or as the topic takes, usually 256 KiB; with Options.Store larger bodies travel through S3, see
+// docs/large-messages.md. A consumer of a standard queue that stops waits for its open poll, for up to 20 s, because
+// AWS may lose what a canceled poll was about to return.
 //
 // # Inside
 //
 // A [Backend] opens senders and receivers. A name maps a channel to a queue or a topic, one to one. An envelope travels
-// in one message attribute beside the user's bytes. A poll receives messages under a lease, which is SQS's visibility
-// timeout. A settlement deletes a message, changes its visibility, or copies it to the dead letters and then deletes
-// it.
+// in one message attribute beside the user's bytes. A pointer travels instead of a large body. A poll receives messages
+// under a lease, which is SQS's visibility timeout. A settlement deletes a message, changes its visibility, or copies
+// it to the dead letters and then deletes it.
 //
 // The SDK's own retries are turned off for every call that the core repeats, also on the caller's clients, because the
 // numbers of two retrying layers multiply.

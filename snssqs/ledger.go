@@ -18,13 +18,14 @@ func (m *message) fingerprint() fingerprint {
 // instead of being handled a second time.
 type ledger struct {
 	mu    sync.Mutex
-	known map[fingerprint]struct{}
-	order []fingerprint // a ring, the oldest at next once it is full
+	known map[fingerprint]bool // whether a dead letter has its body
+	order []fingerprint        // a ring, the oldest at next once it is full
 	next  int
 }
 
-// note remembers a message. A message without an id cannot be told from others and is not remembered.
-func (l *ledger) note(m *message) {
+// note remembers a message, and whether it was copied to the dead letters. A message without an id cannot be told from
+// others and is not remembered.
+func (l *ledger) note(m *message, copied bool) {
 	f := m.fingerprint()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,9 +33,9 @@ func (l *ledger) note(m *message) {
 		return
 	}
 	if l.known == nil {
-		l.known = map[fingerprint]struct{}{}
+		l.known = map[fingerprint]bool{}
 	}
-	l.known[f] = struct{}{}
+	l.known[f] = copied
 	if len(l.order) < ledgerSize {
 		l.order = append(l.order, f)
 		return
@@ -44,9 +45,10 @@ func (l *ledger) note(m *message) {
 	l.next = (l.next + 1) % ledgerSize
 }
 
-func (l *ledger) has(m *message) bool {
+// has reports whether a message is known, and whether it was copied to the dead letters.
+func (l *ledger) has(m *message) (known, copied bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, known := l.known[m.fingerprint()]
-	return known
+	copied, known = l.known[m.fingerprint()]
+	return known, copied
 }

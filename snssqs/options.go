@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
 )
 
@@ -33,6 +34,15 @@ type Options struct {
 	// resources; set it to use queues and topics that Godwit did not create. Open refuses a name that cannot be a
 	// channel. Provisioning a channel whose name is similar to an entry is an error.
 	Names map[string]Resource
+	// Store keeps the bodies of large messages: open one with s3store.Open. Set it when messages can be larger than SQS
+	// or SNS accept, or to receive from programs with Amazon's extended clients. nil: such a message is an error of
+	// Send, and a received pointer is rejected.
+	Store driver.Store
+	// Large says which messages go to Store, and how they point to it. Set it when the defaults do not fit.
+	Large Large
+	// LargeOf is Large for single destinations, by the channels as users write them (orders, wishlist_events.*). Set it
+	// where a destination differs from the others; a zero field is that of Large.
+	LargeOf map[string]Large
 	// Transport carries the requests; set it for a proxy or an in-process server. nil: our own connection pools, one
 	// for long polls and one for other calls.
 	Transport http.RoundTripper

@@ -1,33 +1,45 @@
 package snssqs
 
 import (
-	"encoding/json"
-	"fmt"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
 )
 
-// pointed returns the reason to reject a message of Amazon's extended clients. Its body is in S3, and the received body
-// is a pointer, which a handler must not take for the message. As for those clients, only the attribute decides. nil:
-// the message is not a pointer.
-func pointed(body string, attributes map[string]string) error {
-	for _, name := range []string{payloadSizeAttribute, oldPayloadSizeAttribute} {
-		if size, marked := attributes[name]; marked {
-			return fmt.Errorf("the body (%s bytes) is at %s: attribute %s says that Amazon's extended client sent a "+
-				"pointer, which Godwit does not read: receive this queue with an extended client, or send without one",
-				size, pointsTo(body), name)
-		}
-	}
-	return nil
+// pointer is a received pointer to a body in the store. It is the driver.Opener of its delivery.
+type pointer struct {
+	claim.Pointer
+	store driver.Store
+	alone bool // no other queue has a pointer to the same body
 }
 
-// pointsTo returns the location of the object, for error texts.
-func pointsTo(body string) string {
-	var class string
-	var at struct {
-		Bucket string `json:"s3BucketName"`
-		Key    string `json:"s3Key"`
+// Open begins to read the body.
+func (p *pointer) Open(ctx context.Context) (io.ReadCloser, int64, error) {
+	return claim.Open(ctx, p.store, p.Pointer)
+}
+
+// readPointer reads the pointer that the attributes of a message announce.
+func (b *Backend) readPointer(text string, attributes map[string]string) (*pointer, error) {
+	if b.apart.store == nil {
+		return nil, &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
+			Fault: driver.PayloadPointer,
+			Err: errors.New("the message announces a pointer to a body in S3, as Amazon's extended clients send it, and the " +
+				"backend has no store: set snssqs.Options.Store (s3store.Open)"),
+		}}
 	}
-	if json.Unmarshal([]byte(body), &[]any{&class, &at}) != nil || at.Bucket == "" {
-		return "an unknown location"
+	p, err := claim.Parse(text, attributes)
+	if err != nil {
+		return nil, err
 	}
-	return "s3://" + at.Bucket + "/" + at.Key
+	return &pointer{Pointer: p, store: b.apart.store}, nil
+}
+
+// shared reports whether the key of an object says that several queues read it.
+func (p *pointer) shared() bool {
+	parts := strings.Split(p.At.Key, "/")
+	return len(parts) > 2 && parts[len(parts)-3] == topicFolder // topics/NAME/ID
 }

@@ -41,6 +41,11 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		_, err := b.queueOf(ctx, s.Channel)
 		return err
 	}
+	if b.apart.store != nil {
+		if err := b.apart.store.Ensure(ctx, s.Mode); err != nil {
+			return fmt.Errorf("the store of large bodies: %w", err)
+		}
+	}
 	if _, foreign := b.mapped(s.Channel); foreign {
 		return b.present(ctx, s)
 	}

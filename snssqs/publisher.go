@@ -20,6 +20,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 		return nil, err
 	}
 	s := &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes()}
+	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		a := b.subscribersOf(to)
 		if a != nil {

@@ -45,6 +45,7 @@ type receiver struct {
 	lenient bool   // a message without a routing key passes any filter
 
 	finished ledger
+	objects  *objects // nil: it deletes none
 	attempts attempts
 	closed   atomic.Bool
 
@@ -59,6 +60,7 @@ type message struct {
 	types.Message // Body is nil if text can rebuild it from the delivery's
 	body          []byte
 	encoding      envelope.Encoding
+	pointer       *pointer    // to the body; nil: the message has the body
 	asked         time.Time   // when the receive was sent
 	key           string      // order key or tenant, as its sender wrote it
 	copied        atomic.Bool // its copy is in the dead letters
@@ -83,7 +85,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
 	r := &receiver{
 		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
-		routing: b.routing(from),
+		routing: b.routing(from), objects: b.newObjects(from),
 	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
@@ -153,10 +155,14 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			continue
 		}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
-		m.decode(r.from, r.routing, &d)
+		r.decode(m, &d)
 		m.key = d.OrderKey + d.Tenant // at most one of them is set
+		known, kept := r.finished.has(m)
+		if kept {
+			m.pointer = nil // its dead letter points to the object
+		}
 		switch {
-		case r.finished.has(m):
+		case known:
 			unwanted.add(m, driver.DiscardFinished)
 		case !passes(r.o.Filter, d.RoutingKey) && !(r.lenient && d.RoutingKey == ""):
 			unwanted.add(m, driver.DiscardFiltered)
@@ -218,6 +224,7 @@ func (r *receiver) Close(context.Context) error {
 	if !r.closed.Swap(true) {
 		r.end()
 		r.watching.Wait()
+		r.objects.close()
 	}
 	return nil
 }

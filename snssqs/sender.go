@@ -30,6 +30,7 @@ type sender struct {
 	send     func(ctx context.Context, batch []driver.Prepared) error
 	toQueue  attributeCache[types.MessageAttributeValue]
 	toTopic  attributeCache[snstypes.MessageAttributeValue]
+	uploads  *uploads       // of large bodies; nil: there is no store
 	answered recent         // ids of accepted messages, where the service removes duplicates
 	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange
 	closed   atomic.Bool
@@ -48,6 +49,7 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 		return nil, err
 	}
 	s := &sender{b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes}
+	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		entries := make([]types.SendMessageBatchRequestEntry, len(batch))
 		for i := range batch {
@@ -63,31 +65,62 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 }
 
 func (s *sender) Limits() driver.SendLimits {
-	return driver.SendLimits{Batch: maxBatch, Bytes: s.total}
+	lim := driver.SendLimits{Batch: maxBatch, Bytes: s.total}
+	if s.uploads != nil {
+		lim.Apart = int64(max(s.uploads.above, 1))
+	}
+	return lim
 }
 
-func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
-	w, err := encode(s.to, m)
-	if err != nil {
-		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
+// Prepare encodes a message. If its body is large, Prepare writes it to the store, after everything else was checked.
+func (s *sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepared, error) {
+	apart := s.uploads.mine(m)
+	w, err := s.encode(m, apart)
+	if err == nil && !apart && s.uploads != nil && w.bytes() > s.uploads.above { // with its attributes or its encoding
+		apart = true
+		w, err = s.encode(m, apart)
 	}
-	w.routing = s.b.routing(s.to)
-	if size := w.size(); size > s.maxBytes {
-		err := s.tooLarge(int64(size))
-		if len(w.body) > len(m.Body) {
-			err = fmt.Errorf("%w; its body of %d bytes has characters that SQS refuses, so it is sent as base64, which has %d bytes",
-				err, len(m.Body), len(w.body))
-		}
+	if err != nil {
 		return driver.Prepared{}, err
 	}
-	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: w.size()}, nil
+	room := 0
+	if apart {
+		room = pointerRoom
+	}
+	if size := w.bytes() + room; size > s.maxBytes {
+		return driver.Prepared{}, s.tooLarge(m, w, size)
+	}
+	if apart {
+		if err := s.uploads.put(ctx, w, m, s.to.Ordered); err != nil {
+			return driver.Prepared{}, err
+		}
+		if size := w.bytes(); size > s.maxBytes {
+			return driver.Prepared{}, s.tooLarge(m, w, size)
+		}
+	}
+	return driver.Prepared{Wire: w, OrderKey: m.OrderKey, Size: w.bytes()}, nil
 }
 
-func (s *sender) tooLarge(size int64) error {
-	return &driver.Error{
-		Class: driver.TooLarge,
-		Err:   fmt.Errorf("the message has %d bytes with its attributes, and %s accepts %d", size, s.dest, s.maxBytes),
+func (s *sender) encode(m *driver.Message, apart bool) (*wire, error) {
+	w, err := encode(s.to, m, apart)
+	if err != nil {
+		return nil, &driver.Error{Class: driver.Permanent, Err: err}
 	}
+	w.routing = s.b.routing(s.to)
+	return w, nil
+}
+
+// tooLarge is the error of a message that the service does not accept.
+func (s *sender) tooLarge(m *driver.Message, w *wire, size int) error {
+	err := fmt.Errorf("the message has %d bytes with its attributes, and %s accepts %d", size, s.dest, s.maxBytes)
+	if len(w.body) > len(m.Body) {
+		err = fmt.Errorf("%w; its body of %d bytes has characters that SQS refuses, so it is sent as base64, which has "+
+			"%d bytes", err, len(m.Body), len(w.body))
+	}
+	if s.uploads == nil {
+		err = fmt.Errorf("%w; with a store (snssqs.Options.Store, s3store.Open) larger bodies are sent through S3", err)
+	}
+	return &driver.Error{Class: driver.TooLarge, Err: err}
 }
 
 func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {

@@ -33,7 +33,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		finish = append(finish, r.copyRejected(ctx, batch, reject, errs)...)
 	}
 	for _, i := range finish { // before the delete: whether or not that succeeds, the work is done
-		r.finished.note(batch[i].Handle.Ref.(*message))
+		r.finished.note(batch[i].Handle.Ref.(*message), batch[i].Action == driver.Reject)
 	}
 	handles := func(which []int) []*message {
 		ms := make([]*message, len(which))
@@ -43,6 +43,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		return ms
 	}
 	collect(errs, finish, r.delete(ctx, handles(finish)))
+	r.deleteObjects(batch, finish, errs)
 	collect(errs, change, r.reschedule(ctx, handles(change), func(k int) time.Duration {
 		if batch[change[k]].Action == driver.Release {
 			return 0
@@ -50,6 +51,21 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		return batch[change[k]].After
 	}))
 	return batchError(errs)
+}
+
+// deleteObjects deletes the bodies in the store whose messages are done and were deleted. That of a rejected message is
+// its dead letter's.
+func (r *receiver) deleteObjects(batch []driver.Settlement, finish []int, errs map[int]error) {
+	if r.objects == nil {
+		return
+	}
+	var gone []driver.Location
+	for _, i := range finish {
+		if batch[i].Action == driver.Done && errs[i] == nil {
+			gone = r.objects.of(batch[i].Handle.Ref.(*message), gone)
+		}
+	}
+	r.objects.remove(gone)
 }
 
 // Extend makes messages invisible for the duration by, counted from now, at most until SQS's total is used up. A

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"strconv"
 	"time"
 
@@ -13,16 +14,13 @@ import (
 
 const (
 	// envelopeAttribute and routingAttribute are our message attributes. SNS's filters check the second, whose name may
-	// differ for a mapped resource. A third is that of the extended client. Seven of SQS's ten attributes are left to
-	// other programs.
+	// differ for a mapped resource. A third announces a pointer to a body in a store. Seven of SQS's ten attributes are
+	// left to other programs.
 	envelopeAttribute = "godwit"
 	routingAttribute  = "routing_key"
 
-	// The attribute of the extended client, in its current spelling and in the one that the Java version still writes.
-	payloadSizeAttribute    = "ExtendedPayloadSize"
-	oldPayloadSizeAttribute = "SQSLargePayloadSize"
-
 	stringType = "String"
+	numberType = "Number"
 
 	// defaultGroup is the message group of messages without an order key on an ordered channel. An order key that is
 	// equal to it is hashed.
@@ -38,26 +36,34 @@ type wire struct {
 	routingKey   string
 	routing      string // the name of the attribute with the routing key
 	group, dedup string
-	delay        int32 // seconds
+	delay        int32  // seconds
+	sizeName     string // the name of the attribute that announces a pointer; "": the body is the body
+	size         string // its value, the bytes of the body in the store
 }
 
-// size returns the size that the service counts: the body, and names, types and values of the attributes.
-func (w *wire) size() int {
+// bytes returns the size that the service counts: the body, and names, types and values of the attributes.
+func (w *wire) bytes() int {
 	n := len(w.body) + len(envelopeAttribute) + len(stringType) + len(w.envelope)
 	if w.routingKey != "" {
 		n += len(w.routing) + len(stringType) + len(w.routingKey)
 	}
+	if w.sizeName != "" {
+		n += len(w.sizeName) + len(numberType) + len(w.size)
+	}
 	return n
 }
 
-// encode returns a message in wire form, or an error that says what is wrong with it.
-func encode(ch driver.Channel, m *driver.Message) (*wire, error) {
+// encode returns a message in wire form, or an error that says what is wrong with it. If the body is apart, the wire
+// form has none yet, and no id for duplicates.
+func encode(ch driver.Channel, m *driver.Message, apart bool) (*wire, error) {
 	if err := checkText(m); err != nil {
 		return nil, err
 	}
 	w := &wire{routingKey: m.RoutingKey, routing: routingAttribute}
 	env := envelope.New(m)
-	w.body, env.Encoding = envelope.Encode(m.Body)
+	if !apart {
+		w.body, env.Encoding = envelope.Encode(m.Body)
+	}
 	w.group = m.OrderKey
 	if w.group != "" && (!legalToken(w.group) || w.group == defaultGroup) {
 		w.group, env.OrderKey = hashed(w.group), m.OrderKey
@@ -66,7 +72,10 @@ func encode(ch driver.Channel, m *driver.Message) (*wire, error) {
 		if w.group == "" {
 			w.group = defaultGroup
 		}
-		w.dedup = dedupID(m)
+		if !apart {
+			id := newDedup(m)
+			w.dedup = id.with(m.Body)
+		}
 	}
 	if err := w.setDelay(ch, m.Delay); err != nil {
 		return nil, err
@@ -125,22 +134,52 @@ func checkText(m *driver.Message) error {
 	return nil
 }
 
-// dedupID returns the de-duplication id for a FIFO queue: the caller's, or a hash of the message. The hash leaves out
-// the headers, because those of traces differ with every send.
-func dedupID(m *driver.Message) string {
-	switch {
-	case m.DedupID == "":
-		h := sha256.New()
-		for _, field := range []string{m.OrderKey, m.RoutingKey, m.Type, strconv.Itoa(m.Version)} {
-			// The length makes different lists of fields different texts. A hash cannot fail.
-			_, _ = fmt.Fprintf(h, "%d:%s", len(field), field)
-		}
-		_, _ = h.Write(m.Body)
-		return hex.EncodeToString(h.Sum(nil))
-	case legalToken(m.DedupID):
-		return m.DedupID
+// dedup makes the de-duplication id for a FIFO queue: the caller's, or a hash of the message. The hash leaves out the
+// headers, because those of traces differ with every send.
+type dedup struct {
+	given string // the caller's; "": the hash is the id
+	sum   hash.Hash
+}
+
+// newDedup begins the id of a message. The body follows.
+func newDedup(m *driver.Message) dedup {
+	d := dedup{given: m.DedupID}
+	if d.given != "" {
+		return d
 	}
-	return hashed(m.DedupID)
+	d.sum = sha256.New()
+	for _, field := range []string{m.OrderKey, m.RoutingKey, m.Type, strconv.Itoa(m.Version)} {
+		// The length makes different lists of fields different texts. A hash cannot fail.
+		_, _ = fmt.Fprintf(d.sum, "%d:%s", len(field), field)
+	}
+	return d
+}
+
+// with adds the body and returns the id.
+func (d *dedup) with(body []byte) string {
+	if d.sum != nil {
+		_, _ = d.sum.Write(body)
+	}
+	return d.id()
+}
+
+// Write adds a part of the body.
+func (d *dedup) Write(body []byte) (int, error) {
+	if d.sum != nil {
+		_, _ = d.sum.Write(body)
+	}
+	return len(body), nil
+}
+
+// id is the id of what was added.
+func (d *dedup) id() string {
+	switch {
+	case d.sum != nil:
+		return hex.EncodeToString(d.sum.Sum(nil))
+	case legalToken(d.given):
+		return d.given
+	}
+	return hashed(d.given)
 }
 
 // hashed returns a replacement for a key that is no valid value of a service's field.

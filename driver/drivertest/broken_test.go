@@ -1,7 +1,9 @@
 package drivertest_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -139,9 +141,43 @@ func breakages() map[string]breakage {
 				return found, err
 			},
 		},
+		"bodies are never deleted": {seen: "large/done", receive: each(func(d *driver.Delivery) {
+			d.Opener = remembering(d.Opener)
+		})},
+		"dead letters lose their bodies": {seen: "large/rejected", settle: as(driver.Reject, driver.Done)},
+		"large bodies are read into memory": {seen: "large/whole", receive: each(func(d *driver.Delivery) {
+			if d.Opener != nil {
+				r, _, _ := d.Opener.Open(context.Background())
+				d.Body, _ = io.ReadAll(r)
+			}
+		})},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
 	}
+}
+
+// memory is an Opener that reads the body once.
+type memory struct {
+	driver.Opener
+	body []byte
+}
+
+func remembering(o driver.Opener) driver.Opener {
+	if o == nil {
+		return nil
+	}
+	return &memory{Opener: o}
+}
+
+func (m *memory) Open(ctx context.Context) (io.ReadCloser, int64, error) {
+	if m.body == nil {
+		r, _, err := m.Opener.Open(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		m.body, _ = io.ReadAll(r)
+	}
+	return io.NopCloser(bytes.NewReader(m.body)), int64(len(m.body)), nil
 }
 
 const which = "GODWIT_BREAKAGE"
@@ -154,7 +190,7 @@ func TestKit(t *testing.T) {
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
-			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true,
+			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})

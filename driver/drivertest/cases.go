@@ -13,7 +13,7 @@ func cases() []testCase {
 	var all []testCase
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
-		rejectCases(), repeatCases(), exchangeCases(), provisionCases(), closeCases(), transformCases(),
+		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), closeCases(), transformCases(),
 	} {
 		all = append(all, part...)
 	}

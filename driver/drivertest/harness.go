@@ -41,6 +41,7 @@ type Abilities struct {
 	Inspects    bool // is a driver.Inspector
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
+	Large       bool // a large body travels in a driver.Store
 }
 
 // Faults are functions that decide the outcome of the next call of Send, Settle or Receive, once.

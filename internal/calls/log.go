@@ -20,7 +20,8 @@ const (
 	Renew
 	Settle // for driver.Done; the stages of the other actions follow in their order
 	Send   = Settle + Stage(driver.Reject) + 1
-	stages = Send + 1
+	Store  = Send + 1 // reads and writes of bodies in a store
+	stages = Store + 1
 )
 
 // String is what the stage does, in the words of a health report.
@@ -28,6 +29,7 @@ func (s Stage) String() string {
 	return [stages]string{
 		"opening the channel", "receiving", "provisioning", "renewing leases",
 		"settling done deliveries", "settling releases", "settling retries", "settling rejects", "sending",
+		"reading or writing bodies in the store",
 	}[s]
 }
 

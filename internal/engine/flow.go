@@ -263,9 +263,10 @@ func (f *flow) giveBack(it *Item) {
 }
 
 // holdUntouched holds an item in hand whose handler could not begin; no attempt is counted. If the shelf has no room,
-// the service keeps it.
+// the service keeps it, unless the next receives would make the service move it to the dead letters: then it is held in
+// its place.
 func (f *flow) holdUntouched(it *Item, after time.Duration) {
-	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) {
+	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) || f.laneNearLimit(it) {
 		f.held.hold(it, after, it.Attempt-1)
 	} else {
 		f.sendAway(it, evSettle, after)

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -45,5 +47,28 @@ func TestTheStartLogIsBounded(t *testing.T) {
 	}
 	if _, known := l.by["10"]; !known {
 		t.Error("a record too many was removed")
+	}
+}
+
+// An item whose handler could not begin is held in its place if the shelf is full and the service would dead-letter it
+// soon. Otherwise the service keeps it.
+func TestHoldingUntouchedItems(t *testing.T) {
+	for received, want := range map[int32]string{1: "retry a 1s", 90: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			s, service := bareSession(t, driver.ReceiveLimits{
+				RetryMax: time.Hour, HoldBelow: time.Minute, MaxReceives: 100, SettleBatch: 10,
+			}, &Config{})
+			it := arriveAll(s, "a")[0]
+			it.received, it.Attempt = received, 1
+			st := starts(s)
+			it.Grow(it.gen, s.fleet.bytes.limit) // too much for the shelf
+			ends(s, st, Verdict{Action: ActionHold, After: time.Second})
+			if it.held&hasShelf != 0 || (it.state == shelved) != (want == "") {
+				t.Errorf("received %d times: %v, on the shelf: %v", received, it.state, it.held&hasShelf != 0)
+			}
+			if got := settled(s, service); got != want {
+				t.Errorf("received %d times: settled %q, want %q", received, got, want)
+			}
+		})
 	}
 }

@@ -85,6 +85,18 @@ func (it *Item) Keep(gen uint32) {
 	}
 }
 
+// Grow changes the size of an item in hand: its body was read, or given up. The bytes are part of the fleet's budget
+// until the item is gone.
+func (it *Item) Grow(gen uint32, by int64) {
+	f := it.in.flow
+	f.lock()
+	if it.gen == gen && it.held&hasBytes != 0 {
+		it.size += by
+		f.places.bytes.release(-by)
+	}
+	f.unlock()
+}
+
 // NearLimit reports whether the service is about to move the message to the dead letters, without a reason.
 func (it *Item) NearLimit() bool {
 	most := it.in.flow.lim.MaxReceives

@@ -50,6 +50,27 @@ func TestKeepingAnItem(t *testing.T) {
 	}
 }
 
+// What an item has read counts in the budget until it is gone, and not for the message after it.
+func TestAnItemGrows(t *testing.T) {
+	f := bare(driver.ReceiveLimits{}, &Config{})
+	f.talk.obs = deaf{}
+	it := kind{}.arrive(f)
+	before, gen := f.places.bytes.held, it.gen
+	kind{}.to(t, f, it, running)
+	it.Grow(gen-1, 100)
+	it.Grow(gen, 50)
+	it.Grow(gen, -20)
+	if grown := f.places.bytes.held - before; grown != 30 {
+		t.Errorf("the budget has %d bytes more, want 30", grown)
+	}
+	f.fleet.mu.Lock()
+	f.move(it, evFinish)
+	f.fleet.mu.Unlock()
+	if it.Grow(gen, 10); f.places.bytes.held != 0 {
+		t.Errorf("%d bytes are held when the item is gone", f.places.bytes.held)
+	}
+}
+
 // A reused item has nothing of the message before but its session, and another generation.
 func TestAReusedItem(t *testing.T) {
 	var l items

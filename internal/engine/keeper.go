@@ -26,6 +26,7 @@ type keeper struct {
 
 	armed    moment // when the timer fires; never: the timer is stopped
 	renewing int
+	crowded  bool // leases were due while as many renewals were in flight as may be
 }
 
 func newKeeper(s *Session, r driver.Receiver, base commonContext) *keeper {

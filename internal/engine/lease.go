@@ -61,6 +61,9 @@ func (k *keeper) renewDue(now moment) {
 		full := k.renewing >= renewalsAtOnce
 		answered := make(chan struct{})
 		by, soon := k.length, now
+		if k.crowded { // those that had to wait for the end of another renewal
+			soon = now.plus(renewRetry)
+		}
 		for len(batch) < k.batch {
 			it := leases.pop(soon)
 			if it == nil {
@@ -103,6 +106,7 @@ func (k *keeper) renewDue(now moment) {
 	for _, it := range rest {
 		leases.insert(it, it.lease.end())
 	}
+	k.crowded = len(later) > 0
 	for _, it := range later {
 		leases.insert(it, it.lease.again(now))
 	}
@@ -168,6 +172,9 @@ func (k *keeper) renewed(batch []*Item, ends time.Time, err error) {
 		k.f.ledger.note(it, hasRenew, false)
 	}
 	k.due(k.f.leases.first())
+	if k.crowded {
+		k.due(now)
+	}
 }
 
 // answered handles the answer for one lease. If a settlement was faster than the renewal, which then found no lease,

@@ -205,3 +205,28 @@ func TestSpareItemsAreNotRenewed(t *testing.T) {
 		}
 	})
 }
+
+// All leases are renewed in time, also many that are due at the same time while each request takes long.
+func TestManyLeasesAreRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const held = 1500
+		r := renews(t, driver.ReceiveLimits{SettleBatch: 10, Window: held}, func([]driver.Handle) error {
+			time.Sleep(400 * time.Millisecond)
+			return nil
+		})
+		r.flow.lock()
+		for range held {
+			kind{}.came(r.Session)
+		}
+		r.flow.unlock()
+		time.Sleep(time.Minute)
+		if lost := r.Counts().LeaseLost; lost != 0 {
+			t.Errorf("%d leases of %d were lost", lost, held)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if most := 4 * held / 10; len(r.calls) > most { // renewed each 20 s, or a little earlier
+			t.Errorf("%d requests, at most %d are needed", len(r.calls), most)
+		}
+	})
+}

@@ -29,7 +29,7 @@ var plan = []room{
 		path: "godwittest",
 		ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."},
 	},
-	{path: "local", ours: []string{"driver", "localaws", "snssqs"}, others: []string{awsSDK}},
+	{path: "local", ours: []string{"driver", "localaws", "s3store", "snssqs"}, others: []string{awsSDK}},
 	{
 		path: "kafka", ours: []string{"driver", "internal/...", "kafka/internal/..."},
 		others: []string{
@@ -62,11 +62,13 @@ var plan = []room{
 	{path: "kafka/internal/wire", ours: []string{"driver"}, others: []string{franz + "/kgo"}},
 	// The only package that imports kfake.
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
+	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
 	{path: "internal/calls", ours: []string{"driver"}},
+	{path: "internal/claim", ours: []string{"driver"}},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},

@@ -150,7 +150,7 @@ func (c *checker) came(p *consumer, d *godwit.Delivery) {
 		n++
 	}
 	handlers := p.most(maxPoll+pollGrace) * p.inc.batchSize()
-	if most := handlers + ahead + p.onTheirWay(handlers); n > most && !p.crashed {
+	if most := handlers + ahead + p.onTheirWay(handlers); n > most && !p.crashed && !p.fetchesAgain() {
 		c.violated([]string{p.name}, "%s holds %d deliveries, and %d are allowed", p.name, n, most)
 	}
 }
@@ -189,7 +189,7 @@ func (c *checker) begin(p *consumer, ds ...*godwit.Delivery) (starts []start) {
 	p.calls[s] = true
 	c.atOnce(p)
 	c.took(p)
-	if p.paused && p.changed.Before(time.Now()) && p.inc.pull == pullNot {
+	if p.paused && p.changed.Before(time.Now()) && p.inc.pull == pullNot && !p.fetches() {
 		c.violated([]string{p.name}, "%s is paused and starts %s", p.name, starts[0].m.label)
 	}
 	return starts

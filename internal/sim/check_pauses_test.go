@@ -113,8 +113,9 @@ func (c *checker) look(p *consumer) {
 		case h != nil && (h.running || h.away(v.Until) || time.Since(h.ended) < slack):
 		case h != nil && time.Since(c.disturbed[h.id]) < time.Minute: // a repeated verdict of another process hid it
 		default:
-			c.violated([]string{labelOf(v.Body), p.name}, "%s has been paused for %v and still holds %s, which is %s",
-				p.name, since, labelOf(v.Body), h.standing())
+			label := c.w.labelOf(v.Body)
+			c.violated([]string{label, p.name}, "%s has been paused for %v and still holds %s, which is %s", p.name,
+				since, label, h.standing())
 		}
 	}
 }

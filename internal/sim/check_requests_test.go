@@ -15,7 +15,7 @@ func (c *checker) asked(caller, action string, r *request) {
 		p.asked = time.Now()
 	case action == actSend && r.queue() == c.plan.deadName():
 		for i := range r.Entries {
-			c.sendsDeadLetter(p, labelOf(r.Entries[i].Body))
+			c.sendsDeadLetter(p, c.w.labelOf(r.Entries[i].Body))
 		}
 	case action == actDelete && r.queue() == c.plan.queueName():
 		for i := range r.Entries {
@@ -97,6 +97,7 @@ func (c *checker) releasesLater(h *delivery, away time.Duration) {
 	switch {
 	case c.chaos(): // the checker cannot tell two receives of one message apart
 	case away == h.of.inc.lease(): // a renewal that was in flight
+	case h.of.fetchesAgain() && away <= longestFetchPause: // its body could not be read
 	case away > longestRelease, h.begun == 0 && h.of.inc.options.MaxPerTenant == 0, h.begun > 0 &&
 		h.of.inc.options.BreakAfter == 0:
 		c.violated([]string{h.m.label}, "%s releases %s for %v", h.of.name, h.m.label, away)
@@ -114,7 +115,11 @@ const longestRelease = 2*time.Minute + time.Second
 func (c *checker) sendsDeadLetter(p *consumer, label string) {
 	c.w.trace.note("%s rejects %s", p.name, label)
 	c.abandonedUntold(p, label)
-	if m := c.messages[label]; m == nil || !m.rejected {
+	m := c.messages[label]
+	if m != nil && m.success && c.w.plan.store && !c.plan.ordered {
+		return // a second copy, whose body was deleted with the first
+	}
+	if m == nil || !m.rejected {
 		c.violated([]string{label}, "%s sends a copy of %s to the dead letters, and no verdict has rejected it", p.name,
 			label)
 	}
@@ -147,11 +152,11 @@ func (c *checker) answered(caller, action string, r *request, got *response) {
 	switch {
 	case action == actRecv && r.queue() == c.plan.queueName():
 		for _, m := range got.Messages {
-			c.receives(p, labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, len(m.Body))
+			c.receives(p, c.w.labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, sizeOf(m.Body))
 		}
 	case action == actSend && r.queue() == c.plan.deadName():
 		for i := range r.Entries {
-			if m := c.messages[labelOf(r.Entries[i].Body)]; m != nil && got.has(r.Entries[i].ID) {
+			if m := c.messages[c.w.labelOf(r.Entries[i].Body)]; m != nil && got.has(r.Entries[i].ID) {
 				m.copies++
 			}
 		}

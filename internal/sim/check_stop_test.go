@@ -34,7 +34,7 @@ func (c *checker) stopped(p *consumer, r godwit.Report, err error) {
 			continue
 		}
 		h := p.handles[v.Handle]
-		name := labelOf(v.Body)
+		name := c.w.labelOf(v.Body)
 		switch {
 		case h != nil && h.away(v.Until): // the service keeps a retry
 		case h != nil && time.Since(c.disturbed[h.id]) < time.Minute: // a repeated verdict of another process hid it

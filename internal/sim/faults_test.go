@@ -79,7 +79,7 @@ func (s *fault) applies(now time.Duration, action, caller string) bool {
 // order does not matter.
 func (w *world) injectFaults(_ context.Context, c *localaws.Request) localaws.Outcome {
 	switch c.Action {
-	case actSend, actPub, actRecv, actDelete, actChange:
+	case actSend, actPub, actRecv, actDelete, actChange, actPut, actGet, actDiscard:
 	default:
 		return localaws.Outcome{}
 	}
@@ -108,7 +108,10 @@ func (w *world) inject(s *fault, r *stream, c *localaws.Request, o *localaws.Out
 	switch s.kind {
 	case seenThrottle:
 		o.Err = &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}
-	case seenError, seenBlocked:
+		if c.Action == actPut || c.Action == actGet || c.Action == actDiscard {
+			o.Err = &wire.Error{Code: "SlowDown", Message: "Reduce your request rate", Status: 503, Fault: true}
+		}
+	case seenError, seenBlocked, seenStoreDown:
 		o.Err = &wire.Error{Code: "ServiceUnavailable", Message: "try again", Status: 503, Fault: true}
 	case seenRefused, seenOutage:
 		o.Drop = true
@@ -165,7 +168,7 @@ func (w *world) entryRefused(c *localaws.Request, id string) {
 		return
 	}
 	for _, b := range w.checkers {
-		b.entryRefused(labelOf(body))
+		b.entryRefused(w.labelOf(body))
 	}
 }
 

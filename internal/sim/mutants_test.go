@@ -112,8 +112,13 @@ func mutants() []mutant {
 		}}},
 		{"forget-finished-messages", []patch{{
 			"snssqs/ledger.go",
-			"\t_, known := l.known[m.fingerprint()]\n\treturn known\n",
-			"\t_, known := l.known[m.fingerprint()]\n\treturn known && false\n",
+			"\treturn known, copied\n",
+			"\treturn known && false, copied\n",
+		}}},
+		{"delete-bodies-of-dead-letters", []patch{{
+			"snssqs/settle.go",
+			"\t\tif batch[i].Action == driver.Done && errs[i] == nil {\n",
+			"\t\tif errs[i] == nil {\n",
 		}}},
 		{"leave-the-breaker-open", []patch{{
 			"internal/engine/breaker.go",

@@ -48,6 +48,7 @@ type plan struct {
 	kind      worldKind
 	filter    godwit.Filter // of an exchange's consumers
 	topicGone time.Duration // when the exchange's topic is deleted; 0: never
+	store     bool          // large bodies go to a store
 	flood     *plan         // the second channel, which gets many messages at once; nil: none
 }
 
@@ -116,6 +117,9 @@ func newPlan(seed uint64) *plan {
 	if p.kind != worldFaults {
 		p.withoutFaults(r)
 		return p
+	}
+	if p.store = p.about("store").chance(0.4); p.store {
+		p.faults = append(p.faults, newStoreFaults(d)...)
 	}
 	p.tenants = !p.ordered && p.keys > 0 && r.chance(0.5)
 	if r.chance(0.4) {

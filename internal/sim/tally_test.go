@@ -26,6 +26,10 @@ const (
 	seenDuplicate     = "fault: duplicate delivery"
 	seenLapse         = "fault: lease expired under a live process"
 	seenCrash         = "fault: process crashed"
+	seenStoreDown     = "fault: store is down"
+	seenLostPut       = "fault: lost answer to the write of a body"
+	seenLostGet       = "fault: lost answer to the read of a body"
+	seenLostDiscard   = "fault: lost answer to the delete of a body"
 	seenSlowHandler   = "handler: slow"
 	seenFailure       = "handler: failed"
 	seenPanic         = "handler: panicked"
@@ -108,7 +112,7 @@ func kinds() []string {
 		countShared, countTurns, countReleasedLater, countOpened, countClosed, countReleasedOpen, countGrew,
 		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, seenStranded, seenTopicGone,
 		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt,
-		countShelf,
+		countShelf, seenStoreDown, seenLostPut, seenLostGet, seenLostDiscard, countStored,
 	}
 }
 
@@ -129,6 +133,9 @@ const (
 	countRedriven   = "dead letters moved by the service"
 	countDisturbed  = "releases repeated, or with an older handle"
 	countReceives   = "deliveries"
+	countStored     = "bodies written to a store"
+	countLeftover   = "bodies left in a store"
+	countBodiless   = "dead letters of second copies, whose body was deleted with the first"
 	countReleased   = "released"
 	countHeldAtStop = "left invisible because of a fault"
 	countLate       = "check: a message behind those that shared its request" // too rare for a few seeds

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
@@ -40,7 +41,15 @@ func (t *wireTap) backend(waitPolls bool) (*snssqs.Backend, error) {
 		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
 		Credentials: credentials.NewStaticCredentialsProvider(t.name, "secret", ""),
 	}
-	return snssqs.Open(context.Background(), &snssqs.Options{AWS: &conf, Transport: t, CancelPolls: !waitPolls})
+	o := &snssqs.Options{AWS: &conf, Transport: t, CancelPolls: !waitPolls}
+	if t.w.plan.store {
+		store, err := s3store.Open(context.Background(), &s3store.Options{Bucket: bucket, AWS: &conf, Transport: t})
+		if err != nil {
+			return nil, err
+		}
+		o.Store, o.Large.Above = store, largeAbove
+	}
+	return snssqs.Open(context.Background(), o)
 }
 
 // sever cuts the process off permanently.
@@ -78,6 +87,10 @@ func (t *wireTap) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	if !t.begin(r, cancel) {
 		return nil, errCut
+	}
+	if err := t.w.stored(r); err != nil {
+		t.end(r)
+		return nil, err
 	}
 	action := r.Header.Get("X-Amz-Target")
 	action = action[strings.LastIndexByte(action, '.')+1:]

@@ -34,13 +34,14 @@ type world struct {
 
 	lock     sync.Mutex // of the checkers
 	mu       sync.Mutex
-	failures []string // of the simulation itself
+	failures []string          // of the simulation itself
+	objects  map[string]string // labels of the messages whose bodies are in the store, by key
 }
 
 // runSeed runs a seed's world in a bubble and returns what is wrong with it. A goroutine that is left at the end is an
 // error, too.
 func runSeed(t *testing.T, seed uint64) (w *world, wrong []string) {
-	w = &world{seed: seed, plan: newPlan(seed), tally: newTally()}
+	w = &world{seed: seed, plan: newPlan(seed), tally: newTally(), objects: map[string]string{}}
 	defer func() {
 		if p := recover(); p != nil {
 			wrong = append(wrong, fmt.Sprintf("the run ended with a panic: %v", p))
@@ -112,6 +113,7 @@ func (w *world) run() (err error) {
 		b.conclude()
 	}
 	w.count()
+	w.leftovers()
 	return w.server.Close()
 }
 
@@ -195,6 +197,15 @@ func (c *checker) letters(name string, copies []letter) {
 	ids := map[string]bool{} // a send that is repeated after a lost answer makes two
 	for i, one := range copies {
 		switch {
+		case one.bodiless && !m.success && !m.dropped:
+			c.violated([]string{name}, "%s has lost its body, and was not handled", name)
+		case one.bodiless && c.plan.ordered: // without order, a queue may deliver a message that was deleted
+			c.violated([]string{name}, "%s has lost its body before its message was deleted", name)
+		}
+		switch {
+		case one.bodiless:
+			c.w.tally.add(countBodiless, 1)
+			continue
 		case one.redriven:
 			c.w.tally.add(countRedriven, 1)
 			if c.plan.tenants {
@@ -228,6 +239,7 @@ type letter struct {
 	original string
 	at       time.Time
 	redriven bool // by the service
+	bodiless bool // its body in the store cannot be read
 }
 
 // deadLetters reads the dead letters with a consumer, as an operator would. The times and sources come from the server.
@@ -236,8 +248,9 @@ func (c *checker) deadLetters() map[string][]letter {
 	letters := map[string][]letter{}
 	source := map[string]bool{}
 	sent := map[string]time.Time{}
+	label := map[string]string{}
 	for _, v := range w.server.SQS().Queue(c.plan.deadName()).Model().Messages() {
-		source[v.ID], sent[v.ID] = v.Source != "", v.Sent
+		source[v.ID], sent[v.ID], label[v.ID] = v.Source != "", v.Sent, w.labelOf(v.Body)
 	}
 	var mu sync.Mutex
 	tap := w.tap("dead letters")
@@ -258,14 +271,17 @@ func (c *checker) deadLetters() map[string][]letter {
 	if _, err := reader.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
 		mu.Lock()
 		defer mu.Unlock()
-		l := letter{redriven: source[d.ID], at: sent[d.ID]}
+		l := letter{redriven: source[d.ID], at: sent[d.ID], bodiless: d.Undecodable != nil}
 		if d.Death != nil {
 			l.original = d.Death.MessageID
 		}
 		if !l.redriven && (d.Death == nil || d.Death.Error == "") {
-			w.fail("dead letter %s has no reason: %+v", labelOf(string(d.Body)), d.Death)
+			w.fail("dead letter %s has no reason: %+v", label[d.ID], d.Death)
 		}
-		name := labelOf(string(d.Body))
+		name := label[d.ID]
+		if !l.bodiless && labelOf(string(d.Body)) != name {
+			w.fail("dead letter %s has the body of %q", name, labelOf(string(d.Body)))
+		}
 		letters[name] = append(letters[name], l)
 		return nil
 	}); err != nil {
@@ -311,9 +327,9 @@ func (c *checker) stuck(left []queue.View) {
 	defer c.mu.Unlock()
 	var some []string
 	for _, v := range left[:min(len(left), 5)] {
-		some = append(some, fmt.Sprintf("%s (%s, %d receives)", labelOf(v.Body), v.State, v.Count))
+		some = append(some, fmt.Sprintf("%s (%s, %d receives)", c.w.labelOf(v.Body), v.State, v.Count))
 	}
-	c.violated([]string{labelOf(left[0].Body)},
+	c.violated([]string{c.w.labelOf(left[0].Body)},
 		"not drained %v after the time of faults: %d messages are left in %s: %s", drainWithin, len(left),
 		c.plan.channel(), strings.Join(some, ", "))
 }

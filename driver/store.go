@@ -1,0 +1,75 @@
+package driver
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Store keeps bodies apart from their messages, for backends whose service accepts small messages only. An object
+// belongs to one message; the backend decides when it is deleted. Safe for concurrent use.
+//
+// The class of an error says what the caller can do: [NotFound] means that there is no such object, and [Denied] that a
+// permission is missing, or that the store may not tell whether there is one.
+type Store interface {
+	// Ensure creates what the store needs, or compares it, as the mode says. A store that was ensured before makes no
+	// call.
+	Ensure(ctx context.Context, mode Mode) error
+	// Put writes size bytes of a body as a new object below a folder, and returns where it is. A body that is shorter
+	// or longer is an error. If Put fails or ctx ends, nothing is left that could be read.
+	Put(ctx context.Context, folder string, body io.Reader, size int64) (Location, error)
+	// Open begins to read an object, and returns its size. A location outside of those that the store was configured to
+	// read is a [*PayloadError] with [PayloadForeign], and is not called.
+	Open(ctx context.Context, at Location) (body io.ReadCloser, size int64, err error)
+	// Delete deletes objects, except for those of other programs that the store was not told to delete. An object that
+	// is gone already is no error.
+	Delete(ctx context.Context, at []Location) error
+	// Lifetime is how long the store keeps an object that nothing deletes; 0: without a limit.
+	Lifetime() time.Duration
+}
+
+// Location says where an object of a Store is.
+type Location struct{ Bucket, Key string }
+
+// Opener reads the body of a delivery that is in a [Store]. The core calls it for a delivery in hand, so that the lease
+// is kept meanwhile; several times, if an attempt fails.
+type Opener interface {
+	// Open begins to read the body. size is the number of its bytes; negative: unknown until they are read. Errors,
+	// also those of reading, have classes: a [*PayloadError] means that no repetition can help, so the core rejects the
+	// delivery; after a passing error the core repeats it later, without an attempt; any other error is one for the
+	// policy. Close ends the reading at any time.
+	Open(ctx context.Context) (body io.ReadCloser, size int64, err error)
+}
+
+// PayloadError is the reason why a message that points to a body in a [Store] cannot be handled. Its text has nothing
+// of the pointer, which anyone who can send may have written.
+type PayloadError struct {
+	Fault PayloadFault
+	Err   error
+}
+
+func (e *PayloadError) Error() string { return e.Err.Error() }
+func (e *PayloadError) Unwrap() error { return e.Err }
+
+// PayloadFault is the kind of a PayloadError.
+type PayloadFault uint8
+
+const (
+	PayloadPointer PayloadFault = iota // a pointer was announced, and the body is none that can be read
+	PayloadForeign                     // it points outside of the locations that the store reads
+	PayloadMissing                     // there is no object
+	PayloadShort                       // the object has fewer bytes than announced
+	PayloadLong                        // the object has more bytes than announced
+	PayloadAltered                     // the object has another hash than announced
+)
+
+// String is the name of the fault, as the kind of a [Death].
+func (f PayloadFault) String() string {
+	names := [...]string{
+		"payload-pointer", "payload-foreign", "payload-missing", "payload-short", "payload-long", "payload-altered",
+	}
+	if int(f) < len(names) {
+		return names[f]
+	}
+	return "payload-unknown"
+}

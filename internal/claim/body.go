@@ -1,0 +1,93 @@
+package claim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Open begins to read the body of a pointer. Its errors are those of a driver.Opener.
+func Open(ctx context.Context, store driver.Store, p Pointer) (io.ReadCloser, int64, error) {
+	src, size, err := store.Open(ctx, p.At)
+	if driver.ClassOf(err) == driver.NotFound {
+		return nil, 0, &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
+			Fault: driver.PayloadMissing,
+			Err: fmt.Errorf("the store has no such object: it was deleted, by another copy of the message or because its "+
+				"lifetime is over: %w", err),
+		}}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := compare(size, p.Size); err != nil {
+		return nil, 0, errors.Join(err, src.Close())
+	}
+	b := &body{src: src, p: p, left: p.Size}
+	if p.SHA256 != "" {
+		b.sum = sha256.New()
+	}
+	return b, size, nil
+}
+
+// compare compares the size of an object with the announced one.
+func compare(size, announced int64) error {
+	switch {
+	case size < announced:
+		return fault(driver.PayloadShort, "the object has %d bytes, and the message announces %d", size, announced)
+	case size > announced:
+		return fault(driver.PayloadLong, "the object has %d bytes, and the message announces %d", size, announced)
+	}
+	return nil
+}
+
+// body reads an object and compares it with its pointer at the end.
+type body struct {
+	src  io.ReadCloser
+	p    Pointer
+	left int64     // bytes that are still to come
+	sum  hash.Hash // nil: the pointer has no hash
+	err  error     // of an earlier Read
+}
+
+func (b *body) Read(to []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.src.Read(to)
+	if b.left -= int64(n); b.left < 0 {
+		b.err = compare(b.p.Size-b.left, b.p.Size)
+		return 0, b.err
+	}
+	if b.sum != nil {
+		_, _ = b.sum.Write(to[:n]) // a hash cannot fail
+	}
+	switch {
+	case err == nil:
+	case !errors.Is(err, io.EOF):
+		b.err = broken(err)
+	case b.left > 0: // the store said that it had all of them
+		b.err = broken(io.ErrUnexpectedEOF)
+	case b.sum != nil && hex.EncodeToString(b.sum.Sum(nil)) != b.p.SHA256:
+		b.err = fault(driver.PayloadAltered, "the SHA-256 of the object differs from the one that the message announces")
+	default:
+		b.err = io.EOF
+	}
+	return n, b.err
+}
+
+// broken is the error of a body that ended early: the object is complete, so another attempt may succeed.
+func broken(err error) error {
+	var known *driver.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read the object: %w", err)}
+}
+
+func (b *body) Close() error { return b.src.Close() }

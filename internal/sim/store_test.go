@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	// bucket has the large bodies of a world with a store.
+	bucket = "payloads"
+	// largeAbove is the size above which a message of such a world is large: about half of them are.
+	largeAbove = 350
+	// longestFetch bounds one read of a body, and longestFetchPause the wait until the next one after a failure.
+	longestFetch      = 15 * time.Second
+	longestFetchPause = time.Minute
+)
+
+// The actions of the store.
+const (
+	actPut     = "PutObject"
+	actGet     = "GetObject"
+	actDiscard = "DeleteObjects"
+)
+
+// newStoreFaults draws the faults of a store. They come from a stream of their own, so that a world with a store has
+// the same faults of other kinds as without one.
+func newStoreFaults(d rng) (faults []fault) {
+	r := d.about("store storms")
+	for _, one := range []fault{
+		{kind: seenStoreDown, actions: []string{actPut, actGet, actDiscard}},
+		{kind: seenLostPut, actions: []string{actPut}},
+		{kind: seenLostGet, actions: []string{actGet}},
+		{kind: seenLostDiscard, actions: []string{actDiscard}},
+	} {
+		for range 1 + r.IntN(2) {
+			one.from = r.between(0, troubleFor-time.Minute)
+			one.to = one.from + r.between(20*time.Second, 90*time.Second)
+			one.share = pick(r, 0.3, 0.9)
+			faults = append(faults, one)
+		}
+	}
+	return faults
+}
+
+// stored remembers which message an object is the body of.
+func (w *world) stored(r *http.Request) error {
+	if r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/"+bucket+"/") {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.objects[strings.TrimPrefix(r.URL.Path, "/"+bucket+"/")] = labelOf(string(body))
+	return nil
+}
+
+// labelOf returns the label in a body, or in the object that it points to.
+func (w *world) labelOf(body string) string {
+	var at struct {
+		Key string `json:"s3Key"`
+	}
+	if !isPointer(body) || json.Unmarshal([]byte(body), &[]any{new(string), &at}) != nil {
+		return labelOf(body)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects[at.Key]
+}
+
+// isPointer reports whether a message points to its body.
+func isPointer(body string) bool { return strings.HasPrefix(body, "[") }
+
+// sizeOf is how many bytes a received message takes before its handler. A body in the store is read by the handler's
+// worker.
+func sizeOf(body string) int {
+	if isPointer(body) {
+		return 0
+	}
+	return len(body)
+}
+
+// fetches reports whether a worker may be reading a body: then its delivery was started, and its handler begins later.
+func (p *consumer) fetches() bool {
+	return p.checker.w.plan.store && time.Since(p.changed) < longestFetch
+}
+
+// fetchesAgain reports whether deliveries may be waiting whose bodies could not be read because of a fault. They wait
+// on the shelf, or are released for a while.
+func (p *consumer) fetchesAgain() bool {
+	return p.checker.w.plan.store && time.Since(p.trouble) < longestFetchPause+slack
+}
+
+// leftovers counts the bodies in the store, and those that are left because of a crash or a fault, or because an
+// exchange's bodies may have several readers.
+func (w *world) leftovers() {
+	if !w.plan.store {
+		return
+	}
+	objects, _ := w.server.S3().Bucket(bucket).Count()
+	w.mu.Lock()
+	written := len(w.objects)
+	w.mu.Unlock()
+	w.tally.add(countStored, written)
+	w.tally.add(countLeftover, objects)
+	if written == 0 {
+		w.fail("no message was large")
+	}
+}

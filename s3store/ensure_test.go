@@ -1,0 +1,153 @@
+package s3store_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/s3store"
+)
+
+// A bucket that the store creates is private, encrypted and tagged, and deletes what nothing else deletes.
+func TestEnsureCreates(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.open(s3store.Options{
+			Encryption: "key", Tags: map[string]string{"team": "orders", "env": "prod"}, Prefix: "big/",
+		})
+		w.ensure(s, driver.Auto)
+		name := aws.String(bucket)
+		block, err := w.s3.GetPublicAccessBlock(w.Context(), &s3.GetPublicAccessBlockInput{Bucket: name})
+		if err != nil || !*block.PublicAccessBlockConfiguration.RestrictPublicBuckets ||
+			!*block.PublicAccessBlockConfiguration.BlockPublicAcls {
+			t.Errorf("public access: %v", err)
+		}
+		policy, err := w.s3.GetBucketPolicy(w.Context(), &s3.GetBucketPolicyInput{Bucket: name})
+		if err != nil || !strings.Contains(*policy.Policy, "aws:SecureTransport") {
+			t.Errorf("policy: %v", err)
+		}
+		encryption, err := w.s3.GetBucketEncryption(w.Context(), &s3.GetBucketEncryptionInput{Bucket: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule := encryption.ServerSideEncryptionConfiguration.Rules[0]
+		if *rule.ApplyServerSideEncryptionByDefault.KMSMasterKeyID != "key" || !*rule.BucketKeyEnabled {
+			t.Errorf("encryption: %+v", rule)
+		}
+		tags, err := w.s3.GetBucketTagging(w.Context(), &s3.GetBucketTaggingInput{Bucket: name})
+		if err != nil || len(tags.TagSet) != 2 {
+			t.Errorf("tags: %v", err)
+		}
+		if diff := cmp.Diff([]string{"godwit payloads big/ 60 2"}, w.rules()); diff != "" {
+			t.Errorf("lifecycle (-want +got):\n%s", diff)
+		}
+		if n := w.calls(func() { w.ensure(s, driver.Auto); w.ensure(s, driver.Verify) }); n != 0 {
+			t.Errorf("%d calls for a bucket that was ensured", n)
+		}
+	})
+}
+
+// rules describes the lifecycle of the bucket: id, days, and days of uploads.
+func (w *world) rules() (all []string) {
+	w.Helper()
+	out, err := w.s3.GetBucketLifecycleConfiguration(w.Context(),
+		&s3.GetBucketLifecycleConfigurationInput{Bucket: aws.String(bucket)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, r := range out.Rules {
+		text := *r.ID
+		if r.Expiration != nil && r.Expiration.Days != nil {
+			text += " " + days(*r.Expiration.Days)
+		}
+		if r.AbortIncompleteMultipartUpload != nil {
+			text += " " + days(*r.AbortIncompleteMultipartUpload.DaysAfterInitiation)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func days(n int32) string { return strconv.Itoa(int(n)) }
+
+// The rules of others stay, and so does a longer rule of the store. A shorter one is replaced.
+func TestEnsureKeepsOthersRules(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.create(bucket)
+		if _, err := w.s3.PutBucketLifecycleConfiguration(w.Context(), &s3.PutBucketLifecycleConfigurationInput{
+			Bucket: aws.String(bucket), LifecycleConfiguration: &types.BucketLifecycleConfiguration{
+				Rules: []types.LifecycleRule{{
+					ID: aws.String("theirs"), Status: types.ExpirationStatusEnabled,
+					Filter:     &types.LifecycleRuleFilter{Prefix: aws.String("logs/")},
+					Expiration: &types.LifecycleExpiration{Days: aws.Int32(9)},
+				}},
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		const day = 24 * time.Hour
+		for _, c := range []struct {
+			o    s3store.Options
+			want []string
+		}{
+			{s3store.Options{Prefix: "a/", Lifetime: 30 * day}, []string{"theirs 9", "godwit payloads a/ 30 2"}},
+			{s3store.Options{Prefix: "b/"}, []string{"theirs 9", "godwit payloads a/ 30 2", "godwit payloads b/ 60 2"}},
+			{
+				s3store.Options{Prefix: "a/", Lifetime: 40 * day},
+				[]string{"theirs 9", "godwit payloads b/ 60 2", "godwit payloads a/ 40 2"},
+			},
+			{
+				s3store.Options{Prefix: "a/", Lifetime: 35 * day},
+				[]string{"theirs 9", "godwit payloads b/ 60 2", "godwit payloads a/ 40 2"},
+			},
+			{
+				s3store.Options{Prefix: "a/", Lifetime: -1},
+				[]string{"theirs 9", "godwit payloads b/ 60 2", "godwit payloads a/ 2"},
+			},
+		} {
+			w.ready(c.o)
+			if diff := cmp.Diff(c.want, w.rules()); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", c.o, diff)
+			}
+		}
+		if _, err := w.s3.GetBucketPolicy(w.Context(),
+			&s3.GetBucketPolicyInput{Bucket: aws.String(bucket)}); err == nil {
+			t.Error("the policy of a bucket that exists was changed")
+		}
+	})
+}
+
+// Verify compares, and Never makes no call.
+func TestEnsureModes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.open(s3store.Options{})
+		if n := w.calls(func() { w.ensure(s, driver.Never) }); n != 0 {
+			t.Errorf("Never makes %d calls", n)
+		}
+		if err := s.Ensure(w.Context(), driver.Verify); driver.ClassOf(err) != driver.NotFound {
+			t.Errorf("Verify without a bucket: %v", err)
+		}
+		w.create(bucket)
+		err := s.Ensure(w.Context(), driver.Verify)
+		if driver.ClassOf(err) != driver.NotFound || !strings.Contains(err.Error(), "60 days") {
+			t.Errorf("Verify without a rule: %v", err)
+		}
+		w.ready(s3store.Options{Lifetime: 20 * 24 * time.Hour})
+		err = s.Ensure(w.Context(), driver.Verify)
+		if err == nil || !strings.Contains(err.Error(), "20 days") || !strings.Contains(err.Error(), "60") {
+			t.Errorf("Verify with a shorter rule: %v", err)
+		}
+		w.ready(s3store.Options{})
+		w.ensure(s, driver.Verify)
+		w.refuse("s3.HeadBucket")
+		if err := w.open(s3store.Options{}).Ensure(w.Context(), driver.Auto); driver.ClassOf(err) != driver.Denied {
+			t.Errorf("a bucket that may not be read: %v", err)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package s3store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// uploadDays is after how many days the parts of an upload are removed whose process crashed.
+const uploadDays = 2
+
+// ruleID names the store's rule. Stores with different prefixes in one bucket have different rules.
+func (s *Store) ruleID() string { return "godwit payloads " + s.o.Prefix }
+
+// rule is the store's rule of the bucket's lifecycle. Versions that a bucket with versioning keeps are removed a day
+// after they were deleted.
+func (s *Store) rule() types.LifecycleRule {
+	id, uploads, versions := s.ruleID(), int32(uploadDays), int32(1)
+	r := types.LifecycleRule{
+		ID: &id, Status: types.ExpirationStatusEnabled, Filter: &types.LifecycleRuleFilter{Prefix: &s.o.Prefix},
+		AbortIncompleteMultipartUpload: &types.AbortIncompleteMultipartUpload{DaysAfterInitiation: &uploads},
+		NoncurrentVersionExpiration:    &types.NoncurrentVersionExpiration{NoncurrentDays: &versions},
+	}
+	if s.o.Lifetime > 0 {
+		days := int32(s.o.Lifetime / day)
+		r.Expiration = &types.LifecycleExpiration{Days: &days}
+	}
+	return r
+}
+
+// ensureLifecycle sets the store's rule if it is missing or shorter. A longer one stays, because another process may
+// need it.
+func (s *Store) ensureLifecycle(ctx context.Context, mode driver.Mode) error {
+	now, err := s.s3.GetBucketLifecycleConfiguration(ctx,
+		&s3.GetBucketLifecycleConfigurationInput{Bucket: &s.o.Bucket})
+	if err != nil && codeOf(err) != "NoSuchLifecycleConfiguration" {
+		return fmt.Errorf("read its lifecycle: %w", permission(classify(err), "s3:GetLifecycleConfiguration"))
+	}
+	if now == nil {
+		now = &s3.GetBucketLifecycleConfigurationOutput{}
+	}
+	wanted := s.rule()
+	var rules []types.LifecycleRule
+	for _, r := range now.Rules {
+		switch {
+		case deref(r.ID) != s.ruleID():
+			rules = append(rules, r)
+		case r.Status == types.ExpirationStatusEnabled && days(r) >= days(wanted):
+			return nil
+		case mode == driver.Verify:
+			return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(
+				"its lifecycle rule %q deletes objects after %d days, and Options.Lifetime says %d: change one of them",
+				s.ruleID(), days(r), days(wanted))}
+		}
+	}
+	if mode == driver.Verify {
+		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(
+			"its lifecycle has no rule %q: add one for prefix %q that deletes objects after %d days (0: never) and unfinished "+
+				"uploads after %d", s.ruleID(), s.o.Prefix, days(wanted)%unlimited, uploadDays)}
+	}
+	_, err = s.s3.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{
+		Bucket: &s.o.Bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: append(rules, wanted)},
+		TransitionDefaultMinimumObjectSize: now.TransitionDefaultMinimumObjectSize,
+	})
+	if err != nil {
+		return fmt.Errorf("set its lifecycle: %w", permission(classify(err), "s3:PutLifecycleConfiguration"))
+	}
+	return nil
+}
+
+// unlimited is more days than a rule can have.
+const unlimited = 1 << 31
+
+// days is after how many days a rule deletes objects.
+func days(r types.LifecycleRule) int64 {
+	if r.Expiration == nil || r.Expiration.Days == nil {
+		return unlimited
+	}
+	return int64(*r.Expiration.Days)
+}

@@ -1,0 +1,166 @@
+package snssqs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
+)
+
+const (
+	// defaultAbove is the threshold of Amazon's extended clients: a message of 262,144 bytes is sent as it is.
+	defaultAbove = 256 << 10
+	// pointerRoom is more than a pointer has bytes, unless the store's prefix is very long.
+	pointerRoom = 600
+	// longestStay is how long a message can be in a queue and then in the dead letters.
+	longestStay = 2 * maxRetention
+)
+
+// PointerFormat is how a message points to its body in a store. It matters only for the programs that read it with
+// Amazon's extended clients; docs/large-messages.md says which of them reads what. Godwit reads all formats.
+type PointerFormat uint8
+
+const (
+	PointerDefault PointerFormat = iota // as Options.Large says; there, PointerCurrent
+	PointerCurrent                      // the current class, and the attribute ExtendedPayloadSize
+	PointerMixed                        // the current class, and the attribute SQSLargePayloadSize
+	PointerLegacy                       // the class of the first clients, and the attribute SQSLargePayloadSize
+)
+
+// Large says which messages go to Options.Store, and how they point to it.
+type Large struct {
+	// Above is the size above which the body of a message goes to the store, with the attributes; 0: 262,144 bytes.
+	// Raise it, up to the limit of the queue or topic, when a request to S3 costs more than a large message. Lower it
+	// when receives of ten large messages take too long; a negative value sends every body to the store.
+	Above int
+	// Pointers is the format of the pointers. Set it to what the extended clients of the channel's consumers read.
+	Pointers PointerFormat
+}
+
+// apart says which bodies go to a store.
+type apart struct {
+	store driver.Store // nil: there is none
+	all   Large
+	of    map[string]Large
+}
+
+// newApart checks the options about large messages.
+func newApart(o *Options) (apart, error) {
+	a := apart{store: o.Store, all: o.Large, of: o.LargeOf}
+	if o.Store == nil {
+		if o.Large != (Large{}) || len(o.LargeOf) > 0 {
+			return a, errors.New("snssqs: Options.Large and LargeOf have no effect without Store: open one with s3store.Open")
+		}
+		return a, nil
+	}
+	if keeps := o.Store.Lifetime(); keeps > 0 && keeps < longestStay {
+		return a, fmt.Errorf("snssqs: Options.Store deletes objects after %d days, and a message can stay for %d days in its "+
+			"queue and the dead letters together: raise s3store.Options.Lifetime", keeps/(24*time.Hour),
+			longestStay/(24*time.Hour))
+	}
+	errs := []error{o.Large.check("Options.Large")}
+	for channel, l := range o.LargeOf {
+		errs = append(errs, l.check(fmt.Sprintf("Options.LargeOf[%q]", channel)))
+		if err := checkMapping(channel, Resource{}); err != nil {
+			errs = append(errs, fmt.Errorf("snssqs: Options.LargeOf[%q]: %w", channel, err))
+		}
+	}
+	return a, errors.Join(errs...)
+}
+
+func (l Large) check(field string) error {
+	if l.Pointers > PointerLegacy {
+		return fmt.Errorf("snssqs: %s.Pointers is %d: use one of the constants", field, l.Pointers)
+	}
+	return nil
+}
+
+// uploads says how a sender sends large bodies.
+type uploads struct {
+	store  driver.Store
+	folder string
+	above  int
+	format claim.Format
+}
+
+// uploads is for a sender to a channel whose service accepts messages of limit bytes; nil: there is no store.
+func (b *Backend) uploads(to driver.Channel, limit int) *uploads {
+	if b.apart.store == nil {
+		return nil
+	}
+	of := to
+	of.DeadLetter = false
+	l := b.apart.of[of.String()]
+	if l.Above == 0 {
+		l.Above = b.apart.all.Above
+	}
+	if l.Above == 0 {
+		l.Above = defaultAbove
+	}
+	if l.Pointers == PointerDefault {
+		l.Pointers = b.apart.all.Pointers
+	}
+	if l.Pointers == PointerDefault {
+		l.Pointers = PointerCurrent
+	}
+	return &uploads{
+		store: b.apart.store, folder: b.namespace.folder(to), above: min(max(l.Above, 0), limit),
+		format: claim.Format(l.Pointers - PointerCurrent),
+	}
+}
+
+// topicFolder begins the folders of bodies that several queues read.
+const topicFolder = "topics"
+
+// folder is where the bodies of a channel's messages are.
+func (ns namespace) folder(ch driver.Channel) string {
+	folder := topicFolder + "/" + ch.Exchange
+	if ch.Queue != "" {
+		ch.Ordered = false
+		name, _ := namespace("").queue(ch) // the channel was opened, so its name is legal
+		folder = "queues/" + name
+	}
+	if ns != "" {
+		folder = string(ns) + "/" + folder
+	}
+	return folder
+}
+
+// mine reports whether the body of a message goes to the store, whatever its attributes are.
+func (u *uploads) mine(m *driver.Message) bool {
+	return u != nil && (m.Reader != nil || len(m.Body) > u.above)
+}
+
+// put writes the body of a message to the store, and makes the message a pointer to it.
+func (u *uploads) put(ctx context.Context, w *wire, m *driver.Message, ordered bool) error {
+	sum := sha256.New()
+	id := newDedup(m)
+	p := claim.Pointer{Size: int64(len(m.Body))}
+	var from io.Reader
+	if m.Reader == nil {
+		_, _ = sum.Write(m.Body) // a hash cannot fail
+		_, _ = id.Write(m.Body)
+		from = bytes.NewReader(m.Body)
+	} else {
+		p.Size = m.Size
+		from = io.TeeReader(m.Reader, io.MultiWriter(sum, &id))
+	}
+	var err error
+	if p.At, err = u.store.Put(ctx, u.folder, from, p.Size); err != nil {
+		return err
+	}
+	p.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	w.body, w.sizeName, w.size = p.Text(u.format), u.format.Attribute(), strconv.FormatInt(p.Size, 10)
+	if ordered {
+		w.dedup = id.id()
+	}
+	return nil
+}
