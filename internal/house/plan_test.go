@@ -33,7 +33,9 @@ var plan = []room{
 	{path: "local", ours: []string{"driver", "localaws", "s3store", "snssqs"}, others: []string{awsSDK}},
 	{
 		path: "kafka", ours: []string{"driver", "internal/...", "kafka/internal/..."},
-		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"},
+		others: []string{
+			franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl", franz + "/kversion",
+		},
 	},
 	{path: "kafka/acceptance", tests: true},
 	{
