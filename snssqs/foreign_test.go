@@ -32,7 +32,7 @@ func TestForeign(t *testing.T) {
 		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""),
 	}
 	can := everything
-	can.Exchanges = !*queues
+	can.Exchanges, can.Lists = !*queues, !*queues
 	can.Large = false // the server may have no S3
 	var namespace string
 	drivertest.Run(t, drivertest.Harness{
