@@ -70,6 +70,10 @@ bench-kafka: ## Kafka's speed beside other consumers, ROUNDS times in turn, on k
 bench-sqs: ## SQS beside other libraries, at round trips of 0 to 50 ms: writes docs/benchmarks-sqs.md
 	go -C bench test -count=1 -v -timeout 60m -run '^TestReport$$' ./sqs -args -sqs.write ../../docs -sqs.rounds $(ROUNDS)
 
+.PHONY: speed
+speed: ## the time limits of localaws, which CI checks; run nothing else meanwhile
+	@.ci/speed
+
 .PHONY: e2e
 e2e: ## the dashboard in a real browser
 	$(call where,dashboard/e2e,go test -count=1 ./dashboard/e2e/...)

@@ -104,7 +104,8 @@
 //	check(orders.Send(ctx, godwit.Message{OrderKey: "ada", Body: []byte("pay")}))
 //
 // On SQS an ordered channel also drops duplicates of a send for five minutes, by [Message] DedupID or by content. Where
-// duplicates must never have an effect, [Idempotent] remembers which keys are done.
+// duplicates must never have an effect, [Idempotent] remembers which keys are done. From Kafka to Kafka, [Transform]
+// sends each result exactly once.
 //
 // # One message for many consumers
 //

@@ -37,6 +37,8 @@ type Assignment struct {
 	batching *batching // or for batches
 	weight   int
 	priority int
+
+	transform *transformation // whose messages are in transactions; nil: of none
 }
 
 // With assigns a handler to the consumer, for [RunAll].
@@ -156,8 +158,14 @@ func (a Assignment) begin(ctx context.Context, o *FleetOptions, f *engine.Fleet)
 	if h != nil {
 		h = wrap(h, slices.Concat(o.Middleware, c.o.Middleware))
 	}
+	if a.transform != nil {
+		h = a.transform.around(h)
+	}
 	cfg := c.config(h, a.batching)
 	cfg.Weight, cfg.Priority = a.weight, a.priority
+	if a.transform != nil {
+		cfg.Open = a.transform.open
+	}
 	return c.begin(ctx, f, cfg)
 }
 

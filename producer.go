@@ -274,6 +274,12 @@ func (p *Producer) Close(ctx context.Context) error {
 	return nil
 }
 
+func (p *Producer) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
 // submit queues or sends messages, in order.
 func (p *Producer) submit(outs ...*outgoing) error {
 	if p.batches != nil {

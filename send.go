@@ -159,7 +159,7 @@ func (p *Producer) through(last SendFunc) SendFunc {
 // prepare encodes a message, in the goroutine of its sender. Large ones of a SendBatch are encoded in others, because
 // that takes long.
 func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *caller) error {
-	if c.uploads != nil && p.uploaded(m) {
+	if c != nil && c.uploads != nil && p.uploaded(m) { // c is nil for a message of Transform
 		c.uploads.begin(ctx, p, m, out, c)
 		return nil
 	}

@@ -3,9 +3,11 @@
 // Its nouns: a [Backend] opens senders and receivers of a [Channel]. A [Sender] takes prepared messages in batches. A
 // [Receiver] returns one [Delivery] per message; each comes from a [Source] and is held under a lease. A [Settlement]
 // says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, a [Finder] finds dead
-// letters, an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
-// number of attempts, a [Finisher] records finished deliveries, and a [Staller] says what holds it up. A [Store] keeps
-// bodies that are too large for their messages, and an [Opener] reads one.
+// letters, an [Inspector] reports the [Depth] of a channel, a [Cataloger] lists all channels, an [Extender] renews
+// leases, an [AttemptLog] stores the number of attempts, a [Finisher] records finished deliveries, and a [Staller] says
+// what holds it up. A [Transformer] sends messages and finishes deliveries in one transaction, and a [Rewinder] moves
+// the consumers of a log to another position. A [Store] keeps bodies that are too large for their messages, and an
+// [Opener] reads one.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

@@ -2,7 +2,8 @@
 //
 // Its nouns: a [Harness] is a backend in this process, together with what a test does with it. A consumer or function
 // that the harness runs is a [Running] until the test ends. A [Fault] is an error that the service causes. A [Message]
-// is what happened to one message, attempt by attempt. A [DeadLetter] is a rejected message with its cause.
+// is what happened to one message, attempt by attempt. A [DeadLetter] is a rejected message with its cause. A [Bucket]
+// holds the objects of an application, and [Metrics] are those of its channels and its own.
 //
 //	func TestAHandlerThatFailsTwice(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {

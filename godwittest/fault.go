@@ -153,13 +153,21 @@ func (h *Harness) fault(text string, c Calls, channel string, n int, what locala
 	if c.actions() == nil {
 		h.t.Fatalf("%s: Calls must be Sends, Receives or Verdicts", text)
 	}
+	return h.control(text, n, c.actions(), func(r *localaws.Request) bool { return h.concerns(r, channel) }, what)
+}
+
+// control makes the next n calls of actions fail that a function selects.
+func (h *Harness) control(text string, n int, actions []string, selects func(*localaws.Request) bool,
+	what localaws.Outcome,
+) *Fault {
+	h.t.Helper()
 	server := h.aws(text).server
 	f := &Fault{text: text}
 	f.left.Store(int64(n))
-	for _, action := range c.actions() {
+	for _, action := range actions {
 		f.remove = append(f.remove,
 			server.Control(action, func(_ context.Context, r *localaws.Request) localaws.Outcome {
-				if !h.concerns(r, channel) || !f.take() {
+				if !selects(r) || !f.take() {
 					return localaws.Outcome{}
 				}
 				return what

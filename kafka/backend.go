@@ -21,7 +21,8 @@ import (
 // deliveryTimeout is how long franz-go repeats the sending of a record.
 const deliveryTimeout = 20 * time.Second
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector on Apache Kafka.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Rewinder
+// and driver.Transformer on Apache Kafka.
 type Backend struct {
 	o      Options
 	names  layout.Names
@@ -53,13 +54,10 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if b.log == nil {
 		b.log = slog.Default()
 	}
-	more, err := compression(opts.Compression)
+	more, err := b.producerOptions()
 	if err != nil {
 		return nil, err
 	}
-	more = append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
-		kgo.ProducerLinger(0), // records gather while a request is in flight; a single sender does not wait for others
-		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.topics.limit))
 	all, err := opts.clientOptions(b.log, more...)
 	if err != nil {
 		return nil, err
@@ -79,6 +77,14 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
 	}
 	return b, nil
+}
+
+// producerOptions are the options of clients that send.
+func (b *Backend) producerOptions() ([]kgo.Opt, error) {
+	more, err := compression(b.o.Compression)
+	return append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
+		kgo.ProducerLinger(0), // records gather while a request is in flight; a single sender does not wait for others
+		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.topics.limit)), err
 }
 
 // Close ends the backend's own client. The caller closes senders and receivers before the backend.

@@ -29,6 +29,13 @@ type commitment struct {
 	names      func(topic string, id kadm.TopicID) string
 }
 
+// newCommitment is an empty commit of a member.
+func newCommitment(m *member) *commitment {
+	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{}}
+	c.member, c.generation = m.client.GroupMetadata()
+	return c
+}
+
 type partitionCommit struct {
 	e        *epoch
 	c        offsets.Commit

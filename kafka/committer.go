@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +29,7 @@ const (
 type committer struct {
 	sub    *subscription
 	ledger *ledger
+	tx     *transactor   // nil: no transactions
 	turn   chan struct{} // holds one element during a commit: commits neither overlap nor overtake each other
 
 	mu        sync.Mutex
@@ -38,32 +38,54 @@ type committer struct {
 }
 
 func newCommitter(sub *subscription, l *ledger) *committer {
-	return &committer{sub: sub, ledger: l, turn: make(chan struct{}, 1)}
+	c := &committer{sub: sub, ledger: l, turn: make(chan struct{}, 1)}
+	if sub.transforms {
+		c.tx = &transactor{sub: sub, ledger: l, id: sub.transactionalID()}
+	}
+	return c
 }
 
 // run commits until ctx ends. current is the member that commits.
 func (c *committer) run(ctx context.Context, current func() *member) {
-	tick := time.NewTicker(cmp.Or(c.sub.b.o.CommitInterval, commitInterval))
+	tick := time.NewTicker(c.sub.commitInterval())
 	defer tick.Stop()
-	for {
+	for failed := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		case <-c.ledger.enough:
 		}
-		c.commitNow(current())
+		err := c.commitNow(current())
+		if err == nil || c.tx == nil {
+			failed = 0
+			continue
+		}
+		// A transaction that is tried again needs a new client.
+		if failed++; failed >= transactionFailures {
+			c.note(err)
+		}
+		_ = backoff.Sleep(ctx, transactionAgain.Jittered(failed))
 	}
 }
 
+// transactionFailures is the number of transactions that fail in a row until the receiver reports it, whatever the
+// reason: single ones fail when partitions move.
+const transactionFailures = 3
+
+// transactionAgain is the delay between two tries of a transaction.
+var transactionAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Second}
+
 // commitNow commits what is finished. The end of the receiver does not cancel the commit: otherwise a request could
 // take effect on the broker after the receiver's last commit.
-func (c *committer) commitNow(m *member) {
+func (c *committer) commitNow(m *member) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
-	if err := c.commit(ctx, m, c.ledger.of(m)); err != nil && !driver.ClassOf(err).Passing() {
+	err := c.commit(ctx, m, c.ledger.of(m))
+	if err != nil && !driver.ClassOf(err).Passing() {
 		c.note(err)
 	}
+	return err
 }
 
 // commitLast commits for partitions that go to another member. Between two generations of the group it waits for the
@@ -89,6 +111,11 @@ func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
 		return fmt.Errorf("commit for group %s: %w", c.sub.group, failure.Classify(context.Cause(ctx)))
 	}
 	defer func() { <-c.turn }()
+	if c.tx != nil {
+		if err := c.tx.commit(ctx, m); err != nil {
+			return err
+		}
+	}
 	for try := 1; ; try++ {
 		what := c.ledger.collect(m, es)
 		if len(what.offsets) == 0 {
@@ -149,6 +176,13 @@ func (c *committer) note(err error) {
 	c.failure = err
 	c.mu.Unlock()
 	c.ledger.wakeup.wake()
+}
+
+// close ends what transactions need. The caller has made the last commit.
+func (c *committer) close(ctx context.Context) {
+	if c.tx != nil {
+		c.tx.close(ctx)
+	}
 }
 
 // failed returns the kept error, once.

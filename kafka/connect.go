@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
@@ -95,13 +96,32 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 			return nil, fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER, but SASL.Token is nil: set it to a " +
 				"function that returns the token")
 		}
-		return oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
+		return bearer{oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
 			token, err := s.Token(ctx)
 			return oauth.Auth{Token: token}, err
-		}), nil
+		})}, nil
 	}
 	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
 		s.Mechanism)
+}
+
+// bearer is the mechanism OAUTHBEARER with a clear error for a refused token: brokers answer it with a challenge, which
+// franz-go takes for a defect of the answer.
+type bearer struct{ sasl.Mechanism }
+
+func (b bearer) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	s, first, err := b.Mechanism.Authenticate(ctx, host)
+	return bearerSession{s}, first, err
+}
+
+type bearerSession struct{ sasl.Session }
+
+func (s bearerSession) Challenge(challenge []byte) (done bool, answer []byte, err error) {
+	if len(challenge) > 0 {
+		return false, nil, fmt.Errorf("the broker refuses the token of SASL.Token, with the answer %s: %w",
+			strings.ToValidUTF8(string(challenge), ""), kerr.SaslAuthenticationFailed)
+	}
+	return s.Session.Challenge(challenge)
 }
 
 // compression returns the option of producers for a codec, by the name that topics use for it.

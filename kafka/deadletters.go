@@ -70,12 +70,17 @@ func (q *deadTopic) Durable() bool { return true }
 // Put publishes a copy of each record, with the reasons. It creates a missing topic again, if the consumer of this
 // process may create topics.
 func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
+	return q.b.copy(ctx, q.ch, q.letters(rs))
+}
+
+// letters are the copies of records.
+func (q *deadTopic) letters(rs []Rejected) []*kgo.Record {
 	name := q.b.names.DeadLetters(q.ch)
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = q.letter(name, &rs[i])
 	}
-	return q.b.copy(ctx, q.ch, copies)
+	return copies
 }
 
 // letter is the copy of a record. If the record leaves no room for the reasons, they are shortened or left out, because

@@ -29,6 +29,15 @@
 // Dead letters are in a topic, too. [Backend.Redrive] moves them back when their cause has been removed. A copy in a
 // tier or in the dead letters is published before its original counts as finished, so a crash in between loses nothing.
 //
+// # Transactions
+//
+// With godwit.Transform, records are read, handled, and sent on exactly once. The messages that result from a record,
+// its copies in tiers and dead letters, and its completion are in one transaction. Consumers of the results must read
+// committed records only, as those of this package do. A transaction begins 100 ms after the last one, or when 1,000
+// results are there; Options.CommitInterval and Options.CommitRecords change that. The brokers need
+// transaction.version 2 (Kafka 4.0 or later) and offset.metadata.max.bytes of at least 4,096. With ACLs, allow Write
+// and Describe for transactional ids that begin with the group's name and ".transform.".
+//
 // # Inside
 //
 // A [Backend] opens senders and receivers. A name maps a channel to a topic and a consumer group, one to one
@@ -38,7 +47,8 @@
 // are finished. A commit stores the first unfinished offset, and in its metadata the finished records after that
 // offset. A lot keeps the order of a key while a record of the key waits in a tier (internal/parking). A lane counts
 // the waiting messages of one key while their partition is strained (lane.go). The formats of dead letters are in
-// internal/deadletter.
+// internal/deadletter. A result is what a transaction publishes together with the completion of its message
+// (results.go); the transactor makes the transactions.
 //
 // Only franz-go repeats sends. The core repeats nothing that it sends to Kafka, except settlements.
 package kafka

@@ -245,6 +245,7 @@ func (g *group) close(ctx context.Context) error {
 	g.wg.Wait() // for a commit in flight
 	m := g.current()
 	err := g.committer.commitLast(ctx, m, g.ledger.of(m))
+	g.committer.close(ctx)
 	close(g.ended)
 	if n := g.ledger.uncommitted(m); n > 0 {
 		if err == nil {

@@ -33,6 +33,7 @@ type ledger struct {
 	finished int   // records since the last commit
 	stalls   int64 // how often an epoch could admit no record
 	messages messages
+	results  results
 	rounds   uint64 // number of rounds so far
 	round    round  // the latest round
 	taken    []note // notes of the latest read; its memory is used again
@@ -41,9 +42,10 @@ type ledger struct {
 func newLedger(sub *subscription) *ledger {
 	l := &ledger{
 		sub: sub, epochs: map[wire.Partition]*epoch{}, past: map[wire.Partition]pastEpoch{}, rereads: newRereads(),
-		enough: make(chan struct{}, 1),
-		intake: intake.New[*epoch](sub.places()),
-		lots:   lots{sub: sub},
+		enough:  make(chan struct{}, 1),
+		intake:  intake.New[*epoch](sub.places()),
+		lots:    lots{sub: sub},
+		results: newResults(sub.transforms),
 	}
 	l.lots.Away = sub.moves()
 	return l
@@ -186,10 +188,13 @@ type pastEpoch struct {
 }
 
 // keep remembers what epochs had finished, for the case that their partitions return before another member has
-// committed.
+// committed. With transactions it remembers nothing.
 func (l *ledger) keep(es []*epoch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.sub.transforms { // the results of finished messages may not be published
+		return
+	}
 	l.read()
 	for _, e := range es {
 		if e.state != epochGone && e.uncommitted() > 0 {
@@ -210,7 +215,7 @@ func (l *ledger) uncommitted(m *member) (n int) {
 	for _, past := range l.past {
 		n += past.uncommitted
 	}
-	return n
+	return n + l.results.open
 }
 
 // discard ends epochs: their messages no longer count.
@@ -227,6 +232,7 @@ func (l *ledger) discard(es []*epoch) {
 			delete(l.epochs, e.Partition)
 		}
 		l.lots.forget(e)
+		l.results.forget(e)
 	}
 	l.wakeup.wake()
 }
@@ -247,7 +253,7 @@ func (l *ledger) read() {
 		switch {
 		case m.use != n.handle.Seq:
 		case n.starts == 0:
-			l.claim(n.handle, finished)
+			l.claim(n.handle, l.results.done)
 		case n.starts > 0 && m.record != nil && m.epoch.state != epochGone:
 			m.started(n.starts)
 		}
@@ -345,11 +351,16 @@ func (l *ledger) begin(most int) *round {
 
 // collect returns what there is to commit for some epochs.
 func (l *ledger) collect(m *member, es []*epoch) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{}}
-	c.member, c.generation = m.client.GroupMetadata()
+	c := newCommitment(m)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.read()
+	l.include(c, es)
+	return c
+}
+
+// include adds what there is to commit for some epochs. The caller holds l.mu.
+func (l *ledger) include(c *commitment, es []*epoch) {
 	l.finished = 0
 	for _, e := range es {
 		if e.state == epochGone {
@@ -366,7 +377,14 @@ func (l *ledger) collect(m *member, es []*epoch) *commitment {
 		c.offsets[e.Topic][e.N] = kgo.EpochOffset{Epoch: now.Epoch, Offset: now.Offset}
 		c.parts[e.Partition] = partitionCommit{e, now, e.finished}
 	}
-	return c
+}
+
+// commitSoon ends the wait for the next commit.
+func (l *ledger) commitSoon() {
+	select {
+	case l.enough <- struct{}{}:
+	default:
+	}
 }
 
 // answered notes the broker's answer to a commit: it is stored, or its metadata is too large.

@@ -12,38 +12,40 @@ import (
 type stage uint8
 
 const (
-	admitted  stage = iota // in its epoch's tracker; its next stage is being decided
-	waiting                // behind delivered messages of its key; or read again, for the next round
-	delayed                // until it is due
-	blocked                // due, but behind parked messages of its key
-	moving                 // its copy is being published to a tier; no handler gets it here
-	delivered              // held by the core
-	retrying               // held by the core, and its copy is being published to where retries wait
-	rejecting              // held by the core, and its copy is being published to the dead letters
-	kept                   // its dead letter ends with this process, so no commit may pass it
-	finished               // its tracker passes it
+	admitted   stage = iota // in its epoch's tracker; its next stage is being decided
+	waiting                 // behind delivered messages of its key; or read again, for the next round
+	delayed                 // until it is due
+	blocked                 // due, but behind parked messages of its key
+	moving                  // its copy is being published to a tier; no handler gets it here
+	delivered               // held by the core
+	publishing              // handled; its result waits for its transaction
+	retrying                // held by the core, and its copy is being published to where retries wait
+	rejecting               // held by the core, and its copy is being published to the dead letters
+	kept                    // its dead letter ends with this process, so no commit may pass it
+	finished                // its tracker passes it
 )
 
 // String is the stage's name, for tests and errors.
 func (s stage) String() string {
 	return [...]string{
-		"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "retrying", "rejecting",
+		"admitted", "waiting", "delayed", "blocked", "moving", "delivered", "publishing", "retrying", "rejecting",
 		"kept", "finished",
 	}[s]
 }
 
 // followers are the stages that may follow each stage.
 var followers = [...]stages{
-	admitted:  set(waiting, delayed, blocked, moving, delivered, finished), // finished: its key has another copy of it
-	waiting:   set(admitted),
-	delayed:   set(admitted),
-	blocked:   set(delayed), // due at once
-	moving:    set(delayed, finished),
-	delivered: set(delayed, retrying, rejecting, finished), // delayed: it was released
-	retrying:  set(delivered, delayed, finished),           // delivered: it could not be copied
-	rejecting: set(delivered, kept, finished),
-	kept:      set(),
-	finished:  set(),
+	admitted:   set(waiting, delayed, blocked, moving, delivered, finished), // finished: its key has another copy of it
+	waiting:    set(admitted),
+	delayed:    set(admitted),
+	blocked:    set(delayed), // due at once
+	moving:     set(delayed, finished),
+	delivered:  set(delayed, publishing, retrying, rejecting, finished), // delayed: it was released
+	publishing: set(finished),
+	retrying:   set(delivered, delayed, finished), // delivered: it could not be copied
+	rejecting:  set(delivered, kept, finished),
+	kept:       set(),
+	finished:   set(),
 }
 
 // A message can hold these things in addition to its slot in the tracker, which it holds until it is finished.
@@ -55,16 +57,17 @@ const (
 
 // holdings are what a message holds in each stage.
 var holdings = [...]uint8{
-	admitted:  holdsKey,
-	waiting:   holdsRoom,
-	delayed:   holdsRoom,
-	blocked:   0,
-	moving:    holdsKey,
-	delivered: holdsPlace | holdsKey,
-	retrying:  holdsPlace | holdsKey,
-	rejecting: holdsPlace | holdsKey,
-	kept:      0,
-	finished:  0,
+	admitted:   holdsKey,
+	waiting:    holdsRoom,
+	delayed:    holdsRoom,
+	blocked:    0,
+	moving:     holdsKey,
+	delivered:  holdsPlace | holdsKey,
+	publishing: holdsPlace,
+	retrying:   holdsPlace | holdsKey,
+	rejecting:  holdsPlace | holdsKey,
+	kept:       0,
+	finished:   0,
 }
 
 // stages is a set of stages.
@@ -113,8 +116,13 @@ func (l *ledger) move(m *message, to stage) bool {
 	if holdings[to]&holdsKey == 0 && m.stands != parking.Outside {
 		l.leaveKey(m)
 	}
-	if to == finished {
+	switch to {
+	case finished:
 		l.finish(m, from)
+	case publishing:
+		l.results.add(m)
+	case delayed, retrying, rejecting:
+		l.results.detach(m)
 	}
 	gavePlace := holdings[from]&^holdings[to]&holdsPlace != 0
 	if (to == finished || gavePlace) && l.intake.Freed(&e.backlog) {
@@ -152,14 +160,11 @@ func (l *ledger) finish(m *message, from stage) {
 		m.epoch.finished++
 	}
 	if l.finished++; l.finished == l.sub.commitRecords() {
-		select {
-		case l.enough <- struct{}{}:
-		default:
-		}
+		l.commitSoon()
 	}
 	l.sub.recycle(m.record)
 	m.record = nil
-	if from == delivered && m.stands == parking.Outside {
+	if (from == delivered || from == publishing) && m.stands == parking.Outside {
 		l.messages.put(m)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
 	t.Helper()
 	b := newTestBackend(t, o)
-	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, false, nil))
+	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, toHandle, nil))
 	m := newMember(nil)
 	l.assign(m, map[string][]int32{"orders": {0}})
 	e := l.start(m, wire.Partition{Topic: "orders"}, 0, "")
@@ -45,7 +45,7 @@ func (l *ledger) at(t *testing.T, e *epoch, to stage) *message {
 	m.stage = admitted
 	way := map[stage][]stage{
 		kept: {delivered, rejecting, kept}, retrying: {delivered, retrying},
-		rejecting: {delivered, rejecting}, admitted: nil,
+		rejecting: {delivered, rejecting}, publishing: {delivered, publishing}, admitted: nil,
 	}
 	steps, known := way[to]
 	if !known {

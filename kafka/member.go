@@ -57,6 +57,9 @@ func (m *member) options(topics []string) []kgo.Opt {
 	default:
 		opts = append(opts, kgo.Balancers(assign.Following(s.group)))
 	}
+	if s.marksEnds() {
+		opts = append(opts, kgo.KeepControlRecords())
+	}
 	if m.g.sub.b.reuses {
 		opts = append(opts, kgo.WithPools(&m.spare))
 	}

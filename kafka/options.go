@@ -91,18 +91,20 @@ type Options struct {
 
 	// InstanceID makes members static: a member that returns within SessionTimeout gets its partitions again, without a
 	// rebalance. Set it when deployments should not cause rebalances, to a value that differs between processes and
-	// stays the same after a restart. Godwit adds the channel's name to it. "": members are dynamic.
+	// stays the same after a restart. Godwit adds the channel's name to it. With godwit.Transform it also ends the open
+	// transaction of a crashed process at its restart, instead of after 15 s. "": members are dynamic.
 	InstanceID string
 	// SessionTimeout is how long a member may be silent before the group gives its partitions to others; 0: 45 s. Lower
 	// it when the partitions of a crashed process must not wait for 45 s. With a low value, a slow network causes
 	// rebalances earlier.
 	SessionTimeout time.Duration
 
-	// CommitInterval is the longest time between two commits of finished records; 0: 1 s. Lower it when a crash should
-	// repeat less finished work, which costs requests.
+	// CommitInterval is the longest time between two commits of finished records; 0: 1 s, and 100 ms with transactions.
+	// Lower it when a crash should repeat less finished work, which costs requests. With godwit.Transform it delays the
+	// results.
 	CommitInterval time.Duration
-	// CommitRecords is the number of finished records that are committed before CommitInterval is over; 0: 5,000.
-	// Lower it when a crash should repeat fewer records at full speed, which costs requests.
+	// CommitRecords is the number of finished records that are committed before CommitInterval is over; 0: 5,000, and
+	// 1,000 with transactions. Lower it when a crash should repeat fewer records at full speed, which costs requests.
 	CommitRecords int
 
 	// RetryQueue takes records that are retried later; nil: topics, the tiers. Set it when topics cannot be created, or

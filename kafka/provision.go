@@ -304,12 +304,12 @@ func (p *provisioner) grow(ctx context.Context, w wish) (topic, error) {
 	return t, err
 }
 
-// spread waits until the brokers know that a topic has a number of partitions, at least. After some time it returns the
+// spread waits until all brokers know that a topic has a number of partitions, at least. After some time it returns the
 // topic as they know it.
 func (p *provisioner) spread(ctx context.Context, name string, partitions int) (topic, error) {
 	begun := time.Now()
 	for try := 1; ; try++ {
-		t, err := p.topics.find(ctx, name)
+		t, err := p.topics.findEverywhere(ctx, name)
 		if err == nil && t.partitions >= partitions || driver.ClassOf(err) != driver.NotFound && err != nil ||
 			time.Since(begun) > spreadPatience {
 			return t, err

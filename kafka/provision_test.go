@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
@@ -168,4 +171,46 @@ func (w *world) config(topic, key string) string {
 		return ""
 	}
 	return *all[0].Configs[i].Value
+}
+
+// One broker learns of a new topic later than the others. A sender that is opened after the topic was created succeeds,
+// whichever broker it asks.
+func TestANewTopicIsKnownToAllBrokers(t *testing.T) {
+	inWorldOf(t, 3, func(w *world) {
+		b := w.backend(kafka.Options{})
+		knows := time.Now().Add(3 * time.Second)
+		w.cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			m := req.(*kmsg.MetadataRequest)
+			if w.cluster.CurrentNode() != 1 || time.Now().After(knows) || len(m.Topics) == 0 {
+				return nil, nil, false
+			}
+			resp := m.ResponseKind().(*kmsg.MetadataResponse)
+			for node, addr := range w.cluster.ListenAddrs() {
+				host, port, _ := strings.Cut(addr, ":")
+				n, _ := strconv.Atoi(port)
+				resp.Brokers = append(resp.Brokers, kmsg.MetadataResponseBroker{
+					NodeID: int32(node), Host: host, Port: int32(n),
+				})
+			}
+			for _, one := range m.Topics {
+				t := kmsg.NewMetadataResponseTopic()
+				t.Topic, t.ErrorCode = one.Topic, kerr.UnknownTopicOrPartition.Code
+				resp.Topics = append(resp.Topics, t)
+			}
+			return resp, nil, true
+		})
+		for n := range 10 {
+			ch := driver.Channel{Queue: "new" + strconv.Itoa(n)}
+			knows = time.Now().Add(3 * time.Second)
+			if err := b.Ensure(w.Context(), driver.ChannelSpec{Channel: ch}); err != nil {
+				w.Fatal(err)
+			}
+			for range 10 { // each request goes to another broker
+				if _, err := b.Sender(w.Context(), ch); err != nil {
+					w.Fatal(err)
+				}
+			}
+		}
+	})
 }

@@ -34,8 +34,8 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	}
 }
 
-// endsOfTiers is the end of each tier that is not empty. Until a tier is read up to that offset, the first record of a
-// key is not known.
+// endsOfTiers is the end of each tier that is not empty, up to the first open transaction. Until a tier is read up to
+// that offset, the first record of a key is not known.
 func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, error) {
 	if g.sub.set.Retries != RetryPark {
 		return nil, nil
@@ -46,7 +46,7 @@ func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, erro
 		if err != nil {
 			return all, err
 		}
-		ends, err := g.sub.b.admin.ListEndOffsets(ctx, topic)
+		ends, err := g.sub.b.admin.ListCommittedOffsets(ctx, topic)
 		if err != nil {
 			return all, err
 		}

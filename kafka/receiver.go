@@ -34,28 +34,36 @@ type receiver struct {
 func (b *Backend) Receiver(
 	ctx context.Context, from driver.Channel, o driver.ReceiverOptions,
 ) (driver.Receiver, error) {
-	if err := b.open(); err != nil {
+	if err := b.receives(from); err != nil {
 		return nil, err
-	}
-	if err := b.legal(from); err != nil {
-		return nil, err
-	}
-	if from.Queue == "" {
-		return nil, failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its "+
-			"channels", from)
 	}
 	if b.o.channel(from).GroupProtocol == GroupShare && !from.DeadLetter {
 		return newShareReceiver(ctx, b, from, o)
 	}
-	return newReceiver(ctx, b, from, o, false)
+	return newReceiver(ctx, b, from, o, toHandle)
+}
+
+// receives returns an error if the backend cannot receive from a channel. It makes no request.
+func (b *Backend) receives(from driver.Channel) error {
+	if err := b.open(); err != nil {
+		return err
+	}
+	if err := b.legal(from); err != nil {
+		return err
+	}
+	if from.Queue == "" {
+		return failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its "+
+			"channels", from)
+	}
+	return nil
 }
 
 // newReceiver opens a receiver of the channel's topic and its tiers, or of its tiers only.
 func newReceiver(
-	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
+	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions, why purpose,
 ) (*receiver, error) {
 	r := &receiver{}
-	r.sub = subscribe(b, from, o, tiersOnly, func() string { return r.group.log() })
+	r.sub = subscribe(b, from, o, why, func() string { return r.group.log() })
 	r.ledger = newLedger(r.sub)
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)

@@ -133,7 +133,7 @@ func (r *redrive) measure(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask where the log of topic %s starts: %w", r.topic.name, failure.Classify(err))
 	}
-	ends, err := r.b.admin.ListEndOffsets(ctx, r.topic.name)
+	ends, err := r.b.admin.ListCommittedOffsets(ctx, r.topic.name)
 	if err == nil {
 		err = ends.Error()
 	}
@@ -162,14 +162,16 @@ func (r *redrive) measure(ctx context.Context) error {
 	return nil
 }
 
-// reader opens a client outside of the group. It keeps control records, because a log may end with one.
+// reader opens a client outside of the group. It keeps control records, because a log may end with one. Letters of
+// aborted transactions do not exist.
 func (r *redrive) reader() (*kgo.Client, error) {
 	from := map[int32]kgo.Offset{}
 	for n, g := range r.logs {
 		from[n] = kgo.NewOffset().At(g.from)
 	}
 	opts, err := r.b.o.clientOptions(r.b.log,
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords())
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic.name: from}), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,22 @@ func (in *round) returnLanes() {
 // admitBacklogs admits polled records.
 func (in *round) admitBacklogs() {
 	in.survey()
-	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, in.admit)
+	admit := in.admit
+	if in.l.sub.marksEnds() {
+		admit = in.admitOrSkip
+	}
+	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, admit)
+}
+
+// admitOrSkip is admit for a member that gets control records, too.
+func (in *round) admitOrSkip(e *epoch, rec *kgo.Record) bool {
+	if !rec.Attrs.IsControl() {
+		return in.admit(e, rec)
+	}
+	e.tracker.Skip(rec.Offset + 1)
+	e.next = max(e.next, rec.Offset+1)
+	in.l.sub.recycle(rec)
+	return true
 }
 
 // survey counts the keys of strained partitions.

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -113,12 +114,18 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 			Record: c.record, Due: now.Add(c.After), Attempt: c.Attempt, FirstFailure: c.FirstFailure,
 		}
 	}
-	answers := r.sub.retry.Put(ctx, later)
+	ms := make([]*message, len(batch))
+	for k, c := range batch {
+		ms[k] = c.m
+	}
+	answers := r.putLater(ctx, ms, later)
 	l := r.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for k, c := range batch {
 		switch m := c.m; {
+		case errors.Is(answers[k], errInTransaction):
+			errs[c.i] = answers[k]
 		case answers[k] != nil:
 			errs[c.i] = answers[k]
 			l.lots.reclaim(m)
@@ -136,7 +143,7 @@ func (r *receiver) postpone(ctx context.Context, batch []claimed, errs map[int]e
 // letters from the mark on count.
 func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]error) {
 	if r.fresh(batch) {
-		r.committer.commitNow(r.group.current())
+		_ = r.committer.commitNow(r.group.current())
 	}
 	rejected := make([]Rejected, len(batch))
 	for k, c := range batch {
@@ -145,12 +152,14 @@ func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]err
 			rejected[k].Death = *c.Death
 		}
 	}
-	answers := r.sub.dead.Put(ctx, rejected)
+	answers := r.putDead(ctx, batch, rejected)
 	l := r.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for k, c := range batch {
 		switch {
+		case errors.Is(answers[k], errInTransaction):
+			errs[c.i] = answers[k]
 		case answers[k] != nil:
 			errs[c.i] = answers[k]
 			l.move(c.m, delivered)
@@ -162,8 +171,38 @@ func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]err
 	}
 }
 
-// fresh reports whether a message belongs to an epoch whose mark is not committed yet.
+// putLater publishes the copies of messages that are retried.
+func (r *receiver) putLater(ctx context.Context, ms []*message, later []Later) []error {
+	tiers, ok := r.sub.retry.(*tierQueue)
+	if r.committer.tx == nil || !ok {
+		return r.sub.retry.Put(ctx, later)
+	}
+	copies, err := tiers.copies(ctx, later)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(later))
+	}
+	return r.committer.tx.put(ctx, ms, copies)
+}
+
+// putDead publishes the dead letters of rejected messages.
+func (r *receiver) putDead(ctx context.Context, batch []claimed, rejected []Rejected) []error {
+	letters, ok := r.sub.dead.(*deadTopic)
+	if r.committer.tx == nil || !ok {
+		return r.sub.dead.Put(ctx, rejected)
+	}
+	ms := make([]*message, len(batch))
+	for k, c := range batch {
+		ms[k] = c.m
+	}
+	return r.committer.tx.put(ctx, ms, letters.letters(rejected))
+}
+
+// fresh reports whether a message belongs to an epoch whose mark is not committed yet. In a transaction, a dead letter
+// needs no mark.
 func (r *receiver) fresh(batch []claimed) bool {
+	if r.sub.transforms {
+		return false
+	}
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()
 	return slices.ContainsFunc(batch, func(c claimed) bool { return c.m.epoch.fresh })
@@ -179,18 +218,19 @@ func (r *receiver) shift(ctx context.Context, ms []*message) error {
 		l.lots.reserve(m, later[i].Due)
 	}
 	l.mu.Unlock()
-	answers := r.sub.retry.Put(ctx, later)
+	answers := r.putLater(ctx, ms, later)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var failed error
 	for i, m := range ms {
-		if answers[i] == nil {
+		switch {
+		case answers[i] == nil:
 			l.move(m, finished)
-			continue
+		case !errors.Is(answers[i], errInTransaction): // then the message is finished together with its transaction
+			failed = fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, answers[i])
+			l.lots.reclaim(m)
+			l.delay(m, time.Now().Add(shiftAgain))
 		}
-		failed = fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, answers[i])
-		l.lots.reclaim(m)
-		l.delay(m, time.Now().Add(shiftAgain))
 	}
 	return failed
 }

@@ -19,7 +19,7 @@ func newShareReceiver(
 	if err != nil {
 		return nil, err
 	}
-	tiers, err := newReceiver(ctx, b, from, o, true)
+	tiers, err := newReceiver(ctx, b, from, o, toRetry)
 	if err != nil {
 		return nil, err
 	}

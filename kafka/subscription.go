@@ -13,28 +13,38 @@ import (
 
 // subscription is what a receiver reads, and with which settings. It does not change.
 type subscription struct {
-	b         *Backend
-	from      driver.Channel
-	o         driver.ReceiverOptions
-	set       ChannelOptions
-	topic     string
-	group     string
-	tiersOnly bool                     // for a share group, whose own client reads the channel's topic
-	tiers     map[string]time.Duration // waiting time by topic
-	retry     RetryQueue               // nil: the core holds every retry
-	dead      DeadLetterQueue          // nil: this channel has no dead letters
+	b          *Backend
+	from       driver.Channel
+	o          driver.ReceiverOptions
+	set        ChannelOptions
+	topic      string
+	group      string
+	tiersOnly  bool                     // for a share group, whose own client reads the channel's topic
+	transforms bool                     // results and completions are in transactions
+	tiers      map[string]time.Duration // waiting time by topic
+	retry      RetryQueue               // nil: the core holds every retry
+	dead       DeadLetterQueue          // nil: this channel has no dead letters
 }
 
+// purpose is what a receiver is for.
+type purpose uint8
+
+const (
+	toHandle    purpose = iota // the records of a channel
+	toRetry                    // only those in its tiers
+	toTransform                // the records of a channel, in transactions with their results
+)
+
 // subscribe decides where retries wait and where dead letters go. log returns the id of the channel's topic.
-func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, tiersOnly bool,
+func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why purpose,
 	log func() string,
 ) *subscription {
 	s := &subscription{
 		b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
 		group:     b.names.Group(from),
-		tiersOnly: tiersOnly, tiers: map[string]time.Duration{},
+		tiersOnly: why == toRetry, transforms: why == toTransform, tiers: map[string]time.Duration{},
 	}
-	if tiersOnly {
+	if s.tiersOnly {
 		s.group = b.names.Retries(from)
 	}
 	if from.DeadLetter {
@@ -63,8 +73,21 @@ func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 // places is roughly how many places the core has for deliveries.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
 
-// commitRecords is the number of finished records that is committed at once.
-func (s *subscription) commitRecords() int { return cmp.Or(s.b.o.CommitRecords, commitRecords) }
+// commitRecords is the number of finished records that is committed before the interval is over.
+func (s *subscription) commitRecords() int {
+	if s.transforms {
+		return cmp.Or(s.b.o.CommitRecords, transactionRecords)
+	}
+	return cmp.Or(s.b.o.CommitRecords, commitRecords)
+}
+
+// commitInterval is the longest time between two commits.
+func (s *subscription) commitInterval() time.Duration {
+	if s.transforms {
+		return cmp.Or(s.b.o.CommitInterval, transactionInterval)
+	}
+	return cmp.Or(s.b.o.CommitInterval, commitInterval)
+}
 
 // inOrder reports whether records without a key are in order among each other.
 func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys != NullKeysSpread }
@@ -74,6 +97,10 @@ func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys 
 func (s *subscription) parks(m *message) bool {
 	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.inOrder() || s.set.Ordering == OrderByPartition)
 }
+
+// marksEnds reports whether the member needs to know when a partition is read up to its end, which may be a control
+// record: until a tier is read, the first record of a key is not known.
+func (s *subscription) marksEnds() bool { return s.set.Retries == RetryPark && len(s.tiers) > 0 }
 
 // blocks reports whether later messages of a key wait in this process while a message of the key is retried, or is
 // slow.

@@ -40,7 +40,7 @@ func TestLimitsOfEachKindOfRetries(t *testing.T) {
 		"without tiers":   {orders, noTiers, 0, block},
 		"of dead letters": {driver.Channel{Queue: "orders", DeadLetter: true}, parked, 0, block},
 	} {
-		s := subscribe(newTestBackend(t, c.o), c.from, driver.ReceiverOptions{Window: c.window}, false, nil)
+		s := subscribe(newTestBackend(t, c.o), c.from, driver.ReceiverOptions{Window: c.window}, toHandle, nil)
 		if diff := cmp.Diff(c.want, s.limits()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -64,7 +64,7 @@ func TestParkedChannels(t *testing.T) {
 		{Options{}, true, "k", false},
 	} {
 		from := driver.Channel{Queue: "orders", Ordered: c.ordered}
-		s := subscribe(newTestBackend(t, c.o), from, driver.ReceiverOptions{}, false, nil)
+		s := subscribe(newTestBackend(t, c.o), from, driver.ReceiverOptions{}, toHandle, nil)
 		if got := s.parks(&message{record: &kgo.Record{Key: []byte(c.key)}}); got != c.parks {
 			t.Errorf("%+v, key %q: parks is %v, want %v", c.o, c.key, got, c.parks)
 		}
@@ -83,7 +83,7 @@ func TestTheLaneOfADelivery(t *testing.T) {
 	} {
 		for stay, id := range map[time.Duration]string{0: "here", time.Minute: "orders/0/7"} {
 			s := subscribe(newTestBackend(t, Options{Ordering: ordering}), driver.Channel{Queue: "orders"},
-				driver.ReceiverOptions{}, false, nil)
+				driver.ReceiverOptions{}, toHandle, nil)
 			e := &epoch{Source: driver.Source{Name: "orders-3"}, stay: stay}
 			got := driver.Delivery{ID: "here", OrderKey: "k"}
 			s.fill(&message{epoch: e, record: r}, &got)
@@ -97,5 +97,6 @@ func TestTheLaneOfADelivery(t *testing.T) {
 // subscribeTo is a subscription to a queue, with default options.
 func subscribeTo(t *testing.T, queue string) *subscription {
 	t.Helper()
-	return subscribe(newTestBackend(t, Options{}), driver.Channel{Queue: queue}, driver.ReceiverOptions{}, false, nil)
+	return subscribe(newTestBackend(t, Options{}), driver.Channel{Queue: queue}, driver.ReceiverOptions{}, toHandle,
+		nil)
 }

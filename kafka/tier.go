@@ -24,16 +24,22 @@ func (q *tierQueue) Durable() bool { return true }
 
 // Put publishes a copy of each record to the tier that fits its wait.
 func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
+	copies, err := q.copies(ctx, rs)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
+	return q.b.copy(ctx, q.ch, copies)
+}
+
+// copies makes a copy of each record, for a partition that exists.
+func (q *tierQueue) copies(ctx context.Context, rs []Later) ([]*kgo.Record, error) {
 	now := time.Now()
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = tierRecord(&rs[i])
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
-	if err := q.widen(ctx, copies); err != nil {
-		return slices.Repeat([]error{err}, len(rs))
-	}
-	return q.b.copy(ctx, q.ch, copies)
+	return copies, q.widen(ctx, copies)
 }
 
 // widen makes sure that each copy's partition exists: partitions may have been added to the channel's topic since the

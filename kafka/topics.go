@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
@@ -20,6 +22,8 @@ const (
 	brokerMaxBytes = 1_048_588
 	// largestBatch bounds the batches of franz-go if a topic takes larger ones.
 	largestBatch = 100 << 20
+	// brokerPatience is how long one broker may take to answer what others can answer, too.
+	brokerPatience = 2 * time.Second
 )
 
 // topics requests topics from brokers, and keeps the size limits of their batches.
@@ -42,11 +46,37 @@ type topic struct {
 // find looks up a topic; the error for a missing one is of class NotFound. It sends a request, because the client's own
 // metadata may be five seconds old: a new topic would be missing for that long.
 func (t *topics) find(ctx context.Context, name string) (topic, error) {
+	return lookUp(ctx, t.client, name)
+}
+
+// findEverywhere is find of all brokers: a broker learns of a new topic or partition later than others, and any of them
+// may get the next request. It returns the topic as the broker knows it that has fewest partitions of it. A broker that
+// does not answer is left out.
+func (t *topics) findEverywhere(ctx context.Context, name string) (topic, error) {
+	least, err := t.find(ctx, name)
+	for _, b := range t.client.DiscoveredBrokers() {
+		if err != nil {
+			break
+		}
+		limited, cancel := context.WithTimeout(ctx, brokerPatience)
+		switch one, berr := lookUp(limited, b, name); {
+		case driver.ClassOf(berr) == driver.NotFound:
+			least, err = topic{}, berr
+		case berr == nil && one.partitions < least.partitions:
+			least = one
+		}
+		cancel()
+	}
+	return least, err
+}
+
+// lookUp requests a topic.
+func lookUp(ctx context.Context, from kmsg.Requestor, name string) (topic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	one := kmsg.NewMetadataRequestTopic()
 	one.Topic = &name
 	req.Topics = append(req.Topics, one)
-	resp, err := req.RequestWith(ctx, t.client)
+	resp, err := req.RequestWith(ctx, from)
 	if err != nil {
 		return topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
 	}

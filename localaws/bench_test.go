@@ -124,7 +124,7 @@ func benchBody() string {
 }
 
 // serveElsewhere starts this test binary as a server and returns its address; stop ends it and returns its CPU time.
-func serveElsewhere(b *testing.B, kind string) (addr string, stop func() time.Duration) {
+func serveElsewhere(b testing.TB, kind string) (addr string, stop func() time.Duration) {
 	b.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestServeForBenchmark$", "-test.v=false")
 	cmd.Env = append(os.Environ(), "LOCALAWS_BENCH_SERVER="+kind)

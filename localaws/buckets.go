@@ -36,16 +36,13 @@ type notificationView struct {
 	Suffix      string   `json:"suffix,omitempty"`
 }
 
-func (s *Server) listBuckets(w http.ResponseWriter, r *http.Request) {
-	page, next, ok := pageOf(w, r, s.s3.Buckets(), (*bucket.Bucket).Name)
-	if !ok {
-		return
-	}
+func (s *Server) listBuckets(p page, _ *http.Request) (map[string]any, error) {
+	some, next := cut(p, s.s3.Buckets(), func(b **bucket.Bucket) string { return (*b).Name() })
 	all := []bucketView{}
-	for _, b := range page {
+	for _, b := range some {
 		all = append(all, viewBucket(b))
 	}
-	respond(w, http.StatusOK, listPage{"buckets": all}.before(next))
+	return map[string]any{"buckets": all, "next": next}, nil
 }
 
 func viewBucket(b *bucket.Bucket) bucketView {
@@ -90,17 +87,12 @@ type objectView struct {
 	Expires      *time.Time        `json:"expires,omitempty"`
 }
 
-func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listObjects(p page, r *http.Request) (map[string]any, error) {
 	b := s.s3.Bucket(r.PathValue("name"))
 	if b == nil {
-		refuse(w, http.StatusNotFound, "there is no bucket %q", r.PathValue("name"))
-		return
+		return nil, missing{"bucket", r.PathValue("name")}
 	}
-	n, ok := pageSize(w, r)
-	if !ok {
-		return
-	}
-	page := b.List(bucket.Query{Prefix: r.FormValue("prefix"), After: r.FormValue("after"), Limit: n})
+	page := b.List(bucket.Query{Prefix: r.FormValue("prefix"), After: p.after, Limit: p.limit})
 	all, set := []objectView{}, b.Settings()
 	for _, o := range page.Objects {
 		v := objectView{
@@ -119,5 +111,5 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
 	if page.More {
 		next = page.Last
 	}
-	respond(w, http.StatusOK, listPage{"objects": all}.before(next))
+	return map[string]any{"objects": all, "next": next}, nil
 }

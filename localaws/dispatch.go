@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // isS3 reports whether a request is S3's. The scope of its signature decides; without a signature, a request that names
@@ -22,8 +24,14 @@ func isS3(r *http.Request) bool {
 	if scope.Service != "" {
 		return scope.Service == "s3"
 	}
-	return !hasAction(r.URL) &&
+	return !wire.IsCBOR(r) && !hasAction(r.URL) &&
 		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
+
+// isS3Control reports whether a request is S3 Control's: by its path, and by the header with the account, because a
+// bucket may be named like the version in the path.
+func isS3Control(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, s3.ControlPrefix) && len(r.Header["X-Amz-Account-Id"]) > 0
 }
 
 // hasAction reports whether a URL has the parameter Action of the query protocol.

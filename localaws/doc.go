@@ -15,23 +15,29 @@
 //
 // Listen opens an address for clients in other processes and languages. Any access key and secret are accepted;
 // signatures are not checked. A server created in a testing/synctest bubble uses the bubble's virtual time. A server
-// has one account and one region, whatever region a request is signed for; a process can have many servers.
+// has one account; a process can have many servers. Queues and topics are in one region, whatever region a request is
+// signed for; metrics and alarms are in the region of the signature, and buckets in theirs.
 //
 // For tests there are Control (fail, delay, drop or break any call, before or after it took effect), Advance (move the
-// clock), SQS, SNS and S3 (inspect without receiving, wait for a state, deliver twice or out of order), Calls (count
-// requests), Options.Seed (repeat everything random) and Plant (create queues, topics and buckets from a file). Over
-// HTTP there are, in addition to AWS's actions:
+// clock), SQS, SNS, S3 and CloudWatch (inspect without receiving, wait for a state, deliver twice or out of order),
+// Calls (count requests), Options.Seed (repeat everything random) and Plant (create queues, topics, buckets and alarms
+// from a file). Over HTTP there are, in addition to AWS's actions:
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
 //	GET  /_localaws/queues/NAME/messages    every message, group locks, deduplication table
+//	GET  /_localaws/queues/NAME/locks       more group locks than fit a page
+//	GET  /_localaws/queues/NAME/duplicates  more of the deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
+//	GET  /_localaws/failures                more failed deliveries
+//	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
+//	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
 //	GET  /_localaws/buckets                 every bucket with its counts
-//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; prefix=… selects
+//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
 //
-// Every list comes in pages of 1,000 elements, or of limit=N; the field next of a page is the value of after= for the
+// Every list comes in pages of 1,000 elements, or of ?limit=. The field next of a page is the parameter ?after= of the
 // next one.
 //
 // # What is supported
@@ -99,6 +105,52 @@
 //	UntagResource                 ResourceArn, TagKeys
 //	Unsubscribe                   SubscriptionArn
 //
+// Amazon CloudWatch, in rpcv2Cbor, in awsJson 1.0 and in the query protocol:
+//
+//	DeleteAlarms                  AlarmNames
+//	DescribeAlarms                AlarmNames, AlarmNamePrefix, AlarmTypes, ChildrenOfAlarmName and ParentsOfAlarmName
+//	                              (refused), StateValue, ActionPrefix, MaxRecords, NextToken
+//	DescribeAlarmsForMetric       MetricName, Namespace, Statistic, ExtendedStatistic, Dimensions, Period, Unit
+//	DisableAlarmActions           AlarmNames
+//	EnableAlarmActions            AlarmNames
+//	GetMetricData                 MetricDataQueries, StartTime, EndTime, NextToken, ScanBy, MaxDatapoints,
+//	                              LabelOptions
+//	GetMetricStatistics           Namespace, MetricName, Dimensions, StartTime, EndTime, Period, Statistics,
+//	                              ExtendedStatistics, Unit
+//	ListMetrics                   Namespace, MetricName, Dimensions, NextToken, RecentlyActive, IncludeLinkedAccounts,
+//	                              OwningAccount
+//	ListTagsForResource           ResourceARN
+//	PutMetricAlarm                AlarmName, AlarmDescription, ActionsEnabled, OKActions, AlarmActions,
+//	                              InsufficientDataActions, MetricName, Namespace, Statistic, ExtendedStatistic,
+//	                              Dimensions, Period, Unit, EvaluationPeriods, DatapointsToAlarm, Threshold,
+//	                              ComparisonOperator, TreatMissingData, EvaluateLowSampleCountPercentile, Metrics,
+//	                              Tags
+//	PutMetricData                 Namespace, MetricData, EntityMetricData (the entity is not stored),
+//	                              StrictEntityValidation
+//	SetAlarmState                 AlarmName, StateValue, StateReason, StateReasonData
+//	TagResource                   ResourceARN, Tags
+//	UntagResource                 ResourceARN, TagKeys
+//
+// Samples are visible at once. Points are kept as long as AWS keeps them. Percentiles and trimmed statistics are
+// computed from the values themselves, up to 4,096 different ones a point. Metric math has the arithmetic and logical
+// operators and the functions ABS, AVG, CEIL, DIFF, EXP, FILL, FLOOR, IF, LOG, LOG10, MAX, METRICS, METRIC_COUNT, MIN,
+// PERIOD, RATE, RUNNING_SUM, STDDEV, SUM and TIME_SERIES. Alarms are evaluated at every whole minute of the server's
+// clock, or at every ten seconds if their period is shorter than a minute, over a range of two periods more than they
+// ask for. They publish to SNS topics; other actions are stored and logged. There are no composite alarms, no anomaly
+// detection and no queries in PromQL.
+//
+// Every minute the server reports AWS/SQS (by QueueName): NumberOfMessagesSent, NumberOfMessagesReceived,
+// NumberOfMessagesDeleted, NumberOfEmptyReceives, SentMessageSize, ApproximateNumberOfMessagesVisible,
+// ApproximateNumberOfMessagesNotVisible, ApproximateNumberOfMessagesDelayed, ApproximateAgeOfOldestMessage, and of FIFO
+// queues NumberOfDeduplicatedSentMessages and ApproximateNumberOfGroupsWithInflightMessages; and AWS/SNS (by
+// TopicName): NumberOfMessagesPublished, NumberOfNotificationsDelivered, NumberOfNotificationsFailed, PublishSize,
+// NumberOfNotificationsFilteredOut with -NoMessageAttributes, -MessageAttributes and -MessageBody,
+// NumberOfNotificationsRedrivenToDlq and NumberOfNotificationsFailedToRedriveToDlq. They have AWS's gaps: six hours
+// after the last call of any kind, a topic and an empty queue have no points. NotVisible, Delayed, Age, sizes and
+// deliveries that were filtered out or redriven have points only while there is something to count. What a redrive
+// policy moves is not counted as sent. A message of a standard queue that was received three times does not count for
+// the age.
+//
 // AWS STS, in the query protocol, and Resource Groups Tagging, in awsJson 1.1:
 //
 //	GetCallerIdentity
@@ -139,6 +191,7 @@
 //	DeleteObjectTagging                 Bucket, Key, VersionId
 //	DeleteObjects                       Bucket, Delete
 //	DeletePublicAccessBlock             Bucket
+//	GetBucketAbac                       Bucket
 //	GetBucketAccelerateConfiguration    Bucket
 //	GetBucketAcl                        Bucket
 //	GetBucketCors                       Bucket
@@ -146,6 +199,8 @@
 //	GetBucketLifecycleConfiguration     Bucket
 //	GetBucketLocation                   Bucket
 //	GetBucketLogging                    Bucket
+//	GetBucketMetadataConfiguration      Bucket
+//	GetBucketMetadataTableConfiguration Bucket
 //	GetBucketNotificationConfiguration  Bucket
 //	GetBucketOwnershipControls          Bucket
 //	GetBucketPolicy                     Bucket
@@ -161,6 +216,8 @@
 //	                                    ResponseContentType, ResponseExpires, SSECustomerAlgorithm, SSECustomerKey,
 //	                                    SSECustomerKeyMD5, VersionId
 //	GetObjectAcl                        Bucket, Key, VersionId
+//	GetObjectAttributes                 Bucket, Key, MaxParts, ObjectAttributes, PartNumberMarker,
+//	                                    SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5, VersionId
 //	GetObjectLegalHold                  Bucket, Key, VersionId
 //	GetObjectLockConfiguration          Bucket
 //	GetObjectRetention                  Bucket, Key, VersionId
@@ -204,6 +261,12 @@
 //	                                    CopySourceSSECustomerAlgorithm, CopySourceSSECustomerKey,
 //	                                    CopySourceSSECustomerKeyMD5, ExpectedSourceBucketOwner, Key, PartNumber,
 //	                                    SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5, UploadId
+//
+// Amazon S3 Control, in REST-XML, for buckets only:
+//
+//	ListTagsForResource                 AccountId, ResourceArn
+//	TagResource                         AccountId, ResourceArn, TagResourceRequest
+//	UntagResource                       AccountId, ResourceArn, TagKeys
 //
 // Checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256. Of an object without one, the checksum is CRC64NVME. A
 // bucket has no versions, so VersionId may only be null. Canned ACLs may only be private or bucket-owner-full-control.

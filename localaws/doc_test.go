@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/godwitmq/godwit/localaws/rest"
 )
 
 // TestTheDocumentListsEveryActionAndParameter: the package's documentation is the reference for users.
@@ -37,7 +39,9 @@ func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
 			check(service.Name, action.Name, action.Members())
 		}
 	}
-	for _, action := range server.S3().Wire().Actions {
-		check("s3", action.Name, action.Members())
+	for _, service := range []*rest.Service{server.S3().Wire(), server.S3().Control()} {
+		for _, action := range service.Actions {
+			check(service.Name, action.Name, action.Members())
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,12 +17,19 @@ import (
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
-//	GET  /_localaws/queues/NAME/messages    every message, without receiving any
-//	GET  /_localaws/topics                  every topic with its subscriptions, and failed deliveries
+//	GET  /_localaws/queues/NAME/messages    every message, without receiving any; the first locks and duplicates
+//	GET  /_localaws/queues/NAME/locks       locked groups of a FIFO queue
+//	GET  /_localaws/queues/NAME/duplicates  deduplication table of a FIFO queue
+//	GET  /_localaws/topics                  every topic with its subscriptions; the first failed deliveries
+//	GET  /_localaws/failures                the last failed deliveries of topics
+//	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
+//	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
 //	GET  /_localaws/buckets                 every bucket with its counts
-//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; prefix=… selects
+//	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server
+//
+// Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page.
 const ownPrefix = "/_localaws/"
 
 func isOwn(path string) bool { return strings.HasPrefix(path, ownPrefix) }
@@ -30,11 +39,14 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	m.HandleFunc("GET "+ownPrefix+"health", func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	m.HandleFunc("GET "+ownPrefix+"queues", s.listQueues)
-	m.HandleFunc("GET "+ownPrefix+"queues/{name}/messages", s.listMessages)
-	m.HandleFunc("GET "+ownPrefix+"topics", s.listTopics)
-	m.HandleFunc("GET "+ownPrefix+"buckets", s.listBuckets)
-	m.HandleFunc("GET "+ownPrefix+"buckets/{name}/objects", s.listObjects)
+	for path, list := range map[string]func(page, *http.Request) (map[string]any, error){
+		"queues": s.listQueues, "queues/{name}/messages": s.listMessages, "queues/{name}/locks": s.listLocks,
+		"queues/{name}/duplicates": s.listDuplicates, "topics": s.listTopics, "failures": s.listFailures,
+		"metrics": s.listMetrics, "alarms": s.listAlarms, "buckets": s.listBuckets,
+		"buckets/{name}/objects": s.listObjects,
+	} {
+		m.HandleFunc("GET "+ownPrefix+path, paged(list))
+	}
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
 	m.HandleFunc("POST "+ownPrefix+"reset", func(w http.ResponseWriter, _ *http.Request) {
 		s.Reset()
@@ -64,12 +76,9 @@ type queueSummary struct {
 	Polls    int    `json:"polls"` // receives that are waiting now
 }
 
-func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listQueues(p page, _ *http.Request) (map[string]any, error) {
+	queues, next := cut(p, s.sqs.Queues(), func(q **sqs.Queue) string { return (*q).Name() })
 	all := []queueSummary{}
-	queues, next, ok := pageOf(w, r, s.sqs.Queues(), (*sqs.Queue).Name)
-	if !ok {
-		return
-	}
 	for _, q := range queues {
 		n := q.Model().Stats()
 		all = append(all, queueSummary{
@@ -77,7 +86,7 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request) {
 			Visible: n.Visible, Delayed: n.Delayed, InFlight: n.InFlight, Polls: n.Waiters,
 		})
 	}
-	respond(w, http.StatusOK, listPage{"queues": all}.before(next))
+	return map[string]any{"queues": all, "next": next}, nil
 }
 
 // messageView is a message in the list of a queue.
@@ -96,23 +105,56 @@ type messageView struct {
 	Receives   []queue.Receipt   `json:"receives,omitempty"`
 }
 
-func (s *Server) listMessages(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 	q := s.sqs.Queue(r.PathValue("name"))
 	if q == nil {
-		refuse(w, http.StatusNotFound, "there is no queue %q", r.PathValue("name"))
-		return
+		return nil, missing{"queue", r.PathValue("name")}
 	}
-	messages := []messageView{}
-	page, next, ok := pageAt(w, r, q.Model().Messages())
-	if !ok {
-		return
+	var after int64
+	if p.after != "" {
+		var err error
+		if after, err = strconv.ParseInt(p.after, 10, 64); err != nil {
+			return nil, fmt.Errorf("after=%q is not the field next of an answer", p.after)
+		}
 	}
-	for _, v := range page {
+	views, last := q.Model().MessagesAfter(after, p.limit)
+	messages, next := []messageView{}, ""
+	for _, v := range views {
 		messages = append(messages, viewMessage(v))
 	}
-	respond(w, http.StatusOK, listPage{
-		"messages": messages, "locks": q.Model().Locks(), "deduplication": q.Model().Dedup(),
-	}.before(next))
+	if last > 0 {
+		next = strconv.FormatInt(last, 10)
+	}
+	answer := map[string]any{"messages": messages, "next": next}
+	if p.after == "" {
+		locks, known := q.Model().Locks(), q.Model().Dedup()
+		answer["locks"], answer["deduplication"] = locks[:min(p.limit, len(locks))], known[:min(p.limit, len(known))]
+	}
+	return answer, nil
+}
+
+func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
+	q := s.sqs.Queue(r.PathValue("name"))
+	if q == nil {
+		return nil, missing{"queue", r.PathValue("name")}
+	}
+	locks, next := cut(p, q.Model().Locks(), func(l *queue.Lock) string { return l.Group })
+	return map[string]any{"locks": locks, "next": next}, nil
+}
+
+func (s *Server) listDuplicates(p page, r *http.Request) (map[string]any, error) {
+	q := s.sqs.Queue(r.PathValue("name"))
+	if q == nil {
+		return nil, missing{"queue", r.PathValue("name")}
+	}
+	// The table is in order of time; entries of one time are in order of their ids.
+	known := q.Model().Dedup()
+	cursor := func(k *queue.Known) string {
+		return fmt.Sprintf("%020d %s %s", k.Until.UnixNano(), k.Group, k.Dedup)
+	}
+	slices.SortFunc(known, func(a, b queue.Known) int { return strings.Compare(cursor(&a), cursor(&b)) })
+	some, next := cut(p, known, cursor)
+	return map[string]any{"deduplication": some, "next": next}, nil
 }
 
 func viewMessage(v queue.View) messageView {

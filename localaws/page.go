@@ -1,80 +1,77 @@
 package localaws
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 )
 
+// page is the part of a list that a request to one of the server's own pages asks for: ?after=CURSOR&limit=N.
+type page struct {
+	after string // the cursor of the last element of the previous page; "": the first page
+	limit int
+}
+
 const (
-	defaultPage = 1000   // elements of a page, unless the request says otherwise
-	maxPage     = 10_000 // elements of a page at most
+	usualPage   = 1_000  // elements of a page
+	largestPage = 10_000 // so that an answer stays in the range of megabytes
 )
 
-// listPage is a page of one of the server's own lists, by the names of its fields.
-type listPage map[string]any
-
-// before adds where the next page begins; "": there is none.
-func (p listPage) before(next string) listPage {
-	if next != "" {
-		p["next"] = next
-	}
-	return p
-}
-
-// pageSize returns the number of elements of a page. It answers an invalid number itself; then ok is false.
-func pageSize(w http.ResponseWriter, r *http.Request) (n int, ok bool) {
-	text := r.FormValue("limit")
-	if text == "" {
-		return defaultPage, true
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxPage {
-		refuse(w, http.StatusBadRequest, "limit=%q is not a number between 1 and %d", text, maxPage)
-		return 0, false
-	}
-	return n, true
-}
-
-// pageOf returns a page of a list that is sorted by name: what comes behind the parameter after.
-func pageOf[T any](
-	w http.ResponseWriter, r *http.Request, all []T, name func(T) string,
-) (page []T, next string, ok bool) {
-	n, ok := pageSize(w, r)
-	if !ok {
-		return nil, "", false
-	}
-	if after := r.FormValue("after"); after != "" {
-		i, found := slices.BinarySearchFunc(all, after, func(e T, a string) int { return cmp.Compare(name(e), a) })
-		if found {
-			i++
+// pageOf reads the parameters of a request.
+func pageOf(r *http.Request) (page, error) {
+	p := page{after: r.FormValue("after"), limit: usualPage}
+	if text := r.FormValue("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > largestPage {
+			return p, fmt.Errorf("limit=%q is not a number from 1 to %d", text, largestPage)
 		}
-		all = all[i:]
+		p.limit = n
 	}
-	if len(all) > n {
-		return all[:n], name(all[n-1]), true
-	}
-	return all, "", true
+	return p, nil
 }
 
-// pageAt returns a page of a list without names: what comes behind as many elements as the parameter after says.
-func pageAt[T any](w http.ResponseWriter, r *http.Request, all []T) (page []T, next string, ok bool) {
-	n, ok := pageSize(w, r)
-	if !ok {
-		return nil, "", false
-	}
-	from := 0
-	if text := r.FormValue("after"); text != "" {
-		var err error
-		if from, err = strconv.Atoi(text); err != nil || from < 0 {
-			refuse(w, http.StatusBadRequest, "after=%q is not the field next of a page", text)
-			return nil, "", false
+// cut returns the elements of a page, and the cursor for the next one; "": this is the last. The list is in order of
+// its cursors.
+func cut[T any](p page, all []T, cursor func(*T) string) (some []T, next string) {
+	some = []T{}
+	for i := range all {
+		at := cursor(&all[i])
+		if p.after != "" && at <= p.after {
+			continue
 		}
+		if len(some) == p.limit {
+			return some, cursor(&some[len(some)-1])
+		}
+		some = append(some, all[i])
 	}
-	from = min(from, len(all))
-	if end := from + n; end < len(all) {
-		return all[from:end], strconv.Itoa(end), true
-	}
-	return all[from:], "", true
+	return some, ""
 }
+
+// paged answers with a page of lists. list returns the answer for a page.
+func paged(list func(p page, r *http.Request) (map[string]any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p, err := pageOf(r)
+		var answer map[string]any
+		if err == nil {
+			answer, err = list(p, r)
+		}
+		if errors.As(err, new(missing)) {
+			refuse(w, http.StatusNotFound, "%v", err)
+			return
+		}
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "%v", err)
+			return
+		}
+		if answer["next"] == "" {
+			delete(answer, "next")
+		}
+		respond(w, http.StatusOK, answer)
+	}
+}
+
+// missing is the error for a list of what does not exist.
+type missing struct{ kind, name string }
+
+func (m missing) Error() string { return fmt.Sprintf("there is no %s %q", m.kind, m.name) }

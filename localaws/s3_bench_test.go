@@ -27,14 +27,8 @@ func BenchmarkObjects(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%d/%s", what, size, kind), func(b *testing.B) {
 					addr, stop := serveElsewhere(b, kind)
 					defer stop()
-					carrier := &http.Transport{}
-					defer carrier.CloseIdleConnections()
-					c := s3.New(s3.Options{
-						Region: "us-east-1", BaseEndpoint: aws.String("http://" + addr), UsePathStyle: true,
-						HTTPClient:                 &http.Client{Transport: carrier},
-						Credentials:                credentials.NewStaticCredentialsProvider("key", "secret", ""),
-						RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
-					})
+					c, closeIdle := objectClient(addr)
+					defer closeIdle()
 					benchObjects(b, c, what, body)
 				})
 			}
@@ -43,25 +37,42 @@ func BenchmarkObjects(b *testing.B) {
 }
 
 func benchObjects(b *testing.B, c *s3.Client, what string, body []byte) {
+	call := objectCall(b, c, what, body)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		call()
+	}
+}
+
+// objectClient returns a client of the server at an address.
+func objectClient(addr string) (c *s3.Client, closeIdle func()) {
+	carrier := &http.Transport{}
+	return s3.New(s3.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://" + addr), UsePathStyle: true,
+		HTTPClient:                 &http.Client{Transport: carrier},
+		Credentials:                credentials.NewStaticCredentialsProvider("key", "secret", ""),
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+	}), carrier.CloseIdleConnections
+}
+
+// objectCall returns a function that puts or gets an object, which it has put once already.
+func objectCall(b testing.TB, c *s3.Client, what string, body []byte) func() {
+	b.Helper()
 	ctx, name, key := b.Context(), aws.String("bench"), aws.String("k")
 	if _, err := c.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: name}); err != nil {
 		b.Fatal(err)
 	}
 	put := func() {
-		if _, err := c.PutObject(ctx, &s3.PutObjectInput{
-			Bucket: name, Key: key,
-			Body: bytes.NewReader(body),
-		}); err != nil {
+		in := &s3.PutObjectInput{Bucket: name, Key: key, Body: bytes.NewReader(body)}
+		if _, err := c.PutObject(ctx, in); err != nil {
 			b.Fatal(err)
 		}
 	}
 	put()
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		if what == "put" {
-			put()
-			continue
-		}
+	if what == "put" {
+		return put
+	}
+	return func() {
 		got, err := c.GetObject(ctx, &s3.GetObjectInput{Bucket: name, Key: key})
 		if err != nil {
 			b.Fatal(err)

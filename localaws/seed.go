@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sns"
 )
@@ -56,8 +57,9 @@ type seedNotification struct {
 	Suffix string   `json:"suffix"`
 }
 
-// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions, and buckets with
-// their notifications. An existing resource is accepted if its attributes agree.
+// Plant creates what a seed file describes: JSON with queues, topics and the topics' subscriptions, buckets with their
+// notifications, and alarms. An existing resource is accepted if its attributes agree; an existing alarm gets the new
+// configuration.
 //
 //	{
 //	  "queues": [
@@ -75,14 +77,21 @@ type seedNotification struct {
 //	    {"name": "uploads", "tags": {"team": "a"}, "notifications": [
 //	      {"queue": "orders", "events": ["s3:ObjectCreated:*"], "prefix": "in/", "suffix": ".csv"}
 //	    ]}
+//	  ],
+//	  "alarms": [
+//	    {"name": "backlog", "topics": ["events"], "attributes": {
+//	      "Namespace": "AWS/SQS", "MetricName": "ApproximateNumberOfMessagesVisible", "Statistic": "Maximum",
+//	      "Dimensions": [{"Name": "QueueName", "Value": "orders"}], "Period": 60, "EvaluationPeriods": 3,
+//	      "Threshold": 1000, "ComparisonOperator": "GreaterThanThreshold"}}
 //	  ]
 //	}
 //
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
 // A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
-// buckets. Endpoints of subscriptions confirm at the first address that Listen opened. A notification names a queue or
-// a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. An error names the line
-// and the field.
+// buckets, then alarms. Endpoints of subscriptions confirm at the first address that Listen opened. A notification
+// names a queue or a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. The
+// attributes of an alarm are the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it
+// publishes to when it becomes ALARM. An error names the line and the field.
 func (s *Server) Plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -112,6 +121,11 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 	for _, b := range content.buckets {
 		if err := s.plantBucket(b.value); err != nil {
 			return f.at(b.offset, "bucket %q: %w", b.value.Name, err)
+		}
+	}
+	for _, a := range content.alarms {
+		if err := s.CloudWatch().Plant(ctx, a.value.seed(s.opts)); err != nil {
+			return f.at(a.offset, "alarm %q: %w", a.value.Name, err)
 		}
 	}
 	return nil
@@ -154,6 +168,25 @@ func (s *Server) destination(n seedNotification, bucketARN string) (string, erro
 		return q.ARN(), s.sqs.Configure(q.Name(), map[string]string{"Policy": text})
 	}
 	return q.ARN(), nil
+}
+
+// seedAlarm is an alarm in a seed file.
+type seedAlarm struct {
+	Name       string          `json:"name"`
+	Topics     []string        `json:"topics"`
+	Attributes json.RawMessage `json:"attributes"`
+}
+
+// seed returns the alarm with the ARNs of its topics.
+func (a seedAlarm) seed(o Options) cloudwatch.Seed {
+	seed := cloudwatch.Seed{Name: a.Name, Parameters: a.Attributes}
+	for _, topic := range a.Topics {
+		if !strings.HasPrefix(topic, "arn:") {
+			topic = "arn:aws:sns:" + o.Region + ":" + o.Account + ":" + topic
+		}
+		seed.Topics = append(seed.Topics, topic)
+	}
+	return seed
 }
 
 // baseURL returns the first address that Listen opened; "": none.
@@ -258,6 +291,7 @@ type seedContent struct {
 	queues  []placed[seedQueue]
 	topics  []placed[seedTopic]
 	buckets []placed[seedBucket]
+	alarms  []placed[seedAlarm]
 }
 
 func (f *seedReader) read() (content seedContent, err error) {
@@ -271,7 +305,7 @@ func (f *seedReader) read() (content seedContent, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(f.data)) // because it reports its position
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return content, f.at(d.InputOffset(), "expected an object with queues, topics and buckets")
+		return content, f.at(d.InputOffset(), "expected an object with queues, topics, buckets and alarms")
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -285,8 +319,10 @@ func (f *seedReader) read() (content seedContent, err error) {
 			content.topics, err = elements[seedTopic](f, d, "topics")
 		case "buckets":
 			content.buckets, err = elements[seedBucket](f, d, "buckets")
+		case "alarms":
+			content.alarms, err = elements[seedAlarm](f, d, "alarms")
 		default:
-			return content, f.at(d.InputOffset(), "unknown field %q; there are queues, topics and buckets", name)
+			return content, f.at(d.InputOffset(), "unknown field %q; there are queues, topics, buckets and alarms", name)
 		}
 		if err != nil {
 			return content, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3"
@@ -34,8 +35,9 @@ type Options struct {
 	Seed uint64
 	// Logger gets what the server logs; nil: nothing is logged. Set it to find out why a client fails.
 	Logger *slog.Logger
-	// RealisticWaits enforces AWS's waits of 60 s: between two purges of a queue, and before the name of a deleted
-	// queue can be used again. Set it to test a program that purges or deletes queues.
+	// RealisticWaits enforces AWS's waits: 60 s between two purges of a queue, and before the name of a deleted queue
+	// can be used again; 15 minutes before CloudWatch has the first metrics of a queue that was created or has slept.
+	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own. Set it to
 	// receive them in the process.
@@ -44,16 +46,18 @@ type Options struct {
 
 // Server is an AWS with one account and region. It is safe for concurrent use.
 type Server struct {
-	opts     Options
-	clock    *clock.Clock
-	sqs      *sqs.Service
-	sns      *sns.Service
-	s3       *s3.Service
-	mux      *wire.Mux
-	rest     *rest.Mux
-	own      *http.ServeMux
-	controls controls
-	calls    calls
+	opts       Options
+	clock      *clock.Clock
+	sqs        *sqs.Service
+	sns        *sns.Service
+	s3         *s3.Service
+	cloudwatch *cloudwatch.Regions
+	mux        *wire.Mux
+	rest       *rest.Mux
+	s3control  *rest.Mux
+	own        *http.ServeMux
+	controls   controls
+	calls      calls
 
 	mu        sync.Mutex
 	closed    bool
@@ -90,23 +94,34 @@ func New(o *Options) (*Server, error) {
 
 func (s *Server) build() {
 	source := random.New(s.opts.Seed)
+	wake := func() { s.cloudwatch.Home().Wake() }
+	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
+	if s.opts.RealisticWaits {
+		queues.delay = wakeDelay
+	}
 	s.sqs = sqs.New(sqs.Options{
 		Clock: s.clock, Random: source, Account: s.opts.Account, Region: s.opts.Region,
-		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits,
+		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Woken: queues.woken,
 	})
 	s.sns = sns.New(sns.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
-		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints,
+		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Woken: topics.woken,
 	})
+	topics.collect = s.sns.Collect
 	s.s3 = s3.New(s3.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
 	})
-	s.rest = rest.NewMux(rest.Options{
+	s.cloudwatch = cloudwatch.NewRegions(cloudwatch.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
+		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
+	})
+	about := rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
 		Exists:  func(name string) bool { return s.s3.Bucket(name) != nil },
 		Domains: []string{"localhost", "localaws", "localaws.internal"},
-	}, s.s3.Wire())
+	}
+	s.rest, s.s3control = rest.NewMux(about, s.s3.Wire()), rest.NewMux(about, s.s3.Control())
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
 	}, s.services()...)
@@ -115,7 +130,8 @@ func (s *Server) build() {
 
 func (s *Server) services() []*wire.Service {
 	return []*wire.Service{
-		s.sqs.Wire(), s.sns.Wire(), sts.New(s.opts.Account).Wire(), tagging.New(s.taggedQueues, s.taggedTopics).Wire(),
+		s.sqs.Wire(), s.sns.Wire(), s.cloudwatch.Wire(), sts.New(s.opts.Account).Wire(),
+		tagging.New(s.taggedQueues, s.taggedTopics, s.taggedAlarms).Wire(),
 	}
 }
 
@@ -127,6 +143,12 @@ func (s *Server) SNS() *sns.Service { return s.sns }
 
 // S3 returns the model of S3, for inspecting buckets and objects.
 func (s *Server) S3() *s3.Service { return s.s3 }
+
+// CloudWatch returns the model of CloudWatch in the server's region, for inspecting metrics and alarms.
+func (s *Server) CloudWatch() *cloudwatch.Service { return s.cloudwatch.Home() }
+
+// CloudWatchIn returns the model of CloudWatch in another region.
+func (s *Server) CloudWatchIn(region string) *cloudwatch.Service { return s.cloudwatch.In(region) }
 
 // Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
 // the same seed repeats the run.
@@ -145,6 +167,7 @@ func (s *Server) Reset() {
 	s.sns.Reset()
 	s.sqs.Reset()
 	s.s3.Reset()
+	s.cloudwatch.Reset()
 	s.calls.reset()
 }
 
@@ -157,6 +180,10 @@ func (s *Server) Handler() http.Handler {
 		}
 		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {
 			s.sns.ServeCertificate(w, r)
+			return
+		}
+		if isS3Control(r) {
+			s.s3control.ServeHTTP(w, r)
 			return
 		}
 		if isS3(r) {
@@ -178,6 +205,7 @@ func (s *Server) Close() error {
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
+	s.cloudwatch.Close()
 	s.sns.Close()
 	s.sqs.Close()
 	s.stranded.Wait()

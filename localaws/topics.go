@@ -2,7 +2,9 @@ package localaws
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,15 +111,16 @@ type failureView struct {
 	MessageID       string    `json:"messageId"`
 	Reason          string    `json:"reason"`
 	DeadLetterQueue string    `json:"deadLetterQueue,omitempty"`
+
+	number string
 }
 
-func (s *Server) listTopics(w http.ResponseWriter, r *http.Request) {
-	topics, failures := []topicView{}, []failureView{}
-	page, next, ok := pageAt(w, r, s.sns.Topics())
-	if !ok {
-		return
-	}
-	for _, t := range page {
+func (s *Server) listTopics(p page, r *http.Request) (map[string]any, error) {
+	states := s.sns.Topics()
+	slices.SortFunc(states, func(a, b sns.TopicState) int { return strings.Compare(a.Name, b.Name) })
+	some, next := cut(p, states, func(t *sns.TopicState) string { return t.Name })
+	topics := []topicView{}
+	for _, t := range some {
 		v := topicView{
 			Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags,
 			Subscriptions: []subscriptionView{},
@@ -130,11 +133,26 @@ func (s *Server) listTopics(w http.ResponseWriter, r *http.Request) {
 		}
 		topics = append(topics, v)
 	}
-	for _, f := range s.sns.Failures() {
+	answer := map[string]any{"topics": topics, "next": next}
+	if p.after == "" {
+		failures, err := s.listFailures(p, r)
+		if err != nil {
+			return nil, err
+		}
+		answer["failures"] = failures["failures"]
+	}
+	return answer, nil
+}
+
+// listFailures lists the failures that SNS keeps, a thousand at most, by their numbers in it.
+func (s *Server) listFailures(p page, _ *http.Request) (map[string]any, error) {
+	failures := []failureView{}
+	for i, f := range s.sns.Failures() {
 		failures = append(failures, failureView{
 			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID,
-			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue,
+			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue, number: fmt.Sprintf("%04d", i),
 		})
 	}
-	respond(w, http.StatusOK, listPage{"topics": topics, "failures": failures}.before(next))
+	some, next := cut(p, failures, func(f *failureView) string { return f.number })
+	return map[string]any{"failures": some, "next": next}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -19,7 +20,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Cataloger on Amazon SNS
+// and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource
@@ -31,6 +33,7 @@ type Backend struct {
 	sqs         *sqs.Client
 	sns         *sns.Client
 	sts         *sts.Client
+	tagging     *tagging.Client
 	clients     []*http.Client
 	closed      atomic.Bool
 
@@ -90,6 +93,7 @@ func (b *Backend) connect(conf aws.Config, o *Options) {
 		b.sns = sns.NewFromConfig(conf, func(so *sns.Options) { so.HTTPClient = work })
 	}
 	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })
+	b.tagging = tagging.NewFromConfig(conf, func(so *tagging.Options) { so.HTTPClient = work })
 }
 
 // awsConfig returns the configuration for the clients that the caller did not supply. If the caller supplied SQS and

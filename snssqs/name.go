@@ -96,6 +96,12 @@ func (ns namespace) channel(queue string) (ch driver.Channel, ok bool) {
 	return ch, true
 }
 
+// exchange is the inverse of topic: it returns the exchange of a topic, if the topic is one of this namespace.
+func (ns namespace) exchange(topic string) (ch driver.Channel, ok bool) {
+	ch, ok = ns.channel(topic)
+	return driver.Channel{Exchange: ch.Queue, Ordered: ch.Ordered}, ok && ch.Exchange == "" && !ch.DeadLetter
+}
+
 // legalParts returns an error for a part of a channel's name that is not valid.
 func legalParts(ch driver.Channel, parts ...string) error {
 	for _, one := range parts {

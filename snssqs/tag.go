@@ -16,6 +16,7 @@ const (
 	managedByGodwit = "godwit"
 	tagChannel      = "channel"
 	tagRole         = "role"
+	tagNamespace    = "namespace" // not set without a namespace
 
 	roleQueue       = "queue"
 	roleDeadLetters = "dead-letters"
@@ -32,6 +33,9 @@ func (b *Backend) tags(s driver.ChannelSpec, role string) map[string]string {
 		name = s.Channel.Exchange // not wishlist_events.*, because the value of a tag cannot contain '*'
 	}
 	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
+	if b.namespace != "" {
+		tags[tagNamespace] = string(b.namespace)
+	}
 	return tags
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	segmentio "github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit"
@@ -44,6 +45,8 @@ type job struct {
 
 var (
 	viaGodwit    = contender{name: "godwit", run: runGodwit}
+	viaTransform = contender{name: "godwit, Transform", run: runTransform}
+	viaSession   = contender{name: "franz-go, GroupTransactSession", run: runSession}
 	viaPool      = contender{name: "goroutine pool, from memory", run: runPool}
 	viaLoop      = contender{name: "franz-go, one loop", run: runLoop}
 	viaFranz     = contender{name: "franz-go, a goroutine for each partition", run: runFranz}
@@ -70,6 +73,74 @@ func runGodwit(ctx context.Context, j job) (err error) {
 		j.handle()
 		return nil
 	})
+	return err
+}
+
+// runTransform sends a message for each record, in transactions with the completions.
+func runTransform(ctx context.Context, j job) (err error) {
+	backend, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{j.broker}, Partitions: j.partitions})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, backend.Close(context.WithoutCancel(ctx))) }()
+	c, err := godwit.NewConsumer(ctx, backend, j.topic+"."+j.group,
+		&godwit.ConsumerOptions{Ordered: true, Concurrency: j.concurrency})
+	if err != nil {
+		return err
+	}
+	p, err := godwit.NewProducer(ctx, backend, j.group+"-results", &godwit.ProducerOptions{Ordered: true})
+	if err != nil {
+		return err
+	}
+	_, err = godwit.Transform(ctx, c, p, func(_ context.Context, d *godwit.Delivery) ([]godwit.Message, error) {
+		j.handle()
+		return []godwit.Message{{OrderKey: d.OrderKey, Body: d.Body}}, nil
+	})
+	return err
+}
+
+// runSession is the loop that franz-go has for transactions. It handles a poll's partitions concurrently, sends a
+// record for each of theirs, and ends the transaction.
+func runSession(ctx context.Context, j job) error {
+	s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(j.broker), kgo.ConsumerGroup(j.group),
+		kgo.ConsumeTopics(j.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.TransactionalID(j.group),
+		kgo.DefaultProduceTopic(j.group+"-results"), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := createResults(ctx, s.Client(), j); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		fetches := s.PollRecords(ctx, 1000*j.partitions)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := s.Begin(); err != nil {
+			return err
+		}
+		var all sync.WaitGroup
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			all.Go(func() {
+				for _, r := range p.Records {
+					j.handle()
+					s.Produce(ctx, &kgo.Record{Key: r.Key, Value: r.Value}, func(*kgo.Record, error) {})
+				}
+			})
+		})
+		all.Wait()
+		if _, err := s.End(ctx, kgo.TryCommit); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createResults creates the topic of the results, with as many partitions as the job's.
+func createResults(ctx context.Context, client *kgo.Client, j job) error {
+	_, err := kadm.NewClient(client).CreateTopic(ctx, int32(j.partitions), 1, nil, j.group+"-results")
 	return err
 }
 

@@ -52,6 +52,20 @@ func scenes() (ss []scene) {
 			records:     all, contenders: []contender{viaGodwit, viaLoop},
 		})
 	}
+	for _, partitions := range []int{1, 8} {
+		for _, handler := range []time.Duration{0, time.Millisecond} {
+			s := scene{
+				title: fmt.Sprintf("exactly once, handler %v, partitions %d, concurrency 100", handler,
+					partitions),
+				partitions: partitions, concurrency: 100, handler: handler, records: 200_000,
+				contenders: []contender{viaTransform, viaSession},
+			}
+			if handler > 0 {
+				s.slow = 5000
+			}
+			ss = append(ss, s)
+		}
+	}
 	for _, concurrency := range []int{100, 1000} {
 		s := scene{partitions: 1, concurrency: concurrency, handler: time.Millisecond, records: 400_000, slow: 2000}
 		what := fmt.Sprintf("handler 1ms, partitions 1, keys %d, concurrency %d", keys, concurrency)
@@ -114,7 +128,7 @@ func (s *scene) job(c contender) job {
 		partitions: s.partitions, concurrency: s.concurrency, handler: s.handler, warm: s.warm, records: s.records,
 		straggler: s.straggler, every: s.every,
 	}
-	if s.slow > 0 && c.name != viaGodwit.name {
+	if s.slow > 0 && c.name != viaGodwit.name && c.name != viaTransform.name {
 		j.records = s.slow
 	}
 	if j.warm < 0 {

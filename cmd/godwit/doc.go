@@ -1,5 +1,5 @@
-// Command godwit runs parts of Godwit without a program of your own: an AWS or a Kafka on this machine, and a
-// demonstration.
+// Command godwit runs parts of Godwit without a program of your own: an AWS or a Kafka on this machine, a
+// demonstration, and what an operator does with channels.
 //
 // Its nouns: a subcommand is one file, which reads flags → options → run(ctx); all options are checked before anything
 // starts. Results go to standard output, other messages to standard error. Exit status: 0 success, 1 failure, 2 wrong

@@ -29,6 +29,7 @@ type breakage struct {
 	send    func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error
 	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
+	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
 }
 
 func breakages() map[string]breakage {
@@ -151,6 +152,12 @@ func breakages() map[string]breakage {
 				d.Body, _ = io.ReadAll(r)
 			}
 		})},
+		"dead letters are not listed": {
+			seen: "catalog/channels",
+			list: func(all []driver.ChannelInfo) []driver.ChannelInfo {
+				return slices.DeleteFunc(all, func(c driver.ChannelInfo) bool { return c.Channel.DeadLetter })
+			},
+		},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
 	}
@@ -190,7 +197,7 @@ func TestKit(t *testing.T) {
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
-			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true,
+			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -269,6 +276,14 @@ func (k *brokenBackend) Find(ctx context.Context, dead driver.Channel) (driver.C
 
 func (k *brokenBackend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	return k.Backend.(driver.Inspector).Inspect(ctx, ch)
+}
+
+func (k *brokenBackend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
+	all, err := k.Backend.(driver.Cataloger).Catalog(ctx)
+	if k.b.list != nil {
+		all = k.b.list(all)
+	}
+	return all, err
 }
 
 func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {

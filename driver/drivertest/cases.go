@@ -13,7 +13,8 @@ func cases() []testCase {
 	var all []testCase
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
-		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), closeCases(),
+		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), catalogCases(), rewindCases(),
+		closeCases(), transformCases(),
 	} {
 		all = append(all, part...)
 	}

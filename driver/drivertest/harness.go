@@ -39,6 +39,9 @@ type Abilities struct {
 	TellsOrder  bool // and reports whether the dead letters are ordered
 	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector
+	Lists       bool // is a driver.Cataloger
+	Rewinds     bool // is a driver.Rewinder
+	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store
 }

@@ -1,8 +1,10 @@
 package memdriver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +21,7 @@ type Options struct {
 	Batch int
 }
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder and driver.Inspector in memory.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Cataloger in memory.
 type Backend struct {
 	o Options
 
@@ -172,6 +174,26 @@ func (b *Backend) Find(_ context.Context, dead driver.Channel) (driver.Channel, 
 	}
 	_, _, err := b.find(dead)
 	return dead, err
+}
+
+// Catalog lists all channels. A one-to-one channel and its exchange are one.
+func (b *Backend) Catalog(context.Context) ([]driver.ChannelInfo, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []driver.ChannelInfo
+	add := func(c driver.Channel) {
+		all = append(all, driver.ChannelInfo{Channel: c, Address: "memory/" + c.String()})
+	}
+	for _, q := range b.queues {
+		add(q.spec.Channel)
+	}
+	for at, e := range b.exchanges {
+		if at.Exchange != "" && !at.DeadLetter {
+			add(driver.Channel{Exchange: at.Exchange, Ordered: e.ordered})
+		}
+	}
+	slices.SortFunc(all, func(x, y driver.ChannelInfo) int { return cmp.Compare(x.Address, y.Address) })
+	return all, nil
 }
 
 // Inspect counts the messages of a channel. It visits every message.

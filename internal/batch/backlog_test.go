@@ -23,7 +23,7 @@ func TestWhatABatchTakesOfEachKey(t *testing.T) {
 			Size: func(v string) int { return len(v) },
 		}
 		b := backlog[string]{o: &o, lines: map[string]line[string]{}}
-		for _, v := range strings.Fields("a1 b1 c1 a2 a3 b2") {
+		for v := range strings.FieldsSeq("a1 b1 c1 a2 a3 b2") {
 			b.enqueue(entry[string]{v: v})
 		}
 		var batches []string
@@ -52,7 +52,7 @@ func TestEntriesThatArePutBack(t *testing.T) {
 		Key: func(v string) string { return v[:1] }, Limit: 2, Urgent: func(v string) bool { return v == "c1" },
 	}
 	b := backlog[string]{o: &o, lines: map[string]line[string]{}}
-	for _, v := range strings.Fields("a1 b1 a2 c1") {
+	for v := range strings.FieldsSeq("a1 b1 a2 c1") {
 		b.enqueue(entry[string]{v: v})
 	}
 	var p buffer[string]

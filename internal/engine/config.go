@@ -15,6 +15,8 @@ type Config struct {
 	Backend  driver.Backend
 	Channel  driver.Channel
 	Receiver driver.ReceiverOptions // without Events, which the session sets
+	// Open opens the receiver; nil: the backend's Receiver does.
+	Open func(ctx context.Context, o driver.ReceiverOptions) (driver.Receiver, error)
 
 	Concurrency       int // handlers at the same time
 	MaxConcurrency    int // how far the pool may grow; 0: it does not grow

@@ -56,6 +56,9 @@ type Item struct {
 // Generation identifies this use of an item.
 func (it *Item) Generation() uint32 { return it.gen }
 
+// Handle returns the backend's handle. It may be called while the item is in hand.
+func (it *Item) Handle() driver.Handle { return it.handle }
+
 // InHand returns an error if an item cannot be settled by its handler: it is settled already, or its lease is lost.
 func (it *Item) InHand(gen uint32) error {
 	f := it.in.flow

@@ -32,7 +32,7 @@ func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Re
 	for made := false; ; {
 		var recv driver.Receiver
 		err := s.call(ctx, calls.Open, func(ctx context.Context) (err error) {
-			recv, err = s.cfg.Backend.Receiver(ctx, s.cfg.Channel, o)
+			recv, err = s.cfg.receiver(ctx, o)
 			return err
 		})
 		if err == nil {
@@ -60,6 +60,14 @@ func (s *service) open(ctx context.Context, o driver.ReceiverOptions) (driver.Re
 		s.obs.ReceiveFailed("opening the channel", err, wait)
 		_ = backoff.Sleep(ctx, wait) // the next try checks ctx
 	}
+}
+
+// receiver opens a receiver.
+func (c *Config) receiver(ctx context.Context, o driver.ReceiverOptions) (driver.Receiver, error) {
+	if c.Open != nil {
+		return c.Open(ctx, o)
+	}
+	return c.Backend.Receiver(ctx, c.Channel, o)
 }
 
 // provisions reports whether a missing resource is created again.

@@ -15,6 +15,7 @@ const (
 	cobra  = "github.com/spf13/cobra"
 	franz  = "github.com/twmb/franz-go/pkg" // all of it, kfake too
 	xterm  = "golang.org/x/term"
+	cborV2 = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
 )
 
 // plan lists every package. To add a package, add its line here, and check the direction of its imports: cmd and
@@ -32,7 +33,9 @@ var plan = []room{
 	{path: "local", ours: []string{"driver", "localaws", "s3store", "snssqs"}, others: []string{awsSDK}},
 	{
 		path: "kafka", ours: []string{"driver", "internal/...", "kafka/internal/..."},
-		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl"},
+		others: []string{
+			franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/sasl", franz + "/kversion",
+		},
 	},
 	{path: "kafka/acceptance", tests: true},
 	{
@@ -63,6 +66,8 @@ var plan = []room{
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
+	{path: "ops", ours: []string{".", "driver"}},
+
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
 	{path: "internal/calls", ours: []string{"driver"}},
@@ -79,6 +84,16 @@ var plan = []room{
 	{path: "localaws", ours: []string{"localaws/..."}},
 	{path: "localaws/access"},
 	{path: "localaws/clock"},
+	{
+		path: "localaws/cloudwatch",
+		ours: []string{
+			"localaws/clock", "localaws/cloudwatch/alarm", "localaws/cloudwatch/expression",
+			"localaws/cloudwatch/metric", "localaws/wire",
+		},
+	},
+	{path: "localaws/cloudwatch/alarm"},
+	{path: "localaws/cloudwatch/expression"},
+	{path: "localaws/cloudwatch/metric"},
 	{path: "localaws/conformance", tests: true},
 	{path: "localaws/interop/differences"},
 	{path: "localaws/random"},
@@ -104,7 +119,7 @@ var plan = []room{
 	{path: "localaws/sqs/queue", ours: []string{"localaws/clock", "localaws/random", "localaws/wire"}},
 	{path: "localaws/sts", ours: []string{"localaws/wire"}},
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
-	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}},
+	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}, others: []string{cborV2}},
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},

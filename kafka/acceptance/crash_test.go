@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if where := os.Getenv(child); where != "" {
 		os.Exit(consume(where))
 	}
+	if where := os.Getenv(transformingChild); where != "" {
+		os.Exit(transformUntilKilled(where))
+	}
 	os.Exit(m.Run())
 }
 

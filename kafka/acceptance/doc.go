@@ -7,5 +7,6 @@
 //
 // The broker is local/kafkalocal in a bubble of virtual time (build tag synctests). With GODWIT_KAFKA=host:port it is a
 // real broker in real time. GODWIT_KAFKA_RESTART is then a command that kills this broker (-9) and starts it again.
-// `make kafka` sets both. With -short the largest numbers are smaller.
+// GODWIT_KAFKA_CLUSTER is the command that TestCluster starts three real brokers with. `make kafka` sets all of them.
+// With -short the largest numbers are smaller.
 package acceptance

@@ -154,6 +154,16 @@ func (w *world) fill(n, keys int) {
 	}
 }
 
+// unhandled are those of some records that were not handled.
+func (j *journal) unhandled(of []int) (ns []int) {
+	for _, n := range of {
+		if !j.wasHandled(n) {
+			ns = append(ns, n)
+		}
+	}
+	return ns
+}
+
 // noting is a handler that calls work, and notes starts, ends and successes in the journal.
 func noting(j *journal, work godwit.Handler) godwit.Handler {
 	return func(ctx context.Context, d *godwit.Delivery) error {

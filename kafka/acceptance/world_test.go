@@ -25,6 +25,7 @@ import (
 const (
 	realBroker  = "GODWIT_KAFKA"         // host:port
 	realRestart = "GODWIT_KAFKA_RESTART" // a command that kills the broker and starts it again
+	realCluster = "GODWIT_KAFKA_CLUSTER" // the command that starts three brokers: .ci/kafka-broker
 )
 
 // channel is the channel of most tests. Its topic has the same name, in the world's namespace.
@@ -39,9 +40,11 @@ type world struct {
 	ns     string             // the prefix of all topics and groups, because other tests use a real broker, too
 	server *kafkalocal.Server // nil: a real broker
 	reach  []kgo.Opt
-	addr   string      // of the broker; in real time only
-	client *kgo.Client // never cut off
-	admin  *kadm.Client
+	addr   string // of the broker; in real time only
+	// replicas is the number of replicas of a topic.
+	replicas int16
+	client   *kgo.Client // never cut off
+	admin    *kadm.Client
 
 	started []*process
 }
@@ -81,7 +84,7 @@ func alone(t *testing.T, f func(t *testing.T, w *world)) {
 }
 
 func newWorld(t *testing.T, s *kafkalocal.Server, reach []kgo.Opt) *world {
-	w := &world{t: t, ns: "t" + strings.ToLower(rand.Text()[:10]), server: s, reach: reach}
+	w := &world{t: t, ns: "t" + strings.ToLower(rand.Text()[:10]), server: s, reach: reach, replicas: 1}
 	w.client = w.newClient(kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	w.admin = kadm.NewClient(w.client)
 	if w.real() {
@@ -126,7 +129,7 @@ func (w *world) group() string { return w.ns + "." + channel }
 // create creates the topic of the channel.
 func (w *world) create(partitions int32) {
 	w.t.Helper()
-	if _, err := w.admin.CreateTopic(w.t.Context(), partitions, 1, nil, w.topic()); err != nil {
+	if _, err := w.admin.CreateTopic(w.t.Context(), partitions, w.replicas, nil, w.topic()); err != nil {
 		w.t.Fatal(err)
 	}
 }

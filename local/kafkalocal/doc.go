@@ -13,6 +13,10 @@
 // (Java's AdminClient and share consumer, kafka-python): see mend.go. On a connection with TLS answers are not
 // corrected, and only kfake's own fencing of producers applies.
 //
+// A crash (Kill, or the end of the process without Close) aborts the transactions that were open. But consumers of
+// committed records may also skip what the same producers commit later (docs/decisions/0068): delete the folder after a
+// crash if your program uses transactions.
+//
 // It still differs from a real broker: leader epochs do not change when it starts again; Kill forgets the members of
 // groups, and with them the positions of share groups (Close keeps them); the log is compacted, and old records are
 // deleted, only once an hour; and the timestamp type of a record always reads CreateTime. Classic groups differ in

@@ -210,8 +210,11 @@ func (w *world) do(r *http.Request) (int, http.Header, string) {
 func (w *world) sign(r *http.Request, body string) {
 	w.Helper()
 	service := "sqs"
-	if strings.Contains(body, "Version=2010-03-31") {
+	switch {
+	case strings.Contains(body, "Version=2010-03-31"):
 		service = "sns"
+	case strings.Contains(body, "Version=2010-08-01"):
+		service = "monitoring"
 	}
 	keys := must(w.keys.Retrieve(w.ctx))(w)
 	if err := v4.NewSigner().SignHTTP(w.ctx, keys, r, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), service, *region,

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -12,21 +13,36 @@ import (
 	"testing"
 
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/sts"
+	"github.com/godwitmq/godwit/localaws/tagging"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// covered are the actions and parameters that the cases have used: "SendMessage" and "SendMessage.MessageBody".
+// covered are the actions and parameters that the cases have used: "sqs:SendMessage", "sqs:SendMessage.MessageBody".
 var covered = struct {
 	sync.Mutex
 	names map[string]bool
 }{names: map[string]bool{}}
 
+// unused are parameters for which a case would show nothing: this server refuses them, or stores nothing of them. A
+// member of one is unused, too.
+var unused = []string{
+	"cloudwatch:DescribeAlarms.ChildrenOfAlarmName", "cloudwatch:DescribeAlarms.ParentsOfAlarmName",
+	"cloudwatch:GetMetricData.LabelOptions", "cloudwatch:GetMetricData.MetricDataQueries.AccountId",
+	"cloudwatch:PutMetricAlarm.Metrics.AccountId",
+}
+
 // watchCoverage records every called action and every parameter that was set.
 func watchCoverage(server *localaws.Server) {
-	server.Control("sqs.*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+	server.Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
 		covered.Lock()
 		defer covered.Unlock()
-		covered.names[r.Action] = true
-		note(r.Action, reflect.ValueOf(r.Input).Elem())
+		name := r.Service + ":" + r.Action
+		covered.names[name] = true
+		note(name, reflect.ValueOf(r.Input).Elem())
 		return localaws.Outcome{}
 	})
 }
@@ -49,14 +65,25 @@ func note(path string, v reflect.Value) {
 			note(path, it.Value())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); !v.Field(i).IsZero() {
-				name := path + "." + f.Tag.Get("json")
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if member := v.FieldByIndex(f.Index); f.IsExported() && !f.Anonymous && !member.IsZero() {
+				name := path + "." + memberName(f)
 				covered.names[name] = true
-				note(name, v.Field(i))
+				note(name, member)
 			}
 		}
 	}
+}
+
+// memberName returns the name of a field in AWS's model. Those of S3 are the fields' own, but AWS writes Id and Arn.
+func memberName(f reflect.StructField) string {
+	name := f.Name
+	for ours, theirs := range map[string]string{"ID": "Id", "ARN": "Arn"} {
+		if head, ok := strings.CutSuffix(name, ours); ok && head != "" {
+			name = head + theirs
+		}
+	}
+	return cmp.Or(f.Tag.Get("json"), name)
 }
 
 // TestMain runs the cases and then fails for each action or parameter that no case used.
@@ -75,12 +102,28 @@ func judgeCoverage() int {
 		fmt.Println(err)
 		return 1
 	}
+	defer server.Close()
 	var missing []string
-	for _, a := range server.SQS().Wire().Actions {
-		for _, name := range append([]string{""}, a.Members()...) {
-			if whole := strings.TrimSuffix(a.Name+"."+name, "."); !covered.names[whole] {
-				missing = append(missing, whole)
+	check := func(service, action string, members []string) {
+		for _, member := range append([]string{""}, members...) {
+			name := strings.TrimSuffix(service+":"+action+"."+member, ".")
+			exempt := slices.ContainsFunc(unused, func(u string) bool { return strings.HasPrefix(name+".", u+".") })
+			if !covered.names[name] && !exempt {
+				missing = append(missing, name)
 			}
+		}
+	}
+	metrics := cloudwatch.NewRegions(cloudwatch.Options{Clock: clock.New()})
+	for _, s := range []*wire.Service{
+		server.SQS().Wire(), server.SNS().Wire(), metrics.Wire(), tagging.New().Wire(), sts.New("").Wire(),
+	} {
+		for _, a := range s.Actions {
+			check(s.Name, a.Name, a.Members())
+		}
+	}
+	for _, s := range []*rest.Service{server.S3().Wire(), server.S3().Control()} {
+		for _, a := range s.Actions {
+			check(s.Name, a.Name, a.Members())
 		}
 	}
 	slices.Sort(missing)

@@ -36,7 +36,8 @@ func TestS3Bucket(t *testing.T) {
 		b.wants("nowhere", create("mars-north-1x"), 400, "InvalidLocationConstraint")
 		b.wants("us-east-1 by name", create("us-east-1"), 400, "InvalidLocationConstraint")
 		b.wants("create", create("us-west-2"), 200, "")
-		b.wants("again", create("us-west-2"), 200, "")
+		b.wants("again", create("us-west-2"), 409, "BucketAlreadyOwnedByYou")
+		b.wants("again in the first region", b.call("PUT", "/"+name, nil, ""), 409, "BucketAlreadyOwnedByYou")
 		if got := b.call("GET", "/"+name+"?location", nil, ""); !got.has(">us-west-2</LocationConstraint>") {
 			b.Errorf("location: %s", got.body)
 		}
@@ -170,7 +171,9 @@ func TestS3Bucket(t *testing.T) {
 	})
 	runBucket(t, "parts of S3 that are not built answer as for a bucket without them", func(b *bucket) {
 		for what, want := range map[string]string{
-			"accelerate": "<AccelerateConfiguration ", "acl": "FULL_CONTROL", "cors": "NoSuchCORSConfiguration",
+			"abac": "<Status>Disabled</Status>", "metadataConfiguration": "MetadataConfigurationNotFound",
+			"metadataTable": "MetadataConfigurationNotFound",
+			"accelerate":    "<AccelerateConfiguration ", "acl": "FULL_CONTROL", "cors": "NoSuchCORSConfiguration",
 			"logging": "<BucketLoggingStatus ", "policyStatus": "NoSuchBucketPolicy",
 			"replication":    "ReplicationConfigurationNotFoundError",
 			"requestPayment": "<Payer>BucketOwner</Payer>", "versioning": "<VersioningConfiguration ",

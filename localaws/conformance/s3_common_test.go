@@ -10,7 +10,6 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/godwitmq/godwit/localaws"
 )
 
 // bucket is the environment of a case about S3: a world with a bucket.
@@ -33,9 +30,6 @@ type bucket struct {
 func runBucket(t *testing.T, name string, f func(b *bucket)) {
 	t.Helper()
 	run(t, name, func(w *world) {
-		if w.local != nil {
-			watchBuckets(w.local)
-		}
 		b := &bucket{
 			world: w, name: w.name("b"),
 			s3: s3.New(s3.Options{
@@ -97,7 +91,12 @@ type headers []string
 // call sends a signed request. A target that begins with / is a path; any other is in the case's bucket.
 func (b *bucket) call(method, target string, h headers, body string) reply {
 	b.Helper()
-	r := b.request(method, target, h, body)
+	return b.send(b.sign(b.request(method, target, h, body)))
+}
+
+// sign signs a request.
+func (b *bucket) sign(r *http.Request) *http.Request {
+	b.Helper()
 	hash := r.Header.Get("X-Amz-Content-Sha256")
 	if hash == "" {
 		hash = "UNSIGNED-PAYLOAD"
@@ -108,7 +107,7 @@ func (b *bucket) call(method, target string, h headers, body string) reply {
 		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }); err != nil {
 		b.Fatal(err)
 	}
-	return b.send(r)
+	return r
 }
 
 // request returns a request that is not signed.
@@ -179,24 +178,4 @@ func contentMD5(text string) string {
 func crc32Of(text string) string {
 	n := crc32.ChecksumIEEE([]byte(text))
 	return base64.StdEncoding.EncodeToString([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
-}
-
-// watchBuckets records which actions and parameters of S3 the cases use.
-func watchBuckets(server *localaws.Server) {
-	server.Control("s3.*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
-		covered.Lock()
-		defer covered.Unlock()
-		covered.names["s3:"+r.Action] = true
-		v := reflect.ValueOf(r.Input).Elem()
-		for _, f := range reflect.VisibleFields(v.Type()) {
-			if !f.Anonymous && !v.FieldByIndex(f.Index).IsZero() {
-				name := f.Name
-				if head, ok := strings.CutSuffix(name, "ID"); ok && head != "" {
-					name = head + "Id"
-				}
-				covered.names["s3:"+r.Action+"."+name] = true
-			}
-		}
-		return localaws.Outcome{}
-	})
 }

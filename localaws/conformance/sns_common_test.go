@@ -46,9 +46,6 @@ func runTopics(t *testing.T, name string, f func(f *topics)) {
 		o = &localaws.Options{Endpoints: nowhere{}}
 	}
 	runWith(t, name, o, func(w *world) {
-		if w.local != nil {
-			watchTopics(w.local)
-		}
 		who := sts.New(sts.Options{
 			Region: *region, BaseEndpoint: &w.endpoint, HTTPClient: w.http, Credentials: w.keys,
 			RetryMaxAttempts: 1,

@@ -11,7 +11,9 @@ import (
 // address splits a request's path, and its host, into bucket and key.
 func (m *Mux) address(r *http.Request) (bucket, key string, level Level, err *Error) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/")
-	bucket = m.hostBucket(r, path)
+	if !m.service.PathOnly {
+		bucket = m.hostBucket(r, path)
+	}
 	if bucket == "" {
 		bucket, path, _ = strings.Cut(path, "/")
 		if bucket, err = unescape(bucket); err != nil {

@@ -67,6 +67,9 @@ func (a *answer) fail(e *Error) {
 		return
 	}
 	b := append([]byte(nil), xmlHead...)
+	if a.service.Wrapped {
+		b = append(b, "<ErrorResponse>"...)
+	}
 	b = append(b, "<Error>"...)
 	element := func(name, text string) { b = appendEnd(appendText(appendStart(b, name), text), name) }
 	element("Code", e.Base.QueryCode())
@@ -74,10 +77,18 @@ func (a *answer) fail(e *Error) {
 	for _, d := range e.Details {
 		element(d.Name, d.Value)
 	}
-	element("Resource", a.resource)
+	if a.service.Wrapped {
+		b = append(b, "</Error>"...)
+	} else {
+		element("Resource", a.resource)
+	}
 	element("RequestId", a.requestID)
 	element("HostId", a.hostID)
-	b = append(b, "</Error>"...)
+	if a.service.Wrapped {
+		b = append(b, "</ErrorResponse>"...)
+	} else {
+		b = append(b, "</Error>"...)
+	}
 	h.Set("Content-Type", "application/xml")
 	a.write(status, b)
 }
@@ -206,7 +217,7 @@ func (a *answer) send(body Content, limit int64) error {
 	control := http.NewResponseController(a.w)
 	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // for the next request
 	write := func(p []byte) error {
-		_ = control.SetWriteDeadline(time.Now().Add(idle)) // a writer without deadlines has none
+		_ = control.SetWriteDeadline(time.Now().Add(wire.Idle)) // a writer without deadlines has none
 		_, err := a.w.Write(p)
 		return err
 	}

@@ -25,7 +25,7 @@ type Body struct {
 	// Size is the number of bytes without aws-chunked; negative: the client did not say.
 	Size int64
 
-	raw     *pacedReader
+	raw     *wire.PacedReader
 	chunks  *chunkedReader // nil: the body is not aws-chunked
 	call    *wire.Call     // says where the body breaks
 	md5     []byte         // Content-MD5
@@ -58,7 +58,7 @@ const bufferSize = 64 << 10
 
 // newBody returns the body of a request. claims says that headers with checksums are about the body.
 func newBody(w http.ResponseWriter, r *http.Request, buffers *sync.Pool, claims bool) *Body {
-	b := &Body{Size: r.ContentLength, raw: newPacedReader(w, r.Body), buffers: buffers}
+	b := &Body{Size: r.ContentLength, raw: wire.NewPacedReader(w, r.Body), buffers: buffers}
 	form := r.Header.Get("X-Amz-Content-Sha256")
 	if isChunked(form) {
 		b.chunks = newChunkedReader(b.raw)
@@ -268,7 +268,7 @@ func (b *Body) copy(blob *Blob, sums *digests) error {
 			return brokenBody(err)
 		}
 	}
-	b.raw.done()
+	b.raw.Done()
 	return nil
 }
 
@@ -355,7 +355,7 @@ func (b *Body) document() ([]byte, error) {
 			if b.Size >= 0 && int64(len(text)) != b.Size {
 				return nil, brokenBody(err)
 			}
-			b.raw.done()
+			b.raw.Done()
 			sums.write(text)
 			return slices.Clip(text), b.verify(sums)
 		case err != nil:

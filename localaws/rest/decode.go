@@ -55,6 +55,10 @@ func (s *shape) decode(r *request, in reflect.Value) *Error {
 		case inKey:
 			text, ok = r.key, true
 		case inQuery:
+			if list, isList := reflect.TypeAssert[*[]string](v.Addr()); isList {
+				*list = r.query[f.wire]
+				continue
+			}
 			text, ok = r.parameter(f.wire)
 		case inHeader:
 			values := r.Header[f.head]

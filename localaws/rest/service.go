@@ -17,6 +17,10 @@ type Service struct {
 	// Unbuilt are parameters of the URL that name a part of the service that is not built. A request with one of them
 	// that no action's route has is refused by the name of that part.
 	Unbuilt map[string]string
+	// Wrapped says that errors are in an element ErrorResponse.
+	Wrapped bool
+	// PathOnly says that the host of a request never names a bucket.
+	PathOnly bool
 }
 
 // Level is what a request's path names.
@@ -106,10 +110,13 @@ func (a Action) Members() []string {
 	return names
 }
 
-// member returns the name in AWS's model, which writes Id.
+// member returns the name in AWS's model, which writes Id and Arn.
 func (f *field) member() string {
 	if head, ok := strings.CutSuffix(f.name, "ID"); ok && head != "" {
 		return head + "Id"
+	}
+	if head, ok := strings.CutSuffix(f.name, "ARN"); ok && head != "" {
+		return head + "Arn"
 	}
 	return f.name
 }

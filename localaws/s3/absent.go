@@ -48,6 +48,11 @@ type ListInput struct {
 	ID                string `rest:"query,id"`
 }
 
+// AbacOutput is the output of GetBucketAbac.
+type AbacOutput struct {
+	Status string
+}
+
 // NoneListed is the output of reads that list configurations.
 type NoneListed struct {
 	IsTruncated bool
@@ -57,11 +62,16 @@ type NoneListed struct {
 func (s *Service) absent() []rest.Action {
 	get := func(what string) rest.Route { return on("GET", rest.Bucket, what) }
 	return []rest.Action{
+		rest.Op("GetBucketAbac", get("abac"), s.getBucketABAC).Document("AbacStatus"),
 		rest.Op("GetBucketAccelerateConfiguration", get("accelerate"), s.nothing).Document("AccelerateConfiguration"),
 		rest.Op("GetBucketAcl", get("acl"), s.getBucketACL).Document("AccessControlPolicy"),
 		rest.Op("GetBucketCors", get("cors"), s.missing("NoSuchCORSConfiguration",
 			"The CORS configuration does not exist")),
 		rest.Op("GetBucketLogging", get("logging"), s.nothing).Document("BucketLoggingStatus"),
+		rest.Op("GetBucketMetadataConfiguration", get("metadataConfiguration"), s.missing(noMetadata,
+			"The metadata configuration was not found")),
+		rest.Op("GetBucketMetadataTableConfiguration", get("metadataTable"), s.missing(noMetadata,
+			"The metadata configuration was not found")),
 		rest.Op("GetBucketPolicyStatus", get("policyStatus"), s.getBucketPolicyStatus).Document("PolicyStatus"),
 		rest.Op("GetBucketReplication", get("replication"), s.missing("ReplicationConfigurationNotFoundError",
 			"The replication configuration was not found")),
@@ -87,18 +97,23 @@ func (s *Service) absent() []rest.Action {
 	}
 }
 
+// noMetadata is the code of both reads of a bucket's metadata tables.
+const noMetadata = "MetadataConfigurationNotFound"
+
 // unbuilt names the parts of S3 that are not built, by their parameter of the URL.
 func unbuilt() map[string]string {
 	return map[string]string{
-		"abac": "attribute-based access control", "accelerate": "transfer acceleration", "acl": "access control lists",
-		"analytics": "analytics", "attributes": "object attributes", "cors": "cross-origin resource sharing",
+		"abac": "attribute-based access control", "accelerate": "transfer acceleration",
+		"acl": "access control lists", "analytics": "analytics", "annotation": "annotations",
+		"attributes": "object attributes", "cors": "cross-origin resource sharing",
 		"encryption": "object encryption", "intelligent-tiering": "intelligent tiering", "inventory": "inventory",
-		"legal-hold": "legal holds", "logging": "logging", "metadataConfiguration": "metadata tables",
-		"metadataTable": "metadata tables", "metrics": "metrics", "object-lock": "object lock",
-		"policyStatus": "policy status", "renameObject": "renaming", "replication": "replication",
-		"requestPayment": "request payment", "restore": "restoring from archives", "retention": "retention",
-		"select": "S3 Select", "session": "directory buckets", "torrent": "torrents", "versioning": "versioning",
-		"versions": "versioning", "website": "website hosting",
+		"legal-hold": "legal holds", "logging": "logging", "metadataAnnotationTable": "metadata tables",
+		"metadataConfiguration": "metadata tables", "metadataInventoryTable": "metadata tables",
+		"metadataJournalTable": "metadata tables", "metadataTable": "metadata tables", "metrics": "metrics",
+		"object-lock": "object lock", "policyStatus": "policy status", "renameObject": "renaming",
+		"replication": "replication", "requestPayment": "request payment", "restore": "restoring from archives",
+		"retention": "retention", "select": "S3 Select", "session": "directory buckets", "torrent": "torrents",
+		"versioning": "versioning", "versions": "versioning", "website": "website hosting",
 	}
 }
 
@@ -134,6 +149,11 @@ func (s *Service) none(what string) func(context.Context, *rest.Call, *ListInput
 func (s *Service) getBucketRequestPayment(_ context.Context, c *rest.Call, in *BucketInput) (*PayerOutput, error) {
 	_, err := s.bucket(c, in.Bucket)
 	return &PayerOutput{"BucketOwner"}, err
+}
+
+func (s *Service) getBucketABAC(_ context.Context, c *rest.Call, in *BucketInput) (*AbacOutput, error) {
+	_, err := s.bucket(c, in.Bucket)
+	return &AbacOutput{"Disabled"}, err
 }
 
 func (s *Service) getBucketPolicyStatus(_ context.Context, c *rest.Call, in *BucketInput) (*PolicyStatusOutput, error) {

@@ -47,7 +47,7 @@ func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucket
 	if err := checkACL(in.ACL); err != nil {
 		return nil, err
 	}
-	strict := c.Region != "" && c.Region != firstRegion
+	strict := region != firstRegion || c.Region != "" && c.Region != firstRegion
 	if err := s.create(in.Bucket, region, in.ObjectOwnership, tags, strict); err != nil {
 		return nil, err
 	}

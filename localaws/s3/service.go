@@ -149,6 +149,8 @@ func (s *Service) objectActions() []rest.Action {
 		rest.Op("DeleteObject", on("DELETE", rest.Object), s.deleteObject),
 		rest.Op("DeleteObjectTagging", on("DELETE", rest.Object, "tagging"), s.deleteObjectTagging),
 		rest.Op("GetObject", on("GET", rest.Object), s.getObject),
+		rest.Op("GetObjectAttributes", on("GET", rest.Object, "attributes"), s.getObjectAttributes).
+			Document("GetObjectAttributesResponse"),
 		rest.Op("GetObjectTagging", on("GET", rest.Object, "tagging"), s.getObjectTagging).Document("Tagging"),
 		rest.Op("HeadObject", on("HEAD", rest.Object), s.headObject),
 		rest.Op("ListParts", on("GET", rest.Object, "uploadId"), s.listParts).Document("ListPartsResult"),

@@ -33,6 +33,7 @@ func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicIn
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old, ok := s.topics[t.arn]; ok {
+		s.touch(old)
 		if fault := old.alike(in, t, s.opts.Account); fault != nil {
 			return nil, fault
 		}
@@ -44,6 +45,7 @@ func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicIn
 	s.created++
 	t.number = s.created
 	s.topics[t.arn] = t
+	s.touch(t)
 	return &CreateTopicOutput{TopicArn: t.arn}, nil
 }
 
@@ -65,7 +67,9 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	if fault != nil {
 		return nil, fault
 	}
-	t := &topic{name: in.Name, fifo: fifo == "true", tags: tags, attributes: map[string]string{}}
+	t := &topic{
+		name: in.Name, fifo: fifo == "true", tags: tags, attributes: map[string]string{}, meter: &meter{},
+	}
 	t.arn = strings.Join([]string{"arn:aws:sns", s.opts.Region, s.opts.Account, in.Name}, ":")
 	t.policy = defaultPolicy(t.arn, s.opts.Account)
 	if t.fifo {

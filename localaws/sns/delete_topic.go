@@ -28,6 +28,7 @@ func (s *Service) deleteTopic(_ context.Context, _ *wire.Call, in *DeleteTopicIn
 			s.forget(sub)
 		}
 		delete(s.topics, arn)
+		t.meter.end()
 		// A subscription of this topic cannot be restored for another topic of the same name.
 		maps.DeleteFunc(s.tokens, func(_ string, sub *subscription) bool { return sub.topicARN == arn })
 	}

@@ -48,6 +48,7 @@ func (s *Service) recipientsOf(arn string) (*recipients, *wire.Error) {
 
 // send delivers an accepted message to every subscription whose filter lets it pass.
 func (s *Service) send(a *recipients, m *message, baseURL string) {
+	a.topic.meter.countMessage(m.size)
 	now := s.opts.Clock.Now()
 	m.timestamp = now.UTC().Format(timestampForm)
 	if a.topic.fifoOrder == nil {
@@ -80,12 +81,15 @@ func (s *Service) fanOut(a *recipients, m *message, baseURL string) []Failure {
 	n := &notification{topic: a.topic, message: m, version: a.signature, baseURL: baseURL, signer: &s.signer}
 	for _, to := range a.members {
 		if !to.wants(m) {
+			a.topic.meter.countFiltered(to.settings.scope, len(m.attributes))
 			continue
 		}
 		if to.sub.protocol != "sqs" {
 			s.deliverOverHTTP(n, to, to.settings.delivery.over(a.delivery))
 		} else if err := s.intoQueue(n, to, to.sub.endpoint); err != nil {
 			failures = append(failures, s.deadLetter(n, to, err.Error()))
+		} else {
+			n.topic.meter.countDelivery()
 		}
 	}
 	return failures

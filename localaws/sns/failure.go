@@ -19,8 +19,9 @@ type Failure struct {
 const maxFailures = 1000
 
 // deadLetter sends a message that could not be delivered to the subscription's dead-letter queue, if it has one.
-func (s *Service) deadLetter(n *notification, to recipient, reason string) Failure {
-	f := Failure{
+func (s *Service) deadLetter(n *notification, to recipient, reason string) (f Failure) {
+	defer func() { n.topic.meter.countFailure(f, to.settings.deadLetter != "") }()
+	f = Failure{
 		At: s.opts.Clock.Now(), SubscriptionARN: to.sub.arn, Endpoint: to.sub.endpoint,
 		MessageID: n.message.id, Reason: reason,
 	}

@@ -29,5 +29,6 @@ func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call,
 	if !ok {
 		return nil, noSubscription()
 	}
+	s.touch(s.topics[sub.topicARN])
 	return &GetSubscriptionAttributesOutput{Attributes: s.shown(sub)}, nil
 }

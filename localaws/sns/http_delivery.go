@@ -15,6 +15,7 @@ type post struct {
 	headers  map[string]string
 	body     string
 	delays   []time.Duration     // before each remaining retry
+	accepted func()              // called once, if an attempt succeeded; nil: nobody wants to know
 	failed   func(reason string) // called once, if no attempt succeeded
 }
 
@@ -35,8 +36,9 @@ func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscrip
 			"X-Amz-Sns-Topic-Arn":        n.topic.arn,
 			"X-Amz-Sns-Subscription-Arn": to.sub.arn,
 		},
-		delays: policy.Retry.delays(),
-		failed: func(reason string) { s.record([]Failure{s.deadLetter(own, to, reason)}) },
+		delays:   policy.Retry.delays(),
+		accepted: own.topic.meter.countDelivery,
+		failed:   func(reason string) { s.record([]Failure{s.deadLetter(own, to, reason)}) },
 	}
 	if to.settings.raw {
 		p.headers["X-Amz-Sns-Rawdelivery"] = "true"
@@ -90,7 +92,10 @@ func (s *Service) after(d time.Duration, p *post) {
 func (s *Service) attempt(p *post) {
 	reason, again := s.try(p)
 	switch {
-	case reason == "" || s.life.Err() != nil:
+	case reason == "" && p.accepted != nil:
+		p.accepted()
+	case reason == "":
+	case s.life.Err() != nil:
 	case again && len(p.delays) > 0:
 		wait := p.delays[0]
 		p.delays = p.delays[1:]

@@ -29,5 +29,6 @@ func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call,
 	if !ok {
 		return nil, noResource()
 	}
+	s.touch(t)
 	return &ListTagsForResourceOutput{Tags: tagList(t.tags)}, nil
 }

@@ -26,6 +26,7 @@ type message struct {
 	trace      string // the publisher's tracing header, passed on to queues
 	sequence   string // FIFO topics
 	timestamp  string
+	size       int // of the request, with attributes
 }
 
 // request is the common part of a Publish and an entry of PublishBatch.

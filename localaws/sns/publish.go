@@ -84,6 +84,7 @@ func (a *recipients) accept(w *request) (*message, *wire.Error) {
 
 // finish makes the checks that need the topic.
 func (a *recipients) finish(m *message, w *request) *wire.Error {
+	m.size = w.size()
 	if fault := m.checkOrder(w, a.topic.fifo, a.dedupByText); fault != nil {
 		return fault
 	}

@@ -20,6 +20,9 @@ type Options struct {
 	Queues  Queues
 	Logger  *slog.Logger      // nil: nothing is logged
 	HTTP    http.RoundTripper // carries deliveries to http and https endpoints; nil: a transport of the service's own
+	// Woken is called when a topic that nobody counts has a call; nil: nothing is counted. It may be called with the
+	// service's lock held, and must not call the service.
+	Woken func(Metered)
 }
 
 // Queues is the part of SQS that SNS needs.

@@ -29,6 +29,7 @@ func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call,
 	if !ok {
 		return nil, noSubscription()
 	}
+	s.touch(s.topics[sub.topicARN])
 	t := s.topics[sub.topicARN]
 	changed, fault := sub.settings.with(in.AttributeName, in.AttributeValue, t, sub.protocol, sub.endpoint)
 	if fault != nil {

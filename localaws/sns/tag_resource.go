@@ -31,6 +31,7 @@ func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceIn
 	if !ok {
 		return nil, noResource()
 	}
+	s.touch(t)
 	tags := maps.Clone(t.tags)
 	maps.Copy(tags, added)
 	if len(tags) > maxTags {

@@ -23,6 +23,7 @@ type topic struct {
 	subscriptions []*subscription // replaced and never modified: a running publish keeps reading the old one
 	deleted       int             // number of deleted subscriptions
 	fifoOrder     *fifoOrder      // FIFO topics only
+	meter         *meter          // has its own lock
 }
 
 const (
@@ -41,12 +42,13 @@ var (
 	uuidForm  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
-// topic looks up a topic; the caller holds the lock.
+// topic looks up a topic, and tells it that there was a call; the caller holds the lock.
 func (s *Service) topic(arn string) (*topic, *wire.Error) {
 	t, ok := s.topics[arn]
 	if !ok {
 		return nil, noTopic()
 	}
+	s.touch(t)
 	return t, nil
 }
 

@@ -36,6 +36,9 @@ func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sub, ok := s.subscriptions[arn]
+	if ok {
+		s.touch(s.topics[sub.topicARN])
+	}
 	switch {
 	case !ok:
 		return nil, nil

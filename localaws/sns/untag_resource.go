@@ -28,6 +28,7 @@ func (s *Service) untagResource(_ context.Context, _ *wire.Call, in *UntagResour
 	if !ok {
 		return nil, noResource()
 	}
+	s.touch(t)
 	tags := maps.Clone(t.tags)
 	maps.DeleteFunc(tags, func(k, _ string) bool { return slices.Contains(in.TagKeys, k) })
 	t.tags = tags

@@ -51,6 +51,7 @@ func (s *Service) create(name string, attributes, tags map[string]string) (*Queu
 		return nil, bad
 	}
 	if q := s.Queue(name); q != nil {
+		q.model.Touch()
 		return q, same(q, set, attributes)
 	}
 	if bad := s.checkTarget(set, name); bad != nil {
@@ -79,6 +80,7 @@ func (s *Service) add(q *Queue, set *settings, attributes map[string]string) (*Q
 		q.model.Close()
 	}
 	s.queues[q.name] = q
+	q.model.Touch()
 	return q, nil
 }
 

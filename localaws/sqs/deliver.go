@@ -41,6 +41,7 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 	if q == nil {
 		return fmt.Errorf("deliver to %s: %w", queueARN, noQueue())
 	}
+	q.model.Touch()
 	set := q.settings.Load()
 	if !s.admits(q, set, from) {
 		return &DeniedError{QueueARN: q.arn, From: from}

@@ -25,5 +25,6 @@ func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLIn
 	if q == nil {
 		return nil, noQueue()
 	}
+	q.model.Touch()
 	return &QueueURL{s.url(c, q.name)}, nil
 }

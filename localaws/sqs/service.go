@@ -21,6 +21,9 @@ type Options struct {
 	Account string
 	Region  string
 	Logger  *slog.Logger // nil: logs are discarded
+	// Woken is called when a queue that nobody counts has a call or a message; nil: nothing is counted. It may be
+	// called with locks of the service and the queue held, and must not call them.
+	Woken func(*Queue)
 	// RealisticWaits enforces AWS's waits of 60 s between two purges, and before the name of a deleted queue can be
 	// used again.
 	RealisticWaits bool
@@ -130,8 +133,8 @@ func (s *Service) sorted() []*Queue {
 	return all
 }
 
-// byURL returns the queue of a request. As on AWS only the URL's path counts. A bare name is accepted as well, because
-// some clients send it.
+// byURL returns the queue of a request, and tells it that there was a call. As on AWS only the URL's path counts. A
+// bare name is accepted as well, because some clients send it.
 func (s *Service) byURL(url string) (*Queue, *wire.Error) {
 	if url == "" {
 		return nil, missing("QueueUrl")
@@ -149,6 +152,7 @@ func (s *Service) byURL(url string) (*Queue, *wire.Error) {
 	if q == nil {
 		return nil, noQueue()
 	}
+	q.model.Touch()
 	return q, nil
 }
 
@@ -177,10 +181,14 @@ func (s *Service) newQueue(name string, set *settings) *Queue {
 	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
 	set.dedupByGroup = set.dedupScope == "messageGroup"
 	q.settings.Store(set)
-	q.model = queue.New(queue.Options{
+	o := queue.Options{
 		ARN: q.arn, FIFO: q.fifo, Clock: s.opts.Clock, Random: s.opts.Random, Config: set.model(queue.Chaos{}),
 		DeadLetters: func() *queue.Queue { return s.deadLetters(q) },
-	})
+	}
+	if s.opts.Woken != nil {
+		o.Woken = func(*queue.Queue) { s.opts.Woken(q) }
+	}
+	q.model = queue.New(o)
 	return q
 }
 

@@ -85,5 +85,6 @@ func (s *Service) moveSource(arn string) (*Queue, *wire.Error) {
 	if q == nil {
 		return nil, notFound("The resource that you specified for the SourceArn parameter doesn't exist.")
 	}
+	q.model.Touch()
 	return q, nil
 }

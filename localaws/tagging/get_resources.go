@@ -151,7 +151,7 @@ func (in *GetResourcesInput) wants(r Resource) bool {
 // isOf reports whether a resource has a type: "sqs" or "sqs:queue", "sns" or "sns:topic".
 func isOf(arn, kind string) bool {
 	parts := strings.Split(arn, ":")
-	kinds := map[string]string{"sqs": "sqs:queue", "sns": "sns:topic"}
+	kinds := map[string]string{"sqs": "sqs:queue", "sns": "sns:topic", "cloudwatch": "cloudwatch:alarm"}
 	return parts[2] == kind || kinds[parts[2]] == kind
 }
 

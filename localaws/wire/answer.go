@@ -19,9 +19,20 @@ type answer struct {
 func (a *answer) succeed(action Action, out any) {
 	b := a.buffers.take()
 	defer a.buffers.give(b)
-	if a.protocol == JSON {
+	switch a.protocol {
+	case CBOR:
+		if len(action.output.fields) == 0 && !action.result {
+			a.write(http.StatusOK, nil) // the model has no output, so there is no document
+			return
+		}
+		var err error
+		if b.bytes, err = appendCBOR(b.bytes, cborValue(action.output, reflect.ValueOf(out).Elem())); err != nil {
+			a.fail(asError(err))
+			return
+		}
+	case JSON:
 		b.bytes = appendJSON(b.bytes, action.output, reflect.ValueOf(out).Elem())
-	} else {
+	default:
 		b.bytes = appendXMLAnswer(b.bytes, a.service, action, out, a.requestID)
 	}
 	a.write(http.StatusOK, b.bytes)
@@ -30,18 +41,25 @@ func (a *answer) succeed(action Action, out any) {
 func (a *answer) fail(e *Error) {
 	b := a.buffers.take()
 	defer a.buffers.give(b)
-	if a.protocol == JSON {
+	if a.protocol != Query {
 		fault := "Sender"
 		if e.Fault {
 			fault = "Receiver"
 		}
 		a.w.Header()["X-Amzn-Query-Error"] = []string{e.QueryCode() + ";" + fault}
+	}
+	switch a.protocol {
+	case CBOR:
+		b.bytes, _ = appendCBOR(b.bytes, map[string]any{
+			"__type": e.jsonType(a.service.Namespace), "message": e.Message,
+		})
+	case JSON:
 		b.bytes = append(b.bytes, `{"__type":`...)
 		b.bytes = appendJSONString(b.bytes, e.jsonType(a.service.Namespace))
 		b.bytes = append(b.bytes, `,"message":`...)
 		b.bytes = appendJSONString(b.bytes, e.Message)
 		b.bytes = append(b.bytes, '}')
-	} else {
+	default:
 		b.bytes = appendXMLError(b.bytes, a.service, e, a.requestID)
 	}
 	a.write(e.status(), b.bytes)
@@ -57,7 +75,12 @@ func (a *answer) write(status int, body []byte) {
 	h := a.w.Header()
 	values := []string{a.requestID, a.contentType(), strconv.Itoa(len(body))} // one allocation for three headers
 	h["X-Amzn-Requestid"] = values[0:1:1]
-	h["Content-Type"] = values[1:2:2]
+	if a.protocol == CBOR {
+		h["Smithy-Protocol"] = []string{cborName}
+	}
+	if a.protocol != CBOR || len(body) > 0 {
+		h["Content-Type"] = values[1:2:2]
+	}
 	h["Content-Length"] = values[2:3:3]
 	a.w.WriteHeader(status)
 	if a.limit > 0 && a.limit < int64(len(body)) {
@@ -70,6 +93,8 @@ func (a *answer) write(status int, body []byte) {
 
 func (a *answer) contentType() string {
 	switch {
+	case a.protocol == CBOR:
+		return "application/cbor"
 	case a.protocol == Query:
 		return "text/xml"
 	case a.service.JSON == "1.1":

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// maxParameters bounds a query request. The largest valid one, a batch of ten messages with ten attributes each, has
-// fewer than five hundred.
-const maxParameters = 5000
+// maxParameters bounds a query request. The largest valid one, a thousand metrics of PutMetricData with dimensions and
+// values in 1 MB, has fewer.
+const maxParameters = 50_000
 
 // node is one step of a parameter's dotted name: Attribute.1.Name=x is the node Attribute with the child 1, which has
 // the child Name with the value x.
@@ -19,6 +19,7 @@ type node struct {
 	value    string
 	valued   bool
 	children []*node
+	byName   map[string]*node // the children, once there are many
 }
 
 // parseForm returns the tree of a form, without parameters that belong to the protocol and not to the action.
@@ -78,10 +79,30 @@ func (n *node) step(name string) *node {
 	}
 	c := &node{name: name}
 	n.children = append(n.children, c)
+	n.index(c)
 	return c
 }
 
+// manyChildren is the number of children from which a search among them needs an index.
+const manyChildren = 32
+
+func (n *node) index(added *node) {
+	switch {
+	case len(n.children) < manyChildren:
+	case n.byName == nil:
+		n.byName = make(map[string]*node, 2*manyChildren)
+		for _, c := range n.children {
+			n.byName[c.name] = c
+		}
+	default:
+		n.byName[added.name] = added
+	}
+}
+
 func (n *node) child(name string) *node {
+	if n.byName != nil {
+		return n.byName[name]
+	}
 	for _, c := range n.children {
 		if c.name == name {
 			return c

@@ -70,6 +70,15 @@ func (d *jsonDecoder) value(s *shape, v reflect.Value, depth int) *Error {
 		return d.scalarText(v)
 	case c == '"' && s.kind == blobKind:
 		return d.blob(v)
+	case (c == '-' || c >= '0' && c <= '9') && s.kind == timeKind:
+		var seconds float64
+		err := d.number(&shape{typ: reflect.TypeFor[float64](), kind: floatKind}, reflect.ValueOf(&seconds).Elem())
+		if err == nil {
+			v.Set(reflect.ValueOf(timeOf(seconds)))
+		}
+		return err
+	case c == '"' && s.kind == floatKind:
+		return d.wordFloat(s, v)
 	case (c == '-' || c >= '0' && c <= '9') && (s.kind == intKind || s.kind == floatKind):
 		return d.number(s, v)
 	case (c == 't' || c == 'f') && s.kind == boolKind:
@@ -195,6 +204,22 @@ func (d *jsonDecoder) scalarText(v reflect.Value) *Error {
 	return nil
 }
 
+// wordFloat reads a number that JSON cannot write: "NaN", "Infinity" or "-Infinity".
+func (d *jsonDecoder) wordFloat(s *shape, v reflect.Value) *Error {
+	from := d.at
+	text, err := d.text()
+	if err != nil {
+		return err
+	}
+	x, known := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}[text]
+	if !known {
+		d.at = from
+		return d.mismatch('"', s)
+	}
+	v.SetFloat(x)
+	return nil
+}
+
 func (d *jsonDecoder) number(s *shape, v reflect.Value) *Error {
 	from := d.at
 	for d.at < len(d.data) && bytes.IndexByte([]byte("+-.eE0123456789"), d.data[d.at]) >= 0 {
@@ -289,6 +314,7 @@ func (d *jsonDecoder) mismatch(c byte, s *shape) *Error {
 	wanted := map[kind]string{
 		stringKind: "a String", intKind: "an Integer", floatKind: "a Double", boolKind: "a Boolean",
 		blobKind: "a Blob", listKind: "a List", mapKind: "a Map", structKind: "a Structure",
+		timeKind: "a Timestamp",
 	}[s.kind]
 	return serialization("%s can not be converted to %s (%s)", found, wanted, d.place())
 }

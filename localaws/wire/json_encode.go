@@ -2,9 +2,11 @@ package wire
 
 import (
 	"encoding/base64"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 )
 
@@ -19,7 +21,9 @@ func appendJSON(b []byte, s *shape, v reflect.Value) []byte {
 	case intKind:
 		return strconv.AppendInt(b, v.Int(), 10)
 	case floatKind:
-		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
+		return appendJSONFloat(b, v.Float())
+	case timeKind:
+		return strconv.AppendFloat(b, secondsOf(v.Interface().(time.Time)), 'f', -1, 64)
 	case boolKind:
 		return strconv.AppendBool(b, v.Bool())
 	case blobKind:
@@ -40,6 +44,19 @@ func appendJSON(b []byte, s *shape, v reflect.Value) []byte {
 	default:
 		return appendJSONStruct(b, s, v)
 	}
+}
+
+// appendJSONFloat appends a number; those that JSON cannot write become words.
+func appendJSONFloat(b []byte, x float64) []byte {
+	switch {
+	case math.IsNaN(x):
+		return append(b, `"NaN"`...)
+	case math.IsInf(x, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(x, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return append(b, floatText(x)...)
 }
 
 func appendJSONStruct(b []byte, s *shape, v reflect.Value) []byte {

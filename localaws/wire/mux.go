@@ -62,19 +62,26 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) {
 	body := m.buffers.take()
 	defer m.buffers.give(body)
-	if err := body.readAll(r); err != nil {
+	if err := body.readAll(a.w, r); err != nil {
 		a.fail(err)
 		return action, nil, false
 	}
-	if a.protocol == JSON {
+	switch a.protocol {
+	case CBOR:
+		return m.readCBOR(a, r, body.bytes)
+	case JSON:
 		return m.readJSON(a, r, body.bytes)
+	default:
+		return m.readQuery(a, r, body.bytes)
 	}
-	return m.readQuery(a, r, body.bytes)
 }
 
-// requestProtocol recognizes awsJson by its header; every other request is query. A form is always query: Perl's
-// Amazon::SQS::Simple sends another target with it.
+// requestProtocol recognizes rpcv2Cbor and awsJson by their headers; every other request is query. A form is always
+// query: Perl's Amazon::SQS::Simple sends another target with it.
 func requestProtocol(r *http.Request) Protocol {
+	if IsCBOR(r) {
+		return CBOR
+	}
 	if len(r.Header["X-Amz-Target"]) > 0 &&
 		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return JSON
@@ -85,12 +92,17 @@ func requestProtocol(r *http.Request) Protocol {
 func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
 	target := r.Header["X-Amz-Target"][0]
 	dot := strings.LastIndexByte(target, '.')
+	unknown := &Error{
+		Code: coral + "UnknownOperationException", Query: "InvalidAction",
+		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
+	}
 	for _, s := range m.services {
 		if s.Target == "" || dot < 0 || s.Target != target[:dot] {
 			continue
 		}
 		a.service = s
 		if action, ok = m.actions[s.Name][target[dot+1:]]; !ok {
+			unknown = s.unknown(target[dot+1:], unknown)
 			break
 		}
 		in = action.fresh()
@@ -102,10 +114,66 @@ func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, 
 		}
 		return action, in, bad == nil
 	}
-	a.fail(&Error{
+	a.fail(unknown)
+	return action, nil, false
+}
+
+// IsCBOR reports whether a request is in rpcv2Cbor: by its header, or by its path alone, which no other protocol has.
+func IsCBOR(r *http.Request) bool {
+	if len(r.Header["Smithy-Protocol"]) > 0 {
+		return true
+	}
+	_, _, ok := cborTarget(r.URL.Path)
+	return ok && r.Method == http.MethodPost && len(r.Header["X-Amz-Target"]) == 0
+}
+
+// cborTarget returns the service and the operation of a path: …/service/SERVICE/operation/OPERATION.
+func cborTarget(path string) (service, operation string, ok bool) {
+	rest, operation, found := cutLast(path, "/operation/")
+	_, service, named := cutLast(rest, "/service/")
+	ok = found && named && service != "" && operation != "" && !strings.Contains(service+operation, "/")
+	return service, operation, ok
+}
+
+// cutLast cuts a text at the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return "", "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
+	if given := r.Header.Get("Smithy-Protocol"); given != "" && given != cborName {
+		a.fail(&Error{
+			Code: coral + "UnknownOperationException", Query: "InvalidAction",
+			Message: fmt.Sprintf("The protocol %s is not supported; known is %s.", given, cborName),
+		})
+		return action, nil, false
+	}
+	unknown := &Error{
 		Code: coral + "UnknownOperationException", Query: "InvalidAction",
-		Message: fmt.Sprintf("The target %s is not one of this server's.", target),
-	})
+		Message: fmt.Sprintf("The path %s names no operation of this server.", r.URL.Path),
+	}
+	service, operation, _ := cborTarget(r.URL.Path)
+	for _, s := range m.services {
+		if !s.CBOR || s.Target != service {
+			continue
+		}
+		a.service = s
+		if action, ok = m.actions[s.Name][operation]; !ok {
+			unknown = s.unknown(operation, unknown)
+			break
+		}
+		in = action.fresh()
+		bad := decodeCBOR(body, action, in)
+		if bad != nil {
+			a.fail(bad)
+		}
+		return action, in, bad == nil
+	}
+	a.fail(unknown)
 	return action, nil, false
 }
 
@@ -133,7 +201,7 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action,
 	}
 	action, ok = m.actions[s.Name][name]
 	if !ok || !s.answersAt(r.URL.Path, m.opts.Account, action) {
-		a.fail(invalidAction(name))
+		a.fail(s.unknown(name, invalidAction(name)))
 		return action, nil, false
 	}
 	if _, takes := action.input.query[s.PathMember]; takes && r.URL.Path != "/" && !values.Has(s.PathMember) {
@@ -167,11 +235,11 @@ func queryValues(r *http.Request, body []byte) (url.Values, *Error) {
 // otherwise by the action's name, because some clients send neither.
 func (m *Mux) queryService(r *http.Request, values url.Values, action string) *Service {
 	version, scope := values.Get("Version"), signedFor(r, values)
-	byName := func(s *Service) bool { return s.Version != "" && s.Name == scope }
+	byName := func(s *Service) bool { return s.Version != "" && s.scope() == scope }
 	byVersion := func(s *Service) bool { return s.Version != "" && s.Version == version }
 	byAction := func(s *Service) bool {
 		_, known := m.actions[s.Name][action]
-		return s.Version != "" && known
+		return s.Version != "" && (known || slices.Contains(s.Absent, action))
 	}
 	for _, is := range []func(*Service) bool{byVersion, byName, byAction} {
 		if i := slices.IndexFunc(m.services, is); i >= 0 {
@@ -189,10 +257,11 @@ func invalidAction(name string) *Error {
 }
 
 func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
+	key, region := signer(r)
 	c := &Call{
 		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
 		BaseURL: baseURL(r), Account: m.opts.Account, Region: m.opts.Region,
-		Caller: accessKey(r), Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
+		Caller: key, SignedRegion: region, Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
 	run := func(ctx context.Context) (any, error) {

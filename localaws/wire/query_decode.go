@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // queryDecoder decodes a form's tree into a struct.
@@ -178,6 +179,10 @@ func (d queryDecoder) scalar(s *shape, n *node, v reflect.Value, path string) *E
 		var x float64
 		x, err = strconv.ParseFloat(n.value, 64)
 		v.SetFloat(x)
+	case timeKind:
+		var at time.Time
+		at, err = parseTime(n.value)
+		v.Set(reflect.ValueOf(at))
 	case boolKind:
 		v.SetBool(strings.EqualFold(n.value, "true"))
 		if !strings.EqualFold(n.value, "true") && !strings.EqualFold(n.value, "false") {
@@ -233,7 +238,7 @@ func malformedQuery(format string, args ...any) *Error {
 func malformedInput(s *shape, text, path string) *Error {
 	wanted := map[kind]string{
 		intKind: "an integer", floatKind: "a number", boolKind: "true or false",
-		blobKind: "base64",
+		blobKind: "base64", timeKind: "a timestamp such as 2006-01-02T15:04:05Z",
 	}[s.kind]
 	return &Error{
 		Code:    coral + "MalformedInput",

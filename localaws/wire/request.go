@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 )
@@ -37,26 +40,47 @@ func (p *bufferPool) give(b *buffer) {
 	}
 }
 
-// readAll reads a request's body, at most maxBody bytes.
-func (b *buffer) readAll(r *http.Request) *Error {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return serialization("The request's Content-Encoding %s is not supported.", encoding)
-	}
-	if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
-		b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
-	}
-	if r.Body == nil {
+// readAll reads the body of a request that w answers, at most maxBody bytes. On a connection, a body that pauses for
+// too long is cut, so that it does not hold the call forever.
+func (b *buffer) readAll(w http.ResponseWriter, r *http.Request) *Error {
+	if r.Body == nil || r.Body == http.NoBody {
 		return nil
+	}
+	var body io.Reader = r.Body
+	if r.Context().Value(http.LocalAddrContextKey) != nil {
+		paced := NewPacedReader(w, r.Body)
+		defer paced.Done()
+		body = paced
+	}
+	from := body
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
+			b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
+		}
+	case "gzip": // SDKs compress PutMetricData above 10 KiB
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return serialization("The request's body is not gzip: %v.", err)
+		}
+		from = z
+	default:
+		return serialization("The request's Content-Encoding %s is not supported; known is gzip.", encoding)
 	}
 	for {
 		if len(b.bytes) == cap(b.bytes) {
 			b.bytes = append(b.bytes, 0)[:len(b.bytes)]
 		}
-		n, err := r.Body.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
 		switch {
 		case err == io.EOF:
 			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return &Error{
+				Code:    "RequestTimeout",
+				Message: fmt.Sprintf("The request's body has paused for %v after %d bytes.", Idle, len(b.bytes)),
+			}
 		case err != nil:
 			return serialization("The request's body cannot be read: %v.", err)
 		case len(b.bytes) > maxBody:
@@ -126,9 +150,11 @@ func signedFor(r *http.Request, values url.Values) string {
 	return ""
 }
 
-// accessKey returns the access key in a request's signature; "": the request is not signed. Only the header is checked,
-// because signed URLs are rare.
-func accessKey(r *http.Request) string {
-	key, _, _ := strings.Cut(credential(r, nil), "/")
-	return strings.TrimSpace(key)
+// signer returns the access key and the region in a request's signature; "": the request is not signed. Only the header
+// is checked, because signed URLs are rare.
+func signer(r *http.Request) (key, region string) {
+	key, rest, _ := strings.Cut(credential(r, nil), "/")
+	_, rest, _ = strings.Cut(rest, "/") // the date
+	region, _, _ = strings.Cut(rest, "/")
+	return strings.TrimSpace(key), region
 }

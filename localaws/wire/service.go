@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,12 +11,14 @@ import (
 
 // Service describes an AWS service to the wire.
 type Service struct {
-	Name      string // as in the scope of a signature: "sqs"
+	Name      string // as controls name it: "sqs"
+	Scope     string // the name in the scope of a signature, if it is another one: "monitoring"
 	Target    string // the prefix of the action in X-Amz-Target: "AmazonSQS"; "": no awsJson
 	Namespace string // the namespace of error types in awsJson: "com.amazonaws.sqs"
 	JSON      string // the version of awsJson; "": 1.0
 	Version   string // the version in the query protocol: "2012-11-05"; "": no query protocol
 	XMLNS     string // the XML namespace of its answers
+	CBOR      bool   // it also speaks rpcv2Cbor, where Target is its name in the path
 	// PathMember is the member that the path of a query request stands for if it is not "/"; old clients address a
 	// queue in this way. "": the path is ignored.
 	PathMember string
@@ -23,6 +27,29 @@ type Service struct {
 	// Detail says that errors in the query protocol contain an empty Detail.
 	Detail  bool
 	Actions []Action
+	// Absent names AWS's actions that the service does not have. A call of one is answered as NotImplemented, which a
+	// client does not retry, instead of as a misspelled action.
+	Absent []string
+}
+
+// unknown returns the error for an action that the service does not have.
+func (s *Service) unknown(action string, otherwise *Error) *Error {
+	if !slices.Contains(s.Absent, action) {
+		return otherwise
+	}
+	return &Error{
+		Code: "NotImplemented", Status: http.StatusNotImplemented,
+		Message: fmt.Sprintf("The action %s of %s is not implemented by this server. The documentation of package "+
+			"localaws lists the implemented actions.", action, s.Name),
+	}
+}
+
+// scope returns the service's name in the scope of a signature.
+func (s *Service) scope() string {
+	if s.Scope != "" {
+		return s.Scope
+	}
+	return s.Name
 }
 
 // answersAt reports whether an action may be called at a path. At the path of a queue, only actions with a queue may.
@@ -78,6 +105,7 @@ type Protocol string
 const (
 	JSON  Protocol = "json"
 	Query Protocol = "query"
+	CBOR  Protocol = "cbor"
 )
 
 // Call is what an action knows about its request besides its input.
@@ -90,8 +118,10 @@ type Call struct {
 	Account   string
 	Region    string
 	Caller    string // the access key of the signature; "": the request is not signed
-	Agent     string // the client's User-Agent
-	Trace     string // the header X-Amzn-Trace-Id; "": none
+	// SignedRegion is the region in the signature; "": the request is not signed. Region is that of the server.
+	SignedRegion string
+	Agent        string // the client's User-Agent
+	Trace        string // the header X-Amzn-Trace-Id; "": none
 	// FailEntry, if not nil, is called by batch actions before each entry takes effect. If it returns an error, the
 	// entry fails with it.
 	FailEntry func(id string) *Error

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // kind is the type of a shape in the protocols.
@@ -18,6 +19,7 @@ const (
 	listKind
 	mapKind
 	structKind
+	timeKind // a timestamp
 )
 
 // shape describes a Go type for the protocols. It is computed once per action.
@@ -94,6 +96,10 @@ func (b shapes) slice(s *shape) {
 }
 
 func (b shapes) structure(s *shape) {
+	if s.typ == reflect.TypeFor[time.Time]() {
+		s.kind = timeKind
+		return
+	}
 	s.kind = structKind
 	s.query = map[string]int{}
 	for i := range s.typ.NumField() {

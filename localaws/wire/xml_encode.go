@@ -2,8 +2,11 @@ package wire
 
 import (
 	"encoding/base64"
+	"math"
 	"reflect"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -101,7 +104,9 @@ func scalarText(s *shape, v reflect.Value) string {
 	case intKind:
 		return strconv.FormatInt(v.Int(), 10)
 	case floatKind:
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+		return floatText(v.Float())
+	case timeKind:
+		return v.Interface().(time.Time).UTC().Format("2006-01-02T15:04:05.999Z")
 	case boolKind:
 		return strconv.FormatBool(v.Bool())
 	case blobKind:
@@ -109,6 +114,21 @@ func scalarText(s *shape, v reflect.Value) string {
 	default:
 		return v.String()
 	}
+}
+
+// floatText writes a number as AWS does, with a fraction, because clients without types show it as it is.
+func floatText(x float64) string {
+	switch {
+	case math.IsInf(x, 1):
+		return "Infinity"
+	case math.IsInf(x, -1):
+		return "-Infinity"
+	}
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".eN") {
+		text += ".0"
+	}
+	return text
 }
 
 func appendXMLElement(b []byte, name, text string) []byte {
@@ -167,7 +187,9 @@ func appendXMLError(b []byte, service *Service, e *Error, requestID string) []by
 	b = append(b, `"><Error>`...)
 	b = appendXMLElement(b, "Type", fault)
 	b = appendXMLElement(b, "Code", e.QueryCode())
-	b = appendXMLElement(b, "Message", e.queryMessage())
+	if text := e.queryMessage(); text != "" {
+		b = appendXMLElement(b, "Message", text)
+	}
 	if service.Detail {
 		b = append(b, `<Detail/>`...)
 	}

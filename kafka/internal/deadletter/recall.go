@@ -45,11 +45,12 @@ func (s Source) record(letter *kgo.Record) (partition int32, offset int64, ok bo
 	return int32(p), offset, perr == nil && oerr == nil
 }
 
-// Log is a topic of dead letters at the time of Look.
+// Log is a topic of dead letters at the time of Look. Letters of an open transaction do not exist yet.
 type Log struct {
 	topic  string
 	starts kadm.ListedOffsets
 	ends   kadm.ListedOffsets
+	stable kadm.ListedOffsets // up to the first open transaction
 }
 
 // Look looks up the start and end of each partition of a topic of dead letters. A topic that does not exist has no
@@ -59,7 +60,10 @@ func Look(ctx context.Context, admin *kadm.Client, topic string) (l Log, err err
 	if l.starts, err = admin.ListStartOffsets(ctx, topic); err != nil {
 		return l, err
 	}
-	l.ends, err = admin.ListEndOffsets(ctx, topic)
+	if l.ends, err = admin.ListEndOffsets(ctx, topic); err != nil {
+		return l, err
+	}
+	l.stable, err = admin.ListCommittedOffsets(ctx, topic)
 	return l, err
 }
 
@@ -88,7 +92,9 @@ func (l Log) Recall(
 ) (Known, error) {
 	from, unread := map[int32]kgo.Offset{}, map[int32]int64{}
 	for n, mark := range partitions {
-		own, start, end := l.partition(n)
+		own, start, _ := l.partition(n)
+		stable, _ := l.stable.Lookup(l.topic, own)
+		end := stable.Offset
 		at := max(start, end-recallMost, mark)
 		if at >= end {
 			continue
@@ -100,7 +106,8 @@ func (l Log) Recall(
 	if len(unread) == 0 {
 		return nil, nil
 	}
-	client, err := open(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{l.topic: from}))
+	client, err := open(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{l.topic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()) // a log may end with a control record
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +127,7 @@ func read(ctx context.Context, client *kgo.Client, of Source, unread map[int32]i
 			return known, errs[0].Err
 		}
 		fetches.EachRecord(func(letter *kgo.Record) {
-			if n, offset, ok := of.record(letter); ok {
+			if n, offset, ok := of.record(letter); ok && !letter.Attrs.IsControl() {
 				known.add(n, offset, letter.Offset)
 			}
 			if letter.Offset+1 >= unread[letter.Partition] {

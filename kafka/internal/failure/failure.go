@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -50,12 +52,24 @@ func ClassOf(err error) driver.Class {
 	}
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
-	if errors.As(err, &unknown) || errors.As(err, &host) {
+	if errors.As(err, &unknown) || errors.As(err, &host) || refusesTLS(err) {
 		return driver.Denied
 	}
 	// There was no answer, or an unreadable one: the connection failed, a record timed out, or the caller's context
 	// ended.
 	return driver.Transient
+}
+
+// refusesTLS reports whether a broker has refused the client's certificate, or how it encrypts. crypto/tls exports no
+// type for that.
+func refusesTLS(err error) bool {
+	var remote *net.OpError
+	if !errors.As(err, &remote) || remote.Op != "remote error" {
+		return false
+	}
+	text := remote.Error()
+	return strings.Contains(text, "certificate") || strings.Contains(text, "access denied") ||
+		strings.Contains(text, "handshake failure") || strings.Contains(text, "protocol version")
 }
 
 // denials are the errors for missing credentials or permissions.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,6 +27,9 @@ func TestClassify(t *testing.T) {
 		kerr.PolicyViolation: driver.Permanent,
 		kgo.ErrRecordTimeout: driver.Transient, kgo.ErrMaxBuffered: driver.Throttled, io.EOF: driver.Transient,
 		context.DeadlineExceeded: driver.Transient,
+		&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}: driver.Denied,
+		&net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}:  driver.Transient,
+		&net.OpError{Op: "dial", Err: errors.New("connection refused")}:           driver.Transient,
 	} {
 		got := Classify(fmt.Errorf("somewhere: %w", err))
 		if driver.ClassOf(got) != want || !errors.Is(got, err) {

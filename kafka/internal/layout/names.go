@@ -149,6 +149,40 @@ func ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
 	return driver.Channel{Exchange: name, Queue: queue}, true
 }
 
+// Base returns the one-to-one channel of a topic; false: the topic is none of the namespace, or one of a consumer's
+// other topics. An exchange's topic has the same form.
+func (n Names) Base(topic string) (ch driver.Channel, ok bool) {
+	name := topic
+	if n.Namespace != "" {
+		if name, ok = strings.CutPrefix(topic, n.in("")); !ok {
+			return ch, false
+		}
+	}
+	return driver.Channel{Queue: name}, part.Legal(name)
+}
+
+// Reads returns the channel whose group reads a topic of [Names.Base]; false: it is another group.
+func (n Names) Reads(topic, group string) (ch driver.Channel, ok bool) {
+	base, _ := n.Base(topic)
+	if group == topic {
+		return base, true
+	}
+	queue, ok := strings.CutPrefix(group, topic+partSeparator)
+	return driver.Channel{Exchange: base.Queue, Queue: queue}, ok && part.Legal(queue)
+}
+
+// Letters returns the channel of a topic of [Names.Base] whose dead letters are in another topic; false: they are not.
+func (n Names) Letters(topic, other string) (ch driver.Channel, ok bool) {
+	group, ok := strings.CutPrefix(other, topic+partSeparator)
+	if !ok {
+		return ch, false
+	}
+	if group, ok = strings.CutSuffix(group, DeadSuffix); !ok {
+		return ch, false
+	}
+	return n.Reads(topic, group)
+}
+
 // shortly formats a duration in the largest unit of which it is a whole number: 90s, 10m, 1h.
 func shortly(d time.Duration) string {
 	for _, u := range []struct {

@@ -23,6 +23,18 @@ func (q *Queue) groupOf(name string) *group {
 	return g
 }
 
+// flight changes the number of a group's messages in flight.
+func (q *Queue) flight(g *group, by int) {
+	was := g.inFlight > 0
+	g.inFlight += by
+	switch is := g.inFlight > 0; {
+	case is && !was:
+		q.locked++
+	case was && !is:
+		q.locked--
+	}
+}
+
 // settle updates the group's place in the list of ready groups after a change in the group.
 func (q *Queue) settle(g *group) {
 	head := g.items.head

@@ -78,6 +78,29 @@ func (q *Queue) Messages() []View {
 	return views
 }
 
+// MessagesAfter lists up to limit messages in order of arrival, behind the one that the number last of the previous
+// call stands for; 0: from the first on. last is 0 if there are no more.
+func (q *Queue) MessagesAfter(after int64, limit int) (views []View, last int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp()
+	q.changed()
+	if q.items.head() == nil {
+		return nil, 0
+	}
+	for number := max(q.items.first, after+1); number < q.items.next; number++ {
+		it := q.items.at(number)
+		switch {
+		case it == nil:
+			continue
+		case len(views) == limit:
+			return views, last
+		}
+		views, last = append(views, q.view(it)), number
+	}
+	return views, 0
+}
+
 func (q *Queue) view(it *item) View {
 	at := q.opts.Clock.At
 	v := View{

@@ -48,6 +48,7 @@ type item struct {
 
 	due      time.Duration // when its delay or visibility timeout ends
 	sent     time.Duration // retention is counted from here
+	entered  time.Duration // when it was added to this queue
 	count    int           // all receives, also in earlier queues
 	serial   uint32        // number of receives in this queue, and of the newest handle
 	first    time.Duration // first receive

@@ -102,6 +102,8 @@ func (q *Queue) PutBack(moved ...Moved) {
 // restore adds an item again under its old key, so that its handles remain valid.
 func (q *Queue) restore(it *item) {
 	q.items.restore(it.key, it)
+	q.meter.fresh = min(q.meter.fresh, it.key)
+	q.stir()
 	q.aged.push(it)
 	q.counts[it.state]++
 	if it.group == nil {

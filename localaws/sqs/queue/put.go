@@ -47,6 +47,7 @@ func (q *Queue) accept(p Put, now time.Duration) Accepted {
 			key.group = p.Message.Group
 		}
 		if a := q.dedup.find(key, now); a != nil {
+			q.meter.counts.Deduplicated++
 			return Accepted{ID: a.message, Sequence: sequenceText(a.sequence), Duplicate: true}
 		}
 		it.sequence = q.items.next
@@ -57,13 +58,18 @@ func (q *Queue) accept(p Put, now time.Duration) Accepted {
 	if delay == Default {
 		delay = c.Delay
 	}
+	if q.opts.Woken != nil {
+		q.meter.count(p.Message)
+	}
 	q.enter(it, delay, now)
 	return answer
 }
 
 // enter gives an item its key, and adds it to the ready or the delayed items.
 func (q *Queue) enter(it *item, delay, now time.Duration) {
+	it.entered = now
 	it.key = q.items.push(it)
+	q.stir()
 	q.counts[it.state]++
 	if q.opts.FIFO {
 		it.group = q.groupOf(it.message.Group)

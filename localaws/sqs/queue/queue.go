@@ -23,6 +23,9 @@ type Options struct {
 	// DeadLetters returns the queue for messages that were received MaxReceives times. If it is nil or returns nil,
 	// these messages stay in this queue. It is called without any queue's lock.
 	DeadLetters func() *Queue
+	// Woken is called when a sleeping queue has a call or a message; nil: nothing is counted. It may be called with the
+	// queue's lock held, and must not call the queue.
+	Woken func(*Queue)
 }
 
 // Config are the properties of a queue that may change. It is replaced as a whole.
@@ -56,8 +59,10 @@ type Queue struct {
 	timed   heap   // delayed and in-flight items, by due time
 	aged    heap   // by sent; items that are older than their neighbours in order of arrival
 	counts  [3]int // by State
+	meter   meter
 
 	groups      map[string]*group // of a FIFO queue
+	locked      int               // groups with messages in flight
 	readyGroups list[group]
 	dedup       dedup
 	attempts    map[string]*attempt
@@ -177,7 +182,7 @@ func (q *Queue) makeReady(it *item) {
 	q.setState(it, Visible)
 	if g := it.group; g != nil {
 		if was == InFlight {
-			g.inFlight--
+			q.flight(g, -1)
 		}
 		q.settle(g)
 		return
@@ -212,7 +217,7 @@ func (q *Queue) drop(it *item) {
 	if g := it.group; g != nil {
 		g.items.remove(it)
 		if it.state == InFlight {
-			g.inFlight--
+			q.flight(g, -1)
 		}
 		q.settle(g)
 	} else if it.state == Visible {

@@ -33,10 +33,16 @@ type Received struct {
 // Receive takes up to Max messages, and waits up to Wait for the first of them. If its context has ended, it takes no
 // message. It returns no error if no message comes in time.
 func (q *Queue) Receive(ctx context.Context, r Receive) ([]Received, error) {
+	var got []Received
+	var err error
 	if r.Wait > 0 {
-		return q.poll(ctx, r)
+		got, err = q.poll(ctx, r)
+	} else {
+		got, err = q.take(r, nil)
 	}
-	got, err := q.take(r, nil)
+	if len(got) == 0 && err == nil {
+		q.meter.empty.Add(1)
+	}
 	return got, err
 }
 
@@ -50,6 +56,7 @@ func (q *Queue) take(r Receive, w *waiter) ([]Received, error) {
 	if w != nil && err == nil && len(t.got) == 0 {
 		q.join(w)
 	}
+	q.meter.counts.Received += len(t.got)
 	q.changed()
 	q.mu.Unlock()
 	if len(t.dead) > 0 {
@@ -146,7 +153,7 @@ func (t *taking) fromGroups() {
 			next := it.order.next
 			if !t.isDead(it) {
 				t.receive(it)
-				g.inFlight++
+				q.flight(g, 1)
 				q.hold(it, InFlight, t.now+t.r.Visibility)
 			}
 			it = next

@@ -32,11 +32,13 @@ func (q *Queue) DeleteMessage(handle string) error {
 	q.catchUp()
 	it := q.items.at(key)
 	if it == nil {
+		q.meter.counts.Deleted++
 		return nil
 	}
 	if q.opts.FIFO && (it.state != InFlight || it.serial != serial) {
 		return ErrExpired
 	}
+	q.meter.counts.Deleted++
 	if it.serial == serial {
 		q.drop(it)
 		q.changed()

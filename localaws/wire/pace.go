@@ -1,4 +1,4 @@
-package rest
+package wire
 
 import (
 	"io"
@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// idle is how long a body may pause. A body that has no byte for so long is cut; there is no limit on the whole.
-const idle = 10 * time.Second
+// Idle is how long a body may pause. A body that has no byte for so long is cut; there is no limit on the whole.
+const Idle = 10 * time.Second
 
 // refresh is how often the deadline of a connection is moved while bytes flow.
 const refresh = time.Second
 
-// pacedReader reads a request's body, and cuts it when it pauses for too long. On a connection it moves the deadline;
+// PacedReader reads a request's body, and cuts it when it pauses for too long. On a connection it moves the deadline;
 // in process it closes the body.
-type pacedReader struct {
+type PacedReader struct {
 	body    io.ReadCloser
 	control *http.ResponseController // nil: in process
 	set     time.Time                // when the deadline was set last
@@ -23,15 +23,17 @@ type pacedReader struct {
 	cut     chan struct{}            // in process: closed by guard
 }
 
-func newPacedReader(w http.ResponseWriter, body io.ReadCloser) *pacedReader {
-	return &pacedReader{body: body, control: http.NewResponseController(w)}
+// NewPacedReader returns a reader of the body of a request that w answers.
+func NewPacedReader(w http.ResponseWriter, body io.ReadCloser) *PacedReader {
+	return &PacedReader{body: body, control: http.NewResponseController(w)}
 }
 
-func (p *pacedReader) Read(b []byte) (int, error) {
+// Read reads from the body. A body that was cut is os.ErrDeadlineExceeded.
+func (p *PacedReader) Read(b []byte) (int, error) {
 	if p.control != nil {
 		if now := time.Now(); now.Sub(p.set) >= refresh {
 			p.set = now
-			if p.control.SetReadDeadline(now.Add(idle)) != nil {
+			if p.control.SetReadDeadline(now.Add(Idle)) != nil {
 				p.control = nil
 			}
 		}
@@ -41,12 +43,12 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	}
 	if p.guard == nil {
 		p.cut = make(chan struct{})
-		p.guard = time.AfterFunc(idle, func() {
+		p.guard = time.AfterFunc(Idle, func() {
 			close(p.cut)
 			_ = p.body.Close() // ends a waiting Read
 		})
 	} else {
-		p.guard.Reset(idle)
+		p.guard.Reset(Idle)
 	}
 	n, err := p.body.Read(b)
 	p.guard.Stop()
@@ -58,8 +60,8 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	}
 }
 
-// done removes the deadline, which must not cut the connection while it waits for the next request.
-func (p *pacedReader) done() {
+// Done removes the deadline, which must not cut the connection while it waits for the next request.
+func (p *PacedReader) Done() {
 	if p.control != nil && !p.set.IsZero() {
 		_ = p.control.SetReadDeadline(time.Time{}) // it worked before
 	}

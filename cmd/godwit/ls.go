@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// lsOptions are the flags of `godwit ls`.
+type lsOptions struct {
+	backend backendFlags
+	output  output
+	list    ops.ListOptions
+}
+
+func newLs() *cobra.Command {
+	var o lsOptions
+	cmd := &cobra.Command{
+		Use:   "ls [PATTERN]",
+		Short: "List the channels that exist, and what waits in them",
+		Long: "List the channels that exist, and what waits in them.\n\n" +
+			"Nothing is created or changed. Numbers are approximate where the service counts approximately.\n" +
+			"On AWS, channels are found by the tags that Godwit sets; a change may show after a minute.\n" +
+			"On Kafka, the names of topics and groups decide.",
+		Example: "  godwit ls\n  godwit ls 'wishlist_events.*' --output jsonl\n  godwit ls '*@dlq'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, errors.New("one pattern at most: quote it, so that the shell does not expand it"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.output.check(); err != nil {
+				return usage(cmd, err)
+			}
+			if len(args) > 0 {
+				o.list.Match = args[0]
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, cmd.OutOrStdout())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	cmd.Flags().BoolVar(&o.list.NoDepths, "no-depths", false,
+		"do not count what waits, which saves a request a channel")
+	return cmd
+}
+
+// run lists the channels of a backend. Channels that could not be looked at are an error, after the list.
+func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) error {
+	all, err := ops.List(ctx, b, &o.list)
+	if err != nil {
+		return err
+	}
+	t := table{head: []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"}}
+	values := []any{} // an empty list in JSON is not null
+	var failed []error
+	for i := range all {
+		l := &all[i]
+		if l.Err != nil {
+			failed = append(failed, l.Err)
+		}
+		t.rows = append(t.rows, row(l, o.list.NoDepths))
+		values = append(values, newListed(l, o.list.NoDepths))
+	}
+	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
+}
+
+func row(l *ops.Listed, noDepths bool) []string {
+	notes := ""
+	if l.Channel.Ordered {
+		notes = "ordered"
+	}
+	if l.Mapped {
+		notes = join(notes, "mapped")
+	}
+	waiting, inFlight, delayed, oldest := "", "", "", ""
+	switch {
+	case l.Err != nil:
+		notes = join(notes, "could not be looked at")
+	case l.Channel.Queue == "" || noDepths:
+	default:
+		waiting, inFlight = strconv.FormatInt(l.Depth.Waiting, 10), strconv.FormatInt(l.Depth.InFlight, 10)
+		delayed = strconv.FormatInt(l.Depth.Delayed, 10)
+		if l.Depth.Oldest > 0 {
+			oldest = l.Depth.Oldest.Round(time.Second).String()
+		}
+	}
+	created := ""
+	if !l.Created.IsZero() {
+		created = l.Created.UTC().Format(time.DateTime)
+	}
+	return []string{l.Channel.String(), l.Channel.Role().String(), waiting, inFlight, delayed, oldest, created, notes}
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + ", " + b
+}
+
+// listed is a channel in JSON.
+type listed struct {
+	Channel string            `json:"channel"`
+	Role    string            `json:"role"`
+	Ordered bool              `json:"ordered"`
+	Mapped  bool              `json:"mapped"`
+	Address string            `json:"address"`
+	Created *time.Time        `json:"created,omitempty"`
+	Tags    map[string]string `json:"tags,omitempty"`
+	Depth   *depth            `json:"depth,omitempty"`
+	Problem string            `json:"error,omitempty"`
+}
+
+// depth is what waits in a channel, in JSON.
+type depth struct {
+	Waiting       int64    `json:"waiting"`
+	InFlight      int64    `json:"in_flight"`
+	Delayed       int64    `json:"delayed"`
+	OldestSeconds *float64 `json:"oldest_seconds,omitempty"`
+}
+
+func newListed(l *ops.Listed, noDepths bool) listed {
+	v := listed{
+		Channel: l.Channel.String(), Role: l.Channel.Role().String(), Ordered: l.Channel.Ordered, Mapped: l.Mapped,
+		Address: l.Address, Tags: l.Tags,
+	}
+	if !l.Created.IsZero() {
+		at := l.Created.UTC()
+		v.Created = &at
+	}
+	switch {
+	case l.Err != nil:
+		v.Problem = l.Err.Error()
+	case l.Channel.Queue != "" && !noDepths:
+		v.Depth = &depth{Waiting: l.Depth.Waiting, InFlight: l.Depth.InFlight, Delayed: l.Depth.Delayed}
+		if l.Depth.Oldest >= 0 {
+			s := l.Depth.Oldest.Seconds()
+			v.Depth.OldestSeconds = &s
+		}
+	}
+	return v
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/local/kafkalocal"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/snssqs"
+)
+
+// onServer points the environment at a new server of AWS.
+func onServer(t *testing.T) {
+	t.Helper()
+	server, err := localaws.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": endpoint(addr), "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "k",
+		"AWS_SECRET_ACCESS_KEY": "s", "KAFKA_BOOTSTRAP_SERVERS": "",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// onBrokers points the environment at a new broker of Kafka.
+func onBrokers(t *testing.T) {
+	t.Helper()
+	server, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("KAFKA_BOOTSTRAP_SERVERS", server.Addr())
+}
+
+// The channels that consumers and producers have created are listed, with what waits in them. Looking twice shows the
+// same, because a look creates nothing.
+func TestLs(t *testing.T) {
+	onServer(t)
+	b, err := snssqs.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
+	if err == nil {
+		err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
+	}
+	if err == nil {
+		err = p.Close(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var out, errOut bytes.Buffer
+		if status := run(t.Context(), []string{"ls", "-o", "json"}, &out, &errOut); status != exitDone {
+			t.Fatalf("status %d: %s", status, &errOut)
+		}
+		var all []listed
+		if err := json.Unmarshal(out.Bytes(), &all); err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 1 || all[0].Channel != "orders" || all[0].Depth.Waiting != 3 || all[0].Created == nil {
+			t.Errorf("%s", &out)
+		}
+	}
+	var out, errOut bytes.Buffer
+	if status := run(t.Context(), []string{"ls", "o*"}, &out, &errOut); status != exitDone {
+		t.Fatalf("status %d: %s", status, &errOut)
+	}
+	head := "CHANNEL  ROLE   WAITING  IN FLIGHT  DELAYED  OLDEST  CREATED"
+	if ls := strings.Split(out.String(), "\n"); !strings.HasPrefix(ls[0], head) || !strings.HasPrefix(ls[1],
+		"orders   queue  3        0          0") {
+		t.Errorf("%s", &out)
+	}
+}
+
+// The environment names the backend; if it names two, or none, the error says what to set.
+func TestWhichBackend(t *testing.T) {
+	for name, c := range map[string]struct {
+		flag string
+		env  map[string]string
+		want string // the backend, or a part of the error
+	}{
+		"aws":      {env: map[string]string{"AWS_REGION": "eu-west-1"}, want: onAWS},
+		"kafka":    {env: map[string]string{"KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, want: onKafka},
+		"the flag": {flag: onKafka, env: map[string]string{"AWS_REGION": "eu-west-1"}, want: onKafka},
+		"both": {
+			env: map[string]string{"AWS_PROFILE": "p", "KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, want: "--backend",
+		},
+		"neither":        {want: "set AWS_REGION"},
+		"a third":        {flag: "rabbit", want: `"rabbit"`},
+		"a local server": {env: map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}, want: onAWS},
+	} {
+		b := backendFlags{name: c.flag}
+		got, err := b.choose(func(name string) string { return c.env[name] })
+		if err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
+// On Kafka, topics and groups are listed.
+func TestLsOnKafka(t *testing.T) {
+	onBrokers(t)
+	b, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
+	if err == nil {
+		err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
+	}
+	if err == nil {
+		err = p.Close(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	if status := run(t.Context(), []string{"ls", "-o", "jsonl"}, &out, &errOut); status != exitDone {
+		t.Fatalf("status %d: %s", status, &errOut)
+	}
+	var one listed
+	if err := json.Unmarshal(out.Bytes(), &one); err != nil || one.Channel != "orders" || one.Depth.Waiting != 3 {
+		t.Errorf("%v: %s", err, &out)
+	}
+}

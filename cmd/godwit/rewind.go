@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// rewindOptions are the flags of `godwit rewind`.
+type rewindOptions struct {
+	backend    backendFlags
+	output     output
+	to         string
+	partitions []int32
+	yes        bool
+}
+
+func newRewind() *cobra.Command {
+	var o rewindOptions
+	cmd := &cobra.Command{
+		Use:   "rewind CHANNEL --to POSITION",
+		Short: "Let a channel's consumers start again from another position (Kafka)",
+		Long: "Let a channel's consumers start again from another position (Kafka).\n\n" +
+			"Without --yes, it only prints what would happen. It is refused while the channel has consumers.\n" +
+			"Everything from the position on is handled again, also what was finished or dead-lettered before.\n" +
+			"Dead letters and messages in retry tiers stay where they are.",
+		Example: "  godwit rewind orders --to start\n" +
+			"  godwit rewind orders --to 2026-11-23T10:00:00Z --yes\n" +
+			"  godwit rewind wishlist_events.audit_log --to 2h --yes\n" +
+			"  godwit rewind orders --to offset:1200 --partition 3 --yes",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, fmt.Errorf("name one channel, such as orders: got %d", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := position(o.to, o.partitions, time.Now())
+			if err == nil {
+				err = o.output.check()
+			}
+			if err != nil {
+				return usage(cmd, err)
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.to, "to", "", "the `position`: start, end, a time (RFC 3339), a duration back from now, or offset:N")
+	f.Int32SliceVar(&o.partitions, "partition", nil, "only these `partitions`")
+	f.BoolVar(&o.yes, "yes", false, "do it; without this flag, the command only prints what would happen")
+	return cmd
+}
+
+// position reads the flag --to.
+func position(to string, partitions []int32, now time.Time) (p driver.Position, err error) {
+	p.Partitions = partitions
+	var offset int64
+	switch {
+	case to == "start":
+		return p, nil
+	case to == "end":
+		p.From = driver.FromEnd
+		return p, nil
+	case to == "":
+		return p, errors.New("--to is missing: use start, end, a time, a duration back from now, or offset:N")
+	}
+	if n, _ := fmt.Sscanf(to, "offset:%d", &offset); n == 1 && to == "offset:"+strconv.FormatInt(offset, 10) {
+		p.From, p.Offset = driver.FromOffset, offset
+		return p, nil
+	}
+	if back, err := time.ParseDuration(to); err == nil {
+		if back <= 0 {
+			return p, fmt.Errorf("--to is %s: a duration back from now is positive, such as 2h", to)
+		}
+		p.From, p.Time = driver.FromTime, now.Add(-back)
+		return p, nil
+	}
+	at, err := time.Parse(time.RFC3339, to)
+	if err != nil {
+		return p, fmt.Errorf("--to is %q: use start, end, a time such as 2026-11-23T10:00:00Z, a duration back from now "+
+			"such as 2h, or offset:N", to)
+	}
+	p.From, p.Time = driver.FromTime, at
+	return p, nil
+}
+
+// rewound is one partition in JSON.
+type rewound struct {
+	Partition int32  `json:"partition"`
+	Was       *int64 `json:"was,omitempty"` // missing: there was no commit
+	To        int64  `json:"to"`
+	Again     int64  `json:"again"`
+	Skipped   int64  `json:"skipped"`
+	Done      bool   `json:"done"` // false: a dry run
+}
+
+// run rewinds, or prints what would happen.
+func (o *rewindOptions) run(ctx context.Context, b driver.Backend, channel string, to driver.Position, out,
+	errOut io.Writer,
+) error {
+	r, err := ops.Rewind(ctx, b, channel, &ops.RewindOptions{To: to, Dry: !o.yes})
+	if err != nil {
+		return err
+	}
+	t := table{head: []string{"PARTITION", "WAS", "TO", "HANDLED AGAIN", "SKIPPED"}}
+	values := []any{}
+	var again, skipped int64
+	for _, p := range r.Partitions {
+		v := rewound{Partition: p.Partition, To: p.To, Again: p.Again, Skipped: p.Skipped, Done: o.yes}
+		was := "none"
+		if p.Was >= 0 {
+			was, v.Was = strconv.FormatInt(p.Was, 10), &p.Was
+		}
+		t.rows = append(t.rows, []string{
+			strconv.Itoa(int(p.Partition)), was, strconv.FormatInt(p.To, 10), strconv.FormatInt(p.Again, 10),
+			strconv.FormatInt(p.Skipped, 10),
+		})
+		values = append(values, v)
+		again, skipped = again+p.Again, skipped+p.Skipped
+	}
+	if err := o.output.print(out, t, values); err != nil {
+		return err
+	}
+	if r.Delayed > 0 {
+		fmt.Fprintf(errOut, "%d messages wait in retry tiers, and are handled as well\n", r.Delayed)
+	}
+	if o.yes {
+		fmt.Fprintf(errOut, "done: %d messages are handled again, and %d are skipped\n", again, skipped)
+	} else {
+		fmt.Fprintf(errOut, "nothing was changed: %d messages would be handled again, and %d skipped; add --yes to do it\n",
+			again, skipped)
+	}
+	return nil
+}

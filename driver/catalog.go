@@ -1,0 +1,51 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Cataloger is a Backend that lists the channels of its namespace, so that an operator can see all of them.
+type Cataloger interface {
+	// Catalog returns the channels that exist, by name. It changes nothing, and lists nothing of other namespaces. A
+	// channel that was created or deleted within the last minutes may be missing, or still listed.
+	Catalog(ctx context.Context) ([]ChannelInfo, error)
+}
+
+// ChannelInfo describes a channel as the service has it.
+type ChannelInfo struct {
+	// Channel has Ordered as the service has it; false if order is no property of the service's channels. Without a
+	// Queue it is the exchange itself, to which producers send.
+	Channel Channel
+	// Mapped is set for a resource that the backend was told to use for the channel. Godwit never changes or deletes
+	// it.
+	Mapped bool
+	// Address is the service's name of the resource: an ARN, or the name of a topic of Kafka.
+	Address string
+	// Tags are those of the resource; nil: unknown, because the service has none, or because reading them is denied.
+	Tags map[string]string
+	// Created is when the resource was created; zero: the service does not say.
+	Created time.Time
+}
+
+// Role is what a listed channel is.
+type Role uint8
+
+const (
+	RoleQueue       Role = iota // messages wait in it for one consumer
+	RoleExchange                // the fan-out point of a one-to-many channel
+	RoleDeadLetters             // rejected messages
+)
+
+func (r Role) String() string { return [...]string{"queue", "exchange", "dead-letters"}[r] }
+
+// Role returns what the channel is.
+func (c Channel) Role() Role {
+	switch {
+	case c.DeadLetter:
+		return RoleDeadLetters
+	case c.Queue == "":
+		return RoleExchange
+	}
+	return RoleQueue
+}

@@ -1,0 +1,442 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+const (
+	// transactionInterval and transactionRecords are the defaults of Options.CommitInterval and Options.CommitRecords
+	// with transactions. Results become visible so much later.
+	transactionInterval = 100 * time.Millisecond
+	transactionRecords  = 1_000
+	// transactionTimeout is when the broker aborts the transaction of a process that has crashed. Until then the next
+	// owner of its partitions waits. It is longer than a
+	// transaction may take here (commitPatience).
+	transactionTimeout = 15 * time.Second
+	// transactionPause is how long a request waits until the broker has ended an earlier transaction.
+	transactionPause = 20 * time.Millisecond
+)
+
+// transactor publishes results and commits the completion of their messages, one transaction at a time. Guarded by
+// committer.turn, except put.
+type transactor struct {
+	sub    *subscription
+	ledger *ledger
+	id     string // the transactional id
+
+	client *client.Client // nil: a new one is to be opened, whose epoch ends what the previous one has begun
+	// batch are the results of the current transaction; the same ones until they are committed, or lost.
+	batch []*result
+	// unknown is a commit whose transaction may have been committed; nil: there is none.
+	unknown *commitment
+	closing sync.WaitGroup // clients that end
+	dropped bool           // a client was dropped, and no later one has an epoch
+	// tooLarge: the broker has refused the metadata of the latest commit.
+	tooLarge bool
+}
+
+// commit publishes all complete results. Then all messages are finished that were handled before the call.
+func (t *transactor) commit(ctx context.Context, m *member) error {
+	for {
+		if len(t.batch) == 0 && !t.take(resultsMost) {
+			return t.abort(ctx)
+		}
+		if err := t.transact(ctx, m); err != nil {
+			t.drop()
+			return fmt.Errorf("transaction of group %s: %w", t.sub.group, failure.Classify(err))
+		}
+	}
+}
+
+// abort ends what a client has begun that was dropped, although there are no results for another transaction: otherwise
+// consumers of committed records wait for the transaction's timeout.
+func (t *transactor) abort(ctx context.Context) error {
+	if !t.dropped {
+		return nil
+	}
+	if err := t.open(ctx); err != nil {
+		t.drop()
+		return fmt.Errorf("abort a transaction of group %s: %w", t.sub.group, failure.Classify(err))
+	}
+	return nil
+}
+
+// take adds complete results to the batch, at most so many; false: there are none.
+func (t *transactor) take(most int) bool {
+	t.ledger.mu.Lock()
+	t.ledger.read()
+	taken, lost := t.ledger.results.take(most)
+	t.ledger.mu.Unlock()
+	t.batch = append(t.batch, taken...)
+	answer(lost, driver.ErrLost)
+	return len(taken) > 0
+}
+
+// answer answers the callers that wait for results.
+func answer(rs []*result, err error) {
+	for _, r := range rs {
+		if r.answer != nil {
+			r.answer(err)
+		}
+	}
+}
+
+// transact makes one transaction. After an error the caller drops the client: the next one begins with an epoch that
+// aborts what this one has begun.
+func (t *transactor) transact(ctx context.Context, m *member) error {
+	if what := t.unknown; what != nil {
+		committed, err := t.resolve(ctx, m, what)
+		if err != nil {
+			return err
+		}
+		if t.unknown = nil; committed {
+			t.committed(what)
+			return nil
+		}
+	}
+	t.lose()
+	if t.tooLarge {
+		t.take(window) // what was handled in the meantime may fill the gaps between the others
+	}
+	if !t.publishes() {
+		// The completions are committed without a transaction, by the caller.
+		if t.seal(newCommitment(m)) {
+			t.end()
+		}
+		return nil
+	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	if err := t.client.BeginTransaction(); err != nil {
+		return err
+	}
+	if err := t.publish(ctx); err != nil {
+		return err
+	}
+	what := newCommitment(m)
+	if what.generation < 0 {
+		return errNoMember
+	}
+	if !t.seal(what) {
+		return errEpochEnded
+	}
+	if err := t.commitOffsets(ctx, m, what); err != nil {
+		return err
+	}
+	t.unknown = what
+	if err := t.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	t.unknown = nil
+	t.committed(what)
+	return nil
+}
+
+var (
+	errEpochEnded = errors.New("a partition was lost while its results were being published: the transaction is aborted")
+	// errNoMember: brokers do not compare generations for a commit of no member.
+	errNoMember = errors.New("the member is not in its group: the transaction is aborted")
+)
+
+// lose drops the results of epochs that have ended.
+func (t *transactor) lose() {
+	t.ledger.mu.Lock()
+	var kept, lost []*result
+	for _, r := range t.batch {
+		if r.lost() {
+			t.ledger.results.end(r)
+			lost = append(lost, r)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	t.ledger.mu.Unlock()
+	t.batch = kept
+	answer(lost, driver.ErrLost)
+}
+
+// publishes reports whether a result has messages.
+func (t *transactor) publishes() bool {
+	for _, r := range t.batch {
+		if len(r.records) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// open opens a client, if there is none, and requests an epoch for it. When it has one, the broker has ended all
+// earlier transactions of this id, and refuses their delayed requests.
+func (t *transactor) open(ctx context.Context) error {
+	if t.client != nil {
+		return nil
+	}
+	opts, err := t.sub.b.transactionOptions(t.id)
+	if err != nil {
+		return err
+	}
+	if t.client, err = client.New(opts); err != nil {
+		return err
+	}
+	if _, _, err := t.client.ProducerID(ctx); err != nil {
+		return fmt.Errorf("request an epoch for the transactional id %s: %w", t.id, err)
+	}
+	t.dropped = false
+	return nil
+}
+
+// publish publishes the messages of the batch. Copies that are refused permanently leave it, and their callers get the
+// errors.
+func (t *transactor) publish(ctx context.Context) error {
+	var records []*kgo.Record
+	var of []*result
+	for _, r := range t.batch {
+		for _, one := range r.records {
+			c := *one // the client writes to the record, and it may be published again
+			records, of = append(records, &c), append(of, r)
+		}
+	}
+	p := &producer{client: t.client, log: t.sub.b.log}
+	failed := map[*result]error{}
+	var first error
+	for i, err := range p.produceOnce(ctx, records) {
+		if err == nil {
+			continue
+		}
+		// The other records of the transaction fail because one of them has.
+		err = fmt.Errorf("publish to topic %s: %w", records[i].Topic, failure.Classify(err))
+		if failed[of[i]] = err; first == nil || driver.ClassOf(first).Passing() && !driver.ClassOf(err).Passing() {
+			first = err
+		}
+	}
+	if first != nil {
+		t.refuse(ctx, failed)
+	}
+	return first
+}
+
+// refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.
+func (t *transactor) refuse(ctx context.Context, failed map[*result]error) {
+	spec, ours := t.sub.b.provisioner.wished(t.sub.from)
+	var kept, refused []*result
+	for _, r := range t.batch {
+		err := failed[r]
+		again := driver.ClassOf(err).Passing() || ours && driver.ClassOf(err) == driver.NotFound
+		if err == nil || again || r.answer == nil || r.m == nil {
+			if err != nil && ours && r.answer != nil && driver.ClassOf(err) == driver.NotFound {
+				_ = t.sub.b.Ensure(ctx, spec) // its error is that of the next transaction
+				ours = false                  // once
+			}
+			kept = append(kept, r)
+			continue
+		}
+		refused = append(refused, r)
+	}
+	t.batch = kept
+	t.ledger.mu.Lock()
+	for _, r := range refused {
+		t.ledger.results.end(r)
+	}
+	t.ledger.mu.Unlock()
+	for _, r := range refused {
+		r.answer(failed[r])
+	}
+}
+
+// seal marks the messages of the batch as finished, and adds all that is finished to what is committed; false: a
+// partition was lost, so that its completions cannot be committed. The commit's generation is older than that.
+func (t *transactor) seal(what *commitment) bool {
+	l := t.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range t.batch {
+		if r.lost() {
+			return false
+		}
+	}
+	var es []*epoch
+	for _, e := range l.epochs {
+		es = append(es, e)
+	}
+	for _, r := range t.batch {
+		if m := r.m; m != nil {
+			l.results.finish(r)
+			l.move(m, finished)
+		}
+	}
+	if t.publishes() {
+		l.include(what, es)
+	}
+	return true
+}
+
+// committed is called when a transaction was committed.
+func (t *transactor) committed(what *commitment) {
+	for _, x := range what.parts {
+		t.ledger.answered(x, false)
+	}
+	t.end()
+}
+
+// end ends the results of the batch.
+func (t *transactor) end() {
+	t.ledger.mu.Lock()
+	for _, r := range t.batch {
+		t.ledger.results.end(r)
+	}
+	t.ledger.mu.Unlock()
+	answer(t.batch, nil)
+	t.batch = nil
+	t.ledger.wakeup.wake() // records that had no room may be admitted
+}
+
+// commitOffsets adds the group's offsets to the transaction.
+func (t *transactor) commitOffsets(ctx context.Context, m *member, what *commitment) error {
+	for {
+		id, epoch, err := t.client.ProducerID(ctx)
+		if err != nil {
+			return err
+		}
+		resp, err := what.inTransaction(m, t.id, id, epoch).RequestWith(ctx, t.client)
+		if err != nil {
+			return fmt.Errorf("add the offsets: %w", err)
+		}
+		if err = worst(resp, m.name); !errors.Is(err, kerr.ConcurrentTransactions) || failure.Over(ctx) {
+			if t.tooLarge = errors.Is(err, kerr.OffsetMetadataTooLarge); t.tooLarge {
+				err = failure.Permanent("%w: transactions need offset.metadata.max.bytes of at least 4096, the default "+
+					"of brokers", err)
+			}
+			return err
+		}
+		_ = backoff.Sleep(ctx, transactionPause)
+	}
+}
+
+// worst is the error of an answer, of any partition.
+func worst(resp *kmsg.TxnOffsetCommitResponse, name func(topic string, id kadm.TopicID) string) error {
+	for _, topic := range resp.Topics {
+		for _, p := range topic.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return fmt.Errorf("add the offset of partition %d of topic %s: %w", p.Partition,
+					name(topic.Topic, topic.TopicID), err)
+			}
+		}
+	}
+	return nil
+}
+
+// resolve finds out whether a transaction was committed whose end was not answered. When a new client has an epoch, the
+// transaction is over, and the group's offsets show its outcome: they are part of it, and no other commit is the same.
+func (t *transactor) resolve(ctx context.Context, m *member, what *commitment) (committed bool, err error) {
+	if err := t.open(ctx); err != nil {
+		return false, err
+	}
+	for {
+		resp, err := what.question(m).RequestWith(ctx, t.client)
+		if err != nil {
+			return false, fmt.Errorf("ask for the outcome of a transaction: %w", err)
+		}
+		t.ledger.mu.Lock()
+		committed, err = what.isStored(resp)
+		t.ledger.mu.Unlock()
+		if !errors.Is(err, kerr.UnstableOffsetCommit) || failure.Over(ctx) {
+			return committed, err
+		}
+		_ = backoff.Sleep(ctx, transactionPause)
+	}
+}
+
+// drop ends the client after an error, without waiting for what it has begun.
+func (t *transactor) drop() {
+	c := t.client
+	if c == nil {
+		return
+	}
+	t.client, t.dropped = nil, true
+	c.Cut()
+	t.closing.Go(func() { _ = c.Close(context.Background()) })
+}
+
+// close ends the transactor's clients. An open transaction is aborted by the broker.
+func (t *transactor) close(ctx context.Context) {
+	if c := t.client; c != nil {
+		t.client = nil
+		_ = c.Close(ctx)
+	}
+	t.closing.Wait()
+}
+
+// inTransaction is the commit's request as a part of a transaction.
+func (c *commitment) inTransaction(m *member, txn string, producer int64, epoch int16) *kmsg.TxnOffsetCommitRequest {
+	req := kmsg.NewPtrTxnOffsetCommitRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = txn, producer, epoch
+	req.Group, req.MemberID, req.Generation, req.InstanceID = m.g.sub.group, c.member, c.generation, m.instance()
+	for topic, ps := range c.offsets {
+		t := kmsg.NewTxnOffsetCommitRequestTopic()
+		t.Topic, t.TopicID = topic, m.topics[topic]
+		for n, o := range ps {
+			p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+			x := c.parts[wire.Partition{Topic: topic, N: n}]
+			p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = n, o.Offset, o.Epoch, &x.c.Metadata
+			t.Partitions = append(t.Partitions, p)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	return req
+}
+
+// question asks for the group's offsets of the commit's partitions, when no transaction is pending on them.
+func (c *commitment) question(m *member) *kmsg.OffsetFetchRequest {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.RequireStable = true
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = m.g.sub.group
+	for topic, ps := range c.offsets {
+		t := kmsg.NewOffsetFetchRequestGroupTopic()
+		t.Topic, t.TopicID = topic, m.topics[topic]
+		for n := range ps {
+			t.Partitions = append(t.Partitions, n)
+		}
+		g.Topics = append(g.Topics, t)
+	}
+	req.Groups = append(req.Groups, g)
+	c.names = m.name
+	return req
+}
+
+// isStored reports whether the broker has this commit. Partitions that were lost since then do not count: their next
+// owner may have committed the same, and their results are dropped in any case. The caller holds ledger.mu.
+func (c *commitment) isStored(resp *kmsg.OffsetFetchResponse) (stored bool, err error) {
+	for _, g := range resp.Groups {
+		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
+			return false, err
+		}
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+					return false, err
+				}
+				x, ok := c.parts[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: p.Partition}]
+				ok = ok && x.e.state != epochGone
+				stored = stored || ok && p.Metadata != nil && x.c.Offset == p.Offset && x.c.Metadata == *p.Metadata
+			}
+		}
+	}
+	return stored, nil
+}

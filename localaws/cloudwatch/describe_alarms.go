@@ -1,0 +1,111 @@
+package cloudwatch
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// DescribeAlarmsInput is the input of DescribeAlarms.
+type DescribeAlarmsInput struct {
+	AlarmNames          []string `json:"AlarmNames"`
+	AlarmNamePrefix     string   `json:"AlarmNamePrefix"`
+	AlarmTypes          []string `json:"AlarmTypes"`
+	ChildrenOfAlarmName string   `json:"ChildrenOfAlarmName"`
+	ParentsOfAlarmName  string   `json:"ParentsOfAlarmName"`
+	StateValue          string   `json:"StateValue"`
+	ActionPrefix        string   `json:"ActionPrefix"`
+	MaxRecords          *int32   `json:"MaxRecords"`
+	NextToken           string   `json:"NextToken"`
+}
+
+// DescribeAlarmsOutput is the output of DescribeAlarms.
+type DescribeAlarmsOutput struct {
+	CompositeAlarms []CompositeAlarm `json:"CompositeAlarms"`
+	MetricAlarms    []MetricAlarm    `json:"MetricAlarms"`
+	NextToken       string           `json:"NextToken"`
+}
+
+// CompositeAlarm is an alarm on other alarms, which this server does not have.
+type CompositeAlarm struct {
+	AlarmName string `json:"AlarmName"`
+}
+
+const (
+	alarmsPage    = 50  // CloudWatch: alarms of a page by default
+	maxAlarmsPage = 100 // CloudWatch: the most
+	maxAlarmNames = 100 // CloudWatch: of a request
+)
+
+func (s *Service) describeAlarms(_ context.Context, _ *wire.Call, in *DescribeAlarmsInput,
+) (*DescribeAlarmsOutput, error) {
+	page, fault := in.check()
+	if fault != nil {
+		return nil, fault
+	}
+	after, fault := openToken(in.NextToken)
+	if fault != nil {
+		return nil, fault
+	}
+	out := &DescribeAlarmsOutput{CompositeAlarms: []CompositeAlarm{}, MetricAlarms: []MetricAlarm{}}
+	if len(in.AlarmTypes) > 0 && !slices.Contains(in.AlarmTypes, "MetricAlarm") {
+		return out, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.sortedAlarms() {
+		if after != "" && a.input.AlarmName <= after || !in.wants(a) {
+			continue
+		}
+		if len(out.MetricAlarms) == page {
+			out.NextToken = sealToken(out.MetricAlarms[page-1].AlarmName)
+			break
+		}
+		out.MetricAlarms = append(out.MetricAlarms, a.shown())
+	}
+	return out, nil
+}
+
+func (in *DescribeAlarmsInput) check() (page int, fault *wire.Error) {
+	page = alarmsPage
+	if in.MaxRecords != nil {
+		page = int(*in.MaxRecords)
+	}
+	for _, kind := range in.AlarmTypes {
+		if kind != "MetricAlarm" && kind != "CompositeAlarm" {
+			return 0, notInSet(kind, "alarmTypes.1.member", []string{"CompositeAlarm", "MetricAlarm"})
+		}
+	}
+	switch {
+	case page < 1 || page > maxAlarmsPage:
+		return 0, constraint(page, "maxRecords", "Member must have value between 1 and 100")
+	case len(in.AlarmNames) > maxAlarmNames:
+		return 0, asValidation(tooMany("AlarmNames", maxAlarmNames))
+	case len(in.AlarmNames) > 0 && in.AlarmNamePrefix != "":
+		return 0, asValidation(exclusive("AlarmNames", "AlarmNamePrefix"))
+	case in.ChildrenOfAlarmName != "" || in.ParentsOfAlarmName != "":
+		return 0, validation("ChildrenOfAlarmName and ParentsOfAlarmName need composite alarms, which this server does " +
+			"not have.")
+	case in.StateValue != "" && !slices.Contains(stateValues(), in.StateValue):
+		return 0, notInSet(in.StateValue, "stateValue", stateValues())
+	}
+	return page, nil
+}
+
+// stateValues returns the states in the order in which AWS's errors list them.
+func stateValues() []string { return []string{"INSUFFICIENT_DATA", "ALARM", "OK"} }
+
+func (in *DescribeAlarmsInput) wants(a *metricAlarm) bool {
+	switch {
+	case len(in.AlarmNames) > 0 && !slices.Contains(in.AlarmNames, a.input.AlarmName),
+		!strings.HasPrefix(a.input.AlarmName, in.AlarmNamePrefix),
+		in.StateValue != "" && in.StateValue != string(a.state.value):
+		return false
+	case in.ActionPrefix == "":
+		return true
+	}
+	all := slices.Concat(a.input.OKActions, a.input.AlarmActions, a.input.InsufficientDataActions)
+	return slices.ContainsFunc(all, func(arn string) bool { return strings.HasPrefix(arn, in.ActionPrefix) })
+}

@@ -1,0 +1,73 @@
+package cloudwatch
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+func invalidValue(format string, args ...any) *wire.Error {
+	return &wire.Error{
+		Code: "InvalidParameterValueException", Query: "InvalidParameterValue", Message: fmt.Sprintf(format, args...),
+	}
+}
+
+func invalidCombination(format string, args ...any) *wire.Error {
+	return &wire.Error{
+		Code: "InvalidParameterCombinationException", Query: "InvalidParameterCombination",
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
+func missingParameter(format string, args ...any) *wire.Error {
+	return &wire.Error{
+		Code: "MissingRequiredParameterException", Query: "MissingParameter", Message: fmt.Sprintf(format, args...),
+	}
+}
+
+// required is the error for a parameter that is not set.
+func required(parameter string) *wire.Error {
+	return missingParameter("The parameter %s is required.", parameter)
+}
+
+func exclusive(a, b string) *wire.Error {
+	return invalidCombination("The parameters %s and %s are mutually exclusive and you have specified both.", a, b)
+}
+
+// validation is the error of actions that do not model their own.
+func validation(format string, args ...any) *wire.Error {
+	return &wire.Error{Code: "ValidationError", Message: fmt.Sprintf(format, args...)}
+}
+
+// constraint is the error for a value that the model does not allow.
+func constraint(value any, member, broken string) *wire.Error {
+	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: %s", value, member,
+		broken)
+}
+
+// notInSet is the error for a value that is not in the model's list.
+func notInSet(value, member string, set []string) *wire.Error {
+	return constraint(value, member, "Member must satisfy enum value set: ["+strings.Join(set, ", ")+"]")
+}
+
+func tooMany(collection string, most int) *wire.Error {
+	return invalidValue("The collection %s must not have a size greater than %d.", collection, most)
+}
+
+func invalidToken() *wire.Error {
+	return &wire.Error{Code: "InvalidNextToken", Message: "The next token specified is invalid."}
+}
+
+// noAlarm is AWS's error for an alarm that does not exist; it has no message.
+func noAlarm() *wire.Error {
+	return &wire.Error{Code: "ResourceNotFound", Status: http.StatusNotFound}
+}
+
+func noResource(arn string) *wire.Error {
+	return &wire.Error{
+		Code: "ResourceNotFoundException", Status: http.StatusNotFound,
+		Message: fmt.Sprintf("The alarm %s does not exist.", arn),
+	}
+}

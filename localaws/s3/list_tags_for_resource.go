@@ -1,0 +1,21 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+)
+
+// ListTagsForResourceOutput is the output of ListTagsForResource.
+type ListTagsForResourceOutput struct {
+	Tags []Tag `xml:"Tags>Tag"`
+}
+
+func (s *Service) listTagsForResource(_ context.Context, _ *rest.Call, in *ResourceInput,
+) (*ListTagsForResourceOutput, error) {
+	b, err := s.resource(in)
+	if err != nil {
+		return nil, err
+	}
+	return &ListTagsForResourceOutput{shownTags(b.Settings().Tags).TagSet}, nil
+}

@@ -1,0 +1,10 @@
+// Package ops is what an operator does with channels: look at them, and act on what waits in them. The command `godwit`
+// is made of it.
+//
+// Its nouns: a [Listed] is a channel of a backend, with what waits in it. A [RewindResult] says which messages of a log
+// are handled again.
+//
+// No function of this package creates or changes a channel, except those that say so. Whether a channel exists, and
+// whether it is ordered, is looked up. All of them need a backend with optional abilities of package driver; without
+// them they return an error that names the ability.
+package ops

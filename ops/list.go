@@ -1,0 +1,89 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// looksAtOnce is how many channels are looked at at the same time.
+const looksAtOnce = 8
+
+// ListOptions are the options of List. The zero value is usable.
+type ListOptions struct {
+	// Match selects channels by a pattern of path.Match, such as orders* or wishlist_events.*. Set it to look at a part
+	// of many channels. "": all.
+	Match string
+	// NoDepths leaves out what waits in the channels. Set it to save one request for each channel.
+	NoDepths bool
+}
+
+// Listed is one channel of a listing.
+type Listed struct {
+	driver.ChannelInfo
+	Depth driver.Depth // of a queue or of dead letters; zero for an exchange, and if it is not looked at
+	Err   error        // why the channel could not be looked at; nil: it could
+}
+
+// List returns the channels of a backend, by name. A channel that disappears meanwhile is left out. One that cannot be
+// looked at is listed with its error.
+func List(ctx context.Context, b driver.Backend, o *ListOptions) ([]Listed, error) {
+	var opts ListOptions
+	if o != nil {
+		opts = *o
+	}
+	if _, err := path.Match(opts.Match, ""); err != nil {
+		return nil, fmt.Errorf("ops: ListOptions.Match is %q: %w: '*' stands for any text, '?' for one letter, and "+
+			"'[' needs a ']'", opts.Match, err)
+	}
+	c, ok := b.(driver.Cataloger)
+	if !ok {
+		return nil, errors.New("ops: this backend cannot list channels: it is no driver.Cataloger")
+	}
+	infos, err := c.Catalog(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ops: list the channels: %w", err)
+	}
+	var all []Listed
+	for _, info := range infos {
+		if ok, _ := path.Match(opts.Match, info.Channel.String()); ok || opts.Match == "" {
+			all = append(all, Listed{ChannelInfo: info})
+		}
+	}
+	if !opts.NoDepths {
+		all = look(ctx, b, all)
+	}
+	return all, ctx.Err()
+}
+
+// look adds what waits in the channels, and removes those that do not exist any more.
+func look(ctx context.Context, b driver.Backend, all []Listed) []Listed {
+	in, ok := b.(driver.Inspector)
+	if !ok {
+		return all
+	}
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, looksAtOnce)
+	for i := range all {
+		if all[i].Channel.Queue == "" {
+			continue
+		}
+		tokens <- struct{}{}
+		wg.Go(func() {
+			all[i].Depth, all[i].Err = in.Inspect(ctx, all[i].Channel)
+			<-tokens
+		})
+	}
+	wg.Wait()
+	there := all[:0]
+	for _, l := range all {
+		if l.Err == nil || driver.ClassOf(l.Err) != driver.NotFound {
+			there = append(there, l)
+		}
+	}
+	return there
+}
