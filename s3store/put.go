@@ -70,6 +70,9 @@ func (s *Store) putWhole(ctx context.Context, key string, b *source) error {
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = s.encryption()
 	_, err = s.s3.PutObject(ctx, in, repeating())
+	if s.createdAgain(ctx, err) {
+		_, err = s.s3.PutObject(ctx, in, repeating())
+	}
 	return written(err)
 }
 
@@ -127,6 +130,9 @@ func (s *Store) begin(ctx context.Context, key string) (id string, err error) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &s.o.Bucket, Key: &key}
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = s.encryption()
 	out, err := s.s3.CreateMultipartUpload(ctx, in, repeating())
+	if s.createdAgain(ctx, err) {
+		out, err = s.s3.CreateMultipartUpload(ctx, in, repeating())
+	}
 	if err != nil {
 		return "", err
 	}

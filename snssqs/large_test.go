@@ -463,3 +463,31 @@ func TestSettlementsDoNotWaitForTheStore(t *testing.T) {
 		}
 	})
 }
+
+// A message of another program with a body in the store and nine attributes of its own has no room for Godwit's
+// attribute. Its dead letter still has the body, and all of the nine.
+func TestALargeDeadLetterOfTenAttributes(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.b = w.open(snssqs.Options{Store: w.store(s3store.Options{})})
+		w.object(payloads, "k", "hello")
+		ch := driver.Channel{Queue: "orders"}
+		w.ensure(owner(ch))
+		attributes, want := map[string]types.MessageAttributeValue{
+			"SQSLargePayloadSize": {DataType: aws.String("Number"), StringValue: aws.String("5")},
+		}, map[string]string{}
+		for i := range 9 {
+			attributes[fmt.Sprint("a", i)], want[fmt.Sprint("a", i)] = text(fmt.Sprint(i)), fmt.Sprint(i)
+		}
+		w.foreign("orders", `["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"`+payloads+`","s3Key":"k"}]`,
+			attributes)
+		r := w.receiver(ch, driver.Filter{})
+		w.reject(r, "no", w.receive(r, 1)...)
+		letter := w.receive(w.receiver(dead(ch), driver.Filter{}), 1)[0]
+		if got := w.body(letter); got != "hello" || letter.Origin.Death.Error != "no" {
+			t.Errorf("%q, %+v", got, letter.Origin)
+		}
+		if diff := cmp.Diff(want, headers(letter)); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
+		}
+	})
+}
