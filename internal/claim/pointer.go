@@ -97,6 +97,9 @@ func Announced(attributes map[string]string) bool {
 	return current || old
 }
 
+// Announces reports whether an attribute of this name says that the body is a pointer.
+func Announces(name string) bool { return name == SizeAttribute || name == OldSizeAttribute }
+
 // Parse reads the pointer that the attributes of a message announce. The error is a *driver.PayloadError.
 func Parse(text string, attributes map[string]string) (Pointer, error) {
 	size, err := announcedSize(attributes)
