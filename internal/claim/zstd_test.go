@@ -131,7 +131,7 @@ func TestCompressedBodiesAreCompared(t *testing.T) {
 		},
 		"a larger window": {
 			func(s *shelf, p *claim.Pointer) {
-				p.Size = 6 << 20
+				p.Size, p.SHA256 = 6<<20, "" // only the window is wrong
 				replaced(packed(bytes.Repeat(noise(3<<20), 2), zstd.WithWindowSize(4<<20)))(s, p)
 			}, fault(driver.PayloadAltered),
 		},
