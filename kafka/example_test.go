@@ -169,3 +169,44 @@ func check(err error) {
 		log.Fatal(err)
 	}
 }
+
+// Each order results in one invoice, in one transaction with the order's completion. So there is one invoice for each
+// order, also if the process crashes in between, for consumers of committed records.
+func Example_transform() {
+	ctx, stop := context.WithCancel(context.Background())
+	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
+	check(err)
+	defer backend.Close(context.WithoutCancel(ctx))
+	orders, err := godwit.NewProducer(ctx, backend, "orders", &godwit.ProducerOptions{Ordered: true})
+	check(err)
+	invoices, err := godwit.NewProducer(ctx, backend, "invoices", &godwit.ProducerOptions{Ordered: true})
+	check(err)
+	consumer, err := godwit.NewConsumer(ctx, backend, "orders", &godwit.ConsumerOptions{Ordered: true})
+	check(err)
+	accounting, err := godwit.NewConsumer(ctx, backend, "invoices", &godwit.ConsumerOptions{Ordered: true})
+	check(err)
+	check(orders.Send(ctx, godwit.Message{OrderKey: "ada", Body: []byte("a kite")}))
+	check(orders.Send(ctx, godwit.Message{OrderKey: "ada", Body: []byte("a phone")}))
+
+	done := make(chan error)
+	go func() {
+		_, err := godwit.Transform(ctx, consumer, invoices,
+			func(_ context.Context, d *godwit.Delivery) ([]godwit.Message, error) {
+				return []godwit.Message{{OrderKey: d.OrderKey, Body: append([]byte("invoice for "), d.Body...)}}, nil
+			})
+		done <- err
+	}()
+	left := 2
+	_, err = accounting.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		fmt.Printf("%s gets an %s\n", d.OrderKey, d.Body)
+		if left--; left == 0 {
+			stop()
+		}
+		return nil
+	})
+	check(err)
+	check(<-done)
+	// Output:
+	// ada gets an invoice for a kite
+	// ada gets an invoice for a phone
+}

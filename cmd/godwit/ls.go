@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -47,7 +48,7 @@ func newLs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = o.run(cmd.Context(), b, cmd.OutOrStdout())
+			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
 		},
 	}
@@ -59,10 +60,13 @@ func newLs() *cobra.Command {
 }
 
 // run lists the channels of a backend. Channels that could not be looked at are an error, after the list.
-func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) error {
+func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
 	all, err := ops.List(ctx, b, &o.list)
 	if err != nil {
 		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(errOut, "there are no such channels: check --namespace, and the region or the brokers")
 	}
 	t := table{head: []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"}}
 	values := []any{} // an empty list in JSON is not null
