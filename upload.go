@@ -92,7 +92,7 @@ func (p *Producer) read(m *Message, wire *driver.Message) error {
 		return nil
 	case m.Size > maxRead:
 		return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the Reader has %d bytes, and without a store at "+
-			"most %d are sent: give the backend a store (snssqs.Options.Store)", m.Size, maxRead)}
+			"most %d are sent: give the backend a store (snssqs.Options.Store, kafka.Options.Store)", m.Size, maxRead)}
 	}
 	body := make([]byte, m.Size)
 	n, err := io.ReadFull(m.Reader, body)

@@ -16,7 +16,8 @@ type Store interface {
 	// call.
 	Ensure(ctx context.Context, mode Mode) error
 	// Put writes size bytes of a body as a new object below a folder, and returns where it is. A body that is shorter
-	// or longer is an error. If Put fails or ctx ends, nothing is left that could be read.
+	// or longer is an error. A negative size is unknown, and the body ends with its reader. If Put fails or ctx ends,
+	// nothing is left that could be read.
 	Put(ctx context.Context, folder string, body io.Reader, size int64) (Location, error)
 	// Open begins to read an object, and returns its size. A location outside of those that the store was configured to
 	// read is a [*PayloadError] with [PayloadForeign], and is not called.
@@ -60,13 +61,15 @@ const (
 	PayloadMissing                     // there is no object
 	PayloadShort                       // the object has fewer bytes than announced
 	PayloadLong                        // the object has more bytes than announced
-	PayloadAltered                     // the object has another hash than announced
+	PayloadAltered                     // the object has another hash than announced, or cannot be decompressed
+	PayloadRatio                       // the body is too many times larger than its compressed object
 )
 
 // String is the name of the fault, as the kind of a [Death].
 func (f PayloadFault) String() string {
 	names := [...]string{
 		"payload-pointer", "payload-foreign", "payload-missing", "payload-short", "payload-long", "payload-altered",
+		"payload-ratio",
 	}
 	if int(f) < len(names) {
 		return names[f]

@@ -64,9 +64,13 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
 			Inspects: true, LongPolls: true, Finds: true, Lists: true, Rewinds: o.GroupProtocol != kafka.GroupShare,
-			Transforms: o.GroupProtocol != kafka.GroupShare,
+			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true,
 		},
-		Open: func(t testing.TB) driver.Backend { return open(t, o) },
+		Open: func(t testing.TB) driver.Backend {
+			o := o
+			o.Store = &bodies{}
+			return open(t, o)
+		},
 		Skip: skips(mode),
 	}
 }
@@ -75,6 +79,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 func skips(mode string) map[string]string {
 	all := map[string]string{
 		"order/duplicate":   "a log keeps every record; handlers remove duplicates",
+		"large/duplicate":   "a log keeps every record; handlers remove duplicates",
 		"send/badheader":    "any bytes travel as the value of a header",
 		"exchange/kind":     "a topic has no kind: any group may read it, and so it is a queue and an exchange",
 		"exchange/refilter": "members of one group share its partitions, also with one that does not poll",

@@ -49,6 +49,10 @@ type Options struct {
 	// Client are options of franz-go for all clients, applied last. Set them for what has no option here: a dialer,
 	// metrics, timeouts. Open refuses an option with a group, because the group has the channel's name.
 	Client []kgo.Opt
+	// Store keeps the bodies of messages that are too large for their topic: open one with s3store.Open. Set it when
+	// messages can be larger than max.message.bytes less 1 KiB, for producers and consumers. nil: such a message is an
+	// error of Send, and a received pointer is rejected.
+	Store driver.Store
 	// Logger gets the warnings of the client, and an error for each topic that was created again; nil: slog.Default().
 	// Set it to use another logger, or one with slog.DiscardHandler for no log.
 	Logger *slog.Logger

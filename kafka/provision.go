@@ -54,6 +54,11 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Owner {
 		b.provisioner.remember(s)
 	}
+	if b.o.Store != nil && !s.Channel.DeadLetter {
+		if err := b.o.Store.Ensure(ctx, s.Mode); err != nil {
+			return fmt.Errorf("channel %s: the store of large messages: %w", s.Channel, err)
+		}
+	}
 	if s.Mode == driver.Never {
 		return nil
 	}

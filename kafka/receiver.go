@@ -161,6 +161,7 @@ func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delive
 		d := &into[len(into)-1]
 		texts.Decode(m.record, d)
 		r.sub.fill(m, d)
+		r.sub.b.point(d)
 	}
 	clear(in.out)
 	if len(in.move) == 0 {

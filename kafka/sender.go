@@ -22,7 +22,8 @@ type sender struct {
 	b       *Backend
 	to      driver.Channel
 	topic   string
-	most    int // the largest batch that the topic takes, in bytes
+	store   driver.Store // of large bodies; nil: there is none
+	most    int          // the largest batch that the topic takes, in bytes
 	delays  bool
 	keyless bool // messages without a key are in order: they share one partition
 	closed  atomic.Bool
@@ -55,23 +56,34 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.topics.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
+	if err := b.outlasts(ctx, t.name); err != nil {
+		return nil, err
+	}
 	return &sender{
-		b: b, to: to, topic: t.name, most: int(b.topics.limit(t.name)),
+		b: b, to: to, topic: t.name, store: b.o.Store, most: int(b.topics.limit(t.name)),
 		delays:  b.o.channel(to).Ordering == OrderNone,
 		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
 	}, nil
 }
 
-// Limits is empty: this backend makes batches by itself.
-func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{} }
+// Limits has no batch: this backend makes batches by itself.
+func (s *sender) Limits() driver.SendLimits {
+	if s.store == nil {
+		return driver.SendLimits{}
+	}
+	return driver.SendLimits{Apart: int64(s.apart())}
+}
 
-// Prepare encodes the record. It checks the size limit of the topic, because the broker refuses the whole batch of a
-// record that is too large.
-func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
+// Prepare encodes the record. If that is large, Prepare writes its body to the store. It checks the size limit of the
+// topic, because the broker refuses the whole batch of a record that is too large.
+func (s *sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
 		return driver.Prepared{},
 			failure.Permanent("channel %s: a delay would let later messages of the key overtake this one: send it "+
 				"without a delay, or set the channel's Ordering to OrderNone", s.to)
+	}
+	if err := announcing(m.Header); err != nil {
+		return driver.Prepared{}, err
 	}
 	r, err := wire.Encode(m)
 	if err != nil {
@@ -82,18 +94,24 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 		r.Key = []byte{} // an empty key is hashed like any other: the partition stays the same
 	}
 	size := wire.Size(r)
-	if size > s.most {
+	switch store := s.store; {
+	case store != nil && (m.Reader != nil || size > s.apart()):
+		if size, err = s.prepareLarge(ctx, m, r); err != nil {
+			return driver.Prepared{}, err
+		}
+	case size > s.most:
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}
 	return driver.Prepared{Wire: r, OrderKey: m.OrderKey, Size: size}, nil
 }
 
 func (s *sender) tooLarge(size int64) error {
-	return &driver.Error{
-		Class: driver.TooLarge,
-		Err: fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size,
-			s.topic, s.most, kerr.MessageTooLarge),
+	err := fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size, s.topic,
+		s.most, kerr.MessageTooLarge)
+	if s.store == nil {
+		err = fmt.Errorf("%w; with a store (kafka.Options.Store, s3store.Open) larger bodies are sent through S3", err)
 	}
+	return &driver.Error{Class: driver.TooLarge, Err: err}
 }
 
 // Send returns when all in-sync replicas have stored the records.

@@ -27,7 +27,7 @@ func newShareReceiver(
 	r, err := share.NewReceiver(ctx, &share.Config{
 		Channel: from, Options: o, Topic: b.names.Topic(from), Group: group,
 		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
-		Rack: b.o.Rack,
+		Rack: b.o.Rack, Point: b.point,
 		Open: func() (*client.Client, error) {
 			opts, err := b.o.clientOptions(b.log)
 			if err != nil {

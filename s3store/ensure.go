@@ -41,8 +41,11 @@ func (s *Store) Ensure(ctx context.Context, mode driver.Mode) error {
 
 func (s *Store) ensure(ctx context.Context, mode driver.Mode) error {
 	_, err := s.s3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.o.Bucket})
-	err = permission(classify(err), "s3:ListBucket")
+	err = classify(err)
 	switch {
+	case driver.ClassOf(err) == driver.Denied:
+		return fmt.Errorf("look whether it exists: %w (it needs permission s3:ListBucket; a process without it needs "+
+			"ProvisionNever, and another one that creates the bucket)", err)
 	case driver.ClassOf(err) == driver.NotFound && mode == driver.Auto:
 		if err := s.create(ctx); err != nil {
 			return err
@@ -51,6 +54,18 @@ func (s *Store) ensure(ctx context.Context, mode driver.Mode) error {
 		return err
 	}
 	return s.ensureLifecycle(ctx, mode)
+}
+
+// createdAgain creates the bucket again if a write says that it was deleted, and the store has created or found it with
+// driver.Auto before. It reports whether the write can be repeated.
+func (s *Store) createdAgain(ctx context.Context, written error) bool {
+	if codeOf(written) != "NoSuchBucket" {
+		return false
+	}
+	s.mu.Lock()
+	ours := s.done && s.ensured == driver.Auto
+	s.mu.Unlock()
+	return ours && s.ensure(ctx, driver.Auto) == nil // otherwise the caller returns the error of the write
 }
 
 // create creates the bucket. Of several processes one succeeds; the others find the bucket.

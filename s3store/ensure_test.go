@@ -146,8 +146,55 @@ func TestEnsureModes(t *testing.T) {
 		w.ready(s3store.Options{})
 		w.ensure(s, driver.Verify)
 		w.refuse("s3.HeadBucket")
-		if err := w.open(s3store.Options{}).Ensure(w.Context(), driver.Auto); driver.ClassOf(err) != driver.Denied {
+		err = w.open(s3store.Options{}).Ensure(w.Context(), driver.Auto)
+		if driver.ClassOf(err) != driver.Denied || !strings.Contains(err.Error(), "s3:ListBucket") ||
+			!strings.Contains(err.Error(), "ProvisionNever") {
 			t.Errorf("a bucket that may not be read: %v", err)
+		}
+	})
+}
+
+// A bucket that is deleted under a process is an outage for its readers. The next write creates it again, with its
+// protection and lifecycle, if the process may create it; then the old objects are missing.
+func TestABucketThatIsDeleted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.ready(s3store.Options{})
+		never := w.open(s3store.Options{})
+		w.ensure(never, driver.Never)
+		remove := func(at driver.Location) {
+			t.Helper()
+			_, err := w.s3.DeleteObject(w.Context(), &s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key})
+			if err == nil {
+				_, err = w.s3.DeleteBucket(w.Context(), &s3.DeleteBucketInput{Bucket: &at.Bucket})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := w.put(s, []byte("x"))
+		for _, body := range [][]byte{[]byte("y"), large()} {
+			remove(at)
+			if _, err := w.read(s, at); driver.ClassOf(err) != driver.Transient {
+				t.Errorf("a read: %v, of class %s", err, driver.ClassOf(err))
+			}
+			if _, err := never.Put(w.Context(), "", strings.NewReader("y"), 1); driver.ClassOf(err) != driver.NotFound {
+				t.Errorf("a write of a store that creates nothing: %v", err)
+			}
+			old := at
+			at = w.put(s, body)
+			if got, err := w.read(s, at); err != nil || len(got) != len(body) {
+				t.Errorf("read %d of %d bytes, %v", len(got), len(body), err)
+			}
+			if _, err := w.read(s, old); driver.ClassOf(err) != driver.NotFound {
+				t.Errorf("the object of the old bucket: %v", err)
+			}
+			if diff := cmp.Diff([]string{"godwit payloads  60 2"}, w.rules()); diff != "" {
+				t.Errorf("lifecycle (-want +got):\n%s", diff)
+			}
+			if _, err := w.s3.GetBucketPolicy(w.Context(),
+				&s3.GetBucketPolicyInput{Bucket: aws.String(bucket)}); err != nil {
+				t.Errorf("policy: %v", err)
+			}
 		}
 	})
 }

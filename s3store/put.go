@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -36,7 +37,12 @@ func (s *Store) Put(ctx context.Context, folder string, body io.Reader, size int
 		return driver.Location{}, err
 	}
 	b := &source{from: body, left: size}
-	if size <= inParts {
+	if size < 0 {
+		if err := b.measure(); err != nil {
+			return driver.Location{}, err
+		}
+	}
+	if b.left <= inParts {
 		err = s.putWhole(ctx, key, b)
 	} else {
 		err = s.putParts(ctx, key, b)
@@ -64,6 +70,9 @@ func (s *Store) putWhole(ctx context.Context, key string, b *source) error {
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = s.encryption()
 	_, err = s.s3.PutObject(ctx, in, repeating())
+	if s.createdAgain(ctx, err) {
+		_, err = s.s3.PutObject(ctx, in, repeating())
+	}
 	return written(err)
 }
 
@@ -121,6 +130,9 @@ func (s *Store) begin(ctx context.Context, key string) (id string, err error) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &s.o.Bucket, Key: &key}
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = s.encryption()
 	out, err := s.s3.CreateMultipartUpload(ctx, in, repeating())
+	if s.createdAgain(ctx, err) {
+		out, err = s.s3.CreateMultipartUpload(ctx, in, repeating())
+	}
 	if err != nil {
 		return "", err
 	}
@@ -133,6 +145,13 @@ func (s *Store) parts(ctx context.Context, key, id string, b *source) (parts []t
 		part, n, err := b.next(partSize)
 		if err != nil {
 			return nil, err
+		}
+		if n == 0 {
+			break // the body, whose size was unknown, has ended with the last part
+		}
+		if number > maxParts {
+			return nil, &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf(
+				"the body has more than %d bytes, the most that an upload has", int64(partSize*maxParts))}
 		}
 		done, err := s.part(ctx, &s3.UploadPartInput{
 			Bucket: &s.o.Bucket, Key: &key, UploadId: &id, PartNumber: &number, Body: part, ContentLength: &n,
@@ -178,10 +197,27 @@ func (s *Store) complete(ctx context.Context, key, id string, parts []types.Comp
 
 // source is a body that is being uploaded.
 type source struct {
-	from io.Reader
-	left int64  // bytes that were not read
-	at   int64  // bytes that were read
-	buf  []byte // of a part; nil: not needed yet
+	from  io.Reader
+	left  int64  // bytes that were not read
+	at    int64  // bytes that were read
+	buf   []byte // of a part; nil: not needed yet
+	ahead int    // bytes in buf that next has not returned yet
+	open  bool   // left is unknown: the body ends with its reader
+}
+
+// measure reads the first part of a body of unknown size. A body that ends with it has a known size then.
+func (b *source) measure() error {
+	b.buf = make([]byte, partSize)
+	var err error
+	switch b.ahead, err = io.ReadFull(b.from, b.buf); {
+	case err == nil:
+		b.left, b.open = math.MaxInt64, true
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		b.left = int64(b.ahead)
+	default:
+		return readerError(err)
+	}
+	return nil
 }
 
 // next returns the next bytes, at most so many, as a reader that can be rewound for a repetition, until the next call.
@@ -189,7 +225,7 @@ type source struct {
 func (b *source) next(most int64) (part io.ReadSeeker, n int64, err error) {
 	n = min(b.left, most)
 	defer func() { b.left, b.at = b.left-n, b.at+n }()
-	if from, ok := b.from.(*bytes.Reader); ok {
+	if from, ok := b.from.(*bytes.Reader); ok && b.buf == nil {
 		if from.Size()-b.at < n {
 			return nil, n, short(b.at, b.left)
 		}
@@ -198,8 +234,12 @@ func (b *source) next(most int64) (part io.ReadSeeker, n int64, err error) {
 	if b.buf == nil {
 		b.buf = make([]byte, n)
 	}
-	got, err := io.ReadFull(b.from, b.buf[:n])
+	got, err := io.ReadFull(b.from, b.buf[b.ahead:n])
+	got, b.ahead = got+b.ahead, 0
 	switch {
+	case b.open && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		n = int64(got)
+		b.left, b.open = n, false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, n, short(b.at+int64(got), b.left-int64(got))
 	case err != nil:
@@ -210,7 +250,7 @@ func (b *source) next(most int64) (part io.ReadSeeker, n int64, err error) {
 
 // end checks that the body has no more bytes than announced.
 func (b *source) end() error {
-	if from, ok := b.from.(*bytes.Reader); ok {
+	if from, ok := b.from.(*bytes.Reader); ok && b.buf == nil {
 		if from.Size() > b.at {
 			return long(b.at)
 		}

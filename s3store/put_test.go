@@ -27,11 +27,19 @@ func TestPut(t *testing.T) {
 		s := w.ready(s3store.Options{Prefix: "big/"})
 		key := regexp.MustCompile(
 			`^big/queues/orders/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-		for name, body := range map[string][]byte{"empty": {}, "binary": {0, 0xff, 0xfe}, "large": large()} {
+		for name, body := range map[string][]byte{
+			"empty": {}, "binary": {0, 0xff, 0xfe}, "large": large(), "part": large()[:8<<20],
+			"parts": large()[:16<<20],
+		} {
 			for kind, from := range map[string]io.Reader{
 				"memory": bytes.NewReader(body), "reader": iotest.HalfReader(bytes.NewReader(body)),
+				"unknown size": iotest.HalfReader(bytes.NewReader(body)),
 			} {
-				at, err := s.Put(w.Context(), "queues/orders", from, int64(len(body)))
+				size := int64(len(body))
+				if kind == "unknown size" {
+					size = -1
+				}
+				at, err := s.Put(w.Context(), "queues/orders", from, size)
 				if err != nil {
 					t.Fatalf("%s from %s: %v", name, kind, err)
 				}

@@ -1,13 +1,9 @@
 package snssqs
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -35,6 +31,15 @@ const (
 	PointerLegacy                       // the class of the first clients, and the attribute SQSLargePayloadSize
 )
 
+// Compression is how bodies are compressed in a store.
+type Compression uint8
+
+const (
+	CompressionDefault Compression = iota // as Options.Large says; there, CompressionNone
+	CompressionNone                       // bodies are stored as they are
+	CompressionZstd                       // bodies are compressed with zstd
+)
+
 // Large says which messages go to Options.Store, and how they point to it.
 type Large struct {
 	// Above is the size above which the body of a message goes to the store, with the attributes; 0: 262,144 bytes.
@@ -43,6 +48,9 @@ type Large struct {
 	Above int
 	// Pointers is the format of the pointers. Set it to what the extended clients of the channel's consumers read.
 	Pointers PointerFormat
+	// Compression says how bodies are compressed in the store; only Godwit reads compressed ones. Set it to
+	// CompressionZstd for texts that compress well, if all consumers of the channel use Godwit.
+	Compression Compression
 }
 
 // apart says which bodies go to a store.
@@ -68,7 +76,7 @@ func newApart(o *Options) (apart, error) {
 	}
 	errs := []error{o.Large.check("Options.Large")}
 	for channel, l := range o.LargeOf {
-		errs = append(errs, l.check(fmt.Sprintf("Options.LargeOf[%q]", channel)))
+		errs = append(errs, l.or(o.Large).check(fmt.Sprintf("Options.LargeOf[%q]", channel)))
 		if err := checkMapping(channel, Resource{}); err != nil {
 			errs = append(errs, fmt.Errorf("snssqs: Options.LargeOf[%q]: %w", channel, err))
 		}
@@ -80,7 +88,28 @@ func (l Large) check(field string) error {
 	if l.Pointers > PointerLegacy {
 		return fmt.Errorf("snssqs: %s.Pointers is %d: use one of the constants", field, l.Pointers)
 	}
+	if l.Compression > CompressionZstd {
+		return fmt.Errorf("snssqs: %s.Compression is %d: use one of the constants", field, l.Compression)
+	}
+	if l.Compression == CompressionZstd && l.Pointers > PointerCurrent {
+		return fmt.Errorf("snssqs: %s has CompressionZstd, and Pointers for programs with Amazon's extended clients, which "+
+			"cannot read compressed bodies: choose one of both", field)
+	}
 	return nil
+}
+
+// or returns l, with the values of all for its zero fields.
+func (l Large) or(all Large) Large {
+	if l.Above == 0 {
+		l.Above = all.Above
+	}
+	if l.Pointers == PointerDefault {
+		l.Pointers = all.Pointers
+	}
+	if l.Compression == CompressionDefault {
+		l.Compression = all.Compression
+	}
+	return l
 }
 
 // uploads says how a sender sends large bodies.
@@ -89,6 +118,7 @@ type uploads struct {
 	folder string
 	above  int
 	format claim.Format
+	zip    bool // bodies are compressed
 }
 
 // uploads is for a sender to a channel whose service accepts messages of limit bytes; nil: there is no store.
@@ -98,22 +128,10 @@ func (b *Backend) uploads(to driver.Channel, limit int) *uploads {
 	}
 	of := to
 	of.DeadLetter = false
-	l := b.apart.of[of.String()]
-	if l.Above == 0 {
-		l.Above = b.apart.all.Above
-	}
-	if l.Above == 0 {
-		l.Above = defaultAbove
-	}
-	if l.Pointers == PointerDefault {
-		l.Pointers = b.apart.all.Pointers
-	}
-	if l.Pointers == PointerDefault {
-		l.Pointers = PointerCurrent
-	}
+	l := b.apart.of[of.String()].or(b.apart.all).or(Large{Above: defaultAbove, Pointers: PointerCurrent})
 	return &uploads{
 		store: b.apart.store, folder: b.namespace.folder(to), above: min(max(l.Above, 0), limit),
-		format: claim.Format(l.Pointers - PointerCurrent),
+		format: claim.Format(l.Pointers - PointerCurrent), zip: l.Compression == CompressionZstd,
 	}
 }
 
@@ -141,23 +159,11 @@ func (u *uploads) mine(m *driver.Message) bool {
 
 // put writes the body of a message to the store, and makes the message a pointer to it.
 func (u *uploads) put(ctx context.Context, w *wire, m *driver.Message, ordered bool) error {
-	sum := sha256.New()
 	id := newDedup(m)
-	p := claim.Pointer{Size: int64(len(m.Body))}
-	var from io.Reader
-	if m.Reader == nil {
-		_, _ = sum.Write(m.Body) // a hash cannot fail
-		_, _ = id.Write(m.Body)
-		from = bytes.NewReader(m.Body)
-	} else {
-		p.Size = m.Size
-		from = io.TeeReader(m.Reader, io.MultiWriter(sum, &id))
-	}
-	var err error
-	if p.At, err = u.store.Put(ctx, u.folder, from, p.Size); err != nil {
+	p, err := claim.Write(ctx, u.store, u.folder, m, u.zip, &id)
+	if err != nil {
 		return err
 	}
-	p.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	w.body, w.sizeName, w.size = p.Text(u.format), u.format.Attribute(), strconv.FormatInt(p.Size, 10)
 	if ordered {
 		w.dedup = id.id()

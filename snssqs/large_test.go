@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -186,6 +187,58 @@ func TestPointersThatAreSent(t *testing.T) {
 	}
 }
 
+// A compressed body comes back as it was, also from a dead letter, and its object is deleted. Channels choose.
+func TestCompressedBodies(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.b = w.open(snssqs.Options{
+			Store: w.store(s3store.Options{}), Large: snssqs.Large{Compression: snssqs.CompressionZstd},
+			LargeOf: map[string]snssqs.Large{"plain": {Compression: snssqs.CompressionNone}},
+		})
+		body := bytes.Repeat([]byte(`{"order":"4711","state":"paid"},`), 20_000)
+		for _, queue := range []string{"orders", "plain"} {
+			ch := driver.Channel{Queue: queue}
+			w.ensure(owner(ch))
+			s, r := w.sender(ch), w.receiver(ch, driver.Filter{})
+			w.send(s, driver.Message{Body: body})
+			w.send(s, driver.Message{Reader: iotest.HalfReader(bytes.NewReader(body)), Size: int64(len(body))})
+			ds := w.receive(r, 2)
+			for _, d := range ds {
+				if got := w.body(d); got != string(body) || d.Size != int64(len(body)) {
+					t.Errorf("%s: %d bytes, and a size of %d", queue, len(got), d.Size)
+				}
+			}
+			_, stored := w.server.S3().Bucket(payloads).Count()
+			if small := stored < int64(len(body))/5; small != (queue == "orders") {
+				t.Errorf("%s: two bodies of %d bytes have %d in the store", queue, len(body), stored)
+			}
+			if err := r.Settle(w.Context(), []driver.Settlement{
+				{Handle: ds[0].Handle},
+				{Handle: ds[1].Handle, Action: driver.Reject, Death: &driver.Death{Error: "bad"}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			letters := w.receiver(dead(ch), driver.Filter{})
+			d := w.receive(letters, 1)[0]
+			if got := w.body(d); got != string(body) {
+				t.Errorf("%s: the dead letter has %d bytes", queue, len(got))
+			}
+			if err := w.settle(letters, driver.Done, d); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if n := w.objects(); n != 0 {
+				t.Errorf("%s: %d objects are left", queue, n)
+			}
+		}
+		_, err := w.sender(driver.Channel{Queue: "orders"}).Prepare(w.Context(),
+			&driver.Message{Reader: bytes.NewReader(body), Size: int64(len(body)) + 1})
+		if driver.ClassOf(err) != driver.Permanent || err == nil || !strings.Contains(err.Error(), "set Size") ||
+			w.objects() != 0 {
+			t.Errorf("a Reader that ends early: %v, %d objects", err, w.objects())
+		}
+	})
+}
+
 // Without a store a large message is an error that says how to get one. With one, only the attributes can be too large,
 // and then nothing is uploaded.
 func TestTooLargeForEverything(t *testing.T) {
@@ -220,6 +273,11 @@ func TestImpossibleOptionsOfLargeMessages(t *testing.T) {
 			"after 27 days, and":             {Store: short},
 			"can stay for 28 days":           {Store: short},
 			"Options.Large.Pointers is 9":    {Store: store, Large: snssqs.Large{Pointers: 9}},
+			"Options.Large.Compression is 9": {Store: store, Large: snssqs.Large{Compression: 9}},
+			`Options.LargeOf["orders"] has CompressionZstd`: {
+				Store: store, Large: snssqs.Large{Compression: snssqs.CompressionZstd},
+				LargeOf: map[string]snssqs.Large{"orders": {Pointers: snssqs.PointerLegacy}},
+			},
 			`Options.LargeOf["orders.fifo"]`: {Store: store, LargeOf: map[string]snssqs.Large{"orders.fifo": {}}},
 		} {
 			o.AWS = &w.conf
@@ -402,6 +460,34 @@ func TestSettlementsDoNotWaitForTheStore(t *testing.T) {
 		}
 		if err := r.Close(w.Context()); err != nil || time.Since(began) > 3*time.Second {
 			t.Errorf("close took %v, %v", time.Since(began), err)
+		}
+	})
+}
+
+// A message of another program with a body in the store and nine attributes of its own has no room for Godwit's
+// attribute. Its dead letter still has the body, and all of the nine.
+func TestALargeDeadLetterOfTenAttributes(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.b = w.open(snssqs.Options{Store: w.store(s3store.Options{})})
+		w.object(payloads, "k", "hello")
+		ch := driver.Channel{Queue: "orders"}
+		w.ensure(owner(ch))
+		attributes, want := map[string]types.MessageAttributeValue{
+			"SQSLargePayloadSize": {DataType: aws.String("Number"), StringValue: aws.String("5")},
+		}, map[string]string{}
+		for i := range 9 {
+			attributes[fmt.Sprint("a", i)], want[fmt.Sprint("a", i)] = text(fmt.Sprint(i)), fmt.Sprint(i)
+		}
+		w.foreign("orders", `["com.amazon.sqs.javamessaging.MessageS3Pointer",{"s3BucketName":"`+payloads+`","s3Key":"k"}]`,
+			attributes)
+		r := w.receiver(ch, driver.Filter{})
+		w.reject(r, "no", w.receive(r, 1)...)
+		letter := w.receive(w.receiver(dead(ch), driver.Filter{}), 1)[0]
+		if got := w.body(letter); got != "hello" || letter.Origin.Death.Error != "no" {
+			t.Errorf("%q, %+v", got, letter.Origin)
+		}
+		if diff := cmp.Diff(want, headers(letter)); diff != "" {
+			t.Errorf("headers (-want +got):\n%s", diff)
 		}
 	})
 }

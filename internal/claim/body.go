@@ -25,14 +25,22 @@ func Open(ctx context.Context, store driver.Store, p Pointer) (io.ReadCloser, in
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := compare(size, p.Size); err != nil {
+	o := &object{src: src, size: p.Size}
+	if p.Zstd {
+		o.size = p.Stored
+	}
+	o.left = o.size
+	b := &body{src: o, p: p, left: p.Size}
+	if err = compare(size, o.size); err == nil && p.Zstd {
+		err = b.unpack(o)
+	}
+	if err != nil {
 		return nil, 0, errors.Join(err, src.Close())
 	}
-	b := &body{src: src, p: p, left: p.Size}
 	if p.SHA256 != "" {
 		b.sum = sha256.New()
 	}
-	return b, size, nil
+	return b, p.Size, nil
 }
 
 // compare compares the size of an object with the announced one.
@@ -46,7 +54,40 @@ func compare(size, announced int64) error {
 	return nil
 }
 
-// body reads an object and compares it with its pointer at the end.
+// object reads an object as it is in the store.
+type object struct {
+	src  io.ReadCloser
+	size int64 // announced
+	left int64 // bytes that are still to come
+	err  error // of an earlier Read
+}
+
+// Read implements io.Reader.
+func (o *object) Read(to []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.src.Read(to)
+	if o.left -= int64(n); o.left < 0 {
+		o.err = compare(o.size-o.left, o.size)
+		return 0, o.err
+	}
+	switch {
+	case err == nil:
+	case !errors.Is(err, io.EOF):
+		o.err = broken(err)
+	case o.left > 0: // the store said that it had all of them
+		o.err = broken(io.ErrUnexpectedEOF)
+	default:
+		o.err = io.EOF
+	}
+	return n, o.err
+}
+
+// Close implements io.Closer.
+func (o *object) Close() error { return o.src.Close() }
+
+// body reads the body in an object, and compares it with its pointer at the end.
 type body struct {
 	src  io.ReadCloser
 	p    Pointer
@@ -55,26 +96,40 @@ type body struct {
 	err  error     // of an earlier Read
 }
 
+// unpack makes the body that of a compressed object.
+func (b *body) unpack(o *object) error {
+	if err := credible(b.p.Size, b.p.Stored); err != nil {
+		return err
+	}
+	u, err := newUnpacker(o)
+	if err != nil {
+		return err
+	}
+	b.src = u
+	return nil
+}
+
+// Read implements io.Reader.
 func (b *body) Read(to []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
 	n, err := b.src.Read(to)
 	if b.left -= int64(n); b.left < 0 {
-		b.err = compare(b.p.Size-b.left, b.p.Size)
+		b.err = fault(driver.PayloadLong, "the body has more than the %d bytes that the message announces", b.p.Size)
 		return 0, b.err
 	}
 	if b.sum != nil {
 		_, _ = b.sum.Write(to[:n]) // a hash cannot fail
 	}
 	switch {
-	case err == nil:
-	case !errors.Is(err, io.EOF):
-		b.err = broken(err)
-	case b.left > 0: // the store said that it had all of them
-		b.err = broken(io.ErrUnexpectedEOF)
+	case err == nil, !errors.Is(err, io.EOF):
+		b.err = err
+	case b.left > 0: // of a compressed object
+		b.err = fault(driver.PayloadShort, "the body has %d bytes, and the message announces %d", b.p.Size-b.left,
+			b.p.Size)
 	case b.sum != nil && hex.EncodeToString(b.sum.Sum(nil)) != b.p.SHA256:
-		b.err = fault(driver.PayloadAltered, "the SHA-256 of the object differs from the one that the message announces")
+		b.err = fault(driver.PayloadAltered, "the SHA-256 of the body differs from the one that the message announces")
 	default:
 		b.err = io.EOF
 	}
@@ -90,4 +145,5 @@ func broken(err error) error {
 	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read the object: %w", err)}
 }
 
+// Close implements io.Closer.
 func (b *body) Close() error { return b.src.Close() }

@@ -49,10 +49,12 @@ type Pointer struct {
 	At     driver.Location
 	Size   int64  // bytes of the body
 	SHA256 string // of the body, in hexadecimal digits; "": its sender did not say
+	Zstd   bool   // the object is compressed
+	Stored int64  // bytes of the object, if that is compressed
 }
 
-// object is the second element of a pointer. Readers of other programs ignore the field that they do not know.
-type object struct {
+// place is the second element of a pointer. Readers of other programs ignore the field that they do not know.
+type place struct {
 	Bucket string  `json:"s3BucketName"`
 	Key    string  `json:"s3Key"`
 	Godwit *detail `json:"godwit,omitempty"`
@@ -60,19 +62,28 @@ type object struct {
 
 // detail is what Godwit adds. A field may be added; a reader that must understand a new one is told by Version.
 type detail struct {
-	Version int    `json:"v"`
-	Size    int64  `json:"size"`
-	SHA256  string `json:"sha256,omitempty"`
+	Version  int    `json:"v"`
+	Size     int64  `json:"size"`
+	SHA256   string `json:"sha256,omitempty"`
+	Encoding string `json:"encoding,omitempty"` // of the object; "": it is the body
+	Stored   int64  `json:"stored,omitempty"`   // bytes of an object with an encoding
 }
 
-// version is the version of detail that is written.
-const version = 1
+const (
+	// version is the version of the detail of an object that is the body as it is.
+	version = 1
+	// encodedVersion is the version with an encoding. A reader that only knows version 1 would take the object for the
+	// body.
+	encodedVersion = 2
+)
 
 // Text is the pointer as the body of a message.
 func (p Pointer) Text(f Format) string {
-	text, err := json.Marshal([]any{f.class(), object{
-		Bucket: p.At.Bucket, Key: p.At.Key, Godwit: &detail{Version: version, Size: p.Size, SHA256: p.SHA256},
-	}})
+	d := &detail{Version: version, Size: p.Size, SHA256: p.SHA256}
+	if p.Zstd {
+		d.Version, d.Encoding, d.Stored = encodedVersion, zstdEncoding, p.Stored
+	}
+	text, err := json.Marshal([]any{f.class(), place{Bucket: p.At.Bucket, Key: p.At.Key, Godwit: d}})
 	if err != nil {
 		panic(err) // strings and numbers can be encoded
 	}
@@ -86,6 +97,9 @@ func Announced(attributes map[string]string) bool {
 	return current || old
 }
 
+// Announces reports whether an attribute of this name says that the body is a pointer.
+func Announces(name string) bool { return name == SizeAttribute || name == OldSizeAttribute }
+
 // Parse reads the pointer that the attributes of a message announce. The error is a *driver.PayloadError.
 func Parse(text string, attributes map[string]string) (Pointer, error) {
 	size, err := announcedSize(attributes)
@@ -94,7 +108,7 @@ func Parse(text string, attributes map[string]string) (Pointer, error) {
 	}
 	var parts []json.RawMessage
 	var class string
-	var at object
+	var at place
 	if json.Unmarshal([]byte(text), &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &class) != nil {
 		return Pointer{}, noPointer("the body is not a list of a class and an object")
 	}
@@ -109,14 +123,20 @@ func Parse(text string, attributes map[string]string) (Pointer, error) {
 	}
 	p := Pointer{At: driver.Location{Bucket: at.Bucket, Key: at.Key}, Size: size}
 	if d := at.Godwit; d != nil {
-		if d.Version != version {
-			return Pointer{}, noPointer("it has version %d, and this reader knows version %d: update the consumer",
-				d.Version, version)
+		if d.Version != version && d.Version != encodedVersion {
+			return Pointer{}, noPointer("it has version %d, and this reader knows versions up to %d: update the consumer",
+				d.Version, encodedVersion)
 		}
 		if d.Size != size {
 			return Pointer{}, noPointer("the message attribute announces %d bytes, and the pointer %d", size, d.Size)
 		}
 		p.SHA256 = d.SHA256
+		if d.Version == encodedVersion {
+			if d.Encoding != zstdEncoding || d.Stored < 0 {
+				return Pointer{}, noPointer("its object has an unknown encoding or no size: update the consumer")
+			}
+			p.Zstd, p.Stored = true, d.Stored
+		}
 	}
 	return p, nil
 }

@@ -71,7 +71,7 @@ var plan = []room{
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
 	{path: "internal/calls", ours: []string{"driver"}},
-	{path: "internal/claim", ours: []string{"driver"}},
+	{path: "internal/claim", ours: []string{"driver"}, others: []string{"github.com/klauspost/compress/zstd"}},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},

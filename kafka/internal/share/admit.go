@@ -187,6 +187,7 @@ func (r *Receiver) deliver(decode *wire.Decoder, l *lock, ds []driver.Delivery) 
 	d := &ds[len(ds)-1]
 	decode.Decode(l.record, d)
 	d.OrderKey, d.Tenant = "", d.OrderKey
+	r.c.Point(d)
 	return ds
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 
 	Open  func() (*client.Client, error)
 	Tiers driver.Receiver // of the channel's tiers; Close closes it
+	// Point gives a delivery the body to which its record points, if that is a pointer.
+	Point func(d *driver.Delivery)
 	// Retry and Reject publish copies, and answer for each.
 	Retry  func(ctx context.Context, rs []Copy) []error
 	Reject func(ctx context.Context, rs []Copy) []error

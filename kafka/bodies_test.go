@@ -1,0 +1,71 @@
+package kafka_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// bodies is a driver.Store in memory.
+type bodies struct {
+	lifetime time.Duration
+
+	mu      sync.Mutex
+	objects map[string][]byte
+	ensured []driver.Mode
+	deleted int
+}
+
+func (s *bodies) Ensure(_ context.Context, mode driver.Mode) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ensured = append(s.ensured, mode)
+	return nil
+}
+
+func (s *bodies) Put(_ context.Context, folder string, body io.Reader, size int64) (driver.Location, error) {
+	all, err := io.ReadAll(body)
+	if err != nil || size >= 0 && int64(len(all)) != size {
+		return driver.Location{}, fmt.Errorf("%d bytes of %d: %w", len(all), size, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects == nil {
+		s.objects = map[string][]byte{}
+	}
+	key := fmt.Sprint(folder, "/", len(s.objects))
+	s.objects[key] = all
+	return driver.Location{Bucket: "payloads", Key: key}, nil
+}
+
+func (s *bodies) Open(_ context.Context, at driver.Location) (io.ReadCloser, int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, ok := s.objects[at.Key]
+	if !ok {
+		return nil, 0, &driver.Error{Class: driver.NotFound, Err: errors.New("NoSuchKey")}
+	}
+	return io.NopCloser(bytes.NewReader(all)), int64(len(all)), nil
+}
+
+func (s *bodies) Delete(_ context.Context, at []driver.Location) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleted += len(at)
+	return nil
+}
+
+func (s *bodies) Lifetime() time.Duration { return s.lifetime }
+
+// count is how many objects there are.
+func (s *bodies) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.objects)
+}
