@@ -27,7 +27,8 @@ const looksAtOnce = 8
 
 // Catalog lists the channels of the namespace. It finds them by their tags, with a request for each hundred. If
 // tag:GetResources is denied, or the server has no such service, it lists all queues and topics whose names have the
-// form of the namespace's, and reads the tags of each. Channels of Options.Names are listed if they exist. The age of a topic is unknown.
+// form of the namespace's, and reads the tags of each. Channels of Options.Names are listed if they exist. The age of a
+// topic is unknown.
 func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	if err := b.open(); err != nil {
 		return nil, err
