@@ -71,13 +71,13 @@ func newRewind() *cobra.Command {
 func position(to string, partitions []int32, now time.Time) (p driver.Position, err error) {
 	p.Partitions = partitions
 	var offset int64
-	switch {
-	case to == "start":
+	switch to {
+	case "start":
 		return p, nil
-	case to == "end":
+	case "end":
 		p.From = driver.FromEnd
 		return p, nil
-	case to == "":
+	case "":
 		return p, errors.New("--to is missing: use start, end, a time, a duration back from now, or offset:N")
 	}
 	if n, _ := fmt.Sscanf(to, "offset:%d", &offset); n == 1 && to == "offset:"+strconv.FormatInt(offset, 10) {
