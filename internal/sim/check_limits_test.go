@@ -256,6 +256,7 @@ func (c *checker) answers(p *consumer, h *delivery, err error) {
 	if !h.answered {
 		return
 	}
+	h.answered = false // it may end again without a call of the handler, if there is no room for its body
 	c.w.tally.add(countEntries, 1)
 	if err != h.entry {
 		c.violated([]string{h.m.label}, "%s ends %s of a batch with the error %v; the handler returned %v for it",
