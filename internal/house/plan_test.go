@@ -66,7 +66,7 @@ var plan = []room{
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
-	{path: "ops", ours: []string{".", "driver"}},
+	{path: "ops", ours: []string{".", "driver", "internal/backoff"}},
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
