@@ -34,7 +34,8 @@ type Forwarder interface {
 	// Forward encodes a raw message for Send, as Prepare does with a new one. Where the service removes duplicates, the
 	// id for that derives from f.ID, so that a message that is forwarded twice is accepted once. If the body is in a
 	// [Store], the message points to the same object, except if that would not last: then the object is copied. The
-	// caller finishes the original with [Settlement].KeepBody.
+	// caller finishes the original with [Settlement].KeepBody. A trace header is left out where the service takes none
+	// from a sender, as a topic of SNS, which forwards none. Everything else arrives, or the error says why not.
 	Forward(ctx context.Context, f *Forward) (Prepared, error)
 }
 

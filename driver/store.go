@@ -29,6 +29,18 @@ type Store interface {
 	Lifetime() time.Duration
 }
 
+// Copier is a Store that copies objects itself. A message that is sent on with its pointer needs a copy if its object
+// may be deleted soon, because nothing deletes it earlier than its lifetime, and nothing keeps it longer.
+type Copier interface {
+	// Copy copies an object to a new one below a folder, and returns where that is. The bytes do not pass this process,
+	// and the old object stays. A location that may not be read is an error, as of Open. If Copy fails or ctx ends,
+	// nothing is left that could be read.
+	Copy(ctx context.Context, at Location, folder string) (Location, error)
+	// Written returns when an object was written. It may answer without a call, so it does not show that the object is
+	// still there.
+	Written(ctx context.Context, at Location) (time.Time, error)
+}
+
 // Location says where an object of a Store is.
 type Location struct{ Bucket, Key string }
 

@@ -20,11 +20,7 @@ const answerWithin = 10 * time.Second
 func (s *Store) Open(ctx context.Context, at driver.Location) (io.ReadCloser, int64, error) {
 	src, listed := s.at(at)
 	if !listed {
-		return nil, 0, &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
-			Fault: driver.PayloadForeign,
-			Err: errors.New("the message points outside of the store's bucket and of those that s3store.Options.Sources " +
-				"lists: add the place there if it is a trusted one"),
-		}}
+		return nil, 0, foreign()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(answerWithin, func() { cancel(errNoAnswer) })
@@ -44,6 +40,15 @@ func (s *Store) Open(ctx context.Context, at driver.Location) (io.ReadCloser, in
 		size = *out.ContentLength
 	}
 	return &object{out.Body, func() { cancel(nil) }}, size, nil
+}
+
+// foreign is the error of a location that is not listed.
+func foreign() error {
+	return &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
+		Fault: driver.PayloadForeign,
+		Err: errors.New("the message points outside of the store's bucket and of those that s3store.Options.Sources " +
+			"lists: add the place there if it is a trusted one"),
+	}}
 }
 
 var errNoAnswer = fmt.Errorf("S3 has not answered within %v", answerWithin)
