@@ -24,8 +24,8 @@ func (e *Entry) Content(ctx context.Context) (body []byte, err error) {
 	if e.Opener == nil {
 		return e.Delivery.Body, nil
 	}
-	tooLarge := &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("message %s: its body in the store has more than "+
-		"%d bytes, which is the most that is looked at", e.ID, MaxBody)}
+	tooLarge := &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf(
+		"message %s: its body in the store has more than %d bytes, which is the most that is looked at", e.ID, MaxBody)}
 	if e.Size > MaxBody {
 		return nil, tooLarge
 	}

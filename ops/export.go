@@ -21,9 +21,11 @@ type ExportOptions struct {
 	Select Selection
 	// Most is the largest number of messages that are exported. 0: no limit.
 	Most int
-	// Receive is as in [PeekOptions].
+	// Receive allows to receive messages and to release them, where the service has no other way to look at them. Set
+	// it on SQS.
 	Receive bool
-	// Hold is as in [RequeueOptions].
+	// Hold is how many messages are held at once. 0: [DefaultHold]. Lower it on a queue that allows fewer messages in
+	// flight.
 	Hold int
 }
 
@@ -94,7 +96,7 @@ func (x *export) pages(ctx context.Context, b driver.Backend, c driver.Channel) 
 	return nil
 }
 
-// walk receives all messages, and gives them back.
+// walk receives all messages, and releases them.
 func (x *export) walk(ctx context.Context, b driver.Backend, c driver.Channel) error {
 	if !x.o.Receive {
 		return ErrMustReceive

@@ -30,7 +30,7 @@ func TestExportAndImport(t *testing.T) {
 				one.RoutingKey, one.Type, one.Version = "A.B", "wish", 3
 				m.put(ch, one)
 			}
-			m.bury(ch, refused)
+			m.reject(ch, refused)
 			var file bytes.Buffer
 			n, err := ops.Export(m.Context(), b, name, &file, &ops.ExportOptions{Receive: receive})
 			if err != nil || n != 2500 || strings.Count(file.String(), "\n") != n {
@@ -43,14 +43,16 @@ func TestExportAndImport(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			var again bytes.Buffer
-			if _, err := ops.Export(m.Context(), b, name, &again, &ops.ExportOptions{Receive: receive}); err != nil {
+			_, err = ops.Export(m.Context(), b, name, &again, &ops.ExportOptions{Receive: receive})
+			if err != nil {
 				t.Fatal(err)
 			}
 			if raws(t, text) != raws(t, again.Bytes()) {
 				t.Error("the second export differs from the first")
 			}
 			is := m.take(dead(ch))
-			ignored := cmpopts.IgnoreFields(driver.Delivery{}, "ID", "SentAt", "LeaseEnds", "Source", "Handle", "Received")
+			ignored := cmpopts.IgnoreFields(driver.Delivery{}, "ID", "SentAt", "LeaseEnds", "Source", "Handle",
+				"Received")
 			if diff := cmp.Diff(was, is, ignored); diff != "" {
 				t.Errorf("(-exported +imported):\n%.2000s", diff)
 			}
@@ -92,7 +94,7 @@ func TestExportOfAnOrderedQueue(t *testing.T) {
 func TestImportRevives(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(orders, letter("", "a"))
-		m.bury(orders, refused)
+		m.reject(orders, refused)
 		var file bytes.Buffer
 		if _, err := ops.Export(m.Context(), m.Backend, "orders@dlq", &file, nil); err != nil {
 			t.Fatal(err)
@@ -121,15 +123,18 @@ func TestImportOfABadFile(t *testing.T) {
 		whole := strings.Join(lines, "")
 		lines[13] = "{}\n"
 		broken := strings.Join(lines, "")
-		dry, err := ops.Import(m.Context(), m.Backend, "orders", strings.NewReader(broken), &ops.ImportOptions{Dry: true})
+		imports := func(text string, o *ops.ImportOptions) (ops.ImportResult, error) {
+			return ops.Import(m.Context(), m.Backend, "orders", strings.NewReader(text), o)
+		}
+		dry, err := imports(broken, &ops.ImportOptions{Dry: true})
 		if err == nil || !strings.Contains(err.Error(), "line 14") || dry.Sent != 13 {
 			t.Errorf("%+v, %v", dry, err)
 		}
-		r, err := ops.Import(m.Context(), m.Backend, "orders", strings.NewReader(broken), nil)
+		r, err := imports(broken, nil)
 		if err == nil || !strings.Contains(err.Error(), "line 14") || r.Sent != 13 || r.Next != 14 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		r, err = ops.Import(m.Context(), m.Backend, "orders", strings.NewReader(whole), &ops.ImportOptions{From: r.Next})
+		r, err = imports(whole, &ops.ImportOptions{From: r.Next})
 		if err != nil || r.Sent != 12 {
 			t.Errorf("%+v, %v", r, err)
 		}

@@ -18,13 +18,13 @@ const (
 	shortLease   = time.Minute
 	heldPerLease = 10_000
 	longLease    = 15 * time.Minute
-	// releasesAtOnce is how many requests give messages back at the same time.
+	// releasesAtOnce is how many requests release messages at the same time.
 	releasesAtOnce = 8
 	// releasePatience bounds how long the return of messages is tried.
 	releasePatience = time.Minute
 )
 
-// held keeps the leases of messages that an operation has received and leaves where they are, and gives them back.
+// held keeps the leases of messages that an operation has received and leaves where they are, and releases them.
 type held struct {
 	recv driver.Receiver
 	lim  driver.ReceiveLimits
@@ -94,7 +94,7 @@ func (h *held) renew(ctx context.Context, e driver.Extender) {
 		for i := range some {
 			some[i].ends = ends
 			if batch != nil && batch.Errs[i] != nil {
-				some[i].ends = time.Time{} // lost: it is given back as well, which then has no effect
+				some[i].ends = time.Time{} // lost: it is released as well, which then has no effect
 			}
 		}
 		h.mu.Unlock()
@@ -122,7 +122,7 @@ func (h *held) take() []*holding {
 	return all
 }
 
-// release gives messages back, also if ctx has ended. What cannot be given back comes again when its lease ends.
+// release releases messages, also if ctx has ended. What cannot be released is delivered again when its lease ends.
 func (h *held) release(ctx context.Context, entries []*holding) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer cancel()
@@ -153,7 +153,7 @@ func (h *held) release(ctx context.Context, entries []*holding) error {
 	}
 	wg.Wait()
 	if failed != nil {
-		return fmt.Errorf("give back messages that stay; they come again when their leases end: %w", failed)
+		return fmt.Errorf("release messages that stay; they are delivered again when their leases end: %w", failed)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type ImportOptions struct {
 	From int
 	// PerSecond bounds how many messages are sent in a second. 0: no limit.
 	PerSecond float64
-	// Dry reads and checks all lines, and sends nothing.
+	// Dry reads and checks all lines, and sends nothing. Set it to check a file first.
 	Dry bool
 }
 
@@ -39,7 +39,9 @@ const importLine = 16 << 20
 
 // Import sends the messages of an exported file to a channel, as they were. An error names the line, and the result the
 // line with which to go on. If the service stops answering, some of the lines from there on may have been sent.
-func Import(ctx context.Context, b driver.Backend, channel string, from io.Reader, o *ImportOptions) (ImportResult, error) {
+func Import(ctx context.Context, b driver.Backend, channel string, from io.Reader, o *ImportOptions) (
+	ImportResult, error,
+) {
 	im := &imports{result: ImportResult{Next: 1}}
 	if o != nil {
 		im.o = *o

@@ -57,7 +57,7 @@ func TestJournalOfAnInterruptedRun(t *testing.T) {
 func TestRequeueContinuesAJournal(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(orders, letter("", "1"), letter("", "2"), letter("", "3"))
-		m.bury(orders, refused)
+		m.reject(orders, refused)
 		path := filepath.Join(m.TempDir(), "journal")
 		text := `{"from":"orders@dlq","to":"orders","at":"2026-11-23T00:00:00Z"}
 {"sending":["1","2"]}

@@ -28,7 +28,7 @@ type PeekOptions struct {
 	// From is where the look begins. Set it on Kafka or the local server. A queue of SQS only has the zero value,
 	// because it returns the messages that it chooses.
 	From driver.PeekFrom
-	// Receive allows to receive messages and to give them back, where the service has no other way to look at them.
+	// Receive allows to receive messages and to release them, where the service has no other way to look at them.
 	// Then it counts as a receive of each message, and hides it for a moment. Set it on SQS.
 	Receive bool
 }
@@ -78,7 +78,7 @@ func lookAt(ctx context.Context, b driver.Backend, c driver.Channel, o *PeekOpti
 	case !o.Receive:
 		return nil, ErrMustReceive
 	}
-	return receiveAndGiveBack(ctx, b, c, o.Most)
+	return receiveAndRelease(ctx, b, c, o.Most)
 }
 
 // peekAt looks at messages without receiving them, or returns an error that wraps errors.ErrUnsupported.
@@ -91,9 +91,11 @@ func peekAt(ctx context.Context, b driver.Backend, c driver.Channel, from driver
 	return nil, errors.ErrUnsupported
 }
 
-// receiveAndGiveBack polls for a moment, and gives everything back at once.
-func receiveAndGiveBack(ctx context.Context, b driver.Backend, c driver.Channel, most int) (es []Entry, err error) {
-	r, err := b.Receiver(ctx, c, driver.ReceiverOptions{Window: most, Concurrency: most, Wait: peekFor, Lease: shortLease})
+// receiveAndRelease polls for a moment, and releases everything at once.
+func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, most int) (es []Entry, err error) {
+	r, err := b.Receiver(ctx, c, driver.ReceiverOptions{
+		Window: most, Concurrency: most, Wait: peekFor, Lease: shortLease,
+	})
 	if err != nil {
 		return nil, err
 	}

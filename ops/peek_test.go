@@ -54,7 +54,7 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// Where the service can only receive, a peek says so first; then it receives, and gives back at once.
+// Where the service can only receive, a peek says so first; then it receives, and releases them at once.
 func TestPeekByReceiving(t *testing.T) {
 	in(t, func(m *morgue) {
 		s := service{m.Backend}
@@ -113,7 +113,7 @@ func TestGroups(t *testing.T) {
 		at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 		for i, text := range []string{"no", "yes", "no"} {
 			m.put(orders, letter("", text))
-			m.bury(orders, driver.Death{Error: text, Kind: "permanent", Last: at.Add(time.Duration(i) * time.Hour)})
+			m.reject(orders, driver.Death{Error: text, Kind: "permanent", Last: at.Add(time.Duration(i) * time.Hour)})
 		}
 		es, err := ops.Peek(m.Context(), m.Backend, "orders@dlq", nil)
 		want := []ops.Group{

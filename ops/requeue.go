@@ -38,7 +38,7 @@ type RequeueOptions struct {
 	PerSecond float64
 	// LoseOrder allows the way from an ordered channel to one that keeps no order. Set it if order does not matter.
 	LoseOrder bool
-	// Dry sends nothing. Set it to see the numbers first. On a queue, messages are received and given back, unless all
+	// Dry sends nothing. Set it to see the numbers first. On a queue, messages are received and released, unless all
 	// are selected.
 	Dry bool
 	// Journal names the file that tells after a crash what may be in the destination twice; see [Journal]. "": none.
@@ -68,7 +68,7 @@ type RequeueResult struct {
 	Doubled []string
 	// Refused are the first messages that could not be sent, with the reasons.
 	Refused []error
-	Windows int // more than 1: more messages stay than can be held, and the run gave them back meanwhile
+	Windows int // more than 1: more messages stay than can be held, and the run released them meanwhile
 	Took    time.Duration
 	// Native: the service moved the messages by itself, since nothing had to be looked at.
 	Native *driver.MoveTask

@@ -29,8 +29,8 @@ type requeue struct {
 	blocked map[string]bool // order keys of which a message stays
 }
 
-// parcel is a message that is sent.
-type parcel struct {
+// outgoing is a message that is sent.
+type outgoing struct {
 	driver.Delivery
 	lane     string // its order key; "": it has none, and order does not matter
 	prepared driver.Prepared
@@ -100,15 +100,15 @@ func (r *requeue) progress() {
 
 // visit decides about messages, and sends the chosen ones. It returns those that stay.
 func (r *requeue) visit(ctx context.Context, ds []driver.Delivery) (stay []driver.Delivery, err error) {
-	var chosen []parcel
+	var chosen []outgoing
 	for i := range ds {
 		if r.journal.known(ds[i].ID) == journalSent { // by a run that ended before it was deleted
-			if err := r.finish(ctx, []parcel{{Delivery: ds[i]}}); err != nil {
+			if err := r.finish(ctx, []outgoing{{Delivery: ds[i]}}); err != nil {
 				return append(stay, ds[i:]...), err
 			}
 			continue
 		}
-		p := parcel{Delivery: ds[i], again: r.journal.known(ds[i].ID) == journalSending}
+		p := outgoing{Delivery: ds[i], again: r.journal.known(ds[i].ID) == journalSending}
 		if r.stays(ctx, &p) {
 			stay = append(stay, ds[i])
 		} else {
@@ -124,7 +124,7 @@ func (r *requeue) visit(ctx context.Context, ds []driver.Delivery) (stay []drive
 }
 
 // stays decides whether a message stays, and counts why. Otherwise it prepares the message.
-func (r *requeue) stays(ctx context.Context, p *parcel) bool {
+func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	e := Entry{Delivery: p.Delivery, Raw: r.raw.Raw(p.Handle)}
 	ordered := true
 	switch {
@@ -169,7 +169,7 @@ func (r *requeue) stays(ctx context.Context, p *parcel) bool {
 }
 
 // prepareOne prepares a message for the destination. It returns the new body if that differs from the old one.
-func (r *requeue) prepareOne(ctx context.Context, p *parcel, e *Entry) (edited []byte, err error) {
+func (r *requeue) prepareOne(ctx context.Context, p *outgoing, e *Entry) (edited []byte, err error) {
 	f := driver.Forward{Raw: e.Raw, ID: e.ID, Revive: r.from.DeadLetter && !r.dest.DeadLetter}
 	if r.o.Edit != nil {
 		body, err := e.Content(ctx)
@@ -200,7 +200,7 @@ func (r *requeue) refuse(err error) {
 }
 
 // send sends messages, in rounds in which each order key occurs once. It returns those that stay.
-func (r *requeue) send(ctx context.Context, all []parcel) (stay []driver.Delivery, err error) {
+func (r *requeue) send(ctx context.Context, all []outgoing) (stay []driver.Delivery, err error) {
 	for len(all) > 0 {
 		if err != nil {
 			r.mu.Lock()
@@ -211,7 +211,7 @@ func (r *requeue) send(ctx context.Context, all []parcel) (stay []driver.Deliver
 			}
 			return stay, err
 		}
-		var round, later []parcel
+		var round, later []outgoing
 		bytes, lim, taken := 0, r.to.Limits(), map[string]bool{}
 		for i := range all {
 			p := &all[i]
@@ -225,14 +225,14 @@ func (r *requeue) send(ctx context.Context, all []parcel) (stay []driver.Deliver
 			taken[p.lane] = p.lane != ""
 			round, bytes = append(round, *p), bytes+p.prepared.Size
 		}
-		var kept []parcel
+		var kept []outgoing
 		kept, err = r.sendRound(ctx, round)
 		all = nil
 		for _, p := range kept {
 			stay = append(stay, p.Delivery)
 		}
 		for _, p := range later {
-			if p.lane != "" && slices.ContainsFunc(kept, func(k parcel) bool { return k.lane == p.lane }) {
+			if p.lane != "" && slices.ContainsFunc(kept, func(k outgoing) bool { return k.lane == p.lane }) {
 				stay = append(stay, p.Delivery)
 				r.mu.Lock()
 				r.result.Stay.Behind++
@@ -248,12 +248,12 @@ func (r *requeue) send(ctx context.Context, all []parcel) (stay []driver.Deliver
 
 // sendRound sends messages that do not depend on each other, and finishes the originals of those that were accepted. It
 // returns the others.
-func (r *requeue) sendRound(ctx context.Context, round []parcel) (stay []parcel, err error) {
+func (r *requeue) sendRound(ctx context.Context, round []outgoing) (stay []outgoing, err error) {
 	if err := r.journal.note(&journalLine{Sending: ids(round)}); err != nil {
 		return r.unsent(round, nil), err
 	}
 	doubtful, errs := r.sendPatiently(ctx, round)
-	var sent, refused []parcel
+	var sent, refused []outgoing
 	for i := range round {
 		switch one := errs[i]; {
 		case one == nil:
@@ -276,7 +276,7 @@ func (r *requeue) sendRound(ctx context.Context, round []parcel) (stay []parcel,
 
 // unsent counts messages that were not sent after all. If they were refused, err is the reason, and their keys are
 // blocked.
-func (r *requeue) unsent(ps []parcel, err error) []parcel {
+func (r *requeue) unsent(ps []outgoing, err error) []outgoing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range ps {
@@ -293,7 +293,7 @@ func (r *requeue) unsent(ps []parcel, err error) []parcel {
 
 // doubt counts messages that were sent, and notes which of them may have been sent before: those whose answer was lost,
 // and those that an earlier run was sending when it ended.
-func (r *requeue) doubt(sent []parcel, doubtful []string) {
+func (r *requeue) doubt(sent []outgoing, doubtful []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.result.Doubled = append(r.result.Doubled, doubtful...)
@@ -308,7 +308,7 @@ func (r *requeue) doubt(sent []parcel, doubtful []string) {
 
 // sendPatiently sends a round, and repeats what fails for the moment. The result has an error for each message that was
 // not sent, and the ids of those that may have been sent twice.
-func (r *requeue) sendPatiently(ctx context.Context, round []parcel) (doubtful []string, errs map[int]error) {
+func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful []string, errs map[int]error) {
 	errs = map[int]error{}
 	left := make([]int, len(round))
 	unsure := map[string]bool{}
@@ -355,7 +355,7 @@ func (r *requeue) sendPatiently(ctx context.Context, round []parcel) (doubtful [
 }
 
 // finish finishes messages at the source that stand in the destination.
-func (r *requeue) finish(ctx context.Context, sent []parcel) error {
+func (r *requeue) finish(ctx context.Context, sent []outgoing) error {
 	most := r.walk.lim.SettleBatch
 	if most == 0 {
 		most = max(1, len(sent))
@@ -379,7 +379,7 @@ func (r *requeue) finish(ctx context.Context, sent []parcel) error {
 	return nil
 }
 
-func ids(ps []parcel) []string {
+func ids(ps []outgoing) []string {
 	all := make([]string, len(ps))
 	for i := range ps {
 		all[i] = ps[i].ID

@@ -40,7 +40,8 @@ func newMorgue(t *testing.T) *morgue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, ch := range []driver.Channel{orders, queued, mobile, audit, {Queue: "other"}, {Queue: "lined", Ordered: true}} {
+	all := []driver.Channel{orders, queued, mobile, audit, {Queue: "other"}, {Queue: "lined", Ordered: true}}
+	for _, ch := range all {
 		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +71,8 @@ func (m *morgue) put(to driver.Channel, ms ...driver.Message) {
 	}
 }
 
-// bury rejects all messages of a channel.
-func (m *morgue) bury(ch driver.Channel, death driver.Death) {
+// reject rejects all messages of a channel.
+func (m *morgue) reject(ch driver.Channel, death driver.Death) {
 	m.Helper()
 	m.each(ch, func(d *driver.Delivery) driver.Settlement {
 		return driver.Settlement{Action: driver.Reject, Death: &death}
@@ -161,7 +162,7 @@ func TestRequeueGoesHome(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(driver.Channel{Exchange: "wishes"}, letter("", "a"), letter("", "b"))
 		m.take(audit)
-		m.bury(mobile, refused)
+		m.reject(mobile, refused)
 		r := m.requeue("wishes.mobile@dlq", nil)
 		if r.Moved != 2 || r.To != "wishes.mobile" || r.Shared || r.Looked != 2 {
 			t.Errorf("%+v", r)
@@ -176,7 +177,7 @@ func TestRequeueGoesHome(t *testing.T) {
 func TestRequeueToAll(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(mobile, letter("", "a"))
-		m.bury(mobile, refused)
+		m.reject(mobile, refused)
 		if r := m.requeue("wishes.mobile@dlq", &ops.RequeueOptions{To: "wishes.*"}); r.Moved != 1 || !r.Shared {
 			t.Errorf("%+v", r)
 		}
@@ -206,12 +207,12 @@ func TestRequeueSelects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(m *morgue) {
 				m.put(orders, letter("", "slow"))
-				m.bury(orders, driver.Death{Error: "no answer", Kind: "timeout", Attempts: 3})
+				m.reject(orders, driver.Death{Error: "no answer", Kind: "timeout", Attempts: 3})
 				time.Sleep(2 * time.Hour)
 				poor := letter("", "poor")
 				poor.Header = []driver.Header{{Name: "locale", Value: "de"}}
 				m.put(orders, poor)
-				m.bury(orders, refused)
+				m.reject(orders, refused)
 				dry := m.requeue("orders@dlq", &ops.RequeueOptions{Select: c.s, Dry: true})
 				r := m.requeue("orders@dlq", &ops.RequeueOptions{Select: c.s})
 				if int(r.Moved) != len(c.want) || r.Moved+r.Stay.NotSelected != 2 || dry.Moved != r.Moved {
@@ -232,7 +233,7 @@ func TestRequeueKeepsOrder(t *testing.T) {
 		for i := range 20 {
 			m.put(queued, letter("ada", fmt.Sprintf("ada %02d", i)), letter("bob", fmt.Sprintf("bob %02d", i)))
 		}
-		m.bury(queued, refused)
+		m.reject(queued, refused)
 		r := m.requeue("queued@dlq", &ops.RequeueOptions{Select: ops.Selection{Body: func(b []byte) (bool, error) {
 			return string(b) != "ada 07", nil
 		}}})
@@ -257,7 +258,7 @@ func TestRequeueKeepsOrder(t *testing.T) {
 func TestRequeueEdits(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(orders, letter("", "fix me"), letter("", "good"), letter("", "hopeless"))
-		m.bury(orders, refused)
+		m.reject(orders, refused)
 		r := m.requeue("orders@dlq", &ops.RequeueOptions{Edit: func(b []byte) ([]byte, error) {
 			if string(b) == "hopeless" {
 				return nil, errors.New("no amount")
@@ -278,7 +279,7 @@ func TestRequeueGuardsAgainstLoops(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(orders, letter("", "a"))
 		for n := range 3 {
-			m.bury(orders, refused)
+			m.reject(orders, refused)
 			if r := m.requeue("orders@dlq", nil); (r.Moved == 1) != (n < 2) || (r.Stay.TooOften == 1) != (n == 2) {
 				t.Errorf("after %d deaths: %+v", n+1, r)
 			}
@@ -295,11 +296,12 @@ func TestRequeueBounds(t *testing.T) {
 		for i := range 100 {
 			m.put(orders, letter("", fmt.Sprint(i)))
 		}
-		m.bury(orders, refused)
-		if r := m.requeue("orders@dlq", &ops.RequeueOptions{Most: 25}); r.Moved != 25 || r.Stay.Unlooked+r.Stay.TooMany != 75 {
+		m.reject(orders, refused)
+		r := m.requeue("orders@dlq", &ops.RequeueOptions{Most: 25})
+		if r.Moved != 25 || r.Stay.Unlooked+r.Stay.TooMany != 75 {
 			t.Errorf("%+v", r)
 		}
-		r := m.requeue("orders@dlq", &ops.RequeueOptions{PerSecond: 5})
+		r = m.requeue("orders@dlq", &ops.RequeueOptions{PerSecond: 5})
 		if r.Moved != 75 || r.Took < 14*time.Second || r.Took > 18*time.Second {
 			t.Errorf("%+v", r)
 		}
@@ -309,13 +311,13 @@ func TestRequeueBounds(t *testing.T) {
 	})
 }
 
-// Where more messages stay than can be held, the run gives them back meanwhile, and says so.
+// Where more messages stay than can be held, the run releases them meanwhile, and says so.
 func TestRequeueTakesWindows(t *testing.T) {
 	in(t, func(m *morgue) {
 		for i := range 100 {
 			m.put(orders, letter("", fmt.Sprint(i)))
 		}
-		m.bury(orders, refused)
+		m.reject(orders, refused)
 		r := m.requeue("orders@dlq", &ops.RequeueOptions{Hold: 30, Select: ops.Selection{
 			Body: func(b []byte) (bool, error) { return strings.HasSuffix(string(b), "7"), nil },
 		}})
@@ -334,7 +336,7 @@ func TestRequeueStopsAndGoesOn(t *testing.T) {
 		for i := range 100 {
 			m.put(orders, letter("", fmt.Sprint(i)))
 		}
-		m.bury(orders, refused)
+		m.reject(orders, refused)
 		ctx, cancel := context.WithCancel(m.Context())
 		journal := filepath.Join(m.TempDir(), "journal")
 		r, err := ops.Requeue(ctx, m.Backend, "orders@dlq", &ops.RequeueOptions{
@@ -361,7 +363,7 @@ func TestRequeueStopsAndGoesOn(t *testing.T) {
 func TestRequeueRefuses(t *testing.T) {
 	in(t, func(m *morgue) {
 		m.put(queued, letter("", "a"))
-		m.bury(queued, refused)
+		m.reject(queued, refused)
 		for want, c := range map[string]struct {
 			from string
 			o    ops.RequeueOptions
@@ -444,7 +446,8 @@ func (f *faulty) fault(n int, call func(which []int) error) error {
 		return errors.Join(call(all), failed(driver.Transient, "the answer was lost"))
 	case 2:
 		some := append(slices.Clone(all[:split]), all[split+1:]...)
-		return errors.Join(call(some), &driver.BatchError{Errs: map[int]error{split: failed(driver.Transient, "not this one")}})
+		partly := &driver.BatchError{Errs: map[int]error{split: failed(driver.Transient, "not this one")}}
+		return errors.Join(call(some), partly)
 	}
 	return call(all)
 }
@@ -474,7 +477,7 @@ func TestRequeueThroughFaults(t *testing.T) {
 				for i := range n {
 					m.put(ch, letter(fmt.Sprint("key ", i%97), fmt.Sprintf("%05d", i)))
 				}
-				m.bury(ch, refused)
+				m.reject(ch, refused)
 				seed := uint64(time.Now().UnixNano())
 				if at := os.Getenv("GODWIT_SEED"); at != "" {
 					fmt.Sscan(at, &seed)

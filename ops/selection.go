@@ -23,7 +23,8 @@ type Selection struct {
 	OlderThan time.Duration
 	// NewerThan selects messages that were sent at most so long ago. Set it to the time since a faulty release, say.
 	NewerThan time.Duration
-	// MinAttempts selects messages that handlers have started at least so often. Set it to find those that keep failing.
+	// MinAttempts selects messages that handlers have started at least so often. Set it to find those that keep
+	// failing.
 	MinAttempts int
 	// Body selects messages by their bodies. Set it to look into them; the bodies of large messages are then read from
 	// their store.

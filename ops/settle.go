@@ -16,7 +16,7 @@ const patience = time.Minute
 var pauses = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * time.Second}
 
 // settle reports verdicts, and repeats those that fail for the moment. A delivery that is lost is no error: its message
-// comes again, or is gone.
+// is delivered again, or is gone.
 func settle(ctx context.Context, r driver.Receiver, batch []driver.Settlement) error {
 	for try, end := 1, time.Now().Add(patience); ; try++ {
 		err := r.Settle(ctx, batch)

@@ -23,9 +23,9 @@ const (
 	emptiesMostLogs = 30
 )
 
-// walk receives every message of a channel once. Messages that stay are held until the end, so that they do not come
-// again, and are then given back. Where they are too many, the walk goes by windows: it gives them back at the end of
-// each, and recognizes those that it has looked at before.
+// walk receives every message of a channel once. Messages that stay are held until the end, so that they are not
+// delivered again, and are then released. Where they are too many, the walk goes by windows: it releases them at the
+// end of each, and recognizes those that it has looked at before.
 type walk struct {
 	recv    driver.Receiver
 	lim     driver.ReceiveLimits
@@ -69,7 +69,7 @@ func newWalk(ctx context.Context, b driver.Backend, from driver.Channel, hold in
 	return w, nil
 }
 
-// run walks, gives back what stays, and closes the receiver. When ctx ends, the messages in hand are still treated.
+// run walks, releases what stays, and closes the receiver. When ctx ends, the messages in hand are still treated.
 func (w *walk) run(ctx context.Context) error {
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	walking, cancel := context.WithCancel(ctx)
@@ -173,8 +173,8 @@ func (w *walk) unseen(ds []driver.Delivery) []driver.Delivery {
 	return rest
 }
 
-// window ends a window if it is full, and returns the messages that are then given back, and come again. The walk ends
-// if the window had only messages of earlier ones.
+// window ends a window if it is full, and returns the messages that are then released, and are delivered again. The
+// walk ends if the window had only messages of earlier ones.
 func (w *walk) window() []*holding {
 	w.mu.Lock()
 	defer w.mu.Unlock()

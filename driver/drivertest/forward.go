@@ -2,9 +2,9 @@ package drivertest
 
 import (
 	"bytes"
+	"fmt"
+	"reflect"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -134,8 +134,8 @@ func (k *kit) same(got, want driver.Delivery) {
 			Version: d.Version, Header: d.Header, Body: d.Body, Size: d.Size,
 		}
 	}
-	if diff := cmp.Diff(visible(want), visible(got)); diff != "" {
-		k.Errorf("the message has changed (-want +got):\n%s", diff)
+	if was, is := visible(want), visible(got); !reflect.DeepEqual(was, is) {
+		k.Errorf("the message was %+v, and is %+v", was, is)
 	}
 }
 
@@ -157,8 +157,8 @@ func forwardUnchanged(k *kit) {
 		from.forward(way, d, driver.Forward{})
 		there := to.get(1)[0]
 		k.same(there, d)
-		if diff := cmp.Diff(raw, to.raw(there)); diff != "" {
-			k.Errorf("the raw message has changed (-want +got):\n%s", diff)
+		if is := to.raw(there); !reflect.DeepEqual(raw, is) {
+			k.Errorf("the raw message was %+v, and is %+v", raw, is)
 		}
 		to.forward(back, there, driver.Forward{})
 		again := from.get(1)[0]
@@ -342,8 +342,11 @@ func returnLetters(k *kit) {
 	letters.forward(k.forwarder(letters.ch), letter, driver.Forward{})
 	again := letters.get(1)[0]
 	k.same(again, letter)
-	if diff := cmp.Diff(letter.Origin, again.Origin); diff != "" {
-		k.Errorf("the reasons have changed (-want +got):\n%s", diff)
+	if again.Origin == nil {
+		k.Fatal("the dead letter has no origin any more")
+	}
+	if was, is := fmt.Sprintf("%+v", *letter.Origin), fmt.Sprintf("%+v", *again.Origin); was != is {
+		k.Errorf("the reasons were %s, and are %s", was, is)
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 	if err != nil {
 		return p, err
 	}
-	sent := p.Wire.(*parcel)
+	sent := p.Wire.(*outgoing)
 	sent.deaths, sent.origin = more.Deaths, more.Origin
 	if f.Revive {
 		sent.origin = nil

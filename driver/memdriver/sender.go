@@ -25,8 +25,8 @@ type sender struct {
 
 func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{Batch: s.b.o.Batch} }
 
-// parcel is a message in wire form.
-type parcel struct {
+// outgoing is a message in wire form.
+type outgoing struct {
 	driver.Message
 	deaths int            // rejections before, of a message that is forwarded
 	origin *driver.Origin // of a dead letter that is forwarded to dead letters
@@ -52,7 +52,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 		return driver.Prepared{}, permanent("channel %s: a delay would hold back all later messages of its order key: "+
 			"send without a delay, or without order", s.to)
 	}
-	own := &parcel{Message: *m}
+	own := &outgoing{Message: *m}
 	own.Body, own.Header = bytes.Clone(m.Body), slices.Clone(m.Header)
 	return driver.Prepared{Wire: own, OrderKey: m.OrderKey, Size: size}, nil
 }
@@ -66,7 +66,7 @@ func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
 	}
 	now := time.Now()
 	for i := range batch {
-		m := batch[i].Wire.(*parcel)
+		m := batch[i].Wire.(*outgoing)
 		s.b.sent++
 		id := strconv.FormatUint(s.b.sent, 10)
 		var again bool
@@ -89,7 +89,7 @@ func (s *sender) Close(context.Context) error {
 }
 
 // publish puts a message into every queue whose filter lets it pass.
-func (e *exchange) publish(m *parcel, id string, now time.Time) {
+func (e *exchange) publish(m *outgoing, id string, now time.Time) {
 	for _, q := range e.queues {
 		if e.direct || passes(q.spec.Filter, m.RoutingKey) {
 			q.put(&message{
