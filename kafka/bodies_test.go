@@ -31,8 +31,13 @@ func (s *bodies) Ensure(_ context.Context, mode driver.Mode) error {
 
 func (s *bodies) Put(_ context.Context, folder string, body io.Reader, size int64) (driver.Location, error) {
 	all, err := io.ReadAll(body)
-	if err != nil || size >= 0 && int64(len(all)) != size {
-		return driver.Location{}, fmt.Errorf("%d bytes of %d: %w", len(all), size, err)
+	if err == nil && size >= 0 && int64(len(all)) != size {
+		err = &driver.Error{
+			Class: driver.Permanent, Err: fmt.Errorf("%d bytes of %d: set Size to the number", len(all), size),
+		}
+	}
+	if err != nil {
+		return driver.Location{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,4 +73,14 @@ func (s *bodies) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.objects)
+}
+
+// bytes is how many bytes the objects have.
+func (s *bodies) bytes() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.objects {
+		n += len(o)
+	}
+	return n
 }

@@ -44,7 +44,7 @@ func (s *sender) prepareLarge(ctx context.Context, m *driver.Message, r *kgo.Rec
 	if size := wire.Size(r) + pointerRoom; size > s.most {
 		return 0, s.tooLarge(int64(size))
 	}
-	p, err := claim.Write(ctx, s.store, bodyFolder+s.topic, m, false, nil)
+	p, err := claim.Write(ctx, s.store, bodyFolder+s.topic, m, s.zip, nil)
 	if err != nil {
 		return 0, err
 	}
