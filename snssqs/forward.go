@@ -124,11 +124,12 @@ func (s *sender) keepBody(ctx context.Context, o *openedMessage) error {
 		return permanent("its body is in S3, and the backend cannot see whether it is deleted there soon: set " +
 			"snssqs.Options.Store (s3store.Open)")
 	}
-	renew := claim.Renew
-	if s.to.Queue == "" && !sharedKey(p.At.Key) {
-		renew = claim.Copy // the first of several readers would delete it
+	var now claim.Pointer
+	if s.to.Queue == "" && !sharedKey(p.At.Key) { // the first of several readers would delete it
+		now, err = claim.Copy(ctx, s.uploads.store, s.uploads.folder, p)
+	} else {
+		now, err = claim.Renew(ctx, s.uploads.store, s.uploads.folder, p, longestStay)
 	}
-	now, err := renew(ctx, s.uploads.store, s.uploads.folder, p)
 	if err != nil || now.At == p.At {
 		return err
 	}

@@ -95,6 +95,16 @@ func Split(topic, group string) (of string, ok bool) {
 	return of, ok
 }
 
+// Stay is how long records stay in a tier of a topic and a group; false: the topic is none of their tiers.
+func Stay(tier, topic, group string) (time.Duration, bool) {
+	text, ok := strings.CutPrefix(tier, topic+partSeparator+group+TierInfix)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0 && shortly(d) == text
+}
+
 // Follows reports whether the records of a topic keep the partition of their original.
 func Follows(topic string) bool {
 	return strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix)
