@@ -66,7 +66,9 @@ func (s *sender) complete(ctx context.Context, r *kgo.Record, f *driver.Forward)
 
 // edit replaces the body, as Prepare would encode a new one. A body without bytes is no tombstone.
 func (s *sender) edit(ctx context.Context, r *kgo.Record, body []byte) error {
-	r.Headers = slices.DeleteFunc(slices.Clone(r.Headers), func(h kgo.RecordHeader) bool { return claim.Announces(h.Key) })
+	r.Headers = slices.DeleteFunc(slices.Clone(r.Headers), func(h kgo.RecordHeader) bool {
+		return claim.Announces(h.Key)
+	})
 	if r.Value = body; body == nil {
 		r.Value = []byte{}
 	}
@@ -77,8 +79,8 @@ func (s *sender) edit(ctx context.Context, r *kgo.Record, body []byte) error {
 	return err
 }
 
-// keepBody makes sure that the object of a pointer lasts for as long as the record, and is where [Backend.Orphans] looks
-// for pointers to it. The object of another program stays where it is.
+// keepBody makes sure that the object of a pointer lasts for as long as the record, and is where [Backend.Orphans]
+// looks for pointers to it. The object of another program stays where it is.
 func (s *sender) keepBody(ctx context.Context, r *kgo.Record) error {
 	attributes := map[string]string{}
 	for _, h := range r.Headers {

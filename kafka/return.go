@@ -18,9 +18,9 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Return implements driver.Returner. A dead letter goes to the topic that its headers name, in any of the known formats,
-// where other groups read it again; without such a header, to the channel's own topic. Alone, it goes to the shortest
-// tier of the channel's consumers, if they have tiers, and only if it is from the channel's own topic.
+// Return implements driver.Returner. A dead letter goes to the topic that its headers name, in any of the known
+// formats, where other groups read it again; without such a header, to the channel's own topic. Alone, it goes to the
+// shortest tier of the channel's consumers, if they have tiers, and only if it is from the channel's own topic.
 func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (driver.Home, error) {
 	if err := b.open(); err != nil {
 		return driver.Home{}, err
@@ -176,8 +176,8 @@ func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, 
 		}
 	}
 	if shortest == "" {
-		return "", failure.Permanent("channel %s: dead letters can go back to one consumer alone only by a tier, and group "+
-			"%s has no member that reads one: start a consumer whose channel has tiers (kafka.Options.Retries), or set "+
+		return "", failure.Permanent("channel %s: dead letters can go back to one consumer alone only by a tier, and "+
+			"group %s has no member that reads one: start a consumer whose channel has tiers (kafka.Options.Retries), or set "+
 			"Retries and Tiers here, too; otherwise send them to all consumers of topic %s", ch, group, b.names.Topic(ch))
 	}
 	return shortest, nil
@@ -185,7 +185,7 @@ func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, 
 
 // subscribed returns the topics that the members of groups have subscribed to.
 func (b *Backend) subscribed(ctx context.Context, groups ...string) (map[string]bool, error) {
-	all := map[string]bool{}
+	names, all := strings.Join(groups, ", "), map[string]bool{}
 	note := func(topics []string) {
 		for _, topic := range topics {
 			all[topic] = true
@@ -193,7 +193,7 @@ func (b *Backend) subscribed(ctx context.Context, groups ...string) (map[string]
 	}
 	classic, err := b.admin.DescribeGroups(ctx, groups...)
 	if err != nil {
-		return nil, fmt.Errorf("look up the members of groups %s: %w", strings.Join(groups, ", "), failure.Classify(err))
+		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
 	}
 	for _, g := range classic {
 		for _, m := range g.Members {
@@ -205,7 +205,7 @@ func (b *Backend) subscribed(ctx context.Context, groups ...string) (map[string]
 	modern, err := b.admin.DescribeConsumerGroups(ctx, groups...)
 	if err != nil && !errors.Is(err, kerr.UnsupportedVersion) &&
 		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("look up the members of groups %s: %w", strings.Join(groups, ", "), failure.Classify(err))
+		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
 	}
 	for _, g := range modern {
 		note(g.SubscribedTopics())
@@ -221,9 +221,9 @@ type tierWay struct {
 	tier    topic
 }
 
-// Forward prepares a dead letter for the tier. It is due now, and its consumer takes it for the record that it was, with
-// its position, on which its order depends. Its dead letters up to this one do not count any more; otherwise it would
-// be taken for one that was rejected, and discarded.
+// Forward prepares a dead letter for the tier. It is due now, and its consumer takes it for the record that it was,
+// with its position, on which its order depends. Its dead letters up to this one do not count any more; otherwise it
+// would be taken for one that was rejected, and discarded.
 func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
 	letter, err := wire.Record(&f.Raw)
 	if err != nil {

@@ -23,11 +23,11 @@ type sender struct {
 	b       *Backend
 	to      driver.Channel
 	topic   string
-	store   driver.Store // of large bodies; nil: there is none
-	folders string       // of large bodies in the store, each with the name of a topic
+	store   driver.Store  // of large bodies; nil: there is none
+	folders string        // of large bodies in the store, each with the name of a topic
 	stays   time.Duration // how long records, and then their dead letters, point to them; 0: not known
-	zip     bool         // bodies are compressed in the store
-	most    int          // the largest batch that the topic takes, in bytes
+	zip     bool          // bodies are compressed in the store
+	most    int           // the largest batch that the topic takes, in bytes
 	delays  bool
 	keyless bool // messages without a key are in order: they share one partition
 	closed  atomic.Bool

@@ -190,7 +190,9 @@ func FuzzChannelOf(f *testing.F) {
 func TestStay(t *testing.T) {
 	n := Names{Namespace: "prod"}
 	ch := driver.Channel{Exchange: "news", Queue: "a"}
-	for _, d := range []time.Duration{5 * time.Second, 90 * time.Second, 10 * time.Minute, time.Hour, 1500 * time.Millisecond} {
+	for _, d := range []time.Duration{
+		5 * time.Second, 90 * time.Second, 10 * time.Minute, time.Hour, 1500 * time.Millisecond,
+	} {
 		tier := n.Tier(ch, d)
 		if got, ok := Stay(tier, n.Topic(ch), n.Group(ch)); got != d || !ok {
 			t.Errorf("%s is a tier of %v, %v", tier, got, ok)

@@ -13,14 +13,17 @@ import (
 // Nothing is lost between a record and its raw form: nil is not empty, and headers have an order and may repeat.
 func TestRaw(t *testing.T) {
 	for _, r := range []*kgo.Record{
-		{}, {Key: []byte{}, Value: []byte{}}, {Key: []byte("k"), Value: []byte("\x00\xff")},
+		{},
+		{Key: []byte{}, Value: []byte{}},
+		{Key: []byte("k"), Value: []byte("\x00\xff")},
 		{Headers: []kgo.RecordHeader{
 			{Key: "b", Value: []byte("1")}, {Key: "a"}, {Key: "b", Value: []byte{}}, {Key: "\xff", Value: []byte{0xff}},
 		}},
 	} {
 		raw := Raw(r)
 		got, err := Record(&raw)
-		if diff := cmp.Diff(r, got, cmpopts.IgnoreUnexported(kgo.Record{}, kgo.RecordAttrs{})); diff != "" || err != nil {
+		private := cmpopts.IgnoreUnexported(kgo.Record{}, kgo.RecordAttrs{})
+		if diff := cmp.Diff(r, got, private); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
