@@ -7,7 +7,8 @@
 // leases, an [AttemptLog] stores the number of attempts, a [Finisher] records finished deliveries, and a [Staller] says
 // what holds it up. A [Transformer] sends messages and finishes deliveries in one transaction, and a [Rewinder] moves
 // the consumers of a log to another position. A [Store] keeps bodies that are too large for their messages, and an
-// [Opener] reads one.
+// [Opener] reads one. A [Copier] copies objects of a store, a [Lister] lists them, and an [OrphanFinder] tells to which
+// of them no message points.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"io"
+	"iter"
 	"time"
 )
 
@@ -39,6 +40,20 @@ type Copier interface {
 	// Written returns when an object was written. It may answer without a call, so it does not show that the object is
 	// still there.
 	Written(ctx context.Context, at Location) (time.Time, error)
+}
+
+// Lister is a Store that lists its objects.
+type Lister interface {
+	// List returns the objects below a folder, in no order. Objects of other programs, and those whose keys have
+	// another form than the keys of Put, are left out. An error ends the list.
+	List(ctx context.Context, folder string) iter.Seq2[Object, error]
+}
+
+// Object is an object of a Store.
+type Object struct {
+	Location
+	Size    int64
+	Written time.Time
 }
 
 // Location says where an object of a Store is.

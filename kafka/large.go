@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,21 @@ const (
 	largeRoom = 1 << 10
 	// pointerRoom is more than a pointer has bytes, unless the store's prefix is very long.
 	pointerRoom = 600
-	// bodyFolder begins the folders of bodies, as those of topics of SNS: several groups may read them.
-	bodyFolder = "topics/"
-	day        = 24 * time.Hour
+	day         = 24 * time.Hour
 )
+
+// bodyFolder is where the bodies of a cluster's topics are, each topic in a folder below. The cluster is part of it, so
+// that the objects of several clusters in one bucket can be told from each other, and from those of SNS and SQS. The
+// end says, as for topics of SNS, that several groups may read a body.
+func bodyFolder(cluster string) string {
+	plain := func(r rune) rune {
+		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '_' // also for a dot: a folder cannot be ".."
+	}
+	return "kafka/" + cmp.Or(strings.Map(plain, cluster), "unknown") + "/topics"
+}
 
 // apart is the size of a record above which its body goes to the store.
 func (s *sender) apart() int { return max(s.most-largeRoom, 1) }
@@ -44,7 +56,7 @@ func (s *sender) prepareLarge(ctx context.Context, m *driver.Message, r *kgo.Rec
 	if size := wire.Size(r) + pointerRoom; size > s.most {
 		return 0, s.tooLarge(int64(size))
 	}
-	p, err := claim.Write(ctx, s.store, bodyFolder+s.topic, m, false, nil)
+	p, err := claim.Write(ctx, s.store, s.folder, m, s.zip, nil)
 	if err != nil {
 		return 0, err
 	}

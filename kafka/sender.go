@@ -23,6 +23,8 @@ type sender struct {
 	to      driver.Channel
 	topic   string
 	store   driver.Store // of large bodies; nil: there is none
+	folder  string       // of large bodies in the store
+	zip     bool         // bodies are compressed in the store
 	most    int          // the largest batch that the topic takes, in bytes
 	delays  bool
 	keyless bool // messages without a key are in order: they share one partition
@@ -61,6 +63,8 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	}
 	return &sender{
 		b: b, to: to, topic: t.name, store: b.o.Store, most: int(b.topics.limit(t.name)),
+		folder:  bodyFolder(t.cluster) + "/" + t.name,
+		zip:     b.o.channel(to).BodyCompression == BodyCompressionZstd,
 		delays:  b.o.channel(to).Ordering == OrderNone,
 		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
 	}, nil

@@ -141,7 +141,7 @@ func TestRequeueIsKilled(t *testing.T) {
 		t.Run(ch.Queue, func(t *testing.T) {
 			const messages, kills = 5000, 50
 			l := bury(t, ch, messages)
-			seed := uint64(time.Now().UnixNano())
+			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 1))
 			journal := filepath.Join(t.TempDir(), "journal")

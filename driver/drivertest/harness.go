@@ -48,6 +48,7 @@ type Abilities struct {
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store
 	KeepsBodies bool // and is not deleted with its message, since others may read it
+	Orphans     bool // is a driver.OrphanFinder
 }
 
 // Faults are functions that decide the outcome of the next call of Send, Settle or Receive, once.

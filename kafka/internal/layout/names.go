@@ -183,6 +183,33 @@ func (n Names) Letters(topic, other string) (ch driver.Channel, ok bool) {
 	return n.Reads(topic, group)
 }
 
+// Has reports whether a topic is one of the namespace: that of a channel, of its dead letters, or a tier.
+func (n Names) Has(topic string) bool {
+	if _, ok := n.Base(topic); ok {
+		return true
+	}
+	name, ok := topic, true
+	if n.Namespace != "" {
+		name, ok = strings.CutPrefix(topic, n.in(""))
+	}
+	name, group, beside := strings.Cut(name, partSeparator)
+	if !ok || !beside {
+		return false
+	}
+	base := n.in(name)
+	if _, ok := n.Base(base); !ok {
+		return false
+	}
+	group, dead := strings.CutSuffix(group, DeadSuffix)
+	if at := strings.LastIndex(group, TierInfix); !dead && at >= 0 {
+		group = group[:at]
+	} else if !dead {
+		return false
+	}
+	_, ok = n.Reads(base, group)
+	return ok
+}
+
 // shortly formats a duration in the largest unit of which it is a whole number: 90s, 10m, 1h.
 func shortly(d time.Duration) string {
 	for _, u := range []struct {

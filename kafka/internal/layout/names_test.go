@@ -38,6 +38,33 @@ func TestNamesAreAsDocumented(t *testing.T) {
 	}
 }
 
+// The topics of a namespace are those of its channels, their dead letters and tiers, and no others.
+func TestTopicsOfANamespace(t *testing.T) {
+	channels := []driver.Channel{
+		{Queue: "orders"}, {Exchange: "events", Queue: "mobile"}, {Exchange: "retry", Queue: "retry"},
+	}
+	spaces := []Names{{}, {Namespace: "prod"}, {Namespace: "retry"}}
+	for _, n := range spaces {
+		for _, ch := range channels {
+			for _, topic := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, time.Minute)} {
+				for _, other := range spaces {
+					if got := other.Has(topic); got != (n == other) {
+						t.Errorf("namespace %q has %s: %v", other.Namespace, topic, got)
+					}
+				}
+			}
+		}
+	}
+	for _, topic := range []string{
+		"", "_schemas", "a.b", "orders.dlq", "orders.other.dlq", "orders.orders", "orders.orders.retry",
+		"__consumer_offsets", "prod", "prod.", "prod..x", "orders.ordersx.mobile.retry.5s",
+	} {
+		if (Names{}).Has(topic) != (topic == "prod") || (Names{Namespace: "prod"}).Has(topic) {
+			t.Errorf("%q is a topic of a channel", topic)
+		}
+	}
+}
+
 func TestNamesThatCannotBe(t *testing.T) {
 	long := strings.Repeat("a", 120)
 	for _, ch := range []driver.Channel{
