@@ -30,8 +30,8 @@ type letters struct {
 	body    map[string]string // of each message of the dead letters, by its id
 }
 
-// bury puts n dead letters into a channel. The keys of an ordered one are a, b and c.
-func bury(t *testing.T, ch driver.Channel, n int) *letters {
+// newLetters puts n dead letters into a channel. The keys of an ordered one are a, b and c.
+func newLetters(t *testing.T, ch driver.Channel, n int) *letters {
 	t.Helper()
 	l := &letters{T: t, server: onServer(t), ch: ch, body: map[string]string{}}
 	b, err := snssqs.Open(t.Context(), nil)
@@ -109,7 +109,7 @@ func (l *letters) command(status int, args ...string) (out, errOut string) {
 
 // The command first says what would happen, and does it with --yes.
 func TestRequeue(t *testing.T) {
-	l := bury(t, driver.Channel{Queue: "orders"}, 30)
+	l := newLetters(t, driver.Channel{Queue: "orders"}, 30)
 	journal := filepath.Join(t.TempDir(), "journal")
 	args := []string{"requeue", "orders@dlq", "--body", ".n < 20", "--edit", "if .n == 7 then .n = 77 else . end",
 		"--journal", journal, "-o", "json"}
@@ -140,7 +140,7 @@ func TestRequeueIsKilled(t *testing.T) {
 	for _, ch := range []driver.Channel{{Queue: "orders"}, {Queue: "queued", Ordered: true}} {
 		t.Run(ch.Queue, func(t *testing.T) {
 			const messages, kills = 5000, 50
-			l := bury(t, ch, messages)
+			l := newLetters(t, ch, messages)
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -251,7 +251,7 @@ func namedBy(t *testing.T, journal string) map[string]bool {
 
 // A peek shows messages; an export and an import are the same messages, types and all.
 func TestPeekExportImport(t *testing.T) {
-	l := bury(t, driver.Channel{Queue: "orders"}, 30)
+	l := newLetters(t, driver.Channel{Queue: "orders"}, 30)
 	out, _ := l.command(exitDone, "peek", "orders@dlq", "-n", "3", "--receive")
 	if strings.Count(out, `"n": `) != 3 {
 		t.Errorf("%s", out)
@@ -262,8 +262,8 @@ func TestPeekExportImport(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
 	l.command(exitDone, "export", "orders@dlq", "--receive", "--file", file)
-	if _, errOut := l.command(exitFailed, "export", "orders@dlq", "--receive", "--file", file); !strings.Contains(errOut,
-		"file exists") {
+	_, errOut := l.command(exitFailed, "export", "orders@dlq", "--receive", "--file", file)
+	if !strings.Contains(errOut, "file exists") {
 		t.Errorf("%s", errOut)
 	}
 	if _, errOut := l.command(exitDone, "import", "orders", "--file", file, "--revive"); !strings.Contains(errOut,
