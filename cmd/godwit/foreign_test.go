@@ -174,10 +174,11 @@ func foreignMessages() (ms []foreignMessage) {
 		ms = append(ms, foreignMessage{
 			Body: body, Trace: fmt.Sprintf("Root=1-5759e988-bd862e3fe1be46a99427279%d", i), Group: "tenant 7"[:6],
 			Attributes: map[string]foreignAttribute{
-				"Text": {"String", "plain ß"}, "Text.custom": {"String.custom.more", "a"}, "number": {"Number", "-1.5e3"},
-				"count": {"Number.int", "007"}, "bytes": {"Binary", binary}, "image": {"Binary.png", binary},
-				"empty-ish": {"String", " "}, "locale": {"String", "de"}, "a_b-c.d": {"String", `{"json":"\"quoted\""}`},
-				"last": {"String.x", "\t"},
+				"Text": {"String", "plain ß"}, "Text.custom": {"String.custom.more", "a"},
+				"number": {"Number", "-1.5e3"}, "count": {"Number.int", "007"},
+				"bytes": {"Binary", binary}, "image": {"Binary.png", binary},
+				"empty-ish": {"String", " "}, "locale": {"String", "de"},
+				"a_b-c.d": {"String", `{"json":"\"quoted\""}`}, "last": {"String.x", "\t"},
 			},
 		})
 	}
