@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -110,4 +111,46 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 		t.Errorf("%d of %d messages, %d twice, %d named, %d stay: %+v", len(times), n, doubled, len(r.Doubled),
 			len(left), r)
 	}
+}
+
+// The body of a large message stays in the store when the message is requeued, and its pointer is sent on.
+func TestRequeueOfLargeMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := local.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close(context.Background()) }()
+		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
+			t.Fatal(err)
+		}
+		m := &morgue{t, b}
+		text := strings.Repeat("large ", 1<<16)
+		m.put(orders, letter("", text))
+		m.reject(orders, refused)
+		if r := m.requeue("orders@dlq", nil); r.Moved != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if n := b.Server().Calls()["s3.PutObject"]; n != 1 {
+			t.Errorf("the body was uploaded %d times", n)
+		}
+		r, err := b.Receiver(t.Context(), orders, driver.ReceiverOptions{Concurrency: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds, err := r.Receive(t.Context(), 10, nil)
+		if err != nil || len(ds) != 1 {
+			t.Fatalf("%d messages are back: %v", len(ds), err)
+		}
+		e := ops.Entry{Delivery: ds[0]}
+		if body, err := e.Content(t.Context()); err != nil || string(body) != text {
+			t.Errorf("the body has %d bytes: %v", len(body), err)
+		}
+		if err := r.Settle(t.Context(), []driver.Settlement{{Handle: ds[0].Handle}}); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.Server().Calls()["s3.DeleteObject"] + b.Server().Calls()["s3.DeleteObjects"]; n != 1 {
+			t.Errorf("the body was deleted %d times", n)
+		}
+	})
 }
