@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -146,7 +147,8 @@ func TestRequeueOfLargeMessages(t *testing.T) {
 		if body, err := e.Content(t.Context()); err != nil || string(body) != text {
 			t.Errorf("the body has %d bytes: %v", len(body), err)
 		}
-		if err := r.Settle(t.Context(), []driver.Settlement{{Handle: ds[0].Handle}}); err != nil {
+		err = errors.Join(r.Settle(t.Context(), []driver.Settlement{{Handle: ds[0].Handle}}), r.Close(t.Context()))
+		if err != nil {
 			t.Fatal(err)
 		}
 		if n := b.Server().Calls()["s3.DeleteObject"] + b.Server().Calls()["s3.DeleteObjects"]; n != 1 {
