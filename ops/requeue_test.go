@@ -478,7 +478,7 @@ func TestRequeueThroughFaults(t *testing.T) {
 					m.put(ch, letter(fmt.Sprint("key ", i%97), fmt.Sprintf("%05d", i)))
 				}
 				m.reject(ch, refused)
-				seed := uint64(time.Now().UnixNano())
+				seed := rand.Uint64()
 				if at := os.Getenv("GODWIT_SEED"); at != "" {
 					fmt.Sscan(at, &seed)
 				}

@@ -37,14 +37,16 @@ type walk struct {
 	// enough reports whether the walk can end early; nil: never.
 	enough func() bool
 
-	held    held
-	mu      sync.Mutex
-	looked  int64 // messages
-	empties int   // polls in a row that returned nothing
-	windows int
-	fresh   int64               // messages of this window that had not been looked at before
-	before  map[string]struct{} // ids of the messages that stay
-	over    bool
+	held     held
+	mu       sync.Mutex
+	looked   int64 // messages
+	empties  int   // polls in a row that returned nothing, while no messages were in hand
+	inHand   int   // receives whose messages are being treated
+	receives int64 // that returned messages, and those whose messages are treated: it tells whether a poll was alone
+	windows  int
+	fresh    int64               // messages of this window that had not been looked at before
+	before   map[string]struct{} // ids of the messages that stay
+	over     bool
 }
 
 // newWalk opens a walk through a channel.
@@ -107,6 +109,7 @@ func (w *walk) walk(ctx context.Context) error {
 		if err != nil || w.ended() {
 			return nil
 		}
+		before := w.events()
 		ds, err := w.recv.Receive(ctx, most, nil)
 		w.rate.giveBack(most - len(ds))
 		if len(ds) > 0 {
@@ -120,7 +123,7 @@ func (w *walk) walk(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			if w.empty() {
+			if w.empty(before) {
 				return nil
 			}
 			continue
@@ -138,6 +141,7 @@ func (w *walk) walk(ctx context.Context) error {
 // treat lets the visitor look at messages, and holds those that stay.
 func (w *walk) treat(ctx context.Context, ds []driver.Delivery) error {
 	ds = w.unseen(ds)
+	defer w.treated()
 	if ctx.Err() != nil { // they came after the end
 		w.held.add(ds...)
 		return nil
@@ -160,6 +164,8 @@ func (w *walk) unseen(ds []driver.Delivery) []driver.Delivery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.empties = 0
+	w.inHand++
+	w.receives++
 	rest := ds[:0:0]
 	for i := range ds {
 		if _, again := w.before[ds[i].ID]; again {
@@ -171,6 +177,21 @@ func (w *walk) unseen(ds []driver.Delivery) []driver.Delivery {
 	w.looked += int64(len(rest))
 	w.fresh += int64(len(rest))
 	return rest
+}
+
+// treated counts the messages of a receive as treated.
+func (w *walk) treated() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inHand--
+	w.receives++
+}
+
+// events returns what empty compares: it changes whenever messages come or are treated.
+func (w *walk) events() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.receives
 }
 
 // window ends a window if it is full, and returns the messages that are then released, and are delivered again. The
@@ -200,10 +221,14 @@ func (w *walk) ended() bool {
 	return w.over
 }
 
-// empty counts a poll that returned nothing, and reports whether the walk is over.
-func (w *walk) empty() bool {
+// empty counts a poll that returned nothing, and reports whether the walk is over. A poll does not count if another one
+// had messages in hand meanwhile: on an ordered queue, they hide the later ones of their keys.
+func (w *walk) empty(before int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.over || w.inHand > 0 || w.receives != before {
+		return w.over
+	}
 	w.empties++
 	most := emptiesMost
 	if w.lim.Keeps {
