@@ -30,6 +30,7 @@ type breakage struct {
 	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
+	pause   func(p driver.Pauser, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
 }
 
 func breakages() map[string]breakage {
@@ -158,6 +159,25 @@ func breakages() map[string]breakage {
 				return slices.DeleteFunc(all, func(c driver.ChannelInfo) bool { return c.Channel.DeadLetter })
 			},
 		},
+		"a pause does nothing": {
+			seen: "pause/receive",
+			pause: func(p driver.Pauser, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
+				return p.Pause(ctx, ch, true)
+			},
+		},
+		"a dry pause pauses": {
+			seen: "pause/dry",
+			pause: func(p driver.Pauser, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
+				return p.Pause(ctx, ch, false)
+			},
+		},
+		"provisioning resumes": {
+			seen: "pause/provision",
+			ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
+				_, _ = p.(driver.Pauser).Resume(ctx, spec.Channel, false)
+				return p.Ensure(ctx, spec)
+			},
+		},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
 	}
@@ -198,6 +218,7 @@ func TestKit(t *testing.T) {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
+			Pauses: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -284,6 +305,17 @@ func (k *brokenBackend) Catalog(ctx context.Context) ([]driver.ChannelInfo, erro
 		all = k.b.list(all)
 	}
 	return all, err
+}
+
+func (k *brokenBackend) Pause(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
+	if k.b.pause != nil {
+		return k.b.pause(k.Backend.(driver.Pauser), ctx, ch, dry)
+	}
+	return k.Backend.(driver.Pauser).Pause(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Resume(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
+	return k.Backend.(driver.Pauser).Resume(ctx, ch, dry)
 }
 
 func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {

@@ -41,6 +41,7 @@ type Abilities struct {
 	Inspects    bool // is a driver.Inspector
 	Lists       bool // is a driver.Cataloger
 	Rewinds     bool // is a driver.Rewinder
+	Pauses      bool // is a driver.Pauser
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store

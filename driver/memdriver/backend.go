@@ -21,7 +21,8 @@ type Options struct {
 	Batch int
 }
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Cataloger in memory.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger and driver.Pauser
+// in memory.
 type Backend struct {
 	o Options
 
@@ -181,15 +182,15 @@ func (b *Backend) Catalog(context.Context) ([]driver.ChannelInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []driver.ChannelInfo
-	add := func(c driver.Channel) {
-		all = append(all, driver.ChannelInfo{Channel: c, Address: "memory/" + c.String()})
+	add := func(c driver.Channel, paused bool) {
+		all = append(all, driver.ChannelInfo{Channel: c, Address: "memory/" + c.String(), Paused: paused})
 	}
 	for _, q := range b.queues {
-		add(q.spec.Channel)
+		add(q.spec.Channel, q.paused)
 	}
 	for at, e := range b.exchanges {
 		if at.Exchange != "" && !at.DeadLetter {
-			add(driver.Channel{Exchange: at.Exchange, Ordered: e.ordered})
+			add(driver.Channel{Exchange: at.Exchange, Ordered: e.ordered}, false)
 		}
 	}
 	slices.SortFunc(all, func(x, y driver.ChannelInfo) int { return cmp.Compare(x.Address, y.Address) })

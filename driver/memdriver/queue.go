@@ -18,6 +18,7 @@ type queue struct {
 	dead    *queue // nil: the channel has no dead letters
 	lanes   laneHeap
 	byKey   map[string]*lane // used only where order is kept
+	paused  bool
 	arrived uint64
 	changed chan struct{} // closed when polls should look again; nil while no poll waits
 }
