@@ -6,8 +6,9 @@
 // letters, an [Inspector] reports the [Depth] of a channel, a [Cataloger] lists all channels, an [Extender] renews
 // leases, an [AttemptLog] stores the number of attempts, a [Finisher] records finished deliveries, and a [Staller] says
 // what holds it up. A [Transformer] sends messages and finishes deliveries in one transaction, a [Rewinder] moves the
-// consumers of a log to another position, and a [Pauser] makes the service refuse receives. A [Store] keeps bodies that
-// are too large for their messages, and an [Opener] reads one.
+// consumers of a log to another position, and a [Pauser] makes the service refuse receives. A [Purger] deletes the
+// messages of a channel, and a [Remover] its resources. A [Store] keeps bodies that are too large for their messages,
+// and an [Opener] reads one.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

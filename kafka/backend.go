@@ -21,8 +21,8 @@ import (
 // deliveryTimeout is how long franz-go repeats the sending of a record.
 const deliveryTimeout = 20 * time.Second
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Rewinder
-// and driver.Transformer on Apache Kafka.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Rewinder,
+// driver.Purger, driver.Remover and driver.Transformer on Apache Kafka.
 type Backend struct {
 	o      Options
 	names  layout.Names

@@ -2,7 +2,8 @@
 // is made of it.
 //
 // Its nouns: a [Listed] is a channel of a backend, with what waits in it. A [RewindResult] says which messages of a log
-// are handled again. A [PauseResult] says whether a channel was paused or resumed.
+// are handled again. A [PauseResult] says whether a channel was paused or resumed, a [PurgeResult] which
+// messages are deleted, and a [RemoveResult] which resources.
 //
 // No function of this package creates or changes a channel, except those that say so. Whether a channel exists, and
 // whether it is ordered, is looked up. All of them need a backend with optional abilities of package driver; without

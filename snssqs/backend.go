@@ -20,8 +20,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger and driver.Pauser
-// on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Pauser,
+// driver.Purger and driver.Remover on Amazon SNS and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource

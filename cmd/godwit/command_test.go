@@ -31,6 +31,8 @@ func TestCalls(t *testing.T) {
 		"ls-backend":      {"ls", "--backend", "rabbit"},
 		"ls-patterns":     {"ls", "orders", "bills"},
 		"help-pause":      {"pause", "--help"},
+		"help-purge":      {"purge", "--help"},
+		"purge-none":      {"purge"},
 		"help-resume":     {"resume", "--help"},
 		"pause-none":      {"pause", "--yes"},
 		"help-rewind":     {"rewind", "--help"},

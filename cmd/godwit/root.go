@@ -26,7 +26,7 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newDemo(), newLocal(), newLs(), newPause(), newResume(), newRewind(), newVersion())
+	root.AddCommand(newDemo(), newLocal(), newLs(), newPause(), newPurge(), newResume(), newRewind(), newVersion())
 	return root
 }
 

@@ -30,6 +30,8 @@ type breakage struct {
 	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
+	purge   func(p driver.Purger, ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error)
+	remove  func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error)
 	pause   func(p driver.Pauser, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
 }
 
@@ -171,6 +173,29 @@ func breakages() map[string]breakage {
 				return p.Pause(ctx, ch, false)
 			},
 		},
+		"a dry purge purges": {
+			seen: "purge/all",
+			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
+				return p.Purge(ctx, ch, false)
+			},
+		},
+		"a purge does nothing": {
+			seen: "purge/all",
+			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
+				return p.Purge(ctx, ch, true)
+			},
+		},
+		"dead letters are removed with their queue": {
+			seen: "remove/queue",
+			remove: func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
+				done, err := r.Remove(ctx, ch, dry)
+				if dead := ch; err == nil && !dry {
+					dead.DeadLetter = true
+					_, _ = r.Remove(ctx, dead, false)
+				}
+				return done, err
+			},
+		},
 		"provisioning resumes": {
 			seen: "pause/provision",
 			ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
@@ -218,7 +243,7 @@ func TestKit(t *testing.T) {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
-			Pauses: true,
+			Pauses: true, Purges: true, Removes: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -312,6 +337,20 @@ func (k *brokenBackend) Pause(ctx context.Context, ch driver.Channel, dry bool) 
 		return k.b.pause(k.Backend.(driver.Pauser), ctx, ch, dry)
 	}
 	return k.Backend.(driver.Pauser).Pause(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Purge(ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error) {
+	if k.b.purge != nil {
+		return k.b.purge(k.Backend.(driver.Purger), ctx, ch, dry)
+	}
+	return k.Backend.(driver.Purger).Purge(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Remove(ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
+	if k.b.remove != nil {
+		return k.b.remove(k.Backend.(driver.Remover), ctx, ch, dry)
+	}
+	return k.Backend.(driver.Remover).Remove(ctx, ch, dry)
 }
 
 func (k *brokenBackend) Resume(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {

@@ -42,6 +42,8 @@ type Abilities struct {
 	Lists       bool // is a driver.Cataloger
 	Rewinds     bool // is a driver.Rewinder
 	Pauses      bool // is a driver.Pauser
+	Purges      bool // is a driver.Purger
+	Removes     bool // is a driver.Remover
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store

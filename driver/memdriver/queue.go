@@ -19,6 +19,7 @@ type queue struct {
 	lanes   laneHeap
 	byKey   map[string]*lane // used only where order is kept
 	paused  bool
+	gone    bool // it was removed
 	arrived uint64
 	changed chan struct{} // closed when polls should look again; nil while no poll waits
 }

@@ -61,7 +61,10 @@ func (r *receiver) look(now, end time.Time, most int, into []driver.Delivery) (
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	err = r.open()
-	if err == nil {
+	switch {
+	case err == nil && r.q.gone:
+		err = missing(r.q.spec.Channel)
+	case err == nil:
 		err = r.q.refuses()
 	}
 	if err != nil {
