@@ -7,7 +7,8 @@
 // leases, an [AttemptLog] stores the number of attempts, a [Finisher] records finished deliveries, and a [Staller] says
 // what holds it up. A [Transformer] sends messages and finishes deliveries in one transaction, a [Rewinder] moves the
 // consumers of a log to another position, and a [Pauser] makes the service refuse receives. A [Purger] deletes the
-// messages of a channel, and a [Remover] its resources. A [Store] keeps bodies that are too large for their messages,
+// messages of a channel, and a [Remover] its resources. A [Meter] reports their [Activity].
+// A [Store] keeps bodies that are too large for their messages,
 // and an [Opener] reads one.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,

@@ -22,7 +22,7 @@ import (
 const deliveryTimeout = 20 * time.Second
 
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Rewinder,
-// driver.Purger, driver.Remover and driver.Transformer on Apache Kafka.
+// driver.Purger, driver.Remover, driver.Meter and driver.Transformer on Apache Kafka.
 type Backend struct {
 	o      Options
 	names  layout.Names

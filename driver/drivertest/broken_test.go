@@ -30,6 +30,7 @@ type breakage struct {
 	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
+	meter   func(all []driver.Activity) []driver.Activity
 	purge   func(p driver.Purger, ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error)
 	remove  func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error)
 	pause   func(p driver.Pauser, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
@@ -173,6 +174,31 @@ func breakages() map[string]breakage {
 				return p.Pause(ctx, ch, false)
 			},
 		},
+		"activity is of other channels": {
+			seen: "activity/counts",
+			meter: func(all []driver.Activity) []driver.Activity {
+				slices.Reverse(all)
+				return all
+			},
+		},
+		"nothing was ever deleted": {
+			seen: "activity/counts",
+			meter: func(all []driver.Activity) []driver.Activity {
+				for i := range all {
+					all[i].Deleted.Value = 0
+				}
+				return all
+			},
+		},
+		"no message is old": {
+			seen: "activity/oldest",
+			meter: func(all []driver.Activity) []driver.Activity {
+				for i := range all {
+					all[i].Oldest.Value = 0
+				}
+				return all
+			},
+		},
 		"a dry purge purges": {
 			seen: "purge/all",
 			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
@@ -243,7 +269,7 @@ func TestKit(t *testing.T) {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
-			Pauses: true, Purges: true, Removes: true,
+			Pauses: true, Purges: true, Removes: true, Meters: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -337,6 +363,16 @@ func (k *brokenBackend) Pause(ctx context.Context, ch driver.Channel, dry bool) 
 		return k.b.pause(k.Backend.(driver.Pauser), ctx, ch, dry)
 	}
 	return k.Backend.(driver.Pauser).Pause(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity,
+	error,
+) {
+	all, err := k.Backend.(driver.Meter).Activity(ctx, cs, since)
+	if k.b.meter != nil {
+		all = k.b.meter(all)
+	}
+	return all, err
 }
 
 func (k *brokenBackend) Purge(ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error) {

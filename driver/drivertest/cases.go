@@ -14,7 +14,7 @@ func cases() []testCase {
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
 		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), catalogCases(), rewindCases(),
-		pauseCases(), purgeCases(), removeCases(),
+		pauseCases(), purgeCases(), removeCases(), activityCases(),
 		closeCases(), transformCases(),
 	} {
 		all = append(all, part...)
