@@ -11,14 +11,19 @@ import (
 
 // Health is the state of a consumer.
 type Health struct {
-	State    State
-	Since    time.Time
-	LastPoll time.Time // the last poll that was answered without an error; zero: none
+	State State
+	Since time.Time
+	// LastPoll is the last poll that was answered without an error, or refused because the channel is paused at the
+	// service; zero: none.
+	LastPoll time.Time
 	Running  int       // running handlers
 	Oldest   time.Time // when the oldest running handler began; zero: none runs
 	// Abandoned are the handlers that ignore the end of their context.
 	Abandoned []AbandonedHandler
-	Paused    bool
+	Paused    bool // Pause was called
+	// PausedAtService is set while an operator has paused the channel (`godwit pause`). The consumer is healthy, and
+	// goes on by itself when the channel is resumed.
+	PausedAtService bool
 	// Unhealthy has the reasons why the consumer does not work: each stage whose calls to the service stall, within a
 	// minute, and everything else that prevents messages from being handled. It is empty if the consumer works.
 	Unhealthy []string
@@ -74,6 +79,7 @@ func (c *Consumer) Health() Health {
 // fill sets the fields of h. wait is the longest wait of the consumer's polls.
 func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration, known *engine.Health) {
 	h.LastPoll, h.Running, h.Oldest = l.calls.Answered(calls.Poll), known.Running, known.Oldest
+	h.PausedAtService = known.Paused
 	h.Unhealthy = append(h.Unhealthy, l.calls.Complaints(now, wait)...)
 	for _, a := range known.Abandoned {
 		h.Abandoned = append(h.Abandoned, AbandonedHandler{MessageID: a.ID, Since: a.Since, Stack: a.Stack})

@@ -12,6 +12,7 @@ type Health struct {
 	Running    int       // items with running handlers
 	Oldest     time.Time // when the oldest running handler began; zero: none runs
 	Abandoned  []AbandonedHandler
+	Paused     bool     // at the service
 	Complaints []string // why the session does not work
 }
 

@@ -121,7 +121,11 @@ func (s *Session) compose(recv driver.Receiver) {
 }
 
 // Poll starts the pollers.
-func (s *Session) Poll() { s.pollers.wg.Go(s.pollers.first) }
+func (s *Session) Poll() {
+	s.flow.lock()
+	s.flow.unlock() // reports that the session begins paused
+	s.pollers.wg.Go(s.pollers.first)
+}
 
 // Stop ends polling; Shutdown must follow.
 func (s *Session) Stop(cause error) { s.halt(cause) }
@@ -194,7 +198,7 @@ func (s *Session) Health(now time.Time) Health {
 	_, stalls := s.stalls(now)
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	h := Health{Running: f.running - f.stints.waitInRuns()}
+	h := Health{Running: f.running - f.stints.waitInRuns(), Paused: !f.talk.halted.IsZero()}
 	if oldest := f.stints.oldest(); oldest != never {
 		h.Oldest = f.clock.time(oldest)
 	}

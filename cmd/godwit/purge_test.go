@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/snssqs"
+)
+
+// A channel is purged with --yes only.
+func TestPurge(t *testing.T) {
+	for name, on := range map[string]func(*testing.T) godwit.Backend{"aws": func(t *testing.T) godwit.Backend {
+		onServer(t)
+		b, err := snssqs.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}, "kafka": func(t *testing.T) godwit.Backend {
+		onBrokers(t)
+		b, err := kafka.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}} {
+		t.Run(name, func(t *testing.T) {
+			b := on(t)
+			defer func() { _ = b.Close(context.Background()) }()
+			p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
+			if err == nil {
+				err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
+			}
+			if err == nil {
+				err = p.Close(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []struct {
+				args        string
+				status      int
+				out, errOut string
+			}{
+				{"purge order", exitFailed, "", "perhaps orders"},
+				{"purge orders", exitDone, "orders   3", "3 messages of orders would be deleted; add --yes"},
+				{"purge orders --yes", exitDone, "orders   3", "done: about 3 messages"},
+				{"purge orders -o jsonl", exitDone, `{"channel":"orders","messages":0,"done":false}`, "0 messages"},
+			} {
+				var out, errOut bytes.Buffer
+				if got := run(t.Context(), strings.Fields(step.args), &out, &errOut); got != step.status ||
+					!strings.Contains(out.String(), step.out) || !strings.Contains(errOut.String(), step.errOut) {
+					t.Errorf("%s: status %d\n%s%s", step.args, got, &out, &errOut)
+				}
+			}
+		})
+	}
+}
