@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(usage)
 	root.AddCommand(newDemo(), newLocal(), newLs(), newOrphans(), newPeek(), newRequeue(), newExport(), newImport(),
-		newRewind(), newVersion())
+		newRewind(), newHealth(), newVersion())
 	return root
 }
 
