@@ -161,7 +161,8 @@ func (h *Health) judge(w *watched, now time.Time) ConsumerHealth {
 	}
 	c := ConsumerHealth{
 		Channel: w.name, State: known.State.String(), Since: known.Since.UTC(),
-		Paused: known.Paused || known.PausedAtService, Running: known.Running, Oldest: moment(known.Oldest), LastPoll: moment(known.LastPoll),
+		Paused: known.Paused || known.PausedAtService, Running: known.Running,
+		Oldest: moment(known.Oldest), LastPoll: moment(known.LastPoll),
 	}
 	lasts := now.Sub(known.Since)
 	dead := func(format string, args ...any) { c.Dead = append(c.Dead, fmt.Sprintf(format, args...)) }
