@@ -20,8 +20,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Returner
-// and driver.Mover on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Returner,
+// driver.Mover and, on localaws, driver.Peeker on Amazon SNS and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource
