@@ -111,8 +111,10 @@ func (l *letters) command(status int, args ...string) (out, errOut string) {
 func TestRequeue(t *testing.T) {
 	l := newLetters(t, driver.Channel{Queue: "orders"}, 30)
 	journal := filepath.Join(t.TempDir(), "journal")
-	args := []string{"requeue", "orders@dlq", "--body", ".n < 20", "--edit", "if .n == 7 then .n = 77 else . end",
-		"--journal", journal, "-o", "json"}
+	args := []string{
+		"requeue", "orders@dlq", "--body", ".n < 20", "--edit", "if .n == 7 then .n = 77 else . end",
+		"--journal", journal, "-o", "json",
+	}
 	_, errOut := l.command(exitDone, args...)
 	if !strings.Contains(errOut, "nothing was sent: 20 messages would go to") {
 		t.Errorf("%s", errOut)
