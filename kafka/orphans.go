@@ -111,7 +111,10 @@ func (b *Backend) visible(ctx context.Context, topics []string, shown map[string
 		if _, there := shown[topic]; there {
 			continue
 		}
-		if _, err := b.topics.find(ctx, topic); err != nil && driver.ClassOf(err) != driver.NotFound {
+		if err := patiently(ctx, func() error {
+			_, err := b.topics.find(ctx, topic)
+			return err
+		}); err != nil && driver.ClassOf(err) != driver.NotFound {
 			return err
 		}
 	}

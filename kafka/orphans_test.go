@@ -384,6 +384,13 @@ func TestOrphansThatCannotBeFound(t *testing.T) {
 			"has sent no records from offset 0 on for 30s")
 		failing(kmsg.Fetch, kerr.CorruptMessage, driver.Transient, "partition 0 of topic orders")
 
+		for _, key := range []kmsg.Key{kmsg.ListOffsets, kmsg.Metadata, kmsg.Fetch} { // as of a topic that is new
+			w.cluster.Fault(kfake.Fault{
+				Keys: []kmsg.Key{key}, Topic: "orders", Err: kerr.LeaderNotAvailable, Count: 4,
+			})
+			w.wantOrphans(l.orphans(future()), "orders/0")
+		}
+
 		busy := w.move("orders", func() string {
 			next := w.copyTo("orders", w.copyTo("orders", &kgo.Record{}))
 			if err := w.cluster.DeleteRecords("orders", 0, next.Offset); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
@@ -66,31 +67,14 @@ func (b *Backend) newScan(visit func(r *kgo.Record)) *scan {
 // were deleted before they were read, so their copies elsewhere have to be read by another pass. It returns the topics
 // that the brokers show.
 func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, err error) {
-	if shown, err = s.topics(ctx); err != nil {
-		return nil, false, err
-	}
-	var all []scanned
-	for name, topic := range shown {
-		switch {
-		case !s.b.names.Has(name):
-		case topic.err != nil:
-			return nil, false, fmt.Errorf("look up topic %s: %w", name, failure.Classify(topic.err))
-		default:
-			all = append(all, topic)
-		}
-	}
-	// A record that is deleted before the starts are looked up has been copied before the ends are.
-	starts, err := s.offsets(ctx, all, logStart)
-	if err != nil {
-		return nil, false, err
-	}
-	ends, err := s.offsets(ctx, all, logEnd)
-	if err != nil {
+	var now logs
+	if err := patiently(ctx, func() (err error) { now, err = s.logs(ctx); return err }); err != nil {
 		return nil, false, err
 	}
 	var parts []stretch
-	for _, topic := range all {
-		if starts[topic.topic] == nil || ends[topic.topic] == nil { // it was deleted meanwhile
+	for _, topic := range now.topics {
+		starts, ends := now.starts[topic.topic], now.ends[topic.topic]
+		if starts == nil || ends == nil { // it was deleted meanwhile
 			lost = true
 			continue
 		}
@@ -99,19 +83,61 @@ func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, e
 			done = map[int32]int64{}
 			s.ends[topic.topicLog] = done
 		}
-		for n, end := range ends[topic.topic] {
-			start := starts[topic.topic][n]
+		for n, end := range ends {
 			from, again := done[n]
-			if done[n] = end; again && from < start {
+			if done[n] = end; again && from < starts[n] {
 				lost = true
 			}
-			if from = max(from, start); from < end {
+			if from = max(from, starts[n]); from < end {
 				parts = append(parts, stretch{topic, n, from, end})
 			}
 		}
 	}
 	unread, err := s.readAll(ctx, parts)
-	return shown, lost || unread, err
+	return now.shown, lost || unread, err
+}
+
+// patiently repeats a look-up whose error is temporary. A partition that was just created has no leader yet.
+func patiently(ctx context.Context, lookUp func() error) error {
+	pause := backoff.Curve{First: scanAgain, Max: scanAgainMost}
+	began := time.Now()
+	for tries := 1; ; tries++ {
+		err := lookUp()
+		if err == nil || !driver.ClassOf(err).Passing() || time.Since(began) > scanPatience {
+			return err
+		}
+		if backoff.Sleep(ctx, pause.Wait(tries)) != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// logs are the topics of the namespace, and where their partitions start and end.
+type logs struct {
+	shown        map[string]scanned // all topics, also of others
+	topics       []scanned
+	starts, ends map[string]map[int32]int64
+}
+
+func (s *scan) logs(ctx context.Context) (l logs, err error) {
+	if l.shown, err = s.topics(ctx); err != nil {
+		return l, err
+	}
+	for name, topic := range l.shown {
+		switch {
+		case !s.b.names.Has(name):
+		case topic.err != nil:
+			return l, fmt.Errorf("look up topic %s: %w", name, failure.Classify(topic.err))
+		default:
+			l.topics = append(l.topics, topic)
+		}
+	}
+	// A record that is deleted before the starts are looked up has been copied before the ends are.
+	if l.starts, err = s.offsets(ctx, l.topics, logStart); err != nil {
+		return l, err
+	}
+	l.ends, err = s.offsets(ctx, l.topics, logEnd)
+	return l, err
 }
 
 // topics requests topics from a broker; none: all of them. The client would answer from its memory, which does not have

@@ -77,9 +77,10 @@
 // ApproximateNumberOfMessagesNotVisible, ContentBasedDeduplication, CreatedTimestamp, DeduplicationScope, DelaySeconds,
 // FifoQueue, FifoThroughputLimit, KmsDataKeyReusePeriodSeconds, KmsMasterKeyId, LastModifiedTimestamp,
 // MaximumMessageSize, MessageRetentionPeriod, Policy, QueueArn, ReceiveMessageWaitTimeSeconds, RedriveAllowPolicy,
-// RedrivePolicy, SqsManagedSseEnabled, VisibilityTimeout. Policies apply to deliveries of other services; a caller
-// itself may do everything. Messages are not encrypted; the attributes are stored and shown. A receive returns every
-// available message at once, up to its limit; AWS may sample. Fairness between the groups of a standard queue is not
+// RedrivePolicy, SqsManagedSseEnabled, VisibilityTimeout. A queue's policy decides about deliveries of other services,
+// and a Deny in it about every call with the queue's URL; without one, a caller may do everything. All callers are one
+// user. Messages are not encrypted; the attributes are stored and shown. A receive returns every available message at
+// once, up to its limit; AWS may sample. Fairness between the groups of a standard queue is not
 // modelled.
 //
 // Amazon SNS, in the query protocol:

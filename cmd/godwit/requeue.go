@@ -73,14 +73,6 @@ func newRequeue() *cobra.Command {
 	return cmd
 }
 
-// oneChannel is for subcommands with one argument.
-func oneChannel(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return usage(cmd, fmt.Errorf("name one channel, such as orders or orders@dlq: got %d", len(args)))
-}
-
 // read turns the flags into options.
 func (o *requeueOptions) read(channel string) error {
 	if err := o.output.check(); err != nil {

@@ -32,7 +32,7 @@ func harness() drivertest.Harness {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true,
 			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
-			Lists: true, Forwards: true, ToOneQueue: true, Peeks: true,
+			Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
 		},
 		Open: func(t testing.TB) driver.Backend { return open(t, nil) },
 		Skip: map[string]string{"exchange/delay": "where nothing is ordered, an exchange keeps delays too"},

@@ -19,6 +19,8 @@ type queue struct {
 	lanes   laneHeap
 	byKey   map[string]*lane // used only where order is kept
 	direct  *exchange        // the way to this queue alone, past its exchange; nil: not used yet
+	paused  bool
+	gone    bool // it was removed
 	arrived uint64
 	changed chan struct{} // closed when polls should look again; nil while no poll waits
 }

@@ -64,6 +64,9 @@ func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() || s.b.closed {
 		return fmt.Errorf("memdriver: the sender to %s is %w", s.to, driver.ErrClosed)
 	}
+	if s.e.gone {
+		return missing(s.to)
+	}
 	now := time.Now()
 	for i := range batch {
 		m := batch[i].Wire.(*outgoing)

@@ -220,6 +220,24 @@ func (n Names) Has(topic string) bool {
 	return ok
 }
 
+// LettersOf returns the dead letters that a topic has by its name, whether or not the topic of their originals exists;
+// false: the topic has none.
+func (n Names) LettersOf(topic string) (ch driver.Channel, ok bool) {
+	name := topic
+	if n.Namespace != "" {
+		if name, ok = strings.CutPrefix(topic, n.in("")); !ok {
+			return ch, false
+		}
+	}
+	base, _, _ := strings.Cut(name, partSeparator)
+	if !part.Legal(base) {
+		return ch, false
+	}
+	ch, ok = n.Letters(n.in(base), topic)
+	ch.DeadLetter = true
+	return ch, ok
+}
+
 // shortly formats a duration in the largest unit of which it is a whole number: 90s, 10m, 1h.
 func shortly(d time.Duration) string {
 	for _, u := range []struct {
