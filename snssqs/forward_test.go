@@ -374,6 +374,27 @@ func TestReturnedAlone(t *testing.T) {
 	})
 }
 
+// Dead letters that several queues share go back to none of them, because they do not say from which they are.
+func TestSharedDeadLettersAreNotReturned(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.ensure(owner(driver.Channel{Queue: "other"}))
+		mapped := w.open(snssqs.Options{Names: map[string]snssqs.Resource{"theirs": {Queue: queueARN + "orders"}}})
+		theirs := driver.Channel{Queue: "theirs"}
+		home, err := mapped.Return(w.Context(), dead(theirs), true)
+		if err != nil || home.Address != queueARN+"orders" {
+			t.Errorf("the way back of a mapped queue is %+v, %v", home, err)
+		}
+		w.set("other", map[string]string{
+			"RedrivePolicy": `{"deadLetterTargetArn":"` + queueARN + `orders--dlq","maxReceiveCount":"30"}`,
+		})
+		_, err = mapped.Return(w.Context(), dead(theirs), true)
+		if driver.ClassOf(err) != driver.Permanent || !strings.Contains(fmt.Sprint(err), "/other,") {
+			t.Errorf("the way back of shared dead letters: %v", err)
+		}
+	})
+}
+
 // An edited body is encoded as a new one, and nothing else changes.
 func TestEditedMessages(t *testing.T) {
 	large := strings.Repeat("large", 100_000)
