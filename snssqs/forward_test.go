@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -527,6 +528,7 @@ func TestForwardedPointers(t *testing.T) {
 		if err := w.settle(r, driver.Done, d); err != nil { // deletes the new object only
 			t.Fatal(err)
 		}
+		synctest.Wait() // a settlement does not wait for the delete
 
 		w.send(w.sender(orders), driver.Message{Body: []byte(body)})
 		d = w.receive(r, 1)[0]
@@ -546,6 +548,7 @@ func TestForwardedPointers(t *testing.T) {
 		if err := w.settle(other, driver.Done, d); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait()
 		w.body(shared)
 	})
 }
