@@ -5,13 +5,19 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
 	"github.com/godwitmq/godwit"
-	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/s3store"
+	"github.com/godwitmq/godwit/snssqs"
 )
 
 var streamed = flag.Int64("streamed", 128<<20, "size of the body of TestAStreamedBodyIsNotInMemory")
@@ -19,22 +25,57 @@ var streamed = flag.Int64("streamed", 128<<20, "size of the body of TestAStreame
 // streamHeap is what the heap may have in use beyond that before, with the embedded server.
 const streamHeap = 32 << 20
 
-// counting is a body that is nowhere in memory.
-type counting struct{ at int64 }
-
-func (c *counting) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(c.at >> 10)
-		c.at++
-	}
-	return len(p), nil
+// halfRandom is a body that is nowhere in memory, of which half can be compressed.
+type halfRandom struct {
+	random *rand.ChaCha8
+	at     int64
 }
 
-// A body of any size goes from a Reader through a producer, a consumer and a handler, one part at a time. With
-// -streamed=1073741824 it is 1 GiB.
+func newHalfRandom() *halfRandom { return &halfRandom{random: rand.NewChaCha8([32]byte{})} }
+
+func (h *halfRandom) Read(p []byte) (n int, _ error) {
+	const block = 1 << 10
+	for n < len(p) {
+		part := p[n:min(len(p), n+block-int(h.at%block))]
+		if h.at/block%2 == 0 {
+			_, _ = h.random.Read(part) // it cannot fail
+		} else {
+			clear(part)
+		}
+		n, h.at = n+len(part), h.at+int64(len(part))
+	}
+	return n, nil
+}
+
+// A body of any size goes from a Reader through a producer, a consumer and a handler, one part at a time, also if it is
+// compressed in the store. With -streamed=1073741824 it is 1 GiB.
 func TestAStreamedBodyIsNotInMemory(t *testing.T) {
+	for name, large := range map[string]snssqs.Large{
+		"as it is": {}, "compressed": {Compression: snssqs.CompressionZstd},
+	} {
+		t.Run(name, func(t *testing.T) { streamBody(t, large) })
+	}
+}
+
+// streamBody sends a body of -streamed bytes through a server in this process.
+func streamBody(t *testing.T, large snssqs.Large) {
 	ctx := t.Context()
-	backend, err := local.Open(ctx, nil)
+	server, err := localaws.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	conf := aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+	}
+	store, err := s3store.Open(ctx, &s3store.Options{Bucket: "payloads", AWS: &conf, Transport: server.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend, err := snssqs.Open(ctx, &snssqs.Options{
+		Store: store, Large: large, AWS: &conf, Transport: server.Transport(), CancelPolls: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +90,17 @@ func TestAStreamedBodyIsNotInMemory(t *testing.T) {
 	}
 	defer func() { _ = p.Close(context.WithoutCancel(ctx)) }()
 	most := heapPeak(func() {
-		body := io.LimitReader(&counting{}, *streamed)
+		body := io.LimitReader(newHalfRandom(), *streamed)
 		if err := p.Send(ctx, godwit.Message{Reader: body, Size: *streamed}); err != nil {
 			t.Fatal(err)
 		}
 		running, stop := context.WithCancel(ctx)
 		_, err := c.Run(running, func(ctx context.Context, d *godwit.Delivery) error {
 			defer stop()
+			_, stored := server.S3().Bucket("payloads").Count()
+			if small := stored < *streamed*2/3; small != (large.Compression == snssqs.CompressionZstd) {
+				t.Errorf("the object has %d bytes", stored)
+			}
 			r, err := d.Open(ctx)
 			if err != nil {
 				return err

@@ -429,24 +429,38 @@ func TestAStoreThatHangs(t *testing.T) {
 	})
 }
 
-// A connection that breaks in the middle of a body costs no attempt.
+// A connection that breaks in the middle of a body costs no attempt, and the body is read on. If that breaks, too, the
+// delivery waits.
 func TestADownloadThatBreaks(t *testing.T) {
-	inWorld(t, func(w *world) {
-		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
-		w.send(w.producer("orders", nil), godwit.Message{Body: bigBody()})
-		w.server.ControlOnce("s3.GetObject", func(context.Context, *localaws.Request) localaws.Outcome {
-			return localaws.Outcome{BreakResponse: 1_000_000}
+	for breaks, waits := range map[int]bool{1: false, 5: true} {
+		inWorld(t, func(w *world) {
+			c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
+			w.send(w.producer("orders", nil), godwit.Message{Body: bigBody()})
+			left := breaks
+			w.server.Control("s3.GetObject", func(context.Context, *localaws.Request) (o localaws.Outcome) {
+				if left--; left >= 0 {
+					o.BreakResponse = 100_000
+				}
+				return o
+			})
+			before := w.calls("s3.GetObject")
+			var size, attempt int
+			var took time.Duration
+			began := time.Now()
+			run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+				size, attempt, took = len(d.Body), d.Attempt, time.Since(began)
+				return nil
+			})
+			time.Sleep(time.Minute)
+			waited := took > 100*time.Millisecond
+			if r := run.stop(); r.Handled != 1 || size != 2_000_000 || attempt != 1 || waited != waits {
+				t.Errorf("%d breaks: %+v, %d bytes in attempt %d after %v", breaks, r, size, attempt, took)
+			}
+			if n := w.calls("s3.GetObject") - before; n != breaks+1 {
+				t.Errorf("%d breaks: %d requests", breaks, n)
+			}
 		})
-		var size, attempt int
-		run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
-			size, attempt = len(d.Body), d.Attempt
-			return nil
-		})
-		time.Sleep(time.Minute)
-		if r := run.stop(); r.Handled != 1 || size != 2_000_000 || attempt != 1 {
-			t.Errorf("%+v, %d bytes in attempt %d", r, size, attempt)
-		}
-	})
+	}
 }
 
 // A body that is gone rejects its message, with the reason, and none of its neighbors. So does a second copy of a

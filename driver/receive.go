@@ -64,7 +64,10 @@ type Origin struct {
 	Channel  Channel
 	ID       string // the ID of the original message
 	OrderKey string
-	Death    Death
+	Death    Death // the last one
+	// Deaths is how often the message is known to have been rejected, as far as its history reaches. 0: unknown,
+	// because the service moved it without a reason.
+	Deaths int
 }
 
 // ReceiverOptions tell the backend how the core will use a Receiver.

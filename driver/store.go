@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"io"
+	"iter"
 	"time"
 )
 
@@ -27,6 +28,32 @@ type Store interface {
 	Delete(ctx context.Context, at []Location) error
 	// Lifetime is how long the store keeps an object that nothing deletes; 0: without a limit.
 	Lifetime() time.Duration
+}
+
+// Copier is a Store that copies objects itself. A message that is sent on with its pointer needs a copy if its object
+// may be deleted soon, because nothing deletes it earlier than its lifetime, and nothing keeps it longer.
+type Copier interface {
+	// Copy copies an object to a new one below a folder, and returns where that is. The bytes do not pass this process,
+	// and the old object stays. A location that may not be read is an error, as of Open. If Copy fails or ctx ends,
+	// nothing is left that could be read.
+	Copy(ctx context.Context, at Location, folder string) (Location, error)
+	// Written returns when an object was written. It may answer without a call, so it does not show that the object is
+	// still there.
+	Written(ctx context.Context, at Location) (time.Time, error)
+}
+
+// Lister is a Store that lists its objects.
+type Lister interface {
+	// List returns the objects below a folder, in no order. Objects of other programs, and those whose keys have
+	// another form than the keys of Put, are left out. An error ends the list.
+	List(ctx context.Context, folder string) iter.Seq2[Object, error]
+}
+
+// Object is an object of a Store.
+type Object struct {
+	Location
+	Size    int64
+	Written time.Time
 }
 
 // Location says where an object of a Store is.

@@ -127,7 +127,8 @@ func (b *Bucket) Deny(c Transfers, prefix string) *Fault {
 }
 
 // Break closes the connection of the next n uploads or downloads in the middle of their bodies, after a number of
-// bytes. An upload that breaks stores nothing. A body that is not longer is not affected.
+// bytes. An upload that breaks stores nothing. A store of package s3store requests the rest of a download that breaks,
+// which is another download; it fails when four break within 1 MiB. A body that is not longer is not affected.
 func (b *Bucket) Break(c Transfers, prefix string, n int, after int64) *Fault {
 	b.h.t.Helper()
 	text := fmt.Sprintf("break the next %d", n)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ type bodies struct {
 
 	mu      sync.Mutex
 	objects map[string][]byte
+	written map[string]time.Time
 	ensured []driver.Mode
 	deleted int
 }
@@ -31,16 +34,21 @@ func (s *bodies) Ensure(_ context.Context, mode driver.Mode) error {
 
 func (s *bodies) Put(_ context.Context, folder string, body io.Reader, size int64) (driver.Location, error) {
 	all, err := io.ReadAll(body)
-	if err != nil || size >= 0 && int64(len(all)) != size {
-		return driver.Location{}, fmt.Errorf("%d bytes of %d: %w", len(all), size, err)
+	if err == nil && size >= 0 && int64(len(all)) != size {
+		err = &driver.Error{
+			Class: driver.Permanent, Err: fmt.Errorf("%d bytes of %d: set Size to the number", len(all), size),
+		}
+	}
+	if err != nil {
+		return driver.Location{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.objects == nil {
-		s.objects = map[string][]byte{}
+		s.objects, s.written = map[string][]byte{}, map[string]time.Time{}
 	}
 	key := fmt.Sprint(folder, "/", len(s.objects))
-	s.objects[key] = all
+	s.objects[key], s.written[key] = all, time.Now()
 	return driver.Location{Bucket: "payloads", Key: key}, nil
 }
 
@@ -63,9 +71,38 @@ func (s *bodies) Delete(_ context.Context, at []driver.Location) error {
 
 func (s *bodies) Lifetime() time.Duration { return s.lifetime }
 
+func (s *bodies) List(_ context.Context, folder string) iter.Seq2[driver.Object, error] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []driver.Object
+	for key, body := range s.objects {
+		if strings.HasPrefix(key, folder+"/") {
+			at := driver.Location{Bucket: "payloads", Key: key}
+			all = append(all, driver.Object{Location: at, Size: int64(len(body)), Written: s.written[key]})
+		}
+	}
+	return func(yield func(driver.Object, error) bool) {
+		for _, o := range all {
+			if !yield(o, nil) {
+				return
+			}
+		}
+	}
+}
+
 // count is how many objects there are.
 func (s *bodies) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.objects)
+}
+
+// bytes is how many bytes the objects have.
+func (s *bodies) bytes() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.objects {
+		n += len(o)
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -222,6 +223,103 @@ func TestLargeRecordsWithoutAStore(t *testing.T) {
 			t.Errorf("%v", d.Err)
 		}
 		l.settle(driver.Done, d)
+	})
+}
+
+// A compressed body comes back as it was, also from a tier and a dead letter. Channels choose. Consumers read them
+// whatever they choose.
+func TestCompressedBodies(t *testing.T) {
+	for _, zip := range []bool{true, false} {
+		t.Run(fmt.Sprint("compressed ", zip), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				store := &bodies{}
+				o := kafka.Options{Store: store, Retries: kafka.RetryAlone}
+				l := w.begin(o, driver.Events{})
+				o.BodyCompression = kafka.BodyCompressionZstd
+				if !zip {
+					o.Channels = map[string]kafka.ChannelOptions{
+						"orders": {BodyCompression: kafka.BodyCompressionNone},
+					}
+				}
+				s, err := w.backend(o).Sender(w.Context(), orders)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body := bytes.Repeat([]byte(`{"order":"4711","state":"paid"},`), 40_000)
+				for _, m := range []driver.Message{
+					{Body: body}, {Reader: iotest.HalfReader(bytes.NewReader(body)), Size: int64(len(body))},
+				} {
+					p, err := s.Prepare(w.Context(), &m)
+					if err == nil {
+						err = s.Send(w.Context(), []driver.Prepared{p})
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if small := store.bytes() < len(body)/5; small != zip || store.count() != 2 {
+					t.Errorf("%d bodies of %d bytes have %d in the store", store.count(), len(body), store.bytes())
+				}
+				ds := l.get(2)
+				if err := l.recv.Settle(w.Context(), []driver.Settlement{
+					{Handle: ds[0].Handle, Action: driver.Retry, After: 5 * time.Second, Attempt: 1},
+					{Handle: ds[1].Handle, Action: driver.Reject, Death: &driver.Death{Error: "bad"}},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range append(ds, l.within(1, time.Minute)[0], l.deadLetter()) {
+					if got := w.bodyOf(d); !bytes.Equal(got, body) || d.Size != int64(len(body)) {
+						t.Errorf("%d bytes, and a size of %d", len(got), d.Size)
+					}
+				}
+				_, err = s.Prepare(w.Context(),
+					&driver.Message{Reader: bytes.NewReader(body), Size: int64(len(body)) + 1})
+				if driver.ClassOf(err) != driver.Permanent || err == nil ||
+					!strings.Contains(err.Error(), "set Size") || store.count() != 2 {
+					t.Errorf("a Reader that ends early: %v, %d objects", err, store.count())
+				}
+			})
+		})
+	}
+}
+
+// A compressed object cannot become more than 1,000 times larger, and not larger than announced.
+func TestCompressedBodiesAreBounded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		store := &bodies{}
+		l := w.begin(kafka.Options{Store: store, BodyCompression: kafka.BodyCompressionZstd}, driver.Events{})
+		s, err := l.b.Sender(w.Context(), orders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Prepare(w.Context(), &driver.Message{Body: bytes.Repeat([]byte("spam"), 1<<20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := p.Wire.(*kgo.Record)
+		const size = `"size":4194304`
+		for other, fault := range map[string]driver.PayloadFault{
+			"9999999999": driver.PayloadRatio, "4194303": driver.PayloadLong, "4194305": driver.PayloadShort,
+		} {
+			forged := kgo.Record{
+				Topic: "orders", Value: bytes.ReplaceAll(r.Value, []byte(size), []byte(`"size":`+other)),
+				Headers: []kgo.RecordHeader{{Key: "ExtendedPayloadSize", Value: []byte(other)}},
+			}
+			if err := w.client.ProduceSync(w.Context(), &forged).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			d := l.get(1)[0]
+			body, _, err := d.Opener.Open(w.Context())
+			if err == nil {
+				_, err = io.Copy(io.Discard, body)
+				_ = body.Close()
+			}
+			var payload *driver.PayloadError
+			if !errors.As(err, &payload) || payload.Fault != fault {
+				t.Errorf("with a size of %s: %v, want %s", other, err, fault)
+			}
+			l.settle(driver.Done, d)
+		}
 	})
 }
 

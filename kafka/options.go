@@ -90,6 +90,8 @@ type Options struct {
 	Retention time.Duration
 	// Compression is how records are compressed. Change it as described at [ChannelOptions].
 	Compression string
+	// BodyCompression is how bodies are compressed in Store. Change it as described at [ChannelOptions].
+	BodyCompression BodyCompression
 	// TopicConfig has further settings of topics. Change it as described at [ChannelOptions].
 	TopicConfig map[string]string
 
@@ -160,6 +162,10 @@ type ChannelOptions struct {
 	// Compression is compression.type of the topics, and the codec of producers; by default producer, without a codec.
 	// Set it when traffic or disks cost more than processor time.
 	Compression string
+	// BodyCompression is how the bodies of large messages are compressed in Options.Store; by default
+	// BodyCompressionNone. Set it to BodyCompressionZstd for texts that compress well, if all consumers of the channel
+	// use Godwit. Consumers read both, whatever they set.
+	BodyCompression BodyCompression
 	// TopicConfig has further settings of the topics, by Kafka's names; by default none. Set it for what has no option
 	// here.
 	TopicConfig map[string]string
@@ -213,6 +219,14 @@ const (
 	GroupShare
 )
 
+// BodyCompression is how bodies are compressed in a store. The zero value means the backend's setting, or the default.
+type BodyCompression uint8
+
+const (
+	BodyCompressionNone BodyCompression = iota + 1 // bodies are stored as they are
+	BodyCompressionZstd                            // bodies are compressed with zstd
+)
+
 // SASL is how the clients authenticate.
 type SASL struct {
 	// Mechanism is PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Set it to what the brokers require.
@@ -237,11 +251,11 @@ func (o *Options) check() error {
 			o.SessionTimeout)
 	}
 	own := o.shared()
-	if err := own.check("Options"); err != nil {
+	if err := own.check("Options", o.Store != nil); err != nil {
 		return err
 	}
 	for name, ch := range o.Channels {
-		if err := ch.check(fmt.Sprintf("Options.Channels[%q]", name)); err != nil {
+		if err := ch.check(fmt.Sprintf("Options.Channels[%q]", name), o.Store != nil); err != nil {
 			return err
 		}
 	}
@@ -262,7 +276,7 @@ func (o *Options) times() bool {
 }
 
 // check returns an error for an invalid value; where is the name of the options in the error.
-func (c *ChannelOptions) check(where string) error {
+func (c *ChannelOptions) check(where string, store bool) error {
 	switch {
 	case c.Partitions < 0 || c.MaxBlock < 0:
 		return fmt.Errorf("kafka: Partitions and MaxBlock of %s cannot be negative", where)
@@ -275,6 +289,12 @@ func (c *ChannelOptions) check(where string) error {
 	case c.GroupProtocol > GroupShare:
 		return fmt.Errorf("kafka: %s.GroupProtocol is %d: use GroupClassic, GroupConsumer or GroupShare", where,
 			c.GroupProtocol)
+	case c.BodyCompression > BodyCompressionZstd:
+		return fmt.Errorf("kafka: %s.BodyCompression is %d: use BodyCompressionNone or BodyCompressionZstd", where,
+			c.BodyCompression)
+	case c.BodyCompression != 0 && !store:
+		return fmt.Errorf("kafka: %s.BodyCompression has no effect without Options.Store: open one with s3store.Open",
+			where)
 	}
 	return checkTiers(where+".Tiers", c.Tiers)
 }
@@ -295,7 +315,8 @@ func (o *Options) shared() ChannelOptions {
 	return ChannelOptions{
 		Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
 		NullKeys: o.NullKeys, GroupProtocol: o.GroupProtocol,
-		Partitions: o.Partitions, Retention: o.Retention, Compression: o.Compression, TopicConfig: o.TopicConfig,
+		Partitions: o.Partitions, Retention: o.Retention, Compression: o.Compression,
+		BodyCompression: o.BodyCompression, TopicConfig: o.TopicConfig,
 	}
 }
 
@@ -310,6 +331,7 @@ func (o *Options) channel(ch driver.Channel) ChannelOptions {
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
 		Tiers:    defaultTiers,
 		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+		BodyCompression: BodyCompressionNone,
 	})
 	got.Tiers = slices.Clone(got.Tiers)
 	if got.Ordering == OrderNone && got.Retries == RetryBlock {
@@ -328,6 +350,7 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
 	c.Retention = cmp.Or(c.Retention, others.Retention)
 	c.Compression = cmp.Or(c.Compression, others.Compression)
+	c.BodyCompression = cmp.Or(c.BodyCompression, others.BodyCompression)
 	if c.Tiers == nil {
 		c.Tiers = others.Tiers
 	}

@@ -19,11 +19,13 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 		Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
 		NullKeys: NullKeysSpread, GroupProtocol: GroupConsumer,
 		Partitions: 3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
+		BodyCompression: BodyCompressionZstd,
 		Channels: map[string]ChannelOptions{
 			"own": {
 				Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
 				NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic,
 				Partitions: 1, Retention: -1, Compression: "producer", TopicConfig: map[string]string{},
+				BodyCompression: BodyCompressionNone,
 			},
 			"nothing":      {},
 			"events.*":     {Ordering: OrderByPartition},
@@ -52,6 +54,7 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 	want := ChannelOptions{
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock, Tiers: defaultTiers,
 		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
+		BodyCompression: BodyCompressionNone,
 	}
 	if diff := cmp.Diff(want, none.channel(driver.Channel{Queue: "q"})); diff != "" {
 		t.Error(diff)
@@ -104,6 +107,11 @@ func TestImpossibleOptions(t *testing.T) {
 		"Channels[\"x\"].Ordering is 9": {Channels: map[string]ChannelOptions{"x": {Ordering: 9}}},
 		"Options.Retries is 9":          {Retries: 9},
 		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
+		"Options.BodyCompression is 9":  {BodyCompression: 9},
+		"Options.BodyCompression has no effect without Options.Store": {BodyCompression: BodyCompressionZstd},
+		"Channels[\"x\"].BodyCompression has no effect": {
+			Channels: map[string]ChannelOptions{"x": {BodyCompression: BodyCompressionNone}},
+		},
 		"franz-go refuses the options": {TLS: &tls.Config{}, Client: []kgo.Opt{
 			kgo.Dialer(nil),
 			kgo.MaxBufferedRecords(-1),

@@ -40,7 +40,8 @@ type topic struct {
 	name       string
 	id         kadm.TopicID
 	partitions int
-	replicas   int // of its first partition
+	replicas   int    // of its first partition
+	cluster    string // the id of its cluster; "": the brokers do not say
 }
 
 // find looks up a topic; the error for a missing one is of class NotFound. It sends a request, because the client's own
@@ -91,6 +92,9 @@ func lookUp(ctx context.Context, from kmsg.Requestor, name string) (topic, error
 			return topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
 		}
 		t := topic{name: name, id: got.TopicID, partitions: len(got.Partitions)}
+		if resp.ClusterID != nil {
+			t.cluster = *resp.ClusterID
+		}
 		if len(got.Partitions) > 0 {
 			t.replicas = len(got.Partitions[0].Replicas)
 		}

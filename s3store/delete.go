@@ -40,9 +40,9 @@ func (s *Store) Delete(ctx context.Context, at []driver.Location) error {
 	return errors.Join(errs...)
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
+func deref[T any](v *T) (value T) {
+	if v != nil {
+		value = *v
 	}
-	return *s
+	return value
 }

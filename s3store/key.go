@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -34,4 +35,17 @@ func uuid(now time.Time) string {
 	b[8] = b[8]&0x3f | 0x80
 	x := hex.EncodeToString(b[:])
 	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+}
+
+// keyTime is when a key of newKey was made; false: the key has another form.
+func keyTime(key string) (time.Time, bool) {
+	id := key[strings.LastIndexByte(key, '/')+1:]
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+		return time.Time{}, false
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
+	if err != nil || len(b) != 16 || id != strings.ToLower(id) || b[6]>>4 != 7 || b[8]>>6 != 2 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:8]) >> 16)), true //nolint:gosec // 48 bits
 }

@@ -20,16 +20,31 @@ const answerWithin = 10 * time.Second
 func (s *Store) Open(ctx context.Context, at driver.Location) (io.ReadCloser, int64, error) {
 	src, listed := s.at(at)
 	if !listed {
-		return nil, 0, &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
-			Fault: driver.PayloadForeign,
-			Err: errors.New("the message points outside of the store's bucket and of those that s3store.Options.Sources " +
-				"lists: add the place there if it is a trusted one"),
-		}}
+		return nil, 0, foreign()
 	}
+	out, end, err := s.get(ctx, src, at, nil, nil)
+	if err != nil {
+		return nil, 0, readError(err)
+	}
+	o := &object{size: -1, body: out.Body, end: end}
+	if out.ContentLength != nil && out.ETag != nil {
+		o.size = *out.ContentLength
+		o.again = func(from int64) (*s3.GetObjectOutput, func(), error) {
+			rest := fmt.Sprintf("bytes=%d-", from)
+			return s.get(ctx, src, at, &rest, out.ETag)
+		}
+	}
+	return o, o.size, nil
+}
+
+// get begins to read an object, or the rest of it, unless the object has changed. The caller calls end.
+func (s *Store) get(ctx context.Context, src Source, at driver.Location, part, unchanged *string) (
+	out *s3.GetObjectOutput, end func(), err error,
+) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(answerWithin, func() { cancel(errNoAnswer) })
-	out, err := s.s3.GetObject(ctx, &s3.GetObjectInput{
-		Bucket: &at.Bucket, Key: &at.Key, ExpectedBucketOwner: src.owner(),
+	out, err = s.s3.GetObject(ctx, &s3.GetObjectInput{
+		Bucket: &at.Bucket, Key: &at.Key, ExpectedBucketOwner: src.owner(), Range: part, IfMatch: unchanged,
 	}, func(so *s3.Options) { so.Retryer = aws.NopRetryer{} })
 	late.Stop()
 	if err != nil {
@@ -37,13 +52,18 @@ func (s *Store) Open(ctx context.Context, at driver.Location) (io.ReadCloser, in
 			err = &driver.Error{Class: driver.Transient, Err: errors.Join(cause, err)}
 		}
 		cancel(nil)
-		return nil, 0, readError(err)
+		return nil, nil, err
 	}
-	size := int64(-1)
-	if out.ContentLength != nil {
-		size = *out.ContentLength
-	}
-	return &object{out.Body, func() { cancel(nil) }}, size, nil
+	return out, func() { cancel(nil) }, nil
+}
+
+// foreign is the error of a location that is not listed.
+func foreign() error {
+	return &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
+		Fault: driver.PayloadForeign,
+		Err: errors.New("the message points outside of the store's bucket and of those that s3store.Options.Sources " +
+			"lists: add the place there if it is a trusted one"),
+	}}
 }
 
 var errNoAnswer = fmt.Errorf("S3 has not answered within %v", answerWithin)
@@ -59,16 +79,4 @@ func readError(err error) error {
 	}
 	return fmt.Errorf("read the body from S3: %w (it needs permission s3:GetObject, and kms:Decrypt if a KMS key encrypts "+
 		"the object; without s3:ListBucket, S3 also refuses to say that there is no such object)", err)
-}
-
-// object is the body of an open object.
-type object struct {
-	io.ReadCloser
-	end func()
-}
-
-// Close ends the request, also in the middle of the object.
-func (o *object) Close() error {
-	o.end()
-	return o.ReadCloser.Close()
 }

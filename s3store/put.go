@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// inParts: a larger body is uploaded in parts, so that a broken connection costs one part.
-	inParts = 16 << 20
+	// wholeUpTo: a larger body is uploaded in parts, so that a broken connection costs one part.
+	wholeUpTo = 16 << 20
 	// partSize is the size of a part. One part of a Reader is in memory at a time.
 	partSize = 8 << 20
 	// maxParts is S3's limit.
@@ -42,10 +42,10 @@ func (s *Store) Put(ctx context.Context, folder string, body io.Reader, size int
 			return driver.Location{}, err
 		}
 	}
-	if b.left <= inParts {
+	if b.left <= wholeUpTo {
 		err = s.putWhole(ctx, key, b)
 	} else {
-		err = s.putParts(ctx, key, b)
+		err = s.inParts(ctx, key, func(id string) ([]types.CompletedPart, error) { return s.parts(ctx, key, id, b) })
 	}
 	if err != nil {
 		return driver.Location{}, fmt.Errorf("write the body to bucket %s: %w", s.o.Bucket,
@@ -56,7 +56,7 @@ func (s *Store) Put(ctx context.Context, folder string, body io.Reader, size int
 
 // putWhole writes a body with one request.
 func (s *Store) putWhole(ctx context.Context, key string, b *source) error {
-	whole, n, err := b.next(inParts)
+	whole, n, err := b.next(wholeUpTo)
 	if err == nil {
 		err = b.end()
 	}
@@ -100,13 +100,15 @@ func (s *Store) encryption() (types.ServerSideEncryption, *string, *bool) {
 	return types.ServerSideEncryptionAwsKms, &s.o.Encryption, &yes
 }
 
-// putParts writes a body in parts. If that fails, or ctx ends, it removes the parts.
-func (s *Store) putParts(ctx context.Context, key string, b *source) error {
+// inParts writes an object of which upload writes the parts. If that fails, or ctx ends, it removes the parts.
+func (s *Store) inParts(
+	ctx context.Context, key string, upload func(id string) ([]types.CompletedPart, error),
+) error {
 	id, err := s.begin(ctx, key)
 	if err != nil {
 		return err
 	}
-	parts, err := s.parts(ctx, key, id, b)
+	parts, err := upload(id)
 	if err == nil {
 		err = s.complete(ctx, key, id, parts)
 	}

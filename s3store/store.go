@@ -21,6 +21,8 @@ type Store struct {
 	s3     *s3.Client
 	region string
 
+	copyUpTo, copyPart int64 // the constants; tests make them smaller
+
 	mu      sync.Mutex
 	ensured driver.Mode // the furthest mode in which Ensure has succeeded
 	done    bool        // whether it has succeeded at all
@@ -28,7 +30,7 @@ type Store struct {
 
 // Open creates the client; it makes no request.
 func Open(ctx context.Context, o *Options) (*Store, error) {
-	s := &Store{}
+	s := &Store{copyUpTo: copyUpTo, copyPart: copyPart}
 	if o != nil {
 		s.o = *o
 	}
@@ -85,6 +87,11 @@ func (s *Store) at(l driver.Location) (src Source, listed bool) {
 		}
 	}
 	return Source{}, false
+}
+
+// owns reports whether a location is in the store's own place.
+func (s *Store) owns(l driver.Location) bool {
+	return l.Bucket == s.o.Bucket && strings.HasPrefix(l.Key, s.o.Prefix)
 }
 
 // owner is the parameter that makes S3 compare a bucket's owner.

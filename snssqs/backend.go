@@ -21,8 +21,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Pauser,
-// driver.Purger, driver.Remover and driver.Meter on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Returner,
+// driver.Mover, driver.Pauser, driver.Purger, driver.Remover, driver.Meter and, on localaws, driver.Peeker on Amazon
+// SNS and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource

@@ -29,6 +29,7 @@ var (
 	extendedClient = flag.String("extended", "", "a command for TestExtendedClients: localaws/interop/python/extended.py "+
 		"or a program that understands the same, with its arguments")
 	extendedTopics = flag.Bool("extended-topics", false, "-extended can publish to topics")
+	extendedQueues = flag.Bool("extended-queues", true, "-extended can send to queues, and receive")
 	extendedLegacy = flag.Bool("extended-legacy", false, "-extended knows only the first format")
 )
 
@@ -129,6 +130,7 @@ func TestExtendedClients(t *testing.T) {
 						t.Skip("it knows only the first format")
 					}
 					e := newExtended(t, command...)
+					e.queues()
 					e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{
 						Sources: []s3store.Source{{Bucket: "theirs", Delete: true}},
 					})})
@@ -152,6 +154,7 @@ func TestExtendedClients(t *testing.T) {
 	}
 	t.Run("every body through S3 to Godwit", func(t *testing.T) {
 		e := newExtended(t, command...)
+		e.queues()
 		e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
 		ch := driver.Channel{Queue: "orders"}
 		e.ensure(owner(ch))
@@ -164,24 +167,21 @@ func TestExtendedClients(t *testing.T) {
 		}
 	})
 	for _, raw := range []bool{true, false} {
-		t.Run(fmt.Sprintf("from a topic to Godwit, raw %v", raw), func(t *testing.T) {
-			if !*extendedTopics {
-				t.Skip("no -extended-topics")
+		for _, ordered := range []bool{false, true} {
+			for _, r := range []request{
+				{Bodies: foreignBodies(0)},
+				{Bodies: foreignBodies(9), Attributes: 9},
+				{Bodies: []string{"a", "b"}, Always: true},
+			} {
+				t.Run(fmt.Sprintf("from a topic to Godwit, raw %v, ordered %v, %d attributes, always %v", raw, ordered,
+					r.Attributes, r.Always), func(t *testing.T) {
+					if !*extendedTopics {
+						t.Skip("no -extended-topics")
+					}
+					newExtended(t, command...).fromTopic(raw, ordered, r)
+				})
 			}
-			e := newExtended(t, command...)
-			e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
-			ch := driver.Channel{Exchange: "news", Queue: "a"}
-			e.ensure(owner(ch))
-			topic := e.server.SNS().Topics()[0]
-			if _, err := e.sns.SetSubscriptionAttributes(t.Context(), &sns.SetSubscriptionAttributesInput{
-				SubscriptionArn: &topic.Subscriptions[0].ARN,
-				AttributeName:   aws.String("RawMessageDelivery"), AttributeValue: aws.String(fmt.Sprint(raw)),
-			}); err != nil {
-				t.Fatal(err)
-			}
-			e.ask("publish", topic.ARN, request{Bodies: foreignBodies(0)})
-			e.readAll(ch, foreignBodies(0))
-		})
+		}
 	}
 	for _, c := range []struct {
 		pointers snssqs.PointerFormat
@@ -201,6 +201,7 @@ func TestExtendedClients(t *testing.T) {
 					t.Skip("it knows only the first format")
 				}
 				e := newExtended(t, command...)
+				e.queues()
 				e.b = e.open(snssqs.Options{
 					Store: e.store(s3store.Options{Prefix: "big/"}), Large: snssqs.Large{Pointers: c.pointers},
 				})
@@ -221,6 +222,48 @@ func TestExtendedClients(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// fromTopic publishes bodies to a topic, and receives them with Godwit.
+func (e *extended) fromTopic(raw, ordered bool, r request) {
+	e.Helper()
+	e.b = e.open(snssqs.Options{Store: e.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
+	ch := driver.Channel{Exchange: "news", Queue: "a", Ordered: ordered}
+	e.ensure(owner(ch))
+	topic := e.server.SNS().Topics()[0]
+	_, err := e.sns.SetSubscriptionAttributes(e.Context(), &sns.SetSubscriptionAttributesInput{
+		SubscriptionArn: &topic.Subscriptions[0].ARN,
+		AttributeName:   aws.String("RawMessageDelivery"), AttributeValue: aws.String(fmt.Sprint(raw)),
+	})
+	if err == nil && ordered {
+		_, err = e.sns.SetTopicAttributes(e.Context(), &sns.SetTopicAttributesInput{
+			TopicArn: &topic.ARN, AttributeName: aws.String("ContentBasedDeduplication"),
+			AttributeValue: aws.String("true"),
+		})
+	}
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.ask("publish", topic.ARN, r)
+	want := 3
+	if r.Always {
+		want = len(r.Bodies)
+	}
+	if large := e.left("theirs"); large != want {
+		e.Errorf("the client wrote %d objects, want %d", large, want)
+	}
+	e.readAll(ch, r.Bodies)
+	if large := e.left("theirs"); large != want {
+		e.Errorf("%d objects are left, and other queues may point to all of them", large)
+	}
+}
+
+// queues skips a case if the program can only publish.
+func (e *extended) queues() {
+	e.Helper()
+	if !*extendedQueues {
+		e.Skip("-extended-queues=false")
 	}
 }
 

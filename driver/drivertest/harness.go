@@ -41,6 +41,9 @@ type Abilities struct {
 	Inspects    bool // is a driver.Inspector
 	Lists       bool // is a driver.Cataloger
 	Rewinds     bool // is a driver.Rewinder
+	Forwards    bool // its Senders are driver.Forwarders, its Receivers driver.RawReaders; is a driver.Returner
+	ToOneQueue  bool // a message can be sent to one queue of an exchange alone
+	Peeks       bool // is a driver.Peeker
 	Pauses      bool // is a driver.Pauser
 	Purges      bool // is a driver.Purger
 	Removes     bool // is a driver.Remover
@@ -49,6 +52,7 @@ type Abilities struct {
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store
 	KeepsBodies bool // and is not deleted with its message, since others may read it
+	Orphans     bool // is a driver.OrphanFinder
 }
 
 // Faults are functions that decide the outcome of the next call of Send, Settle or Receive, once.

@@ -22,7 +22,7 @@ type Options struct {
 }
 
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Pauser,
-// driver.Purger and driver.Remover in memory.
+// driver.Purger, driver.Remover, driver.Returner and driver.Peeker in memory.
 type Backend struct {
 	o Options
 
@@ -38,6 +38,7 @@ type Backend struct {
 // exchange is the target of a send. A one-to-one channel, and each dead-letter channel, is an exchange of one queue.
 type exchange struct {
 	ordered  bool
+	direct   bool // the way to one queue of another exchange; its filter does not count
 	queues   []*queue
 	gone     bool     // it was removed
 	accepted accepted // used only if ordered
@@ -62,13 +63,19 @@ func Open(o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// Sender opens a sender to a channel.
+// Sender opens a sender to a channel. One to a queue of an exchange sends to that queue alone.
 func (b *Backend) Sender(_ context.Context, to driver.Channel) (driver.Sender, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e, _, err := b.find(to)
+	e, q, err := b.find(to)
 	if err != nil {
 		return nil, err
+	}
+	if to.Exchange != "" && q != nil && !to.DeadLetter {
+		if q.direct == nil {
+			q.direct = &exchange{ordered: e.ordered, direct: true, queues: []*queue{q}}
+		}
+		e = q.direct
 	}
 	return &sender{b: b, to: to, e: e}, nil
 }

@@ -15,15 +15,8 @@ import (
 // Open begins to read the body of a pointer. Its errors are those of a driver.Opener.
 func Open(ctx context.Context, store driver.Store, p Pointer) (io.ReadCloser, int64, error) {
 	src, size, err := store.Open(ctx, p.At)
-	if driver.ClassOf(err) == driver.NotFound {
-		return nil, 0, &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
-			Fault: driver.PayloadMissing,
-			Err: fmt.Errorf("the store has no such object: it was deleted, by another copy of the message or because its "+
-				"lifetime is over: %w", err),
-		}}
-	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, missing(err)
 	}
 	o := &object{src: src, size: p.Size}
 	if p.Zstd {
@@ -41,6 +34,18 @@ func Open(ctx context.Context, store driver.Store, p Pointer) (io.ReadCloser, in
 		b.sum = sha256.New()
 	}
 	return b, p.Size, nil
+}
+
+// missing turns the store's error for an object that is not there into one that no repetition can help.
+func missing(err error) error {
+	if driver.ClassOf(err) != driver.NotFound {
+		return err
+	}
+	return &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
+		Fault: driver.PayloadMissing,
+		Err: fmt.Errorf("the store has no such object: it was deleted, by another copy of the message or because its "+
+			"lifetime is over: %w", err),
+	}}
 }
 
 // compare compares the size of an object with the announced one.

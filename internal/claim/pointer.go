@@ -141,6 +141,23 @@ func Parse(text string, attributes map[string]string) (Pointer, error) {
 	return p, nil
 }
 
+// Locate returns the place to which a body points if it may be a pointer, also one that Parse refuses: of a later
+// version, of another class, or without an attribute.
+func Locate(text []byte) (driver.Location, bool) {
+	var parts []json.RawMessage
+	if json.Unmarshal(text, &parts) != nil || len(parts) < 2 {
+		return driver.Location{}, false
+	}
+	var at struct {
+		Bucket string `json:"s3BucketName"`
+		Key    string `json:"s3Key"`
+	}
+	if json.Unmarshal(parts[1], &at) != nil || at.Bucket == "" || at.Key == "" {
+		return driver.Location{}, false
+	}
+	return driver.Location{Bucket: at.Bucket, Key: at.Key}, true
+}
+
 // announcedSize is the number in the attributes.
 func announcedSize(attributes map[string]string) (int64, error) {
 	size, found := int64(-1), ""

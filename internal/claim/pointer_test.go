@@ -130,3 +130,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The place of a pointer is found also if the pointer is of a kind that cannot be read.
+func TestLocate(t *testing.T) {
+	want := driver.Location{Bucket: "b", Key: "k"}
+	for text, found := range map[string]bool{
+		`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"b","s3Key":"k"}]`: true,
+		`[ "later", {"s3Key":"k","x":1,"s3BucketName":"b","godwit":{"v":99}}, 3 ]`:                true,
+		`[1,{"s3BucketName":"b","s3Key":"k"}]`:                                                    true,
+		`[1,{"s3BucketName":"b"}]`:                                                                false,
+		`[{"s3BucketName":"b","s3Key":"k"}]`:                                                      false,
+		`{"s3BucketName":"b","s3Key":"k"}`:                                                        false,
+		`[1,"s3Key"]`:                                                                             false,
+		``:                                                                                        false,
+	} {
+		if at, ok := claim.Locate([]byte(text)); ok != found || ok && at != want {
+			t.Errorf("%s: %v, %v", text, at, ok)
+		}
+	}
+}

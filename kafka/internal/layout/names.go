@@ -95,6 +95,16 @@ func Split(topic, group string) (of string, ok bool) {
 	return of, ok
 }
 
+// Stay is how long records stay in a tier of a topic and a group; false: the topic is none of their tiers.
+func Stay(tier, topic, group string) (time.Duration, bool) {
+	text, ok := strings.CutPrefix(tier, topic+partSeparator+group+TierInfix)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0 && shortly(d) == text
+}
+
 // Follows reports whether the records of a topic keep the partition of their original.
 func Follows(topic string) bool {
 	return strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix)
@@ -181,6 +191,33 @@ func (n Names) Letters(topic, other string) (ch driver.Channel, ok bool) {
 		return ch, false
 	}
 	return n.Reads(topic, group)
+}
+
+// Has reports whether a topic is one of the namespace: that of a channel, of its dead letters, or a tier.
+func (n Names) Has(topic string) bool {
+	if _, ok := n.Base(topic); ok {
+		return true
+	}
+	name, ok := topic, true
+	if n.Namespace != "" {
+		name, ok = strings.CutPrefix(topic, n.in(""))
+	}
+	name, group, beside := strings.Cut(name, partSeparator)
+	if !ok || !beside {
+		return false
+	}
+	base := n.in(name)
+	if _, ok := n.Base(base); !ok {
+		return false
+	}
+	group, dead := strings.CutSuffix(group, DeadSuffix)
+	if at := strings.LastIndex(group, TierInfix); !dead && at >= 0 {
+		group = group[:at]
+	} else if !dead {
+		return false
+	}
+	_, ok = n.Reads(base, group)
+	return ok
 }
 
 // LettersOf returns the dead letters that a topic has by its name, whether or not the topic of their originals exists;

@@ -38,6 +38,33 @@ func TestNamesAreAsDocumented(t *testing.T) {
 	}
 }
 
+// The topics of a namespace are those of its channels, their dead letters and tiers, and no others.
+func TestTopicsOfANamespace(t *testing.T) {
+	channels := []driver.Channel{
+		{Queue: "orders"}, {Exchange: "events", Queue: "mobile"}, {Exchange: "retry", Queue: "retry"},
+	}
+	spaces := []Names{{}, {Namespace: "prod"}, {Namespace: "retry"}}
+	for _, n := range spaces {
+		for _, ch := range channels {
+			for _, topic := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, time.Minute)} {
+				for _, other := range spaces {
+					if got := other.Has(topic); got != (n == other) {
+						t.Errorf("namespace %q has %s: %v", other.Namespace, topic, got)
+					}
+				}
+			}
+		}
+	}
+	for _, topic := range []string{
+		"", "_schemas", "a.b", "orders.dlq", "orders.other.dlq", "orders.orders", "orders.orders.retry",
+		"__consumer_offsets", "prod", "prod.", "prod..x", "orders.ordersx.mobile.retry.5s",
+	} {
+		if (Names{}).Has(topic) != (topic == "prod") || (Names{Namespace: "prod"}).Has(topic) {
+			t.Errorf("%q is a topic of a channel", topic)
+		}
+	}
+}
+
 func TestNamesThatCannotBe(t *testing.T) {
 	long := strings.Repeat("a", 120)
 	for _, ch := range []driver.Channel{
@@ -158,4 +185,25 @@ func FuzzChannelOf(f *testing.F) {
 			t.Errorf("%s, %s is read as %s, which is %s, %s", topic, group, ch, n.Topic(ch), n.Group(ch))
 		}
 	})
+}
+
+func TestStay(t *testing.T) {
+	n := Names{Namespace: "prod"}
+	ch := driver.Channel{Exchange: "news", Queue: "a"}
+	for _, d := range []time.Duration{
+		5 * time.Second, 90 * time.Second, 10 * time.Minute, time.Hour, 1500 * time.Millisecond,
+	} {
+		tier := n.Tier(ch, d)
+		if got, ok := Stay(tier, n.Topic(ch), n.Group(ch)); got != d || !ok {
+			t.Errorf("%s is a tier of %v, %v", tier, got, ok)
+		}
+	}
+	for _, other := range []string{
+		"prod.news", "prod.news.prod.news.a.dlq", "prod.news.prod.news.b.retry.5s", "prod.news.prod.news.a.retry.",
+		"prod.news.prod.news.a.retry.60s", "prod.news.prod.news.a.retry.5s.x", "prod.news.prod.news.a.retry.-5s",
+	} {
+		if got, ok := Stay(other, n.Topic(ch), n.Group(ch)); ok {
+			t.Errorf("%s is a tier of %v", other, got)
+		}
+	}
 }

@@ -44,8 +44,8 @@ if command == "send":
         raise SystemExit(answer["Failed"])
 elif command == "publish":
     sns = client("sns")
-    for body in given["bodies"]:
-        sns.publish(TopicArn=target, Message=body, MessageAttributes=attributes())
+    for i, body in enumerate(given["bodies"]):
+        sns.publish(TopicArn=target, Message=body, MessageAttributes=attributes(), **fifo(i))
 elif command == "receive":
     sqs = client("sqs")
     sqs.delete_payload_from_s3 = True

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/ops"
+	"github.com/godwitmq/godwit/s3store"
+)
+
+// orphansOptions are the flags of `godwit orphans`.
+type orphansOptions struct {
+	store     s3store.Options
+	namespace string
+	output    output
+	orphans   ops.OrphansOptions
+}
+
+func newOrphans() *cobra.Command {
+	var o orphansOptions
+	cmd := &cobra.Command{
+		Use:   "orphans --bucket BUCKET",
+		Short: "List bodies of large messages in S3 that nothing points to (Kafka)",
+		Long: "List bodies of large messages in S3 that nothing points to (Kafka).\n\n" +
+			"It reads all topics of the namespace, with tiers and dead letters, and the list of the bucket's objects.\n" +
+			"A body is listed if it is older than a day and no record has a pointer to it. Nothing is deleted.\n" +
+			"Brokers do not show topics that the user may not describe: it needs permission for all of them.\n" +
+			"On SQS, the lifecycle of the bucket deletes what is left, because messages of a queue cannot be listed.",
+		Example: "  godwit orphans --bucket acme-prod-payloads\n" +
+			"  godwit orphans --bucket acme-prod-payloads --prefix big/ --namespace prod --older-than 168h -o jsonl",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := o.output.check()
+			if err == nil && o.store.Bucket == "" {
+				err = errors.New("--bucket is missing: name the one of the producers' s3store.Options")
+			}
+			if err != nil {
+				return usage(cmd, err)
+			}
+			store, err := s3store.Open(cmd.Context(), &o.store)
+			if err != nil {
+				return err
+			}
+			b, err := kafka.Open(cmd.Context(), &kafka.Options{Namespace: o.namespace, Store: store})
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.output.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.store.Bucket, "bucket", "", "the `bucket` of the producers' store")
+	f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
+	f.StringVar(&o.namespace, "namespace", "", "the `namespace` of the channels")
+	f.DurationVar(&o.orphans.OlderThan, "older-than", 24*time.Hour,
+		"leave out younger objects: a `duration` of a day or more")
+	return cmd
+}
+
+// orphan is an object in JSON.
+type orphan struct {
+	Topic   string    `json:"topic"`
+	Bucket  string    `json:"bucket"`
+	Key     string    `json:"key"`
+	Size    int64     `json:"size"`
+	Written time.Time `json:"written"`
+}
+
+// run lists the orphans of a backend's store.
+func (o *orphansOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+	all, err := ops.Orphans(ctx, b, &o.orphans)
+	if err != nil {
+		return err
+	}
+	t := table{head: []string{"TOPIC", "KEY", "BYTES", "WRITTEN"}}
+	values := []any{} // an empty list in JSON is not null
+	bytes := int64(0)
+	for _, one := range all {
+		v := orphan{
+			Topic: one.Address, Bucket: one.Bucket, Key: one.Key, Size: one.Size, Written: one.Written.UTC(),
+		}
+		t.rows = append(t.rows, []string{
+			v.Topic, v.Key, strconv.FormatInt(v.Size, 10), v.Written.Format(time.DateTime),
+		})
+		values = append(values, v)
+		bytes += v.Size
+	}
+	if err := o.output.print(out, t, values); err != nil {
+		return err
+	}
+	fmt.Fprintf(errOut, "nothing points to %d objects of %d bytes; nothing was deleted\n", len(all), bytes)
+	return nil
+}

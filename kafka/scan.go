@@ -1,0 +1,355 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+)
+
+const (
+	// scanAtOnce is how many partitions are read at the same time.
+	scanAtOnce = 8
+	// scanBytes is how many bytes of a partition are requested at a time. Brokers send at least one batch.
+	scanBytes = 4 << 20
+	// scanWait is how long a broker may wait for records.
+	scanWait = 500 * time.Millisecond
+	// scanPatience is how long a partition may bring nothing new, for example because it has no leader.
+	scanPatience = 30 * time.Second
+	// scanAgain is the pause after an error, and scanAgainMost the longest one.
+	scanAgain, scanAgainMost = 100 * time.Millisecond, 4 * time.Second
+)
+
+// scan reads all records in the topics of a namespace, without a group, also those of open and aborted transactions. It
+// reads in passes, because a record may be moved to another topic, and then deleted, before it is read.
+type scan struct {
+	b     *Backend
+	visit func(r *kgo.Record) // called concurrently
+	codec kgo.Decompressor
+	ends  map[topicLog]map[int32]int64 // up to where topics were read
+}
+
+// topicLog is a topic. One that was created again is another log.
+type topicLog struct {
+	topic string
+	id    kadm.TopicID
+}
+
+// scanned is a topic as the brokers know it now.
+type scanned struct {
+	topicLog
+	leaders map[int32]int32 // by partition
+	err     error
+}
+
+// stretch is the part of a partition that a pass reads.
+type stretch struct {
+	scanned
+	n        int32
+	from, to int64
+}
+
+func (b *Backend) newScan(visit func(r *kgo.Record)) *scan {
+	return &scan{b: b, visit: visit, codec: kgo.DefaultDecompressor(), ends: map[topicLog]map[int32]int64{}}
+}
+
+// pass reads everything up to the ends that the topics have now, from where the pass before has ended. lost: records
+// were deleted before they were read, so their copies elsewhere have to be read by another pass. It returns the topics
+// that the brokers show.
+func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, err error) {
+	var now logs
+	if err := patiently(ctx, func() (err error) { now, err = s.logs(ctx); return err }); err != nil {
+		return nil, false, err
+	}
+	var parts []stretch
+	for _, topic := range now.topics {
+		starts, ends := now.starts[topic.topic], now.ends[topic.topic]
+		if starts == nil || ends == nil { // it was deleted meanwhile
+			lost = true
+			continue
+		}
+		done := s.ends[topic.topicLog]
+		if done == nil {
+			done = map[int32]int64{}
+			s.ends[topic.topicLog] = done
+		}
+		for n, end := range ends {
+			from, again := done[n]
+			if done[n] = end; again && from < starts[n] {
+				lost = true
+			}
+			if from = max(from, starts[n]); from < end {
+				parts = append(parts, stretch{topic, n, from, end})
+			}
+		}
+	}
+	unread, err := s.readAll(ctx, parts)
+	return now.shown, lost || unread, err
+}
+
+// patiently repeats a look-up whose error is temporary. A partition that was just created has no leader yet.
+func patiently(ctx context.Context, lookUp func() error) error {
+	pause := backoff.Curve{First: scanAgain, Max: scanAgainMost}
+	began := time.Now()
+	for tries := 1; ; tries++ {
+		err := lookUp()
+		if err == nil || !driver.ClassOf(err).Passing() || time.Since(began) > scanPatience {
+			return err
+		}
+		if backoff.Sleep(ctx, pause.Wait(tries)) != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// logs are the topics of the namespace, and where their partitions start and end.
+type logs struct {
+	shown        map[string]scanned // all topics, also of others
+	topics       []scanned
+	starts, ends map[string]map[int32]int64
+}
+
+func (s *scan) logs(ctx context.Context) (l logs, err error) {
+	if l.shown, err = s.topics(ctx); err != nil {
+		return l, err
+	}
+	for name, topic := range l.shown {
+		switch {
+		case !s.b.names.Has(name):
+		case topic.err != nil:
+			return l, fmt.Errorf("look up topic %s: %w", name, failure.Classify(topic.err))
+		default:
+			l.topics = append(l.topics, topic)
+		}
+	}
+	// A record that is deleted before the starts are looked up has been copied before the ends are.
+	if l.starts, err = s.offsets(ctx, l.topics, logStart); err != nil {
+		return l, err
+	}
+	l.ends, err = s.offsets(ctx, l.topics, logEnd)
+	return l, err
+}
+
+// topics requests topics from a broker; none: all of them. The client would answer from its memory, which does not have
+// topics that were just created.
+func (s *scan) topics(ctx context.Context, names ...string) (map[string]scanned, error) {
+	req := kmsg.NewPtrMetadataRequest() // without topics it requests all
+	for _, name := range names {
+		one := kmsg.NewMetadataRequestTopic()
+		one.Topic = &name
+		req.Topics = append(req.Topics, one)
+	}
+	resp, err := req.RequestWith(ctx, s.b.client)
+	if err != nil {
+		return nil, fmt.Errorf("look up the topics: %w", failure.Classify(err))
+	}
+	all := map[string]scanned{}
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		if t.Topic == nil {
+			continue
+		}
+		one := scanned{
+			topicLog: topicLog{*t.Topic, t.TopicID}, leaders: map[int32]int32{}, err: kerr.ErrorForCode(t.ErrorCode),
+		}
+		for j := range t.Partitions {
+			one.leaders[t.Partitions[j].Partition] = t.Partitions[j].Leader
+		}
+		all[one.topic] = one
+	}
+	return all, nil
+}
+
+// These are the timestamps with which the start and the end of a log are requested. The end is that of all records,
+// also those of open transactions.
+const (
+	logStart = -2
+	logEnd   = -1
+)
+
+// offsets looks up the starts or the ends of topics. A topic that was deleted meanwhile is left out.
+func (s *scan) offsets(ctx context.Context, topics []scanned, what int64) (map[string]map[int32]int64, error) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	for _, topic := range topics {
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = topic.topic
+		for n := range topic.leaders {
+			p := kmsg.NewListOffsetsRequestTopicPartition()
+			p.Partition, p.Timestamp = n, what
+			t.Partitions = append(t.Partitions, p)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	all := map[string]map[int32]int64{}
+	gone := map[string]bool{}
+	for _, shard := range s.b.client.RequestSharded(ctx, req) {
+		if shard.Err != nil {
+			return nil, fmt.Errorf("look up where the topics start and end: %w", failure.Classify(shard.Err))
+		}
+		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+			if all[t.Topic] == nil {
+				all[t.Topic] = map[int32]int64{}
+			}
+			for i := range t.Partitions {
+				p := &t.Partitions[i]
+				switch err := kerr.ErrorForCode(p.ErrorCode); {
+				case errors.Is(err, kerr.UnknownTopicOrPartition):
+					gone[t.Topic] = true
+				case err != nil:
+					return nil, fmt.Errorf("look up where partition %d of topic %s starts and ends: %w", p.Partition,
+						t.Topic, failure.Classify(err))
+				}
+				all[t.Topic][p.Partition] = p.Offset
+			}
+		}
+	}
+	for name := range gone {
+		delete(all, name)
+	}
+	return all, nil
+}
+
+// readAll reads several partitions at the same time. The first error ends all of them.
+func (s *scan) readAll(ctx context.Context, all []stretch) (lost bool, err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, scanAtOnce)
+	for i := range all {
+		tokens <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-tokens }()
+			one, rerr := s.read(ctx, &all[i])
+			mu.Lock()
+			defer mu.Unlock()
+			lost = lost || one
+			if rerr != nil && err == nil {
+				err = fmt.Errorf("read partition %d of topic %s: %w", all[i].n, all[i].topic, rerr)
+				stop(err)
+			}
+		})
+	}
+	wg.Wait()
+	return lost, err
+}
+
+// read reads a partition. lost: some of its records were deleted before.
+func (s *scan) read(ctx context.Context, p *stretch) (lost bool, err error) {
+	pause := backoff.Curve{First: scanAgain, Max: scanAgainMost}
+	latest, tries := time.Now(), 0
+	for p.from < p.to {
+		next, err := s.fetch(ctx, p)
+		if failure.Over(ctx) {
+			return lost, context.Cause(ctx)
+		}
+		if err == nil && next > p.from {
+			p.from, latest, tries = next, time.Now(), 0
+			continue
+		}
+		gone, serr := s.look(ctx, p)
+		switch class := failure.ClassOf(err); {
+		case gone:
+			latest, lost = time.Now(), true
+			continue
+		case serr != nil && !failure.ClassOf(serr).Passing():
+			return lost, failure.Classify(serr)
+		case err != nil && !class.Passing() && !moved(err):
+			return lost, failure.Classify(err)
+		case time.Since(latest) > scanPatience:
+			return lost, failure.Classify(errors.Join(
+				fmt.Errorf("the broker has sent no records from offset %d on for %v", p.from, scanPatience), err, serr))
+		}
+		tries++
+		if err := backoff.Sleep(ctx, pause.Wait(tries)); err != nil {
+			return lost, context.Cause(ctx)
+		}
+	}
+	return lost, nil
+}
+
+// moved reports whether an error says that the partition may be elsewhere, or begin elsewhere: look has looked.
+func moved(err error) bool {
+	for _, one := range []error{kerr.OffsetOutOfRange, kerr.UnknownTopicID, kerr.UnknownTopicOrPartition} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// fetch reads some records, and returns the offset of the next one.
+func (s *scan) fetch(ctx context.Context, p *stretch) (next int64, err error) {
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxBytes, req.MinBytes, req.MaxWaitMillis = scanBytes, 1, int32(scanWait.Milliseconds())
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic, topic.TopicID = p.topic, p.id
+	one := kmsg.NewFetchRequestTopicPartition()
+	one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, scanBytes
+	topic.Partitions = append(topic.Partitions, one)
+	req.Topics = append(req.Topics, topic)
+	answer, err := s.b.client.Broker(int(p.leaders[p.n])).RetriableRequest(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	resp := answer.(*kmsg.FetchResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return 0, err
+	}
+	next = p.from
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			got, after := kgo.ProcessFetchPartition(
+				kgo.ProcessFetchPartitionOpts{Topic: p.topic, Partition: p.n, Offset: p.from},
+				&resp.Topics[i].Partitions[j], s.codec, nil)
+			if got.Err != nil {
+				if code := (*kerr.Error)(nil); errors.As(got.Err, &code) {
+					return 0, got.Err
+				}
+				return 0, failure.Permanent("the records from offset %d on cannot be decoded: %w", after, got.Err)
+			}
+			for _, r := range got.Records {
+				s.visit(r)
+			}
+			next = after
+		}
+	}
+	return next, nil
+}
+
+// look is called when a partition brought nothing: its leader may have changed, or its records may have been deleted.
+// In that case the reading goes on behind them.
+func (s *scan) look(ctx context.Context, p *stretch) (gone bool, err error) {
+	known, err := s.topics(ctx, p.topic)
+	if err != nil {
+		return false, err
+	}
+	now := known[p.topic]
+	switch {
+	case errors.Is(now.err, kerr.UnknownTopicOrPartition), now.err == nil && now.id != p.id:
+		p.from = p.to
+		return true, nil
+	case now.err != nil:
+		return false, now.err
+	}
+	p.scanned = now
+	starts, err := s.offsets(ctx, []scanned{now}, logStart)
+	if err != nil {
+		return false, err
+	}
+	if start := starts[p.topic][p.n]; start > p.from {
+		p.from = min(start, p.to)
+		return true, nil
+	}
+	return false, nil
+}
