@@ -217,7 +217,10 @@ func TestWatchOnAWS(t *testing.T) {
 		s := sampler(t, b, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
-		go func() {
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		defer cancel()
+		sending.Go(func() {
 			for ctx.Err() == nil {
 				p, err := sender.Prepare(ctx, &driver.Message{Body: []byte("x")})
 				if err == nil {
@@ -228,7 +231,7 @@ func TestWatchOnAWS(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 			}
-		}()
+		})
 		var last ops.View
 		for v := range s.Watch(ctx) {
 			last = v
