@@ -186,7 +186,8 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 		is(kindDeadLetters, t.letters > 0 && n >= t.letters, "%s (limit %d)", counted(n, "dead letter"), t.letters)
 		return false
 	}
-	is(kindWaiting, t.depth > 0 && d.Waiting >= t.depth, "%s waiting (limit %d)", counted(d.Waiting, "message"), t.depth)
+	is(kindWaiting, t.depth > 0 && d.Waiting >= t.depth, "%s waiting (limit %d)", counted(d.Waiting, "message"),
+		t.depth)
 	switch {
 	case t.age == 0:
 		is(kindAge, false, "the age is not watched")

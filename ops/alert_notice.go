@@ -2,7 +2,6 @@ package ops
 
 import (
 	"crypto/rand"
-	"fmt"
 	"strings"
 	"time"
 
@@ -93,11 +92,12 @@ func itemText(i *driver.NoticeItem) string {
 	if i.Channel != "" {
 		text = i.Channel + ": " + text
 	}
-	if i.State != driver.NoticeOpened {
-		text += fmt.Sprintf(", since %s", i.Since.Format("2006-01-02 15:04 MST"))
-	}
-	if i.State == driver.NoticeResolved {
-		text = strings.Replace(text, ", since ", ", was open since ", 1)
+	since := i.Since.Format("2006-01-02 15:04 MST")
+	switch i.State {
+	case driver.NoticeLasting:
+		text += ", since " + since
+	case driver.NoticeResolved:
+		text += ", was open since " + since
 	}
 	return text
 }

@@ -34,15 +34,17 @@ func thresholdsOf(c *driver.ChannelInfo) (t thresholds) {
 			return instead
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		why := ""
 		switch {
 		case err != nil:
-			t.wrong = append(t.wrong, fmt.Sprintf("its tag %s is %q, which is no number: %d is used", tag, text, instead))
-			return instead
+			why = "no number"
 		case n < 0:
-			t.wrong = append(t.wrong, fmt.Sprintf("its tag %s is %q, which is below zero: %d is used", tag, text, instead))
-			return instead
+			why = "below zero"
+		default:
+			return n
 		}
-		return n
+		t.wrong = append(t.wrong, fmt.Sprintf("its tag %s is %q, which is %s: %d is used", tag, text, why, instead))
+		return instead
 	}
 	if c.Channel.DeadLetter {
 		t.letters = number("alarm-dead-letters", DefaultAlarmDeadLetters)

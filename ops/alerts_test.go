@@ -385,7 +385,8 @@ func TestAlertsTryAgain(t *testing.T) {
 			t.Errorf("the other was told %q", got)
 		}
 		wg.Wait()
-		if took := time.Since(began); took < 12*time.Minute || took > 16*time.Minute || ill.tries < 10 || ill.tries > 60 {
+		took := time.Since(began)
+		if took < 12*time.Minute || took > 16*time.Minute || ill.tries < 10 || ill.tries > 60 {
 			t.Errorf("tried %d times within %v", ill.tries, took)
 		}
 		broken = false
@@ -436,6 +437,7 @@ type brokenState struct{}
 func (brokenState) Load(context.Context) ([]byte, string, error) {
 	return nil, "", errors.New("no such bucket")
 }
+
 func (brokenState) Store(context.Context, []byte, string) error { return errors.New("no such bucket") }
 
 // While the state cannot be reached, the program tells people all the same, and once.

@@ -6,6 +6,8 @@
 // says which messages a requeue that was killed may have doubled. A [RewindResult] says which messages of a log are
 // handled again. A [PauseResult] says whether a channel was paused or resumed, a [PurgeResult] which messages are
 // deleted, and a [RemoveResult] which resources. A [driver.Orphan] is a body in a store that no message points to.
+// [Health] watches the consumers of a process. [Alerts] watches all channels: a [Look] finds what is not as it should
+// be, a [Route] has a [Notifier] that is told, and an [AlertState] keeps who was told already.
 //
 // [Peek], [Export], [Import] and [Requeue] work on raw messages, which nothing has decoded. A requeue is a walk: it
 // receives every message of a channel once, sends the selected ones, and holds those that stay until the end.

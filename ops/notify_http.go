@@ -35,7 +35,8 @@ func newPoster(option, address, form string, through http.RoundTripper, secrets 
 	p := &poster{url: address, client: &http.Client{Transport: through}}
 	// A redirect would send the notice, and perhaps the secret path, to another server.
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	for _, s := range append(secrets, address, u.RequestURI(), u.EscapedPath(), u.RawQuery) {
+	password, _ := u.User.Password()
+	for _, s := range append(secrets, address, password, u.RequestURI(), u.EscapedPath(), u.RawQuery) {
 		if len(s) > 1 {
 			p.secrets = append(p.secrets, s)
 		}

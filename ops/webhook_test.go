@@ -59,8 +59,8 @@ func TestSlackThatIsBusy(t *testing.T) {
 		s := &street{}
 		s.add("orders@dlq", 1)
 		server := &recorder{answers: []answer{
-			{429, "90", "rate_limited"}, {500, "", "oops"}, {0, "", ""}, {503, time.Now().Add(5 * time.Minute).UTC().Format(
-				http.TimeFormat), ""},
+			{429, "90", "rate_limited"}, {500, "", "oops"}, {0, "", ""},
+			{503, time.Now().Add(5 * time.Minute).UTC().Format(http.TimeFormat), ""},
 		}}
 		slack, err := ops.NewSlack(ops.SlackOptions{
 			URL: "https://hooks.slack.com/services/T/B/secret", Transport: server,
@@ -101,7 +101,9 @@ func TestWebhookSecretsStaySecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			alerts := newAlerts(t, s, ops.AlertsOptions{Routes: to(hook), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			alerts := newAlerts(t, s, ops.AlertsOptions{
+				Routes: to(hook), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			})
 			_, err = alerts.Once(t.Context(), ops.LookAll)
 			if err == nil {
 				t.Fatalf("%v: no error", a)
@@ -156,8 +158,8 @@ func TestWebhookRefuses(t *testing.T) {
 		"", "hooks.slack.com/services/T/B/x", "ftp://a/b", "https://", "https:///path", "https://a/b#c", "://s3cr3t",
 		"https://a b/s3cr3t",
 	} {
-		if _, err := ops.NewSlack(ops.SlackOptions{URL: address}); err == nil || strings.Contains(err.Error(), "s3cr3t") ||
-			!strings.Contains(err.Error(), "SlackOptions.URL") {
+		_, err := ops.NewSlack(ops.SlackOptions{URL: address})
+		if err == nil || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "SlackOptions.URL") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
