@@ -5,13 +5,16 @@ package kafka_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -169,5 +172,65 @@ func TestRequeueFromForeigners(t *testing.T) {
 			t.Errorf("foreign has %v", got)
 		}
 		l.requeue(ops.RequeueOptions{}, 0, 3)
+	})
+}
+
+// After a crash, the next run sends only those letters twice whose completion was not committed and that its journal
+// does not know.
+func TestRequeueGoesOnAfterACrash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const letters = 1200
+		l := w.begin(kafka.Options{}, driver.Events{})
+		l.reject(numbers(letters)...)
+		before := w.count("orders")
+		sent := 0
+		w.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			if sent++; sent == 20 {
+				l.crash()
+			}
+			return nil, nil, false
+		})
+		o := ops.RequeueOptions{Journal: filepath.Join(t.TempDir(), "journal")}
+		r, err := ops.Requeue(w.Context(), l.b, "orders@dlq", &o)
+		if err == nil || r.Moved == letters || r.Moved == 0 {
+			t.Fatalf("moved %d, error %v: the crash came at the wrong time", r.Moved, err)
+		}
+		l = w.begin(kafka.Options{}, driver.Events{})
+		var doubled int
+		for begun := time.Now(); time.Since(begun) < 10*time.Minute; {
+			r, err := ops.Requeue(w.Context(), l.b, "orders@dlq", &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doubled += len(r.Doubled)
+			if r.Waiting == 0 {
+				break
+			}
+		}
+		if again := w.count("orders") - before - letters; again < 0 || again > int64(doubled) {
+			t.Errorf("%d letters were sent twice, and %d may have been, as the runs say", again, doubled)
+		}
+		l.get(letters) // after the crashed member's session has ended
+	})
+}
+
+// More letters stay than the commit has room for: the run ends with the reason.
+func TestRequeueOfTooManyThatStay(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const letters = 60_000
+		l := w.begin(kafka.Options{}, driver.Events{})
+		var rs []*kgo.Record
+		for i := range letters {
+			rs = append(rs, &kgo.Record{Topic: ordersDead, Key: fmt.Append(nil, i), Value: fmt.Append(nil, i)})
+		}
+		if err := w.client.ProduceSync(w.Context(), rs...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		some := func(body []byte) (bool, error) { return len(body) > 1 && body[len(body)-1]%2 == 0, nil }
+		r, err := ops.Requeue(w.Context(), l.b, "orders@dlq", &ops.RequeueOptions{Select: ops.Selection{Body: some}})
+		if err == nil || !strings.Contains(err.Error(), "no room") || r.Moved == 0 || r.Stay.Unlooked == 0 {
+			t.Errorf("moved %d, %d not seen, error %v", r.Moved, r.Stay.Unlooked, err)
+		}
 	})
 }

@@ -25,7 +25,7 @@
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
-//	GET  /_localaws/queues/NAME/messages    every message, group locks, deduplication table
+//	GET  /_localaws/queues/NAME/messages    every message with typed attributes, group locks, duplicates
 //	GET  /_localaws/queues/NAME/locks       more group locks than fit a page
 //	GET  /_localaws/queues/NAME/duplicates  more of the deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries

@@ -183,10 +183,10 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 	is(kindUnknown, false, "it can be looked at again")
 	if c.Channel.DeadLetter {
 		n := d.All()
-		is(kindDeadLetters, t.letters > 0 && n >= t.letters, "%s (limit %d)", counted(n, "dead letter"), t.letters)
+		is(kindDeadLetters, t.letters > 0 && n >= t.letters, "%s (limit %d)", amount(n, "dead letter"), t.letters)
 		return false
 	}
-	is(kindWaiting, t.depth > 0 && d.Waiting >= t.depth, "%s waiting (limit %d)", counted(d.Waiting, "message"),
+	is(kindWaiting, t.depth > 0 && d.Waiting >= t.depth, "%s waiting (limit %d)", amount(d.Waiting, "message"),
 		t.depth)
 	switch {
 	case t.age == 0:
@@ -238,8 +238,8 @@ func (a *Alerts) ages(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
 	}
 }
 
-// counted is a number with its noun.
-func counted(n int64, noun string) string {
+// amount is a number with its noun.
+func amount(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

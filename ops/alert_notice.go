@@ -37,8 +37,8 @@ func (a *Alerts) commands(one *alert) []string {
 		return []string{with("ls")}
 	}
 	peek := "peek " + one.Channel
-	if a.receive {
-		peek += " --receive"
+	if strings.HasPrefix(one.Address, "arn:") {
+		peek += " --receive" // SQS needs it, and where it is not needed, it changes nothing
 	}
 	switch one.Kind {
 	case kindDeadLetters:

@@ -97,7 +97,6 @@ type Alerts struct {
 	catalog driver.Cataloger
 	inspect driver.Inspector
 	meter   driver.Meter // nil: the backend has none
-	receive bool         // whether `godwit peek` has to receive
 	sent    sync.WaitGroup
 
 	mu      sync.Mutex
@@ -123,12 +122,10 @@ func NewAlerts(b driver.Backend, o *AlertsOptions) (*Alerts, error) {
 	if err := a.o.check(); err != nil {
 		return nil, err
 	}
-	var lists, inspects, peeks bool
+	var lists, inspects bool
 	a.catalog, lists = b.(driver.Cataloger)
 	a.inspect, inspects = b.(driver.Inspector)
 	a.meter, _ = b.(driver.Meter)
-	_, peeks = b.(driver.Peeker)
-	a.receive = !peeks
 	if !lists || !inspects {
 		return nil, errors.New("ops: this backend cannot be watched: it is no driver.Cataloger and driver.Inspector")
 	}

@@ -105,6 +105,12 @@ func TestHealthOfAStart(t *testing.T) {
 		ran.Go(func() { _, _ = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }) })
 		time.Sleep(time.Hour)
 		w.look("", 200, 200)
+		if text := w.get("/demand?channel=orders"); !strings.Contains(text, `"consumers":0`) {
+			t.Errorf("%s", text)
+		}
+		if text := w.get("/demand?channel=bills"); !strings.Contains(text, "no consumer of bills") {
+			t.Errorf("%s", text)
+		}
 		c.Pause()
 		time.Sleep(time.Hour)
 		w.look("", 200, 200)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -37,17 +36,19 @@ func (r *Route) takes(a *alert) bool {
 
 // WriterNotifier writes notices as plain text.
 type WriterNotifier struct {
-	mu sync.Mutex
-	to io.Writer
+	to   io.Writer
+	turn chan struct{} // of capacity one: a mutex is never held while something is written
 }
 
 // NewWriterNotifier returns a notifier that writes to a writer, such as os.Stdout.
-func NewWriterNotifier(to io.Writer) *WriterNotifier { return &WriterNotifier{to: to} }
+func NewWriterNotifier(to io.Writer) *WriterNotifier {
+	return &WriterNotifier{to: to, turn: make(chan struct{}, 1)}
+}
 
 // Notify writes the text of a notice.
 func (w *WriterNotifier) Notify(_ context.Context, n *driver.Notice) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
 	if _, err := fmt.Fprintln(w.to, n.Text); err != nil {
 		return fmt.Errorf("write the notice: %w", err)
 	}

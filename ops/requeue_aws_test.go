@@ -156,3 +156,34 @@ func TestRequeueOfLargeMessages(t *testing.T) {
 		}
 	})
 }
+
+// An export of SQS receives every message once, and all of them can be received again at once afterwards.
+func TestExportFromSQS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := local.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close(context.Background()) }()
+		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
+			t.Fatal(err)
+		}
+		m := &morgue{t, b}
+		const n = 2000
+		for i := range n {
+			m.put(dead(orders), letter("", fmt.Sprint(i)))
+		}
+		b.Server().Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: 20 * time.Millisecond}
+		})
+		var file strings.Builder
+		written, err := ops.Export(t.Context(), service{b}, "orders@dlq", &file, &ops.ExportOptions{Receive: true})
+		if err != nil || written != n || strings.Count(file.String(), "\n") != n {
+			t.Fatalf("%d, %v", written, err)
+		}
+		if d, err := b.Inspect(t.Context(), dead(orders)); err != nil || d.Waiting != n || d.InFlight != 0 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		t.Logf("%v", b.Server().Calls())
+	})
+}

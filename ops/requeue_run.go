@@ -316,6 +316,9 @@ func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful
 		left[i] = i
 		unsure[round[i].ID] = round[i].again
 	}
+	// A client of Kafka waits for its broker for as long as its caller does.
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for try, end := 1, time.Now().Add(patience); ; try++ {
 		batch := make([]driver.Prepared, len(left))
 		for k, i := range left {
@@ -334,7 +337,7 @@ func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful
 				continue
 			}
 			errs[i] = one
-			if !single && driver.ClassOf(one) == driver.Transient && !r.dest.Ordered { // else it removes duplicates
+			if driver.ClassOf(one) == driver.Transient && !r.dest.Ordered { // else the service removes duplicates
 				unsure[round[i].ID] = true // the answer may have been lost
 			}
 			if driver.ClassOf(one).Passing() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,9 +98,27 @@ func (w *walk) run(ctx context.Context) error {
 	if err == nil {
 		err = context.Cause(ctx)
 	}
+	if err == nil {
+		err = w.stalled()
+	}
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer done()
 	return errors.Join(err, w.held.release(ctx, w.held.take()), w.recv.Close(closing))
+}
+
+// stalled returns an error if the walk ended early, because a log cannot note more finished messages behind those that
+// stay.
+func (w *walk) stalled() error {
+	s, ok := w.recv.(driver.Staller)
+	if !ok || w.unlooked() == 0 || w.enough != nil && w.enough() {
+		return nil
+	}
+	_, complaints := s.Stalls(time.Now().Add(driver.StallLasts)) // also of a stall that has just begun
+	if len(complaints) == 0 {
+		return nil
+	}
+	return fmt.Errorf("ops: too many messages stay for those between them to be noted as finished: select more of them, "+
+		"or those at the beginning first (%s)", strings.Join(complaints, "; "))
 }
 
 // walk receives until the channel is empty.

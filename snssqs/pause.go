@@ -33,7 +33,7 @@ func pauseOf(queueARN string) statement {
 // paused reports whether a policy has the statement of a pause.
 func paused(policy string) bool {
 	p, err := readPolicy(policy)
-	return err == nil && p.index(sidPause) >= 0
+	return err == nil && p.pause() >= 0
 }
 
 // Pause denies receives from a channel's queue by a statement of the queue's policy, and leaves the other statements as
@@ -106,7 +106,7 @@ func (q *queue) policyWithPause(on bool) (string, error) {
 	if on {
 		return p.with(pauseOf(q.arn()))
 	}
-	return p.without(p.index(sidPause)), nil
+	return p.without(p.pause()), nil
 }
 
 // readBack reads a queue's policy until it is not the one from before a write any more.

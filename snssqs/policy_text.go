@@ -90,10 +90,10 @@ func (p *policyText) readStatement(one json.RawMessage, to int) error {
 	return nil
 }
 
-// index returns the index of a statement; negative: there is none.
-func (p *policyText) index(sid string) int {
+// pause returns the index of the statement of a pause; negative: there is none.
+func (p *policyText) pause() int {
 	for i, s := range p.statements {
-		if s.sid == sid {
+		if s.sid == sidPause {
 			return i
 		}
 	}

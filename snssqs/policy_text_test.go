@@ -36,7 +36,7 @@ func TestPolicyText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.without(p.index(sidPause)); got != want {
+		if got := p.without(p.pause()); got != want {
 			t.Errorf("%s\nwithout the statement is\n%s, want\n%s", text, got, want)
 		}
 	}
@@ -56,7 +56,7 @@ func FuzzPolicyText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := readPolicy(text)
-		if err != nil || p.index(sidPause) >= 0 {
+		if err != nil || p.pause() >= 0 {
 			return
 		}
 		with, err := p.with(statement{"Sid": sidPause})
@@ -70,7 +70,7 @@ func FuzzPolicyText(f *testing.F) {
 		if err != nil || len(q.statements) != len(p.statements)+1 {
 			t.Fatalf("%q became %q, %v", text, with, err)
 		}
-		if got := q.without(q.index(sidPause)); p.list && len(p.statements) > 0 && got != text {
+		if got := q.without(q.pause()); p.list && len(p.statements) > 0 && got != text {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})

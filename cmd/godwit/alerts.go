@@ -193,28 +193,26 @@ func (p *noticePrinter) Notify(ctx context.Context, n *driver.Notice) error {
 	if p.form == asTable {
 		return ops.NewWriterNotifier(p.out).Notify(ctx, n)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	items := make([]any, len(n.Items))
 	for i := range n.Items {
-		p.all = append(p.all, n.Items[i])
+		items[i] = n.Items[i]
 	}
-	if p.form == asJSON {
-		return nil
+	if p.form == asJSONLines {
+		return p.form.print(p.out, table{}, items)
 	}
-	items := p.all
-	p.all = nil
-	return p.form.print(p.out, table{}, items)
+	p.mu.Lock()
+	p.all = append(p.all, items...)
+	p.mu.Unlock()
+	return nil
 }
 
 // end prints the list of asJSON.
 func (p *noticePrinter) end() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.form != asJSON {
 		return nil
 	}
-	if p.all == nil {
-		p.all = []any{} // an empty list in JSON is not null
-	}
-	return p.form.print(p.out, table{}, p.all)
+	p.mu.Lock()
+	items := append([]any{}, p.all...) // an empty list in JSON is not null
+	p.mu.Unlock()
+	return p.form.print(p.out, table{}, items)
 }

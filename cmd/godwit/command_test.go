@@ -42,6 +42,7 @@ func TestCalls(t *testing.T) {
 		"rewind-none":     {"rewind", "--to", "start"},
 		"rewind-to":       {"rewind", "orders", "--to", "yesterday"},
 		"rewind-nowhere":  {"rewind", "orders"},
+		"help-demand":     {"demand", "--help"},
 		"help-health":     {"health", "--help"},
 		"health-nothing":  {"health"},
 		"health-both":     {"health", "--url", "http://127.0.0.1/livez", "--live"},
