@@ -139,7 +139,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 	defer sources.Stop()
 	defer letters.Stop()
 	for what := LookAll; ctx.Err() == nil; {
-		a.round(ctx, what, func(r delivered) {
+		_, _ = a.round(ctx, what, func(r delivered) { // change has logged that the state could not be used
 			if r.err != nil {
 				a.o.Logger.Error("people could not be told of alerts; it is tried again at the next look",
 					"route", r.route, "items", r.items, "error", r.err)
@@ -177,15 +177,15 @@ func (a *Alerts) Once(ctx context.Context, what Look) (*AlertReport, error) {
 	})
 	a.sent.Wait()
 	report.Told = told
-	return report, errors.Join(append([]error{err, ctx.Err()}, errs...)...)
+	return report, errors.Join(append([]error{err}, errs...)...)
 }
 
 // round looks once, and begins to tell the routes.
 func (a *Alerts) round(ctx context.Context, what Look, done func(delivered)) (*AlertReport, error) {
 	found := a.look(ctx, what)
 	report := &AlertReport{At: found.at, Channels: found.channels, Open: len(found.open)}
-	if ctx.Err() != nil {
-		return report, nil // what could not be looked at because of that is no alert
+	if err := ctx.Err(); err != nil {
+		return report, err // what could not be looked at because of that is no alert
 	}
 	for i := range found.open {
 		one := &found.open[i]

@@ -455,10 +455,20 @@ func TestAlertsWithoutTheirState(t *testing.T) {
 	}
 }
 
+// strictState is a state that cannot be used after its context has ended, as that of a service.
+type strictState struct{ ops.AlertState }
+
+func (s strictState) Load(ctx context.Context) ([]byte, string, error) {
+	if ctx.Err() != nil {
+		return nil, "", ctx.Err()
+	}
+	return s.AlertState.Load(ctx)
+}
+
 // A program that is stopped while it tells people ends its claim, so that the next one tells them at once.
 func TestAlertsAreStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, p, state := &street{}, &people{}, fileState(t)
+		s, p, state := &street{}, &people{}, strictState{fileState(t)}
 		s.add("orders", 2000)
 		p.fails = func(n int) error {
 			if n > 1 {
@@ -556,6 +566,24 @@ func TestNotices(t *testing.T) {
 		var m struct{ Blocks []any }
 		if err := json.Unmarshal(slack.bodies[0], &m); err != nil || len(m.Blocks) > 50 || len(slack.bodies) != 1 {
 			t.Errorf("%v: %d blocks in %d messages", err, len(m.Blocks), len(slack.bodies))
+		}
+
+		s = &street{} // short lines: here the number of blocks is the limit
+		for i := range 200 {
+			s.add(fmt.Sprintf("o%d@dlq", i), 1)
+		}
+		a = watch(s)
+		if _, err := a.Once(t.Context(), ops.LookAll); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range s.channels {
+			c.depth = driver.Depth{}
+		}
+		told(t, "many-resolved", a)
+		m.Blocks = nil
+		if err := json.Unmarshal(slack.bodies[0], &m); err != nil || len(m.Blocks) != 50 ||
+			!strings.Contains(string(slack.bodies[0]), "and 152 more") {
+			t.Errorf("%v: %d blocks", err, len(m.Blocks))
 		}
 	})
 }

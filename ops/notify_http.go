@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -52,9 +53,7 @@ func (p *poster) post(ctx context.Context, body []byte, more http.Header) error 
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	req.Header.Set("User-Agent", "godwit-alerts")
-	for name, values := range more {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, more)
 	answer, err := p.client.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {

@@ -93,14 +93,14 @@ func slackMessageOf(n *driver.Notice) slackMessage {
 
 // slackLine is an item in the markup of Slack.
 func slackLine(i *driver.NoticeItem) string {
-	b := "*" + itemMark(i) + "* " + slackEscape(cut(itemText(i), slackItem))
+	lines := []string{"*" + itemMark(i) + "* " + slackEscape(cut(itemText(i), slackItem))}
 	if whose := itemOwner(i); whose != "" {
-		b += "\n" + slackEscape(cut(whose, slackItem))
+		lines = append(lines, slackEscape(cut(whose, slackItem)))
 	}
 	for _, c := range i.Commands {
-		b += "\n`" + slackEscape(strings.ReplaceAll(c, "`", "'")) + "`"
+		lines = append(lines, "`"+slackEscape(strings.ReplaceAll(c, "`", "'"))+"`")
 	}
-	return b
+	return strings.Join(lines, "\n")
 }
 
 // slackEscape escapes what is a link or a mention in the markup of Slack.

@@ -59,7 +59,9 @@ func TestSlackThatIsBusy(t *testing.T) {
 		s := &street{}
 		s.add("orders@dlq", 1)
 		server := &recorder{answers: []answer{
-			{429, "90", "rate_limited"}, {500, "", "oops"}, {0, "", ""},
+			{429, "90", "rate_limited"},
+			{500, "", "oops"},
+			{0, "", ""},
 			{503, time.Now().Add(5 * time.Minute).UTC().Format(http.TimeFormat), ""},
 		}}
 		slack, err := ops.NewSlack(ops.SlackOptions{
