@@ -436,9 +436,9 @@ func TestADownloadThatBreaks(t *testing.T) {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
 			w.send(w.producer("orders", nil), godwit.Message{Body: bigBody()})
-			left := breaks
+			var asked atomic.Int32
 			w.server.Control("s3.GetObject", func(context.Context, *localaws.Request) (o localaws.Outcome) {
-				if left--; left >= 0 {
+				if int(asked.Add(1)) <= breaks {
 					o.BreakResponse = 100_000
 				}
 				return o
