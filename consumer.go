@@ -239,6 +239,9 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 	c.log.waitCut(&c.o, asked)
 	c.state.observe = c.tellState
 	c.state.since = time.Now()
+	if f := c.o.Hooks.Created; f != nil {
+		c.guard(func() { f(c) })
+	}
 	if err := provision(ctx, backend, channel, c.spec()); err != nil {
 		c.state.to(StateExited)
 		return nil, err

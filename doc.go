@@ -188,7 +188,7 @@
 //     topic of its own, a tier.
 //   - A single message can be delayed on channels without order. A whole channel can be delayed on SQS.
 //   - SNS applies filters before a message reaches the queue. On Kafka the consumer discards what it does not want.
-//   - On SQS dead letters are a queue. On Kafka they are a topic, and Redrive of the backend moves them back.
+//   - On SQS dead letters are a queue. On Kafka they are a topic. ops.Requeue sends them back on both.
 //
 // What a backend cannot do is an error when the producer or consumer is created, or when the message is sent.
 // [Backends] has the tables.

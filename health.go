@@ -11,17 +11,30 @@ import (
 
 // Health is the state of a consumer.
 type Health struct {
-	State    State
-	Since    time.Time
-	LastPoll time.Time // the last poll that was answered without an error; zero: none
+	State State
+	Since time.Time
+	// LastPoll is the last poll that was answered without an error, or refused because the channel is paused at the
+	// service; zero: none.
+	LastPoll time.Time
 	Running  int       // running handlers
 	Oldest   time.Time // when the oldest running handler began; zero: none runs
 	// Abandoned are the handlers that ignore the end of their context.
 	Abandoned []AbandonedHandler
-	Paused    bool
+	Paused    bool // Pause was called
+	// PausedAtService is set while an operator has paused the channel (`godwit pause`). The consumer is healthy, and
+	// goes on by itself when the channel is resumed.
+	PausedAtService bool
+	// PollHangs: the service has not answered polls for a while, neither with messages nor with an error. It is among
+	// the reasons of Unhealthy.
+	PollHangs bool
+	// BreakerOpen: the consumer does not receive, because handlers fail one after another. It is among the reasons of
+	// Unhealthy.
+	BreakerOpen bool
 	// Unhealthy has the reasons why the consumer does not work: each stage whose calls to the service stall, within a
 	// minute, and everything else that prevents messages from being handled. It is empty if the consumer works.
 	Unhealthy []string
+	// ProcessingTimeout and ShutdownTimeout are those of the consumer's options.
+	ProcessingTimeout, ShutdownTimeout time.Duration
 }
 
 // AbandonedHandler is a handler that did not return after its context was canceled.
@@ -68,12 +81,37 @@ func (c *Consumer) Health() Health {
 		known = s.Health(now)
 	}
 	c.health.fill(&h, now, max(c.o.WaitTime, 0), &known)
+	h.ProcessingTimeout, h.ShutdownTimeout = c.o.ProcessingTimeout, c.o.ShutdownTimeout
 	return h
+}
+
+// SlowHandler is a handler that has been running for long.
+type SlowHandler struct {
+	MessageID string
+	Since     time.Time
+	Stack     string // where it is now; "": an iterator's caller has the delivery
+}
+
+// Slow returns the handlers that have been running for at least so long, the oldest first, with their stacks. It stops
+// all goroutines for a moment, so call it when somebody wants to know, and not regularly.
+func (c *Consumer) Slow(longer time.Duration) (slow []SlowHandler) {
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	for _, one := range s.Slow(time.Now(), longer) {
+		slow = append(slow, SlowHandler{MessageID: one.ID, Since: one.Since, Stack: one.Stack})
+	}
+	return slow
 }
 
 // fill sets the fields of h. wait is the longest wait of the consumer's polls.
 func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration, known *engine.Health) {
 	h.LastPoll, h.Running, h.Oldest = l.calls.Answered(calls.Poll), known.Running, known.Oldest
+	h.PausedAtService = known.Paused
+	h.PollHangs, h.BreakerOpen = l.calls.Hangs(calls.Poll, now, wait), known.BreakerOpen
 	h.Unhealthy = append(h.Unhealthy, l.calls.Complaints(now, wait)...)
 	for _, a := range known.Abandoned {
 		h.Abandoned = append(h.Abandoned, AbandonedHandler{MessageID: a.ID, Since: a.Since, Stack: a.Stack})

@@ -6,6 +6,9 @@ import "time"
 // the goroutine in which it happens, several at the same time, and should return soon. A panic of a hook counts as an
 // internal fault of the consumer, not of the handler. Hooks change nothing; use [Middleware] for changes.
 type Hooks struct {
+	// Created is called once, when the consumer is being made: it is Initializing, and its channel is not provisioned
+	// yet. Set it to watch [Consumer.Health] from the beginning.
+	Created func(c *Consumer)
 	// State is called for each change of the consumer's state: one call after another, in order.
 	State func(from, to State)
 
@@ -48,4 +51,75 @@ type Hooks struct {
 	SettleFailed func(d *Delivery, err error)
 	// Shutdown is called once, when the consumer has ended.
 	Shutdown func(r Report)
+}
+
+// Join returns hooks that call those of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		h = Hooks{
+			Created:       both1(h.Created, o.Created),
+			State:         both2(h.State, o.State),
+			Received:      both1(h.Received, o.Received),
+			Started:       both1(h.Started, o.Started),
+			Ended:         both4(h.Ended, o.Ended),
+			Retried:       both3(h.Retried, o.Retried),
+			Rejected:      both2(h.Rejected, o.Rejected),
+			TimedOut:      both1(h.TimedOut, o.TimedOut),
+			Abandoned:     both2(h.Abandoned, o.Abandoned),
+			LeaseLost:     both1(h.LeaseLost, o.LeaseLost),
+			Released:      both1(h.Released, o.Released),
+			Discarded:     both1(h.Discarded, o.Discarded),
+			Unsettled:     both1(h.Unsettled, o.Unsettled),
+			Unclosed:      both0(h.Unclosed, o.Unclosed),
+			Breaker:       both2(h.Breaker, o.Breaker),
+			Resized:       both2(h.Resized, o.Resized),
+			ReceiveFailed: both1(h.ReceiveFailed, o.ReceiveFailed),
+			SettleFailed:  both2(h.SettleFailed, o.SettleFailed),
+			Shutdown:      both1(h.Shutdown, o.Shutdown),
+		}
+	}
+	return h
+}
+
+func both0(f, g func()) func() {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func() { f(); g() }
+}
+
+func both1[A any](f, g func(A)) func(A) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A) { f(a); g(a) }
+}
+
+func both2[A, B any](f, g func(A, B)) func(A, B) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B) { f(a, b); g(a, b) }
+}
+
+func both3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B, c C) { f(a, b, c); g(a, b, c) }
+}
+
+func both4[A, B, C, D any](f, g func(A, B, C, D)) func(A, B, C, D) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B, c C, d D) { f(a, b, c, d); g(a, b, c, d) }
+}
+
+// either returns the second function if the first is nil, and the first otherwise.
+func either[F any](f, g F, first bool) F {
+	if first {
+		return g
+	}
+	return f
 }

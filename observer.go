@@ -43,8 +43,11 @@ func (o *observer) Doing(a engine.Activity) {
 	case engine.ActivityIdle:
 		m.to(StateListening) // no change unless it was processing
 		m.to(StateIdle)
+	case engine.ActivityPaused:
+		m.to(StateListening)
+		m.to(StatePaused)
 	case engine.ActivityProcessing:
-		if m.is(StateIdle) {
+		if m.is(StateIdle) || m.is(StatePaused) {
 			m.to(StateListening)
 		}
 		m.to(StateProcessing)
@@ -162,6 +165,14 @@ func (o *observer) InspectFailed(err error) {
 }
 
 func (o *observer) SourcesLost(err error) { o.c.log.Warn("partitions were lost", "error", err) }
+
+func (o *observer) PausedAtService(why error) {
+	if why != nil {
+		o.c.log.Warn("receives are refused; the consumer polls again until the channel is resumed", "error", why)
+	} else {
+		o.c.log.Warn("receives are not refused any more: the channel was resumed")
+	}
+}
 
 func (o *observer) Polled() { o.c.logDiscarded(time.Now()) }
 

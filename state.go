@@ -16,13 +16,16 @@ const (
 	StateListening                 // polling, without deliveries
 	StateProcessing                // at least one handler runs
 	StateIdle                      // the last poll returned no messages
+	StatePaused                    // Pause was called, or an operator has paused the channel; no handler runs
 	StateExiting                   // releasing deliveries, finishing handlers, settling
 	StateExited                    // ended
 )
 
 // String is the state's name.
 func (s State) String() string {
-	names := [...]string{"Initializing", "Initialized", "Listening", "Processing", "Idle", "Exiting", "Exited"}
+	names := [...]string{
+		"Initializing", "Initialized", "Listening", "Processing", "Idle", "Paused", "Exiting", "Exited",
+	}
 	if int(s) < len(names) {
 		return names[s]
 	}
@@ -33,9 +36,10 @@ func (s State) String() string {
 var transitions = [...][]State{
 	StateInitializing: {StateInitialized, StateExited},
 	StateInitialized:  {StateListening, StateExiting},
-	StateListening:    {StateProcessing, StateIdle, StateExiting},
+	StateListening:    {StateProcessing, StateIdle, StatePaused, StateExiting},
 	StateProcessing:   {StateListening, StateExiting},
 	StateIdle:         {StateListening, StateExiting},
+	StatePaused:       {StateListening, StateExiting},
 	StateExiting:      {StateExited},
 	StateExited:       nil,
 }

@@ -12,9 +12,11 @@ import (
 
 // Demand is how many workers and consumers a channel needs, for autoscalers.
 type Demand struct {
-	Backlog int64         // messages that could be received now
-	Age     time.Duration // average age of deliveries at their start within the last minute; 0: none started
-	Service time.Duration // average duration of recent handlers, for one delivery; 0: none has ended
+	Backlog int64 // messages that could be received now
+	// InFlight are messages that consumers hold, or that wait for a retry or for their delay.
+	InFlight int64
+	Age      time.Duration // average age of deliveries at their start within the last minute; 0: none started
+	Service  time.Duration // average duration of recent handlers, for one delivery; 0: none has ended
 	// Workers is how many concurrent handlers would handle the backlog in the rest of the delay tolerance (backlog ×
 	// service ÷ (tolerance − age)), and keep up with new messages. It is at least one while messages wait or are in
 	// flight.
@@ -51,7 +53,7 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	c.mu.Lock()
 	s := c.session
 	c.mu.Unlock()
-	d := Demand{Backlog: depth.Waiting}
+	d := Demand{Backlog: depth.Waiting, InFlight: depth.InFlight + depth.Delayed}
 	if s == nil {
 		d.Workers = pace.New(pace.Options{Floor: c.concurrency(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog,
 			depth.Oldest)

@@ -57,6 +57,9 @@ type Depth struct {
 	Partitions []PartitionDepth
 }
 
+// All is how many messages there are.
+func (d Depth) All() int64 { return d.Waiting + d.InFlight + d.Delayed }
+
 // PartitionDepth is what waits in one partition of a log.
 type PartitionDepth struct {
 	Partition int32

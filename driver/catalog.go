@@ -20,6 +20,8 @@ type ChannelInfo struct {
 	// Mapped is set for a resource that the backend was told to use for the channel. Godwit never changes or deletes
 	// it.
 	Mapped bool
+	// Paused is set while the service refuses receives because of a [Pauser].
+	Paused bool
 	// Address is the service's name of the resource: an ARN, or the name of a topic of Kafka.
 	Address string
 	// Tags are those of the resource; nil: unknown, because the service has none, or because reading them is denied.

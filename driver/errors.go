@@ -11,6 +11,9 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrLost marks the entry of a delivery whose lease or source is lost.
 	ErrLost = errors.New("the delivery is no longer ours: its lease has ended or its source was lost")
+	// ErrPaused is returned by Receive while the channel is paused at the service ([Pauser]), in an error of class
+	// [Transient]. The receiver stays usable, and the core polls again after a while.
+	ErrPaused = errors.New("the channel is paused at the service")
 )
 
 // Class says what the caller can do about an error.

@@ -64,7 +64,10 @@ type Origin struct {
 	Channel  Channel
 	ID       string // the ID of the original message
 	OrderKey string
-	Death    Death
+	Death    Death // the last one
+	// Deaths is how often the message is known to have been rejected, as far as its history reaches. 0: unknown,
+	// because the service moved it without a reason.
+	Deaths int
 }
 
 // ReceiverOptions tell the backend how the core will use a Receiver.
@@ -174,7 +177,8 @@ type Receiver interface {
 	// returns the deliveries that the service has already handed out, and the core releases them; it waits for an open
 	// poll if nothing else prevents their loss. At most Limits().Polls calls run at once, unless the limits
 	// say that they grow. Deliveries of one Source come
-	// in order. After an error the core waits with backoff before the next call.
+	// in order. After an error the core waits with backoff before the next call. While the channel is paused at the
+	// service, the error is [ErrPaused].
 	Receive(ctx context.Context, max int, into []Delivery) ([]Delivery, error)
 
 	// Settle reports verdicts to the service, in order within a Source. A *BatchError reports single entries; an entry

@@ -39,6 +39,8 @@ type Settlement struct {
 	// Retry only.
 	FirstFailure time.Time
 	Death        *Death // Reject only
+	// KeepBody: the body of the delivery in a [Store] stays, because a forwarded message points to it. Done only.
+	KeepBody bool
 }
 
 // Death says why a delivery was rejected.

@@ -52,6 +52,15 @@ type sender struct {
 	journal *journal
 }
 
+// Forward implements driver.Forwarder, which all senders of Godwit's backends do.
+func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
+	forwarder, able := s.Sender.(driver.Forwarder)
+	if !able {
+		return driver.Prepared{}, errors.New("the sender to " + s.channel + " cannot forward messages")
+	}
+	return forwarder.Forward(ctx, f)
+}
+
 func (s *sender) Close(ctx context.Context) error {
 	s.journal.sends(s.channel, -1)
 	return s.Sender.Close(ctx)
@@ -69,6 +78,7 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	r := &receiver{Receiver: inner, channel: from.String(), journal: j}
 	r.log, _ = inner.(driver.AttemptLog)
 	r.stalls, _ = inner.(driver.Staller)
+	r.raw, _ = inner.(driver.RawReader)
 	j.opened(r)
 	extender, extends := inner.(driver.Extender)
 	finisher, finishes := inner.(driver.Finisher)
@@ -88,6 +98,15 @@ type receiver struct {
 	journal *journal
 	log     driver.AttemptLog // nil: the receiver is not one
 	stalls  driver.Staller    // likewise
+	raw     driver.RawReader  // likewise
+}
+
+// Raw implements driver.RawReader.
+func (r *receiver) Raw(h driver.Handle) driver.Raw {
+	if r.raw == nil {
+		return driver.Raw{}
+	}
+	return r.raw.Raw(h)
 }
 
 // Stalls implements driver.Staller.

@@ -60,6 +60,11 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 			found[ch] = topic
 		}
 	}
+	for _, other := range letters { // also of channels that were removed
+		if c, ok := b.names.LettersOf(other); ok && found[c] == "" {
+			found[c] = other
+		}
+	}
 	all := make([]driver.ChannelInfo, 0, len(found))
 	for _, c := range slices.SortedFunc(maps.Keys(found), func(x, y driver.Channel) int {
 		return cmp.Compare(x.String(), y.String())

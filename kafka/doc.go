@@ -26,8 +26,9 @@
 // the key waits. With RetryPark the record waits in a tier, which is a topic, and the later records of its key wait
 // behind it. With RetryAlone the later records are handled meanwhile.
 //
-// Dead letters are in a topic, too. [Backend.Redrive] moves them back when their cause has been removed. A copy in a
-// tier or in the dead letters is published before its original counts as finished, so a crash in between loses nothing.
+// Dead letters are in a topic, too. Package ops sends them back when their cause has been removed ([Backend.Return]). A
+// copy in a tier or in the dead letters is published before its original counts as finished, so a crash in between
+// loses nothing.
 //
 // # Transactions
 //

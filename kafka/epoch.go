@@ -1,8 +1,11 @@
 package kafka
 
 import (
+	"fmt"
 	"iter"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
@@ -96,3 +99,6 @@ func backlogs(epochs map[wire.Partition]*epoch) iter.Seq[*intake.Backlog[*epoch]
 		}
 	}
 }
+
+// identity identifies the log of a partition, for its tracker.
+func identity(id kadm.TopicID, n int32) string { return fmt.Sprintf("%s-%d", id, n) }

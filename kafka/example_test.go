@@ -10,6 +10,7 @@ import (
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/local/kafkalocal"
+	"github.com/godwitmq/godwit/ops"
 )
 
 // The broker of this example runs in the process. On a cluster, Open(ctx, nil) uses the brokers in
@@ -104,8 +105,8 @@ func ExampleChannelOptions() {
 	// mailed: your order is on its way
 }
 
-// Redrive moves dead letters back to their topic, for example after a bug was fixed.
-func ExampleBackend_Redrive() {
+// Dead letters go back to their topic, for example after a bug was fixed.
+func Example_requeue() {
 	ctx := context.Background()
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
 	check(err)
@@ -127,15 +128,15 @@ func ExampleBackend_Redrive() {
 		return godwit.Permanent(errors.New("no such currency"))
 	})
 
-	report, err := backend.Redrive(ctx, "payments", nil)
+	result, err := ops.Requeue(ctx, backend, "payments@dlq", nil)
 	check(err)
-	fmt.Println("moved", report.Moved, "left", report.Left)
+	fmt.Println("moved", result.Moved, "shared", result.Shared)
 	consume(func(_ context.Context, d *godwit.Delivery) error {
 		fmt.Printf("%s pays %s\n", d.OrderKey, d.Body)
 		return nil
 	})
 	// Output:
-	// moved 1 left 0
+	// moved 1 shared false
 	// ada pays 5 euros
 }
 

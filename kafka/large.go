@@ -42,6 +42,9 @@ func bodyFolder(cluster string) string {
 	return "kafka/" + cmp.Or(strings.Map(plain, cluster), "unknown") + "/topics"
 }
 
+// folder is where the bodies of the sender's own topic are.
+func (s *sender) folder() string { return s.folders + "/" + s.topic }
+
 // apart is the size of a record above which its body goes to the store.
 func (s *sender) apart() int { return max(s.most-largeRoom, 1) }
 
@@ -56,7 +59,7 @@ func (s *sender) prepareLarge(ctx context.Context, m *driver.Message, r *kgo.Rec
 	if size := wire.Size(r) + pointerRoom; size > s.most {
 		return 0, s.tooLarge(int64(size))
 	}
-	p, err := claim.Write(ctx, s.store, s.folder, m, s.zip, nil)
+	p, err := claim.Write(ctx, s.store, s.folder(), m, s.zip, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -80,14 +83,14 @@ func announcing(hs []driver.Header) error {
 }
 
 // outlasts returns an error if the store deletes bodies while records of a topic, or their dead letters, still point to
-// them.
-func (b *Backend) outlasts(ctx context.Context, topic string) error {
+// them. Otherwise it returns how long they do.
+func (b *Backend) outlasts(ctx context.Context, topic string) (stays time.Duration, err error) {
 	if b.o.Store == nil || b.o.Store.Lifetime() == 0 {
-		return nil
+		return 0, nil
 	}
 	configs, err := b.topics.configs(ctx, topic)
 	if err != nil {
-		return fmt.Errorf("look up how long topic %s keeps records, to compare it with kafka.Options.Store (it needs "+
+		return 0, fmt.Errorf("look up how long topic %s keeps records, to compare it with kafka.Options.Store (it needs "+
 			"permission to describe the topic's configuration, unless s3store.Options.Lifetime is negative): %w", topic,
 			failure.Classify(err))
 	}
@@ -95,24 +98,24 @@ func (b *Backend) outlasts(ctx context.Context, topic string) error {
 	retention, err := strconv.ParseInt(configOf(configs, "retention.ms"), 10, 64)
 	switch policy := configOf(configs, "cleanup.policy"); {
 	case strings.Contains(policy, "compact"):
-		return failure.Permanent("topic %s keeps records without a limit (cleanup.policy is %s), and kafka.Options.Store "+
+		return 0, failure.Permanent("topic %s keeps records without a limit (cleanup.policy is %s), and kafka.Options.Store "+
 			"deletes bodies after %d days: use a store with a prefix of its own whose s3store.Options.Lifetime is "+
 			"negative", topic, policy, keeps)
 	case err != nil:
-		return failure.Permanent("topic %s has no retention.ms to compare with kafka.Options.Store, which deletes bodies "+
+		return 0, failure.Permanent("topic %s has no retention.ms to compare with kafka.Options.Store, which deletes bodies "+
 			"after %d days: make s3store.Options.Lifetime negative", topic, keeps)
 	case retention < 0, retention > math.MaxInt64/4:
-		return failure.Permanent("topic %s keeps records without a limit (retention.ms is %d), and kafka.Options.Store "+
+		return 0, failure.Permanent("topic %s keeps records without a limit (retention.ms is %d), and kafka.Options.Store "+
 			"deletes bodies after %d days: set the topic's retention, or use a store with a prefix of its own whose "+
 			"s3store.Options.Lifetime is negative", topic, retention, keeps)
 	}
 	letters := max(retention, besideRetention.Milliseconds())
 	if needs := daysOf(retention + letters); needs > keeps {
-		return failure.Permanent("topic %s keeps records for %d days and their dead letters for %d more, and "+
+		return 0, failure.Permanent("topic %s keeps records for %d days and their dead letters for %d more, and "+
 			"kafka.Options.Store deletes bodies after %d days: raise s3store.Options.Lifetime to %d days, or shorten "+
 			"the topic's retention", topic, daysOf(retention), daysOf(letters), keeps, needs)
 	}
-	return nil
+	return time.Duration(retention+letters) * time.Millisecond, nil
 }
 
 // daysOf is a number of milliseconds in days, rounded up.

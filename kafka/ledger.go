@@ -122,14 +122,18 @@ func (l *ledger) deadLettered(e *epoch, r *kgo.Record) bool {
 	}
 	offset := r.Offset
 	if e.stay > 0 {
-		offset = wire.HomeOrHere(r).Offset
+		home, ok := wire.HomeOf(r)
+		if !ok || home.Topic != l.sub.topic {
+			return false
+		}
+		offset = home.Offset
 	}
 	letter, died := e.dead[offset]
 	mark := e.tracker.Marked()
 	if home := l.epochs[wire.Partition{Topic: l.sub.topic, N: e.N}]; home != nil {
 		mark = max(mark, home.tracker.Marked())
 	}
-	return died && letter >= mark
+	return died && letter >= mark && letter > wire.Revived(r)
 }
 
 // recalled tells an epoch which of its records have a dead letter. For a partition of a tier, barrier is the offset up

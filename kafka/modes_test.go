@@ -63,8 +63,11 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered,
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
-			Inspects: true, LongPolls: true, Finds: true, Lists: true, Rewinds: o.GroupProtocol != kafka.GroupShare,
-			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Orphans: true,
+			Inspects: true, LongPolls: true, Finds: true, Lists: true, Purges: true, Removes: true, Meters: true,
+			Rewinds:    o.GroupProtocol != kafka.GroupShare,
+			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Forwards: true,
+			Peeks:   true,
+			Orphans: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			o := o

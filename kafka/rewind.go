@@ -51,11 +51,20 @@ func (b *Backend) Rewind(ctx context.Context, ch driver.Channel, to driver.Posit
 
 // idle returns an error if a group has members.
 func (b *Backend) idle(ctx context.Context, ch driver.Channel, group string) error {
-	var members []string
+	members, err := b.members(ctx, group)
+	if err != nil || len(members) == 0 {
+		return err
+	}
+	return failure.Permanent("channel %s: group %s has %d members, whose commits would undo the rewind: stop %s first",
+		ch, group, len(members), strings.Join(members, ", "))
+}
+
+// members returns the members of a group, with their clients and hosts.
+func (b *Backend) members(ctx context.Context, group string) (members []string, err error) {
 	note := func(id, client, host string) { members = append(members, fmt.Sprintf("%s (%s, %s)", id, client, host)) }
 	classic, err := b.admin.DescribeGroups(ctx, group)
 	if err != nil {
-		return fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
+		return nil, fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
 	}
 	for _, m := range classic[group].Members {
 		note(m.MemberID, m.ClientID, m.ClientHost)
@@ -63,17 +72,13 @@ func (b *Backend) idle(ctx context.Context, ch driver.Channel, group string) err
 	modern, err := b.admin.DescribeConsumerGroups(ctx, group)
 	if err != nil && !errors.Is(err, kerr.UnsupportedVersion) &&
 		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
-		return fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
+		return nil, fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
 	}
 	for _, m := range modern[group].Members {
 		note(m.MemberID, m.ClientID, m.ClientHost)
 	}
-	if len(members) == 0 {
-		return nil
-	}
 	slices.Sort(members)
-	return failure.Permanent("channel %s: group %s has %d members, whose commits would undo the rewind: stop %s first",
-		ch, group, len(members), strings.Join(slices.Compact(members), ", "))
+	return slices.Compact(members), nil
 }
 
 // rewind is the change of one group's position in one topic.

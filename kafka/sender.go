@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,10 +23,11 @@ type sender struct {
 	b       *Backend
 	to      driver.Channel
 	topic   string
-	store   driver.Store // of large bodies; nil: there is none
-	folder  string       // of large bodies in the store
-	zip     bool         // bodies are compressed in the store
-	most    int          // the largest batch that the topic takes, in bytes
+	store   driver.Store  // of large bodies; nil: there is none
+	folders string        // of large bodies in the store, each with the name of a topic
+	stays   time.Duration // how long records, and then their dead letters, point to them; 0: not known
+	zip     bool          // bodies are compressed in the store
+	most    int           // the largest batch that the topic takes, in bytes
 	delays  bool
 	keyless bool // messages without a key are in order: they share one partition
 	closed  atomic.Bool
@@ -51,19 +53,25 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.legal(to); err != nil {
 		return nil, err
 	}
-	t, err := b.topics.find(ctx, b.topicOf(to))
+	return b.senderTo(ctx, to, b.topicOf(to))
+}
+
+// senderTo opens a sender to a topic, with the options of a channel.
+func (b *Backend) senderTo(ctx context.Context, to driver.Channel, name string) (*sender, error) {
+	t, err := b.topics.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if err := b.topics.learnLimit(ctx, t.name); err != nil {
 		return nil, err
 	}
-	if err := b.outlasts(ctx, t.name); err != nil {
+	stays, err := b.outlasts(ctx, t.name)
+	if err != nil {
 		return nil, err
 	}
 	return &sender{
 		b: b, to: to, topic: t.name, store: b.o.Store, most: int(b.topics.limit(t.name)),
-		folder:  bodyFolder(t.cluster) + "/" + t.name,
+		folders: bodyFolder(t.cluster), stays: stays,
 		zip:     b.o.channel(to).BodyCompression == BodyCompressionZstd,
 		delays:  b.o.channel(to).Ordering == OrderNone,
 		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
@@ -134,7 +142,7 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	errs := map[int]error{}
 	for i, err := range s.b.producer.produce(ctx, rs) {
 		if err != nil {
-			errs[i] = fmt.Errorf("send to topic %s: %w", s.topic, err)
+			errs[i] = fmt.Errorf("send to topic %s: %w", rs[i].Topic, err)
 			continue
 		}
 		fill(batch[i].Receipt, rs[i])

@@ -92,17 +92,10 @@ func clone(r *kgo.Record) *kgo.Record {
 
 // original is the record as it first was, for the dead letters: a record of a tier without the tier's headers.
 func original(m *message) *kgo.Record {
-	first := clone(m.record)
-	where, ok := wire.HomeOf(m.record)
-	if !ok || m.epoch.stay == 0 {
-		return first
+	if m.epoch.stay == 0 {
+		return clone(m.record)
 	}
-	first.Topic, first.Partition, first.Offset = where.Topic, where.N, where.Offset
-	first.Timestamp = wire.SentAt(first)
-	first.Headers = slices.DeleteFunc(slices.Clone(first.Headers), func(h kgo.RecordHeader) bool {
-		return wire.OfTiers(h.Key)
-	})
-	return first
+	return clone(wire.Original(m.record))
 }
 
 // postpone publishes messages to where their retries wait.

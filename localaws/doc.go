@@ -25,7 +25,7 @@
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
-//	GET  /_localaws/queues/NAME/messages    every message, group locks, deduplication table
+//	GET  /_localaws/queues/NAME/messages    every message with typed attributes, group locks, duplicates
 //	GET  /_localaws/queues/NAME/locks       more group locks than fit a page
 //	GET  /_localaws/queues/NAME/duplicates  more of the deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
@@ -77,9 +77,10 @@
 // ApproximateNumberOfMessagesNotVisible, ContentBasedDeduplication, CreatedTimestamp, DeduplicationScope, DelaySeconds,
 // FifoQueue, FifoThroughputLimit, KmsDataKeyReusePeriodSeconds, KmsMasterKeyId, LastModifiedTimestamp,
 // MaximumMessageSize, MessageRetentionPeriod, Policy, QueueArn, ReceiveMessageWaitTimeSeconds, RedriveAllowPolicy,
-// RedrivePolicy, SqsManagedSseEnabled, VisibilityTimeout. Policies apply to deliveries of other services; a caller
-// itself may do everything. Messages are not encrypted; the attributes are stored and shown. A receive returns every
-// available message at once, up to its limit; AWS may sample. Fairness between the groups of a standard queue is not
+// RedrivePolicy, SqsManagedSseEnabled, VisibilityTimeout. A queue's policy decides about deliveries of other services,
+// and a Deny in it about every call with the queue's URL; without one, a caller may do everything. All callers are one
+// user. Messages are not encrypted; the attributes are stored and shown. A receive returns every available message at
+// once, up to its limit; AWS may sample. Fairness between the groups of a standard queue is not
 // modelled.
 //
 // Amazon SNS, in the query protocol:

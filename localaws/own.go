@@ -17,7 +17,8 @@ import (
 //
 //	GET  /_localaws/health                  {"status":"ok"}
 //	GET  /_localaws/queues                  every queue with its counts
-//	GET  /_localaws/queues/NAME/messages    every message, without receiving any; the first locks and duplicates
+//	GET  /_localaws/queues/NAME/messages    every message, without receiving any; the first locks and duplicates.
+//	                                        messageAttributes has types, and bytes in base64
 //	GET  /_localaws/queues/NAME/locks       locked groups of a FIFO queue
 //	GET  /_localaws/queues/NAME/duplicates  deduplication table of a FIFO queue
 //	GET  /_localaws/topics                  every topic with its subscriptions; the first failed deliveries
@@ -97,12 +98,21 @@ type messageView struct {
 	Sent       time.Time         `json:"sent"`
 	Body       string            `json:"body"`
 	Attributes map[string]string `json:"attributes,omitempty"`
+	Typed      map[string]typed  `json:"messageAttributes,omitempty"` // the same, with types
+	Trace      string            `json:"trace,omitempty"`
 	Group      string            `json:"group,omitempty"`
 	Dedup      string            `json:"dedup,omitempty"`
 	Sequence   string            `json:"sequence,omitempty"`
 	Source     string            `json:"deadLetterOf,omitempty"`
 	Count      int               `json:"receiveCount"`
 	Receives   []queue.Receipt   `json:"receives,omitempty"`
+}
+
+// typed is an attribute with its type, and with its text or, in base64, its bytes.
+type typed struct {
+	Type   string `json:"type"`
+	Text   string `json:"text,omitempty"`
+	Binary []byte `json:"binary,omitempty"`
 }
 
 func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
@@ -160,7 +170,7 @@ func (s *Server) listDuplicates(p page, r *http.Request) (map[string]any, error)
 func viewMessage(v queue.View) messageView {
 	m := messageView{
 		ID: v.ID, State: v.State.String(), Sent: v.Sent.UTC(), Body: v.Body, Group: v.Group, Dedup: v.Dedup,
-		Sequence: v.Sequence, Source: v.Source, Count: v.Count, Receives: v.Receives,
+		Sequence: v.Sequence, Source: v.Source, Count: v.Count, Receives: v.Receives, Trace: v.Trace,
 	}
 	if !v.Until.IsZero() {
 		until := v.Until.UTC()
@@ -168,8 +178,9 @@ func viewMessage(v queue.View) messageView {
 	}
 	for name, a := range v.Attributes {
 		if m.Attributes == nil {
-			m.Attributes = map[string]string{}
+			m.Attributes, m.Typed = map[string]string{}, map[string]typed{}
 		}
+		m.Typed[name] = typed{Type: a.Type, Text: a.Text, Binary: a.Binary}
 		m.Attributes[name] = a.Text + string(a.Binary)
 	}
 	return m

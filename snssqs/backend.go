@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -20,8 +21,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Cataloger on Amazon SNS
-// and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Returner,
+// driver.Mover, driver.Pauser, driver.Purger, driver.Remover, driver.Meter and, on localaws, driver.Peeker on Amazon
+// SNS and SQS.
 type Backend struct {
 	namespace   namespace
 	names       map[string]Resource
@@ -34,6 +36,7 @@ type Backend struct {
 	sns         *sns.Client
 	sts         *sts.Client
 	tagging     *tagging.Client
+	cloudwatch  *cloudwatch.Client
 	clients     []*http.Client
 	closed      atomic.Bool
 
@@ -93,6 +96,7 @@ func (b *Backend) connect(conf aws.Config, o *Options) {
 		b.sns = sns.NewFromConfig(conf, func(so *sns.Options) { so.HTTPClient = work })
 	}
 	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })
+	b.cloudwatch = cloudwatch.NewFromConfig(conf, func(co *cloudwatch.Options) { co.HTTPClient = work })
 	b.tagging = tagging.NewFromConfig(conf, func(so *tagging.Options) { so.HTTPClient = work })
 }
 

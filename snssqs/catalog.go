@@ -238,7 +238,9 @@ func (b *Backend) mappedQueue(ctx context.Context, ch driver.Channel, r Resource
 	if err != nil {
 		return c, ignore(err, driver.NotFound)
 	}
-	return driver.ChannelInfo{Channel: ch, Mapped: true, Address: q.arn(), Created: q.created()}, nil
+	return driver.ChannelInfo{
+		Channel: ch, Mapped: true, Address: q.arn(), Created: q.created(), Paused: paused(q.policy()),
+	}, nil
 }
 
 // date looks up when the queues were created, and removes the address of one that was deleted meanwhile.
@@ -252,7 +254,7 @@ func (b *Backend) date(ctx context.Context, all []driver.ChannelInfo) error {
 		q, err := b.find(ctx, a.name)
 		switch {
 		case err == nil:
-			c.Created = q.created()
+			c.Created, c.Paused = q.created(), paused(q.policy())
 		case driver.ClassOf(err) == driver.NotFound:
 			c.Address = ""
 		case driver.ClassOf(err) != driver.Denied:

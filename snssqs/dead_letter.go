@@ -105,11 +105,7 @@ func (r *receiver) deadLetterCopy(m *message, death *driver.Death, room int) typ
 		e.MessageDeduplicationId = &id
 	}
 	if trace, ok := m.Attributes[traceHeader]; ok {
-		kind := stringType
-		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{traceHeader: {
-			DataType:    &kind,
-			StringValue: &trace,
-		}}
+		e.MessageSystemAttributes = traced(trace)
 	}
 	d := r.deathOf(m, death)
 	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
@@ -122,6 +118,12 @@ func (r *receiver) deadLetterCopy(m *message, death *driver.Death, room int) typ
 	return e
 }
 
+// traced is the system attributes with a trace header.
+func traced(trace string) map[string]types.MessageSystemAttributeValue {
+	kind := stringType
+	return map[string]types.MessageSystemAttributeValue{traceHeader: {DataType: &kind, StringValue: &trace}}
+}
+
 func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
 	d := envelope.Death{ID: deref(m.MessageId), OrderKey: m.key}
 	if death != nil {
@@ -132,29 +134,33 @@ func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
 }
 
 // deadLetterAttributes returns the attributes of a message with its Death in the envelope. If a foreign message has no
-// room for one more attribute, some of its attributes move into the envelope as headers, which is how a consumer sees
-// them anyway.
+// room for one more attribute, or has one of the envelope's name, that is packed into the envelope with its type: a
+// consumer sees it as a header, as the others, and Forward makes it an attribute again.
 func deadLetterAttributes(m *message, body string, d envelope.Death,
 	routing string,
 ) map[string]types.MessageAttributeValue {
 	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
 	maps.Copy(attributes, m.MessageAttributes)
 	text := attributeText(attributes[envelopeAttribute])
+	var out []envelope.Packed
+	if own, ok := attributes[envelopeAttribute]; ok && (deref(own.DataType) != stringType || !envelope.Is(text)) {
+		out, text = append(out, packedAttribute(envelopeAttribute, own)), ""
+	}
 	if _, ok := notificationOf(body); ok && len(attributes) == 0 {
 		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
 	}
-	text = envelope.AddDeath(text, d)
 	delete(attributes, envelopeAttribute)
 	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
-		text = envelope.AddHeaders(text, moveOut(attributes, surplus, routing))
+		out = append(out, moveOut(attributes, surplus, routing)...)
 	}
+	text = envelope.Pack(envelope.AddDeath(text, d), out)
 	kind := stringType
 	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
 	return attributes
 }
 
-// moveOut removes n attributes and returns them as text: first plain strings, and none that other programs read.
-func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) map[string]string {
+// moveOut removes n attributes and returns them: first plain strings, and none that other programs read.
+func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) []envelope.Packed {
 	rank := func(name string) int {
 		switch {
 		case name == routing, name == claim.SizeAttribute, name == claim.OldSizeAttribute:
@@ -174,12 +180,16 @@ func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing s
 		}
 		return strings.Compare(a, b)
 	})
-	out := make(map[string]string, n)
+	out := make([]envelope.Packed, 0, n)
 	for _, name := range names[:n] {
-		out[name] = attributeText(attributes[name])
+		out = append(out, packedAttribute(name, attributes[name]))
 		delete(attributes, name)
 	}
 	return out
+}
+
+func packedAttribute(name string, a types.MessageAttributeValue) envelope.Packed {
+	return envelope.Packed{Name: name, Type: deref(a.DataType), Text: deref(a.StringValue), Binary: a.BinaryValue}
 }
 
 // entrySize returns the size of an entry as SQS counts it.

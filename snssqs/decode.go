@@ -47,7 +47,8 @@ func (r *receiver) decode(m *message, d *driver.Delivery) {
 	d.Header = headers(env, attributes, routing)
 	d.OrderKey, d.Tenant = keys(from, m.Attributes["MessageGroupId"], env.OrderKey)
 	if from.DeadLetter {
-		d.Origin = origin(from, env, d)
+		_, moved := m.Attributes["DeadLetterQueueSourceArn"]
+		d.Origin = origin(from, env, d, moved)
 	}
 }
 
@@ -57,7 +58,7 @@ func (r *receiver) point(m *message, d *driver.Delivery, text string, attributes
 	if err != nil {
 		return err
 	}
-	p.alone = !p.shared() && text == deref(m.Body) // otherwise it came through SNS
+	p.alone = !sharedKey(p.At.Key) && text == deref(m.Body) // otherwise it came through SNS
 	m.pointer, d.Opener, d.Size = p, p, p.Size
 	delete(attributes, claim.SizeAttribute)
 	delete(attributes, claim.OldSizeAttribute)
@@ -88,7 +89,9 @@ func open(m *types.Message) (body string, env envelope.Envelope, attributes map[
 	for name, a := range m.MessageAttributes {
 		attributes[name] = attributeText(a)
 	}
-	if env, err = readEnvelope(attributes); err != nil || len(attributes) > 0 && !env.Wrapped {
+	env, err = readEnvelope(attributes)
+	unpack(&env, attributes)
+	if err != nil || len(attributes) > 0 && !env.Wrapped {
 		return body, env, attributes, err
 	}
 	n, ok := notificationOf(body)
@@ -103,6 +106,24 @@ func open(m *types.Message) (body string, env envelope.Envelope, attributes map[
 	env, err = readEnvelope(attributes)
 	env.Deaths = append(env.Deaths, deaths...)
 	return n.Message, env, attributes, err
+}
+
+// unpack adds the attributes that travel in the envelope. One that has the envelope's own name is a header.
+func unpack(env *envelope.Envelope, attributes map[string]string) {
+	for _, p := range env.Packed {
+		text := p.Text
+		if binary(p.Type) {
+			text = base64.StdEncoding.EncodeToString(p.Binary)
+		}
+		if p.Name != envelopeAttribute {
+			attributes[p.Name] = text
+			continue
+		}
+		if env.Headers == nil {
+			env.Headers = map[string]string{}
+		}
+		env.Headers[p.Name] = text
+	}
 }
 
 // attributeText returns an attribute as the text of a header. A binary value is in base64, as in SNS's JSON.
@@ -173,11 +194,12 @@ func keys(from driver.Channel, group, travelled string) (order, tenant string) {
 	return key, ""
 }
 
-// origin returns where a dead letter came from. A message that SQS itself moved has kept its id and has no reasons.
-func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery) *driver.Origin {
-	o := &driver.Origin{Channel: from, ID: d.ID, OrderKey: d.OrderKey}
+// origin returns where a dead letter came from. A message that SQS itself moved has kept its id and has no reasons; its
+// history tells of earlier deaths.
+func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery, moved bool) *driver.Origin {
+	o := &driver.Origin{Channel: from, ID: d.ID, OrderKey: d.OrderKey, Deaths: len(env.Deaths)}
 	o.Channel.DeadLetter = false
-	if n := len(env.Deaths); n > 0 {
+	if n := len(env.Deaths); n > 0 && !moved {
 		last := env.Deaths[n-1]
 		o.ID = last.ID
 		o.Death = driver.Death{

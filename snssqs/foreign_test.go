@@ -33,7 +33,8 @@ func TestForeign(t *testing.T) {
 	}
 	can := everything
 	can.Exchanges, can.Lists = !*queues, !*queues
-	can.Large = false // the server may have no S3
+	can.Large, can.Peeks = false, false // the server may have no S3, and is not localaws
+	can.Pauses = !*queues               // it has no policies, and each pause would wait a minute for one
 	var namespace string
 	drivertest.Run(t, drivertest.Harness{
 		Can:   can,

@@ -11,7 +11,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Inspect counts a channel's messages. SQS counts approximately and does not report the oldest message's age.
+// Inspect counts a channel's messages. SQS counts approximately and does not report the oldest message's age; Activity
+// asks CloudWatch for it.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err

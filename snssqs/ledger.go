@@ -18,12 +18,12 @@ func (m *message) fingerprint() fingerprint {
 // instead of being handled a second time.
 type ledger struct {
 	mu    sync.Mutex
-	known map[fingerprint]bool // whether a dead letter has its body
+	known map[fingerprint]bool // whether a dead letter or a forwarded message has its body
 	order []fingerprint        // a ring, the oldest at next once it is full
 	next  int
 }
 
-// note remembers a message, and whether it was copied to the dead letters. A message without an id cannot be told from
+// note remembers a message, and whether a copy of it has its body. A message without an id cannot be told from
 // others and is not remembered.
 func (l *ledger) note(m *message, copied bool) {
 	f := m.fingerprint()

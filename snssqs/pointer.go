@@ -38,8 +38,8 @@ func (b *Backend) readPointer(text string, attributes map[string]string) (*point
 	return &pointer{Pointer: p, store: b.apart.store}, nil
 }
 
-// shared reports whether the key of an object says that several queues read it.
-func (p *pointer) shared() bool {
-	parts := strings.Split(p.At.Key, "/")
+// sharedKey reports whether the key of an object says that several queues read it.
+func sharedKey(key string) bool {
+	parts := strings.Split(key, "/")
 	return len(parts) > 2 && parts[len(parts)-3] == topicFolder // topics/NAME/ID
 }

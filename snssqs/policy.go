@@ -31,7 +31,8 @@ func fromTopic(queueARN, topicARN string) statement {
 	}
 }
 
-// merge replaces our statements in a policy.
+// merge replaces our statements in a policy, each in its place, so that a policy that is right does not differ. It
+// keeps the statement of a pause, which operators add and remove.
 func merge(policy string, ours ...statement) (string, error) {
 	doc := map[string]any{"Version": "2012-10-17"}
 	if policy != "" {
@@ -46,15 +47,23 @@ func merge(policy string, ours ...statement) (string, error) {
 	case map[string]any: // a single statement need not be in a list
 		all = []any{there}
 	}
-	all = slices.DeleteFunc(all, func(s any) bool {
+	var merged []any
+	for _, s := range all {
 		one, _ := s.(map[string]any)
 		sid, _ := one["Sid"].(string)
-		return strings.HasPrefix(sid, sidPrefix)
-	})
-	for _, s := range ours {
-		all = append(all, s)
+		i := slices.IndexFunc(ours, func(s statement) bool { return s["Sid"] == sid })
+		switch {
+		case i >= 0:
+			merged = append(merged, ours[i])
+			ours = slices.Delete(slices.Clone(ours), i, i+1)
+		case sid == sidPause || !strings.HasPrefix(sid, sidPrefix):
+			merged = append(merged, s)
+		}
 	}
-	doc["Statement"] = all
+	for _, s := range ours {
+		merged = append(merged, s)
+	}
+	doc["Statement"] = merged
 	out, err := json.Marshal(doc)
 	return string(out), err
 }

@@ -58,7 +58,11 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 	entries := make([]types.PublishBatchRequestEntry, len(batch))
 	for i := range batch {
 		w := batch[i].Wire.(*wire)
-		entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute))
+		if w.sent != nil {
+			entries[i] = w.publication(i, w.sent.toTopic())
+		} else {
+			entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute))
+		}
 	}
 	out, err := s.b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},
 		noPublishRetries, t.at())

@@ -27,6 +27,8 @@ type queue struct {
 
 func (q *queue) arn() string { return q.attributes[string(types.QueueAttributeNameQueueArn)] }
 
+func (q *queue) policy() string { return q.attributes[string(types.QueueAttributeNamePolicy)] }
+
 // maxBytes returns the maximum size of a message, including attributes.
 func (q *queue) maxBytes() int {
 	n, err := strconv.Atoi(q.attributes[string(types.QueueAttributeNameMaximumMessageSize)])

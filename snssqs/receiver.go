@@ -141,7 +141,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		if over(ctx) || r.closed.Load() {
 			return into, nil // the poll was canceled, and no message came
 		}
-		return into, permission(classify(err), "sqs:ReceiveMessage")
+		return into, r.denied(ctx, permission(classify(err), "sqs:ReceiveMessage"))
 	}
 	var unwanted discards
 	var unread error

@@ -48,20 +48,30 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err != nil {
 		return nil, err
 	}
+	return b.queueSender(to, q), nil
+}
+
+// queueSender opens a sender to a queue that was found.
+func (b *Backend) queueSender(to driver.Channel, q *queue) *sender {
 	s := &sender{b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes}
 	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		entries := make([]types.SendMessageBatchRequestEntry, len(batch))
 		for i := range batch {
 			w := batch[i].Wire.(*wire)
-			entries[i] = w.entry(i, s.toQueue.of(w, queueAttribute))
+			if w.sent != nil {
+				entries[i] = w.entry(i, w.sent.toQueue())
+				entries[i].MessageSystemAttributes = w.sent.system()
+			} else {
+				entries[i] = w.entry(i, s.toQueue.of(w, queueAttribute))
+			}
 		}
 		var ids batchIDs
 		err := b.sendBatch(ctx, q, entries, &ids)
 		s.accepted(batch, &ids)
 		return err
 	}
-	return s, nil
+	return s
 }
 
 func (s *sender) Limits() driver.SendLimits {

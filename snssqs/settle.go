@@ -33,7 +33,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		finish = append(finish, r.copyRejected(ctx, batch, reject, errs)...)
 	}
 	for _, i := range finish { // before the delete: whether or not that succeeds, the work is done
-		r.finished.note(batch[i].Handle.Ref.(*message), batch[i].Action == driver.Reject)
+		r.finished.note(batch[i].Handle.Ref.(*message), batch[i].Action == driver.Reject || batch[i].KeepBody)
 	}
 	handles := func(which []int) []*message {
 		ms := make([]*message, len(which))
@@ -54,14 +54,14 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 }
 
 // deleteObjects deletes the bodies in the store whose messages are done and were deleted. That of a rejected message is
-// its dead letter's.
+// its dead letter's, and that of a forwarded one is its copy's.
 func (r *receiver) deleteObjects(batch []driver.Settlement, finish []int, errs map[int]error) {
 	if r.objects == nil {
 		return
 	}
 	var gone []driver.Location
 	for _, i := range finish {
-		if batch[i].Action == driver.Done && errs[i] == nil {
+		if batch[i].Action == driver.Done && !batch[i].KeepBody && errs[i] == nil {
 			gone = r.objects.of(batch[i].Handle.Ref.(*message), gone)
 		}
 	}

@@ -36,13 +36,17 @@ type wire struct {
 	routingKey   string
 	routing      string // the name of the attribute with the routing key
 	group, dedup string
-	delay        int32  // seconds
-	sizeName     string // the name of the attribute that announces a pointer; "": the body is the body
-	size         string // its value, the bytes of the body in the store
+	delay        int32   // seconds
+	sizeName     string  // the name of the attribute that announces a pointer; "": the body is the body
+	size         string  // its value, the bytes of the body in the store
+	sent         *sentOn // what a forwarded message has instead of the attributes above; nil: it is a new one
 }
 
 // bytes returns the size that the service counts: the body, and names, types and values of the attributes.
 func (w *wire) bytes() int {
+	if w.sent != nil {
+		return len(w.body) + w.sent.bytes()
+	}
 	n := len(w.body) + len(envelopeAttribute) + len(stringType) + len(w.envelope)
 	if w.routingKey != "" {
 		n += len(w.routing) + len(stringType) + len(w.routingKey)

@@ -23,6 +23,7 @@ import (
 const actAsCommand = "GODWIT_TEST_ACT_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	hanging()
 	if os.Getenv(actAsCommand) != "" {
 		main()
 	}

@@ -90,6 +90,9 @@ func row(l *ops.Listed, noDepths bool) []string {
 	if l.Mapped {
 		notes = join(notes, "mapped")
 	}
+	if l.Paused {
+		notes = join(notes, "paused")
+	}
 	waiting, inFlight, delayed, oldest := "", "", "", ""
 	switch {
 	case l.Err != nil:
@@ -122,6 +125,7 @@ type listed struct {
 	Role    string            `json:"role"`
 	Ordered bool              `json:"ordered"`
 	Mapped  bool              `json:"mapped"`
+	Paused  bool              `json:"paused"`
 	Address string            `json:"address"`
 	Created *time.Time        `json:"created,omitempty"`
 	Tags    map[string]string `json:"tags,omitempty"`
@@ -140,7 +144,7 @@ type depth struct {
 func newListed(l *ops.Listed, noDepths bool) listed {
 	v := listed{
 		Channel: l.Channel.String(), Role: l.Channel.Role().String(), Ordered: l.Channel.Ordered, Mapped: l.Mapped,
-		Address: l.Address, Tags: l.Tags,
+		Paused: l.Paused, Address: l.Address, Tags: l.Tags,
 	}
 	if !l.Created.IsZero() {
 		at := l.Created.UTC()

@@ -15,7 +15,7 @@ import (
 )
 
 // onServer points the environment at a new server of AWS.
-func onServer(t *testing.T) {
+func onServer(t *testing.T) *localaws.Server {
 	t.Helper()
 	server, err := localaws.New(nil)
 	if err != nil {
@@ -32,6 +32,7 @@ func onServer(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
+	return server
 }
 
 // onBrokers points the environment at a new broker of Kafka.

@@ -26,7 +26,8 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newDemo(), newLocal(), newLs(), newOrphans(), newRewind(), newVersion())
+	root.AddCommand(newDemo(), newLocal(), newLs(), newPeek(), newRequeue(), newExport(), newImport(), newOrphans(),
+		newPause(), newResume(), newPurge(), newRewind(), newHealth(), newDemand(), newVersion())
 	return root
 }
 

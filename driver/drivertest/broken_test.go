@@ -30,6 +30,10 @@ type breakage struct {
 	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
+	meter   func(all []driver.Activity) []driver.Activity
+	purge   func(p driver.Purger, ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error)
+	remove  func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error)
+	pause   func(p driver.Pauser, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
 }
 
 func breakages() map[string]breakage {
@@ -158,6 +162,73 @@ func breakages() map[string]breakage {
 				return slices.DeleteFunc(all, func(c driver.ChannelInfo) bool { return c.Channel.DeadLetter })
 			},
 		},
+		"a pause does nothing": {
+			seen: "pause/receive",
+			pause: func(p driver.Pauser, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
+				return p.Pause(ctx, ch, true)
+			},
+		},
+		"a dry pause pauses": {
+			seen: "pause/dry",
+			pause: func(p driver.Pauser, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
+				return p.Pause(ctx, ch, false)
+			},
+		},
+		"activity is of other channels": {
+			seen: "activity/counts",
+			meter: func(all []driver.Activity) []driver.Activity {
+				slices.Reverse(all)
+				return all
+			},
+		},
+		"nothing was ever deleted": {
+			seen: "activity/counts",
+			meter: func(all []driver.Activity) []driver.Activity {
+				for i := range all {
+					all[i].Deleted.Value = 0
+				}
+				return all
+			},
+		},
+		"no message is old": {
+			seen: "activity/oldest",
+			meter: func(all []driver.Activity) []driver.Activity {
+				for i := range all {
+					all[i].Oldest.Value = 0
+				}
+				return all
+			},
+		},
+		"a dry purge purges": {
+			seen: "purge/all",
+			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
+				return p.Purge(ctx, ch, false)
+			},
+		},
+		"a purge does nothing": {
+			seen: "purge/all",
+			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
+				return p.Purge(ctx, ch, true)
+			},
+		},
+		"dead letters are removed with their queue": {
+			seen: "remove/queue",
+			remove: func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
+				done, err := r.Remove(ctx, ch, dry)
+				if dead := ch; err == nil && !dry {
+					dead.DeadLetter = true
+					_, _ = r.Remove(ctx, dead, false)
+				}
+				return done, err
+			},
+		},
+		"provisioning resumes": {
+			seen: "pause/provision",
+			ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
+				_, _ = p.(driver.Pauser).Resume(ctx, spec.Channel, false)
+				return p.Ensure(ctx, spec)
+			},
+		},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
 	}
@@ -198,6 +269,7 @@ func TestKit(t *testing.T) {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
+			Pauses: true, Purges: true, Removes: true, Meters: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -284,6 +356,41 @@ func (k *brokenBackend) Catalog(ctx context.Context) ([]driver.ChannelInfo, erro
 		all = k.b.list(all)
 	}
 	return all, err
+}
+
+func (k *brokenBackend) Pause(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
+	if k.b.pause != nil {
+		return k.b.pause(k.Backend.(driver.Pauser), ctx, ch, dry)
+	}
+	return k.Backend.(driver.Pauser).Pause(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity,
+	error,
+) {
+	all, err := k.Backend.(driver.Meter).Activity(ctx, cs, since)
+	if k.b.meter != nil {
+		all = k.b.meter(all)
+	}
+	return all, err
+}
+
+func (k *brokenBackend) Purge(ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error) {
+	if k.b.purge != nil {
+		return k.b.purge(k.Backend.(driver.Purger), ctx, ch, dry)
+	}
+	return k.Backend.(driver.Purger).Purge(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Remove(ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
+	if k.b.remove != nil {
+		return k.b.remove(k.Backend.(driver.Remover), ctx, ch, dry)
+	}
+	return k.Backend.(driver.Remover).Remove(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Resume(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
+	return k.Backend.(driver.Pauser).Resume(ctx, ch, dry)
 }
 
 func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {

@@ -41,6 +41,13 @@ type Abilities struct {
 	Inspects    bool // is a driver.Inspector
 	Lists       bool // is a driver.Cataloger
 	Rewinds     bool // is a driver.Rewinder
+	Forwards    bool // its Senders are driver.Forwarders, its Receivers driver.RawReaders; is a driver.Returner
+	ToOneQueue  bool // a message can be sent to one queue of an exchange alone
+	Peeks       bool // is a driver.Peeker
+	Pauses      bool // is a driver.Pauser
+	Purges      bool // is a driver.Purger
+	Removes     bool // is a driver.Remover
+	Meters      bool // is a driver.Meter
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store

@@ -39,12 +39,19 @@ func newKit(t testing.TB, h *Harness) *kit {
 	return &kit{TB: t, h: h, ctx: t.Context(), backend: h.Open(t)}
 }
 
-func (k *kit) close() {
+// closeAll closes what the case has opened.
+func (k *kit) closeAll() {
+	k.Helper()
 	for i := len(k.opened) - 1; i >= 0; i-- {
 		if err := k.opened[i].Close(context.Background()); err != nil && !errors.Is(err, driver.ErrClosed) {
 			k.Errorf("close: %v", err)
 		}
 	}
+	k.opened = nil
+}
+
+func (k *kit) close() {
+	k.closeAll()
 	if err := k.backend.Close(context.Background()); err != nil && !errors.Is(err, driver.ErrClosed) {
 		k.Errorf("close the backend: %v", err)
 	}

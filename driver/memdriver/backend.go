@@ -21,7 +21,8 @@ type Options struct {
 	Batch int
 }
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Cataloger in memory.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Pauser,
+// driver.Purger, driver.Remover, driver.Returner and driver.Peeker in memory.
 type Backend struct {
 	o Options
 
@@ -37,7 +38,9 @@ type Backend struct {
 // exchange is the target of a send. A one-to-one channel, and each dead-letter channel, is an exchange of one queue.
 type exchange struct {
 	ordered  bool
+	direct   bool // the way to one queue of another exchange; its filter does not count
 	queues   []*queue
+	gone     bool     // it was removed
 	accepted accepted // used only if ordered
 }
 
@@ -60,13 +63,19 @@ func Open(o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// Sender opens a sender to a channel.
+// Sender opens a sender to a channel. One to a queue of an exchange sends to that queue alone.
 func (b *Backend) Sender(_ context.Context, to driver.Channel) (driver.Sender, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e, _, err := b.find(to)
+	e, q, err := b.find(to)
 	if err != nil {
 		return nil, err
+	}
+	if to.Exchange != "" && q != nil && !to.DeadLetter {
+		if q.direct == nil {
+			q.direct = &exchange{ordered: e.ordered, direct: true, queues: []*queue{q}}
+		}
+		e = q.direct
 	}
 	return &sender{b: b, to: to, e: e}, nil
 }
@@ -181,20 +190,23 @@ func (b *Backend) Catalog(context.Context) ([]driver.ChannelInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []driver.ChannelInfo
-	add := func(c driver.Channel) {
-		all = append(all, driver.ChannelInfo{Channel: c, Address: "memory/" + c.String()})
+	add := func(c driver.Channel, paused bool) {
+		all = append(all, driver.ChannelInfo{Channel: c, Address: addressIn(c), Paused: paused})
 	}
 	for _, q := range b.queues {
-		add(q.spec.Channel)
+		add(q.spec.Channel, q.paused)
 	}
 	for at, e := range b.exchanges {
 		if at.Exchange != "" && !at.DeadLetter {
-			add(driver.Channel{Exchange: at.Exchange, Ordered: e.ordered})
+			add(driver.Channel{Exchange: at.Exchange, Ordered: e.ordered}, false)
 		}
 	}
 	slices.SortFunc(all, func(x, y driver.ChannelInfo) int { return cmp.Compare(x.Address, y.Address) })
 	return all, nil
 }
+
+// addressIn is the address of a channel in the catalog.
+func addressIn(c driver.Channel) string { return "memory/" + c.String() }
 
 // Inspect counts the messages of a channel. It visits every message.
 func (b *Backend) Inspect(_ context.Context, c driver.Channel) (driver.Depth, error) {
@@ -232,8 +244,7 @@ func (b *Backend) find(c driver.Channel) (*exchange, *queue, error) {
 		return nil, nil, permanent("channel %s: it exists with Ordered %v, and is asked for with Ordered %v: "+
 			"all of its producers and consumers must agree", c, e.ordered, c.Ordered)
 	case e == nil || q == nil && c.Queue != "":
-		err := fmt.Errorf("channel %s does not exist: provision it, or start its consumer", c)
-		return e, q, &driver.Error{Class: driver.NotFound, Err: err}
+		return e, q, notFound("channel %s does not exist: provision it, or start its consumer", c)
 	}
 	return e, q, nil
 }
@@ -250,6 +261,11 @@ func addressOf(c driver.Channel) driver.Channel {
 		c.Queue = ""
 	}
 	return nameOf(c)
+}
+
+// notFound returns an error for a channel that does not exist.
+func notFound(format string, args ...any) error {
+	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(format, args...)}
 }
 
 // permanent returns an error that repeating the call cannot help.

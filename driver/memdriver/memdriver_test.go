@@ -32,7 +32,7 @@ func harness() drivertest.Harness {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true,
 			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
-			Lists: true,
+			Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
 		},
 		Open: func(t testing.TB) driver.Backend { return open(t, nil) },
 		Skip: map[string]string{"exchange/delay": "where nothing is ordered, an exchange keeps delays too"},
@@ -62,7 +62,11 @@ func inWorld(t *testing.T, s driver.ChannelSpec, f func(w *world)) {
 		b := open(t, nil)
 		s.Owner = true
 		err := b.Ensure(t.Context(), s)
-		send, serr := b.Sender(t.Context(), s.Channel)
+		to := s.Channel
+		if to.Exchange != "" {
+			to.Queue = ""
+		}
+		send, serr := b.Sender(t.Context(), to)
 		if err := errors.Join(err, serr); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +154,7 @@ func TestMaxReceives(t *testing.T) {
 		dead := orders
 		dead.DeadLetter = true
 		d := w.receive(w.receiver(dead), "bad")[0]
-		want := driver.Origin{Channel: orders, ID: "1", OrderKey: "ada"}
+		want := driver.Origin{Channel: orders, ID: "1", OrderKey: "ada", Deaths: 1}
 		if d.Origin == nil || *d.Origin != want {
 			w.Errorf("its origin is %+v, want %+v", d.Origin, want)
 		}

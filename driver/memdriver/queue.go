@@ -18,6 +18,9 @@ type queue struct {
 	dead    *queue // nil: the channel has no dead letters
 	lanes   laneHeap
 	byKey   map[string]*lane // used only where order is kept
+	direct  *exchange        // the way to this queue alone, past its exchange; nil: not used yet
+	paused  bool
+	gone    bool // it was removed
 	arrived uint64
 	changed chan struct{} // closed when polls should look again; nil while no poll waits
 }
@@ -39,6 +42,7 @@ type message struct {
 	sent, due       time.Time
 	received        int32 // how often it was received; handles of the last receive are valid
 	attempt         int32 // attempts that a receiver has reported
+	deaths          int   // how often it was rejected
 	origin          *driver.Origin
 	lane            *lane // nil: the message is finished
 }
@@ -151,8 +155,9 @@ func (q *queue) extend(h driver.Handle, now, ends time.Time) error {
 // deadLetter moves a message to the dead letters.
 func (q *queue) deadLetter(m *message, d driver.Death, now time.Time) {
 	q.remove(m)
-	origin := driver.Origin{Channel: q.spec.Channel, ID: m.id, OrderKey: m.OrderKey, Death: d}
-	q.dead.put(&message{Message: m.Message, id: m.id, sent: now, due: now, origin: &origin})
+	deaths := m.deaths + 1
+	origin := driver.Origin{Channel: q.spec.Channel, ID: m.id, OrderKey: m.OrderKey, Death: d, Deaths: deaths}
+	q.dead.put(&message{Message: m.Message, id: m.id, sent: now, due: now, deaths: deaths, origin: &origin})
 }
 
 // remove finishes a message. The caller then calls fix on its lane.

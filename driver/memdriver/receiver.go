@@ -60,7 +60,14 @@ func (r *receiver) look(now, end time.Time, most int, into []driver.Delivery) (
 ) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
-	if err := r.open(); err != nil {
+	err = r.open()
+	switch {
+	case err == nil && r.q.gone:
+		err = missing(r.q.spec.Channel)
+	case err == nil:
+		err = r.q.refuses()
+	}
+	if err != nil {
 		return into, nil, p, err
 	}
 	ds, refused = r.q.take(now, now.Add(r.o.Lease), min(most, r.lim.Batch), r.o.Filter, into)

@@ -25,6 +25,13 @@ type sender struct {
 
 func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{Batch: s.b.o.Batch} }
 
+// outgoing is a message in wire form.
+type outgoing struct {
+	driver.Message
+	deaths int            // rejections before, of a message that is forwarded
+	origin *driver.Origin // of a dead letter that is forwarded to dead letters
+}
+
 // Prepare checks a message and copies it, because the caller may modify its own.
 func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared, error) {
 	size := len(m.OrderKey) + len(m.RoutingKey) + len(m.ContentType) + len(m.Type) + len(m.Body)
@@ -45,9 +52,9 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 		return driver.Prepared{}, permanent("channel %s: a delay would hold back all later messages of its order key: "+
 			"send without a delay, or without order", s.to)
 	}
-	own := *m
+	own := &outgoing{Message: *m}
 	own.Body, own.Header = bytes.Clone(m.Body), slices.Clone(m.Header)
-	return driver.Prepared{Wire: &own, OrderKey: m.OrderKey, Size: size}, nil
+	return driver.Prepared{Wire: own, OrderKey: m.OrderKey, Size: size}, nil
 }
 
 // Send puts messages into the queues. It fails only as a whole.
@@ -57,14 +64,17 @@ func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() || s.b.closed {
 		return fmt.Errorf("memdriver: the sender to %s is %w", s.to, driver.ErrClosed)
 	}
+	if s.e.gone {
+		return missing(s.to)
+	}
 	now := time.Now()
 	for i := range batch {
-		m := batch[i].Wire.(*driver.Message)
+		m := batch[i].Wire.(*outgoing)
 		s.b.sent++
 		id := strconv.FormatUint(s.b.sent, 10)
 		var again bool
 		if s.e.ordered {
-			id, again = s.e.accepted.note(m, id, now)
+			id, again = s.e.accepted.note(&m.Message, id, now)
 		}
 		if r := batch[i].Receipt; r != nil {
 			*r = driver.Receipt{ID: id, Duplicate: again}
@@ -82,10 +92,13 @@ func (s *sender) Close(context.Context) error {
 }
 
 // publish puts a message into every queue whose filter lets it pass.
-func (e *exchange) publish(m *driver.Message, id string, now time.Time) {
+func (e *exchange) publish(m *outgoing, id string, now time.Time) {
 	for _, q := range e.queues {
-		if passes(q.spec.Filter, m.RoutingKey) {
-			q.put(&message{Message: m, id: id, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay))})
+		if e.direct || passes(q.spec.Filter, m.RoutingKey) {
+			q.put(&message{
+				Message: &m.Message, id: id, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay)), deaths: m.deaths,
+				origin: m.origin,
+			})
 		}
 	}
 }

@@ -153,14 +153,10 @@ func (l *Log) Complaints(now time.Time, wait time.Duration) (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range stages {
-		limit := stalledAfter
-		if s == Poll {
-			limit += wait
-		}
 		c := &l.by[s]
 		lasts := now.Sub(c.since)
 		switch {
-		case c.since.IsZero(), lasts <= limit, c.open == 0 && c.over(now):
+		case !c.stalls(s, now, wait):
 		case c.err != nil:
 			all = append(all, fmt.Sprintf("%v has failed for %v: %v", s, lasts.Round(time.Second), c.err))
 		default:
@@ -168,6 +164,23 @@ func (l *Log) Complaints(now time.Time, wait time.Duration) (all []string) {
 		}
 	}
 	return all
+}
+
+// Hangs reports whether calls of a stage are not answered, neither with success nor with an error.
+func (l *Log) Hangs(s Stage, now time.Time, wait time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &l.by[s]
+	return c.stalls(s, now, wait) && c.err == nil
+}
+
+// stalls reports whether calls of the stage have been made for too long without a success.
+func (c *calls) stalls(s Stage, now time.Time, wait time.Duration) bool {
+	limit := stalledAfter
+	if s == Poll {
+		limit += wait
+	}
+	return !c.since.IsZero() && now.Sub(c.since) > limit && (c.open > 0 || !c.over(now))
 }
 
 // over reports whether the last failure is too old to say something about now.

@@ -60,16 +60,18 @@ func TestRenew(t *testing.T) {
 		renewed := p
 		renewed.At.Key = "new"
 		for name, c := range map[string]struct {
-			life, age time.Duration
-			want      claim.Pointer
+			life, age, stays time.Duration
+			want             claim.Pointer
 		}{
-			"half":          {60 * day, 30 * day, p},
-			"above half":    {60 * day, 30*day + time.Second, renewed},
-			"future":        {60 * day, -day, p},
-			"without limit": {0, 1000 * day, p},
+			"half":          {60 * day, 30 * day, 28 * day, p},
+			"above half":    {60 * day, 30*day + time.Second, 28 * day, renewed},
+			"enough left":   {40 * day, 12 * day, 28 * day, p},
+			"too little":    {40 * day, 12*day + time.Second, 28 * day, renewed},
+			"future":        {60 * day, -day, 28 * day, p},
+			"without limit": {0, 1000 * day, 28 * day, p},
 		} {
 			store := &copier{&aged{life: c.life}, c.age, ""}
-			got, err := claim.Renew(t.Context(), store, "queues/orders", p)
+			got, err := claim.Renew(t.Context(), store, "queues/orders", p, c.stays)
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 			}
@@ -78,7 +80,7 @@ func TestRenew(t *testing.T) {
 			}
 		}
 		plain := &aged{objects: objects{body: bytes.NewReader([]byte{1, 2, 3}), size: 3}, life: day}
-		got, err := claim.Renew(t.Context(), plain, "queues/orders", p)
+		got, err := claim.Renew(t.Context(), plain, "queues/orders", p, 0)
 		if diff := cmp.Diff(renewed, got); diff != "" || err != nil || len(plain.wrote) != 3 ||
 			plain.folder != "queues/orders" {
 			t.Errorf("a store that cannot copy: %d bytes in %q, %v (-want +got):\n%s", len(plain.wrote), plain.folder, err,
@@ -92,7 +94,7 @@ func TestRenewOfAMissingObject(t *testing.T) {
 	for name, store := range map[string]driver.Store{
 		"copier": &copier{&aged{objects: gone, life: day}, day, ""}, "store": &aged{objects: gone, life: day},
 	} {
-		_, err := claim.Renew(t.Context(), store, "", claim.Pointer{})
+		_, err := claim.Renew(t.Context(), store, "", claim.Pointer{}, 0)
 		var fault *driver.PayloadError
 		if !errors.As(err, &fault) || fault.Fault != driver.PayloadMissing || driver.ClassOf(err) != driver.Permanent {
 			t.Errorf("%s: %v", name, err)

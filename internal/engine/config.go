@@ -89,7 +89,8 @@ type Observer interface {
 	ProvisionFailed(err error, wait time.Duration)
 	InspectFailed(err error)
 	SourcesLost(err error)
-	Polled() // a poll has been answered
+	PausedAtService(why error) // the service refuses polls because of a pause; nil: it does not any more
+	Polled()                   // a poll has been answered
 	PollLeftOpen()
 	Faulted(err error) // the engine, or a function of the application that it called, panicked
 	Leaked(what string)
@@ -103,6 +104,7 @@ const (
 	ActivityListening  Activity = iota // it polls and has no deliveries
 	ActivityProcessing                 // at least one handler runs
 	ActivityIdle                       // the last poll returned nothing
+	ActivityPaused                     // it is paused, here or at the service, and no handler runs
 )
 
 // Action is the kind of a Verdict.

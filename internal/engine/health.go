@@ -12,7 +12,10 @@ type Health struct {
 	Running    int       // items with running handlers
 	Oldest     time.Time // when the oldest running handler began; zero: none runs
 	Abandoned  []AbandonedHandler
+	Paused     bool     // at the service
 	Complaints []string // why the session does not work
+	// BreakerOpen: the breaker is open, which is among the complaints.
+	BreakerOpen bool
 }
 
 // lacking returns a sentence on what takes the places, if a poll has waited for them for long although handlers are

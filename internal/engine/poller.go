@@ -29,6 +29,10 @@ const (
 	pollAgainPart  = 4
 )
 
+// pausedPoll is the longest time between polls of a channel that is paused at the service. They cost as many requests
+// as those of an idle channel.
+const pausedPoll = 20 * time.Second
+
 // pollPause is the pause after a failed poll, when polls have failed for so long. Half of it is random, so that
 // consumers that failed together do not continue at the same time.
 func pollPause(outage time.Duration) time.Duration {
@@ -252,12 +256,16 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	switch {
 	case period.Err() != nil:
 		return false
+	case errors.Is(err, driver.ErrPaused):
+		p.waitPaused(period, err)
+		return false
 	case err != nil:
 		p.backOff(period, err)
 		return false
 	}
 	f.lock()
 	p.failing = time.Time{}
+	f.talk.resumed(began)
 	nothing := len(got) == 0 && f.count.unseen() == unseen
 	f.talk.polled(len(got) == 0, f.running == 0)
 	f.unlock()
@@ -308,11 +316,24 @@ func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]d
 	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {
 		err = &driver.Error{Class: driver.Transient, Err: errStalled}
 	}
-	p.cfg.Calls.End(calls.Poll, err)
+	if errors.Is(err, driver.ErrPaused) {
+		p.cfg.Calls.End(calls.Poll, nil) // the service has answered, and nothing is wrong
+	} else {
+		p.cfg.Calls.End(calls.Poll, err)
+	}
 	return got, err
 }
 
 var errStalled = fmt.Errorf("the poll was not answered within its wait and %v", pollGrace)
+
+// waitPaused waits until the service is asked again whether the channel is still paused.
+func (p *pollers) waitPaused(period context.Context, why error) {
+	p.f.lock()
+	p.failing = time.Time{}
+	p.f.talk.paused(why, time.Now())
+	p.f.unlock()
+	_ = backoff.Sleep(period, pausedPoll/2+rand.N(pausedPoll/2)) // returns early when the period ends
+}
 
 func (p *pollers) backOff(period context.Context, err error) {
 	wait := pollPause(p.failed(time.Now()))

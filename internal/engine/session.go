@@ -121,7 +121,11 @@ func (s *Session) compose(recv driver.Receiver) {
 }
 
 // Poll starts the pollers.
-func (s *Session) Poll() { s.pollers.wg.Go(s.pollers.first) }
+func (s *Session) Poll() {
+	s.flow.lock()
+	s.flow.unlock() // reports that the session begins paused
+	s.pollers.wg.Go(s.pollers.first)
+}
 
 // Stop ends polling; Shutdown must follow.
 func (s *Session) Stop(cause error) { s.halt(cause) }
@@ -194,7 +198,7 @@ func (s *Session) Health(now time.Time) Health {
 	_, stalls := s.stalls(now)
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	h := Health{Running: f.running - f.stints.waitInRuns()}
+	h := Health{Running: f.running - f.stints.waitInRuns(), Paused: !f.talk.halted.IsZero()}
 	if oldest := f.stints.oldest(); oldest != never {
 		h.Oldest = f.clock.time(oldest)
 	}
@@ -202,6 +206,7 @@ func (s *Session) Health(now time.Time) Health {
 		h.Abandoned = append(h.Abandoned, a)
 	}
 	slices.SortFunc(h.Abandoned, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
+	h.BreakerOpen = f.breaker.complaint() != ""
 	for _, complaint := range []string{f.breaker.complaint(), lacking(f, now, workers)} {
 		if complaint != "" {
 			h.Complaints = append(h.Complaints, complaint)
@@ -209,6 +214,35 @@ func (s *Session) Health(now time.Time) Health {
 	}
 	h.Complaints = append(h.Complaints, stalls...)
 	return h
+}
+
+// Slow returns the handlers that have been running for at least so long, the oldest first. Stack is where they are now.
+func (s *Session) Slow(now time.Time, longer time.Duration) []AbandonedHandler {
+	f := s.flow
+	var slow []AbandonedHandler
+	var goids []string
+	s.fleet.mu.Lock()
+	for _, st := range f.stints.all {
+		begun := f.clock.time(st.begun)
+		if now.Sub(begun) < longer || len(st.its) == 0 {
+			continue
+		}
+		goid := ""
+		if st.worker != nil {
+			goid = st.worker.goid
+		}
+		goids = append(goids, goid)
+		slow = append(slow, AbandonedHandler{ID: st.its[0].ID, Since: begun})
+	}
+	s.fleet.mu.Unlock()
+	if len(slow) > 0 {
+		dump := stacks()
+		for i := range slow {
+			slow[i].Stack = string(stackOf(dump, goids[i]))
+		}
+	}
+	slices.SortFunc(slow, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
+	return slow
 }
 
 // stalls asks the receiver, without the fleet's lock.

@@ -166,6 +166,7 @@ func (deaf) Breaker(bool, error)                        {}
 func (deaf) ReceiveFailed(string, error, time.Duration) {}
 func (deaf) ProvisionFailed(error, time.Duration)       {}
 func (deaf) SourcesLost(error)                          {}
+func (deaf) PausedAtService(error)                      {}
 func (deaf) Polled()                                    {}
 func (deaf) PollLeftOpen()                              {}
 func (deaf) Faulted(error)                              {}

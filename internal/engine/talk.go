@@ -1,16 +1,21 @@
 package engine
 
-import "github.com/godwitmq/godwit/driver"
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
 
 // talk is what a session reports to its observer after the fleet's lock is released. It has the owners of items,
 // because the items may be reused by then. Guarded by the fleet's lock.
 type talk struct {
 	obs     Observer
-	notes   []func() // in any order
-	orderly []func() // one after another, in order
-	told    Activity // the last activity that was reported
-	telling bool     // a goroutine reports what is orderly; others leave theirs to it
-	empty   bool     // the last poll returned nothing
+	notes   []func()  // in any order
+	orderly []func()  // one after another, in order
+	told    Activity  // the last activity that was reported
+	telling bool      // a goroutine reports what is orderly; others leave theirs to it
+	empty   bool      // the last poll returned nothing
+	halted  time.Time // when a poll said that the channel is paused at the service; zero: it is not
 }
 
 func (t *talk) note(f func()) { t.notes = append(t.notes, f) }
@@ -91,6 +96,8 @@ func (t *talk) activity(f *flow) Activity {
 		return ActivityProcessing
 	case f.queue.runnable() && t.told == ActivityProcessing:
 		return ActivityProcessing
+	case !t.halted.IsZero() || f.gate.held(holdPaused):
+		return ActivityPaused
 	case t.empty:
 		return ActivityIdle
 	}
@@ -99,3 +106,20 @@ func (t *talk) activity(f *flow) Activity {
 
 // polled records whether a poll was empty, for the activity.
 func (t *talk) polled(nothing, nothingRuns bool) { t.empty = nothing && (nothingRuns || t.empty) }
+
+// paused reports that the service refuses polls because the channel is paused there.
+func (t *talk) paused(why error, now time.Time) {
+	if t.halted.IsZero() {
+		t.orderly = append(t.orderly, func() { t.obs.PausedAtService(why) })
+	}
+	t.halted = now
+}
+
+// resumed reports that a poll has succeeded. A poll that began before the pause says nothing about it.
+func (t *talk) resumed(began time.Time) {
+	if t.halted.IsZero() || began.Before(t.halted) {
+		return
+	}
+	t.halted = time.Time{}
+	t.orderly = append(t.orderly, func() { t.obs.PausedAtService(nil) })
+}

@@ -163,10 +163,21 @@ func goroutine() string {
 
 // stack is the current stack of the worker's goroutine. It stops the world for a moment, so it is used only for
 // abandoned handlers.
-func (w *worker) stack() []byte {
+func (w *worker) stack() []byte { return stackOf(stacks(), w.goid) }
+
+// stacks are the stacks of all goroutines, up to a megabyte.
+func stacks() []byte {
 	buf := make([]byte, 1<<20)
-	for one := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
-		if bytes.HasPrefix(one, []byte(w.goid)) {
+	return buf[:runtime.Stack(buf, true)]
+}
+
+// stackOf returns a copy of the stack of a goroutine, by its name; nil: it is not among them.
+func stackOf(stacks []byte, goid string) []byte {
+	if goid == "" {
+		return nil
+	}
+	for one := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+		if bytes.HasPrefix(one, []byte(goid)) {
 			return bytes.Clone(one)
 		}
 	}

@@ -17,15 +17,7 @@ func AddDeath(envelope string, d Death) string {
 		deaths = deaths[len(deaths)-maxDeaths:]
 	}
 	fields["d"] = raw(deaths)
-	return text(fields)
-}
-
-// AddHeaders adds headers to the text of an envelope, for attributes that exceed the service's limit. A header that the
-// envelope already has keeps its value.
-func AddHeaders(envelope string, headers map[string]string) string {
-	fields := open(envelope)
-	addHeaders(fields, headers)
-	return text(fields)
+	return JSON(fields)
 }
 
 // open parses a text into fields. The result always has a version.
@@ -86,14 +78,14 @@ func cut(s string, n int) string {
 func raw(v any) json.RawMessage {
 	out, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // see text
+		panic(err) // see JSON
 	}
 	return out
 }
 
-// text encodes a value as JSON that every service accepts. Package json escapes control characters, and escaped does it
+// JSON encodes a value as JSON that every service accepts. Package json escapes control characters, and escaped does it
 // for the two non-characters, which occur only inside of strings.
-func text(v any) string {
+func JSON(v any) string {
 	out, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // maps and slices of strings, numbers and times can be encoded

@@ -26,6 +26,8 @@ type Envelope struct {
 	// the body is an SNS notification in JSON, which contains the real body
 	Wrapped bool    `json:"w,omitempty"`
 	Deaths  []Death `json:"d,omitempty"` // oldest first
+	// Packed are attributes that had no room beside the envelope of a dead letter.
+	Packed []Packed `json:"a,omitempty"`
 }
 
 // Death says why and when a message was moved to the dead letters.
@@ -73,13 +75,14 @@ func (e Envelope) String() string {
 	if e.isBare() {
 		return bare
 	}
-	return text(e)
+	return JSON(e)
 }
 
 // isBare reports whether no field but the version is set.
 func (e *Envelope) isBare() bool {
 	return e.Version == 1 && len(e.Headers) == 0 && e.OrderKey == "" && e.ContentType == "" && e.Type == "" &&
-		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && !e.Wrapped && len(e.Deaths) == 0
+		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && !e.Wrapped && len(e.Deaths) == 0 &&
+		len(e.Packed) == 0
 }
 
 // Parse reads an envelope. A newer version is an error, because its meaning is unknown.

@@ -110,14 +110,6 @@ func TestAnyErrorTextIsAccepted(t *testing.T) {
 	}
 }
 
-func TestAddHeaders(t *testing.T) {
-	text := envelope.AddHeaders(`{"v":1,"h":{"a":"1"},"x":true}`, map[string]string{"a": "other", "b": "2"})
-	want := map[string]any{"v": 1.0, "h": map[string]any{"a": "1", "b": "2"}, "x": true}
-	if diff := cmp.Diff(want, fields(t, text)); diff != "" {
-		t.Errorf("with headers (-want +got):\n%s", diff)
-	}
-}
-
 func TestNew(t *testing.T) {
 	m := driver.Message{
 		ContentType: "text/plain", Type: "t", Version: 3,
@@ -153,6 +145,7 @@ func TestTheConstantEnvelopeIsItsJSON(t *testing.T) {
 		Headers: map[string]string{"a": "1"}, OrderKey: "k", ContentType: "c", Type: "t",
 		TypeVersion: 2,
 		Encoding:    envelope.Base64, Delay: 3, Wrapped: true, Deaths: []envelope.Death{{ID: "7"}},
+		Packed: []envelope.Packed{{Name: "a", Type: "Binary", Binary: []byte{0}}},
 	}
 	from := reflect.ValueOf(whole)
 	for i := range from.NumField() {

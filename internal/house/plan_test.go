@@ -66,7 +66,7 @@ var plan = []room{
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
-	{path: "ops", ours: []string{".", "driver"}},
+	{path: "ops", ours: []string{".", "driver", "internal/backoff"}},
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
@@ -121,7 +121,7 @@ var plan = []room{
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}, others: []string{cborV2}},
 
-	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
+	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm, "github.com/itchyny/gojq"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 	{path: "examples/deadletters", ours: []string{"..."}},
 	{path: "examples/iterator", ours: []string{"..."}},

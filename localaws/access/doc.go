@@ -1,5 +1,5 @@
-// Package access decides what the policies of queues and topics allow other services.
+// Package access decides what the policies of queues and topics allow other services, and what they deny to users.
 //
-// Its nouns: a policy has statements. A [Request] is what one service wants to do with a resource of another, on behalf
-// of a source. [Words] are one string or several, as policies have them.
+// Its nouns: a policy has statements. A [Request] is what a user, or another service on behalf of a source, wants to do
+// with a resource. [Words] are one string or several, as policies have them.
 package access

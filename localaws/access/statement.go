@@ -3,6 +3,7 @@ package access
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -59,13 +60,14 @@ func (s *Statement) Valid() bool {
 		(len(s.Principal) > 0 || len(s.NotPrincipal) > 0)
 }
 
-// Request is what a policy decides about.
+// Request is what a policy decides about. Its principal is a service or a user.
 type Request struct {
-	Service  string // principal "sns.amazonaws.com"
+	Service  string // principal "sns.amazonaws.com"; "": a user
+	Caller   string // ARN of the user; "": a service
 	Action   string // "sqs:SendMessage"
 	Resource string // ARN of the queue or topic
 	Source   string // aws:SourceArn
-	Account  string // aws:SourceAccount
+	Account  string // aws:SourceAccount, and that of the user
 }
 
 // Allows reports whether statements allow a request. A Deny takes precedence.
@@ -84,11 +86,23 @@ func Allows(all []Statement, r Request) bool {
 	return allowed
 }
 
+// Denies reports whether a statement denies a request. Users need no statement that allows one: they are of the
+// resource's account, where their own policies count as well, and this server has none of those.
+func Denies(all []Statement, r Request) bool {
+	for i := range all {
+		if all[i].Effect == "Deny" && all[i].matches(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches compares the principal last, because that is decoded each time.
 func (s *Statement) matches(r Request) bool {
-	return s.matchesPrincipal(r) &&
-		matchesWords(s.Action, s.NotAction, r.Action, true) &&
+	return matchesWords(s.Action, s.NotAction, r.Action, true) &&
+		s.holds(r) &&
 		s.matchesResource(r) &&
-		s.holds(r)
+		s.matchesPrincipal(r)
 }
 
 // matchesResource compares a pattern with an ARN and with its path, /ACCOUNT/NAME. The path is how policies named a
@@ -104,14 +118,14 @@ func (s *Statement) matchesResource(r Request) bool {
 
 func (s *Statement) matchesPrincipal(r Request) bool {
 	if len(s.NotPrincipal) > 0 {
-		return !names(s.NotPrincipal, r.Service)
+		return !names(s.NotPrincipal, r)
 	}
-	return names(s.Principal, r.Service)
+	return names(s.Principal, r)
 }
 
-// names reports whether a Principal element matches a service: by "*", by {"Service": …}, or by {"AWS": "*"}, which is
-// everyone.
-func names(element json.RawMessage, service string) bool {
+// names reports whether a Principal element matches the principal: by "*", by {"Service": …} for a service, by the
+// ARN, the account or the account's root for a user, or by {"AWS": "*"}, which is everyone.
+func names(element json.RawMessage, r Request) bool {
 	var all string
 	if json.Unmarshal(element, &all) == nil {
 		return all == "*"
@@ -122,12 +136,18 @@ func names(element json.RawMessage, service string) bool {
 	}
 	for kind, values := range kinds {
 		for _, v := range values {
-			if v == "*" || kind == "Service" && v == service {
+			if v == "*" || kind == "Service" && v == r.Service || kind == "AWS" && r.isUser(v) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isUser reports whether a principal is the user of the request, or its account.
+func (r Request) isUser(principal string) bool {
+	return r.Caller != "" &&
+		(principal == r.Caller || principal == r.Account || principal == "arn:aws:iam::"+r.Account+":root")
 }
 
 // matchesWords matches a value with wildcards. If a statement has neither element, any value matches, as for the
@@ -210,12 +230,18 @@ func (r Request) context(key string) (string, bool) {
 	case "aws:sourcearn":
 		return r.Source, r.Source != ""
 	case "aws:sourceaccount":
-		return r.Account, r.Account != ""
+		return r.Account, r.Account != "" && r.Caller == ""
 	case "aws:sourceowner": // which S3 does not send, so that the policy of a new topic does not allow it
-		return r.Account, r.Account != "" && r.Service != "s3.amazonaws.com"
+		return r.Account, r.Account != "" && r.Caller == "" && r.Service != "s3.amazonaws.com"
 	case "aws:principalservicename":
-		return r.Service, true
-	case "aws:principalisawsservice", "aws:securetransport":
+		return r.Service, r.Service != ""
+	case "aws:principalarn":
+		return r.Caller, r.Caller != ""
+	case "aws:principalaccount":
+		return r.Account, r.Caller != ""
+	case "aws:principalisawsservice":
+		return strconv.FormatBool(r.Service != ""), true
+	case "aws:securetransport":
 		return "true", true
 	default:
 		return "", false

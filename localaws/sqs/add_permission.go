@@ -39,7 +39,7 @@ func ownersOnly() []string {
 const maxGranted = 7
 
 func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad == nil {
 		bad = checkPermission(c, in)
 	}

@@ -13,10 +13,10 @@ type ChangeMessageVisibilityInput struct {
 	VisibilityTimeout *int32 `json:"VisibilityTimeout"`
 }
 
-func (s *Service) changeMessageVisibility(_ context.Context, _ *wire.Call, in *ChangeMessageVisibilityInput) (*Empty,
+func (s *Service) changeMessageVisibility(_ context.Context, c *wire.Call, in *ChangeMessageVisibilityInput) (*Empty,
 	error,
 ) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

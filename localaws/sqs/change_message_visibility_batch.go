@@ -27,7 +27,7 @@ type ChangeMessageVisibilityBatchOutput struct {
 func (s *Service) changeMessageVisibilityBatch(_ context.Context, c *wire.Call,
 	in *ChangeMessageVisibilityBatchInput,
 ) (*ChangeMessageVisibilityBatchOutput, error) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad == nil {
 		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
 	}

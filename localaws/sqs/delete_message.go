@@ -15,8 +15,8 @@ type DeleteMessageInput struct {
 	ReceiptHandle string `json:"ReceiptHandle"`
 }
 
-func (s *Service) deleteMessage(_ context.Context, _ *wire.Call, in *DeleteMessageInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) deleteMessage(_ context.Context, c *wire.Call, in *DeleteMessageInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

@@ -31,7 +31,7 @@ type doneEntry struct {
 func (s *Service) deleteMessageBatch(_ context.Context, c *wire.Call,
 	in *DeleteMessageBatchInput,
 ) (*DeleteMessageBatchOutput, error) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad == nil {
 		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
 	}

@@ -11,8 +11,8 @@ type QueueInput struct {
 	QueueURL string `json:"QueueUrl"`
 }
 
-func (s *Service) deleteQueue(_ context.Context, _ *wire.Call, in *QueueInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) deleteQueue(_ context.Context, c *wire.Call, in *QueueInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

@@ -17,10 +17,10 @@ type GetQueueAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
 }
 
-func (s *Service) getQueueAttributes(_ context.Context, _ *wire.Call,
+func (s *Service) getQueueAttributes(_ context.Context, c *wire.Call,
 	in *GetQueueAttributesInput,
 ) (*GetQueueAttributesOutput, error) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

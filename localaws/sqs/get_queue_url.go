@@ -26,5 +26,8 @@ func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLIn
 		return nil, noQueue()
 	}
 	q.model.Touch()
+	if bad := s.forbidden(c, q); bad != nil {
+		return nil, bad
+	}
 	return &QueueURL{s.url(c, q.name)}, nil
 }

@@ -22,7 +22,7 @@ type ListDeadLetterSourceQueuesOutput struct {
 func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call,
 	in *ListDeadLetterSourceQueuesInput,
 ) (*ListDeadLetterSourceQueuesOutput, error) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

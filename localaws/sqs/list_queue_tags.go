@@ -11,8 +11,8 @@ type ListQueueTagsOutput struct {
 	Tags map[string]string `json:"Tags" query:"Tag,flat,key=Key,value=Value"`
 }
 
-func (s *Service) listQueueTags(_ context.Context, _ *wire.Call, in *QueueInput) (*ListQueueTagsOutput, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) listQueueTags(_ context.Context, c *wire.Call, in *QueueInput) (*ListQueueTagsOutput, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

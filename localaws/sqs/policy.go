@@ -28,6 +28,27 @@ func (p *policy) allows(r access.Request) bool {
 	return p != nil && access.Allows(p.Statements, r)
 }
 
+// forbidden returns AWS's error if the queue's policy denies the call. Batches need the permission of the single
+// action.
+func (s *Service) forbidden(c *wire.Call, q *Queue) *wire.Error {
+	p := q.settings.Load().policy
+	if p == nil {
+		return nil
+	}
+	action := strings.TrimSuffix(c.Action, "Batch")
+	user := "arn:aws:iam::" + s.opts.Account + ":user/localaws"
+	if !access.Denies(p.Statements, access.Request{
+		Caller: user, Action: "sqs:" + action, Resource: q.arn, Account: s.opts.Account,
+	}) {
+		return nil
+	}
+	return &wire.Error{
+		Code: "com.amazon.coral.service#AccessDeniedException", Query: "AccessDenied", Status: 403,
+		Message: fmt.Sprintf("User: %s is not authorized to perform: sqs:%s on resource: %s with an explicit deny in a "+
+			"resource-based policy", user, strings.ToLower(action), q.arn),
+	}
+}
+
 // maxStatements is the most statements in a queue's policy.
 const maxStatements = 20
 

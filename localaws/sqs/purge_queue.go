@@ -6,8 +6,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-func (s *Service) purgeQueue(_ context.Context, _ *wire.Call, in *QueueInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) purgeQueue(_ context.Context, c *wire.Call, in *QueueInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

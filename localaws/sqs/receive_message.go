@@ -42,7 +42,7 @@ type receivedMessage struct {
 func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveMessageInput) (*ReceiveMessageOutput,
 	error,
 ) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

@@ -14,8 +14,8 @@ type RemovePermissionInput struct {
 	Label    string `json:"Label"`
 }
 
-func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

@@ -27,7 +27,7 @@ type SendMessageOutput struct {
 }
 
 func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageInput) (*SendMessageOutput, error) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

@@ -42,7 +42,7 @@ type sentEntry struct {
 func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput,
 	error,
 ) {
-	q, bad := s.byURL(in.QueueURL)
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad == nil {
 		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
 	}

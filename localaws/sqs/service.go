@@ -133,9 +133,9 @@ func (s *Service) sorted() []*Queue {
 	return all
 }
 
-// byURL returns the queue of a request, and tells it that there was a call. As on AWS only the URL's path counts. A
-// bare name is accepted as well, because some clients send it.
-func (s *Service) byURL(url string) (*Queue, *wire.Error) {
+// byURL returns the queue of a request, unless the queue's policy denies the action, and tells it that there was a
+// call. As on AWS only the URL's path counts. A bare name is accepted as well, because some clients send it.
+func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
 	if url == "" {
 		return nil, missing("QueueUrl")
 	}
@@ -153,7 +153,7 @@ func (s *Service) byURL(url string) (*Queue, *wire.Error) {
 		return nil, noQueue()
 	}
 	q.model.Touch()
-	return q, nil
+	return q, s.forbidden(c, q)
 }
 
 // byARN returns the queue with an ARN, or nil.

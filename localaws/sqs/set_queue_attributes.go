@@ -12,8 +12,8 @@ type SetQueueAttributesInput struct {
 	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
 }
 
-func (s *Service) setQueueAttributes(_ context.Context, _ *wire.Call, in *SetQueueAttributesInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) setQueueAttributes(_ context.Context, c *wire.Call, in *SetQueueAttributesInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

@@ -14,8 +14,8 @@ type TagQueueInput struct {
 	Tags map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"`
 }
 
-func (s *Service) tagQueue(_ context.Context, _ *wire.Call, in *TagQueueInput) (*Empty, error) {
-	q, bad := s.byURL(in.QueueURL)
+func (s *Service) tagQueue(_ context.Context, c *wire.Call, in *TagQueueInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
 		return nil, bad
 	}

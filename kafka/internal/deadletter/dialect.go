@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"encoding/binary"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -138,6 +139,8 @@ func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 		OrderKey: string(r.Key),
 	}
 	o.Channel.DeadLetter = false
+	last, deaths := lastDeath(r.Headers)
+	o.Deaths = deaths
 	g := dialectOf(r.Headers)
 	if g == nil {
 		return o
@@ -154,11 +157,13 @@ func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 		Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30)),
 	}
 	o.Death.Error, o.Death.Kind = oneOf(r.Headers, g.error), oneOf(r.Headers, g.kinds)
-	if d, ok := lastDeath(r.Headers); ok && d.ID == o.ID {
-		o.Death = driver.Death{
-			Error: d.Error, Kind: d.Kind, Consumer: d.Consumer, Channel: d.Channel,
-			Attempts: d.Attempts, First: d.First, Last: d.Last,
-		}
+	if deaths == 0 || last.ID != o.ID { // another program rejected it, after what Godwit knows of
+		o.Deaths++
+		return o
+	}
+	o.Death = driver.Death{
+		Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
+		Attempts: last.Attempts, First: last.First, Last: last.Last,
 	}
 	return o
 }
@@ -170,6 +175,18 @@ func TopicOf(hs []kgo.RecordHeader) (string, bool) {
 		return "", false
 	}
 	return string(first(hs, d.topic)), true
+}
+
+// HomeOf is the position of the record that a dead letter is of, and the id of that topic, "" if its writer did not
+// note it; false: no header has the position.
+func HomeOf(hs []kgo.RecordHeader) (h wire.Home, log string, ok bool) {
+	d := dialectOf(hs)
+	if d == nil {
+		return h, "", false
+	}
+	n, offset := number(first(hs, d.partition)), number(first(hs, d.offset))
+	h = wire.Home{Partition: wire.Partition{Topic: string(first(hs, d.topic)), N: int32(n)}, Offset: offset}
+	return h, string(wire.LastHeader(hs, LogHeader)), 0 <= n && n <= math.MaxInt32 && offset >= 0
 }
 
 // SentAt is when the record of a dead letter was sent, if its writer wrote it down.
@@ -214,16 +231,17 @@ func oneOf(hs []kgo.RecordHeader, names []string) string {
 	return ""
 }
 
-func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, ok bool) {
+// lastDeath is the latest death in the history, and how many there are.
+func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, deaths int) {
 	history := wire.LastHeader(hs, historyHeader)
 	if len(history) == 0 || len(history) > maxHistory {
-		return d, false
+		return d, 0
 	}
 	e, err := envelope.Parse(string(history))
 	if err != nil || len(e.Deaths) == 0 {
-		return d, false
+		return d, 0
 	}
-	return e.Deaths[len(e.Deaths)-1], true
+	return e.Deaths[len(e.Deaths)-1], len(e.Deaths)
 }
 
 // number parses decimal text, or the big-endian bytes of an int or a long, as Spring Kafka writes them; otherwise it is

@@ -50,7 +50,7 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 	death.Attempts = 3
 	want := &driver.Origin{
 		Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true},
-		ID:      "prod.wishlist_events/3/77", OrderKey: "ada", Death: death,
+		ID:      "prod.wishlist_events/3/77", OrderKey: "ada", Death: death, Deaths: 1,
 	}
 	if diff := cmp.Diff(want, OriginOf(lettersOfMobile, c)); diff != "" {
 		t.Error(diff)
@@ -70,7 +70,7 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 		c := Copy(r, "orders", &driver.Death{Error: text}, 1)
 		c.Headers = append(c.Headers, headersOf("godwit-log", "id")...)
 		if o := OriginOf(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text ||
-			o.ID != "orders/0/"+string(rune('0'+i)) {
+			o.Deaths != i+1 || o.ID != "orders/0/"+string(rune('0'+i)) {
 			t.Errorf("death %d is %+v", i, o)
 		}
 		r.Headers = WithoutDeath(c.Headers)
@@ -235,6 +235,9 @@ func TestForeignDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.OrderKey = "ada"
+			if name != "nobody" {
+				c.want.Deaths = 1
+			}
 			got := OriginOf(lettersOfMobile, &kgo.Record{
 				Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"),
 				Headers: c.headers,
@@ -246,6 +249,38 @@ func TestForeignDeadLetters(t *testing.T) {
 				t.Errorf("the record that is moved back has the headers %v", left)
 			}
 		})
+	}
+}
+
+// A death that Godwit did not write counts beside those in its history.
+func TestDeathsBesideTheHistory(t *testing.T) {
+	r := Copy(&kgo.Record{Topic: "orders", Offset: 1}, "orders", &driver.Death{Error: "first"}, 1)
+	r.Headers = append(WithoutDeath(r.Headers), headersOf("kafka_dlt-original-topic", "orders",
+		"kafka_dlt-exception-message", "second")...)
+	if o := OriginOf(driver.Channel{Queue: "orders"}, r); o.Deaths != 2 || o.Death.Error != "second" {
+		t.Errorf("origin %+v", o)
+	}
+	r.Headers = WithoutDeath(r.Headers)
+	if o := OriginOf(driver.Channel{Queue: "orders"}, r); o.Deaths != 1 || o.Death != (driver.Death{}) {
+		t.Errorf("the origin of a record without a reason is %+v", o)
+	}
+}
+
+// The position of the original is read from all dialects that have it.
+func TestTheHomeOfALetter(t *testing.T) {
+	r := Copy(&kgo.Record{Topic: "orders", Partition: 3, Offset: 7}, "orders", nil, 1)
+	r.Headers = append(r.Headers, headersOf(LogHeader, "id")...)
+	if h, log, ok := HomeOf(r.Headers); !ok || h.String() != "orders/3/7" || log != "id" {
+		t.Errorf("the home is %s of log %q, %v", h, log, ok)
+	}
+	for _, hs := range [][]kgo.RecordHeader{
+		nil, headersOf("__connect.errors.topic", "orders"),
+		headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "-1", "__dlq.errors.offset", "1"),
+		headersOf("__dlq.errors.topic", "orders", "__dlq.errors.partition", "9999999999", "__dlq.errors.offset", "1"),
+	} {
+		if h, _, ok := HomeOf(hs); ok {
+			t.Errorf("%v has the home %s", hs, h)
+		}
 	}
 }
 

@@ -95,6 +95,16 @@ func Split(topic, group string) (of string, ok bool) {
 	return of, ok
 }
 
+// Stay is how long records stay in a tier of a topic and a group; false: the topic is none of their tiers.
+func Stay(tier, topic, group string) (time.Duration, bool) {
+	text, ok := strings.CutPrefix(tier, topic+partSeparator+group+TierInfix)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0 && shortly(d) == text
+}
+
 // Follows reports whether the records of a topic keep the partition of their original.
 func Follows(topic string) bool {
 	return strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix)
@@ -208,6 +218,24 @@ func (n Names) Has(topic string) bool {
 	}
 	_, ok = n.Reads(base, group)
 	return ok
+}
+
+// LettersOf returns the dead letters that a topic has by its name, whether or not the topic of their originals exists;
+// false: the topic has none.
+func (n Names) LettersOf(topic string) (ch driver.Channel, ok bool) {
+	name := topic
+	if n.Namespace != "" {
+		if name, ok = strings.CutPrefix(topic, n.in("")); !ok {
+			return ch, false
+		}
+	}
+	base, _, _ := strings.Cut(name, partSeparator)
+	if !part.Legal(base) {
+		return ch, false
+	}
+	ch, ok = n.Letters(n.in(base), topic)
+	ch.DeadLetter = true
+	return ch, ok
 }
 
 // shortly formats a duration in the largest unit of which it is a whole number: 90s, 10m, 1h.

@@ -186,3 +186,24 @@ func FuzzChannelOf(f *testing.F) {
 		}
 	})
 }
+
+func TestStay(t *testing.T) {
+	n := Names{Namespace: "prod"}
+	ch := driver.Channel{Exchange: "news", Queue: "a"}
+	for _, d := range []time.Duration{
+		5 * time.Second, 90 * time.Second, 10 * time.Minute, time.Hour, 1500 * time.Millisecond,
+	} {
+		tier := n.Tier(ch, d)
+		if got, ok := Stay(tier, n.Topic(ch), n.Group(ch)); got != d || !ok {
+			t.Errorf("%s is a tier of %v, %v", tier, got, ok)
+		}
+	}
+	for _, other := range []string{
+		"prod.news", "prod.news.prod.news.a.dlq", "prod.news.prod.news.b.retry.5s", "prod.news.prod.news.a.retry.",
+		"prod.news.prod.news.a.retry.60s", "prod.news.prod.news.a.retry.5s.x", "prod.news.prod.news.a.retry.-5s",
+	} {
+		if got, ok := Stay(other, n.Topic(ch), n.Group(ch)); ok {
+			t.Errorf("%s is a tier of %v", other, got)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // pollPause spaces the polls of the tiers that fail.
@@ -51,7 +52,7 @@ type Copy struct {
 	Death   *driver.Death // of a dead letter; may be nil
 }
 
-// Receiver is a driver.Receiver, driver.Extender and driver.Finisher.
+// Receiver is a driver.Receiver, driver.Extender, driver.Finisher and driver.RawReader.
 type Receiver struct {
 	c      Config
 	client *client.Client
@@ -182,6 +183,18 @@ func (r *Receiver) Finish(h driver.Handle) {
 	case r.tiers != nil:
 		r.tiers.Finish(h)
 	}
+}
+
+// Raw returns a record as it is in its topic.
+func (r *Receiver) Raw(h driver.Handle) driver.Raw {
+	if l, shared := h.Ref.(*lock); shared {
+		return wire.Raw(l.record)
+	}
+	tiers, ok := r.c.Tiers.(driver.RawReader)
+	if !ok {
+		return driver.Raw{}
+	}
+	return tiers.Raw(h)
 }
 
 // Settle accepts what is done, and what is rejected or retried once its copy is stored. What is released is delivered

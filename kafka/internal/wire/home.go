@@ -17,6 +17,9 @@ const (
 	// SentHeader is when the original was sent, in milliseconds since 1970. The copy has a timestamp of its own,
 	// because topics delete records by it.
 	SentHeader = OwnPrefix + "sent"
+	// RevivedHeader is the offset of the dead letter from which a record came back to its consumer's tier. Older dead
+	// letters of the record do not count any more.
+	RevivedHeader = OwnPrefix + "revived"
 )
 
 // Partition names one partition.
@@ -41,7 +44,12 @@ func (h Home) String() string { return string(AppendPosition(nil, h.Topic, h.N, 
 
 // HomeOf reads the position of a record's original; false: the record is not a copy in a tier.
 func HomeOf(r *kgo.Record) (h Home, ok bool) {
-	parts := strings.Split(Header(r, HomeHeader), "/")
+	return ParseHome(Header(r, HomeHeader))
+}
+
+// ParseHome reads a position, as of [Home.String].
+func ParseHome(text string) (h Home, ok bool) {
+	parts := strings.Split(text, "/")
 	if len(parts) != 3 {
 		return h, false
 	}
@@ -67,7 +75,7 @@ func HomeOrHere(r *kgo.Record) Home {
 // OfTiers says whether a header is written for a record in a tier only.
 func OfTiers(name string) bool {
 	switch name {
-	case DueHeader, AttemptHeader, HomeHeader, FailedHeader, SentHeader:
+	case DueHeader, AttemptHeader, HomeHeader, FailedHeader, SentHeader, RevivedHeader:
 		return true
 	}
 	return false
@@ -90,6 +98,15 @@ func Failed(r *kgo.Record) time.Time {
 // SetTime gives a record a header with a time, in milliseconds.
 func SetTime(r *kgo.Record, name string, at time.Time) {
 	SetHeader(r, name, strconv.FormatInt(at.UnixMilli(), 10))
+}
+
+// Revived is the offset of the dead letter from which a record came back; negative: it was none.
+func Revived(r *kgo.Record) int64 {
+	n, err := strconv.ParseInt(Header(r, RevivedHeader), 10, 64)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
 }
 
 // Starts is how often a record in a tier was started before.

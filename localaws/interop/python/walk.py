@@ -65,6 +65,19 @@ def queues():
     same("its text", error["Message"], "One or more parameters are invalid. Reason: Message must be shorter than 2048 bytes.")
 
 
+def pauses():
+    url = sqs.create_queue(QueueName="py-paused")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="a")
+    statement = {"Sid": "godwitPause", "Effect": "Deny", "Principal": "*", "Action": "sqs:ReceiveMessage", "Resource": arn(url)}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps({"Version": "2012-10-17", "Statement": [statement]})})
+    got = refused("a receive that the policy denies", "ClientError", sqs.receive_message, QueueUrl=url)
+    same("its code", got["Error"]["Code"], "AccessDenied")
+    same("its status", got["ResponseMetadata"]["HTTPStatusCode"], 403)
+    sqs.send_message(QueueUrl=url, MessageBody="b")
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})
+    same("after the pause", sorted(bodies(take(url))), ["a", "b"])
+
+
 def messages():
     url = sqs.create_queue(QueueName="py-messages")["QueueUrl"]
     body = 'grün <&>"\r\n\t☃ 😀'
@@ -219,6 +232,6 @@ def ordered_topics():
     refused("a FIFO queue on a standard topic", "InvalidParameterException", sns.subscribe, TopicArn=plain, Protocol="sqs", Endpoint=arn(url))
 
 
-for part in queues, messages, batches, fifo, dead_letters, topics, ordered_topics:
+for part in queues, pauses, messages, batches, fifo, dead_letters, topics, ordered_topics:
     part()
 print(f"boto3 {boto3.__version__}: {checks} checks passed")

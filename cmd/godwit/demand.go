@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// demandOptions are the flags of `godwit demand`.
+type demandOptions struct {
+	backend backendFlags
+	output  output
+	serve   string
+	demand  ops.DemandOptions
+}
+
+func newDemand() *cobra.Command {
+	var o demandOptions
+	cmd := &cobra.Command{
+		Use:   "demand [PATTERN]",
+		Short: "Say how many processes the channels need, for autoscalers",
+		Long: "Say how many processes the channels need, for autoscalers.\n\n" +
+			"The number follows from what waits, its age, and how long a handler takes; no consumer has to run. It is 0\n" +
+			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON.",
+		Example: "  godwit demand\n  godwit demand orders --service-time 200ms --workers 64 -o json\n" +
+			"  godwit demand --serve :8081",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, errors.New("one pattern at most: quote it, so that the shell does not expand it"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.output.check(); err != nil {
+				return usage(cmd, err)
+			}
+			if len(args) > 0 {
+				o.demand.Match = args[0]
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	f, d := cmd.Flags(), &o.demand
+	f.DurationVar(&d.ServiceTime, "service-time", ops.DefaultServiceTime, "how long a handler takes")
+	f.DurationVar(&d.Tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be when their handlers start")
+	f.IntVar(&d.Workers, "workers", ops.DefaultWorkers, "how many handlers a process runs at once")
+	f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
+	f.StringVar(&o.serve, "serve", "", "answer on this `address` until the command is stopped")
+	return cmd
+}
+
+func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+	if o.serve != "" {
+		return o.answer(ctx, b, errOut)
+	}
+	all, err := ops.Demand(ctx, b, &o.demand)
+	if err != nil {
+		return err
+	}
+	t := table{head: []string{"CHANNEL", "BACKLOG", "IN FLIGHT", "OLDEST", "WORKERS", "CONSUMERS", "NOTES"}}
+	values := []any{}
+	var failed []error
+	for _, d := range all {
+		values = append(values, d)
+		if d.Problem != "" {
+			failed = append(failed, errors.New(d.Problem))
+			t.rows = append(t.rows, []string{d.Channel, "", "", "", "", "", "could not be looked at"})
+			continue
+		}
+		oldest := ""
+		if d.AgeSeconds > 0 {
+			oldest = time.Duration(d.AgeSeconds * float64(time.Second)).Round(time.Second).String()
+		}
+		t.rows = append(t.rows, []string{
+			d.Channel, strconv.FormatInt(d.Backlog, 10), strconv.FormatInt(d.InFlight, 10), oldest,
+			strconv.Itoa(d.Workers), strconv.Itoa(d.Consumers),
+		})
+	}
+	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
+}
+
+// answer serves until ctx ends.
+func (o *demandOptions) answer(ctx context.Context, b driver.Backend, errOut io.Writer) error {
+	h, err := ops.DemandHandler(b, &o.demand)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", o.serve)
+	if err != nil {
+		return fmt.Errorf("--serve: %w", err)
+	}
+	fmt.Fprintf(errOut, "serving http://%s/demand\n", l.Addr())
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		stopped <- server.Shutdown(closing)
+	}()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-stopped
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+// expression is an expression in the language of jq, on a body in JSON.
+type expression struct{ code *gojq.Code }
+
+// parseExpression reads the value of a flag. The error says where the expression is wrong.
+func parseExpression(flag, text string) (*expression, error) {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		var wrong *gojq.ParseError
+		if !errors.As(err, &wrong) {
+			return nil, fmt.Errorf("%s is %q: %w", flag, text, err)
+		}
+		column := len([]rune(text[:max(0, min(len(text), wrong.Offset-len(wrong.Token)))])) + 1
+		return nil, fmt.Errorf("%s does not parse at column %d: %w\n  %s\n  %s^", flag, column, err, text,
+			strings.Repeat(" ", column-1))
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, fmt.Errorf("%s is %q: %w", flag, text, err)
+	}
+	return &expression{code}, nil
+}
+
+// selects reports whether the first result for a body is neither false nor null. A body that is no JSON is not
+// selected.
+func (e *expression) selects(body []byte) (bool, error) {
+	in, noJSON := decodeJSON(body)
+	if noJSON != nil {
+		return false, nil //nolint:nilerr // it is not selected
+	}
+	out, err := e.first(in)
+	return err == nil && out != nil && out != false, err
+}
+
+// edit returns the first result for a body, as JSON. A body that the expression does not change is returned as it is.
+func (e *expression) edit(body []byte) ([]byte, error) {
+	in, err := decodeJSON(body)
+	if err != nil {
+		return nil, fmt.Errorf("the body is no JSON: %w", err)
+	}
+	was, err := decodeJSON(body) // the expression may change its input
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.first(in)
+	switch {
+	case err != nil:
+		return nil, err
+	case reflect.DeepEqual(out, was):
+		return body, nil
+	}
+	return gojq.Marshal(out)
+}
+
+// first returns the first result.
+func (e *expression) first(in any) (any, error) {
+	out, ok := e.code.Run(in).Next()
+	if err, failed := out.(error); failed {
+		return nil, err
+	}
+	if !ok {
+		return nil, errors.New("the expression has no result for it")
+	}
+	return out, nil
+}
+
+// decodeJSON reads one value, and keeps the digits of its numbers.
+func decodeJSON(body []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind its end")
+	}
+	return v, nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/ops"
+)
+
+func newHealth() *cobra.Command {
+	var c ops.HealthCheck
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Say whether a process with consumers works, for Docker and others that restart it",
+		Long: "Say whether a process with consumers works, for Docker and others that restart it.\n\n" +
+			"It reads the file that the process writes (ops.HealthOptions.File), or asks one of the addresses that it\n" +
+			"serves (ops.Health.Handler). It exits with 0, or with 1 and the reason.",
+		Example: "  godwit health --file /tmp/godwit-health.json\n" +
+			"  godwit health --url http://127.0.0.1:8080/livez\n\n" +
+			"  HEALTHCHECK --interval=30s --timeout=10s --retries=5 --start-period=300s \\\n" +
+			"      CMD [\"godwit\", \"health\", \"--file\", \"/tmp/godwit-health.json\"]",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if (c.File == "") == (c.URL == "") {
+				return usage(cmd, errors.New("name either --file or --url"))
+			}
+			if c.URL != "" && c.Live {
+				return usage(cmd, errors.New("--live is for --file: with --url, name the address of /livez"))
+			}
+			if err := ops.CheckHealth(cmd.Context(), c); err != nil {
+				return fmt.Errorf("unhealthy: %w", err)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.File, "file", "", "the `file` that the process writes")
+	f.StringVar(&c.URL, "url", "", "an `address` of the process, such as http://127.0.0.1:8080/livez")
+	f.BoolVar(&c.Live, "live", false, "ask only whether the process should be started again")
+	f.DurationVar(&c.StartPeriod, "start-period", ops.DefaultStartPeriod,
+		"how long after the start of process 1 there may be no file")
+	return cmd
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// peekOptions are the flags of `godwit peek`.
+type peekOptions struct {
+	backend backendFlags
+	output  output
+	since   string
+	groups  bool
+	peek    ops.PeekOptions
+}
+
+func newPeek() *cobra.Command {
+	var o peekOptions
+	cmd := &cobra.Command{
+		Use:   "peek CHANNEL",
+		Short: "Show messages of a channel, and leave them where they are",
+		Long: "Show messages of a channel, and leave them where they are.\n\n" +
+			"Kafka and the local server show messages without receiving them. SQS can only receive: with --receive, the\n" +
+			"command polls for at most a second and releases everything at once. This counts as a receive of each\n" +
+			"message, and hides it from consumers for that time.",
+		Example: "  godwit peek orders@dlq\n  godwit peek orders@dlq --groups -n 1000\n" +
+			"  godwit peek orders --last -n 3\n  godwit peek orders --since 2h -o jsonl",
+		Args: oneChannel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := o.output.check()
+			if err == nil {
+				err = o.read(time.Now())
+			}
+			if err != nil {
+				return usage(cmd, err)
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	f, p := cmd.Flags(), &o.peek
+	f.IntVarP(&p.Most, "most", "n", ops.DefaultPeek, "show at most so many messages")
+	f.BoolVar(&p.From.Last, "last", false, "the last messages instead of the first")
+	f.StringVar(&o.since, "since", "", "only messages since then: a `time` (RFC 3339), or a duration back from now")
+	f.StringVar(&p.From.ID, "id", "", "only messages from the one with this `id` on")
+	f.BoolVar(&p.From.Finished, "finished", false, "on Kafka, also messages that are finished")
+	f.BoolVar(&o.groups, "groups", false, "count the messages by the kind and error of their death, instead of showing them")
+	f.BoolVar(&p.Receive, "receive", false, "on SQS, receive the messages and release them")
+	return cmd
+}
+
+// read reads the flag --since.
+func (o *peekOptions) read(now time.Time) error {
+	if o.peek.Most <= 0 {
+		return fmt.Errorf("--most is %d: it must be positive", o.peek.Most)
+	}
+	if o.since == "" {
+		return nil
+	}
+	if back, err := time.ParseDuration(o.since); err == nil && back > 0 {
+		o.peek.From.Time = now.Add(-back)
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, o.since)
+	if err != nil {
+		return fmt.Errorf("--since is %q: use a time such as 2026-11-23T10:00:00Z, or a duration back from now such as 2h",
+			o.since)
+	}
+	o.peek.From.Time = at
+	return nil
+}
+
+func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	entries, err := ops.Peek(ctx, b, channel, &o.peek)
+	switch {
+	case errors.Is(err, ops.ErrMustReceive):
+		return fmt.Errorf("%s: %w", channel, errors.New("SQS can only receive, which counts as a receive of each message "+
+			"and hides it from consumers for about a second: add --receive to do it"))
+	case err != nil && len(entries) == 0:
+		return err
+	case len(entries) == 0:
+		fmt.Fprintf(errOut, "no message of %s can be seen now\n", channel)
+	}
+	if o.groups {
+		return errors.Join(err, o.printGroups(ops.Groups(entries), out))
+	}
+	if o.output != asTable {
+		values := make([]any, len(entries))
+		for i := range entries {
+			values[i] = ops.NewRecord(channel, &entries[i])
+		}
+		return errors.Join(err, o.output.print(out, table{}, values))
+	}
+	for i := range entries {
+		if _, failed := io.WriteString(out, describe(ctx, &entries[i])); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// group is a group in JSON.
+type group struct {
+	Kind  string     `json:"kind"`
+	Error string     `json:"error"`
+	Count int        `json:"count"`
+	First *time.Time `json:"first,omitempty"`
+	Last  *time.Time `json:"last,omitempty"`
+}
+
+func (o *peekOptions) printGroups(groups []ops.Group, out io.Writer) error {
+	t := table{head: []string{"COUNT", "KIND", "FIRST", "LAST", "ERROR"}}
+	values := []any{}
+	for _, g := range groups {
+		v := group{Kind: g.Kind, Error: g.Error, Count: g.Count}
+		first, last := "", ""
+		if !g.First.IsZero() {
+			v.First, v.Last = &g.First, &g.Last
+			first, last = g.First.UTC().Format(time.DateTime), g.Last.UTC().Format(time.DateTime)
+		}
+		kind := g.Kind
+		if kind == "" {
+			kind = "unknown"
+		}
+		t.rows = append(t.rows, []string{strconv.Itoa(g.Count), kind, first, last, printable(g.Error)})
+		values = append(values, v)
+	}
+	return o.output.print(out, t, values)
+}
+
+// describe is a message as a text for people.
+func describe(ctx context.Context, e *ops.Entry) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s", printable(e.ID))
+	add := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&s, "  %s %s", name, printable(value))
+		}
+	}
+	if !e.SentAt.IsZero() {
+		add("sent", e.SentAt.UTC().Format(time.DateTime))
+	}
+	add("key", e.OrderKey+e.Tenant)
+	add("routing key", e.RoutingKey)
+	add("type", e.Type)
+	if n := e.Attempts(); n > 0 {
+		add("attempts", strconv.Itoa(int(n)))
+	}
+	if e.Received > 0 {
+		add("received", strconv.Itoa(int(e.Received)))
+	}
+	size := int64(len(e.Delivery.Body))
+	if e.Opener != nil {
+		size = e.Size
+	}
+	add("bytes", strconv.FormatInt(size, 10))
+	s.WriteByte('\n')
+	if o := e.Origin; o != nil {
+		kind := o.Death.Kind
+		if kind == "" {
+			kind = "moved by the service, which gives no reason"
+		}
+		fmt.Fprintf(&s, "  died: %s", kind)
+		add("of", o.Death.Error)
+		add("in", o.Death.Consumer)
+		if !o.Death.Last.IsZero() {
+			add("at", o.Death.Last.UTC().Format(time.DateTime))
+		}
+		if o.Deaths > 1 {
+			add("deaths", strconv.Itoa(o.Deaths))
+		}
+		s.WriteByte('\n')
+	}
+	for _, h := range e.Header {
+		fmt.Fprintf(&s, "  header %s: %s\n", printable(h.Name), printable(h.Value))
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&s, "  cannot be decoded: %s\n", printable(e.Err.Error()))
+	}
+	body, err := e.Content(ctx)
+	if err != nil {
+		fmt.Fprintf(&s, "  %s\n\n", printable(err.Error()))
+		return s.String()
+	}
+	for line := range strings.Lines(pretty(body)) {
+		s.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+	}
+	s.WriteByte('\n')
+	return s.String()
+}
+
+// bodyShown is how much of a body is shown; `godwit export` has all of it.
+const bodyShown = 4 << 10
+
+// pretty is a body for people: indented JSON, text, or a dump of bytes.
+func pretty(body []byte) string {
+	more := ""
+	if len(body) > bodyShown {
+		more = fmt.Sprintf("\n… and %d bytes more", len(body)-bodyShown)
+	}
+	var indented bytes.Buffer
+	switch {
+	case len(body) == 0:
+		return "(an empty body)"
+	case !utf8.Valid(body):
+		return strings.TrimRight(hex.Dump(body[:min(len(body), bodyShown)]), "\n") + more
+	case more == "" && json.Indent(&indented, body, "", "  ") == nil:
+		return printableLines(indented.String())
+	}
+	return printableLines(strings.ToValidUTF8(string(body[:min(len(body), bodyShown)]), "")) + more
+}
+
+// printable is a text without line breaks and other characters that control a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '·'
+	}, s)
+}
+
+func printableLines(s string) string {
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		lines = append(lines, printable(strings.ReplaceAll(line, "\t", "    ")))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// purgeOptions are the flags of `godwit purge`.
+type purgeOptions struct {
+	backend backendFlags
+	output  output
+	shared  bool
+	yes     bool
+}
+
+func newPurge() *cobra.Command {
+	var o purgeOptions
+	cmd := &cobra.Command{
+		Use:   "purge CHANNEL",
+		Short: "Delete all messages of a channel, or of dead letters",
+		Long: "Delete all messages of a channel, or of dead letters.\n\n" +
+			"Without --yes, it only prints how many there are. Messages that consumers hold are deleted, too.\n" +
+			"On Kafka, the topic's records are deleted for all of its groups, which needs --shared if there are others;\n" +
+			"to skip them for one group, use `godwit rewind CHANNEL --to end`.",
+		Example: "  godwit purge orders@dlq\n  godwit purge orders@dlq --yes",
+		Args:    oneChannel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.output.check(); err != nil {
+				return usage(cmd, err)
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	cmd.Flags().BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
+	addYes(cmd, &o.yes)
+	return cmd
+}
+
+// purged is a purged channel in JSON.
+type purged struct {
+	Channel  string   `json:"channel"`
+	Messages int64    `json:"messages"`
+	Others   []string `json:"others,omitempty"` // consumer groups that lose the messages, too
+	Done     bool     `json:"done"`             // false: a dry run
+}
+
+// run purges, or prints what would happen.
+func (o *purgeOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	r, err := ops.Purge(ctx, b, channel, &ops.PurgeOptions{Dry: !o.yes, Shared: o.shared})
+	if err != nil {
+		return err
+	}
+	v := purged{Channel: r.Channel.String(), Messages: r.Messages, Others: r.Others, Done: o.yes}
+	t := table{
+		head: []string{"CHANNEL", "MESSAGES", "ALSO LOST BY"},
+		rows: [][]string{{v.Channel, strconv.FormatInt(v.Messages, 10), strings.Join(v.Others, ", ")}},
+	}
+	if err := o.output.print(out, t, []any{v}); err != nil {
+		return err
+	}
+	flags := "--yes"
+	if len(v.Others) > 0 {
+		flags = "--shared --yes"
+	}
+	if o.yes {
+		fmt.Fprintf(errOut, "done: about %d messages of %s are deleted\n", v.Messages, v.Channel)
+	} else {
+		fmt.Fprintf(errOut, "nothing was changed: about %d messages of %s would be deleted; add %s to do it\n",
+			v.Messages, v.Channel, flags)
+	}
+	return nil
+}

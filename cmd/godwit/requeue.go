@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// requeueOptions are the flags of `godwit requeue`.
+type requeueOptions struct {
+	backend backendFlags
+	output  output
+	sel     selection
+	edit    string
+	yes     bool
+	requeue ops.RequeueOptions
+}
+
+func newRequeue() *cobra.Command {
+	var o requeueOptions
+	cmd := &cobra.Command{
+		Use:   "requeue CHANNEL",
+		Short: "Send dead letters back to where they died, or messages to another channel",
+		Long: "Send dead letters back to where they died, or messages to another channel.\n\n" +
+			"Messages are sent as they were received, and deleted only after the destination has accepted them.\n" +
+			"Without --yes, it only says what would happen; if messages are selected, it looks at them, which counts\n" +
+			"as a receive on SQS. Without --to, a dead letter of an exchange goes to the one queue in which it died.\n" +
+			"On Kafka it goes to its topic, where other groups see it as well, unless --only-group is possible.\n" +
+			"A run that is stopped is continued by the next one. The journal names what may be there twice.\n" +
+			"With --to and --max-deaths -1, and without a selection, SQS moves the messages by itself.",
+		Example: "  godwit requeue orders@dlq\n" +
+			"  godwit requeue orders@dlq --yes --kind timeout --newer 2h --rate 50\n" +
+			"  godwit requeue orders@dlq --yes --body '.amount > 100' --edit '.currency = \"EUR\"'\n" +
+			"  godwit requeue wishlist_events.audit_log@dlq --to 'wishlist_events.*' --yes",
+		Args: oneChannel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.read(args[0]); err != nil {
+				return usage(cmd, err)
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	o.sel.add(cmd)
+	f, r := cmd.Flags(), &o.requeue
+	f.StringVar(&r.To, "to", "", "the `channel` that gets the messages; without it, dead letters go back to where they died")
+	f.BoolVar(&r.Alone, "only-group", false, "on Kafka, send to the group's own retry tier, where no other group sees it")
+	f.StringVar(&o.edit, "edit", "", "a jq `expression` whose result replaces a JSON body")
+	f.IntVar(&r.MaxDeaths, "max-deaths", ops.DefaultMaxDeaths, "leave messages that died so often; -1: no limit")
+	f.IntVarP(&r.Most, "most", "n", 0, "send at most so many messages; 0: all")
+	f.Float64Var(&r.PerSecond, "rate", 0, "look at most at so many messages a second; 0: no limit")
+	f.BoolVar(&r.LoseOrder, "lose-order", false, "allow the way from an ordered channel to one without order")
+	f.StringVar(&r.Journal, "journal", "", "the `file` that tells what a crash may have doubled "+
+		"(default godwit-requeue-CHANNEL.journal; deleted when nothing is open)")
+	f.BoolVar(&o.yes, "yes", false, "do it; without this flag, the command only says what would happen")
+	return cmd
+}
+
+// read turns the flags into options.
+func (o *requeueOptions) read(channel string) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	var err error
+	if o.requeue.Select, err = o.sel.ops(); err != nil {
+		return err
+	}
+	if o.edit != "" {
+		e, err := parseExpression("--edit", o.edit)
+		if err != nil {
+			return err
+		}
+		o.requeue.Edit = e.edit
+	}
+	if o.requeue.MaxDeaths == 0 {
+		return errors.New("--max-deaths is 0: no message has died less often; -1 is no limit")
+	}
+	if o.requeue.Journal == "" {
+		o.requeue.Journal = "godwit-requeue-" + strings.ReplaceAll(channel, "/", "_") + ".journal"
+	}
+	o.requeue.Dry = !o.yes
+	return nil
+}
+
+// requeued is the result in JSON.
+type requeued struct {
+	From           string           `json:"from"`
+	To             string           `json:"to"`
+	Address        string           `json:"address"`
+	Shared         bool             `json:"shared"` // other consumers get the messages, too
+	Done           bool             `json:"done"`   // false: a dry run
+	Waiting        int64            `json:"waiting"`
+	Looked         int64            `json:"looked"`
+	Moved          int64            `json:"moved"`
+	Edited         int64            `json:"edited"`
+	Stay           map[string]int64 `json:"stay"`
+	Refused        []string         `json:"refused,omitempty"`
+	PerhapsDoubled []string         `json:"perhaps_doubled,omitempty"`
+	Windows        int              `json:"windows"`
+	Seconds        float64          `json:"seconds"`
+	Task           *driver.MoveTask `json:"task,omitempty"`
+}
+
+// run requeues, or says what would happen.
+func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	if onTerminal(errOut) {
+		last := time.Time{}
+		o.requeue.Progress = func(p *ops.RequeueResult) {
+			if now := time.Now(); now.Sub(last) > time.Second/4 {
+				last = now
+				fmt.Fprintf(errOut, "\r\x1b[K%s", progress(p))
+			}
+		}
+	}
+	r, err := ops.Requeue(ctx, b, channel, &o.requeue)
+	if o.requeue.Progress != nil {
+		fmt.Fprint(errOut, "\r\x1b[K")
+	}
+	if err != nil && r.Address == "" { // nothing began
+		return err
+	}
+	return errors.Join(err, o.print(r, out, errOut))
+}
+
+// onTerminal reports whether somebody watches.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// progress is a line that tells how far a run is.
+func progress(p *ops.RequeueResult) string {
+	line := fmt.Sprintf("%d of about %d looked at, %d sent", p.Looked, p.Waiting, p.Moved)
+	if s := p.Took.Seconds(); s > 1 {
+		line += fmt.Sprintf(", %.0f/s", float64(p.Looked)/s)
+	}
+	if left := p.TimeLeft(); left > time.Second {
+		line += ", about " + left.Round(time.Second).String() + " left"
+	}
+	return line
+}
+
+// staying names the reasons for which messages stay.
+func staying(s *ops.RequeueStay) (names []string, counts []int64) {
+	return []string{
+			"not selected", "died too often", "refused", "behind one of their key", "more than wanted", "not seen",
+		},
+		[]int64{s.NotSelected, s.TooOften, s.Refused, s.Behind, s.TooMany, s.Unlooked}
+}
+
+func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) error {
+	v := requeued{
+		From: r.From, To: r.To, Address: r.Address, Shared: r.Shared, Done: o.yes, Waiting: r.Waiting, Looked: r.Looked,
+		Moved: r.Moved, Edited: r.Edited, Stay: map[string]int64{}, PerhapsDoubled: r.Doubled, Windows: r.Windows,
+		Seconds: r.Took.Seconds(), Task: r.Native,
+	}
+	var stay []string
+	names, counts := staying(&r.Stay)
+	for i, n := range counts {
+		v.Stay[strings.ReplaceAll(names[i], " ", "_")] = n
+		if n > 0 {
+			stay = append(stay, fmt.Sprintf("%d %s", n, names[i]))
+		}
+	}
+	for _, err := range r.Refused {
+		v.Refused = append(v.Refused, err.Error())
+	}
+	t := table{head: []string{"FROM", "TO", "WAITING", "LOOKED AT", "SENT", "EDITED", "STAY"}}
+	t.rows = [][]string{{
+		r.From, r.To, strconv.FormatInt(r.Waiting, 10), strconv.FormatInt(r.Looked, 10), strconv.FormatInt(r.Moved, 10),
+		strconv.FormatInt(r.Edited, 10), strings.Join(stay, ", "),
+	}}
+	if err := o.output.print(out, t, []any{v}); err != nil {
+		return err
+	}
+	for _, text := range v.Refused {
+		fmt.Fprintf(errOut, "stays: %s\n", text)
+	}
+	if more := r.Stay.Refused - int64(len(r.Refused)); more > 0 {
+		fmt.Fprintf(errOut, "stays: %d others that were refused\n", more)
+	}
+	if r.Shared {
+		fmt.Fprintf(errOut, "%s is shared: other consumers get the messages as well\n", r.Address)
+	}
+	if r.Windows > 1 {
+		fmt.Fprintf(errOut, "more messages stay than can be held at once: they were released in %d windows meanwhile\n",
+			r.Windows)
+	}
+	if n := len(r.Doubled); n > 0 {
+		fmt.Fprintf(errOut, "%d messages may be in %s twice: the journal %s names them\n", n, r.To, o.requeue.Journal)
+	}
+	switch {
+	case r.Native != nil:
+		fmt.Fprintf(errOut, "the service moved them itself: task %q, %s\n", r.Native.ID, r.Native.Status)
+	case !o.yes:
+		fmt.Fprintf(errOut, "nothing was sent: %d messages would go to %s; add --yes to do it\n", r.Moved, r.Address)
+	}
+	return nil
+}

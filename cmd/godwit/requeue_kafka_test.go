@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// On Kafka, dead letters go back to their topic with their keys, in order; those that are not selected stay, and a
+// second run finds only them.
+func TestRequeueOnKafka(t *testing.T) {
+	onBrokers(t)
+	b, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	s := driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}, Owner: true}
+	if err := b.Ensure(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 300
+	var ms []godwit.Message
+	for i := range n {
+		ms = append(ms, godwit.Message{OrderKey: fmt.Sprint("key ", i%7), Body: fmt.Appendf(nil, `{"n": %d}`, 1000+i)})
+	}
+	if err := p.SendBatch(t.Context(), ms); err != nil {
+		t.Fatal(err)
+	}
+	die(t, b, "orders", n)
+	command := func(args ...string) (string, string) {
+		t.Helper()
+		var out, errOut bytes.Buffer
+		if status := run(t.Context(), args, &out, &errOut); status != exitDone {
+			t.Fatalf("%q: %s", args, &errOut)
+		}
+		return out.String(), errOut.String()
+	}
+	out, _ := command("peek", "orders@dlq", "-n", "5")
+	if strings.Count(out, "no such customer") != 5 {
+		t.Errorf("%s", out)
+	}
+	journal := filepath.Join(t.TempDir(), "journal")
+	_, errOut := command("requeue", "orders@dlq", "--body", ".n != 1100", "--journal", journal)
+	behind := (n - 100 + 6) / 7 // of the same key, it and those behind it
+	if !strings.Contains(errOut, fmt.Sprintf("%d messages would go to", n-behind)) {
+		t.Errorf("%s", errOut)
+	}
+	out, errOut = command("requeue", "orders@dlq", "--body", ".n != 1100", "--journal", journal, "--yes", "-o", "jsonl")
+	if !strings.Contains(out, fmt.Sprintf(`"moved":%d`, n-behind)) {
+		t.Errorf("%s%s", out, errOut)
+	}
+	file := filepath.Join(t.TempDir(), "left.jsonl")
+	_, errOut = command("export", "orders@dlq", "--file", file)
+	if !strings.Contains(errOut, fmt.Sprint(behind, " messages")) {
+		t.Errorf("%s", errOut)
+	}
+	out, errOut = command("requeue", "orders@dlq", "--journal", journal, "--yes", "-o", "jsonl")
+	if !strings.Contains(out, fmt.Sprintf(`"moved":%d`, behind)) {
+		t.Errorf("%s%s", out, errOut)
+	}
+	c, err := godwit.NewConsumer(t.Context(), b, "orders", &godwit.ConsumerOptions{Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	got := map[string][]string{}
+	count := 0
+	if _, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		got[d.OrderKey] = append(got[d.OrderKey], string(d.Body))
+		if count++; count == n {
+			stop()
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for key, bodies := range got {
+		total += len(bodies)
+		for i := 1; i < len(bodies); i++ {
+			if bodies[i] <= bodies[i-1] {
+				t.Errorf("%s: %s came after %s", key, bodies[i], bodies[i-1])
+			}
+		}
+	}
+	if total != n {
+		t.Errorf("%d messages are back", total)
+	}
+}

@@ -1,0 +1,49 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Meter is a Backend that reports what has happened in channels, as far as the service counts it.
+type Meter interface {
+	// Activity reports on several channels in one call, in their order, because services answer for many at once. It
+	// covers the time from since until now. An error is about the whole call; what cannot be found out about a single
+	// channel is unknown there. A channel that does not exist may be answered with zeros, so take the channels from a
+	// [Cataloger].
+	Activity(ctx context.Context, cs []Channel, since time.Time) ([]Activity, error)
+}
+
+// Activity is what has happened in a channel. Services count late: what has happened within the last minutes may be
+// missing, and within the last quarter of an hour if nobody had used the channel for hours before.
+type Activity struct {
+	Channel Channel
+	// Since and Until are the time that was counted. Since is at or before the time that was asked for, by at most one
+	// period of the service's counts.
+	Since, Until time.Time
+
+	Sent          Reading[int64] // accepted by the service; of an exchange: published to it
+	Received      Reading[int64] // deliveries to consumers, each time
+	EmptyReceives Reading[int64] // receives that returned nothing
+	Deleted       Reading[int64] // finished
+	Delivered     Reading[int64] // of an exchange: copies that reached a queue
+	Failed        Reading[int64] // of an exchange: copies that did not
+	// Oldest is the age of the oldest message that is not finished, some minutes ago; 0: there is none.
+	Oldest Reading[time.Duration]
+}
+
+// Reading is a number that is known or not. Zero is a number.
+type Reading[T int64 | time.Duration] struct {
+	Value T
+	// Err is why the value is unknown; nil: it is known. Its class says what can be done: [Denied] permit the call,
+	// [Transient] or [Throttled] ask again, [NotFound] the service has counted nothing that could be compared with,
+	// [Permanent] it never counts this, as [ErrNotCounted].
+	Err error
+}
+
+// Known reports whether the value is known.
+func (r Reading[T]) Known() bool { return r.Err == nil }
+
+// ErrNotCounted is in a [Reading] of what the service does not count, or of what a channel of this kind does not have.
+var ErrNotCounted = errors.New("the service does not count this")

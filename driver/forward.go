@@ -1,0 +1,90 @@
+package driver
+
+import "context"
+
+// Raw is a message as the service carries it: with the types of its headers, the history in its envelope, and the
+// pointer instead of a body that is in a [Store]. So a message can be kept in a file and sent on without a change.
+type Raw struct {
+	// Format names the service's format, such as "sqs" or "kafka". A backend refuses raw messages of another format.
+	Format string
+	Body   []byte
+	Key    []byte      // the message group of SQS, the key of a record of Kafka; nil: none
+	Header []RawHeader // in the order of the service; on Kafka a name may repeat
+	Trace  string      // a trace header that the service carries beside the others (AWSTraceHeader); "": none
+}
+
+// RawHeader is a header of a raw message.
+type RawHeader struct {
+	Name  string
+	Type  string // the service's name of the type, such as String or Number.int; "": the service has no types
+	Value []byte // nil: the header has no value, which is not an empty one
+}
+
+// RawReader is a Receiver that also returns its deliveries in raw form.
+type RawReader interface {
+	// Raw returns the message of a delivery that the core holds, as the service carries it. The result shares memory
+	// with the delivery, and is not to be changed.
+	Raw(h Handle) Raw
+}
+
+// Forwarder is a Sender that also takes raw messages.
+type Forwarder interface {
+	Sender
+
+	// Forward encodes a raw message for Send, as Prepare does with a new one. Where the service removes duplicates, the
+	// id for that derives from f.ID, so that a message that is forwarded twice is accepted once. If the body is in a
+	// [Store], the message points to the same object, except if that would not last: then the object is copied. The
+	// caller finishes the original with [Settlement].KeepBody. A trace header is left out where the service takes none
+	// from a sender, as a topic of SNS, which forwards none. Everything else arrives, or the error says why not.
+	Forward(ctx context.Context, f *Forward) (Prepared, error)
+}
+
+// Forward is a raw message with what a Forwarder should change.
+type Forward struct {
+	Raw Raw
+	ID  string // of the original message
+	// Revive: the message is a dead letter, and goes back to be handled again. What its rejection added or moved is
+	// undone, except for the history of deaths.
+	Revive bool
+	// Edited: Body replaces the body, and everything else stays. Body is what a consumer should get as its body, not
+	// what the service carries.
+	Edited bool
+	Body   []byte
+}
+
+// Returner is a Backend that sends dead letters back to where they died.
+type Returner interface {
+	// Return opens the way back for the dead letters of a channel. A letter goes to the queue or log that it names as
+	// its origin, and otherwise to the channel's own. With alone, no consumer of another channel gets it; if that is
+	// impossible, the error is of class [Permanent] and says why.
+	Return(ctx context.Context, dead Channel, alone bool) (Home, error)
+}
+
+// Home is where dead letters go back to.
+type Home struct {
+	Forwarder Forwarder
+	Address   string // the service's name of the channel's own queue or log
+	// Shared: consumers of other channels get the messages again, too.
+	Shared bool
+}
+
+// Mover is a Backend whose service moves all messages of a channel by itself.
+type Mover interface {
+	// Move begins to move the messages of a channel, at most perSecond of them in a second; 0: as fast as the service
+	// likes.
+	Move(ctx context.Context, from, to Channel, perSecond int) error
+	// Moves returns the latest tasks that move messages of a channel, the newest first.
+	Moves(ctx context.Context, from Channel) ([]MoveTask, error)
+	// CancelMove ends a running task. Messages that it has moved stay moved.
+	CancelMove(ctx context.Context, task string) error
+}
+
+// MoveTask is a task of a [Mover].
+type MoveTask struct {
+	ID      string // "": only running tasks have one
+	Status  string // in the service's words
+	Running bool
+	Moved   int64
+	Total   int64  // messages that there were at the beginning; approximate
+	Failure string // why the task failed, in the service's words; "": it did not
+}

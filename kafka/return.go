@@ -1,0 +1,266 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+// Return implements driver.Returner. A dead letter goes to the topic that its headers name, in any of the known
+// formats, where other groups read it again; without such a header, to the channel's own topic. Alone, it goes to the
+// shortest tier of the channel's consumers, if they have tiers, and only if it is from the channel's own topic.
+func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (driver.Home, error) {
+	if err := b.open(); err != nil {
+		return driver.Home{}, err
+	}
+	home := dead
+	home.DeadLetter = false
+	if err := b.legal(home); err != nil {
+		return driver.Home{}, err
+	}
+	if home.Queue == "" {
+		return driver.Home{}, failure.Permanent("channel %s: an exchange has no dead letters: name one of its channels",
+			dead)
+	}
+	letters, err := b.topics.find(ctx, b.names.DeadLetters(home))
+	if err != nil {
+		return driver.Home{}, err
+	}
+	s, err := b.senderTo(ctx, home, b.names.Topic(home))
+	if err != nil {
+		return driver.Home{}, err
+	}
+	if alone {
+		return b.returnAlone(ctx, s, letters)
+	}
+	shared, err := b.sharesTopic(ctx, home)
+	return driver.Home{
+		Forwarder: &wayBack{sender: s, letters: letters.name, targets: map[string]*target{}}, Address: s.topic,
+		Shared: shared,
+	}, err
+}
+
+// sharesTopic reports whether another channel reads the topic of a channel, as far as the names of groups tell.
+func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, error) {
+	if ch.Exchange != "" {
+		return true, nil
+	}
+	groups, err := b.admin.ListGroups(ctx)
+	if err != nil {
+		if err = failure.Classify(err); driver.ClassOf(err) == driver.Denied {
+			return false, nil
+		}
+		return false, fmt.Errorf("list the groups that read topic %s: %w", b.names.Topic(ch), err)
+	}
+	topic, own := b.names.Topic(ch), b.names.Group(ch)
+	for group := range groups {
+		if _, reads := b.names.Reads(topic, group); reads && group != own {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// wayBack sends dead letters to the topics that they are from.
+type wayBack struct {
+	*sender        // to the channel's own topic; it sends to the others, too
+	letters string // the topic of the dead letters
+
+	mu      sync.Mutex
+	targets map[string]*target // other topics that were looked up
+}
+
+// target is another topic of dead letters, or why it takes none.
+type target struct {
+	to  *sender
+	err error
+}
+
+// Forward prepares a dead letter for the topic that it is from.
+func (w *wayBack) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
+	letter, err := wire.Record(&f.Raw)
+	if err != nil {
+		return prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
+	}
+	to := w.sender
+	if topic, ok := deadletter.TopicOf(letter.Headers); ok && topic != w.topic {
+		if to, err = w.target(ctx, topic); err != nil {
+			return prepared(nil, f, err)
+		}
+	}
+	r, err := raised(f)
+	if err == nil {
+		r.Topic = to.topic
+		err = to.complete(ctx, r, f)
+	}
+	return prepared(r, f, err)
+}
+
+// target looks up another topic, once.
+func (w *wayBack) target(ctx context.Context, topic string) (*sender, error) {
+	if topic == w.letters {
+		return nil, failure.Permanent("its headers name the dead letters' own topic as its origin")
+	}
+	w.mu.Lock()
+	known := w.targets[topic]
+	w.mu.Unlock()
+	if known != nil {
+		return known.to, known.err
+	}
+	to, err := w.b.senderTo(ctx, w.to, topic)
+	if err != nil && driver.ClassOf(err).Passing() {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.targets[topic] = &target{to, err}
+	return to, err
+}
+
+// returnAlone opens the way to the shortest tier of a channel's consumers.
+func (b *Backend) returnAlone(ctx context.Context, s *sender, letters topic) (driver.Home, error) {
+	own, err := b.topics.find(ctx, s.topic)
+	if err != nil {
+		return driver.Home{}, err
+	}
+	name, err := b.shortestTier(ctx, s.to)
+	if err != nil {
+		return driver.Home{}, err
+	}
+	tier, err := b.topics.find(ctx, name)
+	if err != nil {
+		return driver.Home{}, err
+	}
+	if err := b.topics.learnLimit(ctx, name); err != nil {
+		return driver.Home{}, err
+	}
+	s.most = min(s.most, int(b.topics.limit(name)))
+	return driver.Home{
+		Forwarder: &tierWay{sender: s, own: own, letters: letters.name, tier: tier}, Address: tier.name,
+	}, nil
+}
+
+// shortestTier is the tier in which a record that is due is handled at once, by the consumers of this channel only:
+// that of Options or, if those have none, one that a running consumer reads.
+func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, error) {
+	o := b.o.channel(ch)
+	if b.o.RetryQueue != nil {
+		return "", failure.Permanent("channel %s: its retries are in kafka.Options.RetryQueue, and only a tier leads to "+
+			"the consumers of one channel alone: send the dead letters to all consumers of the topic", ch)
+	}
+	if o.tiered() {
+		return b.names.Tier(ch, o.Tiers[0]), nil
+	}
+	group := b.names.Group(ch)
+	read, err := b.subscribed(ctx, group, b.names.Retries(ch))
+	if err != nil {
+		return "", err
+	}
+	shortest, least := "", time.Duration(0)
+	for topic := range read {
+		stay, ok := layout.Stay(topic, b.names.Topic(ch), group)
+		if ok && (shortest == "" || stay < least) {
+			shortest, least = topic, stay
+		}
+	}
+	if shortest == "" {
+		return "", failure.Permanent("channel %s: dead letters can go back to one consumer alone only by a tier, and "+
+			"group %s has no member that reads one: start a consumer whose channel has tiers (kafka.Options.Retries), or set "+
+			"Retries and Tiers here, too; otherwise send them to all consumers of topic %s", ch, group, b.names.Topic(ch))
+	}
+	return shortest, nil
+}
+
+// subscribed returns the topics that the members of groups have subscribed to.
+func (b *Backend) subscribed(ctx context.Context, groups ...string) (map[string]bool, error) {
+	names, all := strings.Join(groups, ", "), map[string]bool{}
+	note := func(topics []string) {
+		for _, topic := range topics {
+			all[topic] = true
+		}
+	}
+	classic, err := b.admin.DescribeGroups(ctx, groups...)
+	if err != nil {
+		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
+	}
+	for _, g := range classic {
+		for _, m := range g.Members {
+			if c, ok := m.Join.AsConsumer(); ok {
+				note(c.Topics)
+			}
+		}
+	}
+	modern, err := b.admin.DescribeConsumerGroups(ctx, groups...)
+	if err != nil && !errors.Is(err, kerr.UnsupportedVersion) &&
+		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
+	}
+	for _, g := range modern {
+		note(g.SubscribedTopics())
+	}
+	return all, nil
+}
+
+// tierWay sends dead letters to a tier of their own consumers.
+type tierWay struct {
+	*sender        // to the channel's own topic
+	own     topic  // that topic
+	letters string // the topic of the dead letters
+	tier    topic
+}
+
+// Forward prepares a dead letter for the tier. It is due now, and its consumer takes it for the record that it was,
+// with its position, on which its order depends. Its dead letters up to this one do not count any more; otherwise it
+// would be taken for one that was rejected, and discarded.
+func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
+	letter, err := wire.Record(&f.Raw)
+	if err != nil {
+		return prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
+	}
+	home, log, ok := deadletter.HomeOf(letter.Headers)
+	at, known := wire.ParseHome(f.ID)
+	switch {
+	case !ok || home.Topic != w.own.name:
+		err = failure.Permanent("its headers do not say that it is from topic %s, so it cannot go back to its consumer "+
+			"alone: send it to all consumers", w.own.name)
+	case log != "" && log != fmt.Sprint(w.own.id):
+		err = failure.Permanent("topic %s was created again since, so its position means another record now, and it "+
+			"cannot go back to its consumer alone: send it to all consumers", w.own.name)
+	case !known || at.Topic != w.letters:
+		err = failure.Permanent("its id is not a position in topic %s, so it cannot go back to its consumer alone: send "+
+			"it to all consumers", w.letters)
+	case int(home.N) >= w.tier.partitions:
+		err = failure.Permanent("it is from partition %d, and topic %s has %d: add partitions to topic %s", home.N,
+			w.tier.name, w.tier.partitions, w.tier.name)
+	}
+	if err != nil {
+		return prepared(nil, f, err)
+	}
+	sent, dated := deadletter.SentAt(letter)
+	alive := *f
+	alive.Revive = true
+	r, err := raised(&alive)
+	if err != nil {
+		return prepared(nil, f, err)
+	}
+	r.Topic, r.Partition = w.tier.name, home.N
+	wire.SetTime(r, wire.DueHeader, time.Now())
+	wire.SetHeader(r, wire.HomeHeader, home.String())
+	if dated {
+		wire.SetTime(r, wire.SentHeader, sent)
+	}
+	wire.SetHeader(r, wire.RevivedHeader, strconv.FormatInt(at.Offset, 10))
+	return prepared(r, f, w.complete(ctx, r, f))
+}

@@ -1,0 +1,265 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+const (
+	// healthEvery is how often the file is written when no state changes.
+	healthEvery = 5 * time.Second
+	// HealthFileMaxAge is the age from which a file says that its process does not work.
+	HealthFileMaxAge = 30 * time.Second
+)
+
+// HealthOptions are the options of NewHealth. The zero value is usable.
+type HealthOptions struct {
+	// File is written at each change of a state, and every five seconds, for `godwit health`. Set it where a command
+	// decides about the health of the process, as in Docker. "": none.
+	File string
+	// Starting is how long a consumer may be Initializing, or Initialized without running. 0: 60 s. Raise it where
+	// provisioning takes long.
+	Starting time.Duration
+	// Exiting is how long a consumer may be Exiting, beyond its ShutdownTimeout. 0: 10 s. Raise it where the last calls
+	// to the service take long.
+	Exiting time.Duration
+	// Handling is how long a handler may run, beyond its ProcessingTimeout. 0: 60 s. Raise it where handlers need long
+	// to notice the end of their context.
+	Handling time.Duration
+	// Logger gets the errors of writing the file; nil: slog.Default(). Set it to log elsewhere.
+	Logger *slog.Logger
+}
+
+// Health watches the consumers of a process, for whoever restarts it. Make it before the consumers, add its
+// [Health.Hooks] to their hooks, and close it after them.
+type Health struct {
+	o       HealthOptions
+	changed chan struct{}
+	stop    context.CancelFunc
+	written sync.WaitGroup
+
+	mu        sync.Mutex
+	consumers []*watched
+}
+
+// watched is one consumer.
+type watched struct {
+	name     string
+	began    time.Time
+	consumer *godwit.Consumer // nil: it is not made yet
+}
+
+// HealthReport is the state of the consumers of a process.
+type HealthReport struct {
+	At        time.Time        `json:"at"`
+	PID       int              `json:"pid"`
+	Consumers []ConsumerHealth `json:"consumers"`
+}
+
+// ConsumerHealth is the state of one consumer.
+type ConsumerHealth struct {
+	Channel  string     `json:"channel"`
+	State    string     `json:"state"`
+	Since    time.Time  `json:"since"`
+	Paused   bool       `json:"paused,omitempty"`
+	Running  int        `json:"running"`             // handlers
+	Oldest   *time.Time `json:"oldest,omitempty"`    // when the oldest running handler began
+	LastPoll *time.Time `json:"last_poll,omitempty"` // that was answered
+	// Dead has the reasons for which the process should be started again. They are among those of Unhealthy.
+	Dead []string `json:"dead,omitempty"`
+	// Unhealthy has all reasons for which the consumer does not work.
+	Unhealthy []string `json:"unhealthy,omitempty"`
+}
+
+// NewHealth begins to watch. It writes the file, so that a file that cannot be written is an error at once.
+func NewHealth(o *HealthOptions) (*Health, error) {
+	h := &Health{changed: make(chan struct{}, 1)}
+	if o != nil {
+		h.o = *o
+	}
+	if h.o.Starting < 0 || h.o.Exiting < 0 || h.o.Handling < 0 {
+		return nil, fmt.Errorf("ops: HealthOptions has Starting %v, Exiting %v and Handling %v: none can be negative",
+			h.o.Starting, h.o.Exiting, h.o.Handling)
+	}
+	h.o.Starting = cmp.Or(h.o.Starting, time.Minute)
+	h.o.Exiting = cmp.Or(h.o.Exiting, 10*time.Second)
+	h.o.Handling = cmp.Or(h.o.Handling, time.Minute)
+	if h.o.Logger == nil {
+		h.o.Logger = slog.Default()
+	}
+	if h.o.File == "" {
+		return h, nil
+	}
+	if err := h.write(); err != nil {
+		return nil, fmt.Errorf("ops: HealthOptions.File: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	h.written.Go(func() { h.keepWriting(ctx) })
+	return h, nil
+}
+
+// Hooks returns hooks for one consumer, which is watched from now on. Add them with [godwit.Hooks.Join] to others.
+func (h *Health) Hooks(channel string) godwit.Hooks {
+	w := &watched{name: channel, began: time.Now()}
+	h.mu.Lock()
+	h.consumers = append(h.consumers, w)
+	h.mu.Unlock()
+	h.change()
+	return godwit.Hooks{
+		Created: func(c *godwit.Consumer) {
+			h.mu.Lock()
+			w.consumer = c
+			h.mu.Unlock()
+			h.change()
+		},
+		State:   func(_, _ godwit.State) { h.change() },
+		Breaker: func(bool, error) { h.change() },
+	}
+}
+
+// change asks for the file to be written.
+func (h *Health) change() {
+	select {
+	case h.changed <- struct{}{}:
+	default: // it is asked for already
+	}
+}
+
+// Report returns the state of all consumers, in the order in which they were added.
+func (h *Health) Report() HealthReport {
+	now := time.Now()
+	r := HealthReport{At: now.UTC(), PID: os.Getpid(), Consumers: []ConsumerHealth{}}
+	h.mu.Lock()
+	all := make([]watched, len(h.consumers))
+	for i, w := range h.consumers {
+		all[i] = *w
+	}
+	h.mu.Unlock()
+	for i := range all {
+		r.Consumers = append(r.Consumers, h.judge(&all[i], now))
+	}
+	return r
+}
+
+// judge decides about one consumer.
+func (h *Health) judge(w *watched, now time.Time) ConsumerHealth {
+	known := godwit.Health{State: godwit.StateInitializing, Since: w.began}
+	if w.consumer != nil {
+		known = w.consumer.Health()
+	}
+	c := ConsumerHealth{
+		Channel: w.name, State: known.State.String(), Since: known.Since.UTC(),
+		Paused: known.Paused || known.PausedAtService, Running: known.Running,
+		Oldest: moment(known.Oldest), LastPoll: moment(known.LastPoll),
+	}
+	lasts := now.Sub(known.Since)
+	dead := func(format string, args ...any) { c.Dead = append(c.Dead, fmt.Sprintf(format, args...)) }
+	switch known.State {
+	case godwit.StateInitializing, godwit.StateInitialized:
+		if lasts > h.o.Starting {
+			dead("it has been %v for %v", known.State, lasts.Round(time.Second))
+		}
+	case godwit.StateExiting:
+		if lasts > known.ShutdownTimeout+h.o.Exiting {
+			dead("it has been %v for %v, and its ShutdownTimeout is %v", known.State, lasts.Round(time.Second),
+				known.ShutdownTimeout)
+		}
+	case godwit.StateProcessing:
+		if ran := now.Sub(known.Oldest); !known.Oldest.IsZero() && ran > known.ProcessingTimeout+h.o.Handling {
+			dead("a handler has been running for %v, and its ProcessingTimeout is %v", ran.Round(time.Second),
+				known.ProcessingTimeout)
+		}
+	case godwit.StateExited: // whoever runs it knows why
+		return c
+	}
+	if known.PollHangs {
+		dead("the service does not answer polls")
+	}
+	c.Unhealthy = append(slices.Clone(c.Dead), known.Unhealthy...)
+	return c
+}
+
+// keepWriting writes the file until ctx ends.
+func (h *Health) keepWriting(ctx context.Context) {
+	tick := time.NewTicker(healthEvery)
+	defer tick.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-h.changed:
+		}
+		err := h.write()
+		if err != nil && !failing { // once, since it is tried every five seconds
+			h.o.Logger.Error("the health file could not be written; it is tried again", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+// write replaces the file in one step, so that a reader never sees a part.
+func (h *Health) write() error {
+	text, err := json.MarshalIndent(h.Report(), "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(h.o.File), "."+filepath.Base(h.o.File)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Chmod(0o644), f.Close()) // another user may look at it
+	if err == nil {
+		err = os.Rename(f.Name(), h.o.File)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Close ends the watch, and removes the file: from then on, nothing is written that a look could take for the present.
+func (h *Health) Close() error {
+	if h.stop == nil {
+		return nil
+	}
+	h.stop()
+	h.written.Wait()
+	h.stop = nil
+	return os.Remove(h.o.File)
+}
+
+// Complaints returns why the process is not ready or, with live, why it should be started again; none: it works.
+func (r *HealthReport) Complaints(live bool) (all []string) {
+	for i := range r.Consumers {
+		c := &r.Consumers[i]
+		reasons := c.Unhealthy
+		if live {
+			reasons = c.Dead
+		}
+		for _, reason := range reasons {
+			all = append(all, c.Channel+": "+reason)
+		}
+	}
+	return all
+}
+
+// Started reports whether all consumers have been made.
+func (r *HealthReport) Started() bool {
+	return !slices.ContainsFunc(r.Consumers, func(c ConsumerHealth) bool {
+		return c.State == godwit.StateInitializing.String()
+	})
+}

@@ -1,0 +1,391 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+// requeue is one run of Requeue.
+type requeue struct {
+	o       RequeueOptions
+	from    driver.Channel
+	dest    driver.Channel
+	to      driver.Forwarder
+	began   time.Time
+	walk    *walk
+	raw     driver.RawReader
+	journal *Journal
+
+	mu      sync.Mutex
+	result  RequeueResult
+	sending int64           // messages that are chosen, and not sent yet
+	blocked map[string]bool // order keys of which a message stays
+}
+
+// outgoing is a message that is sent.
+type outgoing struct {
+	driver.Delivery
+	lane     string // its order key; "": it has none, and order does not matter
+	prepared driver.Prepared
+	edited   bool
+	again    bool // an earlier run may have sent it
+}
+
+// run walks through the source.
+func (r *requeue) run(ctx context.Context, b driver.Backend) (err error) {
+	defer func() { err = errors.Join(err, r.to.Close(context.WithoutCancel(ctx))) }()
+	r.blocked = map[string]bool{}
+	if r.walk, err = newWalk(ctx, b, r.from, r.o.Hold); err != nil {
+		return err
+	}
+	var ok bool
+	if r.raw, ok = r.walk.recv.(driver.RawReader); !ok {
+		return errors.Join(errors.New("ops: this backend cannot send messages on as they were received: its receivers "+
+			"are no driver.RawReaders"), r.walk.recv.Close(ctx))
+	}
+	if r.o.Journal != "" && !r.o.Dry {
+		if r.journal, err = OpenJournal(r.o.Journal, r.from.String(), r.result.To); err != nil {
+			return errors.Join(err, r.walk.recv.Close(ctx))
+		}
+	}
+	r.walk.rate.perSecond, r.walk.visit, r.walk.enough = r.o.PerSecond, r.visit, r.enough
+	err = r.walk.run(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count()
+	r.result.Stay.Unlooked = r.walk.unlooked()
+	r.progress()
+	return errors.Join(err, r.closeJournal(err))
+}
+
+// closeJournal deletes the journal if nothing in it matters any more.
+func (r *requeue) closeJournal(err error) error {
+	if r.journal == nil {
+		return nil
+	}
+	keeps := r.walk.lim.Keeps // its deletions are complete when the receiver is closed, which was without an error
+	if err == nil && len(r.result.Doubled) == 0 && (keeps || len(r.journal.Open()) == 0) {
+		return r.journal.Remove()
+	}
+	return r.journal.Close()
+}
+
+// enough reports whether as many messages as wanted were sent.
+func (r *requeue) enough() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.o.Most > 0 && r.result.Moved >= int64(r.o.Most)
+}
+
+// count updates what the walk counts. The caller holds the lock.
+func (r *requeue) count() {
+	r.walk.mu.Lock()
+	defer r.walk.mu.Unlock()
+	r.result.Looked, r.result.Windows, r.result.Took = r.walk.looked, r.walk.windows, time.Since(r.began)
+}
+
+// progress tells how far the run is. The caller holds the lock, or is alone.
+func (r *requeue) progress() {
+	if r.o.Progress != nil {
+		r.o.Progress(&r.result)
+	}
+}
+
+// visit decides about messages, and sends the chosen ones. It returns those that stay.
+func (r *requeue) visit(ctx context.Context, ds []driver.Delivery) (stay []driver.Delivery, err error) {
+	var chosen []outgoing
+	for i := range ds {
+		if r.journal.known(ds[i].ID) == journalSent { // by a run that ended before it was deleted
+			if err := r.finish(ctx, []outgoing{{Delivery: ds[i]}}); err != nil {
+				return append(stay, ds[i:]...), err
+			}
+			continue
+		}
+		p := outgoing{Delivery: ds[i], again: r.journal.known(ds[i].ID) == journalSending}
+		if r.stays(ctx, &p) {
+			stay = append(stay, ds[i])
+		} else {
+			chosen = append(chosen, p)
+		}
+	}
+	rest, err := r.send(ctx, chosen)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count()
+	r.progress()
+	return append(stay, rest...), err
+}
+
+// stays decides whether a message stays, and counts why. Otherwise it prepares the message.
+func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
+	e := Entry{Delivery: p.Delivery, Raw: r.raw.Raw(p.Handle)}
+	ordered := true
+	switch {
+	case r.from.Ordered:
+		p.lane = "key " + e.OrderKey
+	case r.walk.lim.Keeps && e.Raw.Key != nil:
+		p.lane = "key " + string(e.Raw.Key)
+	default:
+		ordered = false
+	}
+	selected, err := r.o.Select.selects(ctx, &e, time.Now())
+	var edited []byte
+	if err == nil && selected && !r.o.Dry {
+		edited, err = r.prepareOne(ctx, p, &e)
+	}
+	p.edited = edited != nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count := &r.result.Stay
+	switch {
+	case ordered && r.blocked[p.lane]:
+		count.Behind++
+	case err != nil:
+		r.refuse(err)
+	case !selected:
+		count.NotSelected++
+	case r.o.MaxDeaths > 0 && e.Origin != nil && e.Origin.Deaths >= r.o.MaxDeaths:
+		count.TooOften++
+	case r.o.Most > 0 && r.result.Moved+r.sending >= int64(r.o.Most):
+		count.TooMany++
+	case r.o.Dry:
+		r.result.Moved++
+		return true // without blocking its key
+	default:
+		r.sending++
+		return false
+	}
+	if ordered {
+		r.blocked[p.lane] = true
+	}
+	return true
+}
+
+// prepareOne prepares a message for the destination. It returns the new body if that differs from the old one.
+func (r *requeue) prepareOne(ctx context.Context, p *outgoing, e *Entry) (edited []byte, err error) {
+	f := driver.Forward{Raw: e.Raw, ID: e.ID, Revive: r.from.DeadLetter && !r.dest.DeadLetter}
+	if r.o.Edit != nil {
+		body, err := e.Content(ctx)
+		if err != nil {
+			return nil, err
+		}
+		was := string(body) // Edit may change it in place
+		body, err = r.o.Edit(body)
+		if err != nil {
+			return nil, fmt.Errorf("message %s: edit: %w", e.ID, err)
+		}
+		if string(body) != was {
+			f.Edited, f.Body = true, append([]byte{}, body...)
+		}
+	}
+	if p.prepared, err = r.to.Forward(ctx, &f); err != nil {
+		return nil, fmt.Errorf("message %s: %w", e.ID, err)
+	}
+	return f.Body, nil
+}
+
+// refuse counts a message that cannot be sent. The caller holds the lock.
+func (r *requeue) refuse(err error) {
+	r.result.Stay.Refused++
+	if len(r.result.Refused) < refusedMost {
+		r.result.Refused = append(r.result.Refused, err)
+	}
+}
+
+// send sends messages, in rounds in which each order key occurs once. It returns those that stay.
+func (r *requeue) send(ctx context.Context, all []outgoing) (stay []driver.Delivery, err error) {
+	for len(all) > 0 {
+		if err != nil {
+			r.mu.Lock()
+			r.sending -= int64(len(all))
+			r.mu.Unlock()
+			for i := range all {
+				stay = append(stay, all[i].Delivery)
+			}
+			return stay, err
+		}
+		var round, later []outgoing
+		bytes, lim, taken := 0, r.to.Limits(), map[string]bool{}
+		for i := range all {
+			p := &all[i]
+			full := lim.Batch > 0 && len(round) == lim.Batch ||
+				lim.Bytes > 0 && len(round) > 0 && bytes+p.prepared.Size > lim.Bytes
+			if full || taken[p.lane] {
+				later = append(later, *p)
+				taken[p.lane] = p.lane != ""
+				continue
+			}
+			taken[p.lane] = p.lane != ""
+			round, bytes = append(round, *p), bytes+p.prepared.Size
+		}
+		var kept []outgoing
+		kept, err = r.sendRound(ctx, round)
+		all = nil
+		for _, p := range kept {
+			stay = append(stay, p.Delivery)
+		}
+		for _, p := range later {
+			if p.lane != "" && slices.ContainsFunc(kept, func(k outgoing) bool { return k.lane == p.lane }) {
+				stay = append(stay, p.Delivery)
+				r.mu.Lock()
+				r.result.Stay.Behind++
+				r.sending--
+				r.mu.Unlock()
+				continue
+			}
+			all = append(all, p)
+		}
+	}
+	return stay, err
+}
+
+// sendRound sends messages that do not depend on each other, and finishes the originals of those that were accepted. It
+// returns the others.
+func (r *requeue) sendRound(ctx context.Context, round []outgoing) (stay []outgoing, err error) {
+	if err := r.journal.note(&journalLine{Sending: ids(round)}); err != nil {
+		return r.unsent(round, nil), err
+	}
+	doubtful, errs := r.sendPatiently(ctx, round)
+	var sent, refused []outgoing
+	for i := range round {
+		switch one := errs[i]; {
+		case one == nil:
+			sent = append(sent, round[i])
+		case driver.ClassOf(one).Passing():
+			err = fmt.Errorf("send to %s: %w", r.result.To, one)
+			stay = append(stay, r.unsent(round[i:i+1], nil)...)
+		default:
+			refused = append(refused, round[i])
+			stay = append(stay, r.unsent(round[i:i+1], fmt.Errorf("message %s: %w", round[i].ID, one))...)
+		}
+	}
+	r.doubt(sent, doubtful)
+	line := &journalLine{Sent: ids(sent), Unsent: ids(refused), Doubled: doubtful}
+	if noted := r.journal.note(line); noted != nil {
+		err = errors.Join(err, noted)
+	}
+	return stay, errors.Join(err, r.finish(ctx, sent))
+}
+
+// unsent counts messages that were not sent after all. If they were refused, err is the reason, and their keys are
+// blocked.
+func (r *requeue) unsent(ps []outgoing, err error) []outgoing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range ps {
+		r.sending--
+		if err != nil {
+			r.refuse(err)
+		}
+		if ps[i].lane != "" {
+			r.blocked[ps[i].lane] = true
+		}
+	}
+	return ps
+}
+
+// doubt counts messages that were sent, and notes which of them may have been sent before: those whose answer was lost,
+// and those that an earlier run was sending when it ended.
+func (r *requeue) doubt(sent []outgoing, doubtful []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Doubled = append(r.result.Doubled, doubtful...)
+	for i := range sent {
+		r.sending--
+		r.result.Moved++
+		if sent[i].edited {
+			r.result.Edited++
+		}
+	}
+}
+
+// sendPatiently sends a round, and repeats what fails for the moment. The result has an error for each message that was
+// not sent, and the ids of those that may have been sent twice.
+func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful []string, errs map[int]error) {
+	errs = map[int]error{}
+	left := make([]int, len(round))
+	unsure := map[string]bool{}
+	for i := range round {
+		left[i] = i
+		unsure[round[i].ID] = round[i].again
+	}
+	// A client of Kafka waits for its broker for as long as its caller does.
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for try, end := 1, time.Now().Add(patience); ; try++ {
+		batch := make([]driver.Prepared, len(left))
+		for k, i := range left {
+			batch[k] = round[i].prepared
+		}
+		err := r.to.Send(ctx, batch)
+		entries, single := errors.AsType[*driver.BatchError](err)
+		var again []int
+		for k, i := range left {
+			one := err
+			if single {
+				one = entries.Errs[k]
+			}
+			delete(errs, i)
+			if one == nil {
+				continue
+			}
+			errs[i] = one
+			if driver.ClassOf(one) == driver.Transient && !r.dest.Ordered { // else the service removes duplicates
+				unsure[round[i].ID] = true // the answer may have been lost
+			}
+			if driver.ClassOf(one).Passing() {
+				again = append(again, i)
+			}
+		}
+		left = again
+		if len(left) == 0 || time.Now().After(end) || backoff.Sleep(ctx, pauses.Jittered(try)) != nil {
+			break
+		}
+	}
+	for i := range round {
+		if id := round[i].ID; unsure[id] && errs[i] == nil {
+			doubtful = append(doubtful, id)
+		}
+	}
+	return doubtful, errs
+}
+
+// finish finishes messages at the source that stand in the destination.
+func (r *requeue) finish(ctx context.Context, sent []outgoing) error {
+	most := r.walk.lim.SettleBatch
+	if most == 0 {
+		most = max(1, len(sent))
+	}
+	for len(sent) > 0 {
+		some := sent[:min(most, len(sent))]
+		batch := make([]driver.Settlement, len(some))
+		for i := range some {
+			batch[i] = driver.Settlement{Handle: some[i].Handle, Action: driver.Done, KeepBody: true}
+		}
+		if err := settle(ctx, r.walk.recv, batch); err != nil {
+			return fmt.Errorf("delete messages of %s that were sent; the journal knows them: %w", r.from, err)
+		}
+		if !r.walk.lim.Keeps { // a log reports it with a later commit
+			if err := r.journal.note(&journalLine{Deleted: ids(some)}); err != nil {
+				return err
+			}
+		}
+		sent = sent[len(some):]
+	}
+	return nil
+}
+
+func ids(ps []outgoing) []string {
+	all := make([]string, len(ps))
+	for i := range ps {
+		all[i] = ps[i].ID
+	}
+	return all
+}

@@ -1,0 +1,261 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// looked is a backend that counts looks, and fails if it is told to.
+type looked struct {
+	*memdriver.Backend
+	catalogs, inspects atomic.Int64
+	fail               atomic.Bool
+}
+
+func (l *looked) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
+	l.catalogs.Add(1)
+	if l.fail.Load() {
+		return nil, errors.New("no catalog")
+	}
+	return l.Backend.Catalog(ctx)
+}
+
+func (l *looked) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
+	l.inspects.Add(1)
+	if l.fail.Load() && c.DeadLetter {
+		return driver.Depth{}, &driver.Error{Class: driver.Denied, Err: errors.New("denied")}
+	}
+	return l.Backend.Inspect(ctx, c)
+}
+
+func sampler(t *testing.T, b driver.Backend, o *ops.SamplerOptions) *ops.Sampler {
+	t.Helper()
+	s, err := ops.NewSampler(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// one returns the current view.
+func one(ctx context.Context, s *ops.Sampler) (v ops.View) {
+	for v = range s.Watch(ctx) {
+		break
+	}
+	return v
+}
+
+// of returns a channel of a view.
+func of(t *testing.T, v *ops.View, name string) ops.Watched {
+	t.Helper()
+	for _, c := range v.Channels {
+		if c.Channel.String() == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no %s in %+v", name, v)
+	return ops.Watched{}
+}
+
+// All who watch share one sampler, which looks at every channel each 10 s, and stops when nobody watches any more.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &looked{Backend: shop(t)}
+		s := sampler(t, b, nil)
+		time.Sleep(time.Hour)
+		if n := b.catalogs.Load() + b.inspects.Load(); n != 0 {
+			t.Errorf("%d looks before anybody watches", n)
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 95*time.Second)
+				defer cancel()
+				views := 0
+				for v := range s.Watch(ctx) {
+					views++
+					w := of(t, &v, "orders")
+					if w.Waiting != 3 || w.DeadLetters != 0 || w.Sent >= 0 || len(v.Channels) != 5 {
+						t.Errorf("%+v", w)
+					}
+					if w := of(t, &v, "events.*"); w.Oldest >= 0 || w.DeadLetters >= 0 {
+						t.Errorf("%+v", w)
+					}
+				}
+				if views != 10 {
+					t.Errorf("%d views in 95 s", views)
+				}
+			})
+		}
+		wg.Wait()
+		if b.catalogs.Load() != 2 || b.inspects.Load() != 40 {
+			t.Errorf("%d catalogs, %d looks at channels", b.catalogs.Load(), b.inspects.Load())
+		}
+		time.Sleep(time.Hour)
+		if b.inspects.Load() != 40 {
+			t.Errorf("%d looks although nobody watches", b.inspects.Load())
+		}
+		if v := one(t.Context(), s); time.Since(v.At) != 0 {
+			t.Errorf("the first view after a break is %v old", time.Since(v.At))
+		}
+		if v := one(t.Context(), s); time.Since(v.At) != 0 || b.inspects.Load() > 48 {
+			t.Errorf("%d looks for the same view again", b.inspects.Load())
+		}
+		if h := s.History(driver.Channel{Queue: "orders"}); len(h) != 11 || h[10].At.Sub(h[9].At) < time.Hour ||
+			h[0].DeadLetters != 0 || h[0].Waiting != 3 {
+			t.Errorf("the history is %+v", h)
+		}
+		if h := s.History(driver.Channel{Queue: "none"}); h != nil {
+			t.Errorf("a channel that does not exist has the history %+v", h)
+		}
+	})
+}
+
+// A watcher that is slow, or has left its loop, does not hold up the others.
+func TestASlowWatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sampler(t, shop(t), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var slow, fast int
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range s.Watch(ctx) {
+				slow++
+				time.Sleep(3 * time.Minute)
+			}
+		})
+		for range s.Watch(ctx) {
+			fast++
+		}
+		wg.Wait()
+		if slow != 4 || fast != 60 {
+			t.Errorf("%d slow and %d fast views", slow, fast)
+		}
+	})
+}
+
+// A view says what could not be looked at, and keeps the channels of before if there is no catalog.
+func TestWatchThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &looked{Backend: shop(t)}
+		s := sampler(t, b, nil)
+		first := true
+		for v := range s.Watch(t.Context()) {
+			if first {
+				first = false
+				b.fail.Store(true)
+				time.Sleep(2 * time.Minute)
+				continue
+			}
+			if v.Err == nil {
+				continue // a view from before
+			}
+			if w := of(t, &v, "orders"); w.Waiting != 3 || w.DeadLetters >= 0 || w.Err != nil {
+				t.Errorf("%+v", w)
+			}
+			if w := of(t, &v, "orders@dlq"); driver.ClassOf(w.Err) != driver.Denied || w.Err == nil {
+				t.Errorf("%+v", w)
+			}
+			break
+		}
+	})
+}
+
+// The budget lengthens the interval, which every view says.
+func TestBudgetOfASampler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &looked{Backend: shop(t)}
+		s := sampler(t, b, &ops.SamplerOptions{Requests: 12, Interval: time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var last ops.View
+		for v := range s.Watch(ctx) {
+			if !last.At.IsZero() && v.At.Sub(last.At) != last.Pace.Interval {
+				t.Errorf("%v between two views, and the interval is %v", v.At.Sub(last.At), last.Pace.Interval)
+			}
+			last = v
+		}
+		p := last.Pace
+		if p.Wanted != time.Second || p.Interval < 40*time.Second || p.Requests > 12 || p.Budget != 12 {
+			t.Errorf("%+v", p)
+		}
+		if n := 2*b.inspects.Load() + 11*b.catalogs.Load(); n > 13*60 {
+			t.Errorf("about %d requests in an hour", n)
+		}
+	})
+}
+
+// On AWS, rates and ages come from CloudWatch.
+func TestWatchOnAWS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close(context.Background()) }()
+		ch := driver.Channel{Queue: "orders"}
+		err = b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true, NoDeadLetters: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sender, err := b.Sender(t.Context(), ch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sampler(t, b, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+		defer cancel()
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		sending.Go(func() {
+			for ctx.Err() == nil {
+				p, err := sender.Prepare(ctx, &driver.Message{Body: []byte("x")})
+				if err == nil {
+					err = sender.Send(ctx, []driver.Prepared{p})
+				}
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				time.Sleep(2 * time.Second)
+			}
+		})
+		var last ops.View
+		for v := range s.Watch(ctx) {
+			last = v
+		}
+		w := of(t, &last, "orders")
+		// The minute of a send on its edge is a matter of chance.
+		if w.Sent < 0.35 || w.Sent > 0.65 || w.Done != 0 || w.Oldest < 10*time.Minute || w.Oldest > 15*time.Minute ||
+			last.RatesErr != nil || w.Waiting < 440 {
+			t.Errorf("%+v, %v", w, last.RatesErr)
+		}
+		// The last sample falls on the end of the context.
+		if h := s.History(ch); len(h) < 90 || len(h) > 91 || h[0].Sent >= 0 || h[89].Sent < 0.35 {
+			t.Errorf("%d samples, the first %+v", len(h), h[0])
+		}
+	})
+}
+
+// Options that cannot work are refused by name.
+func TestSamplerOptions(t *testing.T) {
+	for _, o := range []ops.SamplerOptions{{Interval: time.Millisecond}, {Requests: 1}, {Match: "["}} {
+		if _, err := ops.NewSampler(shop(t), &o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+	if _, err := ops.NewSampler(struct{ driver.Backend }{}, nil); err == nil {
+		t.Error("a backend without a catalog was accepted")
+	}
+}

@@ -1,0 +1,242 @@
+package snssqs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/internal/envelope"
+)
+
+// Forward implements driver.Forwarder: it prepares a message with the body, the attributes with their types, the group
+// and the trace header that were received.
+func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
+	p, err := s.forward(ctx, f)
+	if err != nil {
+		return driver.Prepared{}, fmt.Errorf("forward message %s to %s: %w", f.ID, s.dest, err)
+	}
+	return p, nil
+}
+
+func (s *sender) forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
+	if f.Raw.Format != rawFormat {
+		return driver.Prepared{}, permanent("its format is %q, and SQS and SNS carry only messages of the format %q",
+			f.Raw.Format, rawFormat)
+	}
+	w := &wire{sent: &sentOn{header: slices.Clone(f.Raw.Header)}, group: string(f.Raw.Key)}
+	if s.to.Queue != "" {
+		w.sent.trace = f.Raw.Trace
+	}
+	if err := s.regroup(w, f.ID); err != nil {
+		return driver.Prepared{}, err
+	}
+	o := opened(string(f.Raw.Body), w.sent.header)
+	if f.Revive {
+		o.revive()
+	}
+	var err error
+	if f.Edited {
+		err = s.edit(ctx, o, f.Body)
+	} else {
+		err = s.keepBody(ctx, o)
+	}
+	if err != nil {
+		return driver.Prepared{}, err
+	}
+	w.body, w.sent.header = o.closed()
+	if err := w.sent.check(w.body, s.to.Queue == ""); err != nil {
+		return driver.Prepared{}, err
+	}
+	if size := w.bytes(); size > s.maxBytes {
+		return driver.Prepared{}, s.forwardTooLarge(size)
+	}
+	p := driver.Prepared{Wire: w, Size: w.bytes()}
+	if w.group != defaultGroup {
+		p.OrderKey = w.group
+	}
+	return p, nil
+}
+
+// regroup gives a message the group and the id for duplicates that its destination needs. The id derives from the
+// message's own: that of its original would make the copy a duplicate, which SQS accepts and drops.
+func (s *sender) regroup(w *wire, id string) error {
+	if w.group != "" && !legalToken(w.group) {
+		return permanent("its group %q is not one that SQS accepts", w.group)
+	}
+	switch {
+	case !s.to.Ordered:
+		if w.group == defaultGroup {
+			w.group = "" // otherwise all messages without an order key would be one tenant's
+		}
+		return nil
+	case id == "":
+		return permanent("it has no id, from which an ordered channel recognizes a message that is forwarded twice")
+	case w.group == "":
+		w.group = defaultGroup
+	}
+	w.dedup = "fwd-" + hashed(id+"\x00"+s.dest)
+	return nil
+}
+
+// edit replaces the body, as Prepare would encode a new one. A foreign message that has no room for the attribute of a
+// pointer keeps its body, if the destination takes it.
+func (s *sender) edit(ctx context.Context, o *openedMessage, body []byte) error {
+	o.remove(claim.Announces)
+	text, enc := envelope.Encode(body)
+	o.setText(text, enc)
+	u := s.uploads
+	size := o.bytes()
+	if u == nil || size <= u.above || !o.room() {
+		return nil
+	}
+	if size += pointerRoom - len(text); size > s.maxBytes {
+		return s.forwardTooLarge(size)
+	}
+	p, err := claim.Write(ctx, u.store, u.folder, &driver.Message{Body: body}, u.zip, nil)
+	if err != nil {
+		return err
+	}
+	o.setText(p.Text(u.format), envelope.Plain)
+	o.add(u.format.Attribute(), numberType, strconv.FormatInt(p.Size, 10))
+	return nil
+}
+
+// keepBody makes sure that the object of a pointer lasts for as long as the message. That of another program stays
+// where its readers expect it, and nobody here knows how long it lasts.
+func (s *sender) keepBody(ctx context.Context, o *openedMessage) error {
+	texts := o.texts()
+	if !claim.Announced(texts) {
+		return nil
+	}
+	p, err := claim.Parse(o.text, texts)
+	if err != nil || !p.Ours() {
+		return nil //nolint:nilerr // the message's consumer has the same error; it can be forwarded without its body
+	}
+	if s.uploads == nil {
+		return permanent("its body is in S3, and the backend cannot see whether it is deleted there soon: set " +
+			"snssqs.Options.Store (s3store.Open)")
+	}
+	var now claim.Pointer
+	if s.to.Queue == "" && !sharedKey(p.At.Key) { // the first of several readers would delete it
+		now, err = claim.Copy(ctx, s.uploads.store, s.uploads.folder, p)
+	} else {
+		now, err = claim.Renew(ctx, s.uploads.store, s.uploads.folder, p, longestStay)
+	}
+	if err != nil || now.At == p.At {
+		return err
+	}
+	if o.text, err = claim.Moved(o.text, now.At); err == nil {
+		o.changed = true
+	}
+	return err
+}
+
+func (s *sender) forwardTooLarge(size int) error {
+	return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf(
+		"it has %d bytes with its attributes, and %s accepts %d: raise the limit there, or send it elsewhere", size, s.dest,
+		s.maxBytes)}
+}
+
+// sentOn is what a forwarded message has instead of an envelope of its own.
+type sentOn struct {
+	header []driver.RawHeader
+	trace  string
+}
+
+// bytes is the size of the attributes, as the services count it. A trace header does not count.
+func (f *sentOn) bytes() (n int) {
+	for _, h := range f.header {
+		n += len(h.Name) + len(h.Type) + len(h.Value)
+	}
+	return n
+}
+
+// check refuses what would fail the whole request.
+func (f *sentOn) check(body string, topic bool) error {
+	switch {
+	case body == "":
+		return permanent("it has no body, and SQS accepts no message without one")
+	case !envelope.Text(body):
+		return permanent("its body has characters that SQS does not accept")
+	case !envelope.Text(f.trace):
+		return permanent("its trace header has characters that SQS does not accept")
+	case len(f.header) > maxAttributes:
+		return permanent("it has %d attributes, and SQS accepts %d", len(f.header), maxAttributes)
+	}
+	seen := map[string]bool{}
+	for _, h := range f.header {
+		if seen[h.Name] {
+			return permanent("attribute %s occurs twice", h.Name)
+		}
+		seen[h.Name] = true
+		if err := checkAttribute(h, topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkAttribute(h driver.RawHeader, topic bool) error {
+	lower := strings.ToLower(h.Name)
+	legal := func(c rune) bool {
+		return c == '_' || c == '-' || c == '.' || (unicode.IsLetter(c) || unicode.IsNumber(c)) && (!topic || c < 0x80)
+	}
+	if h.Name == "" || len(h.Name) > 256 || strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon.") ||
+		h.Name[0] == '.' || strings.HasSuffix(h.Name, ".") || strings.Contains(h.Name, "..") ||
+		strings.ContainsFunc(h.Name, func(c rune) bool { return !legal(c) }) {
+		return permanent("%q is not the name of an attribute that the service accepts", h.Name)
+	}
+	base, _, _ := strings.Cut(h.Type, ".")
+	switch {
+	case base != "String" && base != "Number" && base != "Binary" || len(h.Type) > 256 || !envelope.Text(h.Type):
+		return permanent("attribute %s has type %q: it must begin with String, Number or Binary", h.Name, h.Type)
+	case len(h.Value) == 0:
+		return permanent("attribute %s has no value, which SQS does not accept", h.Name)
+	case base != "Binary" && !envelope.Text(string(h.Value)):
+		return permanent("the value of attribute %s has characters that SQS does not accept", h.Name)
+	}
+	return nil
+}
+
+// toQueue is the attributes for SQS.
+func (f *sentOn) toQueue() map[string]types.MessageAttributeValue {
+	out := make(map[string]types.MessageAttributeValue, len(f.header))
+	for _, h := range f.header {
+		kind, text := h.Type, string(h.Value)
+		a := types.MessageAttributeValue{DataType: &kind}
+		if binary(kind) {
+			a.BinaryValue = h.Value
+		} else {
+			a.StringValue = &text
+		}
+		out[h.Name] = a
+	}
+	return out
+}
+
+// toTopic is the attributes for SNS.
+func (f *sentOn) toTopic() map[string]snstypes.MessageAttributeValue {
+	out := make(map[string]snstypes.MessageAttributeValue, len(f.header))
+	for name, a := range f.toQueue() {
+		out[name] = snstypes.MessageAttributeValue{
+			DataType: a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue,
+		}
+	}
+	return out
+}
+
+// system is the system attributes for SQS.
+func (f *sentOn) system() map[string]types.MessageSystemAttributeValue {
+	if f.trace == "" {
+		return nil
+	}
+	return traced(f.trace)
+}

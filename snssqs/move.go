@@ -1,0 +1,87 @@
+package snssqs
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+const (
+	// maxMoveRate is the highest rate of a task.
+	maxMoveRate = 500
+	// maxMoves is how many tasks SQS lists.
+	maxMoves = 10
+	// moveRunning and moveEnding are the states of a task that is not over.
+	moveRunning, moveEnding = "RUNNING", "CANCELLING"
+)
+
+// Move implements driver.Mover by a task of SQS, which takes the messages of a dead-letter queue.
+func (b *Backend) Move(ctx context.Context, from, to driver.Channel, perSecond int) error {
+	if err := b.open(); err != nil {
+		return err
+	}
+	if perSecond < 0 || perSecond > maxMoveRate {
+		return permanent("move the messages of %s: %d messages a second: SQS moves between 1 and %d, and 0 is as fast as it "+
+			"likes", from, perSecond, maxMoveRate)
+	}
+	if to.Queue == "" {
+		return permanent("move the messages of %s: a task of SQS moves messages to a queue, and %s is an exchange", from, to)
+	}
+	source, err := b.queueOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	target, err := b.queueOf(ctx, to)
+	if err != nil {
+		return err
+	}
+	in := &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(source.arn()), DestinationArn: aws.String(target.arn())}
+	if perSecond > 0 {
+		in.MaxNumberOfMessagesPerSecond = aws.Int32(int32(perSecond))
+	}
+	if _, err = b.sqs.StartMessageMoveTask(ctx, in, source.at()); err != nil {
+		return permission(classify(err), "sqs:StartMessageMoveTask, and sqs:ReceiveMessage, sqs:DeleteMessage and "+
+			"sqs:GetQueueAttributes on the source and sqs:SendMessage on the destination")
+	}
+	return nil
+}
+
+// Moves implements driver.Mover: the last ten tasks.
+func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.MoveTask, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	source, err := b.queueOf(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	in := &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(source.arn()), MaxResults: aws.Int32(maxMoves)}
+	out, err := b.sqs.ListMessageMoveTasks(ctx, in, source.at())
+	if err != nil {
+		return nil, permission(classify(err), "sqs:ListMessageMoveTasks")
+	}
+	tasks := make([]driver.MoveTask, len(out.Results))
+	for i, r := range out.Results {
+		tasks[i] = driver.MoveTask{
+			ID: deref(r.TaskHandle), Status: deref(r.Status), Failure: deref(r.FailureReason),
+			Moved: r.ApproximateNumberOfMessagesMoved,
+		}
+		tasks[i].Running = tasks[i].Status == moveRunning || tasks[i].Status == moveEnding
+		if n := r.ApproximateNumberOfMessagesToMove; n != nil {
+			tasks[i].Total = *n
+		}
+	}
+	return tasks, nil
+}
+
+// CancelMove implements driver.Mover.
+func (b *Backend) CancelMove(ctx context.Context, task string) error {
+	if err := b.open(); err != nil {
+		return err
+	}
+	_, err := b.sqs.CancelMessageMoveTask(ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &task})
+	return permission(classify(err), "sqs:CancelMessageMoveTask")
+}

@@ -1,0 +1,180 @@
+package snssqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// peekPage is how many messages are requested at once: they may have a megabyte each.
+const peekPage = 100
+
+// Peek implements driver.Peeker on localaws only, by its page of a queue's messages. SQS itself has no such call, and
+// there the error wraps errors.ErrUnsupported.
+func (b *Backend) Peek(
+	ctx context.Context, ch driver.Channel, from driver.PeekFrom, most int,
+) ([]driver.Peeked, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	if ch.Queue == "" {
+		return nil, permanent("channel %s: an exchange holds no messages: look at one of its queues", ch)
+	}
+	base := b.sqs.Options().BaseEndpoint
+	if base == nil || strings.Contains(*base, ".amazonaws.com") {
+		return nil, cannotPeek()
+	}
+	q, err := b.queueOf(ctx, ch)
+	if err != nil {
+		return nil, err
+	}
+	p := &peek{
+		r: &receiver{b: b, from: ch, routing: b.routing(ch)}, from: from, most: most,
+		page: strings.TrimSuffix(*base, "/") + "/_localaws/queues/" + url.PathEscape(q.name) + "/messages",
+	}
+	if err := p.run(ctx); err != nil {
+		return nil, err
+	}
+	if from.ID != "" && !p.begun {
+		return nil, &driver.Error{
+			Class: driver.NotFound, Err: fmt.Errorf("channel %s has no message %s", ch, from.ID),
+		}
+	}
+	return p.found, nil
+}
+
+// cannotPeek says that the service is not localaws.
+func cannotPeek() error {
+	return permanent("SQS can only receive messages, which counts as a receive and hides them; looking at them without "+
+		"that is possible on localaws: %w", errors.ErrUnsupported)
+}
+
+// peek looks at the messages of one queue.
+type peek struct {
+	r    *receiver // decodes messages, and receives none
+	page string    // the address of the list
+	from driver.PeekFrom
+	most int
+
+	begun bool // the message was seen with which it begins
+	found []driver.Peeked
+}
+
+// run reads pages until it has enough messages; for the last ones, until the end.
+func (p *peek) run(ctx context.Context) error {
+	for after := ""; ; {
+		some, err := p.list(ctx, after)
+		if err != nil {
+			return err
+		}
+		for i := range some.Messages {
+			if p.add(&some.Messages[i]); !p.from.Last && len(p.found) == p.most {
+				return nil
+			}
+		}
+		if after = some.Next; after == "" {
+			return nil
+		}
+	}
+}
+
+// add adds a message, if it is selected.
+func (p *peek) add(l *listed) {
+	p.begun = p.begun || l.ID == p.from.ID || p.from.ID == ""
+	if !p.begun || l.Sent.Before(p.from.Time) || p.most <= 0 {
+		return
+	}
+	m := &message{Message: l.message()}
+	one := driver.Peeked{Raw: m.raw()}
+	p.r.decode(m, &one.Delivery)
+	if len(p.found) == p.most { // the last ones are wanted
+		p.found = append(p.found[:0], p.found[1:]...)
+	}
+	p.found = append(p.found, one)
+}
+
+// listed is a message in localaws's list.
+type listed struct {
+	ID           string
+	Sent         time.Time
+	Body         string
+	Group        string
+	Trace        string
+	ReceiveCount int
+	DeadLetterOf string
+
+	MessageAttributes map[string]struct {
+		Type, Text string
+		Binary     []byte
+	}
+}
+
+// message is a listed message as a receive returns it.
+func (l *listed) message() types.Message {
+	m := types.Message{MessageId: &l.ID, Body: &l.Body, Attributes: map[string]string{
+		"SentTimestamp":           strconv.FormatInt(l.Sent.UnixMilli(), 10),
+		"ApproximateReceiveCount": strconv.Itoa(l.ReceiveCount),
+	}}
+	for name, value := range map[string]string{
+		"MessageGroupId": l.Group, traceHeader: l.Trace, "DeadLetterQueueSourceArn": l.DeadLetterOf,
+	} {
+		if value != "" {
+			m.Attributes[name] = value
+		}
+	}
+	if len(l.MessageAttributes) > 0 {
+		m.MessageAttributes = make(map[string]types.MessageAttributeValue, len(l.MessageAttributes))
+	}
+	for name, a := range l.MessageAttributes {
+		v := types.MessageAttributeValue{DataType: &a.Type, StringValue: &a.Text}
+		if binary(a.Type) {
+			v.StringValue, v.BinaryValue = nil, a.Binary
+		}
+		m.MessageAttributes[name] = v
+	}
+	return m
+}
+
+// page is a page of localaws's list.
+type page struct {
+	Messages []listed
+	Next     string
+}
+
+// list reads one page. An answer of another form comes from another server than localaws.
+func (p *peek) list(ctx context.Context, after string) (some page, err error) {
+	at := p.page + "?limit=" + strconv.Itoa(peekPage) + "&after=" + url.QueryEscape(after)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return some, permanent("the endpoint of SQS is no address: %v", err)
+	}
+	answer, err := p.r.b.sqs.Options().HTTPClient.Do(req)
+	if err != nil {
+		return some, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read %s: %w", p.page, err)}
+	}
+	defer func() { _ = answer.Body.Close() }() // it is read, or not wanted
+	switch {
+	case answer.StatusCode >= http.StatusInternalServerError:
+		return some, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read %s: %s", p.page, answer.Status)}
+	case answer.StatusCode != http.StatusOK:
+		return some, cannotPeek()
+	}
+	some.Messages = nil
+	if err := json.NewDecoder(answer.Body).Decode(&some); err != nil || some.Messages == nil {
+		if ctx.Err() != nil {
+			return some, context.Cause(ctx)
+		}
+		return some, cannotPeek()
+	}
+	return some, nil
+}
