@@ -19,7 +19,7 @@ func TestPast(t *testing.T) {
 	}
 	c, _ := owner.Commit()
 	p := NewPast(c.Offset, c.Metadata, identity)
-	for offset := int64(0); offset < 35; offset++ {
+	for offset := range int64(35) {
 		finished, attempt := p.Of(offset, 1, nil)
 		want := offset < 30 && offset != 12 && offset%4 != 0 || offset < c.Offset
 		if finished != want || (attempt == 3) != (offset == 12) {
