@@ -117,7 +117,7 @@ func mutants() []mutant {
 		}}},
 		{"delete-bodies-of-dead-letters", []patch{{
 			"snssqs/settle.go",
-			"\t\tif batch[i].Action == driver.Done && errs[i] == nil {\n",
+			"\t\tif batch[i].Action == driver.Done && !batch[i].KeepBody && errs[i] == nil {\n",
 			"\t\tif errs[i] == nil {\n",
 		}}},
 		{"leave-the-breaker-open", []patch{{
