@@ -37,8 +37,8 @@ func TestHooksJoin(t *testing.T) {
 		for i := range v.NumField() {
 			called = nil
 			var args []reflect.Value
-			for k := range v.Field(i).Type().NumIn() {
-				args = append(args, reflect.Zero(v.Field(i).Type().In(k)))
+			for arg := range v.Field(i).Type().Ins() {
+				args = append(args, reflect.Zero(arg))
 			}
 			v.Field(i).Call(args)
 			var want []string

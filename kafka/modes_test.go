@@ -66,6 +66,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Inspects: true, LongPolls: true, Finds: true, Lists: true, Purges: true, Removes: true, Meters: true,
 			Rewinds:    o.GroupProtocol != kafka.GroupShare,
 			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Forwards: true,
+			Peeks:   true,
 			Orphans: true,
 		},
 		Open: func(t testing.TB) driver.Backend {

@@ -107,10 +107,18 @@ func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOp
 	if err := r.prepare(ctx, b); err != nil {
 		return &r.result, err
 	}
-	if r.result.Native != nil {
-		err := r.native(ctx, b.(driver.Mover))
-		r.result.Took = time.Since(r.began)
-		return &r.result, err
+	if m, ok := b.(driver.Mover); ok && r.movesNatively() {
+		began, err := r.native(ctx, m)
+		if began || driver.ClassOf(err) != driver.Permanent {
+			r.result.Took = time.Since(r.began)
+			return &r.result, err
+		}
+		r.result.Native = nil // the service refuses, such as for a queue that is no dead letters for SQS
+	}
+	if r.to == nil {
+		if err := r.open(ctx, b); err != nil {
+			return &r.result, err
+		}
 	}
 	if r.o.Dry && r.o.all() {
 		r.result.Moved = r.result.Waiting
@@ -190,7 +198,7 @@ func (r *requeue) home(ctx context.Context, b driver.Backend) error {
 	return nil
 }
 
-// elsewhere opens the destination that the options name.
+// elsewhere looks up the destination that the options name.
 func (r *requeue) elsewhere(ctx context.Context, b driver.Backend) error {
 	to, err := Find(ctx, b, r.o.To)
 	if err != nil {
@@ -205,10 +213,11 @@ func (r *requeue) elsewhere(ctx context.Context, b driver.Backend) error {
 		return fmt.Errorf("ops: %s is ordered and %s is not, so the order would be lost: set RequeueOptions.LoseOrder "+
 			"(--lose-order) if it does not matter", r.from, r.dest)
 	}
-	if r.movesNatively(b) {
-		r.result.Native = &driver.MoveTask{}
-		return nil
-	}
+	return nil
+}
+
+// open opens the destination for messages as they were received.
+func (r *requeue) open(ctx context.Context, b driver.Backend) error {
 	s, err := b.Sender(ctx, r.dest)
 	if err != nil {
 		return fmt.Errorf("ops: open %s: %w", r.dest, err)
@@ -224,24 +233,25 @@ func (r *requeue) elsewhere(ctx context.Context, b driver.Backend) error {
 
 // movesNatively reports whether the service can move the messages by itself: all of them, unchanged, from the dead
 // letters of a standard queue to one queue.
-func (r *requeue) movesNatively(b driver.Backend) bool {
-	_, ok := b.(driver.Mover)
-	return ok && r.o.all() && !r.o.Dry && r.o.Edit == nil && r.from.DeadLetter && !r.from.Ordered &&
+func (r *requeue) movesNatively() bool {
+	return r.to == nil && r.o.all() && !r.o.Dry && r.o.Edit == nil && r.from.DeadLetter && !r.from.Ordered &&
 		!r.dest.Ordered && r.dest.Queue != "" && !r.dest.DeadLetter
 }
 
 // moveLook is the time between two looks at a task of the service.
 const moveLook = 2 * time.Second
 
-// native lets the service move the messages, and waits for it. When ctx ends, the task is cancelled.
-func (r *requeue) native(ctx context.Context, m driver.Mover) error {
+// native lets the service move the messages, and waits for it. When ctx ends, the task is cancelled. began is false if
+// the service did not take the task.
+func (r *requeue) native(ctx context.Context, m driver.Mover) (began bool, err error) {
 	if err := m.Move(ctx, r.from, r.dest, int(r.o.PerSecond)); err != nil {
-		return fmt.Errorf("ops: let the service move %s: %w", r.from, err)
+		return false, fmt.Errorf("ops: let the service move %s: %w", r.from, err)
 	}
+	r.result.Native = &driver.MoveTask{}
 	for tick := time.NewTicker(moveLook); ; {
 		tasks, err := m.Moves(context.WithoutCancel(ctx), r.from)
 		if err != nil {
-			return fmt.Errorf("ops: look at the task that moves %s: %w", r.from, err)
+			return true, fmt.Errorf("ops: look at the task that moves %s: %w", r.from, err)
 		}
 		if len(tasks) > 0 {
 			t := tasks[0]
@@ -250,10 +260,10 @@ func (r *requeue) native(ctx context.Context, m driver.Mover) error {
 			r.progress()
 			switch {
 			case t.Failure != "":
-				return fmt.Errorf("ops: the service moved %d of %d messages of %s: %s", t.Moved, t.Total, r.from,
+				return true, fmt.Errorf("ops: the service moved %d of %d messages of %s: %s", t.Moved, t.Total, r.from,
 					t.Failure)
 			case !t.Running:
-				return nil
+				return true, nil
 			}
 		}
 		select {
@@ -261,9 +271,9 @@ func (r *requeue) native(ctx context.Context, m driver.Mover) error {
 		case <-ctx.Done():
 			tick.Stop()
 			if t := r.result.Native; t.Running {
-				return errors.Join(context.Cause(ctx), m.CancelMove(context.WithoutCancel(ctx), t.ID))
+				return true, errors.Join(context.Cause(ctx), m.CancelMove(context.WithoutCancel(ctx), t.ID))
 			}
-			return context.Cause(ctx)
+			return true, context.Cause(ctx)
 		}
 	}
 }

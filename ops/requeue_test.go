@@ -480,7 +480,7 @@ func TestRequeueThroughFaults(t *testing.T) {
 				m.reject(ch, refused)
 				seed := rand.Uint64()
 				if at := os.Getenv("GODWIT_SEED"); at != "" {
-					fmt.Sscan(at, &seed)
+					_, _ = fmt.Sscan(at, &seed)
 				}
 				t.Logf("seed %d (GODWIT_SEED)", seed)
 				f := &faulty{Backend: m.Backend.(*memdriver.Backend), seed: rand.New(rand.NewPCG(seed, 1))}

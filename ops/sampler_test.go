@@ -217,7 +217,9 @@ func TestWatchOnAWS(t *testing.T) {
 		s := sampler(t, b, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
-		go func() {
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		sending.Go(func() {
 			for ctx.Err() == nil {
 				p, err := sender.Prepare(ctx, &driver.Message{Body: []byte("x")})
 				if err == nil {
@@ -228,18 +230,20 @@ func TestWatchOnAWS(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 			}
-		}()
+		})
 		var last ops.View
 		for v := range s.Watch(ctx) {
 			last = v
 		}
 		w := of(t, &last, "orders")
-		if w.Sent < 0.4 || w.Sent > 0.6 || w.Done != 0 || w.Oldest < 10*time.Minute || w.Oldest > 15*time.Minute ||
+		// The minute of a send on its edge is a matter of chance.
+		if w.Sent < 0.35 || w.Sent > 0.65 || w.Done != 0 || w.Oldest < 10*time.Minute || w.Oldest > 15*time.Minute ||
 			last.RatesErr != nil || w.Waiting < 440 {
 			t.Errorf("%+v, %v", w, last.RatesErr)
 		}
-		if h := s.History(ch); len(h) != 90 || h[0].Sent >= 0 || h[89].Sent < 0.4 {
-			t.Errorf("%d samples: %+v", len(h), h)
+		// The last sample falls on the end of the context.
+		if h := s.History(ch); len(h) < 90 || len(h) > 91 || h[0].Sent >= 0 || h[89].Sent < 0.35 {
+			t.Errorf("%d samples, the first %+v", len(h), h[0])
 		}
 	})
 }

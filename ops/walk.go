@@ -124,8 +124,8 @@ func (w *walk) stalled() error {
 // walk receives until the channel is empty.
 func (w *walk) walk(ctx context.Context) error {
 	for try, failing := 1, (time.Time{}); ; {
-		most, err := w.rate.take(ctx, w.lim.Batch)
-		if err != nil || w.ended() {
+		most, _ := w.rate.take(ctx, w.lim.Batch) // its error is that of ctx
+		if over(ctx) || w.ended() {
 			return nil
 		}
 		before := w.events()
@@ -139,7 +139,7 @@ func (w *walk) walk(ctx context.Context) error {
 			continue
 		}
 		switch {
-		case ctx.Err() != nil:
+		case over(ctx):
 			return nil
 		case err == nil:
 			if w.empty(before) {
@@ -156,6 +156,9 @@ func (w *walk) walk(ctx context.Context) error {
 		try++
 	}
 }
+
+// over reports whether ctx has ended, which is no failure of what runs under it.
+func over(ctx context.Context) bool { return ctx.Err() != nil }
 
 // treat lets the visitor look at messages, and holds those that stay.
 func (w *walk) treat(ctx context.Context, ds []driver.Delivery) error {

@@ -89,7 +89,7 @@ func TestPeekByAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	pages := http.Handler(server.Handler())
+	pages := server.Handler()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/_localaws/") {
 			pages.ServeHTTP(w, r)

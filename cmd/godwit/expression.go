@@ -37,9 +37,9 @@ func parseExpression(flag, text string) (*expression, error) {
 // selects reports whether the first result for a body is neither false nor null. A body that is no JSON is not
 // selected.
 func (e *expression) selects(body []byte) (bool, error) {
-	in, err := decodeJSON(body)
-	if err != nil {
-		return false, nil
+	in, noJSON := decodeJSON(body)
+	if noJSON != nil {
+		return false, nil //nolint:nilerr // it is not selected
 	}
 	out, err := e.first(in)
 	return err == nil && out != nil && out != false, err

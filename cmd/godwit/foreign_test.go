@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,13 +17,14 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
@@ -49,13 +51,14 @@ type foreign struct {
 	client *sqs.Client
 }
 
-func newForeign(t *testing.T) *foreign {
+// newForeign calls the server in process, because the SDK's own HTTP client may lose an answer of a fast server.
+func newForeign(t *testing.T, server *localaws.Server) *foreign {
 	t.Helper()
-	conf, err := config.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &foreign{t, sqs.NewFromConfig(conf)}
+	return &foreign{t, sqs.New(sqs.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		HTTPClient:  &http.Client{Transport: server.Transport()},
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+	})}
 }
 
 // url returns the address of a queue.
@@ -189,7 +192,7 @@ func foreignMessages() (ms []foreignMessage) {
 // requeue, and are then byte for byte what that program had sent.
 func TestForeignMessages(t *testing.T) {
 	l := newLetters(t, driver.Channel{Queue: "orders"}, 0)
-	f := newForeign(t)
+	f := newForeign(t, l.server)
 	sent := foreignMessages()
 	slices.SortFunc(sent, func(a, b foreignMessage) int { return strings.Compare(a.Body, b.Body) })
 	f.send("orders", sent)
@@ -237,7 +240,7 @@ func die(t *testing.T, b godwit.Backend, channel string, n int) {
 
 // Of three consumers of an exchange, only the one whose message died gets it again.
 func TestRequeueReachesOneConsumer(t *testing.T) {
-	onServer(t)
+	server := onServer(t)
 	b, err := snssqs.Open(t.Context(), &snssqs.Options{CancelPolls: true})
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +274,7 @@ func TestRequeueReachesOneConsumer(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}
-	f := newForeign(t)
+	f := newForeign(t, server)
 	if m := f.receive("wishes--mail", 1)[0]; m.Body != "a kite" || m.Attributes["routing_key"].Value != "TOY" {
 		t.Errorf("%+v", m)
 	}

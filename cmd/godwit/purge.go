@@ -74,11 +74,15 @@ func (o *purgeOptions) run(ctx context.Context, b driver.Backend, channel string
 	if err := o.output.print(out, t, []any{v}); err != nil {
 		return err
 	}
+	flags := "--yes"
+	if len(v.Others) > 0 {
+		flags = "--shared --yes"
+	}
 	if o.yes {
 		fmt.Fprintf(errOut, "done: about %d messages of %s are deleted\n", v.Messages, v.Channel)
 	} else {
-		fmt.Fprintf(errOut, "nothing was changed: about %d messages of %s would be deleted; add --yes to do it\n",
-			v.Messages, v.Channel)
+		fmt.Fprintf(errOut, "nothing was changed: about %d messages of %s would be deleted; add %s to do it\n",
+			v.Messages, v.Channel, flags)
 	}
 	return nil
 }

@@ -60,3 +60,48 @@ func TestPurge(t *testing.T) {
 		})
 	}
 }
+
+// A topic that other groups read is purged with --shared only, and they are listed before.
+func TestPurgeOfASharedTopic(t *testing.T) {
+	onBrokers(t)
+	b, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	p, err := godwit.NewProducer(t.Context(), b, "events.*", nil)
+	if err == nil {
+		err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, channel := range []string{"events.audit", "events.mobile"} {
+		ctx, stop := context.WithCancel(t.Context())
+		c, err := godwit.NewConsumer(ctx, b, channel, nil)
+		if err == nil {
+			_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { stop(); return nil })
+		}
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		args        string
+		status      int
+		out, errOut string
+	}{
+		{"purge events.audit", exitDone, "events.mobile", "add --shared --yes"},
+		{"purge events.audit --yes", exitFailed, "", "events.mobile"},
+		{"purge events.audit --shared --yes", exitDone, "events.mobile", "done"},
+		{"ls events.mobile -o jsonl", exitDone, `"waiting":0`, ""},
+		{"pause events.mobile", exitFailed, "", "brokers of Kafka cannot"},
+	} {
+		var out, errOut bytes.Buffer
+		if got := run(t.Context(), strings.Fields(step.args), &out, &errOut); got != step.status ||
+			!strings.Contains(out.String(), step.out) || !strings.Contains(errOut.String(), step.errOut) {
+			t.Errorf("%s: status %d\n%s%s", step.args, got, &out, &errOut)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func TestRequeueOnKafka(t *testing.T) {
 		}
 		return out.String(), errOut.String()
 	}
-	out, _ := command("peek", "orders@dlq", "-n", "5", "--receive")
+	out, _ := command("peek", "orders@dlq", "-n", "5")
 	if strings.Count(out, "no such customer") != 5 {
 		t.Errorf("%s", out)
 	}
@@ -62,7 +62,7 @@ func TestRequeueOnKafka(t *testing.T) {
 		t.Errorf("%s%s", out, errOut)
 	}
 	file := filepath.Join(t.TempDir(), "left.jsonl")
-	_, errOut = command("export", "orders@dlq", "--receive", "--file", file)
+	_, errOut = command("export", "orders@dlq", "--file", file)
 	if !strings.Contains(errOut, fmt.Sprint(behind, " messages")) {
 		t.Errorf("%s", errOut)
 	}

@@ -40,21 +40,25 @@ func newLetters(t *testing.T, ch driver.Channel, n int) *letters {
 	}
 	t.Cleanup(func() { _ = b.Close(context.Background()) })
 	l.backend = b
-	if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
+	s := driver.ChannelSpec{Channel: ch, Owner: true, MaxReceives: 100}
+	if ch.Queue == "plain" {
+		s.MaxReceives = 0 // so its dead letters are none for SQS
+	}
+	if err := b.Ensure(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	dead := ch
 	dead.DeadLetter = true
-	s, err := b.Sender(t.Context(), dead)
+	to, err := b.Sender(t.Context(), dead)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
 		body := fmt.Sprintf(`{"n": %d}`, i)
-		p, err := s.Prepare(t.Context(), &driver.Message{OrderKey: string(rune('a' + i%3)), Body: []byte(body)})
+		p, err := to.Prepare(t.Context(), &driver.Message{OrderKey: string(rune('a' + i%3)), Body: []byte(body)})
 		p.Receipt = &driver.Receipt{}
 		if err == nil {
-			err = s.Send(t.Context(), []driver.Prepared{p})
+			err = to.Send(t.Context(), []driver.Prepared{p})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -133,6 +137,23 @@ func TestRequeue(t *testing.T) {
 	}
 	if _, err := os.Stat(journal); !os.IsNotExist(err) {
 		t.Errorf("the journal of a complete run is still there: %v", err)
+	}
+}
+
+// Where nothing has to be looked at, SQS moves the messages by itself, and the command shows the task.
+// Where it refuses, Godwit does it.
+func TestRequeueByTheService(t *testing.T) {
+	for queue, moved := range map[string]bool{"orders": true, "plain": false} {
+		l := newLetters(t, driver.Channel{Queue: queue}, 30)
+		_, errOut := l.command(exitDone, "requeue", queue+"@dlq", "--to", queue, "--max-deaths", "-1", "--yes",
+			"--journal", filepath.Join(t.TempDir(), "journal"))
+		if strings.Contains(errOut, "the service moved them itself") != moved ||
+			strings.Contains(errOut, "COMPLETED") != moved {
+			t.Errorf("%s: %s", queue, errOut)
+		}
+		if got := len(l.take()); got != 30 {
+			t.Errorf("%s: %d messages are back", queue, got)
+		}
 	}
 }
 

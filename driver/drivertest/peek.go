@@ -90,11 +90,11 @@ func peekPositions(k *kit) {
 		{"time", driver.PeekFrom{Time: middle}, 3, "567"},
 		{"after all", driver.PeekFrom{Time: time.Now().Add(time.Hour)}, 3, ""},
 	} {
-		got := ""
+		var got []byte
 		for _, p := range k.peek(e.ch, c.from, c.most) {
-			got += string(p.Delivery.Body)
+			got = append(got, p.Delivery.Body...)
 		}
-		if got != c.want {
+		if string(got) != c.want {
 			k.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -111,7 +111,28 @@ func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
 	})
 }
 
+// inMemory passes small request bodies to net/http as byte readers. For the SDK's own type of body, net/http sends the
+// header first, and loses the answer of a server that answers in between.
+type inMemory struct{ next http.RoundTripper }
+
+func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > 1<<20 || req.Header.Get("Expect") != "" {
+		return t.next.RoundTrip(req)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err := errors.Join(err, req.Body.Close()); err != nil {
+		return nil, err
+	}
+	again := req.Clone(req.Context())
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return t.next.RoundTrip(again)
+}
+
 func newWorld(t *testing.T, endpoint string, transport http.RoundTripper, server *localaws.Server) *world {
+	if server == nil {
+		transport = inMemory{transport}
+	}
 	w := &world{
 		T: t, ctx: t.Context(), local: server, endpoint: endpoint, http: &http.Client{Transport: transport},
 		prefix: fmt.Sprintf("c%08x-", rand.Uint32()),
