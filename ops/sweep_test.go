@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,9 +77,7 @@ func channelOf(name string) (ch driver.Channel) {
 func (y *yard) make(name, owner string, tags map[string]string) {
 	y.Helper()
 	all := map[string]string{"owner": owner}
-	for key, value := range tags {
-		all[key] = value
-	}
+	maps.Copy(all, tags)
 	s := driver.ChannelSpec{Channel: channelOf(name), Owner: true, MaxReceives: 30, Tags: all}
 	if s.Channel.Exchange != "" {
 		s.Filter = driver.Filter{Exact: []string{s.Channel.Queue}}
