@@ -436,9 +436,9 @@ func TestADownloadThatBreaks(t *testing.T) {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
 			w.send(w.producer("orders", nil), godwit.Message{Body: bigBody()})
-			left := breaks
+			var asked atomic.Int32
 			w.server.Control("s3.GetObject", func(context.Context, *localaws.Request) (o localaws.Outcome) {
-				if left--; left >= 0 {
+				if int(asked.Add(1)) <= breaks {
 					o.BreakResponse = 100_000
 				}
 				return o
@@ -452,8 +452,9 @@ func TestADownloadThatBreaks(t *testing.T) {
 				return nil
 			})
 			time.Sleep(time.Minute)
+			r := run.stop()
 			waited := took > 100*time.Millisecond
-			if r := run.stop(); r.Handled != 1 || size != 2_000_000 || attempt != 1 || waited != waits {
+			if r.Handled != 1 || size != 2_000_000 || attempt != 1 || waited != waits {
 				t.Errorf("%d breaks: %+v, %d bytes in attempt %d after %v", breaks, r, size, attempt, took)
 			}
 			if n := w.calls("s3.GetObject") - before; n != breaks+1 {

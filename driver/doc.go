@@ -11,7 +11,8 @@
 // [Activity]. A [Store] keeps bodies that are too large for their messages, and an [Opener] reads one. A [Copier]
 // copies objects of a store, a [Lister] lists them, and an [OrphanFinder] tells to which of them no message points. A
 // [Raw] message is as the service carries it: a [RawReader] returns it, a [Forwarder] sends it on, a [Returner] sends
-// dead letters back to where they died, a [Mover] lets the service do that, and a [Peeker] looks without receiving.
+// dead letters back to where they died, a [Mover] lets the service do that, and a [Peeker] looks without receiving. A
+// [Notice] is what an operator is told.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

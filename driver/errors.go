@@ -14,6 +14,8 @@ var (
 	// ErrPaused is returned by Receive while the channel is paused at the service ([Pauser]), in an error of class
 	// [Transient]. The receiver stays usable, and the core polls again after a while.
 	ErrPaused = errors.New("the channel is paused at the service")
+	// ErrConflict is returned by a conditional write if another program has written since: read again, and repeat.
+	ErrConflict = errors.New("another program has written it meanwhile")
 )
 
 // Class says what the caller can do about an error.

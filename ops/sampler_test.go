@@ -219,6 +219,7 @@ func TestWatchOnAWS(t *testing.T) {
 		defer cancel()
 		var sending sync.WaitGroup
 		defer sending.Wait()
+		defer cancel()
 		sending.Go(func() {
 			for ctx.Err() == nil {
 				p, err := sender.Prepare(ctx, &driver.Message{Body: []byte("x")})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -22,7 +23,10 @@ import (
 // breaks makes reads break after these numbers of bytes, one after another. It returns the ranges that were requested.
 func (w *world) breaks(after ...int64) (ranges *[]string) {
 	ranges = new([]string)
+	var mu sync.Mutex
 	w.server.Control("s3.GetObject", func(_ context.Context, r *localaws.Request) (o localaws.Outcome) {
+		mu.Lock()
+		defer mu.Unlock()
 		*ranges = append(*ranges, r.Input.(*s3.GetObjectInput).Range)
 		if len(after) > 0 {
 			o.BreakResponse, after = after[0], after[1:]

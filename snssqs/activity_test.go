@@ -87,13 +87,13 @@ func TestActivityOfASleepingQueue(t *testing.T) {
 func TestActivityThatFails(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
-		time.Sleep(3 * time.Minute)
+		time.Sleep(3*time.Minute + 30*time.Second) // not at the moment of a count
 		w.deny("cloudwatch.ListMetrics")
-		a := w.activity(w.b, orders, time.Minute) // the points are of the queue itself, so nothing is listed
+		a := w.activity(w.b, orders, 2*time.Minute) // the points are of the queue itself, so nothing is listed
 		if !a.Sent.Known() {
 			t.Errorf("sent is %+v", a.Sent)
 		}
-		news := w.activity(w.b, driver.Channel{Exchange: "news"}, time.Minute)
+		news := w.activity(w.b, driver.Channel{Exchange: "news"}, 2*time.Minute)
 		w.denied(news.Sent.Err, "list", "cloudwatch:ListMetrics")
 		w.deny("cloudwatch.GetMetricData")
 		a = w.activity(w.b, orders, time.Minute)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -374,6 +375,27 @@ func TestReturnedAlone(t *testing.T) {
 	})
 }
 
+// Dead letters that several queues share go back to none of them, because they do not say from which they are.
+func TestSharedDeadLettersAreNotReturned(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.ensure(owner(driver.Channel{Queue: "other"}))
+		mapped := w.open(snssqs.Options{Names: map[string]snssqs.Resource{"theirs": {Queue: queueARN + "orders"}}})
+		theirs := driver.Channel{Queue: "theirs"}
+		home, err := mapped.Return(w.Context(), dead(theirs), true)
+		if err != nil || home.Address != queueARN+"orders" {
+			t.Errorf("the way back of a mapped queue is %+v, %v", home, err)
+		}
+		w.set("other", map[string]string{
+			"RedrivePolicy": `{"deadLetterTargetArn":"` + queueARN + `orders--dlq","maxReceiveCount":"30"}`,
+		})
+		_, err = mapped.Return(w.Context(), dead(theirs), true)
+		if driver.ClassOf(err) != driver.Permanent || !strings.Contains(fmt.Sprint(err), "/other,") {
+			t.Errorf("the way back of shared dead letters: %v", err)
+		}
+	})
+}
+
 // An edited body is encoded as a new one, and nothing else changes.
 func TestEditedMessages(t *testing.T) {
 	large := strings.Repeat("large", 100_000)
@@ -506,6 +528,7 @@ func TestForwardedPointers(t *testing.T) {
 		if err := w.settle(r, driver.Done, d); err != nil { // deletes the new object only
 			t.Fatal(err)
 		}
+		synctest.Wait() // a settlement does not wait for the delete
 
 		w.send(w.sender(orders), driver.Message{Body: []byte(body)})
 		d = w.receive(r, 1)[0]
@@ -525,6 +548,7 @@ func TestForwardedPointers(t *testing.T) {
 		if err := w.settle(other, driver.Done, d); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait()
 		w.body(shared)
 	})
 }

@@ -2,6 +2,9 @@ package snssqs
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -21,5 +24,40 @@ func (b *Backend) Return(ctx context.Context, dead driver.Channel, _ bool) (driv
 	if err != nil {
 		return driver.Home{}, err
 	}
+	if err := b.onlySource(ctx, home, q); err != nil {
+		return driver.Home{}, err
+	}
 	return driver.Home{Forwarder: b.queueSender(home, q), Address: q.arn()}, nil
+}
+
+// onlySource returns an error if the dead letters of a mapped queue are also those of other queues: a message does not
+// say from which of them it is. Without the permission to list them, there is no error.
+func (b *Backend) onlySource(ctx context.Context, home driver.Channel, q *queue) error {
+	if !q.foreign {
+		return nil
+	}
+	dead := home
+	dead.DeadLetter = true
+	letters, err := b.queueOf(ctx, dead)
+	if err != nil {
+		return err
+	}
+	pages := sqs.NewListDeadLetterSourceQueuesPaginator(b.sqs,
+		&sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &letters.url})
+	for pages.HasMorePages() {
+		some, err := pages.NextPage(ctx, letters.at())
+		if err = classify(err); driver.ClassOf(err) == driver.Denied {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list the queues whose dead letters are in %s: %w", letters.name, err)
+		}
+		for _, url := range some.QueueUrls {
+			if url != q.url {
+				return permanent("the dead letters of %s are also those of queue %s, and a message does not say from which "+
+					"it is: name the destination of all of them", home, url)
+			}
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
@@ -17,6 +19,7 @@ import (
 type backendFlags struct {
 	name      string // "aws" or "kafka"; "": the environment decides
 	namespace string
+	store     s3store.Options // of large messages; without a bucket: none
 }
 
 const (
@@ -30,16 +33,38 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 	f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
 }
 
+// addStore adds the flags for commands that read or send messages.
+func (b *backendFlags) addStore(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&b.store.Bucket, "bucket", "", "the `bucket` of large messages, as in the programs' s3store.Options")
+	f.StringVar(&b.store.Prefix, "prefix", "", "the `prefix` of large messages in the bucket")
+}
+
 // open opens the backend. It makes no request.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
 	name, err := b.choose(os.Getenv)
 	if err != nil {
 		return nil, usage(cmd, err)
 	}
-	if name == onKafka {
-		return kafka.Open(ctx, &kafka.Options{Namespace: b.namespace})
+	store, err := b.openStore(ctx, cmd)
+	if err != nil {
+		return nil, err
 	}
-	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace})
+	if name == onKafka {
+		return kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Store: store})
+	}
+	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Store: store})
+}
+
+// openStore opens the store of large messages; nil: none is named.
+func (b *backendFlags) openStore(ctx context.Context, cmd *cobra.Command) (driver.Store, error) {
+	switch {
+	case b.store.Bucket != "":
+		return s3store.Open(ctx, &b.store)
+	case b.store.Prefix != "":
+		return nil, usage(cmd, errors.New("--prefix is set without --bucket: name the bucket as well"))
+	}
+	return nil, nil
 }
 
 // choose returns the name of the backend.

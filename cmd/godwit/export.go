@@ -47,6 +47,7 @@ func newExport() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	o.sel.add(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "-", "the `file`, which must not exist; -: standard output")

@@ -45,6 +45,7 @@ func newImport() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	f, i := cmd.Flags(), &o.imports
 	f.StringVarP(&o.file, "file", "f", "", "the `file`; -: standard input")
 	f.BoolVar(&i.Revive, "revive", false, "remove what a rejection added to dead letters")

@@ -58,6 +58,7 @@ func newPeek() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	o.output.add(cmd)
 	f, p := cmd.Flags(), &o.peek
 	f.IntVarP(&p.Most, "most", "n", ops.DefaultPeek, "show at most so many messages")

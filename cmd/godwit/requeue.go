@@ -57,6 +57,7 @@ func newRequeue() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	o.output.add(cmd)
 	o.sel.add(cmd)
 	f, r := cmd.Flags(), &o.requeue

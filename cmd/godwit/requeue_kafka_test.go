@@ -38,7 +38,7 @@ func TestRequeueOnKafka(t *testing.T) {
 	if err := p.SendBatch(t.Context(), ms); err != nil {
 		t.Fatal(err)
 	}
-	die(t, b, "orders", n)
+	die(t, b, "orders", n, true)
 	command := func(args ...string) (string, string) {
 		t.Helper()
 		var out, errOut bytes.Buffer
@@ -70,7 +70,7 @@ func TestRequeueOnKafka(t *testing.T) {
 	if !strings.Contains(out, fmt.Sprintf(`"moved":%d`, behind)) {
 		t.Errorf("%s%s", out, errOut)
 	}
-	c, err := godwit.NewConsumer(t.Context(), b, "orders", &godwit.ConsumerOptions{Concurrency: 1})
+	c, err := godwit.NewConsumer(t.Context(), b, "orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func TestRequeueByTheService(t *testing.T) {
 func TestRequeueIsKilled(t *testing.T) {
 	for _, ch := range []driver.Channel{{Queue: "orders"}, {Queue: "queued", Ordered: true}} {
 		t.Run(ch.Queue, func(t *testing.T) {
-			const messages, kills = 5000, 50
+			const messages, kills = 3000, 50
 			l := newLetters(t, ch, messages)
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
@@ -229,16 +229,28 @@ func (l *letters) runAndKill(at place, journal string) (ended bool) {
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	var calls atomic.Int64
+	reached := make(chan struct{})
 	var once sync.Once
 	remove := l.server.Control("sqs."+at.action, func(context.Context, *localaws.Request) localaws.Outcome {
 		if calls.Add(1) < at.n {
 			return localaws.Outcome{}
 		}
-		once.Do(func() { _ = cmd.Process.Kill() })
+		once.Do(func() { close(reached) })
 		return localaws.Outcome{Drop: !at.effect, Strand: at.effect}
 	})
 	defer remove()
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		l.Fatal(err)
+	}
+	ends := make(chan error, 1)
+	go func() { ends <- cmd.Wait() }()
+	var err error
+	select {
+	case <-reached:
+		_ = cmd.Process.Kill() // unless it has just ended
+		err = <-ends
+	case err = <-ends:
+	}
 	if err == nil {
 		return true
 	}
