@@ -7,11 +7,12 @@
 // leases, an [AttemptLog] stores the number of attempts, a [Finisher] records finished deliveries, and a [Staller] says
 // what holds it up. A [Transformer] sends messages and finishes deliveries in one transaction, a [Rewinder] moves the
 // consumers of a log to another position, and a [Pauser] makes the service refuse receives. A [Purger] deletes the
-// messages of a channel, and a [Remover] its resources. A [Meter] reports their [Activity]. A [Store] keeps bodies that
-// are too large for their messages, and an [Opener] reads one. A [Copier] copies objects of a store, a [Lister] lists
-// them, and an [OrphanFinder] tells to which of them no message points. A [Raw] message is as the service carries it: a
-// [RawReader] returns it, a [Forwarder] sends it on, a [Returner] sends dead letters back to where they died, a [Mover]
-// lets the service do that, and a [Peeker] looks without receiving. A [Notice] is what an operator is told.
+// messages of a channel, and a [Remover] its resources, which a [Snapshotter] makes again. A [Meter] reports their
+// [Activity]. A [Store] keeps bodies that are too large for their messages, and an [Opener] reads one. A [Copier]
+// copies objects of a store, a [Lister] lists them, and an [OrphanFinder] tells to which of them no message points. A
+// [Raw] message is as the service carries it: a [RawReader] returns it, a [Forwarder] sends it on, a [Returner] sends
+// dead letters back to where they died, a [Mover] lets the service do that, and a [Peeker] looks without receiving. A
+// [Notice] is what an operator is told.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

@@ -67,7 +67,7 @@ func classOfCode(code string) (driver.Class, bool) {
 	}
 	switch code {
 	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NotFound", "NotFoundException",
-		"ResourceNotFoundException":
+		"ResourceNotFound", "ResourceNotFoundException":
 		return driver.NotFound, true
 	case "RequestThrottled", "Throttling", "ThrottlingException", "Throttled", "ThrottledException",
 		"RequestThrottledException",

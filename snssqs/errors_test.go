@@ -122,6 +122,7 @@ func TestErrorsAreClassified(t *testing.T) {
 		"connection refused":          {"sqs", answer{err: errors.New("connection refused")}, driver.Transient},
 		"cut while reading":           {"sqs", answer{err: io.ErrUnexpectedEOF}, driver.Transient},
 		"no such topic":               {"sns", inXML(404, "NotFound"), driver.NotFound},
+		"no such topic with tags":     {"sns", inXML(404, "ResourceNotFound"), driver.NotFound},
 		"throttled topic":             {"sns", inXML(400, "Throttling"), driver.Throttled},
 		"throttled topic, other code": {"sns", inXML(400, "Throttled"), driver.Throttled},
 		"throttled key of a topic":    {"sns", inXML(400, "KMSThrottling"), driver.Throttled},

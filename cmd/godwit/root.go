@@ -27,7 +27,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(usage)
 	root.AddCommand(newDemo(), newLocal(), newLs(), newPeek(), newRequeue(), newExport(), newImport(), newOrphans(),
-		newPause(), newResume(), newPurge(), newRewind(), newHealth(), newDemand(), newAlerts(), newVersion())
+		newPause(), newResume(), newPurge(), newRewind(), newHealth(), newDemand(), newAlerts(), newSweep(),
+		newVersion())
 	return root
 }
 

@@ -33,6 +33,7 @@ type breakage struct {
 	meter   func(all []driver.Activity) []driver.Activity
 	purge   func(p driver.Purger, ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error)
 	remove  func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error)
+	restore func(s driver.Snapshotter, ctx context.Context, data []byte) (driver.Restored, error)
 	pause   func(p driver.Pauser, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
 }
 
@@ -222,6 +223,18 @@ func breakages() map[string]breakage {
 				return done, err
 			},
 		},
+		"a restore makes nothing": {
+			seen: "snapshot/queue",
+			restore: func(driver.Snapshotter, context.Context, []byte) (r driver.Restored, err error) {
+				return r, nil
+			},
+		},
+		"a restore does not subscribe": {
+			seen: "snapshot/exchange",
+			restore: func(s driver.Snapshotter, ctx context.Context, data []byte) (driver.Restored, error) {
+				return s.Restore(ctx, bytes.ReplaceAll(data, []byte(`"subscription"`), []byte(`"none"`)))
+			},
+		},
 		"provisioning resumes": {
 			seen: "pause/provision",
 			ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
@@ -269,7 +282,7 @@ func TestKit(t *testing.T) {
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
-			Pauses: true, Purges: true, Removes: true, Meters: true,
+			Pauses: true, Purges: true, Removes: true, Snapshots: true, Meters: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -387,6 +400,17 @@ func (k *brokenBackend) Remove(ctx context.Context, ch driver.Channel, dry bool)
 		return k.b.remove(k.Backend.(driver.Remover), ctx, ch, dry)
 	}
 	return k.Backend.(driver.Remover).Remove(ctx, ch, dry)
+}
+
+func (k *brokenBackend) Snapshot(ctx context.Context, ch driver.Channel) (driver.Snapshot, error) {
+	return k.Backend.(driver.Snapshotter).Snapshot(ctx, ch)
+}
+
+func (k *brokenBackend) Restore(ctx context.Context, data []byte) (driver.Restored, error) {
+	if k.b.restore != nil {
+		return k.b.restore(k.Backend.(driver.Snapshotter), ctx, data)
+	}
+	return k.Backend.(driver.Snapshotter).Restore(ctx, data)
 }
 
 func (k *brokenBackend) Resume(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {

@@ -14,7 +14,8 @@ func cases() []testCase {
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
 		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), catalogCases(), rewindCases(),
-		pauseCases(), purgeCases(), removeCases(), activityCases(), forwardCases(), peekCases(), orphansCases(),
+		pauseCases(), purgeCases(), removeCases(), snapshotCases(), activityCases(), forwardCases(),
+		peekCases(), orphansCases(),
 		closeCases(), transformCases(),
 	} {
 		all = append(all, part...)

@@ -47,6 +47,7 @@ type Abilities struct {
 	Pauses      bool // is a driver.Pauser
 	Purges      bool // is a driver.Purger
 	Removes     bool // is a driver.Remover
+	Snapshots   bool // is a driver.Snapshotter
 	Meters      bool // is a driver.Meter
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent

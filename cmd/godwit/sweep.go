@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// sweepOptions are the flags of `godwit sweep`.
+type sweepOptions struct {
+	backend backendFlags
+	output  output
+	undo    string
+	sweep   ops.SweepOptions
+}
+
+func newSweep() *cobra.Command {
+	var o sweepOptions
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "Find channels that nobody uses, and delete them (SQS)",
+		Long: "Find channels that nobody uses, and delete them (SQS).\n\n" +
+			"A queue is unused if it is empty, and nothing was sent and nobody has polled for three days. What could not\n" +
+			"be found out is unknown, and is never deleted. Without --yes or --scheduled it only reports. Deletions need\n" +
+			"--owner, and are described in a journal before, from which --undo makes the channels again.\n" +
+			"It takes a minute, because messages are counted twice.",
+		Example: "  godwit sweep\n  godwit sweep --owner shop --yes\n" +
+			"  godwit sweep --owner shop --scheduled --state sweep.json\n  godwit sweep --undo FILE.journal",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd); err != nil {
+				return usage(cmd, err)
+			}
+			b, err := o.backend.open(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	f, s := cmd.Flags(), &o.sweep
+	f.StringVar(&s.Owner, "owner", "", "whose channels, by their tag owner; without it, GODWIT_OWNER")
+	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
+	f.StringVar(&s.State, "state", "", "the `file` that remembers what was announced")
+	f.StringVar(&s.Journal, "journal", "", "the `file` that describes what is deleted; without it, a new one")
+	f.StringVar(&o.undo, "undo", "", "make again what the journal in this `file` describes")
+	addYes(cmd, &s.Yes)
+	return cmd
+}
+
+func (o *sweepOptions) check(cmd *cobra.Command) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	s := &o.sweep
+	if o.undo != "" {
+		for _, name := range []string{"owner", "yes", "scheduled", "state", "journal"} {
+			if cmd.Flags().Changed(name) {
+				return fmt.Errorf("--undo does not go with --%s: it makes again what its journal describes", name)
+			}
+		}
+		return nil
+	}
+	if !cmd.Flags().Changed("owner") {
+		s.Owner = os.Getenv("GODWIT_OWNER")
+	}
+	switch {
+	case s.Yes && s.Scheduled:
+		return errors.New("--yes deletes at once, and --scheduled on a later run: use one of them")
+	case (s.Yes || s.Scheduled) && s.Owner == "":
+		return errors.New("--owner is missing, and GODWIT_OWNER is not set: without an owner, a sweep only reports")
+	case s.Scheduled && s.State == "":
+		return errors.New("--scheduled needs --state: name a file that remembers what was announced")
+	}
+	return nil
+}
+
+// run sweeps, or undoes a sweep.
+func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+	if o.undo != "" {
+		return o.restore(ctx, b, out, errOut)
+	}
+	r, err := ops.Sweep(ctx, b, &o.sweep)
+	if r == nil {
+		return err
+	}
+	t := table{head: []string{"CHANNEL", "ROLE", "OWNER", "CLASS", "DONE", "REASON"}}
+	values := []any{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		why := f.Reason
+		if f.Problem != "" {
+			why = f.Problem
+		}
+		t.rows = append(t.rows, []string{f.Channel, f.Role, f.Owner, string(f.Class), string(f.Action), why})
+		values = append(values, f)
+	}
+	err = errors.Join(o.output.print(out, t, values), err)
+	fmt.Fprintln(errOut, r.Summary())
+	if r.Journal != "" {
+		fmt.Fprintf(errOut, "`godwit sweep --undo %s` makes them again\n", r.Journal)
+	}
+	if o.sweep.Yes || o.sweep.Scheduled {
+		return err
+	}
+	if o.sweep.Owner == "" {
+		fmt.Fprintln(errOut, "nothing was changed: without an owner, a sweep only reports; add --owner NAME --yes")
+	} else {
+		fmt.Fprintln(errOut, "nothing was changed: add --yes to delete what is unused")
+	}
+	return err
+}
+
+// restore makes again what a journal describes.
+func (o *sweepOptions) restore(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+	all, err := ops.Undo(ctx, b, o.undo)
+	if all == nil {
+		return err
+	}
+	t := table{head: []string{"CHANNEL", "MADE", "EXISTS", "NOTES"}}
+	values := []any{}
+	made := 0
+	for _, r := range all {
+		t.rows = append(t.rows, []string{
+			r.Channel, strings.Join(r.Made, ", "), strings.Join(r.Found, ", "), r.Problem,
+		})
+		values = append(values, r)
+		made += len(r.Made)
+	}
+	err = errors.Join(o.output.print(out, t, values), err)
+	fmt.Fprintf(errOut, "%d resources were made again\n", made)
+	return err
+}

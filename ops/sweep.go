@@ -1,0 +1,375 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+const (
+	// sweepDay is how long an exchange must not have been used.
+	sweepDay = 24 * time.Hour
+	// countsAgain is how much later messages are counted a second time. SQS's counts are right a minute after the last
+	// send.
+	countsAgain = time.Minute
+)
+
+// SweepOptions are the options of Sweep. The zero value reports on all channels, and deletes nothing.
+type SweepOptions struct {
+	// Owner is whose channels are swept, by their tag owner. Set it to delete; without it, Sweep only reports. "": the
+	// report is about all channels.
+	Owner string
+	// Yes deletes what is unused, at once. Set it by hand, after a look at the report without it.
+	Yes bool
+	// Scheduled announces what is unused, and deletes what an earlier run has announced. Set it in a program that
+	// sweeps daily. It needs State.
+	Scheduled bool
+	// State is a file that remembers what was announced, and since when exchanges are known, whose age AWS does not
+	// tell. Set it to the same file in every run of one owner. "": nothing is remembered.
+	State string
+	// Journal is the file in which all that is deleted is described before, for Undo. Set it to keep the files of all
+	// runs in one place. "": a file godwit-sweep-TIME.journal in the working directory, if anything is deleted.
+	Journal string
+}
+
+func (o *SweepOptions) check() error {
+	switch {
+	case o.Yes && o.Scheduled:
+		return errors.New("ops: SweepOptions has both Yes and Scheduled: set Yes to delete at once, or Scheduled to " +
+			"delete what an earlier run has announced")
+	case (o.Yes || o.Scheduled) && o.Owner == "":
+		return errors.New("ops: SweepOptions has no Owner: without one, a sweep only reports, so set it to the one whose " +
+			"channels may be deleted")
+	case o.Scheduled && o.State == "":
+		return errors.New("ops: SweepOptions has Scheduled and no State: name a file that remembers what was announced")
+	}
+	return nil
+}
+
+// Sweep finds channels that nobody uses, and deletes them if the options say so: queues to which nothing was sent and
+// from which nobody has received for three days, that are empty, and that no used exchange feeds; their dead letters,
+// if there are none; and exchanges to which nothing was published for a day, and that feed nothing that stays.
+//
+// What could not be found out is unknown, and is not deleted. A call wakes its queue, so that the service counts it
+// again, and a later run knows more. Whether a queue is empty is counted twice, a minute apart, so a sweep takes that
+// long. Nothing is deleted that Godwit has not created, that belongs to another owner, that is younger than three days,
+// that has a tag keep, or that the backend was told to use. Tags and subscriptions are read again before each deletion.
+//
+// An error with a report says what could not be done.
+func Sweep(ctx context.Context, b driver.Backend, o *SweepOptions) (*SweepReport, error) {
+	s := &sweeper{now: time.Now(), report: SweepReport{Findings: []SweepFinding{}}}
+	if o != nil {
+		s.o = *o
+	}
+	if err := s.o.check(); err != nil {
+		return nil, err
+	}
+	s.report.At, s.report.Owner = s.now.UTC(), s.o.Owner
+	if err := s.able(b); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.state, err = readSweepState(s.o.State, s.o.Owner); err != nil {
+		return nil, err
+	}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	s.conclude()
+	return &s.report, s.act(ctx)
+}
+
+// sweeper is one sweep.
+type sweeper struct {
+	o      SweepOptions
+	now    time.Time
+	b      sweepBackend
+	state  *sweepState
+	facts  []*sweepFacts // of the owner's channels: queues, dead letters, exchanges
+	exist  map[driver.Channel]bool
+	fed    map[driver.Channel][]string // the subscribers of exchanges
+	report SweepReport
+	mu     sync.Mutex // guards fed
+}
+
+// sweepBackend is all that a sweep needs.
+type sweepBackend interface {
+	driver.Cataloger
+	driver.Meter
+	driver.Inspector
+	driver.Remover
+	driver.Snapshotter
+}
+
+func (s *sweeper) able(b driver.Backend) error {
+	for name, able := range map[string]bool{
+		"Cataloger": is[driver.Cataloger](b), "Meter": is[driver.Meter](b), "Inspector": is[driver.Inspector](b),
+		"Remover": is[driver.Remover](b), "Snapshotter": is[driver.Snapshotter](b),
+	} {
+		if !able {
+			return fmt.Errorf("ops: this backend cannot be swept: it is no driver.%s. Topics of Kafka have no tags, and "+
+				"brokers do not count receives, so look at `godwit ls` there", name)
+		}
+	}
+	s.b = b.(sweepBackend)
+	return nil
+}
+
+func is[T any](b driver.Backend) bool {
+	_, ok := b.(T)
+	return ok
+}
+
+// look finds out all that decides.
+func (s *sweeper) look(ctx context.Context) error {
+	infos, err := s.b.Catalog(ctx)
+	if err != nil {
+		return fmt.Errorf("ops: list the channels: %w", err)
+	}
+	if err := s.take(infos); err != nil {
+		return err
+	}
+	if err := s.measure(ctx); err != nil {
+		return err
+	}
+	s.subscriptions(ctx)
+	return s.count(ctx)
+}
+
+// take keeps the channels of the owner, in the order in which they can be deleted.
+func (s *sweeper) take(infos []driver.ChannelInfo) error {
+	s.exist = map[driver.Channel]bool{}
+	owners := map[string]bool{}
+	for _, info := range infos {
+		s.exist[info.Channel] = true
+		if owner := info.Tags[tagOwner]; owner != "" {
+			owners[owner] = true
+		}
+		if s.o.Owner != "" && info.Tags[tagOwner] != s.o.Owner {
+			continue
+		}
+		if info.Channel.Role() == driver.RoleExchange {
+			s.state.see(info.Address, s.now)
+		}
+		s.facts = append(s.facts, &sweepFacts{
+			info: info, now: s.now, owner: s.o.Owner, seen: s.state.Seen[info.Address],
+		})
+	}
+	if s.o.Owner != "" && len(s.facts) == 0 {
+		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("ops: no channel has the tag owner=%s; there are "+
+			"channels of %s", s.o.Owner, orNobody(slices.Sorted(maps.Keys(owners))))}
+	}
+	// A queue of an exchange proves that the exchange is as old: its consumer has created the exchange first.
+	for _, f := range s.facts {
+		if f.info.Channel.Role() != driver.RoleExchange {
+			continue
+		}
+		for _, info := range infos {
+			ch := info.Channel
+			if ch.Role() == driver.RoleQueue && exchangeOf(ch) == f.info.Channel && !info.Created.IsZero() &&
+				(f.seen.IsZero() || info.Created.Before(f.seen)) {
+				f.seen = info.Created
+				s.state.Seen[f.info.Address] = f.seen.UTC() // also when the queue is gone
+			}
+		}
+	}
+	slices.SortStableFunc(s.facts, func(x, y *sweepFacts) int { return sweepRank(x) - sweepRank(y) })
+	s.report.LookedAt = len(s.facts)
+	return nil
+}
+
+func orNobody(owners []string) string {
+	if len(owners) == 0 {
+		return "nobody"
+	}
+	return strings.Join(owners, ", ")
+}
+
+// sweepRank orders channels for their deletion: what depends on another one goes first.
+func sweepRank(f *sweepFacts) int {
+	switch f.info.Channel.Role() {
+	case driver.RoleQueue:
+		return 0
+	case driver.RoleDeadLetters:
+		return 1
+	}
+	return 2
+}
+
+func exchangeOf(ch driver.Channel) driver.Channel {
+	return driver.Channel{Exchange: ch.Exchange, Ordered: ch.Ordered}
+}
+
+// measure asks what has happened in queues within the window, and in exchanges within a day.
+func (s *sweeper) measure(ctx context.Context) error {
+	var queues, exchanges []driver.Channel
+	at := map[driver.Channel]int{}
+	for _, f := range s.facts {
+		ch := f.info.Channel
+		if ch.Queue != "" {
+			queues = append(queues, ch)
+		}
+		if e := exchangeOf(ch); e.Exchange != "" {
+			if _, there := at[e]; !there {
+				at[e] = len(exchanges)
+				exchanges = append(exchanges, e)
+			}
+		}
+	}
+	of, err := s.b.Activity(ctx, queues, s.now.Add(-SweepWindow))
+	var days []driver.Activity
+	if err == nil {
+		days, err = s.b.Activity(ctx, exchanges, s.now.Add(-sweepDay))
+	}
+	if err != nil {
+		return fmt.Errorf("ops: ask what has happened in the channels: %w", err)
+	}
+	if len(of) != len(queues) || len(days) != len(exchanges) {
+		return fmt.Errorf("ops: the backend has answered %d of %d questions about queues and %d of %d about exchanges",
+			len(of), len(queues), len(days), len(exchanges))
+	}
+	for _, f := range s.facts {
+		ch := f.info.Channel
+		if ch.Queue == "" {
+			f.activity = days[at[ch]]
+			continue
+		}
+		f.activity, of = of[0], of[1:]
+		if ch.Exchange != "" {
+			f.topic = &days[at[exchangeOf(ch)]]
+		}
+	}
+	return nil
+}
+
+// subscriptions asks for the subscribers of exchanges that are not used, or not known to be. The call wakes them, too.
+func (s *sweeper) subscriptions(ctx context.Context) {
+	s.fed = map[driver.Channel][]string{}
+	s.each(s.facts, func(f *sweepFacts) {
+		if f.info.Channel.Role() != driver.RoleExchange {
+			return
+		}
+		if class, _ := f.classify(); class == SweepUsed {
+			return
+		}
+		snap, err := s.b.Snapshot(ctx, f.info.Channel)
+		f.othersErr = err
+		s.mu.Lock()
+		s.fed[f.info.Channel] = snap.Subscribers
+		s.mu.Unlock()
+	})
+}
+
+// count counts the messages of unused queues and of their dead letters, twice. A queue that is unknown is called once,
+// which wakes it.
+func (s *sweeper) count(ctx context.Context) error {
+	s.sources(true)
+	var twice, once, kept []*sweepFacts
+	for _, f := range s.facts {
+		if f.info.Channel.Queue == "" {
+			continue
+		}
+		switch class, _ := f.assumedEmpty(); class {
+		case SweepUnused:
+			twice = append(twice, f)
+		case SweepKept:
+			kept = append(kept, f)
+		case SweepUnknown:
+			once = append(once, f)
+		}
+	}
+	inspect := func(f *sweepFacts) {
+		d, err := s.b.Inspect(ctx, f.info.Channel)
+		if err != nil {
+			f.depthErr = err
+			return
+		}
+		f.depths = append(f.depths, d)
+	}
+	s.each(once, inspect)
+	s.each(kept, func(f *sweepFacts) {
+		inspect(f)
+		f.depths = append(f.depths, f.depths...) // one count is enough for what is not deleted
+	})
+	s.each(twice, inspect)
+	if len(twice) == 0 {
+		return ctx.Err()
+	}
+	if err := backoff.Sleep(ctx, countsAgain); err != nil {
+		return err
+	}
+	s.each(twice, inspect)
+	return ctx.Err()
+}
+
+// each calls do for several channels at the same time.
+func (s *sweeper) each(of []*sweepFacts, do func(*sweepFacts)) {
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, looksAtOnce)
+	for _, f := range of {
+		tokens <- struct{}{}
+		wg.Go(func() {
+			do(f)
+			<-tokens
+		})
+	}
+	wg.Wait()
+}
+
+// assumedEmpty is the class if there are no messages.
+func (f *sweepFacts) assumedEmpty() (SweepClass, string) {
+	g := *f
+	g.depths, g.depthErr = make([]driver.Depth, 2), nil
+	return g.classify()
+}
+
+// sources says what becomes of the channels of dead letters.
+func (s *sweeper) sources(assumedEmpty bool) {
+	classes := map[driver.Channel]SweepClass{}
+	for ch := range s.exist {
+		classes[ch] = SweepUsed // that of another owner stays
+	}
+	for _, f := range s.facts {
+		switch {
+		case f.info.Channel.DeadLetter:
+			ch := f.info.Channel
+			ch.DeadLetter = false
+			f.source = classes[ch]
+		case assumedEmpty:
+			classes[f.info.Channel], _ = f.assumedEmpty()
+		default:
+			classes[f.info.Channel], _ = f.classify()
+		}
+	}
+}
+
+// conclude classifies all channels, and reports those that are not used.
+func (s *sweeper) conclude() {
+	s.sources(false)
+	goes := map[string]bool{}
+	for _, f := range s.facts {
+		for _, address := range s.fed[f.info.Channel] { // exchanges come last
+			if !goes[address] {
+				f.others = append(f.others, address)
+			}
+		}
+		class, why := f.classify()
+		if class == SweepUnused {
+			goes[f.info.Address] = true
+		}
+		if class != SweepUsed {
+			s.report.Findings = append(s.report.Findings, SweepFinding{
+				Channel: f.info.Channel.String(), Role: f.info.Channel.Role().String(), Address: f.info.Address,
+				Owner: f.info.Tags[tagOwner], Class: class, Reason: why, info: f.info,
+			})
+		}
+	}
+}

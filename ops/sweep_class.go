@@ -1,0 +1,202 @@
+package ops
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// SweepWindow is how long a channel must not have been used to be swept. A younger one is never swept.
+const SweepWindow = 72 * time.Hour
+
+// SweepClass is what a sweep thinks of a channel.
+type SweepClass string
+
+const (
+	SweepUsed        SweepClass = "used"
+	SweepUnused      SweepClass = "unused"            // it is deleted, or would be
+	SweepKept        SweepClass = "kept"              // it is unused, and something forbids to delete it
+	SweepStale       SweepClass = "stale"             // it is unused, and has messages
+	SweepNoProducers SweepClass = "without producers" // nothing was sent, and consumers poll
+	SweepNoConsumers SweepClass = "without consumers" // messages were sent, and nobody polls
+	SweepUnknown     SweepClass = "unknown"           // something that decides could not be found out
+)
+
+// Tags that decide what is swept.
+const (
+	tagManagedBy = "managed-by"
+	managed      = "godwit"
+	tagOwner     = "owner"
+	tagNamespace = "namespace"
+	tagKeep      = "keep"
+)
+
+// sweepFacts are all that decides the class of a channel.
+type sweepFacts struct {
+	info     driver.ChannelInfo
+	now      time.Time
+	owner    string          // whose channels are swept; "": of all, which only reports
+	activity driver.Activity // of the window; of an exchange, of a day
+	// topic is the activity of the exchange of a queue in a day; nil: the queue has none.
+	topic *driver.Activity
+	// depths are what was counted at two times; nil: it was not counted.
+	depths []driver.Depth
+	// depthErr is why it could not be counted.
+	depthErr error
+	// others are the subscribers of an exchange that are not swept, and othersErr is why they are unknown.
+	others    []string
+	othersErr error
+	// source is the class of the channel of dead letters; "": that does not exist.
+	source SweepClass
+	// seen is when an exchange was known to exist; zero: never before.
+	seen time.Time
+}
+
+// level is how much of something there was.
+type level uint8
+
+const (
+	levelZero level = iota
+	levelSome
+	levelUnknown
+)
+
+// levelOf is the level of the sum of readings. What is known to be more than zero decides, whatever else is unknown.
+func levelOf(rs ...driver.Reading[int64]) (l level, err error) {
+	for _, r := range rs {
+		switch {
+		case r.Known() && r.Value > 0:
+			return levelSome, nil
+		case !r.Known():
+			l, err = levelUnknown, r.Err
+		}
+	}
+	return l, err
+}
+
+// classify returns the class of a channel, and why. It has no effect.
+func (f *sweepFacts) classify() (SweepClass, string) {
+	var class SweepClass
+	var why string
+	switch f.info.Channel.Role() {
+	case driver.RoleExchange:
+		class, why = f.exchange()
+	case driver.RoleDeadLetters:
+		class, why = f.deadLetters()
+	default:
+		class, why = f.queue()
+	}
+	if class == SweepUnused {
+		if no := f.forbidden(); no != "" {
+			return SweepKept, no
+		}
+	}
+	return class, why
+}
+
+func (f *sweepFacts) queue() (SweepClass, string) {
+	sent, sentErr := levelOf(f.activity.Sent)
+	received, receivedErr := levelOf(f.activity.Received, f.activity.EmptyReceives)
+	feeds, feedsErr := levelZero, error(nil)
+	if f.topic != nil {
+		feeds, feedsErr = levelOf(f.topic.Sent, f.topic.Delivered)
+	}
+	switch {
+	case sent == levelUnknown:
+		return SweepUnknown, "what was sent: " + sentErr.Error()
+	case received == levelUnknown:
+		return SweepUnknown, "what was received: " + receivedErr.Error()
+	case sent == levelSome && received == levelSome:
+		return SweepUsed, ""
+	case sent == levelSome:
+		return SweepNoConsumers, "nobody has polled it for three days"
+	case received == levelSome:
+		return SweepNoProducers, "nothing was sent to it for three days"
+	case feeds == levelUnknown:
+		return SweepUnknown, "what was published to its exchange: " + feedsErr.Error()
+	case feeds == levelSome:
+		return SweepNoProducers, "nothing was sent to it for three days, though its exchange is used"
+	}
+	return f.empty(SweepUnused, "nothing was sent, and nobody has polled it, for three days")
+}
+
+// empty returns the class of what is not used: that, or stale if there are messages in it.
+func (f *sweepFacts) empty(class SweepClass, why string) (SweepClass, string) {
+	for _, d := range f.depths {
+		if n := d.All(); n > 0 {
+			return SweepStale, fmt.Sprintf("%s, and it has %d messages", why, n)
+		}
+	}
+	switch {
+	case f.depthErr != nil:
+		return SweepUnknown, "its messages could not be counted: " + f.depthErr.Error()
+	case len(f.depths) < 2:
+		return SweepUnknown, "its messages were not counted twice"
+	}
+	return class, why
+}
+
+// deadLetters follow their channel. If that does not exist any more, they must be unused themselves.
+func (f *sweepFacts) deadLetters() (SweepClass, string) {
+	switch f.source {
+	case SweepUnused:
+		return f.empty(SweepUnused, "its channel is unused")
+	case "":
+		if sent, err := levelOf(f.activity.Sent, f.activity.Received, f.activity.EmptyReceives); sent == levelSome {
+			return SweepUsed, ""
+		} else if sent == levelUnknown {
+			return SweepUnknown, "its channel does not exist, and what was sent and received: " + err.Error()
+		}
+		return f.empty(SweepUnused, "its channel does not exist")
+	}
+	return SweepUsed, ""
+}
+
+func (f *sweepFacts) exchange() (SweepClass, string) {
+	switch published, err := levelOf(f.activity.Sent, f.activity.Delivered); {
+	case published == levelSome:
+		return SweepUsed, ""
+	case published == levelUnknown:
+		return SweepUnknown, "what was published: " + err.Error()
+	case f.othersErr != nil:
+		return SweepUnknown, "its subscriptions: " + f.othersErr.Error()
+	case len(f.others) > 0:
+		return SweepUsed, "" // what it feeds stays
+	}
+	return SweepUnused, "nothing was published for a day, and no queue that stays gets its messages"
+}
+
+// forbidden returns why an unused channel must not be deleted; "": it may.
+func (f *sweepFacts) forbidden() string {
+	since := f.info.Created
+	if f.info.Channel.Role() == driver.RoleExchange && since.IsZero() {
+		since = f.seen
+	}
+	switch {
+	case f.info.Mapped:
+		return "it is one of the backend's Names"
+	case since.IsZero():
+		return fmt.Sprintf("its age is unknown: it is not known to be older than %v", SweepWindow)
+	case f.now.Sub(since) < SweepWindow:
+		at := since.UTC().Format(time.DateTime)
+		return fmt.Sprintf("it is known only since %s, less than %v ago", at, SweepWindow)
+	}
+	return forbiddenTags(f.info.Tags, f.owner)
+}
+
+// forbiddenTags returns why tags forbid to delete a channel of an owner; "": they do not.
+func forbiddenTags(tags map[string]string, owner string) string {
+	keep, kept := tags[tagKeep]
+	switch {
+	case tags == nil:
+		return "its tags are unknown"
+	case tags[tagManagedBy] != managed:
+		return "it has no tag managed-by=godwit"
+	case kept:
+		return "it is tagged keep=" + keep
+	case owner != "" && tags[tagOwner] != owner:
+		return fmt.Sprintf("it is of the owner %q, and not of %q", tags[tagOwner], owner)
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+)
+
+// undoTries is how often a channel is made that the service refuses for a while. SQS reserves the name of a deleted
+// queue for a minute.
+const undoTries = 3
+
+// UndoResult is what became of one channel of a journal.
+type UndoResult struct {
+	Channel string   `json:"channel"`
+	Address string   `json:"address"`
+	Made    []string `json:"made"`
+	Found   []string `json:"found"` // exists already, and was not changed
+	Problem string   `json:"error,omitempty"`
+}
+
+// Undo makes again what a sweep has deleted, from its journal: queues with their attributes, policies, tags and
+// subscriptions, and exchanges. What exists is not changed, so a second Undo changes nothing. Messages do not come
+// back; there were none. The error says what could not be made, and does not stop the rest.
+func Undo(ctx context.Context, b driver.Backend, journal string) ([]UndoResult, error) {
+	sn, ok := b.(driver.Snapshotter)
+	if !ok {
+		return nil, errors.New("ops: this backend cannot make again what was deleted: it is no driver.Snapshotter")
+	}
+	lines, err := readSweepJournal(journal)
+	if err != nil {
+		return nil, err
+	}
+	results := []UndoResult{}
+	var errs []error
+	for _, l := range slices.Backward(lines) { // an exchange comes before its queues, and dead letters before theirs
+		r := UndoResult{Channel: l.Channel, Address: l.Address}
+		made, err := restore(ctx, sn, l.Deleting)
+		r.Made, r.Found = made.Made, made.Found
+		if err != nil {
+			r.Problem = err.Error()
+			errs = append(errs, fmt.Errorf("ops: undo %s: %w", l.Channel, err))
+		}
+		results = append(results, r)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return results, errors.Join(errs...)
+}
+
+func restore(ctx context.Context, sn driver.Snapshotter, data []byte) (r driver.Restored, err error) {
+	for n := 1; ; n++ {
+		one, err := sn.Restore(ctx, data)
+		r.Made = append(r.Made, one.Made...)
+		r.Found = one.Found
+		later, _ := errors.AsType[*driver.Error](err)
+		if err == nil || n == undoTries || later == nil || later.After == 0 {
+			return r, err
+		}
+		if backoff.Sleep(ctx, later.After) != nil {
+			return r, errors.Join(err, ctx.Err())
+		}
+	}
+}
