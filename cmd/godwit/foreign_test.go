@@ -196,7 +196,7 @@ func TestForeignMessages(t *testing.T) {
 	sent := foreignMessages()
 	slices.SortFunc(sent, func(a, b foreignMessage) int { return strings.Compare(a.Body, b.Body) })
 	f.send("orders", sent)
-	die(t, l.backend, "orders", len(sent), false)
+	die(t, l.backend, "orders", len(sent))
 	l.command(exitDone, "peek", "orders@dlq", "--receive")
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
 	l.command(exitDone, "export", "orders@dlq", "--receive", "--file", file)
@@ -213,10 +213,10 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// die lets a consumer reject n messages. On Kafka it can keep their order, so that the dead letters have it, too.
-func die(t *testing.T, b godwit.Backend, channel string, n int, ordered bool) {
+// die lets a consumer reject n messages.
+func die(t *testing.T, b godwit.Backend, channel string, n int) {
 	t.Helper()
-	c, err := godwit.NewConsumer(t.Context(), b, channel, &godwit.ConsumerOptions{Ordered: ordered})
+	c, err := godwit.NewConsumer(t.Context(), b, channel, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestRequeueReachesOneConsumer(t *testing.T) {
 	if err := p.Send(t.Context(), godwit.Message{Body: []byte("a kite"), RoutingKey: "TOY"}); err != nil {
 		t.Fatal(err)
 	}
-	die(t, b, "wishes.mail", 1, false)
+	die(t, b, "wishes.mail", 1)
 	var out, errOut bytes.Buffer
 	if status := run(t.Context(), []string{
 		"requeue", "wishes.mail@dlq", "--yes", "--journal", filepath.Join(t.TempDir(), "j"),
