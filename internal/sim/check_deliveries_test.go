@@ -44,6 +44,9 @@ func (c *checker) hooks(p *consumer) godwit.Hooks {
 			c.entry(p, d, func(h *delivery) {
 				h.m.rejected = h.m.rejected ||
 					strings.Contains(err.Error(), "maxReceiveCount")
+				if h.begun == 0 { // its body could not be read, so no handler ends
+					p.leaves(h)
+				}
 			})
 		},
 		LeaseLost: func(d *godwit.Delivery) { c.entry(p, d, func(h *delivery) { c.leaseLost(p, h) }) },
