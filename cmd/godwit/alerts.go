@@ -53,12 +53,9 @@ func newAlerts() *cobra.Command {
 			if err := o.check(); err != nil {
 				return usage(cmd, err)
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, cmd.OutOrStdout())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, cmd.OutOrStdout())
+			})
 		},
 	}
 	o.backend.add(cmd)

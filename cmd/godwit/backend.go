@@ -40,6 +40,16 @@ func (b *backendFlags) addStore(cmd *cobra.Command) {
 	f.StringVar(&b.store.Prefix, "prefix", "", "the `prefix` of large messages in the bucket")
 }
 
+// use opens the backend for a command's work, and closes it afterwards.
+func (b *backendFlags) use(cmd *cobra.Command, work func(ctx context.Context, backend driver.Backend) error) error {
+	backend, err := b.open(cmd.Context(), cmd)
+	if err != nil {
+		return err
+	}
+	err = work(cmd.Context(), backend)
+	return errors.Join(err, backend.Close(context.WithoutCancel(cmd.Context())))
+}
+
 // open opens the backend. It makes no request.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
 	name, err := b.choose(os.Getenv)

@@ -34,12 +34,7 @@ func newDemand() *cobra.Command {
 			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON.",
 		Example: "  godwit demand\n  godwit demand orders --service-time 200ms --workers 64 -o json\n" +
 			"  godwit demand --serve :8081",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage(cmd, errors.New("one pattern at most: quote it, so that the shell does not expand it"))
-			}
-			return nil
-		},
+		Args: onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.output.check(); err != nil {
 				return usage(cmd, err)
@@ -47,12 +42,9 @@ func newDemand() *cobra.Command {
 			if len(args) > 0 {
 				o.demand.Match = args[0]
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	o.backend.add(cmd)

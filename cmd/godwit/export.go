@@ -38,12 +38,9 @@ func newExport() *cobra.Command {
 			if o.export.Select, err = o.sel.ops(); err != nil {
 				return usage(cmd, err)
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	o.backend.add(cmd)

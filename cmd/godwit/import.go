@@ -36,12 +36,9 @@ func newImport() *cobra.Command {
 			if o.file == "" {
 				return usage(cmd, errors.New("--file is missing: name the file, or - for standard input"))
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, args[0], cmd.InOrStdin(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, args[0], cmd.InOrStdin(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	o.backend.add(cmd)

@@ -31,12 +31,7 @@ func newLs() *cobra.Command {
 			"On AWS, channels are found by the tags that Godwit sets; a change may show after a minute.\n" +
 			"On Kafka, the names of topics and groups decide.",
 		Example: "  godwit ls\n  godwit ls 'wishlist_events.*' --output jsonl\n  godwit ls '*@dlq'",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage(cmd, errors.New("one pattern at most: quote it, so that the shell does not expand it"))
-			}
-			return nil
-		},
+		Args:    onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.output.check(); err != nil {
 				return usage(cmd, err)
@@ -44,12 +39,9 @@ func newLs() *cobra.Command {
 			if len(args) > 0 {
 				o.list.Match = args[0]
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	o.backend.add(cmd)
@@ -57,6 +49,14 @@ func newLs() *cobra.Command {
 	cmd.Flags().BoolVar(&o.list.NoDepths, "no-depths", false,
 		"do not count what waits, which saves a request a channel")
 	return cmd
+}
+
+// onePattern checks the arguments of a command that takes a pattern of channels, or none.
+func onePattern(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(cmd, errors.New("one pattern at most: quote it, so that the shell does not expand it"))
+	}
+	return nil
 }
 
 // run lists the channels of a backend. Channels that could not be looked at are an error, after the list.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -39,12 +38,9 @@ func (o *pauseOptions) command(cmd *cobra.Command) *cobra.Command {
 		if err := o.output.check(); err != nil {
 			return usage(cmd, err)
 		}
-		b, err := o.backend.open(cmd.Context(), cmd)
-		if err != nil {
-			return err
-		}
-		err = o.run(cmd.Context(), b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-		return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+		return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+			return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		})
 	}
 	o.backend.add(cmd)
 	o.output.add(cmd)

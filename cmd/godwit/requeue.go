@@ -48,12 +48,9 @@ func newRequeue() *cobra.Command {
 			if err := o.read(args[0]); err != nil {
 				return usage(cmd, err)
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	o.backend.add(cmd)

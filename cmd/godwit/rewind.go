@@ -36,12 +36,7 @@ func newRewind() *cobra.Command {
 			"  godwit rewind orders --to 2026-11-23T10:00:00Z --yes\n" +
 			"  godwit rewind wishlist_events.audit_log --to 2h --yes\n" +
 			"  godwit rewind orders --to offset:1200 --partition 3 --yes",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(cmd, fmt.Errorf("name one channel, such as orders: got %d", len(args)))
-			}
-			return nil
-		},
+		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := position(o.to, o.partitions, time.Now())
 			if err == nil {
@@ -50,12 +45,9 @@ func newRewind() *cobra.Command {
 			if err != nil {
 				return usage(cmd, err)
 			}
-			b, err := o.backend.open(cmd.Context(), cmd)
-			if err != nil {
-				return err
-			}
-			err = o.run(cmd.Context(), b, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	o.backend.add(cmd)
@@ -63,7 +55,7 @@ func newRewind() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "the `position`: start, end, a time (RFC 3339), a duration back from now, or offset:N")
 	f.Int32SliceVar(&o.partitions, "partition", nil, "only these `partitions`")
-	f.BoolVar(&o.yes, "yes", false, "do it; without this flag, the command only prints what would happen")
+	addYes(cmd, &o.yes)
 	return cmd
 }
 
