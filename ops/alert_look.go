@@ -97,20 +97,13 @@ func (a *Alerts) look(ctx context.Context, what Look) *looked {
 	l.channels = len(mine)
 	var aged []driver.ChannelInfo
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	tokens := make(chan struct{}, looksAtOnce)
-	for i := range mine {
-		tokens <- struct{}{}
-		wg.Go(func() {
-			if a.lookAt(ctx, l, &mine[i]) {
-				mu.Lock()
-				aged = append(aged, mine[i])
-				mu.Unlock()
-			}
-			<-tokens
-		})
-	}
-	wg.Wait()
+	inParallel(len(mine), looksAtOnce, func(i int) {
+		if a.lookAt(ctx, l, &mine[i]) {
+			mu.Lock()
+			aged = append(aged, mine[i])
+			mu.Unlock()
+		}
+	})
 	a.ages(ctx, l, aged)
 	return l
 }

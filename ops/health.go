@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -210,25 +208,15 @@ func (h *Health) keepWriting(ctx context.Context) {
 	}
 }
 
-// write replaces the file in one step, so that a reader never sees a part.
+// write replaces the file.
 func (h *Health) write() error {
 	text, err := json.MarshalIndent(h.Report(), "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(h.o.File), "."+filepath.Base(h.o.File)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Chmod(0o644), f.Close()) // another user may look at it
-	if err == nil {
-		err = os.Rename(f.Name(), h.o.File)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return replaceFile(h.o.File, append(text, '\n'), func(f *os.File) error {
+		return f.Chmod(0o644) // another user may look at it
+	})
 }
 
 // Close ends the watch, and removes the file: from then on, nothing is written that a look could take for the present.

@@ -130,28 +130,20 @@ func (h *held) release(ctx context.Context, entries []*holding) error {
 	if most == 0 {
 		most = max(1, len(entries))
 	}
-	var (
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		failed error
-		tokens = make(chan struct{}, releasesAtOnce)
-	)
-	for some := range slices.Chunk(entries, most) {
-		batch := make([]driver.Settlement, len(some))
-		for i := range some {
-			batch[i] = driver.Settlement{Handle: some[i].handle, Action: driver.Release}
+	var mu sync.Mutex
+	var failed error
+	batches := slices.Collect(slices.Chunk(entries, most))
+	inParallel(len(batches), releasesAtOnce, func(i int) {
+		batch := make([]driver.Settlement, len(batches[i]))
+		for k, one := range batches[i] {
+			batch[k] = driver.Settlement{Handle: one.handle, Action: driver.Release}
 		}
-		tokens <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-tokens }()
-			if err := settle(ctx, h.recv, batch); err != nil {
-				mu.Lock()
-				failed = err
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
+		if err := settle(ctx, h.recv, batch); err != nil {
+			mu.Lock()
+			failed = err
+			mu.Unlock()
+		}
+	})
 	if failed != nil {
 		return fmt.Errorf("release messages that stay; they are delivered again when their leases end: %w", failed)
 	}

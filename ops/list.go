@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"sync"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -66,19 +65,11 @@ func look(ctx context.Context, b driver.Backend, all []Listed) []Listed {
 	if !ok {
 		return all
 	}
-	var wg sync.WaitGroup
-	tokens := make(chan struct{}, looksAtOnce)
-	for i := range all {
-		if all[i].Channel.Queue == "" {
-			continue
+	inParallel(len(all), looksAtOnce, func(i int) {
+		if l := &all[i]; l.Channel.Queue != "" {
+			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
 		}
-		tokens <- struct{}{}
-		wg.Go(func() {
-			all[i].Depth, all[i].Err = in.Inspect(ctx, all[i].Channel)
-			<-tokens
-		})
-	}
-	wg.Wait()
+	})
 	there := all[:0]
 	for _, l := range all {
 		if l.Err == nil || driver.ClassOf(l.Err) != driver.NotFound {

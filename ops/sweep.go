@@ -253,7 +253,8 @@ func (s *sweeper) measure(ctx context.Context) error {
 // subscriptions asks for the subscribers of exchanges that are not used, or not known to be. The call wakes them, too.
 func (s *sweeper) subscriptions(ctx context.Context) {
 	s.fed = map[driver.Channel][]string{}
-	s.each(s.facts, func(f *sweepFacts) {
+	inParallel(len(s.facts), looksAtOnce, func(i int) {
+		f := s.facts[i]
 		if f.info.Channel.Role() != driver.RoleExchange {
 			return
 		}
@@ -294,34 +295,23 @@ func (s *sweeper) count(ctx context.Context) error {
 		}
 		f.depths = append(f.depths, d)
 	}
-	s.each(once, inspect)
-	s.each(kept, func(f *sweepFacts) {
-		inspect(f)
+	inspectAll := func(of []*sweepFacts) {
+		inParallel(len(of), looksAtOnce, func(i int) { inspect(of[i]) })
+	}
+	inspectAll(once)
+	inspectAll(kept)
+	for _, f := range kept {
 		f.depths = append(f.depths, f.depths...) // one count is enough for what is not deleted
-	})
-	s.each(twice, inspect)
+	}
+	inspectAll(twice)
 	if len(twice) == 0 {
 		return ctx.Err()
 	}
 	if err := backoff.Sleep(ctx, countsAgain); err != nil {
 		return err
 	}
-	s.each(twice, inspect)
+	inspectAll(twice)
 	return ctx.Err()
-}
-
-// each calls do for several channels at the same time.
-func (s *sweeper) each(of []*sweepFacts, do func(*sweepFacts)) {
-	var wg sync.WaitGroup
-	tokens := make(chan struct{}, looksAtOnce)
-	for _, f := range of {
-		tokens <- struct{}{}
-		wg.Go(func() {
-			do(f)
-			<-tokens
-		})
-	}
-	wg.Wait()
 }
 
 // assumedEmpty is the class if there are no messages.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -92,7 +91,7 @@ func (s *sweepState) deleted(address string) {
 	delete(s.Seen, address)
 }
 
-// write replaces the file in one step.
+// write replaces the file.
 func (s *sweepState) write() error {
 	if s.path == "" {
 		return nil
@@ -102,17 +101,8 @@ func (s *sweepState) write() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.path), "."+filepath.Base(s.path)+".*")
-	if err != nil {
+	if err := replaceFile(s.path, append(text, '\n'), (*os.File).Sync); err != nil {
 		return fmt.Errorf("ops: write the state of the sweep: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), s.path)
-	}
-	if err != nil {
-		return fmt.Errorf("ops: write the state of the sweep: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }
