@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/backoff"
 )
 
 // ImportOptions are the options of Import. The zero value imports all lines.
@@ -185,45 +183,14 @@ func (im *imports) sent() {
 
 // send sends messages, and repeats what fails for the moment. errs are the errors of those that were refused, by index.
 func (im *imports) send(ctx context.Context, batch []driver.Prepared) (errs map[int]error, err error) {
-	left := make([]int, len(batch))
+	sent := patiently(ctx, batch, im.to.Send)
+	if sent.whole != nil {
+		return sent.errs, errors.Join(sent.whole, ctx.Err())
+	}
 	for i := range batch {
-		left[i] = i
-	}
-	errs = map[int]error{}
-	for try, end := 1, time.Now().Add(patience); ; try++ {
-		err := im.to.Send(ctx, pickAll(batch, left))
-		if err == nil {
-			return errs, nil
-		}
-		if entries, ok := errors.AsType[*driver.BatchError](err); ok {
-			var again []int
-			for k, i := range left {
-				switch one := entries.Errs[k]; {
-				case one == nil:
-				case driver.ClassOf(one).Passing():
-					again, err = append(again, i), one
-				default:
-					errs[i] = one
-				}
-			}
-			if left = again; len(left) == 0 {
-				return errs, nil
-			}
-		}
-		if !driver.ClassOf(err).Passing() || time.Now().After(end) {
-			return errs, err
-		}
-		if over := backoff.Sleep(ctx, pauses.Jittered(try)); over != nil {
-			return errs, errors.Join(err, over)
+		if err := sent.errs[i]; driver.ClassOf(err).Passing() {
+			return sent.errs, errors.Join(err, ctx.Err())
 		}
 	}
-}
-
-// pickAll returns some of a batch, by index.
-func pickAll(batch []driver.Prepared, which []int) []driver.Prepared {
-	some := make([]driver.Prepared, len(which))
-	for k, i := range which {
-		some[k] = batch[i]
-	}
-	return some
+	return sent.errs, nil
 }

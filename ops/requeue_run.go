@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/backoff"
 )
 
 // requeue is one run of Requeue.
@@ -309,52 +308,18 @@ func (r *requeue) doubt(sent []outgoing, doubtful []string) {
 // sendPatiently sends a round, and repeats what fails for the moment. The result has an error for each message that was
 // not sent, and the ids of those that may have been sent twice.
 func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful []string, errs map[int]error) {
-	errs = map[int]error{}
-	left := make([]int, len(round))
-	unsure := map[string]bool{}
+	batch := make([]driver.Prepared, len(round))
 	for i := range round {
-		left[i] = i
-		unsure[round[i].ID] = round[i].again
+		batch[i] = round[i].prepared
 	}
-	// A client of Kafka waits for its broker for as long as its caller does.
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for try, end := 1, time.Now().Add(patience); ; try++ {
-		batch := make([]driver.Prepared, len(left))
-		for k, i := range left {
-			batch[k] = round[i].prepared
-		}
-		err := r.to.Send(ctx, batch)
-		entries, single := errors.AsType[*driver.BatchError](err)
-		var again []int
-		for k, i := range left {
-			one := err
-			if single {
-				one = entries.Errs[k]
-			}
-			delete(errs, i)
-			if one == nil {
-				continue
-			}
-			errs[i] = one
-			if driver.ClassOf(one) == driver.Transient && !r.dest.Ordered { // else the service removes duplicates
-				unsure[round[i].ID] = true // the answer may have been lost
-			}
-			if driver.ClassOf(one).Passing() {
-				again = append(again, i)
-			}
-		}
-		left = again
-		if len(left) == 0 || time.Now().After(end) || backoff.Sleep(ctx, pauses.Jittered(try)) != nil {
-			break
-		}
-	}
+	sent := patiently(ctx, batch, r.to.Send)
 	for i := range round {
-		if id := round[i].ID; unsure[id] && errs[i] == nil {
-			doubtful = append(doubtful, id)
+		twice := round[i].again || sent.unsure[i] && !r.dest.Ordered // an ordered destination removes duplicates
+		if twice && sent.errs[i] == nil {
+			doubtful = append(doubtful, round[i].ID)
 		}
 	}
-	return doubtful, errs
+	return doubtful, sent.errs
 }
 
 // finish finishes messages at the source that stand in the destination.
