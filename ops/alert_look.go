@@ -117,8 +117,8 @@ func (a *Alerts) choose(l *looked, infos []driver.ChannelInfo) (mine []driver.Ch
 		if c.Channel.Queue == "" || c.Mapped {
 			continue
 		}
-		has[c.Tags["owner"]] = true
-		if len(a.o.Owners) > 0 && !slices.Contains(a.o.Owners, c.Tags["owner"]) {
+		has[c.Tags[tagOwner]] = true
+		if len(a.o.Owners) > 0 && !slices.Contains(a.o.Owners, c.Tags[tagOwner]) {
 			if c.Tags == nil {
 				untagged++
 			}
@@ -147,7 +147,7 @@ func about(c *driver.ChannelInfo) alert {
 	return alert{
 		Channel: c.Channel.String(), Address: c.Address, Dead: c.Channel.DeadLetter,
 		Critical: critical == "true" || critical == "yes" || critical == "1",
-		Owner:    c.Tags["owner"], Environment: c.Tags["environment"],
+		Owner:    c.Tags[tagOwner], Environment: c.Tags["environment"],
 	}
 }
 
