@@ -20,7 +20,7 @@ type Notice struct {
 // NoticeItem is one line of a notice.
 type NoticeItem struct {
 	State       NoticeState `json:"state"`
-	Kind        string      `json:"kind"` // what it is about: waiting, age, dead-letters, unknown …
+	Kind        string      `json:"kind"` // the subject of the alert: waiting, age, dead-letters, unknown …
 	Critical    bool        `json:"critical"`
 	Channel     string      `json:"channel,omitempty"`
 	Address     string      `json:"address,omitempty"` // the service's name of the resource

@@ -9,8 +9,8 @@ type Snapshotter interface {
 	// subscribers, that cannot be read are an error.
 	Snapshot(ctx context.Context, c Channel) (Snapshot, error)
 	// Restore makes what the Data of a snapshot describes and does not exist: the resource, and its subscription.
-	// What exists stays as it is, so a second Restore changes nothing. Messages do not come back. An error whose After
-	// is set can be tried again then. An error with something made says what could not be made.
+	// Restore leaves existing resources as they are, so a second one changes nothing. Messages do not come back. An
+	// error whose After is set can be tried again then. An error with something made says what could not be made.
 	Restore(ctx context.Context, data []byte) (Restored, error)
 }
 

@@ -24,8 +24,8 @@ type UndoResult struct {
 }
 
 // Undo makes again what a sweep has deleted, from its journal: queues with their attributes, policies, tags and
-// subscriptions, and exchanges. What exists is not changed, so a second Undo changes nothing. Messages do not come
-// back; there were none. The error says what could not be made, and does not stop the rest.
+// subscriptions, and exchanges. Undo leaves existing channels as they are, so a second one changes nothing. Messages do
+// not come back; there were none. The error says what could not be made, and does not stop the rest.
 func Undo(ctx context.Context, b driver.Backend, journal string) ([]UndoResult, error) {
 	sn, ok := b.(driver.Snapshotter)
 	if !ok {
