@@ -97,7 +97,7 @@ func (a *Alerts) look(ctx context.Context, what Look) *looked {
 	l.channels = len(mine)
 	var aged []driver.ChannelInfo
 	var mu sync.Mutex
-	inParallel(len(mine), looksAtOnce, func(i int) {
+	inParallel(len(mine), func(i int) {
 		if a.lookAt(ctx, l, &mine[i]) {
 			mu.Lock()
 			aged = append(aged, mine[i])

@@ -18,8 +18,6 @@ const (
 	shortLease   = time.Minute
 	heldPerLease = 10_000
 	longLease    = 15 * time.Minute
-	// releasesAtOnce is how many requests release messages at the same time.
-	releasesAtOnce = 8
 	// releasePatience bounds how long the return of messages is tried.
 	releasePatience = time.Minute
 )
@@ -133,7 +131,7 @@ func (h *held) release(ctx context.Context, entries []*holding) error {
 	var mu sync.Mutex
 	var failed error
 	batches := slices.Collect(slices.Chunk(entries, most))
-	inParallel(len(batches), releasesAtOnce, func(i int) {
+	inParallel(len(batches), func(i int) {
 		batch := make([]driver.Settlement, len(batches[i]))
 		for k, one := range batches[i] {
 			batch[k] = driver.Settlement{Handle: one.handle, Action: driver.Release}

@@ -9,9 +9,6 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// looksAtOnce is how many channels are looked at at the same time.
-const looksAtOnce = 8
-
 // ListOptions are the options of List. The zero value is usable.
 type ListOptions struct {
 	// Match selects channels by a pattern of path.Match, such as orders* or wishlist_events.*. Set it to look at a part
@@ -65,7 +62,7 @@ func look(ctx context.Context, b driver.Backend, all []Listed) []Listed {
 	if !ok {
 		return all
 	}
-	inParallel(len(all), looksAtOnce, func(i int) {
+	inParallel(len(all), func(i int) {
 		if l := &all[i]; l.Channel.Queue != "" {
 			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
 		}

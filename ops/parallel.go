@@ -2,11 +2,14 @@ package ops
 
 import "sync"
 
-// inParallel calls do with each index below n, at most so many at the same time, and returns when all calls have
+// callsAtOnce is how many calls to the service one operation makes at the same time.
+const callsAtOnce = 8
+
+// inParallel calls do with each index below n, callsAtOnce of them at the same time, and returns when all calls have
 // returned.
-func inParallel(n, atOnce int, do func(i int)) {
+func inParallel(n int, do func(i int)) {
 	var wg sync.WaitGroup
-	tokens := make(chan struct{}, atOnce)
+	tokens := make(chan struct{}, callsAtOnce)
 	for i := range n {
 		tokens <- struct{}{}
 		wg.Go(func() {

@@ -253,7 +253,7 @@ func (s *sweeper) measure(ctx context.Context) error {
 // subscriptions asks for the subscribers of exchanges that are not used, or not known to be. The call wakes them, too.
 func (s *sweeper) subscriptions(ctx context.Context) {
 	s.fed = map[driver.Channel][]string{}
-	inParallel(len(s.facts), looksAtOnce, func(i int) {
+	inParallel(len(s.facts), func(i int) {
 		f := s.facts[i]
 		if f.info.Channel.Role() != driver.RoleExchange {
 			return
@@ -296,7 +296,7 @@ func (s *sweeper) count(ctx context.Context) error {
 		f.depths = append(f.depths, d)
 	}
 	inspectAll := func(of []*sweepFacts) {
-		inParallel(len(of), looksAtOnce, func(i int) { inspect(of[i]) })
+		inParallel(len(of), func(i int) { inspect(of[i]) })
 	}
 	inspectAll(once)
 	inspectAll(kept)
