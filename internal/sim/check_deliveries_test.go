@@ -34,8 +34,10 @@ func (c *checker) hooks(p *consumer) godwit.Hooks {
 			c.entry(p, d, func(h *delivery) {
 				c.w.tally.add(countReleased, 1)
 				c.w.trace.note("%s releases %s", p.name, h.m.label)
+				if !h.letGo { // otherwise its request came before this hook, and no longer counts as a held retry
+					p.untouched[h.id]++
+				}
 				h.letGo, h.released = true, true
-				p.untouched[h.id]++
 				p.leaves(h)
 			})
 		},
