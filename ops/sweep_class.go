@@ -23,13 +23,14 @@ const (
 	SweepUnknown     SweepClass = "unknown"           // something that decides could not be found out
 )
 
-// Tags that decide what is swept.
+// Tags that decide what is swept, and who is told.
 const (
-	tagManagedBy = "managed-by"
-	managed      = "godwit"
-	tagOwner     = "owner"
-	tagNamespace = "namespace"
-	tagKeep      = "keep"
+	tagManagedBy   = "managed-by"
+	managed        = "godwit"
+	tagOwner       = "owner"
+	tagEnvironment = "environment"
+	tagNamespace   = "namespace"
+	tagKeep        = "keep"
 )
 
 // sweepFacts are all that decides the class of a channel.

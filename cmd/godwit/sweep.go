@@ -16,10 +16,12 @@ import (
 
 // sweepOptions are the flags of `godwit sweep`.
 type sweepOptions struct {
-	backend backendFlags
-	output  output
-	undo    string
-	sweep   ops.SweepOptions
+	backend        backendFlags
+	output         output
+	notifiers      notifierFlags
+	state, journal string
+	undo           string
+	sweep          ops.SweepOptions
 }
 
 func newSweep() *cobra.Command {
@@ -49,9 +51,11 @@ func newSweep() *cobra.Command {
 	f, s := cmd.Flags(), &o.sweep
 	f.StringVar(&s.Owner, "owner", "", "whose channels, by their tag owner; without it, GODWIT_OWNER")
 	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
-	f.StringVar(&s.State, "state", "", "the `file` that remembers what was announced")
-	f.StringVar(&s.Journal, "journal", "", "the `file` that describes what is deleted; without it, a new one")
-	f.StringVar(&o.undo, "undo", "", "make again what the journal in this `file` describes")
+	f.StringVar(&o.state, "state", "", "where to remember what was announced: a `file`, or s3://bucket/key")
+	f.StringVar(&o.journal, "journal", "",
+		"where to describe what is deleted: a `file`, or s3://bucket/key; without it, a new file")
+	f.StringVar(&o.undo, "undo", "", "make again what this `journal` describes: a file, or s3://bucket/key")
+	o.notifiers.add(cmd)
 	addYes(cmd, &s.Yes)
 	return cmd
 }
@@ -62,7 +66,7 @@ func (o *sweepOptions) check(cmd *cobra.Command) error {
 	}
 	s := &o.sweep
 	if o.undo != "" {
-		for _, name := range []string{"owner", "yes", "scheduled", "state", "journal"} {
+		for _, name := range []string{"owner", "yes", "scheduled", "state", "journal", "slack", "webhook", "sns"} {
 			if cmd.Flags().Changed(name) {
 				return fmt.Errorf("--undo does not go with --%s: it makes again what its journal describes", name)
 			}
@@ -77,10 +81,10 @@ func (o *sweepOptions) check(cmd *cobra.Command) error {
 		return errors.New("--yes deletes at once, and --scheduled on a later run: use one of them")
 	case (s.Yes || s.Scheduled) && s.Owner == "":
 		return errors.New("--owner is missing, and GODWIT_OWNER is not set: without an owner, a sweep only reports")
-	case s.Scheduled && s.State == "":
+	case s.Scheduled && o.state == "":
 		return errors.New("--scheduled needs --state: name a file that remembers what was announced")
 	}
-	return nil
+	return o.notifiers.check()
 }
 
 // run sweeps, or undoes a sweep.
@@ -88,7 +92,18 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 	if o.undo != "" {
 		return o.restore(ctx, b, out, errOut)
 	}
+	routes, end, err := o.notifiers.open(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		o.sweep.Notifiers = append(o.sweep.Notifiers, r.To)
+	}
+	if err := o.remember(ctx, b); err != nil {
+		return errors.Join(err, end(ctx))
+	}
 	r, err := ops.Sweep(ctx, b, &o.sweep)
+	err = errors.Join(err, end(context.WithoutCancel(ctx)))
 	if r == nil {
 		return err
 	}
@@ -119,11 +134,50 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 	return err
 }
 
+// remember opens what a sweep writes.
+func (o *sweepOptions) remember(ctx context.Context, b driver.Backend) (err error) {
+	o.sweep.Name, o.sweep.Flags = o.backend.describe(b)
+	if o.sweep.State, err = openState(ctx, o.state); err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	switch {
+	case strings.Contains(o.journal, "://"):
+		s, err := openState(ctx, o.journal)
+		if err != nil {
+			return fmt.Errorf("--journal: %w", err)
+		}
+		o.sweep.Journal = ops.StateJournal{State: s, Name: o.journal}
+	case o.journal != "":
+		o.sweep.Journal = ops.FileJournal(o.journal)
+	}
+	return nil
+}
+
+// readJournal reads what a sweep has written.
+func readJournal(ctx context.Context, at string) ([]byte, error) {
+	if !strings.Contains(at, "://") {
+		return os.ReadFile(at)
+	}
+	s, err := openState(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	text, version, err := s.Load(ctx)
+	if err == nil && version == "" {
+		err = errors.New("it does not exist")
+	}
+	return text, err
+}
+
 // restore makes again what a journal describes.
 func (o *sweepOptions) restore(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
-	all, err := ops.Undo(ctx, b, o.undo)
+	text, err := readJournal(ctx, o.undo)
+	if err != nil {
+		return fmt.Errorf("--undo %s: %w", o.undo, err)
+	}
+	all, err := ops.Undo(ctx, b, text)
 	if all == nil {
-		return err
+		return fmt.Errorf("--undo %s: %w", o.undo, err)
 	}
 	t := table{head: []string{"CHANNEL", "MADE", "EXISTS", "NOTES"}}
 	values := []any{}
