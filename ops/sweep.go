@@ -33,6 +33,9 @@ type SweepOptions struct {
 	// Scheduled announces what is unused, and deletes what an earlier run has announced. Set it in a program that
 	// sweeps daily. It needs State.
 	Scheduled bool
+	// Untagged permits to delete channels of a service without tags (topics of Kafka), of which nothing says who has
+	// made or who owns them. Set it with Yes or Scheduled, and a State, after a look at the report.
+	Untagged bool
 	// State remembers what was announced, and since when channels are known whose age the service does not tell. Set it
 	// to the same one in every run of one owner. nil: nothing is remembered.
 	State State
@@ -54,7 +57,13 @@ func (o *SweepOptions) check() error {
 	case o.Yes && o.Scheduled:
 		return errors.New("ops: SweepOptions has both Yes and Scheduled: set Yes to delete at once, or Scheduled to " +
 			"delete what an earlier run has announced")
-	case (o.Yes || o.Scheduled) && o.Owner == "":
+	case o.Untagged && o.Owner != "":
+		return errors.New("ops: SweepOptions has both Untagged and Owner: without tags, channels have no owner, so leave " +
+			"one of them out")
+	case o.Untagged && o.State == nil:
+		return errors.New("ops: SweepOptions has Untagged and no State: brokers do not tell how old a topic is, so name a " +
+			"state, in which sweeps note since when they know it")
+	case (o.Yes || o.Scheduled) && o.Owner == "" && !o.Untagged:
 		return errors.New("ops: SweepOptions has no Owner: without one, a sweep only reports, so set it to the one whose " +
 			"channels may be deleted")
 	case o.Scheduled && o.State == nil:
@@ -71,6 +80,9 @@ func (o *SweepOptions) check() error {
 // again, and a later run knows more. Whether a queue is empty is counted twice, a minute apart, so a sweep takes that
 // long. Nothing is deleted that Godwit has not created, that belongs to another owner, that is younger than three days,
 // that has a tag keep, or that the backend was told to use. Tags and subscriptions are read again before each deletion.
+//
+// Topics of Kafka have no tags, and brokers count no receives. There, a channel has consumers if a group reads it: one
+// with members, or with commits that the brokers still keep. Channels are as old as the State knows them.
 //
 // An error with a report says what could not be done.
 func Sweep(ctx context.Context, b driver.Backend, o *SweepOptions) (*SweepReport, error) {
@@ -141,8 +153,7 @@ func (s *sweeper) able(b driver.Backend) error {
 		"Remover": is[driver.Remover](b), "Snapshotter": is[driver.Snapshotter](b),
 	} {
 		if !able {
-			return fmt.Errorf("ops: this backend cannot be swept: it is no driver.%s. Topics of Kafka have no tags, and "+
-				"brokers do not count receives, so look at `godwit ls` there", name)
+			return fmt.Errorf("ops: this backend cannot be swept: it is no driver.%s", name)
 		}
 	}
 	s.b = b.(sweepBackend)
@@ -176,13 +187,16 @@ func (s *sweeper) take(infos []driver.ChannelInfo) error {
 	owners := map[string]bool{}
 	for _, info := range infos {
 		s.exist[info.Channel] = true
+		if info.Tags != nil && s.o.Untagged {
+			return fmt.Errorf("ops: SweepOptions has Untagged, and channel %s has tags: set Owner instead", info.Channel)
+		}
 		if owner := info.Tags[tagOwner]; owner != "" {
 			owners[owner] = true
 		}
 		if s.o.Owner != "" && info.Tags[tagOwner] != s.o.Owner {
 			continue
 		}
-		s.facts = append(s.facts, &sweepFacts{info: info, now: s.now, owner: s.o.Owner})
+		s.facts = append(s.facts, &sweepFacts{info: info, now: s.now, owner: s.o.Owner, untagged: s.o.Untagged})
 	}
 	if s.o.Owner != "" && len(s.facts) == 0 {
 		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("ops: no channel has the tag owner=%s; there are "+

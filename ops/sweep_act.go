@@ -84,7 +84,11 @@ func (s *sweeper) remove(ctx context.Context, journal SweepJournal, f *SweepFind
 	if err != nil {
 		return SweepFailed, err
 	}
-	switch no := forbiddenTags(snap.Tags, s.o.Owner); {
+	no := ""
+	if snap.Tags != nil || !s.o.Untagged {
+		no = forbiddenTags(snap.Tags, s.o.Owner)
+	}
+	switch {
 	case snap.Address != f.Address:
 		return SweepFailed, fmt.Errorf("it is %s now, and was %s", snap.Address, f.Address)
 	case no != "":

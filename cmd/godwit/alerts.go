@@ -57,7 +57,7 @@ func newAlerts() *cobra.Command {
 	f.DurationVar(&o.alerts.EveryDeadLetters, "every-dead-letters", 12*time.Hour, "how often to look at dead letters")
 	o.notifiers.add(cmd)
 	f.StringVar(&o.state, "state", "",
-		"where to remember who was told: a `file`, or s3://bucket/key; without it, in memory")
+		"where to remember who was told: a `file`, s3://bucket/key, or kafka://name; without it, in memory")
 	f.StringSliceVar(&o.alerts.Owners, "owner", nil, "only channels whose tag owner is one of these `names`")
 	return cmd
 }
@@ -86,7 +86,7 @@ func (o *alertsOptions) run(ctx context.Context, b driver.Backend, out io.Writer
 	}
 	defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx))) }()
 	o.alerts.Routes = append([]ops.Route{{Name: "stdout", To: p}}, others...)
-	if o.alerts.State, err = openState(ctx, o.state); err != nil {
+	if o.alerts.State, err = openState(ctx, o.state, b); err != nil {
 		return fmt.Errorf("--state: %w", err)
 	}
 	o.alerts.Name, o.alerts.Flags = o.backend.describe(b)

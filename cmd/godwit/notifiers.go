@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
@@ -87,16 +88,22 @@ func (n *notifierFlags) open(ctx context.Context, b driver.Backend) (
 	return append(routes, ops.Route{Name: "sns", To: to}), end, nil
 }
 
-// openState opens the state that a flag names; nil: in memory.
-func openState(ctx context.Context, at string) (ops.State, error) {
+// openState opens the state that a flag names; nil: in memory. One on Kafka is on the brokers of the backend.
+func openState(ctx context.Context, at string, b driver.Backend) (ops.State, error) {
 	scheme, rest, ok := strings.Cut(at, "://")
 	switch {
 	case at == "":
 		return nil, nil
 	case !ok:
 		return ops.NewFileState(at)
+	case scheme == "kafka":
+		onKafka, ok := b.(*kafka.Backend)
+		if !ok {
+			return nil, fmt.Errorf("%q: the channels are not on Kafka: name a file, or s3://bucket/key", at)
+		}
+		return onKafka.OpenState(rest)
 	case scheme != "s3":
-		return nil, fmt.Errorf("%q: name a file, or s3://bucket/key", at)
+		return nil, fmt.Errorf("%q: name a file, s3://bucket/key, or kafka://name", at)
 	}
 	bucket, key, _ := strings.Cut(rest, "/")
 	return s3store.OpenState(ctx, &s3store.StateOptions{Bucket: bucket, Key: key})
