@@ -15,6 +15,8 @@ const (
 	cobra     = "github.com/spf13/cobra"
 	franz     = "github.com/twmb/franz-go/pkg" // all of it, kfake too
 	xterm     = "golang.org/x/term"
+	grpc      = "google.golang.org/grpc"
+	protobuf  = "google.golang.org/protobuf"
 	lambdaSDK = "github.com/aws/aws-lambda-go"
 	cborV2    = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
 )
@@ -126,6 +128,11 @@ var plan = []room{
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm, "github.com/itchyny/gojq"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
+	{path: "cmd/godwit/internal/externalscaler", others: []string{grpc, protobuf}},
+	{
+		path: "cmd/godwit/internal/keda", ours: []string{"cmd/godwit/internal/externalscaler", "driver", "ops"},
+		others: []string{grpc},
+	},
 	{path: "examples/deadletters", ours: []string{"..."}},
 	{path: "examples/iterator", ours: []string{"..."}},
 	{path: "examples/kafka", ours: []string{"..."}},
