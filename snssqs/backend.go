@@ -44,7 +44,7 @@ type Backend struct {
 	identity identity                              // set by the first call of whoami
 	queues   map[driver.Channel]*queue             // queues that were found
 	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
-	handed   map[string]*ledger                    // finished messages that other programs delete, by queue
+	handed   map[string]*ledger                    // finished messages that others delete, by queue; nil: none
 
 	subscribers map[driver.Channel]*subscribers // of the exchanges that producers of this process may create
 }
@@ -70,7 +70,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
 		apart: large, cancelPolls: opts.CancelPolls,
 		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
-		subscribers: map[driver.Channel]*subscribers{}, handed: map[string]*ledger{},
+		subscribers: map[driver.Channel]*subscribers{},
 	}
 	if b.log == nil {
 		b.log = slog.Default()

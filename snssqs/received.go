@@ -107,6 +107,9 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 func (b *Backend) handedLedger(url string) *ledger {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.handed == nil {
+		b.handed = map[string]*ledger{}
+	}
 	if b.handed[url] == nil {
 		b.handed[url] = &ledger{}
 	}
