@@ -133,6 +133,7 @@ var plan = []room{
 		path: "cmd/godwit/internal/keda", ours: []string{"cmd/godwit/internal/externalscaler", "driver", "ops"},
 		others: []string{grpc},
 	},
+	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},
 	{path: "cmd/internal/operator", ours: []string{"driver", "ops", "s3store", "snssqs"}},
 	{path: "examples/deadletters", ours: []string{"..."}},
 	{path: "examples/iterator", ours: []string{"..."}},

@@ -1,7 +1,6 @@
 package lambdaruntime
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,10 +20,11 @@ type Function struct {
 	events chan *invocation
 	ended  chan struct{} // closed when the process has ended
 
+	log *os.File // what the process has printed is there before its answer is
+
 	mu      sync.Mutex
 	open    map[string]*invocation
 	invoked int
-	log     bytes.Buffer
 }
 
 type invocation struct {
@@ -52,6 +52,10 @@ func (e *Error) Error() string { return e.Type + ": " + e.Message }
 func Start(t testing.TB, command *exec.Cmd, env ...string) *Function {
 	t.Helper()
 	f := &Function{events: make(chan *invocation), ended: make(chan struct{}), open: map[string]*invocation{}}
+	var err error
+	if f.log, err = os.CreateTemp(t.TempDir(), "log"); err != nil {
+		t.Fatal(err)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +64,7 @@ func Start(t testing.TB, command *exec.Cmd, env ...string) *Function {
 	go func() { _ = server.Serve(listener) }()
 	command.Env = append(append(os.Environ(), env...),
 		"AWS_LAMBDA_RUNTIME_API="+listener.Addr().String(), "AWS_LAMBDA_FUNCTION_NAME=test")
-	command.Stdout, command.Stderr = (*logWriter)(f), (*logWriter)(f)
+	command.Stdout, command.Stderr = f.log, f.log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +79,7 @@ func Start(t testing.TB, command *exec.Cmd, env ...string) *Function {
 		if t.Failed() {
 			t.Logf("the function has printed:\n%s", f.Log())
 		}
+		_ = f.log.Close()
 	})
 	return f
 }
@@ -105,11 +110,13 @@ func (f *Function) Invoke(event []byte, timeout time.Duration) ([]byte, error) {
 	}
 }
 
-// Log is what the function has printed so far.
+// Log is what the function has printed so far, also after the process has ended, until the end of the test.
 func (f *Function) Log() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.log.String()
+	text, err := os.ReadFile(f.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // Ended is closed when the process has ended.
@@ -157,13 +164,4 @@ func (f *Function) answer(w http.ResponseWriter, r *http.Request, to result) {
 	}
 	in.answer <- to
 	w.WriteHeader(http.StatusAccepted)
-}
-
-// logWriter appends to a function's log.
-type logWriter Function
-
-func (l *logWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.log.Write(p)
 }
