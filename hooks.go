@@ -22,6 +22,8 @@ type Hooks struct {
 	Retried func(d *Delivery, after time.Duration, err error)
 	// Rejected is called when a delivery goes to the dead letters, with the reason.
 	Rejected func(d *Delivery, err error)
+	// DeadLetter is called after Rejected, with all that the dead letter will say.
+	DeadLetter func(d *Delivery, death Death)
 	// TimedOut is called when a handler has exceeded its processing timeout.
 	TimedOut func(d *Delivery)
 	// Abandoned is called when a handler ignores the end of its context; stack is where it is.
@@ -75,6 +77,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 			Ended:         both4(h.Ended, o.Ended),
 			Retried:       both3(h.Retried, o.Retried),
 			Rejected:      both2(h.Rejected, o.Rejected),
+			DeadLetter:    both2(h.DeadLetter, o.DeadLetter),
 			TimedOut:      both1(h.TimedOut, o.TimedOut),
 			Abandoned:     both2(h.Abandoned, o.Abandoned),
 			LeaseLost:     both1(h.LeaseLost, o.LeaseLost),

@@ -45,8 +45,9 @@ type Message struct {
 	Receipt *Receipt
 	// Answered, if set, is called with the outcome, from any goroutine and before the sender gets it; it must return
 	// soon. It is for middleware that must know the outcome also of SendBatch and SendAsync. It may not be called if
-	// the next SendFunc returns an error, and it is not called for a message of [Transform].
-	Answered func(err error)
+	// the next SendFunc returns an error, and it is not called for a message of [Transform]. The Receipt is that of an
+	// accepted message.
+	Answered func(r Receipt, err error)
 
 	forwarded string // the DedupID of Delivery.Forward, for ordered channels
 }

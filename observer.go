@@ -83,8 +83,10 @@ func (o *observer) Rejected(owner any, death *driver.Death, reason error) {
 	d := delivery(owner)
 	o.c.log.rejected(d, death.Kind, reason)
 	if f := o.c.o.Hooks.Rejected; f != nil {
-		defer o.guard()
-		f(d, reason)
+		o.c.guard(func() { f(d, reason) })
+	}
+	if f := o.c.o.Hooks.DeadLetter; f != nil {
+		o.c.guard(func() { f(d, deathFrom(d, death)) })
 	}
 }
 

@@ -139,12 +139,12 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 			return nil, err
 		}
 	}
-	if f := p.o.Hooks.Created; f != nil {
-		p.hook(func() { f(p) })
-	}
 	p.spec = driver.ChannelSpec{
 		Channel: ch, Mode: p.o.Provision.driver(),
 		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags(),
+	}
+	if f := p.o.Hooks.Created; f != nil {
+		p.hook(func() { f(p) })
 	}
 	if err := provision(ctx, backend, channel, p.spec); err != nil {
 		return nil, err
@@ -265,6 +265,17 @@ type ProducerHealth struct {
 
 // Channel returns the name with which the producer was made.
 func (p *Producer) Channel() string { return p.name }
+
+// Address returns where the channel is, for traces and metrics. It is zero if the backend does not say.
+func (p *Producer) Address() driver.Address { return addressOf(p.backend, p.spec.Channel) }
+
+// addressOf asks a backend.
+func addressOf(b Backend, ch driver.Channel) driver.Address {
+	if a, ok := b.(driver.Addresser); ok {
+		return a.Address(ch)
+	}
+	return driver.Address{}
+}
 
 // Close sends the queued messages, waits for the answers until ctx ends, and closes the producer. Callers that still
 // wait then get an error. A second Close does nothing.

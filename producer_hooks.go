@@ -56,8 +56,8 @@ func (p *Producer) hook(f func()) {
 }
 
 // guarded is a function of the user that does not end the process when it panics.
-func (p *Producer) guarded(f func(error)) func(error) {
-	return func(err error) { p.hook(func() { f(err) }) }
+func (p *Producer) guarded(f func(Receipt, error)) func(Receipt, error) {
+	return func(r Receipt, err error) { p.hook(func() { f(r, err) }) }
 }
 
 // sent calls the hook for a request that began at a time.

@@ -19,8 +19,8 @@ type Poll struct {
 // Settling is a request with settlements that the service has answered, for [Hooks]. On Kafka, handled messages are not
 // among them: a commit reports them.
 type Settling struct {
-	Done, Retried, Rejected, Released int
-	Failed                            int // of them; a failed one may be sent again
+	Done, Retried, Rejected, Released int // that the service has accepted
+	Failed                            int // others, which may be sent again
 	Began                             time.Time
 	Took                              time.Duration
 	Err                               error
@@ -28,7 +28,7 @@ type Settling struct {
 }
 
 // Size is how many settlements the request had.
-func (s *Settling) Size() int { return s.Done + s.Retried + s.Rejected + s.Released }
+func (s *Settling) Size() int { return s.Done + s.Retried + s.Rejected + s.Released + s.Failed }
 
 // Renewal is a request to renew leases that the service has answered, for [Hooks].
 type Renewal struct {

@@ -214,7 +214,7 @@ func TestProducerHooksThatPanic(t *testing.T) {
 		p := w.producer("orders", &godwit.ProducerOptions{Hooks: godwit.ProducerHooks{
 			Sent: func(godwit.Sending) { panic("a hook") },
 		}})
-		m := godwit.Message{Body: []byte("x"), Answered: func(error) { panic("answered") }}
+		m := godwit.Message{Body: []byte("x"), Answered: func(godwit.Receipt, error) { panic("answered") }}
 		if err := p.Send(w.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,12 @@ func TestTheOutcomeReachesMiddleware(t *testing.T) {
 			RetryFor: time.Second,
 			Middleware: []godwit.SendMiddleware{func(next godwit.SendFunc) godwit.SendFunc {
 				return func(ctx context.Context, m *godwit.Message) error {
-					m.Answered = outcomes.add
+					m.Answered = func(r godwit.Receipt, err error) {
+						if (r.MessageID == "") != (err != nil) {
+							t.Errorf("the receipt is %+v with error %v", r, err)
+						}
+						outcomes.add(err)
+					}
 					return next(ctx, m)
 				}
 			}},

@@ -191,7 +191,7 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 	if err != nil {
 		return p.error("send", err)
 	}
-	if m.Receipt != nil {
+	if m.Receipt != nil || m.Answered != nil {
 		prepared.Receipt = new(driver.Receipt) // a copy, because the sender may have returned when the answer comes
 	}
 	out.Prepared, out.receipt, out.caller = prepared, m.Receipt, c
@@ -247,8 +247,8 @@ type outgoing struct {
 	last    error     // error of the last failed call
 	caller  *caller
 	trace   Headers
-	told    func(err error) // Message.Answered; nil: nobody needs it
-	err     error           // the outcome; read it only when there is one
+	told    func(r Receipt, err error) // Message.Answered; nil: nobody needs it
+	err     error                      // the outcome; read it only when there is one
 	phase   atomic.Uint32
 }
 
@@ -276,9 +276,14 @@ func (m *outgoing) answered(err error) {
 
 // report calls Message.Answered.
 func (m *outgoing) report(err error) {
-	if m.told != nil {
-		m.told(err)
+	if m.told == nil {
+		return
 	}
+	var r Receipt
+	if err == nil {
+		r = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
+	}
+	m.told(r, err)
 }
 
 // tell fills in the receipt of an accepted message.

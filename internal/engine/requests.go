@@ -20,12 +20,26 @@ type Poll struct {
 // Settling is a request with a batch of verdicts that was answered, for the observer. Verdicts that a
 // [driver.Finisher] takes are not among them.
 type Settling struct {
-	Of     [driver.Reject + 1]int // how many verdicts of each action
-	Failed int                    // of them; a failed one may be sent again
+	Of     [driver.Reject + 1]int // how many verdicts of each action the service has accepted
+	Failed int                    // other verdicts, which may be sent again
 	Began  time.Time
 	Took   time.Duration
 	Err    error
 	Owners []any // of the settled items, with Config.TellOwners
+}
+
+// answered counts the verdicts by the service's answer.
+func (s *Settling) answered(vs []verdict, err error) {
+	s.Took, s.Err = time.Since(s.Began), err
+	var entries *driver.BatchError
+	partial := errors.As(err, &entries)
+	for i := range vs {
+		if err != nil && !partial || partial && entries.Errs[i] != nil {
+			s.Failed++
+		} else {
+			s.Of[vs[i].action]++
+		}
+	}
 }
 
 // Renewal is a request to renew leases that was answered, for the observer.

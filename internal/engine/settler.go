@@ -98,7 +98,6 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			ss := (*buf)[:0]
 			for i := range vs {
 				ss = append(ss, vs[i].settlement())
-				told.Of[vs[i].action]++
 				if f.cfg.TellOwners {
 					told.Owners = append(told.Owners, vs[i].it.Owner)
 				}
@@ -111,7 +110,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			f.cfg.Calls.BeginSettling(ss)
 			err := r.Settle(ctx, ss)
 			f.cfg.Calls.EndSettling(ss, err)
-			told.Took, told.Err, told.Failed = time.Since(told.Began), err, failedOf(err, len(vs))
+			told.answered(vs, err)
 			f.talk.obs.Settled(told)
 			return err
 		},
