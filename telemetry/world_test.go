@@ -2,9 +2,11 @@ package telemetry_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,16 +97,17 @@ func (w *world) handle(c *godwit.Consumer, d time.Duration, h godwit.Handler) {
 }
 
 // ids are numbers, so that a golden tree has no random ids.
-type ids struct{ n byte }
+type ids struct{ n atomic.Uint64 }
 
-func (g *ids) NewIDs(context.Context) (trace.TraceID, trace.SpanID) {
-	g.n++
-	return trace.TraceID{g.n}, trace.SpanID{g.n}
+func (g *ids) NewIDs(ctx context.Context) (of trace.TraceID, span trace.SpanID) {
+	span = g.NewSpanID(ctx, of)
+	copy(of[:], span[:])
+	return of, span
 }
 
-func (g *ids) NewSpanID(context.Context, trace.TraceID) trace.SpanID {
-	g.n++
-	return trace.SpanID{g.n}
+func (g *ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
+	binary.BigEndian.PutUint64(id[:], g.n.Add(1))
+	return id
 }
 
 // tree is the spans as text: children are indented, and each line has the offset from the first span, the duration and
