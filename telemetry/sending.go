@@ -36,7 +36,9 @@ func (s *sending) hooks() godwit.ProducerHooks {
 
 // created is called before anything is sent.
 func (s *sending) created(p *godwit.Producer) {
-	at := address(p.Channel(), p.Address())
+	where := p.Address()
+	where.Group = "" // it is that of consumers
+	at := address(p.Channel(), where)
 	s.name = "send " + p.Channel()
 	s.spans = append(at, semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"))
 	s.metrics = s.t.meters.producer(p.Channel(), at)

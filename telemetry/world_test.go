@@ -141,7 +141,7 @@ func (w *world) tree() string {
 				case "messaging.operation.type", "messaging.operation.name", "godwit.channel",
 					"messaging.message.body.size":
 				default:
-					fmt.Fprintf(&out, " %s=%v", kv.Key[strings.LastIndex(string(kv.Key), ".")+1:], kv.Value.String())
+					fmt.Fprintf(&out, " %s=%v", strings.TrimPrefix(string(kv.Key), "messaging."), kv.Value.String())
 				}
 			}
 			for _, l := range s.Links {
