@@ -72,7 +72,7 @@ func TestLargeRequestsAreBounded(t *testing.T) {
 		{"deep names", "/", form, fill(attackBody, "Action=SendMessage&Version=2012-11-05&a", ".a", "=1")},
 		{
 			"maps", "/service/GraniteServiceVersion20100801/operation/PutMetricData", cbor,
-			fill(attackBody, "\xbf\x6aMetricData\x9f", "\xa0", "\xff\xff"),
+			fill(attackBody, "\xbf\x6aMetricData\x9f", "\x9f"+strings.Repeat("\xa0", 1000)+"\xff", "\xff\xff"),
 		},
 		{"objects", "/bucket?delete", nil, fill(8<<20, "<Delete>", "<Object/>", "</Delete>")},
 	} {
