@@ -146,6 +146,9 @@ func (d *cborDecoder) scalar(s *shape, x any, v reflect.Value) bool {
 		}
 		return s.kind == boolKind
 	case time.Time:
+		if x.IsZero() { // the codec's form of a time that is not a number, or infinite
+			return false
+		}
 		if s.kind == timeKind {
 			v.Set(reflect.ValueOf(x.Round(time.Millisecond).UTC()))
 		}
