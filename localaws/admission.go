@@ -100,8 +100,8 @@ func (a admission) check(r *http.Request) error {
 }
 
 // allowsHost reports whether a Host cannot be a name that a web page has chosen: an address, a name below an IPv4
-// address, which browsers refuse to open, localhost and names below it, a name without dots, or an allowed one. No public
-// name ends in .internal.
+// address, which browsers refuse to open, localhost and names below it, a name without dots, or an allowed one. No
+// public name ends in .internal.
 func (a admission) allowsHost(host string) bool {
 	name := hostName(host)
 	if _, err := netip.ParseAddr(name); err == nil || !strings.Contains(name, ".") {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -80,7 +81,7 @@ func TestPagesAreRefused(t *testing.T) {
 					t.Errorf("%v: %d %v %s", request, w.Code, w.Header(), text)
 				}
 			}
-			if len(f.server.SNS().Topics()) > 0 || len(f.server.S3().Buckets()) > 0 || f.server.SQS().Queue("q") == nil {
+			if len(f.server.SNS().Topics())+len(f.server.S3().Buckets()) > 0 || f.server.SQS().Queue("q") == nil {
 				t.Error("the server was changed")
 			}
 		})
@@ -91,8 +92,9 @@ func TestPagesAreRefused(t *testing.T) {
 func TestClientsAreAdmitted(t *testing.T) {
 	f := newFixture(t, &localaws.Options{Seed: testSeed, AllowHosts: []string{"host.docker.internal"}})
 	for _, host := range []string{
-		"", "127.0.0.1:4566", "[::1]:4566", "192.0.2.1", "localhost:4566", "LOCALHOST", "localhost.", "photos.localhost:4566",
-		"photos.s3.localhost", "localaws:4566", "host.docker.internal:4566", "photos.host.docker.internal",
+		"", "127.0.0.1:4566", "[::1]:4566", "192.0.2.1", "localhost:4566", "LOCALHOST", "localhost.",
+		"photos.localhost:4566", "photos.s3.localhost", "localaws:4566", "host.docker.internal:4566",
+		"photos.host.docker.internal",
 		"000000000000.127.0.0.1:4566",
 	} {
 		for _, header := range []map[string]string{
@@ -135,9 +137,7 @@ func TestAllowedOrigins(t *testing.T) {
 		"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "amz-sdk-request,x-amz-target",
 		"Access-Control-Request-Private-Network": "true",
 	}
-	for name, value := range page {
-		before[name] = value
-	}
+	maps.Copy(before, page)
 	w := asked(f.server, "OPTIONS", "/", "", before)
 	for name, want := range map[string]string{
 		"Access-Control-Allow-Origin": "http://localhost:3000", "Vary": "Origin",
@@ -169,10 +169,15 @@ func TestAllowedOrigins(t *testing.T) {
 // What is no name, origin or range is refused at the start.
 func TestInvalidAdmission(t *testing.T) {
 	for _, o := range []localaws.Options{
-		{AllowHosts: []string{"http://x"}}, {AllowHosts: []string{"x:80"}}, {AllowHosts: []string{"*.x"}},
-		{AllowOrigins: []string{"*"}}, {AllowOrigins: []string{"localhost:3000"}},
-		{AllowOrigins: []string{"http://localhost:3000/"}}, {AllowEndpoints: []string{"http://x"}},
-		{AllowEndpoints: []string{"10.0.0.0/33"}}, {AllowEndpoints: []string{""}},
+		{AllowHosts: []string{"http://x"}},
+		{AllowHosts: []string{"x:80"}},
+		{AllowHosts: []string{"*.x"}},
+		{AllowOrigins: []string{"*"}},
+		{AllowOrigins: []string{"localhost:3000"}},
+		{AllowOrigins: []string{"http://localhost:3000/"}},
+		{AllowEndpoints: []string{"http://x"}},
+		{AllowEndpoints: []string{"10.0.0.0/33"}},
+		{AllowEndpoints: []string{""}},
 	} {
 		if s, err := localaws.New(&o); err == nil {
 			_ = s.Close()
@@ -183,8 +188,8 @@ func TestInvalidAdmission(t *testing.T) {
 
 var browser = flag.String("chromium", "", "a Chromium, whose pages are refused; .ci/interop gives it")
 
-// A page in Chromium neither subscribes an endpoint nor reads a message, and a page under a name that means this machine
-// does not either. The server's own pages can be opened.
+// A page in Chromium neither subscribes an endpoint nor reads a message, and a page under a name that means this
+// machine does not either. The server's own pages can be opened.
 func TestChromiumIsRefused(t *testing.T) {
 	if *browser == "" {
 		t.Skip("no -chromium: .ci/interop runs this")

@@ -47,8 +47,8 @@ const (
 	attackLimit = 256 << 20
 )
 
-// Eight clients send the largest body at the same time. Each is answered, and together they take little memory, whatever
-// their bodies are decoded to.
+// Eight clients send the largest body at the same time. Each is answered, and together they take little memory,
+// whatever their bodies are decoded to.
 func TestLargeRequestsAreBounded(t *testing.T) {
 	sqsTarget := func(action string) map[string]string {
 		return map[string]string{"X-Amz-Target": "AmazonSQS." + action, "Content-Type": "application/x-amz-json-1.0"}
@@ -61,7 +61,10 @@ func TestLargeRequestsAreBounded(t *testing.T) {
 		body       repeated
 	}{
 		{"entries", "/", sqsTarget("SendMessageBatch"), fill(attackBody, `{"QueueUrl":"u","Entries":[{}`, ",{}", "]}")},
-		{"names", "/", sqsTarget("ReceiveMessage"), fill(attackBody, `{"QueueUrl":"u","AttributeNames":[""`, `,""`, "]}")},
+		{
+			"names", "/", sqsTarget("ReceiveMessage"),
+			fill(attackBody, `{"QueueUrl":"u","AttributeNames":[""`, `,""`, "]}"),
+		},
 		{"a text", "/", sqsTarget("SendMessage"), fill(attackBody, `{"QueueUrl":"u","MessageBody":"`, "x", `"}`)},
 		{
 			"a text with escapes", "/", sqsTarget("SendMessage"),
@@ -204,7 +207,8 @@ func TestHandledMessagesTakeNoMemory(t *testing.T) {
 				call("SendMessage", map[string]string{
 					"MessageBody": body, "MessageGroupId": "g", "MessageDeduplicationId": id,
 				})
-				found := handle.FindStringSubmatch(call("ReceiveMessage", map[string]string{"ReceiveRequestAttemptId": id}))
+				found := handle.FindStringSubmatch(call("ReceiveMessage",
+					map[string]string{"ReceiveRequestAttemptId": id}))
 				if found == nil {
 					t.Fatal("no message")
 				}
@@ -227,8 +231,10 @@ func (f *fixture) called(protocol, action, queue string, parameters map[string]s
 		if err != nil {
 			f.Fatal(err)
 		}
-		return asked(f.server, "POST", "/", string(text), map[string]string{"X-Amz-Target": "AmazonSQS." + action,
-			"Content-Type": "application/x-amz-json-1.0"})
+		return asked(f.server, "POST", "/", string(text), map[string]string{
+			"X-Amz-Target": "AmazonSQS." + action,
+			"Content-Type": "application/x-amz-json-1.0",
+		})
 	}
 	form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
 	for name, value := range parameters {
@@ -252,7 +258,7 @@ func TestCloseDoesNotWaitForIdleClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		if i == 0 { // one has had a request
 			fmt.Fprint(c, "GET /_localaws/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
 			if _, err := c.Read(make([]byte, 1<<10)); err != nil {

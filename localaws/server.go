@@ -42,9 +42,9 @@ type Options struct {
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own, which
 	// connects only to what AllowEndpoints says. Set it to receive them in the process.
 	Endpoints http.RoundTripper
-	// AllowHosts are names that the header Host of a request may have, or be below, in addition to addresses, localhost,
-	// names below it and names without dots. Set it when clients reach the server by another name; other names are
-	// refused, because a web page can give its own name the address of this machine.
+	// AllowHosts are names that the header Host of a request may have, or be below, in addition to addresses,
+	// localhost, names below it and names without dots. Set it when clients reach the server by another name; other
+	// names are refused, because a web page can give its own name the address of this machine.
 	AllowHosts []string
 	// AllowOrigins are the origins, such as http://localhost:3000, whose pages may call the server. Set it for a web
 	// application that uses AWS from the browser; the pages of every other origin are refused.
@@ -178,8 +178,8 @@ func (s *Server) Seed() uint64 { return s.opts.Seed }
 // Now returns the server's time.
 func (s *Server) Now() time.Time { return s.clock.Now() }
 
-// Advance moves the server's clock by d, at most to clock.Furthest ahead of the machine's. When it returns, everything that became due has happened, in order. Polls that
-// it wakes answer in their own goroutines.
+// Advance moves the server's clock by d, at most to clock.Furthest ahead of the machine's. When it returns, everything
+// that became due has happened, in order. Polls that it wakes answer in their own goroutines.
 func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
 
 // Reset removes every resource and control, and sets every count to zero. The clock is unchanged.

@@ -93,8 +93,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (p *pieces) SetReadDeadline(time.Time) error { return nil }
 
-// FuzzRequests: what comes from a connection does not depend on the pieces in which it arrives; only whole requests pass,
-// and an announced length takes no memory.
+// FuzzRequests: what comes from a connection does not depend on the pieces in which it arrives; only whole requests
+// pass, and an announced length takes no memory.
 func FuzzRequests(f *testing.F) {
 	whole := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
 	f.Add(append(whole, whole...), uint8(3), uint8(1))

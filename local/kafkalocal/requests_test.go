@@ -50,7 +50,8 @@ func ended(t *testing.T, addr string, sent []byte) []byte {
 	return answer
 }
 
-// What is not a request ends its connection without an answer: it takes no memory, no time, and does not end the server.
+// What is not a request ends its connection without an answer: it takes no memory, no time, and does not end the
+// server.
 func TestWhatIsNoRequestEndsItsConnection(t *testing.T) {
 	addr := serve(t, &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"}).Addr()
 	for name, sent := range map[string][]byte{
@@ -94,7 +95,7 @@ func TestAnnouncedRequestsTakeNoMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		// A pipe without a buffer: when Write returns, the server has read the length, and begun to read the request.
 		if _, err := c.Write(append([]byte{0x06, 0x40, 0, 0}, head(kmsg.Produce, 3)...)); err != nil {
 			t.Fatal(err)

@@ -77,9 +77,9 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func()) {
 // time.Duration, where sums of times would turn negative.
 const Furthest = 100 * 365 * 24 * time.Hour
 
-// Advance moves the clock by d, but not beyond Furthest, and runs, in the caller's goroutine, every function that becomes due, in order of due
-// time. While a function runs, Now returns the time at which it was due, so functions that it schedules are placed
-// correctly. A negative d is ignored.
+// Advance moves the clock by d, but not beyond Furthest, and runs, in the caller's goroutine, every function that
+// becomes due, in order of due time. While a function runs, Now returns the time at which it was due, so functions that
+// it schedules are placed correctly. A negative d is ignored.
 func (c *Clock) Advance(d time.Duration) {
 	if d <= 0 {
 		return

@@ -47,8 +47,8 @@ func (s *Service) recipientsOf(arn string) (*recipients, *wire.Error) {
 	return a, nil
 }
 
-// publishTo delivers an accepted message to every subscription whose filter lets it pass. If ctx ends before the filters
-// are checked, which may take long, the message is not published.
+// publishTo delivers an accepted message to every subscription whose filter lets it pass. If ctx ends before the
+// filters are checked, which may take long, the message is not published.
 func (s *Service) publishTo(ctx context.Context, a *recipients, m *message, baseURL string) error {
 	wanted, err := a.wanted(ctx, m)
 	if err == nil {

@@ -56,8 +56,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// A message for an endpoint that is not allowed is not sent there, not through a proxy either, and not repeated. What an
-// endpoint redirects to gets nothing.
+// A message for an endpoint that is not allowed is not sent there, not through a proxy either, and not repeated. What
+// an endpoint redirects to gets nothing.
 func TestDeliveryStaysOnThisMachine(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")

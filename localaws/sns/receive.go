@@ -52,7 +52,7 @@ func (s *Service) Deliver(topicARN string, m Incoming) error {
 		return fmt.Errorf("publish to %s: %w", topicARN, fault)
 	}
 	accepted.trace = m.Trace
-	return s.publishTo(context.Background(), a, accepted, m.BaseURL) // another service publishes, so nobody can cancel it
+	return s.publishTo(context.Background(), a, accepted, m.BaseURL) // nobody can cancel what a service publishes
 }
 
 // AdmitByDefault gives a topic a policy, unless it has one that is not that of a new topic.

@@ -81,7 +81,8 @@ func decodeCBOR(data []byte, action Action, in any, l *load) *Error {
 	}
 	items := cborItems(data)
 	if items > maxCBORItems {
-		return serialization("%s: the body has %d items of CBOR; at most %d are read.", action.Name, items, maxCBORItems)
+		return serialization("%s: the body has %d items of CBOR; at most %d are read.", action.Name, items,
+			maxCBORItems)
 	}
 	if err := l.use(int64(items) * cborItem); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 	}
 	if p.control != nil {
 		n, err := p.body.Read(b)
-		p.ended = p.ended || err == io.EOF //nolint:errorlint // what a reader returns at its end
+		p.ended = p.ended || err == io.EOF
 		return n, err
 	}
 	if p.guard == nil {
@@ -63,8 +63,9 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 	}
 }
 
-// Done removes the deadline, which must not cut the connection while the call waits. The deadline of a body that was not
-// read to its end remains: the connection ends after the answer, and net/http reads some more of the body before it.
+// Done removes the deadline, which must not cut the connection while the call waits. The deadline of a body that was
+// not read to its end remains: the connection ends after the answer, and net/http reads some more of the body before
+// it.
 func (p *PacedReader) Done() {
 	if p.control != nil && p.ended && !p.set.IsZero() {
 		_ = p.control.SetReadDeadline(time.Time{}) // it worked before

@@ -152,8 +152,8 @@ func tooLarge(limit int64) *Error {
 	}
 }
 
-// ReadBody reads the body of a request that w answers, at most limit bytes, for handlers beside a Mux. A body that pauses
-// for too long is cut.
+// ReadBody reads the body of a request that w answers, at most limit bytes, for handlers beside a Mux. A body that
+// pauses for too long is cut.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -163,7 +163,10 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Err
 	body.Done()
 	switch {
 	case err != nil:
-		return nil, &Error{Code: "RequestTimeout", Status: 400, Message: "The request's body cannot be read: " + err.Error()}
+		return nil, &Error{
+			Code: "RequestTimeout", Status: http.StatusBadRequest,
+			Message: "The request's body cannot be read: " + err.Error(),
+		}
 	case int64(len(text)) > limit:
 		return nil, tooLarge(limit)
 	}
