@@ -29,6 +29,8 @@ type Activity struct {
 	Deleted       Reading[int64] // finished
 	Delivered     Reading[int64] // of an exchange: copies that reached a queue
 	Failed        Reading[int64] // of an exchange: copies that did not
+	// Consumers is how many consumers are connected now, or have left a position that the service keeps for them.
+	Consumers Reading[int64]
 	// Oldest is the age of the oldest message that is not finished, some minutes ago; 0: there is none.
 	Oldest Reading[time.Duration]
 }

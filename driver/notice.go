@@ -20,7 +20,7 @@ type Notice struct {
 // NoticeItem is one line of a notice.
 type NoticeItem struct {
 	State       NoticeState `json:"state"`
-	Kind        string      `json:"kind"` // the subject of the alert: waiting, age, dead-letters, unknown …
+	Kind        string      `json:"kind"` // the subject: waiting, age, dead-letters, unknown …; of a sweep, the class
 	Critical    bool        `json:"critical"`
 	Channel     string      `json:"channel,omitempty"`
 	Address     string      `json:"address,omitempty"` // the service's name of the resource
@@ -39,4 +39,5 @@ const (
 	NoticeOpened   NoticeState = "opened"
 	NoticeLasting  NoticeState = "lasting" // it was told before, and has not ended
 	NoticeResolved NoticeState = "resolved"
+	NoticeReported NoticeState = "reported" // it is a line of a report, which has no end
 )

@@ -6,7 +6,7 @@ import "context"
 type Snapshotter interface {
 	// Snapshot reads one queue, exchange or queue of dead letters directly from the service, not from a list that may
 	// be late. It changes nothing. The error for a channel that does not exist is of class [NotFound]. Tags, or
-	// subscribers, that cannot be read are an error.
+	// subscribers, that cannot be read are an error. Positions of consumers are not part of it.
 	Snapshot(ctx context.Context, c Channel) (Snapshot, error)
 	// Restore makes what the Data of a snapshot describes and does not exist: the resource, and its subscription.
 	// Restore leaves existing resources as they are, so a second one changes nothing. Messages do not come back. An
@@ -17,7 +17,7 @@ type Snapshotter interface {
 // Snapshot is a resource as it is.
 type Snapshot struct {
 	Address string
-	Tags    map[string]string // never nil
+	Tags    map[string]string // nil: resources of the service have none
 	// Subscribers are the addresses of all that gets the messages of an exchange, whoever has made it.
 	Subscribers []string
 	// Data is JSON that Restore understands. It has what Remove deletes.

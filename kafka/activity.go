@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -13,7 +14,8 @@ import (
 
 // Activity counts the records that were sent, from the offsets at the time and at the end of the log, with requests for
 // all topics together. Offsets of transactions' markers, and of records that compaction has removed, are counted as
-// well. Brokers count neither deliveries nor commits, so the other numbers are unknown. Oldest is that of Inspect.
+// well. Consumers are the groups that read the channel: with members, or with commits that the brokers still keep.
+// Brokers count neither deliveries nor commits, so the other numbers are unknown. Oldest is that of Inspect.
 func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -38,18 +40,42 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 	}
 	never := &driver.Error{Class: driver.Permanent, Err: driver.ErrNotCounted}
 	uncounted := driver.Reading[int64]{Err: never}
+	readers := b.audience(ctx, cs)
 	all := make([]driver.Activity, len(cs))
 	for i, ch := range cs {
 		all[i] = driver.Activity{
 			Channel: ch, Since: since, Until: now, Sent: sentSince(topics[i], from, to), Received: uncounted,
 			EmptyReceives: uncounted, Deleted: uncounted, Delivered: uncounted, Failed: uncounted,
-			Oldest: driver.Reading[time.Duration]{Err: never},
+			Consumers: uncounted, Oldest: driver.Reading[time.Duration]{Err: never},
 		}
 		if ch.Queue != "" {
-			all[i].Oldest = b.oldest(ctx, ch)
+			all[i].Oldest, all[i].Consumers = b.oldest(ctx, ch), readers(ch)
 		}
 	}
 	return all, ctx.Err()
+}
+
+// audience returns a function that counts the groups that read a channel. An exchange's topic has groups of several
+// channels, of which only the own one counts.
+func (b *Backend) audience(ctx context.Context, cs []driver.Channel) func(ch driver.Channel) driver.Reading[int64] {
+	var all readership
+	var err error
+	if slices.ContainsFunc(cs, func(ch driver.Channel) bool { return ch.Queue != "" }) {
+		all, err = b.readership(ctx)
+	}
+	return func(ch driver.Channel) (r driver.Reading[int64]) {
+		if r.Err = err; err != nil {
+			return r
+		}
+		var groups []string
+		if groups, r.Err = all.of(b.topicOf(ch)); ch.Exchange != "" && !ch.DeadLetter {
+			groups = slices.DeleteFunc(groups, func(group string) bool {
+				return group != b.names.Group(ch) && group != b.names.Retries(ch)
+			})
+		}
+		r.Value = int64(len(groups))
+		return r
+	}
 }
 
 // sentSince counts the offsets of a topic between two listings.

@@ -31,6 +31,7 @@ func TestActivity(t *testing.T) {
 			t.Errorf("none: %+v", a)
 		}
 		if a := all[1]; a.Sent.Value != 2 || !a.Sent.Known() || !errors.Is(a.Deleted.Err, driver.ErrNotCounted) ||
+			!a.Consumers.Known() || a.Consumers.Value != 1 ||
 			!a.Oldest.Known() || a.Oldest.Value.Round(time.Second) != 2*time.Hour {
 			t.Errorf("orders: %+v", a)
 		}

@@ -22,8 +22,8 @@ import (
 const deliveryTimeout = 20 * time.Second
 
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Rewinder,
-// driver.OrphanFinder, driver.Returner, driver.Peeker, driver.Purger, driver.Remover, driver.Meter and
-// driver.Transformer on Apache Kafka.
+// driver.OrphanFinder, driver.Returner, driver.Peeker, driver.Purger, driver.Remover, driver.Snapshotter,
+// driver.Meter and driver.Transformer on Apache Kafka.
 type Backend struct {
 	o      Options
 	names  layout.Names

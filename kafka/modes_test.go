@@ -64,6 +64,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
 			Inspects: true, LongPolls: true, Finds: true, Lists: true, Purges: true, Removes: true, Meters: true,
+			Snapshots:  true,
 			Rewinds:    o.GroupProtocol != kafka.GroupShare,
 			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Forwards: true,
 			Peeks:   true,
@@ -85,6 +86,7 @@ func skips(mode string) map[string]string {
 		"large/duplicate":   "a log keeps every record; handlers remove duplicates",
 		"send/badheader":    "any bytes travel as the value of a header",
 		"exchange/kind":     "a topic has no kind: any group may read it, and so it is a queue and an exchange",
+		"snapshot/exchange": "a queue of an exchange is a group, which its consumer makes again",
 		"exchange/refilter": "members of one group share its partitions, also with one that does not poll",
 	}
 	if mode == "share" {

@@ -274,6 +274,15 @@ func (p *provisioner) createMissing(ctx context.Context, s driver.ChannelSpec, w
 
 // create creates a topic and waits until the brokers know it. 0 replicas: as many as the brokers' default.
 func (p *provisioner) create(ctx context.Context, w wish, replicas int) (topic, error) {
+	if _, err := p.request(ctx, w, replicas); err != nil {
+		return topic{}, err
+	}
+	return p.spread(ctx, w.name, 1)
+}
+
+// request requests a new topic. The controller answers whether it exists, also of a topic that other brokers still show
+// although it was deleted.
+func (p *provisioner) request(ctx context.Context, w wish, replicas int) (made bool, err error) {
 	config := make(map[string]*string, len(w.config))
 	for k, v := range w.config {
 		config[k] = &v
@@ -281,11 +290,14 @@ func (p *provisioner) create(ctx context.Context, w wish, replicas int) (topic, 
 	if replicas == 0 {
 		replicas = -1
 	}
-	_, err := p.admin.CreateTopic(ctx, int32(w.partitions), int16(replicas), config, w.name)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return topic{}, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
+	_, err = p.admin.CreateTopic(ctx, int32(w.partitions), int16(replicas), config, w.name)
+	switch {
+	case errors.Is(err, kerr.TopicAlreadyExists):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("create topic %s: %w", w.name, failure.Classify(err))
 	}
-	return p.spread(ctx, w.name, 1)
+	return true, nil
 }
 
 // grow adds partitions to a topic until it has as many as are wished. Another consumer may do the same at the same

@@ -73,19 +73,40 @@ func (b *Backend) otherReaders(ctx context.Context, ch driver.Channel) ([]string
 	}), err
 }
 
-func (b *Backend) readers(ctx context.Context, topic string) (readers []string, err error) {
+func (b *Backend) readers(ctx context.Context, topic string) ([]string, error) {
+	r, err := b.readership(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.of(topic)
+}
+
+// readership is what all groups read.
+type readership struct {
+	names     layout.Names
+	groups    []string
+	committed kadm.FetchOffsetsResponses
+}
+
+func (b *Backend) readership(ctx context.Context) (readership, error) {
 	groups, err := b.admin.ListGroups(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the groups: %w", failure.Classify(err))
+		return readership{}, fmt.Errorf("list the groups: %w", failure.Classify(err))
 	}
-	committed := b.admin.FetchManyOffsets(ctx, groups.Groups()...)
-	for _, group := range groups.Groups() {
-		err := failure.Classify(committed[group].Err)
+	r := readership{names: b.names, groups: groups.Groups()}
+	r.committed = b.admin.FetchManyOffsets(ctx, r.groups...)
+	return r, nil
+}
+
+// of returns the groups that read a topic: they have Godwit's names, or have committed offsets of the topic.
+func (r readership) of(topic string) (readers []string, err error) {
+	for _, group := range r.groups {
+		err := failure.Classify(r.committed[group].Err)
 		if err != nil && driver.ClassOf(err) != driver.NotFound {
 			return nil, fmt.Errorf("look up what group %s reads: %w", group, err)
 		}
-		_, ours := b.names.Reads(topic, group)
-		if ours || slices.ContainsFunc(committed[group].Fetched.Sorted(), func(o kadm.OffsetResponse) bool {
+		_, ours := r.names.Reads(topic, group)
+		if ours || slices.ContainsFunc(r.committed[group].Fetched.Sorted(), func(o kadm.OffsetResponse) bool {
 			return o.Topic == topic && o.At >= 0
 		}) {
 			readers = append(readers, group)

@@ -22,7 +22,7 @@ const (
 	keepResolved = 24 * time.Hour
 )
 
-// ledger is which alerts are open, and which route was told of them. It is the content of an [AlertState].
+// ledger is which alerts are open, and which route was told of them. It is the content of a [State].
 type ledger struct {
 	Version int    `json:"version"`
 	Of      string `json:"of"` // whose state it is: AlertsOptions.Name

@@ -147,7 +147,7 @@ func about(c *driver.ChannelInfo) alert {
 	return alert{
 		Channel: c.Channel.String(), Address: c.Address, Dead: c.Channel.DeadLetter,
 		Critical: critical == "true" || critical == "yes" || critical == "1",
-		Owner:    c.Tags[tagOwner], Environment: c.Tags["environment"],
+		Owner:    c.Tags[tagOwner], Environment: c.Tags[tagEnvironment],
 	}
 }
 

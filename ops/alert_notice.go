@@ -71,6 +71,8 @@ func itemMark(i *driver.NoticeItem) string {
 	unknown := i.Kind == kindUnknown || i.Kind == kindUnknownAge || i.Kind == kindCatalog
 	mark := "OPENED"
 	switch {
+	case i.State == driver.NoticeReported:
+		mark = strings.ToUpper(i.Kind)
 	case i.State == driver.NoticeResolved:
 		mark = "RESOLVED"
 	case unknown:

@@ -14,15 +14,10 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-const (
-	// stateTries is how often a change of the state is tried while others write it.
-	stateTries = 20
-	// endWithin bounds the calls by which a program that is stopped ends its claims.
-	endWithin = 5 * time.Second
-)
+// endWithin bounds the calls by which a program that is stopped ends its claims.
+const endWithin = 5 * time.Second
 
 // AlertsOptions are the options of NewAlerts. Routes is required.
 type AlertsOptions struct {
@@ -30,7 +25,7 @@ type AlertsOptions struct {
 	Routes []Route
 	// State keeps who was told. Set it so that a restart, or a second program, does not tell everything again. nil: in
 	// memory.
-	State AlertState
+	State State
 	// Name says in the notices whose channels these are, such as aws prod. Set it where several programs tell the same
 	// people; all programs with one State need the same Name. "": godwit.
 	Name string
@@ -260,38 +255,21 @@ func (a *Alerts) change(ctx context.Context, f func(l *ledger)) error {
 	return errors.Join(err, a.changeIn(ctx, &a.spare, f))
 }
 
-func (a *Alerts) changeIn(ctx context.Context, s AlertState, f func(l *ledger)) error {
-	pause := backoff.Curve{First: 50 * time.Millisecond, Max: 2 * time.Second}
-	for try := 1; ; try++ {
-		text, version, err := s.Load(ctx)
-		if err != nil {
-			return err
-		}
+func (a *Alerts) changeIn(ctx context.Context, s State, f func(l *ledger)) error {
+	var now []byte
+	err := changeState(ctx, s, func(text []byte) ([]byte, error) {
 		l, err := readLedger(text, a.o.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f(l)
-		now, err := json.Marshal(l)
-		if err != nil {
-			return err
-		}
-		if string(now) == string(text) {
-			return nil
-		}
-		if err = s.Store(ctx, now, version); err == nil {
-			if s != &a.spare {
-				a.remember(ctx, now)
-			}
-			return nil
-		}
-		if !errors.Is(err, driver.ErrConflict) || try == stateTries {
-			return err
-		}
-		if err := backoff.Sleep(ctx, pause.Jittered(try)); err != nil {
-			return err
-		}
+		now, err = json.Marshal(l)
+		return now, err
+	})
+	if err == nil && s != &a.spare {
+		a.remember(ctx, now)
 	}
+	return err
 }
 
 // remember keeps a copy of the state, for the time in which it cannot be reached.

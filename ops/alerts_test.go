@@ -456,13 +456,13 @@ func TestAlertsWithoutTheirState(t *testing.T) {
 }
 
 // strictState is a state that cannot be used after its context has ended, as that of a service.
-type strictState struct{ ops.AlertState }
+type strictState struct{ ops.State }
 
 func (s strictState) Load(ctx context.Context) ([]byte, string, error) {
 	if ctx.Err() != nil {
 		return nil, "", ctx.Err()
 	}
-	return s.AlertState.Load(ctx)
+	return s.State.Load(ctx)
 }
 
 // A program that is stopped while it tells people ends its claim, so that the next one tells them at once.

@@ -88,6 +88,39 @@ func Demand(ctx context.Context, b driver.Backend, o *DemandOptions) ([]ChannelD
 	return demands, nil
 }
 
+// ErrNoConsumers is the error for the demand of an exchange, or of dead letters.
+var ErrNoConsumers = errors.New("it has no consumers: name a queue")
+
+// DemandOf returns how many processes one channel needs. A channel that could not be looked at is an error here, so
+// that an autoscaler keeps its number; the error for one that does not exist is of class [driver.NotFound].
+func DemandOf(ctx context.Context, b driver.Backend, channel string, o *DemandOptions) (*ChannelDemand, error) {
+	var opts DemandOptions
+	if o != nil {
+		opts = *o
+	}
+	if err := opts.complete(); err != nil {
+		return nil, err
+	}
+	found, err := Find(ctx, b, channel)
+	if err != nil {
+		return nil, err
+	}
+	if found.Channel.Role() != driver.RoleQueue {
+		return nil, fmt.Errorf("ops: channel %s: %w", channel, ErrNoConsumers)
+	}
+	listed := look(ctx, b, []Listed{{ChannelInfo: found}})
+	if len(listed) == 0 {
+		return nil, &driver.Error{
+			Class: driver.NotFound, Err: fmt.Errorf("ops: channel %s does not exist any more", channel),
+		}
+	}
+	if err := listed[0].Err; err != nil {
+		return nil, err
+	}
+	d := opts.demand(&listed[0])
+	return &d, nil
+}
+
 // demand computes the demand of one channel.
 func (o *DemandOptions) demand(l *Listed) ChannelDemand {
 	d := ChannelDemand{Channel: l.Channel.String()}
@@ -143,29 +176,20 @@ func answerDemand(ask func(ctx context.Context, channel string) (any, int, error
 	}
 }
 
-// answer returns the demand of one channel, or of all.
+// answer returns the demand of one channel, or of all. The options are complete.
 func (o *DemandOptions) answer(ctx context.Context, b driver.Backend, channel string) (v any, status int, err error) {
 	if channel == "" {
 		all, err := Demand(ctx, b, o)
 		return all, http.StatusServiceUnavailable, err
 	}
-	found, err := Find(ctx, b, channel)
-	if driver.ClassOf(err) == driver.NotFound && err != nil {
+	d, err := DemandOf(ctx, b, channel, o)
+	switch {
+	case err == nil:
+		return d, http.StatusOK, nil
+	case errors.Is(err, ErrNoConsumers):
+		return nil, http.StatusBadRequest, err
+	case driver.ClassOf(err) == driver.NotFound:
 		return nil, http.StatusNotFound, err
 	}
-	if err != nil {
-		return nil, http.StatusServiceUnavailable, err
-	}
-	if found.Channel.Role() != driver.RoleQueue {
-		return nil, http.StatusBadRequest, fmt.Errorf("ops: %s has no consumers: name a queue", channel)
-	}
-	listed := look(ctx, b, []Listed{{ChannelInfo: found}})
-	if len(listed) == 0 {
-		return nil, http.StatusNotFound, fmt.Errorf("ops: channel %s does not exist any more", channel)
-	}
-	d := o.demand(&listed[0])
-	if d.Problem != "" {
-		return nil, http.StatusServiceUnavailable, errors.New(d.Problem)
-	}
-	return d, http.StatusOK, nil
+	return nil, http.StatusServiceUnavailable, err
 }

@@ -8,7 +8,7 @@
 // deleted, and a [RemoveResult] which resources. A [driver.Orphan] is a body in a store that no message points to. A
 // [Sampler] looks at all channels at intervals while somebody watches; each [View] has a [Sample] of every channel, and
 // its [Pace] says what that costs. A [Health] watches the consumers of a process. [Alerts] watches all channels: a
-// [Look] finds what is not as it should be, a [Route] has a [Notifier] that is told, and an [AlertState] keeps who was
+// [Look] finds what is not as it should be, a [Route] has a [Notifier] that is told, and a [State] keeps who was
 // told already. A [SweepReport] has a [SweepFinding] for each channel that is not used as it should be, and an
 // [UndoResult] says what was made again.
 //

@@ -214,9 +214,7 @@ func (h *Health) write() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(h.o.File, append(text, '\n'), func(f *os.File) error {
-		return f.Chmod(0o644) // another user may look at it
-	})
+	return replaceFile(h.o.File, append(text, '\n'))
 }
 
 // Close ends the watch, and removes the file: from then on, nothing is written that a look could take for the present.

@@ -2,11 +2,14 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 )
 
 // Notifier tells people what [Alerts] has found. It is safe for concurrent use. An error of class [driver.Transient] or
@@ -53,4 +56,57 @@ func (w *WriterNotifier) Notify(_ context.Context, n *driver.Notice) error {
 		return fmt.Errorf("write the notice: %w", err)
 	}
 	return nil
+}
+
+const (
+	// notifyFor is how long a notifier is tried.
+	notifyFor = 15 * time.Minute
+	// oneNotify bounds one try, so that a receiver that does not answer is a failure.
+	oneNotify = 30 * time.Second
+)
+
+// tell notifies with backoff for 15 minutes. After an error, after is how long the service wants nothing more.
+func tell(ctx context.Context, to Notifier, n *driver.Notice) (after time.Duration, err error) {
+	ends := time.Now().Add(notifyFor)
+	pause := backoff.Curve{First: 2 * time.Second, Max: 2 * time.Minute}
+	for try := 1; ; try++ {
+		err = tellOnce(ctx, to, n)
+		if err == nil || ctx.Err() != nil {
+			return 0, err
+		}
+		class := driver.ClassOf(err)
+		if !class.Passing() {
+			return 0, fmt.Errorf("%w (it is not repeated before the next look, because it is %v)", err, class)
+		}
+		wait := pause.Jittered(try)
+		known, _ := errors.AsType[*driver.Error](err)
+		if known != nil {
+			wait = max(wait, known.After)
+		}
+		if left := time.Until(ends); wait > left {
+			if known == nil || known.After == 0 {
+				wait = 0 // only the service's own wish lasts beyond the next look
+			}
+			return wait, fmt.Errorf("it was tried %d times: %w", try, err)
+		}
+		if backoff.Sleep(ctx, wait) != nil {
+			return 0, errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// tellOnce notifies once. A panic of somebody's notifier is its error, so that it does not stop the others.
+func tellOnce(ctx context.Context, to Notifier, n *driver.Notice) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the notifier panics: %v", r)
+		}
+	}()
+	one, cancel := context.WithTimeout(ctx, oneNotify)
+	defer cancel()
+	err = to.Notify(one, n)
+	if err != nil && ctx.Err() == nil && one.Err() != nil {
+		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("it did not answer within %v", oneNotify)}
+	}
+	return err
 }

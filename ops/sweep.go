@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,12 +33,23 @@ type SweepOptions struct {
 	// Scheduled announces what is unused, and deletes what an earlier run has announced. Set it in a program that
 	// sweeps daily. It needs State.
 	Scheduled bool
-	// State is a file that remembers what was announced, and since when exchanges are known, whose age AWS does not
-	// tell. Set it to the same file in every run of one owner. "": nothing is remembered.
-	State string
-	// Journal is the file in which all that is deleted is described before, for Undo. Set it to keep the files of all
-	// runs in one place. "": a file godwit-sweep-TIME.journal in the working directory, if anything is deleted.
-	Journal string
+	// Untagged permits to delete channels of a service without tags (topics of Kafka), of which nothing says who has
+	// made or who owns them. Set it with Yes or Scheduled, and a State, after a look at the report.
+	Untagged bool
+	// State remembers what was announced, and since when channels are known whose age the service does not tell. Set it
+	// to the same one in every run of one owner. nil: nothing is remembered.
+	State State
+	// Journal is where all that is deleted is described before, for Undo. Set it to keep the journals of all runs in
+	// one place. nil: a file godwit-sweep-TIME.journal in the working directory, if anything is deleted.
+	Journal SweepJournal
+	// Notifiers are told what the report has, unless that is nothing. Set them in a program that sweeps by schedule.
+	Notifiers []Notifier
+	// Name says in notices whose channels these are, such as aws prod. Set it where several programs tell the same
+	// people. "": godwit.
+	Name string
+	// Flags are added to the commands in notices, such as --namespace prod. Set them to those that the people who are
+	// told need to reach the same channels.
+	Flags string
 }
 
 func (o *SweepOptions) check() error {
@@ -45,11 +57,17 @@ func (o *SweepOptions) check() error {
 	case o.Yes && o.Scheduled:
 		return errors.New("ops: SweepOptions has both Yes and Scheduled: set Yes to delete at once, or Scheduled to " +
 			"delete what an earlier run has announced")
-	case (o.Yes || o.Scheduled) && o.Owner == "":
+	case o.Untagged && o.Owner != "":
+		return errors.New("ops: SweepOptions has both Untagged and Owner: without tags, channels have no owner, so leave " +
+			"one of them out")
+	case o.Untagged && o.State == nil:
+		return errors.New("ops: SweepOptions has Untagged and no State: brokers do not tell how old a topic is, so name a " +
+			"state, in which sweeps note since when they know it")
+	case (o.Yes || o.Scheduled) && o.Owner == "" && !o.Untagged:
 		return errors.New("ops: SweepOptions has no Owner: without one, a sweep only reports, so set it to the one whose " +
 			"channels may be deleted")
-	case o.Scheduled && o.State == "":
-		return errors.New("ops: SweepOptions has Scheduled and no State: name a file that remembers what was announced")
+	case o.Scheduled && o.State == nil:
+		return errors.New("ops: SweepOptions has Scheduled and no State: set one that remembers what was announced")
 	}
 	return nil
 }
@@ -62,6 +80,9 @@ func (o *SweepOptions) check() error {
 // again, and a later run knows more. Whether a queue is empty is counted twice, a minute apart, so a sweep takes that
 // long. Nothing is deleted that Godwit has not created, that belongs to another owner, that is younger than three days,
 // that has a tag keep, or that the backend was told to use. Tags and subscriptions are read again before each deletion.
+//
+// Topics of Kafka have no tags, and brokers count no receives. There, a channel has consumers if a group reads it: one
+// with members, or with commits that the brokers still keep. Channels are as old as the State knows them.
 //
 // An error with a report says what could not be done.
 func Sweep(ctx context.Context, b driver.Backend, o *SweepOptions) (*SweepReport, error) {
@@ -76,15 +97,31 @@ func Sweep(ctx context.Context, b driver.Backend, o *SweepOptions) (*SweepReport
 	if err := s.able(b); err != nil {
 		return nil, err
 	}
-	var err error
-	if s.state, err = readSweepState(s.o.State, s.o.Owner); err != nil {
+	s.memory = sweepMemory{state: s.o.State, owner: s.o.Owner}
+	if err := s.memory.recall(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
 	s.conclude()
-	return &s.report, s.act(ctx)
+	err := s.act(ctx)
+	return &s.report, errors.Join(err, s.tell(ctx))
+}
+
+// tell tells the notifiers of the report, with their retries for at most 15 minutes.
+func (s *sweeper) tell(ctx context.Context) error {
+	n := s.report.notice(cmp.Or(s.o.Name, "godwit"), s.o.Flags)
+	if n == nil {
+		return nil
+	}
+	errs := make([]error, len(s.o.Notifiers))
+	inParallel(len(errs), func(i int) {
+		if _, err := tell(ctx, s.o.Notifiers[i], n); err != nil {
+			errs[i] = fmt.Errorf("ops: notifier %d was not told of the sweep: %w", i, err)
+		}
+	})
+	return errors.Join(errs...)
 }
 
 // sweeper is one sweep.
@@ -92,9 +129,10 @@ type sweeper struct {
 	o      SweepOptions
 	now    time.Time
 	b      sweepBackend
-	state  *sweepState
+	memory sweepMemory
 	facts  []*sweepFacts // of the owner's channels: queues, dead letters, exchanges
 	exist  map[driver.Channel]bool
+	known  map[string]time.Time        // since when, by address: those whose age the service does not tell
 	fed    map[driver.Channel][]string // the subscribers of exchanges
 	report SweepReport
 	mu     sync.Mutex // guards fed
@@ -115,8 +153,7 @@ func (s *sweeper) able(b driver.Backend) error {
 		"Remover": is[driver.Remover](b), "Snapshotter": is[driver.Snapshotter](b),
 	} {
 		if !able {
-			return fmt.Errorf("ops: this backend cannot be swept: it is no driver.%s. Topics of Kafka have no tags, and "+
-				"brokers do not count receives, so look at `godwit ls` there", name)
+			return fmt.Errorf("ops: this backend cannot be swept: it is no driver.%s", name)
 		}
 	}
 	s.b = b.(sweepBackend)
@@ -150,40 +187,48 @@ func (s *sweeper) take(infos []driver.ChannelInfo) error {
 	owners := map[string]bool{}
 	for _, info := range infos {
 		s.exist[info.Channel] = true
+		if info.Tags != nil && s.o.Untagged {
+			return fmt.Errorf("ops: SweepOptions has Untagged, and channel %s has tags: set Owner instead", info.Channel)
+		}
 		if owner := info.Tags[tagOwner]; owner != "" {
 			owners[owner] = true
 		}
 		if s.o.Owner != "" && info.Tags[tagOwner] != s.o.Owner {
 			continue
 		}
-		if info.Channel.Role() == driver.RoleExchange {
-			s.state.see(info.Address, s.now)
-		}
-		s.facts = append(s.facts, &sweepFacts{
-			info: info, now: s.now, owner: s.o.Owner, seen: s.state.Seen[info.Address],
-		})
+		s.facts = append(s.facts, &sweepFacts{info: info, now: s.now, owner: s.o.Owner, untagged: s.o.Untagged})
 	}
 	if s.o.Owner != "" && len(s.facts) == 0 {
 		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("ops: no channel has the tag owner=%s; there are "+
 			"channels of %s", s.o.Owner, orNobody(slices.Sorted(maps.Keys(owners))))}
 	}
-	// A queue of an exchange proves that the exchange is as old: its consumer has created the exchange first.
-	for _, f := range s.facts {
-		if f.info.Channel.Role() != driver.RoleExchange {
-			continue
-		}
-		for _, info := range infos {
-			ch := info.Channel
-			if ch.Role() == driver.RoleQueue && exchangeOf(ch) == f.info.Channel && !info.Created.IsZero() &&
-				(f.seen.IsZero() || info.Created.Before(f.seen)) {
-				f.seen = info.Created
-				s.state.Seen[f.info.Address] = f.seen.UTC() // also when the queue is gone
-			}
-		}
-	}
+	s.seen(infos)
 	slices.SortStableFunc(s.facts, func(x, y *sweepFacts) int { return sweepRank(x) - sweepRank(y) })
 	s.report.LookedAt = len(s.facts)
 	return nil
+}
+
+// seen sets since when channels are known whose age the service does not tell. A queue of an exchange proves that the
+// exchange is as old: its consumer has created the exchange first.
+func (s *sweeper) seen(infos []driver.ChannelInfo) {
+	s.known = map[string]time.Time{}
+	for _, f := range s.facts {
+		if !f.info.Created.IsZero() {
+			continue
+		}
+		since, before := s.memory.Seen[f.info.Address]
+		if !before {
+			since = s.now
+		}
+		for _, info := range infos {
+			ch := info.Channel
+			if f.info.Channel.Role() == driver.RoleExchange && ch.Role() == driver.RoleQueue &&
+				exchangeOf(ch) == f.info.Channel && !info.Created.IsZero() && info.Created.Before(since) {
+				since = info.Created
+			}
+		}
+		f.seen, s.known[f.info.Address] = since, since
+	}
 }
 
 func orNobody(owners []string) string {

@@ -10,12 +10,13 @@ import (
 
 // act deletes or announces what is unused.
 func (s *sweeper) act(ctx context.Context) error {
-	due, err := s.due()
+	due, err := s.due(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	var journal *sweepJournal
+	var deleted []string
+	journal := s.journal()
 	for i := range s.report.Findings {
 		f := &s.report.Findings[i]
 		switch {
@@ -23,66 +24,58 @@ func (s *sweeper) act(ctx context.Context) error {
 		case !due[f.Address]:
 			f.Action = SweepAnnounced
 		default:
-			if journal == nil {
-				if journal, err = openSweepJournal(s.journalPath()); err != nil {
-					return errors.Join(append(errs, err)...)
-				}
-				s.report.Journal = journal.path
-			}
 			if f.Action, err = s.remove(ctx, journal, f); err != nil {
 				f.Problem = err.Error()
 				errs = append(errs, fmt.Errorf("ops: sweep %s: %w", f.Channel, err))
 			}
 			if f.Action == SweepDeleted || f.Action == SweepGone {
-				s.state.deleted(f.Address)
-			}
-			if broken, _ := errors.AsType[*journalError](err); broken != nil {
-				return errors.Join(append(errs, journal.close())...)
+				deleted = append(deleted, f.Address)
 			}
 		}
-		if ctx.Err() != nil {
+		if broken, _ := errors.AsType[*journalError](err); broken != nil || ctx.Err() != nil {
 			break
 		}
 	}
-	if journal != nil {
-		errs = append(errs, journal.close())
+	if len(deleted) > 0 {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+		defer cancel()
+		errs = append(errs, s.memory.change(end, func(n *sweepNotes) { n.forget(deleted) }))
 	}
-	return errors.Join(append(errs, s.state.write(), ctx.Err())...)
+	return errors.Join(append(errs, ctx.Err())...)
 }
 
-func (s *sweeper) journalPath() string {
-	if s.o.Journal != "" {
+func (s *sweeper) journal() SweepJournal {
+	if s.o.Journal != nil {
 		return s.o.Journal
 	}
-	return "godwit-sweep-" + s.now.UTC().Format("20060102T150405Z") + ".journal"
+	return FileJournal("godwit-sweep-" + s.now.UTC().Format("20060102T150405Z") + ".journal")
 }
 
 // due notes what is announced, before anything is deleted, and returns what can be deleted now.
-func (s *sweeper) due() (map[string]bool, error) {
+func (s *sweeper) due(ctx context.Context) (due map[string]bool, err error) {
 	var named []string
 	for i := range s.report.Findings {
 		if f := &s.report.Findings[i]; f.Class == SweepUnused {
 			named = append(named, f.Address)
 		}
 	}
-	due := map[string]bool{}
-	for _, address := range named {
-		due[address] = s.o.Yes
+	err = s.memory.change(ctx, func(n *sweepNotes) {
+		n.see(s.known)
+		if s.o.Scheduled {
+			due = n.announce(named, s.now)
+		}
+	})
+	if s.o.Yes {
+		due = map[string]bool{}
+		for _, address := range named {
+			due[address] = true
+		}
 	}
-	if s.o.Scheduled {
-		due = s.state.announce(named, s.now)
-	}
-	return due, s.state.write()
+	return due, err
 }
 
-// journalError is an error after which nothing more can be deleted.
-type journalError struct{ err error }
-
-func (e *journalError) Error() string { return e.err.Error() }
-func (e *journalError) Unwrap() error { return e.err }
-
 // remove deletes one channel, if what forbids it has not changed since the look.
-func (s *sweeper) remove(ctx context.Context, journal *sweepJournal, f *SweepFinding) (SweepAction, error) {
+func (s *sweeper) remove(ctx context.Context, journal SweepJournal, f *SweepFinding) (SweepAction, error) {
 	ch := f.info.Channel
 	snap, err := s.b.Snapshot(ctx, ch)
 	if gone(err) {
@@ -91,7 +84,11 @@ func (s *sweeper) remove(ctx context.Context, journal *sweepJournal, f *SweepFin
 	if err != nil {
 		return SweepFailed, err
 	}
-	switch no := forbiddenTags(snap.Tags, s.o.Owner); {
+	no := ""
+	if snap.Tags != nil || !s.o.Untagged {
+		no = forbiddenTags(snap.Tags, s.o.Owner)
+	}
+	switch {
 	case snap.Address != f.Address:
 		return SweepFailed, fmt.Errorf("it is %s now, and was %s", snap.Address, f.Address)
 	case no != "":
@@ -111,19 +108,19 @@ func (s *sweeper) remove(ctx context.Context, journal *sweepJournal, f *SweepFin
 	case plan.Messages > 0:
 		return SweepFailed, fmt.Errorf("it has %d messages now", plan.Messages)
 	}
-	if err := journal.write(&sweepLine{Channel: f.Channel, Address: f.Address, Deleting: snap.Data}); err != nil {
-		return SweepFailed, &journalError{err}
+	line := sweepLine{Channel: f.Channel, Address: f.Address, Deleting: snap.Data}
+	if err := line.write(ctx, journal); err != nil {
+		return SweepFailed, err
 	}
+	s.report.Journal = journal.String()
 	switch _, err := s.b.Remove(ctx, ch, false); {
 	case gone(err):
 		return SweepGone, nil
 	case err != nil:
-		return SweepFailed, fmt.Errorf("%w (`godwit sweep --undo %s` makes again what is missing)", err, journal.path)
+		return SweepFailed, fmt.Errorf("%w (`godwit sweep --undo %s` makes again what is missing)", err, journal)
 	}
-	if err := journal.write(&sweepLine{Channel: f.Channel, Address: f.Address, Deleted: true}); err != nil {
-		return SweepDeleted, &journalError{err}
-	}
-	return SweepDeleted, nil
+	line = sweepLine{Channel: f.Channel, Address: f.Address, Deleted: true}
+	return SweepDeleted, line.write(ctx, journal)
 }
 
 func gone(err error) bool { return err != nil && driver.ClassOf(err) == driver.NotFound }

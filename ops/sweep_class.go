@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -23,13 +25,14 @@ const (
 	SweepUnknown     SweepClass = "unknown"           // something that decides could not be found out
 )
 
-// Tags that decide what is swept.
+// Tags that decide what is swept, and who is told.
 const (
-	tagManagedBy = "managed-by"
-	managed      = "godwit"
-	tagOwner     = "owner"
-	tagNamespace = "namespace"
-	tagKeep      = "keep"
+	tagManagedBy   = "managed-by"
+	managed        = "godwit"
+	tagOwner       = "owner"
+	tagEnvironment = "environment"
+	tagNamespace   = "namespace"
+	tagKeep        = "keep"
 )
 
 // sweepFacts are all that decides the class of a channel.
@@ -37,6 +40,7 @@ type sweepFacts struct {
 	info     driver.ChannelInfo
 	now      time.Time
 	owner    string          // whose channels are swept; "": of all, which only reports
+	untagged bool            // channels without tags can be deleted
 	activity driver.Activity // of the window; of an exchange, of a day
 	// topic is the activity of the exchange of a queue in a day; nil: the queue has none.
 	topic *driver.Activity
@@ -49,7 +53,7 @@ type sweepFacts struct {
 	othersErr error
 	// source is the class of the channel of dead letters; "": that does not exist.
 	source SweepClass
-	// seen is when an exchange was known to exist; zero: never before.
+	// seen is since when a channel is known whose age the service does not tell; zero: never before.
 	seen time.Time
 }
 
@@ -62,9 +66,16 @@ const (
 	levelUnknown
 )
 
-// levelOf is the level of the sum of readings. What is known to be more than zero decides, whatever else is unknown.
+// levelOf is the level of the sum of readings. What is known to be more than zero decides, whatever else is unknown. A
+// reading that the service never has is left out, unless it has none of them.
 func levelOf(rs ...driver.Reading[int64]) (l level, err error) {
-	for _, r := range rs {
+	counted := slices.DeleteFunc(slices.Clone(rs), func(r driver.Reading[int64]) bool {
+		return errors.Is(r.Err, driver.ErrNotCounted)
+	})
+	if len(counted) == 0 {
+		return levelUnknown, driver.ErrNotCounted
+	}
+	for _, r := range counted {
 		switch {
 		case r.Known() && r.Value > 0:
 			return levelSome, nil
@@ -97,10 +108,14 @@ func (f *sweepFacts) classify() (SweepClass, string) {
 
 func (f *sweepFacts) queue() (SweepClass, string) {
 	sent, sentErr := levelOf(f.activity.Sent)
-	received, receivedErr := levelOf(f.activity.Received, f.activity.EmptyReceives)
+	received, receivedErr := levelOf(f.activity.Received, f.activity.EmptyReceives, f.activity.Consumers)
 	feeds, feedsErr := levelZero, error(nil)
 	if f.topic != nil {
 		feeds, feedsErr = levelOf(f.topic.Sent, f.topic.Delivered)
+	}
+	nobody := "nobody has polled it for three days"
+	if f.activity.Consumers.Known() {
+		nobody = "no group reads it, or has commits"
 	}
 	switch {
 	case sent == levelUnknown:
@@ -110,7 +125,7 @@ func (f *sweepFacts) queue() (SweepClass, string) {
 	case sent == levelSome && received == levelSome:
 		return SweepUsed, ""
 	case sent == levelSome:
-		return SweepNoConsumers, "nobody has polled it for three days"
+		return SweepNoConsumers, nobody
 	case received == levelSome:
 		return SweepNoProducers, "nothing was sent to it for three days"
 	case feeds == levelUnknown:
@@ -118,7 +133,7 @@ func (f *sweepFacts) queue() (SweepClass, string) {
 	case feeds == levelSome:
 		return SweepNoProducers, "nothing was sent to it for three days, though its exchange is used"
 	}
-	return f.empty(SweepUnused, "nothing was sent, and nobody has polled it, for three days")
+	return f.empty(SweepUnused, "nothing was sent to it for three days, and "+nobody)
 }
 
 // empty returns the class of what is not used: that, or stale if there are messages in it.
@@ -143,7 +158,8 @@ func (f *sweepFacts) deadLetters() (SweepClass, string) {
 	case SweepUnused:
 		return f.empty(SweepUnused, "its channel is unused")
 	case "":
-		if sent, err := levelOf(f.activity.Sent, f.activity.Received, f.activity.EmptyReceives); sent == levelSome {
+		if sent, err := levelOf(f.activity.Sent, f.activity.Received, f.activity.EmptyReceives,
+			f.activity.Consumers); sent == levelSome {
 			return SweepUsed, ""
 		} else if sent == levelUnknown {
 			return SweepUnknown, "its channel does not exist, and what was sent and received: " + err.Error()
@@ -170,7 +186,7 @@ func (f *sweepFacts) exchange() (SweepClass, string) {
 // forbidden returns why an unused channel must not be deleted; "": it may.
 func (f *sweepFacts) forbidden() string {
 	since := f.info.Created
-	if f.info.Channel.Role() == driver.RoleExchange && since.IsZero() {
+	if since.IsZero() {
 		since = f.seen
 	}
 	switch {
@@ -181,6 +197,13 @@ func (f *sweepFacts) forbidden() string {
 	case f.now.Sub(since) < SweepWindow:
 		at := since.UTC().Format(time.DateTime)
 		return fmt.Sprintf("it is known only since %s, less than %v ago", at, SweepWindow)
+	}
+	switch {
+	case f.info.Tags != nil:
+	case f.untagged:
+		return "" // if it has tags that could not be read, the snapshot before the deletion is an error
+	case f.activity.Consumers.Known(): // only of a log
+		return "topics have no tags, so it needs a permission of its own: --kafka"
 	}
 	return forbiddenTags(f.info.Tags, f.owner)
 }

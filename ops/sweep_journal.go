@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,13 +13,69 @@ import (
 
 const sweepJournalVersion = 1
 
-// sweepJournal is the file that describes what a sweep deletes, before it does. Sweeps at the same time may share one.
-type sweepJournal struct {
-	file *os.File
-	path string
+// SweepJournal is where a sweep describes what it deletes, before it does. Sweeps at the same time may share one.
+type SweepJournal interface {
+	// Append adds a line, which ends with a line break, and returns when the line cannot be lost.
+	Append(ctx context.Context, line []byte) error
+	// String is the name of the journal, for people and for `godwit sweep --undo`.
+	String() string
 }
 
-// sweepLine is one line of the file.
+// FileJournal is a [SweepJournal] in a file of this name, which it creates with the first line.
+type FileJournal string
+
+// Append writes a line in one call, and synchronizes the file.
+func (j FileJournal) Append(_ context.Context, line []byte) error {
+	f, err := os.OpenFile(string(j), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	err = whole(f)
+	if err == nil {
+		_, err = f.Write(line)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// whole returns an error if the last line of a file has no end.
+func whole(f *os.File) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return err
+	}
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, size-1); err != nil {
+		return err
+	}
+	if last[0] != '\n' {
+		return errors.New("its last line is torn: undo it, or name another file")
+	}
+	return nil
+}
+
+// String is the name of the file.
+func (j FileJournal) String() string { return string(j) }
+
+// StateJournal is a [SweepJournal] in a [State] of its own, such as an object of S3, for programs without a disk.
+type StateJournal struct {
+	State State
+	Name  string // for people, and for `godwit sweep --undo`
+}
+
+// Append writes the journal again, with one line more.
+func (j StateJournal) Append(ctx context.Context, line []byte) error {
+	return changeState(ctx, j.State, func(text []byte) ([]byte, error) {
+		return append(bytes.Clone(text), line...), nil
+	})
+}
+
+// String is the name of the journal.
+func (j StateJournal) String() string { return j.Name }
+
+// sweepLine is one line of a journal.
 type sweepLine struct {
 	Version  int             `json:"version"`
 	At       time.Time       `json:"at"`
@@ -28,51 +85,28 @@ type sweepLine struct {
 	Deleted  bool            `json:"deleted,omitempty"`
 }
 
-// openSweepJournal opens or creates the file.
-func openSweepJournal(path string) (*sweepJournal, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("ops: open the journal: %w", err)
-	}
-	last := make([]byte, 1)
-	size, err := f.Seek(0, io.SeekEnd)
-	if err == nil && size > 0 {
-		_, err = f.ReadAt(last, size-1)
-	}
-	if err == nil && size > 0 && last[0] != '\n' {
-		err = errors.New("its last line is torn: undo it, or name another file")
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("ops: journal %s: %w", path, err), f.Close())
-	}
-	return &sweepJournal{file: f, path: path}, nil
-}
-
-// write appends a line in one call, and synchronizes the file.
-func (j *sweepJournal) write(l *sweepLine) error {
+// write adds the line to a journal.
+func (l *sweepLine) write(ctx context.Context, j SweepJournal) error {
 	l.Version, l.At = sweepJournalVersion, time.Now().UTC()
 	text, err := json.Marshal(l)
 	if err == nil {
-		_, err = j.file.Write(append(text, '\n'))
-	}
-	if err == nil {
-		err = j.file.Sync()
+		err = j.Append(ctx, append(text, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("ops: write the journal %s: %w", j.path, err)
+		return &journalError{fmt.Errorf("ops: write the journal %s: %w", j, err)}
 	}
 	return nil
 }
 
-func (j *sweepJournal) close() error { return j.file.Close() }
+// journalError is an error after which nothing more can be deleted.
+type journalError struct{ err error }
+
+func (e *journalError) Error() string { return e.err.Error() }
+func (e *journalError) Unwrap() error { return e.err }
 
 // readSweepJournal returns what was deleted, or about to be, in that order. A last line that is torn is left out: that
 // deletion did not begin.
-func readSweepJournal(path string) (lines []sweepLine, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("ops: read the journal: %w", err)
-	}
+func readSweepJournal(text []byte) (lines []sweepLine, err error) {
 	n := 0
 	for len(text) > 0 {
 		one, rest, whole := bytes.Cut(text, []byte("\n"))
@@ -83,20 +117,19 @@ func readSweepJournal(path string) (lines []sweepLine, err error) {
 		text = rest
 		var l sweepLine
 		if err := json.Unmarshal(one, &l); err != nil {
-			return nil, fmt.Errorf("ops: line %d of the journal %s cannot be read: %w: it is not the journal of a sweep, "+
-				"or it is damaged; nothing was made", n, path, err)
+			return nil, fmt.Errorf("ops: line %d of the journal cannot be read: %w: it is not the journal of a sweep, "+
+				"or it is damaged; nothing was made", n, err)
 		}
 		switch {
 		case l.Version != sweepJournalVersion:
-			return nil, fmt.Errorf("ops: line %d of the journal %s has version %d, and this program reads %d: it is not "+
-				"the journal of a sweep, or it needs a newer godwit; nothing was made", n, path, l.Version,
-				sweepJournalVersion)
+			return nil, fmt.Errorf("ops: line %d of the journal has version %d, and this program reads %d: it is not "+
+				"the journal of a sweep, or it needs a newer godwit; nothing was made", n, l.Version, sweepJournalVersion)
 		case len(l.Deleting) > 0:
 			lines = append(lines, l)
 		}
 	}
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("ops: the journal %s has no deletion", path)
+		return nil, errors.New("ops: the journal has no deletion")
 	}
 	return lines, nil
 }

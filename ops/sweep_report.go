@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"time"
@@ -66,29 +67,23 @@ func (r *SweepReport) Summary() string {
 	return b.String()
 }
 
-// Text is the report for people: what was deleted, and what is wrong with the rest, with names and owners.
-func (r *SweepReport) Text() string {
-	var b strings.Builder
-	b.WriteString(r.Summary())
+// sweepSection is a part of a report for people.
+type sweepSection struct {
+	title string
+	of    []*SweepFinding
+}
+
+// sections are the parts of the report that have findings: what was deleted, and what is wrong with the rest.
+func (r *SweepReport) sections() (all []sweepSection) {
 	section := func(title string, of func(f *SweepFinding) bool) {
-		first := true
+		s := sweepSection{title: title}
 		for i := range r.Findings {
-			f := &r.Findings[i]
-			if !of(f) {
-				continue
+			if f := &r.Findings[i]; of(f) {
+				s.of = append(s.of, f)
 			}
-			if first {
-				fmt.Fprintf(&b, "\n\n%s:", title)
-			}
-			first = false
-			fmt.Fprintf(&b, "\n  %s", f.Channel)
-			if f.Owner != "" {
-				fmt.Fprintf(&b, " (%s)", f.Owner)
-			}
-			fmt.Fprintf(&b, ": %s", f.Reason)
-			if f.Problem != "" {
-				fmt.Fprintf(&b, ": %s", f.Problem)
-			}
+		}
+		if len(s.of) > 0 {
+			all = append(all, s)
 		}
 	}
 	exchange := driver.RoleExchange.String()
@@ -107,8 +102,61 @@ func (r *SweepReport) Text() string {
 	for _, class := range []SweepClass{SweepStale, SweepNoProducers, SweepNoConsumers, SweepUnknown, SweepKept} {
 		section(string(class), func(f *SweepFinding) bool { return f.Class == class })
 	}
+	return all
+}
+
+// Text is the report for people, with names and owners.
+func (r *SweepReport) Text() string {
+	var b strings.Builder
+	b.WriteString(r.Summary())
+	for _, s := range r.sections() {
+		fmt.Fprintf(&b, "\n\n%s:", s.title)
+		for _, f := range s.of {
+			fmt.Fprintf(&b, "\n  %s", f.Channel)
+			if f.Owner != "" {
+				fmt.Fprintf(&b, " (%s)", f.Owner)
+			}
+			fmt.Fprintf(&b, ": %s", f.why())
+		}
+	}
 	if r.Journal != "" {
 		fmt.Fprintf(&b, "\n\nmake them again with: godwit sweep --undo %s", r.Journal)
 	}
 	return b.String()
+}
+
+// why is the reason of a finding, and what went wrong.
+func (f *SweepFinding) why() string {
+	if f.Problem != "" {
+		return f.Reason + ": " + f.Problem
+	}
+	return f.Reason
+}
+
+// notice is the report for notifiers; nil: there is nothing to tell. What is kept is no news.
+func (r *SweepReport) notice(name, flags string) *driver.Notice {
+	n := &driver.Notice{ID: rand.Text(), At: r.At, Title: name + ": sweep: " + r.Summary(), Text: r.Text() + "\n"}
+	for _, s := range r.sections() {
+		for _, f := range s.of {
+			if f.Class == SweepKept {
+				continue
+			}
+			i := driver.NoticeItem{
+				State: driver.NoticeReported, Kind: s.title, Channel: f.Channel, Address: f.Address, Owner: f.Owner,
+				Environment: f.info.Tags[tagEnvironment], Since: r.At, Text: f.why(),
+			}
+			switch f.Action {
+			case SweepDeleted:
+				i.Commands = []string{strings.TrimSpace("godwit sweep --undo " + r.Journal + " " + flags)}
+			case SweepGone:
+			default:
+				i.Commands = []string{strings.TrimSpace("godwit ls '" + f.Channel + "' " + flags)}
+			}
+			n.Items = append(n.Items, i)
+		}
+	}
+	if len(n.Items) == 0 {
+		return nil
+	}
+	return n
 }

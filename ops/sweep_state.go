@@ -1,12 +1,10 @@
 package ops
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"time"
 )
 
@@ -16,93 +14,116 @@ const (
 	sweepNotice = 12 * time.Hour
 )
 
-// sweepState is what sweeps remember between runs, as a file. Sweeps that overlap may lose what one of them has
-// announced, which delays a deletion, and never hastens one.
-type sweepState struct {
+// sweepMemory is what sweeps of one owner remember between runs.
+type sweepMemory struct {
+	sweepNotes
+	state State // nil: nothing is remembered
+	owner string
+}
+
+// sweepNotes is the content of the state.
+type sweepNotes struct {
 	Version int    `json:"version"`
 	Owner   string `json:"owner"`
 	// Announced is when channels were announced, by address. One that a run does not name is not announced any more.
 	Announced map[string]time.Time `json:"announced"`
-	// Seen is since when exchanges are known, by address.
+	// Seen is since when channels are known whose age the service does not tell, by address.
 	Seen map[string]time.Time `json:"seen"`
-
-	path string
-	now  map[string]bool // seen in this run
 }
 
-// readSweepState reads the file; without one, nothing is remembered.
-func readSweepState(path, owner string) (*sweepState, error) {
-	s := &sweepState{Version: sweepStateVersion, Owner: owner, path: path}
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("ops: read the state of the sweep: %w", err)
-		}
-		if err == nil {
-			if err := json.Unmarshal(text, s); err != nil {
-				return nil, fmt.Errorf("ops: %s is no state of a sweep: %w: remove it, or name another file", path, err)
-			}
-		}
+// recall reads what earlier runs have noted.
+func (m *sweepMemory) recall(ctx context.Context) error {
+	if m.state == nil {
+		return m.read(nil)
+	}
+	text, _, err := m.state.Load(ctx)
+	if err == nil {
+		err = m.read(text)
+	}
+	if err != nil {
+		return fmt.Errorf("ops: the state of the sweep: %w", err)
+	}
+	return nil
+}
+
+// read replaces the notes by those of a text, which is empty before the first run.
+func (m *sweepMemory) read(text []byte) error {
+	m.sweepNotes = sweepNotes{
+		Version: sweepStateVersion, Owner: m.owner, Announced: map[string]time.Time{}, Seen: map[string]time.Time{},
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(text, &m.sweepNotes); err != nil {
+		return fmt.Errorf("it is no state of a sweep: %w: remove it, or name another one", err)
 	}
 	switch {
-	case s.Version != sweepStateVersion:
-		return nil, fmt.Errorf("ops: the state %s has version %d, and this program writes %d: use one version of godwit, "+
-			"or another file", path, s.Version, sweepStateVersion)
-	case s.Owner != owner:
-		return nil, fmt.Errorf("ops: the state %s is that of the owner %q, and this sweep is of %q: name another file",
-			path, s.Owner, owner)
+	case m.Version != sweepStateVersion:
+		return fmt.Errorf("it has version %d, and this program writes %d: use one version of godwit, or another state",
+			m.Version, sweepStateVersion)
+	case m.Owner != m.owner:
+		return fmt.Errorf("it is that of the owner %q, and this sweep is of %q: name another one", m.Owner, m.owner)
 	}
-	s.now = map[string]bool{}
-	if s.Announced == nil {
-		s.Announced = map[string]time.Time{}
+	if m.Announced == nil {
+		m.Announced = map[string]time.Time{}
 	}
-	if s.Seen == nil {
-		s.Seen = map[string]time.Time{}
+	if m.Seen == nil {
+		m.Seen = map[string]time.Time{}
 	}
-	return s, nil
+	return nil
 }
 
-// see notes that an exchange exists.
-func (s *sweepState) see(address string, at time.Time) {
-	s.now[address] = true
-	if _, known := s.Seen[address]; !known {
-		s.Seen[address] = at.UTC()
+// change changes the notes in the state, on top of the changes of other runs.
+func (m *sweepMemory) change(ctx context.Context, f func(n *sweepNotes)) error {
+	if m.state == nil {
+		f(&m.sweepNotes)
+		return nil
 	}
+	err := changeState(ctx, m.state, func(text []byte) ([]byte, error) {
+		if err := m.read(text); err != nil {
+			return nil, err
+		}
+		f(&m.sweepNotes)
+		return json.MarshalIndent(&m.sweepNotes, "", "  ")
+	})
+	if err != nil {
+		return fmt.Errorf("ops: the state of the sweep: %w", err)
+	}
+	return nil
+}
+
+// see notes since when channels exist, at the latest, and forgets those that do not exist any more.
+func (n *sweepNotes) see(since map[string]time.Time) {
+	for address, at := range since {
+		if before, known := n.Seen[address]; !known || at.Before(before) {
+			n.Seen[address] = at.UTC()
+		}
+	}
+	maps.DeleteFunc(n.Seen, func(address string, _ time.Time) bool {
+		_, exists := since[address]
+		return !exists
+	})
 }
 
 // announce notes which channels a run names, and returns those that were announced long enough ago.
-func (s *sweepState) announce(named []string, at time.Time) (due map[string]bool) {
+func (n *sweepNotes) announce(named []string, at time.Time) (due map[string]bool) {
 	announced, due := map[string]time.Time{}, map[string]bool{}
 	for _, address := range named {
-		since, before := s.Announced[address]
+		since, before := n.Announced[address]
 		if !before {
 			since = at.UTC()
 		}
 		announced[address] = since
 		due[address] = at.Sub(since) >= sweepNotice
 	}
-	s.Announced = announced
+	n.Announced = announced
 	return due
 }
 
-// deleted forgets a channel.
-func (s *sweepState) deleted(address string) {
-	delete(s.Announced, address)
-	delete(s.Seen, address)
-}
-
-// write replaces the file.
-func (s *sweepState) write() error {
-	if s.path == "" {
-		return nil
+// forget removes channels that were deleted.
+func (n *sweepNotes) forget(addresses []string) {
+	for _, address := range addresses {
+		delete(n.Announced, address)
+		delete(n.Seen, address)
 	}
-	maps.DeleteFunc(s.Seen, func(address string, _ time.Time) bool { return !s.now[address] })
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := replaceFile(s.path, append(text, '\n'), (*os.File).Sync); err != nil {
-		return fmt.Errorf("ops: write the state of the sweep: %w", err)
-	}
-	return nil
 }

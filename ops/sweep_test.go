@@ -74,6 +74,26 @@ func channelOf(name string) (ch driver.Channel) {
 	return ch
 }
 
+// state is a state in files.
+func (y *yard) state(name string) ops.State {
+	y.Helper()
+	s, err := ops.NewFileState(filepath.Join(y.dir, name))
+	if err != nil {
+		y.Fatal(err)
+	}
+	return s
+}
+
+// read returns the text of a file.
+func (y *yard) read(path string) []byte {
+	y.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		y.Fatal(err)
+	}
+	return text
+}
+
 func (y *yard) make(name, owner string, tags map[string]string) {
 	y.Helper()
 	all := map[string]string{"owner": owner}
@@ -204,7 +224,7 @@ func TestSweepOfTheUnknown(t *testing.T) {
 				before := y.names()
 				stop := y.fail(actions.action, actions.fault)
 				r, err := ops.Sweep(y.Context(), y.Backend, &ops.SweepOptions{
-					Owner: "shop", Yes: true, Journal: filepath.Join(y.dir, "journal"),
+					Owner: "shop", Yes: true, Journal: ops.FileJournal(filepath.Join(y.dir, "journal")),
 				})
 				stop()
 				if r == nil {
@@ -247,7 +267,7 @@ func TestSweepWithoutMetrics(t *testing.T) {
 		defer func() { _ = other.Close(context.Background()) }()
 		calls := y.Server().Calls()["sqs.GetQueueAttributes"]
 		r, err := ops.Sweep(y.Context(), elsewhere{y.Backend, other}, &ops.SweepOptions{
-			Owner: "shop", Yes: true, Journal: filepath.Join(y.dir, "journal"),
+			Owner: "shop", Yes: true, Journal: ops.FileJournal(filepath.Join(y.dir, "journal")),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -305,13 +325,14 @@ func TestSweepAndUndo(t *testing.T) {
 			}
 			shots[name] = string(s.Data)
 		}
-		r := y.sweep(ops.SweepOptions{Owner: "shop", Yes: true, Journal: filepath.Join(y.dir, "journal")})
+		journal := ops.FileJournal(filepath.Join(y.dir, "journal"))
+		r := y.sweep(ops.SweepOptions{Owner: "shop", Yes: true, Journal: journal})
 		left := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return slices.Contains(gone, name) })
 		if diff := cmp.Diff(left, y.names()); diff != "" {
 			t.Fatalf("(-want +got):\n%s%s", diff, r.Text())
 		}
 		for i := range 2 {
-			all, err := ops.Undo(y.Context(), y.Backend, r.Journal)
+			all, err := ops.Undo(y.Context(), y.Backend, y.read(r.Journal))
 			if err != nil || len(all) != len(gone) {
 				t.Fatalf("%+v, %v", all, err)
 			}
@@ -367,7 +388,7 @@ func TestSweepLooksAgain(t *testing.T) {
 					return localaws.Outcome{}
 				})
 				r, err := ops.Sweep(y.Context(), y.Backend, &ops.SweepOptions{
-					Owner: "shop", Yes: true, Journal: filepath.Join(y.dir, "journal"),
+					Owner: "shop", Yes: true, Journal: ops.FileJournal(filepath.Join(y.dir, "journal")),
 				})
 				if err == nil || !slices.Contains(classes(r), "idle unused failed") ||
 					!slices.Contains(classes(r), "idle@dlq unused failed") {
@@ -387,8 +408,8 @@ func TestSweepLooksAgain(t *testing.T) {
 func TestSweepScheduled(t *testing.T) {
 	inYard(t, func(y *yard) {
 		o := ops.SweepOptions{
-			Owner: "shop", Scheduled: true, State: filepath.Join(y.dir, "state.json"),
-			Journal: filepath.Join(y.dir, "journal"),
+			Owner: "shop", Scheduled: true, State: y.state("state"),
+			Journal: ops.FileJournal(filepath.Join(y.dir, "journal")),
 		}
 		for i, want := range []string{
 			"announced events.* events.audit events.audit@dlq idle idle@dlq",
@@ -437,7 +458,7 @@ func TestSweepKilled(t *testing.T) {
 					return localaws.Outcome{Err: accessDenied}
 				})
 				path := filepath.Join(y.dir, "journal")
-				o := ops.SweepOptions{Owner: "shop", Yes: true, Journal: path}
+				o := ops.SweepOptions{Owner: "shop", Yes: true, Journal: ops.FileJournal(path)}
 				if _, err := ops.Sweep(ctx, y.Backend, &o); err == nil {
 					t.Fatal("it was not killed")
 				}
@@ -453,7 +474,7 @@ func TestSweepKilled(t *testing.T) {
 				if action != "sns.DeleteTopic" && (err == nil || !strings.Contains(err.Error(), "torn")) {
 					t.Errorf("%v", err)
 				}
-				if _, err := ops.Undo(y.Context(), y.Backend, path); err != nil {
+				if _, err := ops.Undo(y.Context(), y.Backend, y.read(path)); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(before, y.names()); diff != "" {
@@ -469,6 +490,69 @@ func TestSweepKilled(t *testing.T) {
 	}
 }
 
+// A sweep tells its notifiers what it has found and done, however often they fail for the moment, and keeps its journal
+// in a state.
+func TestSweepTells(t *testing.T) {
+	inYard(t, func(y *yard) {
+		before := y.names()
+		var told []*driver.Notice
+		tries := 0
+		n := notifierFunc(func(n *driver.Notice) error {
+			if tries++; tries < 3 {
+				return &driver.Error{Class: driver.Throttled, Err: errors.New("429")}
+			}
+			told = append(told, n)
+			return nil
+		})
+		journal := ops.StateJournal{State: y.state("journal"), Name: "s3://acme/journal"}
+		o := ops.SweepOptions{
+			Owner: "shop", Scheduled: true, State: y.state("state"), Journal: journal, Name: "aws prod",
+			Flags: "--namespace prod", Notifiers: []ops.Notifier{n},
+		}
+		y.sweep(o)
+		time.Sleep(24 * time.Hour)
+		y.sweep(o)
+		var kinds []string
+		for _, n := range told {
+			for _, i := range n.Items {
+				kinds = append(kinds, i.Kind+" "+i.Channel+": "+strings.Join(i.Commands, "; "))
+			}
+		}
+		ls := func(name string) string { return name + ": godwit ls '" + name + "' --namespace prod" }
+		undo := ": godwit sweep --undo s3://acme/journal --namespace prod"
+		want := []string{
+			"exchanges announced " + ls("events.*"), "queues announced " + ls("events.audit"),
+			"queues announced " + ls("idle"), "queues announced " + ls("events.audit@dlq"),
+			"queues announced " + ls("idle@dlq"), "stale " + ls("stale"), "without producers " + ls("fed.idle"),
+			"without producers " + ls("polled"), "without consumers " + ls("flooded"),
+			"exchanges deleted events.*" + undo, "queues deleted events.audit" + undo, "queues deleted idle" + undo,
+			"queues deleted events.audit@dlq" + undo, "queues deleted idle@dlq" + undo,
+		}
+		if diff := cmp.Diff(want, kinds[:min(len(want), len(kinds))]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if len(told) != 2 || !strings.HasPrefix(told[1].Title, "aws prod: sweep: ") ||
+			!strings.Contains(told[1].Text, "godwit sweep --undo s3://acme/journal") {
+			t.Errorf("%+v", told)
+		}
+		text, _, err := journal.State.Load(y.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ops.Undo(y.Context(), y.Backend, text); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, y.names()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// notifierFunc is a function that is told.
+type notifierFunc func(n *driver.Notice) error
+
+func (f notifierFunc) Notify(_ context.Context, n *driver.Notice) error { return f(n) }
+
 // Two sweeps at once delete the same, once, and one journal describes it.
 func TestTwoSweeps(t *testing.T) {
 	inYard(t, func(y *yard) {
@@ -477,7 +561,9 @@ func TestTwoSweeps(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				r, err := ops.Sweep(y.Context(), y.Backend, &ops.SweepOptions{Owner: "shop", Yes: true, Journal: path})
+				r, err := ops.Sweep(y.Context(), y.Backend, &ops.SweepOptions{
+					Owner: "shop", Yes: true, Journal: ops.FileJournal(path),
+				})
 				for _, f := range r.Findings {
 					if f.Class == ops.SweepUnused && f.Action != ops.SweepDeleted && f.Action != ops.SweepGone {
 						t.Errorf("%+v, %v", f, err)
@@ -489,7 +575,7 @@ func TestTwoSweeps(t *testing.T) {
 		if len(y.names()) != len(before)-5 {
 			t.Errorf("%v", y.names())
 		}
-		if _, err := ops.Undo(y.Context(), y.Backend, path); err != nil {
+		if _, err := ops.Undo(y.Context(), y.Backend, y.read(path)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(before, y.names()); diff != "" {
@@ -502,8 +588,13 @@ func TestTwoSweeps(t *testing.T) {
 // do. Nothing is deleted.
 func TestSweepRefuses(t *testing.T) {
 	dir := t.TempDir()
-	odd := filepath.Join(dir, "odd")
-	if err := os.WriteFile(odd, []byte("a list\nof things\n"), 0o600); err != nil {
+	text := []byte("a list\nof things\n")
+	odd := fileState(t)
+	if err := odd.Store(t.Context(), text, ""); err != nil {
+		t.Fatal(err)
+	}
+	torn := filepath.Join(dir, "torn")
+	if err := os.WriteFile(torn, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b, err := local.Open(t.Context(), nil)
@@ -519,8 +610,7 @@ func TestSweepRefuses(t *testing.T) {
 		"no State":             {Owner: "shop", Scheduled: true},
 		"there are channels":   {Owner: "bank"},
 		"no state of a sweep":  {Owner: "shop", State: odd},
-		"read the state of":    {Owner: "shop", State: dir},
-		"write the state":      {Owner: "shop", State: filepath.Join(dir, "none", "state")},
+		"no such bucket":       {Owner: "shop", State: brokenState{}},
 		"channels of shop":     {Owner: "shops", Yes: true},
 		"to delete at once, o": {Owner: "shop", Yes: true, Scheduled: true, State: odd},
 	} {
@@ -528,16 +618,20 @@ func TestSweepRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if _, err := ops.Undo(t.Context(), b, odd); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := ops.Undo(t.Context(), b, text); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("%v", err)
 	}
-	if _, err := ops.Undo(t.Context(), b, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ops.Undo(t.Context(), b, nil); err == nil || !strings.Contains(err.Error(), "no deletion") {
+		t.Errorf("%v", err)
+	}
+	if err := ops.FileJournal(torn).Append(t.Context(), []byte("{}\n")); err == nil ||
+		!strings.Contains(err.Error(), "torn") {
 		t.Errorf("%v", err)
 	}
 	if _, err := ops.Sweep(t.Context(), shop(t), nil); err == nil || !strings.Contains(err.Error(), "cannot be swept") {
 		t.Errorf("%v", err)
 	}
-	if _, err := ops.Undo(t.Context(), shop(t), odd); err == nil || !strings.Contains(err.Error(), "Snapshotter") {
+	if _, err := ops.Undo(t.Context(), shop(t), text); err == nil || !strings.Contains(err.Error(), "Snapshotter") {
 		t.Errorf("%v", err)
 	}
 }

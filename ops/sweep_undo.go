@@ -23,10 +23,10 @@ type UndoResult struct {
 	Problem string   `json:"error,omitempty"`
 }
 
-// Undo makes again what a sweep has deleted, from its journal: queues with their attributes, policies, tags and
-// subscriptions, and exchanges. Undo leaves existing channels as they are, so a second one changes nothing. Messages do
-// not come back; there were none. The error says what could not be made, and does not stop the rest.
-func Undo(ctx context.Context, b driver.Backend, journal string) ([]UndoResult, error) {
+// Undo makes again what a sweep has deleted, from the text of its journal: queues with their attributes, policies, tags
+// and subscriptions, and exchanges. Undo leaves existing channels as they are, so a second one changes nothing.
+// Messages do not come back; there were none. The error says what could not be made, and does not stop the rest.
+func Undo(ctx context.Context, b driver.Backend, journal []byte) ([]UndoResult, error) {
 	sn, ok := b.(driver.Snapshotter)
 	if !ok {
 		return nil, errors.New("ops: this backend cannot make again what was deleted: it is no driver.Snapshotter")

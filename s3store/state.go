@@ -37,7 +37,7 @@ type StateOptions struct {
 }
 
 // State is a small text in an object of S3 that several programs change, none of which overwrites the change of
-// another. It is an AlertState of package ops. It needs the permissions s3:GetObject, s3:PutObject and, so that an
+// another. It is a State of package ops. It needs the permissions s3:GetObject, s3:PutObject and, so that an
 // object that does not exist is not taken for a denied one, s3:ListBucket.
 type State struct {
 	bucket, key string

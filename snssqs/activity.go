@@ -117,7 +117,7 @@ func (b *Backend) meteredResource(ctx context.Context, ch driver.Channel) (r met
 // unknown makes all numbers of a channel unknown.
 func unknown(a *driver.Activity, err error) {
 	n := driver.Reading[int64]{Err: err}
-	a.Sent, a.Received, a.EmptyReceives, a.Deleted, a.Delivered, a.Failed = n, n, n, n, n, n
+	a.Sent, a.Received, a.EmptyReceives, a.Deleted, a.Delivered, a.Failed, a.Consumers = n, n, n, n, n, n, n
 	a.Oldest = driver.Reading[time.Duration]{Err: err}
 }
 
@@ -159,6 +159,7 @@ func (r *reader) read(ctx context.Context, region string) {
 		}
 		a := &r.all[i]
 		none := driver.Reading[int64]{Err: &driver.Error{Class: driver.Permanent, Err: driver.ErrNotCounted}}
+		a.Consumers = none
 		wanted := map[string]*driver.Reading[int64]{
 			"NumberOfMessagesSent": &a.Sent, "NumberOfMessagesReceived": &a.Received,
 			alwaysCounted: &a.EmptyReceives, "NumberOfMessagesDeleted": &a.Deleted,

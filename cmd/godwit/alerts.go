@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -14,25 +13,17 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
-	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
-)
-
-// The environment variables with secrets. Flags would show them in the list of processes.
-const (
-	slackVariable         = "GODWIT_SLACK_URL"
-	webhookVariable       = "GODWIT_WEBHOOK_URL"
-	webhookSecretVariable = "GODWIT_WEBHOOK_SECRET"
 )
 
 // alertsOptions are the flags of `godwit alerts`.
 type alertsOptions struct {
-	backend        backendFlags
-	output         output
-	once           bool
-	slack, webhook bool
-	sns, state     string
-	alerts         ops.AlertsOptions
+	backend   backendFlags
+	output    output
+	notifiers notifierFlags
+	once      bool
+	state     string
+	alerts    ops.AlertsOptions
 }
 
 func newAlerts() *cobra.Command {
@@ -64,12 +55,9 @@ func newAlerts() *cobra.Command {
 	f.BoolVar(&o.once, "once", false, "look at everything once, and end")
 	f.DurationVar(&o.alerts.Every, "every", 15*time.Minute, "how often to look at what waits")
 	f.DurationVar(&o.alerts.EveryDeadLetters, "every-dead-letters", 12*time.Hour, "how often to look at dead letters")
-	f.BoolVar(&o.slack, "slack", false, "tell Slack, by the incoming webhook in "+slackVariable)
-	f.BoolVar(&o.webhook, "webhook", false,
-		"post JSON to "+webhookVariable+", signed with the key in "+webhookSecretVariable)
-	f.StringVar(&o.sns, "sns", "", "publish to the SNS topic with this `ARN`")
+	o.notifiers.add(cmd)
 	f.StringVar(&o.state, "state", "",
-		"where to remember who was told: a `file`, or s3://bucket/key; without it, in memory")
+		"where to remember who was told: a `file`, s3://bucket/key, or kafka://name; without it, in memory")
 	f.StringSliceVar(&o.alerts.Owners, "owner", nil, "only channels whose tag owner is one of these `names`")
 	return cmd
 }
@@ -85,52 +73,20 @@ func (o *alertsOptions) check() error {
 	case o.alerts.Every <= 0 || o.alerts.EveryDeadLetters <= 0:
 		return fmt.Errorf("--every is %v and --every-dead-letters %v: both must be longer than zero", o.alerts.Every,
 			o.alerts.EveryDeadLetters)
-	case o.slack && os.Getenv(slackVariable) == "":
-		return fmt.Errorf("--slack needs the address of an incoming webhook in the environment variable %s", slackVariable)
-	case o.webhook && os.Getenv(webhookVariable) == "":
-		return fmt.Errorf("--webhook needs an address in the environment variable %s", webhookVariable)
-	case o.webhook && os.Getenv(webhookSecretVariable) == "":
-		return fmt.Errorf("--webhook needs the key of its signatures in the environment variable %s", webhookSecretVariable)
 	}
-	return nil
+	return o.notifiers.check()
 }
 
 // run watches the channels of a backend.
 func (o *alertsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) (err error) {
 	p := &noticePrinter{out: out, form: o.output}
-	o.alerts.Routes = []ops.Route{{Name: "stdout", To: p}}
-	to := func(name string, n ops.Notifier, err error) error {
-		o.alerts.Routes = append(o.alerts.Routes, ops.Route{Name: name, To: n})
+	others, end, err := o.notifiers.open(ctx, b)
+	if err != nil {
 		return err
 	}
-	if o.slack {
-		n, err := ops.NewSlack(ops.SlackOptions{URL: os.Getenv(slackVariable)})
-		if err := to("slack", n, err); err != nil {
-			return fmt.Errorf("%s: %w", slackVariable, err)
-		}
-	}
-	if o.webhook {
-		n, err := ops.NewWebhook(ops.WebhookOptions{
-			URL: os.Getenv(webhookVariable), Secret: []byte(os.Getenv(webhookSecretVariable)),
-		})
-		if err := to("webhook", n, err); err != nil {
-			return fmt.Errorf("%s and %s: %w", webhookVariable, webhookSecretVariable, err)
-		}
-	}
-	if o.sns != "" {
-		onSNS, ours := b.(*snssqs.Backend)
-		if !ours {
-			if onSNS, err = snssqs.Open(ctx, nil); err != nil {
-				return fmt.Errorf("--sns: %w", err)
-			}
-			defer func() { err = errors.Join(err, onSNS.Close(context.WithoutCancel(ctx))) }()
-		}
-		n, err := onSNS.NewNotifier(o.sns)
-		if err := to("sns", n, err); err != nil {
-			return fmt.Errorf("--sns: %w", err)
-		}
-	}
-	if o.alerts.State, err = openState(ctx, o.state); err != nil {
+	defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx))) }()
+	o.alerts.Routes = append([]ops.Route{{Name: "stdout", To: p}}, others...)
+	if o.alerts.State, err = openState(ctx, o.state, b); err != nil {
 		return fmt.Errorf("--state: %w", err)
 	}
 	o.alerts.Name, o.alerts.Flags = o.backend.describe(b)
@@ -159,21 +115,6 @@ func (b *backendFlags) describe(opened driver.Backend) (name, flags string) {
 		flags = strings.TrimSpace(flags + " --namespace " + b.namespace)
 	}
 	return name, flags
-}
-
-// openState opens the state that a flag names; nil: in memory.
-func openState(ctx context.Context, at string) (ops.AlertState, error) {
-	scheme, rest, ok := strings.Cut(at, "://")
-	switch {
-	case at == "":
-		return nil, nil
-	case !ok:
-		return ops.NewFileState(at)
-	case scheme != "s3":
-		return nil, fmt.Errorf("%q: name a file, or s3://bucket/key", at)
-	}
-	bucket, key, _ := strings.Cut(rest, "/")
-	return s3store.OpenState(ctx, &s3store.StateOptions{Bucket: bucket, Key: key})
 }
 
 // noticePrinter is a notifier that prints.

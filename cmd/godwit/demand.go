@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/keda"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -21,6 +22,7 @@ type demandOptions struct {
 	backend backendFlags
 	output  output
 	serve   string
+	keda    string
 	demand  ops.DemandOptions
 }
 
@@ -31,9 +33,10 @@ func newDemand() *cobra.Command {
 		Short: "Say how many processes the channels need, for autoscalers",
 		Long: "Say how many processes the channels need, for autoscalers.\n\n" +
 			"The number follows from what waits, its age, and how long a handler takes; no consumer has to run. It is 0\n" +
-			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON.",
+			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON, and\n" +
+			"with --keda, KEDA's external scaler is answered by gRPC.",
 		Example: "  godwit demand\n  godwit demand orders --service-time 200ms --workers 64 -o json\n" +
-			"  godwit demand --serve :8081",
+			"  godwit demand --serve :8081 --keda :8082",
 		Args: onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.output.check(); err != nil {
@@ -55,11 +58,12 @@ func newDemand() *cobra.Command {
 	f.IntVar(&d.Workers, "workers", ops.DefaultWorkers, "how many handlers a process runs at once")
 	f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
 	f.StringVar(&o.serve, "serve", "", "answer on this `address` until the command is stopped")
+	f.StringVar(&o.keda, "keda", "", "answer KEDA on this `address` until the command is stopped")
 	return cmd
 }
 
 func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
-	if o.serve != "" {
+	if o.serve != "" || o.keda != "" {
 		return o.answer(ctx, b, errOut)
 	}
 	all, err := ops.Demand(ctx, b, &o.demand)
@@ -88,26 +92,57 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
 }
 
-// answer serves until ctx ends.
+// answer serves until ctx ends, or until one of the servers fails.
 func (o *demandOptions) answer(ctx context.Context, b driver.Backend, errOut io.Writer) error {
 	h, err := ops.DemandHandler(b, &o.demand)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", o.serve)
-	if err != nil {
-		return fmt.Errorf("--serve: %w", err)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error)
+	running := 0
+	begin := func(flag, at, says string, serve func(ctx context.Context, l net.Listener) error) error {
+		if at == "" {
+			return nil
+		}
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		fmt.Fprintf(errOut, says+"\n", l.Addr())
+		running++
+		go func() { ended <- serve(ctx, l) }()
+		return nil
 	}
-	fmt.Fprintf(errOut, "serving http://%s/demand\n", l.Addr())
+	err = begin("--serve", o.serve, "serving http://%s/demand", func(ctx context.Context, l net.Listener) error {
+		return serveHTTP(ctx, l, h)
+	})
+	if err == nil {
+		err = begin("--keda", o.keda, "serving KEDA's external scaler at %s",
+			func(ctx context.Context, l net.Listener) error { return keda.Serve(ctx, l, keda.New(b, o.demand)) })
+	}
+	if err != nil {
+		stop()
+	}
+	for ; running > 0; running-- {
+		err = errors.Join(err, <-ended)
+		stop()
+	}
+	return err
+}
+
+// serveHTTP serves until ctx ends.
+func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	stopped := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
+	release := context.AfterFunc(ctx, func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		stopped <- server.Shutdown(closing)
-	}()
+	})
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		release()
 		return err
 	}
 	return <-stopped

@@ -11,29 +11,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
 )
 
 // sweepOptions are the flags of `godwit sweep`.
 type sweepOptions struct {
-	backend backendFlags
-	output  output
-	undo    string
-	sweep   ops.SweepOptions
+	backend        backendFlags
+	output         output
+	notifiers      notifierFlags
+	state, journal string
+	undo           string
+	sweep          ops.SweepOptions
 }
 
 func newSweep() *cobra.Command {
 	var o sweepOptions
 	cmd := &cobra.Command{
 		Use:   "sweep",
-		Short: "Find channels that nobody uses, and delete them (SQS)",
-		Long: "Find channels that nobody uses, and delete them (SQS).\n\n" +
-			"A queue is unused if it is empty, and nothing was sent and nobody has polled for three days. What could not\n" +
-			"be found out is unknown, and is never deleted. Without --yes or --scheduled it only reports. Deletions need\n" +
-			"--owner, and are described in a journal before, from which --undo makes the channels again.\n" +
+		Short: "Find channels that nobody uses, and delete them",
+		Long: "Find channels that nobody uses, and delete them.\n\n" +
+			"A queue is unused if it is empty, and nothing was sent and nobody has polled for three days; on Kafka, if\n" +
+			"nothing was sent and no group reads it. What could not be found out is unknown, and is never deleted.\n" +
+			"Without --yes or --scheduled it only reports. Deletions need --owner, or on Kafka --kafka, and are described\n" +
+			"in a journal before, from which --undo makes the channels again.\n" +
 			"It takes a minute, because messages are counted twice.",
 		Example: "  godwit sweep\n  godwit sweep --owner shop --yes\n" +
-			"  godwit sweep --owner shop --scheduled --state sweep.json\n  godwit sweep --undo FILE.journal",
+			"  godwit sweep --owner shop --scheduled --state sweep.json\n" +
+			"  godwit sweep --kafka --scheduled --state kafka://sweep\n  godwit sweep --undo FILE.journal",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd); err != nil {
@@ -49,9 +54,13 @@ func newSweep() *cobra.Command {
 	f, s := cmd.Flags(), &o.sweep
 	f.StringVar(&s.Owner, "owner", "", "whose channels, by their tag owner; without it, GODWIT_OWNER")
 	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
-	f.StringVar(&s.State, "state", "", "the `file` that remembers what was announced")
-	f.StringVar(&s.Journal, "journal", "", "the `file` that describes what is deleted; without it, a new one")
-	f.StringVar(&o.undo, "undo", "", "make again what the journal in this `file` describes")
+	f.StringVar(&o.state, "state", "", "where to remember what was announced: a `file`, s3://bucket/key, or kafka://name")
+	f.StringVar(&o.journal, "journal", "",
+		"where to describe what is deleted: a `file`, s3://bucket/key, or kafka://name; without it, a new file")
+	f.BoolVar(&s.Untagged, "kafka", false,
+		"permit to delete topics of Kafka: they have no tags, so nothing says who has made or owns them")
+	f.StringVar(&o.undo, "undo", "", "make again what this `journal` describes: a file, s3://bucket/key, or kafka://name")
+	o.notifiers.add(cmd)
 	addYes(cmd, &s.Yes)
 	return cmd
 }
@@ -62,25 +71,33 @@ func (o *sweepOptions) check(cmd *cobra.Command) error {
 	}
 	s := &o.sweep
 	if o.undo != "" {
-		for _, name := range []string{"owner", "yes", "scheduled", "state", "journal"} {
+		for _, name := range []string{
+			"owner", "yes", "scheduled", "state", "journal", "kafka", "slack", "webhook", "sns",
+		} {
 			if cmd.Flags().Changed(name) {
 				return fmt.Errorf("--undo does not go with --%s: it makes again what its journal describes", name)
 			}
 		}
 		return nil
 	}
-	if !cmd.Flags().Changed("owner") {
+	if !cmd.Flags().Changed("owner") && !s.Untagged {
 		s.Owner = os.Getenv("GODWIT_OWNER")
 	}
 	switch {
 	case s.Yes && s.Scheduled:
 		return errors.New("--yes deletes at once, and --scheduled on a later run: use one of them")
-	case (s.Yes || s.Scheduled) && s.Owner == "":
-		return errors.New("--owner is missing, and GODWIT_OWNER is not set: without an owner, a sweep only reports")
-	case s.Scheduled && s.State == "":
+	case s.Untagged && cmd.Flags().Changed("owner"):
+		return errors.New("--kafka does not go with --owner: topics of Kafka have no tags, and so no owner")
+	case s.Untagged && o.state == "":
+		return errors.New("--kafka needs --state, such as kafka://sweep: brokers do not tell how old a topic is, so sweeps " +
+			"note there since when they know it")
+	case (s.Yes || s.Scheduled) && s.Owner == "" && !s.Untagged:
+		return errors.New("--owner is missing, and GODWIT_OWNER is not set: without an owner, a sweep only reports (on " +
+			"Kafka, use --kafka instead)")
+	case s.Scheduled && o.state == "":
 		return errors.New("--scheduled needs --state: name a file that remembers what was announced")
 	}
-	return nil
+	return o.notifiers.check()
 }
 
 // run sweeps, or undoes a sweep.
@@ -88,7 +105,18 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 	if o.undo != "" {
 		return o.restore(ctx, b, out, errOut)
 	}
+	routes, end, err := o.notifiers.open(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		o.sweep.Notifiers = append(o.sweep.Notifiers, r.To)
+	}
+	if err := o.remember(ctx, b); err != nil {
+		return errors.Join(err, end(ctx))
+	}
 	r, err := ops.Sweep(ctx, b, &o.sweep)
+	err = errors.Join(err, end(context.WithoutCancel(ctx)))
 	if r == nil {
 		return err
 	}
@@ -111,19 +139,62 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 	if o.sweep.Yes || o.sweep.Scheduled {
 		return err
 	}
-	if o.sweep.Owner == "" {
+	_, onKafka := b.(*kafka.Backend)
+	switch {
+	case onKafka && !o.sweep.Untagged:
+		fmt.Fprintln(errOut, "nothing was changed: topics have no tags; add --kafka --state kafka://sweep --yes")
+	case o.sweep.Owner == "" && !onKafka:
 		fmt.Fprintln(errOut, "nothing was changed: without an owner, a sweep only reports; add --owner NAME --yes")
-	} else {
+	default:
 		fmt.Fprintln(errOut, "nothing was changed: add --yes to delete what is unused")
 	}
 	return err
 }
 
+// remember opens what a sweep writes.
+func (o *sweepOptions) remember(ctx context.Context, b driver.Backend) (err error) {
+	o.sweep.Name, o.sweep.Flags = o.backend.describe(b)
+	if o.sweep.State, err = openState(ctx, o.state, b); err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	switch {
+	case strings.Contains(o.journal, "://"):
+		s, err := openState(ctx, o.journal, b)
+		if err != nil {
+			return fmt.Errorf("--journal: %w", err)
+		}
+		o.sweep.Journal = ops.StateJournal{State: s, Name: o.journal}
+	case o.journal != "":
+		o.sweep.Journal = ops.FileJournal(o.journal)
+	}
+	return nil
+}
+
+// readJournal reads what a sweep has written.
+func readJournal(ctx context.Context, at string, b driver.Backend) ([]byte, error) {
+	if !strings.Contains(at, "://") {
+		return os.ReadFile(at)
+	}
+	s, err := openState(ctx, at, b)
+	if err != nil {
+		return nil, err
+	}
+	text, version, err := s.Load(ctx)
+	if err == nil && version == "" {
+		err = errors.New("it does not exist")
+	}
+	return text, err
+}
+
 // restore makes again what a journal describes.
 func (o *sweepOptions) restore(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
-	all, err := ops.Undo(ctx, b, o.undo)
+	text, err := readJournal(ctx, o.undo, b)
+	if err != nil {
+		return fmt.Errorf("--undo %s: %w", o.undo, err)
+	}
+	all, err := ops.Undo(ctx, b, text)
 	if all == nil {
-		return err
+		return fmt.Errorf("--undo %s: %w", o.undo, err)
 	}
 	t := table{head: []string{"CHANNEL", "MADE", "EXISTS", "NOTES"}}
 	values := []any{}

@@ -9,9 +9,42 @@ import (
 	"testing"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/snssqs"
 )
+
+// Topics of Kafka have no tags, so a sweep needs a permission of its own, and a state that knows their age. That can be
+// a topic.
+func TestSweepKafka(t *testing.T) {
+	onBrokers(t)
+	t.Setenv("GODWIT_OWNER", "shop") // does not count
+	b, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	spec := driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}, Owner: true}
+	if err := b.Ensure(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		args        string
+		status      int
+		out, errOut string
+	}{
+		{"sweep --kafka --yes", exitUsage, "", "--kafka needs --state, such as kafka://sweep"},
+		{"sweep --kafka --owner shop", exitUsage, "", "--kafka does not go with --owner"},
+		{"sweep --kafka --state kafka://a/b", exitFailed, "", `"a/b" is no name of a state`},
+		{"sweep --undo kafka://none", exitFailed, "", "--undo kafka://none: it does not exist"},
+	} {
+		var out, errOut bytes.Buffer
+		if got := run(t.Context(), strings.Fields(step.args), &out, &errOut); got != step.status ||
+			!strings.Contains(out.String(), step.out) || !strings.Contains(errOut.String(), step.errOut) {
+			t.Errorf("%s: status %d\n%s%s", step.args, got, &out, &errOut)
+		}
+	}
+}
 
 // A sweep reports what it finds; the owner comes from the flag or from GODWIT_OWNER. A journal is undone.
 func TestSweep(t *testing.T) {

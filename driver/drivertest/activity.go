@@ -67,6 +67,9 @@ func activityCounts(k *kit) {
 		} {
 			k.reads(a.Channel.String()+": "+what, r, want)
 		}
+		if a.Consumers.Known() && a.Consumers.Value == 0 {
+			k.Errorf("%s: there are no consumers, but it has a receiver", a.Channel)
+		}
 		for what, r := range map[string]driver.Reading[int64]{"delivered": a.Delivered, "failed": a.Failed} {
 			if r.Known() {
 				k.Errorf("%s: %s is %d, but it is no exchange", a.Channel, what, r.Value)

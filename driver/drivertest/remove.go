@@ -32,6 +32,10 @@ func removeCases() []testCase {
 func (k *kit) remove(ch driver.Channel, dry bool) driver.Removed {
 	k.Helper()
 	r, err := k.backend.(driver.Remover).Remove(k.ctx, ch, dry)
+	for try := 0; err != nil && driver.ClassOf(err).Passing() && try < 10; try++ { // a new broker may need a moment
+		time.Sleep(time.Second)
+		r, err = k.backend.(driver.Remover).Remove(k.ctx, ch, dry)
+	}
 	if err != nil || len(r.Resources) == 0 {
 		k.Fatalf("remove %s (dry %v): %+v, %v", ch, dry, r, err)
 	}

@@ -94,6 +94,9 @@ func (s *source) read(fsys fs.FS, name string) error {
 		}
 		s.imports[imported] = name
 	}
+	if ast.IsGenerated(file) {
+		return nil // its variables are those of the generator
+	}
 	for _, decl := range file.Decls {
 		s.declare(name, decl)
 	}

@@ -117,7 +117,10 @@ func snake(name string) string {
 	return b.String()
 }
 
-// walk calls f for each Go file of every module, and for each page.
+// generated is the end of the names of files that protoc writes.
+const generated = ".pb.go"
+
+// walk calls f for each Go file of every module that people write, and for each page.
 func walk(house fs.FS, f func(name string)) error {
 	return fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -127,7 +130,7 @@ func walk(house fs.FS, f func(name string)) error {
 			(base == "testdata" || base[0] == '.' || base[0] == '_') {
 			return fs.SkipDir
 		}
-		if !d.IsDir() && (path.Ext(name) == ".go" || isPage(name)) {
+		if !d.IsDir() && (path.Ext(name) == ".go" && !strings.HasSuffix(name, generated) || isPage(name)) {
 			f(name)
 		}
 		return nil

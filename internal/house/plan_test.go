@@ -10,12 +10,14 @@ type room struct {
 
 // Third-party code, by the name it has in the plan.
 const (
-	awsSDK = "github.com/aws/aws-sdk-go-v2"
-	smithy = "github.com/aws/smithy-go"
-	cobra  = "github.com/spf13/cobra"
-	franz  = "github.com/twmb/franz-go/pkg" // all of it, kfake too
-	xterm  = "golang.org/x/term"
-	cborV2 = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
+	awsSDK   = "github.com/aws/aws-sdk-go-v2"
+	smithy   = "github.com/aws/smithy-go"
+	cobra    = "github.com/spf13/cobra"
+	franz    = "github.com/twmb/franz-go/pkg" // all of it, kfake too
+	xterm    = "golang.org/x/term"
+	grpc     = "google.golang.org/grpc"
+	protobuf = "google.golang.org/protobuf"
+	cborV2   = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
 )
 
 // plan lists every package. To add a package, add its line here, and check the direction of its imports: cmd and
@@ -123,6 +125,11 @@ var plan = []room{
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm, "github.com/itchyny/gojq"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
+	{path: "cmd/godwit/internal/externalscaler", others: []string{grpc, protobuf}},
+	{
+		path: "cmd/godwit/internal/keda", ours: []string{"cmd/godwit/internal/externalscaler", "driver", "ops"},
+		others: []string{grpc},
+	},
 	{path: "examples/deadletters", ours: []string{"..."}},
 	{path: "examples/iterator", ours: []string{"..."}},
 	{path: "examples/kafka", ours: []string{"..."}},

@@ -89,6 +89,10 @@ func (n Names) Tier(ch driver.Channel, d time.Duration) string {
 // Retries is the group that reads the tiers of a channel whose own topic a share group reads.
 func (n Names) Retries(ch driver.Channel) string { return n.beside(ch, retryPart) }
 
+// State is the topic of a state that programs share. It is no topic of a channel, because no part of a channel's name
+// has two hyphens.
+func (n Names) State(name string) string { return n.in("state--" + name) }
+
 // Split returns the topic that a tier's records are from; false: the topic is not a tier of that group.
 func Split(topic, group string) (of string, ok bool) {
 	of, _, ok = strings.Cut(topic, partSeparator+group+TierInfix)

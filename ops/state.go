@@ -1,24 +1,54 @@
 package ops
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 )
 
-// AlertState keeps which alerts are open and who was told of them, so that nobody is told twice: not after a restart,
-// and not by two programs. It is safe for concurrent use, also by several processes.
-type AlertState interface {
+// State keeps a small text between runs: which alerts are open and who was told of them, or what a sweep has announced.
+// It is safe for concurrent use, also by several processes, none of which overwrites the change of another.
+type State interface {
 	// Load returns the state and its version, which is "" for one that does not exist yet.
 	Load(ctx context.Context) (text []byte, version string, err error)
 	// Store replaces the state if it still has the version, and returns [driver.ErrConflict] otherwise.
 	Store(ctx context.Context, text []byte, version string) error
+}
+
+// stateTries is how often a change of a state is tried while others write it.
+const stateTries = 20
+
+// changeState replaces a state by what f makes of it. It calls f again if another program has changed the state
+// meanwhile, and writes nothing if f changes nothing.
+func changeState(ctx context.Context, s State, f func(text []byte) ([]byte, error)) error {
+	pause := backoff.Curve{First: 50 * time.Millisecond, Max: 2 * time.Second}
+	for try := 1; ; try++ {
+		before, version, err := s.Load(ctx)
+		if err != nil {
+			return err
+		}
+		after, err := f(before)
+		if err != nil || bytes.Equal(before, after) {
+			return err
+		}
+		err = s.Store(ctx, after, version)
+		if !errors.Is(err, driver.ErrConflict) || try == stateTries {
+			return err
+		}
+		if err := backoff.Sleep(ctx, pause.Jittered(try)); err != nil {
+			return err
+		}
+	}
 }
 
 // FileState is a state in files of a folder. Each change is a new file, FILE.1, FILE.2 and so on, of which only the one
@@ -31,9 +61,9 @@ type FileState struct{ file string }
 func NewFileState(file string) (*FileState, error) {
 	folder := filepath.Dir(file)
 	if info, err := os.Stat(folder); err != nil {
-		return nil, fmt.Errorf("ops: the state of alerts: %w: create the folder", err)
+		return nil, fmt.Errorf("ops: the state: %w: create the folder", err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("ops: the state of alerts: %s is no folder", folder)
+		return nil, fmt.Errorf("ops: the state: %s is no folder", folder)
 	}
 	return &FileState{file: file}, nil
 }
@@ -51,10 +81,10 @@ func (f *FileState) Load(context.Context) (text []byte, version string, err erro
 			return text, strconv.FormatUint(last, 10), nil
 		}
 		if !os.IsNotExist(err) {
-			return nil, "", fmt.Errorf("read the state of alerts: %w", err)
+			return nil, "", fmt.Errorf("read the state: %w", err)
 		}
 	}
-	return nil, "", fmt.Errorf("read the state of alerts: %s changes all the time: %w", f.file, driver.ErrConflict)
+	return nil, "", fmt.Errorf("read the state: %s changes all the time: %w", f.file, driver.ErrConflict)
 }
 
 // Store writes the file with the next number.
@@ -62,12 +92,12 @@ func (f *FileState) Store(_ context.Context, text []byte, version string) (err e
 	base := uint64(0)
 	if version != "" {
 		if base, err = strconv.ParseUint(version, 10, 64); err != nil {
-			return fmt.Errorf("write the state of alerts: version %q is none of it", version)
+			return fmt.Errorf("write the state: version %q is none of it", version)
 		}
 	}
 	draft, err := os.CreateTemp(filepath.Dir(f.file), "."+filepath.Base(f.file)+".*")
 	if err != nil {
-		return fmt.Errorf("write the state of alerts: %w", err)
+		return fmt.Errorf("write the state: %w", err)
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
 	_, err = draft.Write(text)
@@ -84,7 +114,7 @@ func (f *FileState) Store(_ context.Context, text []byte, version string) (err e
 		return driver.ErrConflict
 	}
 	if err != nil {
-		return fmt.Errorf("write the state of alerts: %w", err)
+		return fmt.Errorf("write the state: %w", err)
 	}
 	numbers, err := f.numbers()
 	if err != nil {
@@ -109,7 +139,7 @@ func (f *FileState) name(n uint64) string { return f.file + "." + strconv.Format
 func (f *FileState) numbers() (all []uint64, err error) {
 	entries, err := os.ReadDir(filepath.Dir(f.file))
 	if err != nil {
-		return nil, fmt.Errorf("read the state of alerts: %w", err)
+		return nil, fmt.Errorf("read the state: %w", err)
 	}
 	for _, e := range entries {
 		text, ok := strings.CutPrefix(e.Name(), filepath.Base(f.file)+".")

@@ -1,0 +1,238 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+)
+
+const (
+	// stateBase is the header with the version that a record replaces.
+	stateBase = "godwit-base"
+	// stateBytes is the size limit of a state's records.
+	stateBytes = 8 << 20
+)
+
+// State is a small text in a topic of its own that several programs change, none of which overwrites the change of
+// another. It is a State of package ops.
+//
+// Brokers have no conditional write, but the order of a partition's records is the same for all readers. Each record
+// says which one it replaces, and counts only if that was the last one that counts; otherwise, another record was
+// first.
+type State struct {
+	b     *Backend
+	name  string
+	topic string
+}
+
+// OpenState returns the state of this name, such as alerts. The first change creates its topic, NAMESPACE.state--NAME,
+// which keeps its records forever; those that were replaced are deleted. It makes no request.
+func (b *Backend) OpenState(name string) (*State, error) {
+	if !part.Legal(name) {
+		return nil, fmt.Errorf("kafka: %q is no name of a state: use letters, digits, '_' and '-', begin and end with a "+
+			"letter or digit, without '--'", name)
+	}
+	return &State{b: b, name: name, topic: b.names.State(name)}, nil
+}
+
+// Load reads the text. The version is the offset of its record.
+func (s *State) Load(ctx context.Context) (text []byte, version string, err error) {
+	err = patiently(ctx, func() (err error) {
+		text, version, err = s.last(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", s, err)
+	}
+	return text, version, nil
+}
+
+// Store appends a record with the text. If it does not count, or if that is not known any more, because others have
+// replaced it already, the error is [driver.ErrConflict].
+func (s *State) Store(ctx context.Context, text []byte, version string) error {
+	if err := s.store(ctx, text, version); err != nil {
+		return fmt.Errorf("write %s: %w", s, err)
+	}
+	return nil
+}
+
+func (s *State) store(ctx context.Context, text []byte, version string) error {
+	if err := s.ensure(ctx); err != nil {
+		return err
+	}
+	if room := stateBytes - 1024; len(text) > room {
+		return &driver.Error{
+			Class: driver.TooLarge, Err: fmt.Errorf("it has %d bytes, and there is room for %d", len(text), room),
+		}
+	}
+	r := &kgo.Record{
+		Topic: s.topic, Value: text, Headers: []kgo.RecordHeader{{Key: stateBase, Value: []byte(version)}},
+	}
+	if err := s.b.producer.produce(ctx, []*kgo.Record{r})[0]; err != nil {
+		return err
+	}
+	now := ""
+	err := patiently(ctx, func() (err error) {
+		now, err = s.lastAt(ctx, r.Offset)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case now != versionOf(r.Offset):
+		return driver.ErrConflict
+	case version != "":
+		s.trim(ctx, version)
+	}
+	return nil
+}
+
+// String names the state as the flags of commands do.
+func (s *State) String() string { return "kafka://" + s.name }
+
+// ensure creates the topic.
+func (s *State) ensure(ctx context.Context) error {
+	if err := s.b.open(); err != nil {
+		return err
+	}
+	t, err := s.b.topics.find(ctx, s.topic)
+	if err != nil && driver.ClassOf(err) == driver.NotFound {
+		t, err = s.b.provisioner.create(ctx, wish{name: s.topic, partitions: 1, config: map[string]string{
+			"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1",
+			"max.message.bytes": strconv.Itoa(stateBytes),
+		}}, s.b.o.Replication)
+	}
+	switch {
+	case err != nil:
+		return err
+	case t.partitions != 1:
+		return failure.Permanent("topic %s has %d partitions, and a state needs exactly one, because only that has an "+
+			"order: use another name", s.topic, t.partitions)
+	}
+	return s.b.topics.learnLimit(ctx, s.topic)
+}
+
+// last reads the record that counts.
+func (s *State) last(ctx context.Context) (text []byte, version string, err error) {
+	if err := s.b.open(); err != nil {
+		return nil, "", err
+	}
+	ends, err := s.b.admin.ListEndOffsets(ctx, s.topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if missing(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", failure.Classify(err)
+	}
+	end, _ := ends.Lookup(s.topic, 0)
+	return s.read(ctx, end.Offset)
+}
+
+// lastAt is the version of the record that counts, among those up to an offset.
+func (s *State) lastAt(ctx context.Context, offset int64) (version string, err error) {
+	_, version, err = s.read(ctx, offset+1)
+	return version, err
+}
+
+// read reads the records before an offset, and returns the one that counts. The first record counts if others were
+// deleted before it, because only records that a later one has replaced are deleted, up to the one that it replaced.
+func (s *State) read(ctx context.Context, end int64) (text []byte, version string, err error) {
+	starts, err := s.b.admin.ListStartOffsets(ctx, s.topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, "", failure.Classify(err)
+	}
+	start, _ := starts.Lookup(s.topic, 0)
+	if start.Offset >= end {
+		return nil, "", nil
+	}
+	err = s.each(ctx, start.Offset, end, func(r *kgo.Record) {
+		if base := baseOf(r); base == version || version == "" && r.Offset == start.Offset && start.Offset > 0 {
+			text, version = r.Value, versionOf(r.Offset)
+		}
+	})
+	return text, version, err
+}
+
+// each reads the records between two offsets, without a group.
+func (s *State) each(ctx context.Context, from, end int64, visit func(r *kgo.Record)) error {
+	opts, err := s.b.o.clientOptions(s.b.log,
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: {0: kgo.NewOffset().At(from)}}),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset())) // records that were deleted meanwhile are an error
+	if err != nil {
+		return err
+	}
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return fmt.Errorf("create a client: %w", err)
+	}
+	defer client.Close()
+	for from < end {
+		wait, cancel := context.WithTimeout(ctx, peekWait)
+		fetches := client.PollFetches(wait)
+		silent := failure.Over(wait)
+		cancel()
+		if failure.Over(ctx) {
+			return context.Cause(ctx)
+		}
+		if silent && fetches.Empty() {
+			return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("it has sent nothing for %v", peekWait)}
+		}
+		if errs := fetches.Errors(); len(errs) > 0 {
+			if errors.Is(errs[0].Err, kerr.OffsetOutOfRange) {
+				return &driver.Error{Class: driver.Transient, Err: errors.New("others have changed it meanwhile")}
+			}
+			return failure.Classify(errs[0].Err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if from = r.Offset + 1; r.Offset < end {
+				visit(r)
+			}
+		})
+	}
+	return nil
+}
+
+// trim deletes the records before the one that was replaced last. If that is denied, the topic only grows.
+func (s *State) trim(ctx context.Context, version string) {
+	at, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return
+	}
+	var before kadm.Offsets
+	before.Add(kadm.Offset{Topic: s.topic, At: at, LeaderEpoch: -1})
+	if _, err := s.b.admin.DeleteRecords(ctx, before); err != nil {
+		s.b.log.Debug("old records of a state could not be deleted; the next change tries it again", "topic", s.topic,
+			"error", err)
+	}
+}
+
+func versionOf(offset int64) string { return strconv.FormatInt(offset, 10) }
+
+func baseOf(r *kgo.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == stateBase {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// missing reports whether an error is that a topic does not exist.
+func missing(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)
+}
