@@ -112,11 +112,8 @@ func TestLargeMessages(t *testing.T) {
 					if err := r.Wait(w.Context()); err != nil || w.objects() != 4 {
 						t.Fatalf("%d objects, %v", w.objects(), err)
 					}
-					var mu sync.Mutex
 					var got []string
 					saw := func(body []byte) {
-						mu.Lock()
-						defer mu.Unlock()
 						got = append(got, string(body[:1]))
 						if string(body) != "small" && !bytes.Equal(body[1:], bigBody()[1:]) {
 							t.Errorf("a body of %d bytes", len(body))
@@ -136,16 +133,22 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// handle handles what a channel has for a minute, in one of the ways that there are.
-func (w *world) handle(c *godwit.Consumer, way string, saw func(body []byte)) {
+// handle handles what a channel has for a minute, in one of the ways that there are. It calls saw for one message at a
+// time.
+func (w *world) handle(c *godwit.Consumer, way string, see func(body []byte)) {
 	w.Helper()
+	var one sync.Mutex
+	saw := func(body []byte) {
+		one.Lock()
+		defer one.Unlock()
+		see(body)
+	}
 	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()
-	one := func(_ context.Context, d *godwit.Delivery) error { saw(d.Body); return nil }
 	var err error
 	switch way {
 	case "handler":
-		_, err = c.Run(ctx, one)
+		_, err = c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error { saw(d.Body); return nil })
 	case "typed":
 		_, err = c.Run(ctx, godwit.Handle(godwit.Raw, func(_ context.Context, d godwit.Typed[[]byte]) error {
 			saw(d.Value)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/godwitmq/godwit/internal/backoff"
 )
 
 const sweepJournalVersion = 1
@@ -25,12 +27,18 @@ type SweepJournal interface {
 type FileJournal string
 
 // Append writes a line in one call, and synchronizes the file.
-func (j FileJournal) Append(_ context.Context, line []byte) error {
+func (j FileJournal) Append(ctx context.Context, line []byte) error {
 	f, err := os.OpenFile(string(j), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	err = whole(f)
+	for range tornTries { // another sweep may be writing a line at this moment
+		if !errors.Is(err, errTorn) || backoff.Sleep(ctx, tornPause) != nil {
+			break
+		}
+		err = whole(f)
+	}
 	if err == nil {
 		_, err = f.Write(line)
 	}
@@ -39,6 +47,14 @@ func (j FileJournal) Append(_ context.Context, line []byte) error {
 	}
 	return errors.Join(err, f.Close())
 }
+
+var errTorn = errors.New("its last line is torn: undo it, or name another file")
+
+const (
+	// tornTries is how often a torn last line is looked at again, after tornPause.
+	tornTries = 20
+	tornPause = 25 * time.Millisecond
+)
 
 // whole returns an error if the last line of a file has no end.
 func whole(f *os.File) error {
@@ -51,7 +67,7 @@ func whole(f *os.File) error {
 		return err
 	}
 	if last[0] != '\n' {
-		return errors.New("its last line is torn: undo it, or name another file")
+		return errTorn
 	}
 	return nil
 }

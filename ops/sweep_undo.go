@@ -35,22 +35,26 @@ func Undo(ctx context.Context, b driver.Backend, journal []byte) ([]UndoResult, 
 	if err != nil {
 		return nil, err
 	}
-	results := []UndoResult{}
-	var errs []error
-	for _, l := range slices.Backward(lines) { // an exchange comes before its queues, and dead letters before theirs
-		r := UndoResult{Channel: l.Channel, Address: l.Address}
-		made, err := restore(ctx, sn, l.Deleting)
-		r.Made, r.Found = made.Made, made.Found
-		if err != nil {
-			r.Problem = err.Error()
-			errs = append(errs, fmt.Errorf("ops: undo %s: %w", l.Channel, err))
-		}
-		results = append(results, r)
-		if ctx.Err() != nil {
-			break
+	slices.Reverse(lines) // an exchange comes before its queues, and dead letters before theirs
+	results, errs := make([]UndoResult, len(lines)), make([]error, len(lines))
+	for made, pass := true, 0; made && ctx.Err() == nil; pass++ {
+		made = false // sweeps that shared the journal may have mixed that order, so what failed is tried again
+		for i, l := range lines {
+			if pass > 0 && errs[i] == nil {
+				continue
+			}
+			one, err := restore(ctx, sn, l.Deleting)
+			r := UndoResult{Channel: l.Channel, Address: l.Address, Found: one.Found}
+			r.Made = append(results[i].Made, one.Made...)
+			if errs[i] = err; err != nil {
+				r.Problem = err.Error()
+				errs[i] = fmt.Errorf("ops: undo %s: %w", l.Channel, err)
+			}
+			made = made || len(one.Made) > 0
+			results[i] = r
 		}
 	}
-	return results, errors.Join(errs...)
+	return results, errors.Join(errors.Join(errs...), ctx.Err())
 }
 
 func restore(ctx context.Context, sn driver.Snapshotter, data []byte) (r driver.Restored, err error) {

@@ -32,7 +32,8 @@ func transformCases() []testCase {
 	}
 }
 
-// transformPatience is how long a transaction of a receiver that ended may delay the next one.
+// transformPatience is how long a transaction of a receiver that ended may delay the next one, and how long results may
+// take: a poll of committed records that begins while a transaction ends may wait for its full time.
 const transformPatience = 30 * time.Second
 
 // transform provisions two channels, and opens a receiver of the first with transactions.
@@ -76,7 +77,7 @@ func transformDone(k *kit) {
 		}
 		from.settle(driver.Done, d)
 	}
-	got := to.get(4)
+	got := to.getWithin(4, transformPatience)
 	if k.h.Can.Ordered {
 		to.sameOrder(got, "a1", "a2", "b1", "b2")
 	}
@@ -116,7 +117,7 @@ func transformLeft(k *kit) {
 	}
 	recv.Attach(ds[0].Handle, []driver.Prepared{to.prepare(driver.Message{Body: []byte("second")})})
 	from.settle(driver.Done, ds...)
-	got := to.get(1)
+	got := to.getWithin(1, transformPatience)
 	to.sameSet(got, "second")
 	to.settle(driver.Done, got...)
 	to.nothing(wait)
