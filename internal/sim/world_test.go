@@ -203,8 +203,8 @@ func (c *checker) letters(name string, copies []letter) {
 		case one.bodiless && !whole && !m.success && !m.dropped:
 			c.violated([]string{name}, "%s has lost its body, and was not handled", name)
 		case one.bodiless && c.plan.ordered && !m.rejected:
-			// Without order, a queue may deliver a message that was deleted. After a rejection whose delete failed, another
-			// consumer may have handled the message, and deleted the body of both copies.
+			// Without order, a queue may deliver a message that was deleted. After a rejection whose delete failed,
+			// another consumer may have handled the message, and deleted the body of both copies.
 			c.violated([]string{name}, "%s has lost its body before its message was deleted", name)
 		}
 		switch {
