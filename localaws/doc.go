@@ -14,9 +14,12 @@
 //	})
 //
 // Listen opens an address for clients in other processes and languages. Any access key and secret are accepted;
-// signatures are not checked. A server created in a testing/synctest bubble uses the bubble's virtual time. A server
-// has one account; a process can have many servers. Queues and topics are in one region, whatever region a request is
-// signed for; metrics and alarms are in the region of the signature, and buckets in theirs.
+// signatures are not checked. Requests that a browser sends for a page of another site, or for a page whose name means
+// this machine, are refused: Options.AllowHosts and AllowOrigins say what is allowed. SNS delivers over HTTP to this
+// machine and to Options.AllowEndpoints. A request has at most 16 MiB, and two with more than 4 MiB are handled at the
+// same time; docs/security.md has all bounds. A server created in a testing/synctest bubble uses the bubble's virtual
+// time. A server has one account; a process can have many servers. Queues and topics are in one region, whatever region
+// a request is signed for; metrics and alarms are in the region of the signature, and buckets in theirs.
 //
 // For tests there are Control (fail, delay, drop or break any call, before or after it took effect), Advance (move the
 // clock), SQS, SNS, S3 and CloudWatch (inspect without receiving, wait for a state, deliver twice or out of order),

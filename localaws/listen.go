@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -14,6 +16,10 @@ type listener struct {
 	addr   string
 	server *http.Server
 	done   chan struct{} // closed when Serve has returned
+
+	mu      sync.Mutex // guards the following fields
+	fresh   map[net.Conn]struct{}
+	closing bool
 }
 
 // Listen serves on addr, such as "127.0.0.1:4566" or "127.0.0.1:0", until Close. It returns the address with the chosen
@@ -28,15 +34,7 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("localaws: listen: %w", err)
 	}
-	l := &listener{
-		addr: socket.Addr().String(),
-		server: &http.Server{
-			Handler:           s.Handler(),
-			ReadHeaderTimeout: 10 * time.Second, // so that a silent client does not hold a connection
-			ErrorLog:          nil,
-		},
-		done: make(chan struct{}),
-	}
+	l := newListener(socket.Addr().String(), s.Handler())
 	go func() {
 		defer close(l.done)
 		if err := l.server.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
@@ -47,15 +45,58 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 	return socket.Addr(), nil
 }
 
-// drain is how long Close waits for running calls. Polls end at once, and other calls are short.
-const drain = 5 * time.Second
+const (
+	// headerTimeout is how long the headers of a request may take, so that a silent client does not hold a connection.
+	headerTimeout = 10 * time.Second
+	// idleTimeout is how long a connection may be without a request. Pools of AWS's SDKs close theirs earlier.
+	idleTimeout = 2 * time.Minute
+	// drain is how long Close waits for running calls. Polls end at once, and other calls are short.
+	drain = 5 * time.Second
+)
 
-func (l *listener) close() error {
+func newListener(addr string, handler http.Handler) *listener {
+	l := &listener{addr: addr, fresh: map[net.Conn]struct{}{}, done: make(chan struct{})}
+	l.server = &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ConnState: l.follow,
+	}
+	return l
+}
+
+// follow records which connections have had no request yet: Shutdown waits for these, although no call is running.
+func (l *listener) follow(c net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if state != http.StateNew {
+		delete(l.fresh, c)
+		return
+	}
+	l.fresh[c] = struct{}{}
+	if l.closing {
+		_ = c.Close()
+	}
+}
+
+// closeFresh closes the connections without a request, and those that are still to come.
+func (l *listener) closeFresh() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = true
+	for c := range l.fresh {
+		_ = c.Close() // its goroutine ends
+	}
+}
+
+// close waits for running calls. What a client does or fails to do is no error of the server: calls that have not ended
+// in time, such as those whose bodies do not come, are cut.
+func (l *listener) close(log *slog.Logger) error {
+	l.closeFresh()
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	err := l.server.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, l.server.Close())
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("localaws: calls were cut at the end, because they did not end by themselves", "addr", l.addr,
+			"waited", drain)
+		err = l.server.Close()
 	}
 	<-l.done
 	return err

@@ -1,16 +1,21 @@
 package localaws
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // ownPrefix is the path of the server's own pages, which AWS does not have:
@@ -34,6 +39,20 @@ import (
 const ownPrefix = "/_localaws/"
 
 func isOwn(path string) bool { return strings.HasPrefix(path, ownPrefix) }
+
+// maxOwnBody bounds the body of a request to one of these pages: parameters of advance.
+const maxOwnBody = 4 << 10
+
+// serveOwn answers a request to one of these pages.
+func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) {
+	body, err := wire.ReadBody(w, r, maxOwnBody)
+	if err != nil {
+		refuse(w, err.Status, "%s", err.Message)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	s.own.ServeHTTP(w, r)
+}
 
 func (s *Server) ownRoutes() *http.ServeMux {
 	m := http.NewServeMux()
@@ -60,6 +79,11 @@ func (s *Server) advance(w http.ResponseWriter, r *http.Request) {
 	d, err := time.ParseDuration(r.FormValue("d"))
 	if err != nil || d < 0 {
 		refuse(w, http.StatusBadRequest, "d=%q is not a duration such as 90s or 1h", r.FormValue("d"))
+		return
+	}
+	if ahead := s.clock.Offset(); d > clock.Furthest-ahead {
+		refuse(w, http.StatusBadRequest, "d=%v would move the clock to %v ahead of this machine's; it goes to %v at most",
+			d, ahead+min(d, math.MaxInt64-ahead), clock.Furthest)
 		return
 	}
 	s.Advance(d)

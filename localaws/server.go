@@ -39,9 +39,20 @@ type Options struct {
 	// can be used again; 15 minutes before CloudWatch has the first metrics of a queue that was created or has slept.
 	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
-	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own. Set it to
-	// receive them in the process.
+	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own, which
+	// connects only to what AllowEndpoints says. Set it to receive them in the process.
 	Endpoints http.RoundTripper
+	// AllowHosts are names that the header Host of a request may have, or be below, in addition to addresses,
+	// localhost, names below it and names without dots. Set it when clients reach the server by another name; other
+	// names are refused, because a web page can give its own name the address of this machine.
+	AllowHosts []string
+	// AllowOrigins are the origins, such as http://localhost:3000, whose pages may call the server. Set it for a web
+	// application that uses AWS from the browser; the pages of every other origin are refused.
+	AllowOrigins []string
+	// AllowEndpoints are host names, and ranges of addresses such as 172.17.0.0/16, to which SNS delivers in addition
+	// to this machine. Set it when a subscribed endpoint runs on another machine or in a container. Link-local
+	// addresses, where clouds have the credentials of their machines, are always refused.
+	AllowEndpoints []string
 }
 
 // Server is an AWS with one account and region. It is safe for concurrent use.
@@ -56,6 +67,7 @@ type Server struct {
 	rest       *rest.Mux
 	s3control  *rest.Mux
 	own        *http.ServeMux
+	admission  admission
 	controls   controls
 	calls      calls
 
@@ -88,11 +100,19 @@ func New(o *Options) (*Server, error) {
 	if !regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d$`).MatchString(s.opts.Region) {
 		return nil, fmt.Errorf("localaws: Options.Region %q is not of the form us-east-1", s.opts.Region)
 	}
-	s.build()
+	var err error
+	if s.admission, err = newAdmission(s.opts); err != nil {
+		return nil, err
+	}
+	endpoints, err := sns.NewEndpoints(s.opts.AllowEndpoints)
+	if err != nil {
+		return nil, fmt.Errorf("localaws: Options.AllowEndpoints: %w", err)
+	}
+	s.build(endpoints)
 	return s, nil
 }
 
-func (s *Server) build() {
+func (s *Server) build(endpoints *sns.Endpoints) {
 	source := random.New(s.opts.Seed)
 	wake := func() { s.cloudwatch.Home().Wake() }
 	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
@@ -105,7 +125,8 @@ func (s *Server) build() {
 	})
 	s.sns = sns.New(sns.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
-		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Woken: topics.woken,
+		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Endpoints: endpoints,
+		Woken: topics.woken,
 	})
 	topics.collect = s.sns.Collect
 	s.s3 = s3.New(s3.Options{
@@ -119,7 +140,7 @@ func (s *Server) build() {
 	about := rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
 		Exists:  func(name string) bool { return s.s3.Bucket(name) != nil },
-		Domains: []string{"localhost", "localaws", "localaws.internal"},
+		Domains: []string{"localhost", "localaws", inProcess},
 	}
 	s.rest, s.s3control = rest.NewMux(about, s.s3.Wire()), rest.NewMux(about, s.s3.Control())
 	s.mux = wire.NewMux(wire.Options{
@@ -157,8 +178,8 @@ func (s *Server) Seed() uint64 { return s.opts.Seed }
 // Now returns the server's time.
 func (s *Server) Now() time.Time { return s.clock.Now() }
 
-// Advance moves the server's clock by d. When it returns, everything that became due has happened, in order. Polls that
-// it wakes answer in their own goroutines.
+// Advance moves the server's clock by d, at most to clock.Furthest ahead of the machine's. When it returns, everything
+// that became due has happened, in order. Polls that it wakes answer in their own goroutines.
 func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
 
 // Reset removes every resource and control, and sets every count to zero. The clock is unchanged.
@@ -171,27 +192,30 @@ func (s *Server) Reset() {
 	s.calls.reset()
 }
 
-// Handler returns the handler of every service, and of the server's own pages under /_localaws/.
+// Handler returns the handler of every service, and of the server's own pages under /_localaws/, for an http.Server. It
+// refuses what web pages send, see Options.AllowHosts and Options.AllowOrigins.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isOwn(r.URL.Path) {
-			s.own.ServeHTTP(w, r)
-			return
+		if s.admit(w, r) {
+			s.serve(w, r)
 		}
-		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {
-			s.sns.ServeCertificate(w, r)
-			return
-		}
-		if isS3Control(r) {
-			s.s3control.ServeHTTP(w, r)
-			return
-		}
-		if isS3(r) {
-			s.rest.ServeHTTP(w, r)
-			return
-		}
-		s.mux.ServeHTTP(w, r)
 	})
+}
+
+// serve answers a request that was admitted.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case isOwn(r.URL.Path):
+		s.serveOwn(w, r)
+	case strings.HasPrefix(r.URL.Path, sns.CertificatePrefix):
+		s.sns.ServeCertificate(w, r)
+	case isS3Control(r):
+		s.s3control.ServeHTTP(w, r)
+	case isS3(r):
+		s.rest.ServeHTTP(w, r)
+	default:
+		s.mux.ServeHTTP(w, r)
+	}
 }
 
 // Close ends waiting polls, closes what Listen opened, and returns when no goroutine of the server runs any more.
@@ -212,7 +236,7 @@ func (s *Server) Close() error {
 	s.s3.Close()
 	var first error
 	for _, l := range listeners {
-		first = cmp.Or(first, l.close())
+		first = cmp.Or(first, l.close(s.opts.Logger))
 	}
 	s.clock.Close()
 	return first

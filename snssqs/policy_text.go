@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -53,6 +54,9 @@ func readPolicy(text string) (p policyText, err error) {
 	}
 	if _, err := d.Token(); err != nil {
 		return p, fmt.Errorf("its policy is not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return p, errors.New("its policy has more text behind its JSON document")
 	}
 	if !found {
 		return p, errNoStatement

@@ -41,7 +41,8 @@ func TestPolicyText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "1", "{}", "[]", `{"Statement":1}`, `{"Statement":[1]}`, `{"Statement":[`, `{"Statement":[]`,
+		"", "1", "{}", "[]", `{"Statement":[{}]}}`, `{"Statement":[{}]} 1`, `{"Statement":1}`,
+		`{"Statement":[1]}`, `{"Statement":[`, `{"Statement":[]`,
 	} {
 		if _, err := readPolicy(text); err == nil {
 			t.Errorf("%q was read", text)

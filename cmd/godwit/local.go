@@ -26,6 +26,8 @@ type localOptions struct {
 	random    uint64 // the seed of ids and receipt handles; 0: a random one
 	kafka     string // an address; "": no Kafka
 	kafkaData string // a folder; "": Kafka in memory
+
+	hosts, origins, endpoints []string // what is allowed in addition to this machine
 }
 
 func newLocal() *cobra.Command {
@@ -64,6 +66,15 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions and buckets to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
+	f.StringArrayVar(&o.hosts, "allow-host", nil,
+		"a `name` by which clients call the server, with the names below it; may be repeated.\n"+
+			"Addresses, localhost and names without dots need none")
+	f.StringArrayVar(&o.origins, "allow-origin", nil,
+		"an `origin`, like http://localhost:3000, whose web pages may call the server; may be repeated.\n"+
+			"Other pages are refused")
+	f.StringArrayVar(&o.endpoints, "allow-endpoint", nil,
+		"a host `name`, or a range of addresses like 172.17.0.0/16, to which SNS delivers over HTTP;\n"+
+			"may be repeated. This machine needs none")
 	f.StringVar(&o.kafka, "kafka", "",
 		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
@@ -81,6 +92,8 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 		Region:  o.region,
 		Seed:    o.random,
 		Logger:  slog.New(slog.NewTextHandler(errOut, nil)),
+
+		AllowHosts: o.hosts, AllowOrigins: o.origins, AllowEndpoints: o.endpoints,
 	})
 }
 

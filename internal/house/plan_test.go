@@ -15,6 +15,7 @@ const (
 	cobra     = "github.com/spf13/cobra"
 	franz     = "github.com/twmb/franz-go/pkg" // all of it, kfake too
 	xterm     = "golang.org/x/term"
+	otel      = "go.opentelemetry.io/otel"
 	grpc      = "google.golang.org/grpc"
 	protobuf  = "google.golang.org/protobuf"
 	lambdaSDK = "github.com/aws/aws-lambda-go"
@@ -71,6 +72,14 @@ var plan = []room{
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "ops", ours: []string{".", "driver", "internal/backoff"}},
+	{
+		path: "telemetry", ours: []string{".", "driver"},
+		others: []string{
+			otel + "/attribute", otel + "/codes", otel + "/exporters/prometheus", otel + "/metric",
+			otel + "/propagation", otel + "/sdk/metric", otel + "/semconv", otel + "/trace",
+			"github.com/prometheus/client_golang/prometheus",
+		},
+	},
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},

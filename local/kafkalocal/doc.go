@@ -17,6 +17,10 @@
 // committed records may also skip what the same producers commit later (docs/decisions/0068): delete the folder after a
 // crash if your program uses transactions.
 //
+// What comes from a connection reaches kfake as whole requests of at most 100 MiB whose head could be read, as a real
+// broker reads them; anything else ends the connection, as do a pause of ten seconds inside a request and ten minutes
+// without one. On a connection with TLS this is not checked.
+//
 // It still differs from a real broker: leader epochs do not change when it starts again; Kill forgets the members of
 // groups, and with them the positions of share groups (Close keeps them); the log is compacted, and old records are
 // deleted, only once an hour; and the timestamp type of a record always reads CreateTime. Classic groups differ in

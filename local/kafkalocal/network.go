@@ -3,6 +3,7 @@ package kafkalocal
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -158,15 +159,24 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// conn is unregistered when it is closed, and corrects the answers that it carries.
+// conn is unregistered when it is closed, passes on whole requests, and corrects the answers that it carries.
 type conn struct {
 	net.Conn
 	net     *network
+	from    io.Reader // nil before the first Read
 	answers answers
 }
 
+// Read is called by kfake, which begins with the four bytes of a length prefix, or by a layer of TLS, which asks for
+// more and hides the requests.
 func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	if c.from == nil {
+		c.from = c.Conn
+		if len(b) == counted {
+			c.from = &requests{from: c.Conn}
+		}
+	}
+	n, err := c.from.Read(b)
 	c.answers.saw(b[:n])
 	return n, err
 }

@@ -73,16 +73,21 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func()) {
 	return func() { c.stop(a) }
 }
 
-// Advance moves the clock by d and runs, in the caller's goroutine, every function that becomes due, in order of due
-// time. While a function runs, Now returns the time at which it was due, so functions that it schedules are placed
-// correctly. A negative d is ignored.
+// Furthest is how far Advance moves the clock in total: far enough for every retention, and far from the end of
+// time.Duration, where sums of times would turn negative.
+const Furthest = 100 * 365 * 24 * time.Hour
+
+// Advance moves the clock by d, but not beyond Furthest, and runs, in the caller's goroutine, every function that
+// becomes due, in order of due time. While a function runs, Now returns the time at which it was due, so functions that
+// it schedules are placed correctly. A negative d is ignored.
 func (c *Clock) Advance(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	c.advancing.Lock()
 	defer c.advancing.Unlock()
-	target := time.Duration(c.offset.Load()) + d
+	before := time.Duration(c.offset.Load())
+	target := before + min(d, max(Furthest-before, 0))
 	for {
 		a := c.takeDue(target)
 		if a == nil {

@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,5 +60,24 @@ func TestStopAndCloseKeepFromFiring(t *testing.T) {
 		c.AfterFunc(0, func() { t.Error("a closed clock ran a function") })
 		time.Sleep(time.Minute)
 		c.Advance(time.Minute)
+	})
+}
+
+// The clock does not turn back, however often and far it is advanced.
+func TestAdvanceHasAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.New()
+		defer c.Close()
+		start := c.Now()
+		for range 3 {
+			before := c.Now()
+			c.Advance(math.MaxInt64)
+			if c.Now().Before(before) {
+				t.Fatalf("the clock has turned back from %v to %v", before, c.Now())
+			}
+		}
+		if got := c.Now().Sub(start); got != clock.Furthest {
+			t.Errorf("the clock is %v ahead, want %v", got, clock.Furthest)
+		}
 	})
 }

@@ -54,16 +54,23 @@ func NewMux(o Options, s *Service) *Mux {
 	return m
 }
 
-// ServeHTTP answers one call in the caller's goroutine.
-func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Refuse answers a request with an error.
+func (m *Mux) Refuse(w http.ResponseWriter, r *http.Request, e *Error) { m.newAnswer(w, r).fail(e) }
+
+func (m *Mux) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
 	var id [24]byte
 	for i := range 3 {
 		binary.BigEndian.PutUint64(id[8*i:], m.opts.Random.Uint64())
 	}
-	a := &answer{
+	return &answer{
 		w: w, head: r.Method == http.MethodHead, service: m.service, buffers: &m.buffers, resource: r.URL.Path,
 		requestID: fmt.Sprintf("%016X", id[:8]), hostID: base64.StdEncoding.EncodeToString(id[8:]),
 	}
+}
+
+// ServeHTTP answers one call in the caller's goroutine.
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := m.newAnswer(w, r)
 	changed := *r // headers may be added to the copy
 	c, action, in, err := m.read(a, &changed)
 	if err != nil {

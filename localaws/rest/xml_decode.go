@@ -10,9 +10,22 @@ import (
 	"time"
 )
 
+const (
+	// maxItems bounds a list: the parts of an upload.
+	maxItems = 10_000
+	// maxElements bounds a document: each of these parts with a number, an ETag and checksums.
+	maxElements = 10 * maxItems
+)
+
+// xmlReader reads a document, at most maxElements elements.
+type xmlReader struct {
+	*xml.Decoder
+	elements int
+}
+
 // decodeXML decodes a document with a root. An element that the struct does not have, or has only once, is malformed.
 func decodeXML(text []byte, root string, s *shape, to reflect.Value) *Error {
-	d := xml.NewDecoder(bytes.NewReader(text))
+	d := &xmlReader{Decoder: xml.NewDecoder(bytes.NewReader(text))}
 	for {
 		t, err := d.Token()
 		if err != nil {
@@ -46,7 +59,7 @@ func decodeXML(text []byte, root string, s *shape, to reflect.Value) *Error {
 }
 
 // decodeStruct decodes the inside of an element, up to its end.
-func decodeStruct(d *xml.Decoder, s *shape, to reflect.Value) *Error {
+func decodeStruct(d *xmlReader, s *shape, to reflect.Value) *Error {
 	seen := map[string]bool{}
 	return eachElement(d, func(start xml.StartElement) *Error {
 		i, ok := s.elems[start.Name.Local]
@@ -74,7 +87,7 @@ func decodeStruct(d *xml.Decoder, s *shape, to reflect.Value) *Error {
 }
 
 // eachElement calls f for the start of every element up to the end of the surrounding one.
-func eachElement(d *xml.Decoder, f func(xml.StartElement) *Error) *Error {
+func eachElement(d *xmlReader, f func(xml.StartElement) *Error) *Error {
 	for {
 		t, err := d.Token()
 		if err != nil {
@@ -84,6 +97,9 @@ func eachElement(d *xml.Decoder, f func(xml.StartElement) *Error) *Error {
 		case xml.EndElement:
 			return nil
 		case xml.StartElement:
+			if d.elements++; d.elements > maxElements {
+				return MalformedXML()
+			}
 			if bad := f(t); bad != nil {
 				return bad
 			}
@@ -99,7 +115,7 @@ func eachElement(d *xml.Decoder, f func(xml.StartElement) *Error) *Error {
 }
 
 // decodeField decodes one element into a field, or appends it to the field.
-func decodeField(d *xml.Decoder, f *field, v reflect.Value, list bool) *Error {
+func decodeField(d *xmlReader, f *field, v reflect.Value, list bool) *Error {
 	t := f.typ
 	if list {
 		t = t.Elem()
@@ -117,6 +133,9 @@ func decodeField(d *xml.Decoder, f *field, v reflect.Value, list bool) *Error {
 	} else if bad := decodeScalar(d, target); bad != nil {
 		return bad
 	}
+	if list && v.Len() == maxItems {
+		return MalformedXML()
+	}
 	if list {
 		v.Set(reflect.Append(v, one))
 	} else {
@@ -125,7 +144,7 @@ func decodeField(d *xml.Decoder, f *field, v reflect.Value, list bool) *Error {
 	return nil
 }
 
-func decodeScalar(d *xml.Decoder, to reflect.Value) *Error {
+func decodeScalar(d *xmlReader, to reflect.Value) *Error {
 	var text strings.Builder
 	for {
 		t, err := d.Token()

@@ -36,10 +36,11 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 	if kind == "UnsubscribeConfirmation" {
 		headers["X-Amz-Sns-Subscription-Arn"] = sub.arn
 	}
-	s.after(0, &post{
+	s.start(0, &post{
 		endpoint: sub.endpoint, headers: headers, body: document.envelope(&s.signer), delays: delays,
 		failed: func(reason string) {
-			s.log.Warn("sns: a confirmation could not be delivered", "endpoint", sub.endpoint, "reason", reason)
+			s.log.Warn("sns: a confirmation could not be delivered", "endpoint", loggable(sub.endpoint),
+				"reason", reason)
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -46,41 +47,62 @@ func (s *Service) recipientsOf(arn string) (*recipients, *wire.Error) {
 	return a, nil
 }
 
-// send delivers an accepted message to every subscription whose filter lets it pass.
-func (s *Service) send(a *recipients, m *message, baseURL string) {
+// publishTo delivers an accepted message to every subscription whose filter lets it pass. If ctx ends before the
+// filters are checked, which may take long, the message is not published.
+func (s *Service) publishTo(ctx context.Context, a *recipients, m *message, baseURL string) error {
+	wanted, err := a.wanted(ctx, m)
+	if err == nil {
+		s.send(a, m, wanted, baseURL)
+	}
+	return err
+}
+
+// wanted returns which members get a message. It is called without a lock.
+func (a *recipients) wanted(ctx context.Context, m *message) ([]bool, error) {
+	wanted := make([]bool, len(a.members))
+	for i, to := range a.members {
+		wanted[i] = to.wants(ctx, m)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return wanted, nil
+}
+
+func (s *Service) send(a *recipients, m *message, wanted []bool, baseURL string) {
 	a.topic.meter.countMessage(m.size)
 	now := s.opts.Clock.Now()
 	m.timestamp = now.UTC().Format(timestampForm)
 	if a.topic.fifoOrder == nil {
 		m.id = s.opts.Random.UUID()
-		s.record(s.fanOut(a, m, baseURL))
+		s.record(s.fanOut(a, m, wanted, baseURL))
 		return
 	}
 	key := m.dedup
 	if a.group {
 		key = m.group + "\x00" + key
 	}
-	s.record(s.sendFIFO(a, m, key, baseURL))
+	s.record(s.sendFIFO(a, m, key, wanted, baseURL))
 }
 
 // sendFIFO delivers a message of a FIFO topic, unless it is a duplicate.
-func (s *Service) sendFIFO(a *recipients, m *message, key, baseURL string) []Failure {
+func (s *Service) sendFIFO(a *recipients, m *message, key string, wanted []bool, baseURL string) []Failure {
 	l := a.topic.fifoOrder
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.take(m, key, s.opts.Clock.Now(), s.opts.Random.UUID) {
 		return nil
 	}
-	return s.fanOut(a, m, baseURL)
+	return s.fanOut(a, m, wanted, baseURL)
 }
 
 // fanOut delivers to all queues and starts the deliveries over HTTP. It returns the deliveries that have already
 // failed.
-func (s *Service) fanOut(a *recipients, m *message, baseURL string) []Failure {
+func (s *Service) fanOut(a *recipients, m *message, wanted []bool, baseURL string) []Failure {
 	var failures []Failure
 	n := &notification{topic: a.topic, message: m, version: a.signature, baseURL: baseURL, signer: &s.signer}
-	for _, to := range a.members {
-		if !to.wants(m) {
+	for i, to := range a.members {
+		if !wanted[i] {
 			a.topic.meter.countFiltered(to.settings.scope, len(m.attributes))
 			continue
 		}
@@ -95,13 +117,13 @@ func (s *Service) fanOut(a *recipients, m *message, baseURL string) []Failure {
 	return failures
 }
 
-func (to recipient) wants(m *message) bool {
+func (to recipient) wants(ctx context.Context, m *message) bool {
 	f := to.settings.filter
 	switch {
 	case f == nil:
 		return true
 	case to.settings.scope == filter.MessageBody:
-		return f.MatchBody(m.textFor(to.sub.protocol))
+		return f.MatchBody(ctx, m.textFor(to.sub.protocol))
 	}
 	return f.MatchAttributes(m.seen)
 }

@@ -2,6 +2,8 @@ package sns
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -128,7 +130,13 @@ func (d *subscriptionDelivery) over(t topicDelivery) subscriptionDelivery {
 func readPolicy(text string, into any) *wire.Error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	err := d.Decode(into)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more text behind the JSON document")
+		}
+	}
+	if err != nil {
 		return invalid("DeliveryPolicy: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil

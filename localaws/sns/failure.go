@@ -48,7 +48,7 @@ func (s *Service) record(failures []Failure) {
 	s.mu.Unlock()
 	for _, f := range failures {
 		s.log.Warn("sns: a delivery failed",
-			slog.String("subscription", f.SubscriptionARN), slog.String("endpoint", f.Endpoint),
+			slog.String("subscription", f.SubscriptionARN), slog.String("endpoint", loggable(f.Endpoint)),
 			slog.String("message", f.MessageID), slog.String("reason", f.Reason),
 			slog.String("dead letter queue", f.DeadLetterQueue), slog.Bool("lost", f.DeadLetterQueue == ""))
 	}

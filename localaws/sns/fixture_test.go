@@ -45,15 +45,23 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	return newFixtureWith(t, func(*sns.Options) {})
+}
+
+// newFixtureWith is the same with other options.
+func newFixtureWith(t *testing.T, change func(*sns.Options)) *fixture {
+	t.Helper()
 	f := &fixture{
 		T: t, clock: clock.New(), queues: &queues{messages: map[string][]sns.QueueMessage{}},
 		log: &bytes.Buffer{}, ctx: t.Context(),
 	}
 	source := random.New(1)
-	f.service = sns.New(sns.Options{
+	o := sns.Options{
 		Account: account, Region: "us-east-1", Clock: f.clock, Random: source, Queues: f.queues,
 		Logger: slog.New(slog.NewTextHandler(f.log, nil)), HTTP: trip(f.endpoint),
-	})
+	}
+	change(&o)
+	f.service = sns.New(o)
 	mux := wire.NewMux(wire.Options{Account: account, Region: "us-east-1", Random: source}, f.service.Wire())
 	f.mux = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {

@@ -2,9 +2,11 @@ package sns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -46,7 +48,7 @@ func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscrip
 	} else {
 		p.body = n.envelope(to)
 	}
-	s.after(s.throttled(to.sub, policy.Throttle), p)
+	s.start(s.throttled(to.sub, policy.Throttle), p)
 }
 
 // throttled returns how long the next delivery has to wait for the endpoint's rate limit.
@@ -65,7 +67,16 @@ func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration 
 	return wait
 }
 
-// after makes the next attempt in a goroutine of its own when the clock has advanced by d.
+// start begins a new delivery, with its first attempt when the clock has advanced by d.
+func (s *Service) start(d time.Duration, p *post) {
+	if err := s.outbox.admit(p); err != nil {
+		p.failed(err.Error())
+		return
+	}
+	s.after(d, p)
+}
+
+// after makes the next attempt in a goroutine of its own when the clock has advanced by d, and there is room for it.
 func (s *Service) after(d time.Duration, p *post) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,33 +84,55 @@ func (s *Service) after(d time.Duration, p *post) {
 		return
 	}
 	if d <= 0 {
-		s.working.Go(func() { s.attempt(p) })
+		s.run(s.outbox.add(p))
 		return
 	}
 	s.created++
 	id := s.created
-	s.attempts[id] = s.opts.Clock.AfterFunc(d, func() {
+	stop := s.opts.Clock.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		// If it is missing, the service was reset or closed meanwhile.
 		if _, waiting := s.attempts[id]; waiting {
 			delete(s.attempts, id)
-			s.working.Go(func() { s.attempt(p) })
+			s.run(s.outbox.add(p))
 		}
 	})
+	s.attempts[id] = func() {
+		stop()
+		s.outbox.leave(p)
+	}
+}
+
+// run starts attempts; the caller holds the lock.
+func (s *Service) run(due []*post) {
+	if s.life.Err() != nil {
+		return
+	}
+	for _, p := range due {
+		s.working.Go(func() {
+			s.attempt(p)
+			next := s.outbox.ended(p)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.run(next)
+		})
+	}
 }
 
 func (s *Service) attempt(p *post) {
 	reason, again := s.try(p)
-	switch {
-	case reason == "" && p.accepted != nil:
-		p.accepted()
-	case reason == "":
-	case s.life.Err() != nil:
-	case again && len(p.delays) > 0:
+	if reason != "" && again && len(p.delays) > 0 && s.life.Err() == nil {
 		wait := p.delays[0]
 		p.delays = p.delays[1:]
 		s.after(wait, p)
+		return
+	}
+	s.outbox.leave(p)
+	switch {
+	case reason == "" && p.accepted != nil:
+		p.accepted()
+	case reason == "" || s.life.Err() != nil:
 	default:
 		p.failed(reason)
 	}
@@ -112,7 +145,7 @@ func (s *Service) try(p *post) (reason string, again bool) {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, strings.NewReader(p.body))
 	if err != nil {
-		return err.Error(), false
+		return withoutURL(err).Error(), false
 	}
 	for name, value := range p.headers {
 		r.Header.Set(name, value)
@@ -121,7 +154,7 @@ func (s *Service) try(p *post) (reason string, again bool) {
 	r.Header.Set("Accept-Encoding", "gzip,deflate")
 	answer, err := s.client.Do(r)
 	if err != nil {
-		return err.Error(), true
+		return withoutURL(err).Error(), !refused(err)
 	}
 	// The answer's body is read so that the connection can be reused; its content does not matter.
 	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
@@ -137,3 +170,27 @@ func (s *Service) try(p *post) (reason string, again bool) {
 
 // maxAnswer is how much of an endpoint's answer is read.
 const maxAnswer = 64 << 10
+
+// withoutURL returns an error of package net/http without the endpoint's URL, which may have a password or a token.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// loggable returns an endpoint without what authorizes a sender to use it: user, password and parameters.
+func loggable(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return endpoint
+	}
+	if u.User != nil {
+		u.User = url.User("...")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "..."
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u.String()
+}

@@ -28,7 +28,7 @@ type PublishOutput struct {
 }
 
 // publish delivers to every queue before it returns; deliveries to http and https endpoints continue in the background.
-func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*PublishOutput, error) {
+func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (*PublishOutput, error) {
 	arn, fault := s.target(in)
 	if fault != nil {
 		return nil, fault
@@ -46,7 +46,9 @@ func (s *Service) publish(_ context.Context, c *wire.Call, in *PublishInput) (*P
 		return nil, fault
 	}
 	m.trace = c.Trace
-	s.send(a, m, c.BaseURL)
+	if err := s.publishTo(ctx, a, m, c.BaseURL); err != nil {
+		return nil, err
+	}
 	return &PublishOutput{MessageID: m.id, SequenceNumber: m.sequence}, nil
 }
 

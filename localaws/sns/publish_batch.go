@@ -51,7 +51,7 @@ const maxBatch = 10 // SNS: entries
 var batchID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,80}$`)
 
 // publishBatch publishes the entries in order. As on SNS, an invalid entry refuses the whole batch.
-func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatchInput) (*PublishBatchOutput, error) {
+func (s *Service) publishBatch(ctx context.Context, c *wire.Call, in *PublishBatchInput) (*PublishBatchOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "PublishBatch", in.TopicArn)
 	if fault != nil {
 		return nil, fault
@@ -76,7 +76,10 @@ func (s *Service) publishBatch(_ context.Context, c *wire.Call, in *PublishBatch
 			continue
 		}
 		m.trace = c.Trace
-		s.send(a, m, c.BaseURL)
+		if err := s.publishTo(ctx, a, m, c.BaseURL); err != nil {
+			out.Failed = append(out.Failed, BatchFailure{ID: id, Code: "InternalError", Message: err.Error()})
+			continue
+		}
 		out.Successful = append(out.Successful, PublishBatchResult{ID: id, MessageID: m.id, SequenceNumber: m.sequence})
 	}
 	return out, nil

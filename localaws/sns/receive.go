@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/godwitmq/godwit/localaws/access"
@@ -51,8 +52,7 @@ func (s *Service) Deliver(topicARN string, m Incoming) error {
 		return fmt.Errorf("publish to %s: %w", topicARN, fault)
 	}
 	accepted.trace = m.Trace
-	s.send(a, accepted, m.BaseURL)
-	return nil
+	return s.publishTo(context.Background(), a, accepted, m.BaseURL) // nobody can cancel what a service publishes
 }
 
 // AdmitByDefault gives a topic a policy, unless it has one that is not that of a new topic.

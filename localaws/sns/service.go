@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -18,8 +19,11 @@ type Options struct {
 	Clock   *clock.Clock
 	Random  *random.Source
 	Queues  Queues
-	Logger  *slog.Logger      // nil: nothing is logged
-	HTTP    http.RoundTripper // carries deliveries to http and https endpoints; nil: a transport of the service's own
+	Logger  *slog.Logger // nil: nothing is logged
+	// HTTP carries deliveries to http and https endpoints; nil: a transport of the service's own, which connects only
+	// to Endpoints.
+	HTTP      http.RoundTripper
+	Endpoints *Endpoints // nil: this machine
 	// Woken is called when a topic that nobody counts has a call; nil: nothing is counted. It may be called with the
 	// service's lock held, and must not call the service.
 	Woken func(Metered)
@@ -69,6 +73,7 @@ type Service struct {
 	tokens        map[string]*subscription // confirmation tokens and their subscriptions
 	failures      []Failure
 	attempts      map[uint64]func() // functions that stop a wait for the next attempt
+	outbox        outbox
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -83,7 +88,7 @@ func New(o Options) *Service {
 	}
 	carrier := o.HTTP
 	if carrier == nil {
-		carrier = http.DefaultTransport.(*http.Transport).Clone()
+		carrier = cmp.Or(o.Endpoints, &Endpoints{}).transport()
 	}
 	s.client = &http.Client{
 		Transport: carrier,
@@ -132,7 +137,7 @@ func (s *Service) Reset() {
 	s.empty()
 }
 
-// Close cancels deliveries over HTTP that wait, and waits for those that are running.
+// Close cancels deliveries over HTTP, and waits for the attempts that are running.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.end() // from here on no delivery starts
@@ -146,6 +151,7 @@ func (s *Service) empty() {
 	for _, stop := range s.attempts {
 		stop()
 	}
+	s.outbox.clear()
 	s.topics = map[string]*topic{}
 	s.subscriptions = map[string]*subscription{}
 	s.tokens = map[string]*subscription{}

@@ -3,7 +3,9 @@ package sqs
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/access"
@@ -65,6 +67,17 @@ func (s *statements) UnmarshalJSON(b []byte) error {
 	return d.Decode((*[]access.Statement)(s))
 }
 
+// decodeWhole decodes an attribute in JSON. More text behind the document is an error.
+func decodeWhole(d *json.Decoder, into any) error {
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one JSON document")
+	}
+	return nil
+}
+
 func setPolicy(s *settings, text string) *wire.Error {
 	if text == "" {
 		s.policy = nil
@@ -73,7 +86,7 @@ func setPolicy(s *settings, text string) *wire.Error {
 	p := &policy{text: text}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
-	bad := d.Decode(&p.document) != nil || d.More() || len(p.Statements) == 0
+	bad := decodeWhole(d, &p.document) != nil || len(p.Statements) == 0
 	if bad || p.Version != "" && p.Version != "2008-10-17" && p.Version != "2012-10-17" {
 		return invalidAttribute("Policy", "")
 	}

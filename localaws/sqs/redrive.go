@@ -31,7 +31,7 @@ func setRedrive(s *settings, text string) *wire.Error {
 	var fields map[string]any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	if d.Decode(&fields) != nil || fields == nil {
+	if decodeWhole(d, &fields) != nil || fields == nil {
 		return invalidAttribute("RedrivePolicy", "Redrive policy is not a valid JSON map.")
 	}
 	for _, name := range []string{"maxReceiveCount", "deadLetterTargetArn"} {
@@ -104,7 +104,7 @@ func setRedriveAllow(s *settings, text string) *wire.Error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	const format = "Amazon SQS can't create the redrive allow policy, as it’s in an unsupported format."
-	if d.Decode(&p) != nil || p.Permission == nil ||
+	if decodeWhole(d, &p) != nil || p.Permission == nil ||
 		!slices.Contains([]string{"allowAll", "denyAll", "byQueue"}, *p.Permission) {
 		return invalidAttribute("RedriveAllowPolicy", format)
 	}

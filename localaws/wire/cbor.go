@@ -29,6 +29,45 @@ func cborWriter() (cbor.EncMode, error) {
 	}.EncMode()
 }
 
+const (
+	// cborItem is what an item takes until it is moved to its struct: most are numbers.
+	cborItem = 24
+	// maxCBORItems bounds a document: a thousand metrics with 150 values, 150 counts and 30 dimensions each have less.
+	maxCBORItems = 700_000
+)
+
+// cborItems counts the items of a document before they are decoded, by their heads: an item of one byte, an empty map,
+// takes fifty bytes when it is decoded. In a document that is not CBOR the number has no meaning.
+func cborItems(data []byte) int {
+	n := 0
+	for len(data) > 0 {
+		kind, argument := data[0]>>5, uint64(data[0]&31)
+		data = data[1:]
+		n++
+		if argument >= 24 && argument < 28 {
+			width := 1 << (argument - 24)
+			if len(data) < width {
+				return n
+			}
+			argument = 0
+			for _, b := range data[:width] {
+				argument = argument<<8 | uint64(b)
+			}
+			data = data[width:]
+		}
+		switch {
+		case kind == 2 || kind == 3: // bytes and texts
+			if argument >= uint64(len(data)) {
+				return n
+			}
+			data = data[argument:]
+		case kind == 5 || kind == 4 && argument == 0: // maps, and lists without elements
+			n++
+		}
+	}
+	return n
+}
+
 // cborDecoder moves a decoded document into a struct.
 type cborDecoder struct {
 	action string
@@ -36,9 +75,17 @@ type cborDecoder struct {
 }
 
 // decodeCBOR decodes a request's body into the struct. An empty body is an empty map.
-func decodeCBOR(data []byte, action Action, in any) *Error {
+func decodeCBOR(data []byte, action Action, in any, l *load) *Error {
 	if len(data) == 0 {
 		return nil
+	}
+	items := cborItems(data)
+	if items > maxCBORItems {
+		return serialization("%s: the body has %d items of CBOR; at most %d are read.", action.Name, items,
+			maxCBORItems)
+	}
+	if err := l.use(int64(items) * cborItem); err != nil {
+		return err
 	}
 	mode, err := cborReader()
 	if err != nil {
@@ -100,6 +147,9 @@ func (d *cborDecoder) scalar(s *shape, x any, v reflect.Value) bool {
 		}
 		return s.kind == boolKind
 	case time.Time:
+		if x.IsZero() { // the codec's form of a time that is not a number, or infinite
+			return false
+		}
 		if s.kind == timeKind {
 			v.Set(reflect.ValueOf(x.Round(time.Millisecond).UTC()))
 		}

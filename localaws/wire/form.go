@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"net/url"
 	"slices"
@@ -11,6 +12,40 @@ import (
 // maxParameters bounds a query request. The largest valid one, a thousand metrics of PutMetricData with dimensions and
 // values in 1 MB, has fewer.
 const maxParameters = 50_000
+
+// maxNodes bounds the tree of a request: names of metrics have up to nine parts, most of which they share.
+const maxNodes = 4 * maxParameters
+
+// addParameters parses a form. net/url reads at most 10,000 parameters. Every parameter is a string of its own: an id
+// that a queue remembers must not keep a whole form in memory.
+func addParameters(to url.Values, form []byte) *Error {
+	if n := bytes.Count(form, []byte{'&'}) + 1; n > maxParameters {
+		return tooManyParameters(n)
+	}
+	for part := range bytes.SplitSeq(form, []byte{'&'}) {
+		if len(part) == 0 {
+			continue
+		}
+		pair := string(part)
+		if strings.Contains(pair, ";") {
+			return malformedQuery("The parameter %.100q has a semicolon that is not escaped.", pair)
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		if err == nil {
+			value, err = url.QueryUnescape(value)
+		}
+		if err != nil {
+			return malformedQuery("The parameter %.100q cannot be read: %v.", pair, err)
+		}
+		to[name] = append(to[name], value)
+	}
+	return nil
+}
+
+func tooManyParameters(n int) *Error {
+	return malformedQuery("The request has %d parameters; at most %d are read.", n, maxParameters)
+}
 
 // node is one step of a parameter's dotted name: Attribute.1.Name=x is the node Attribute with the child 1, which has
 // the child Name with the value x.
@@ -25,9 +60,9 @@ type node struct {
 // parseForm returns the tree of a form, without parameters that belong to the protocol and not to the action.
 func parseForm(values url.Values) (*node, *Error) {
 	if len(values) > maxParameters {
-		return nil, malformedQuery("The request has %d parameters; at most %d are read.", len(values), maxParameters)
+		return nil, tooManyParameters(len(values))
 	}
-	root := &node{}
+	root, nodes := &node{}, 0
 	names := make([]string, 0, len(values))
 	for name := range values {
 		if !protocolParameter(name) {
@@ -38,6 +73,9 @@ func parseForm(values url.Values) (*node, *Error) {
 	for _, name := range names {
 		if len(values[name]) > 1 {
 			return nil, malformedQuery("The parameter %s is given %d times.", name, len(values[name]))
+		}
+		if nodes += 1 + strings.Count(name, "."); nodes > maxNodes {
+			return nil, malformedQuery("The names of the parameters have more than %d parts.", maxNodes)
 		}
 		if !root.put(name, values[name][0]) {
 			return nil, malformedQuery("The parameter %s is not a name.", name)

@@ -20,13 +20,14 @@ type jsonDecoder struct {
 	action  string
 	scratch *buffer  // for texts with escapes
 	path    []string // the path of the current member, for errors
+	load    *load
 }
 
 // decodeJSON decodes a request's body into the struct. in does not alias data or scratch afterwards. An empty body is
 // an empty object.
-func decodeJSON(data []byte, scratch *buffer, action Action, in any) *Error {
+func decodeJSON(data []byte, scratch *buffer, action Action, in any, l *load) *Error {
 	var room [4]string // no input is deeper, so the path needs no allocation
-	d := &jsonDecoder{data: data, action: action.Name, scratch: scratch, path: room[:0]}
+	d := &jsonDecoder{data: data, action: action.Name, scratch: scratch, path: room[:0], load: l}
 	if d.skipSpace(); d.at == len(data) {
 		return nil
 	}
@@ -104,6 +105,9 @@ func (d *jsonDecoder) mapping(s *shape, v reflect.Value, depth int) *Error {
 	slot := reflect.New(s.typ.Elem()).Elem()
 	return d.members(func(key []byte) *Error {
 		slot.SetZero()
+		if err := d.load.decode(d.action, entryCost+slot.Type().Size(), d.place); err != nil {
+			return err
+		}
 		name := string(key)
 		if d.skipSpace(); bytes.HasPrefix(d.data[d.at:], []byte("null")) {
 			return d.word("null") // null counts as absent
@@ -178,6 +182,9 @@ func (d *jsonDecoder) list(s *shape, v reflect.Value, depth int) *Error {
 			if err := d.char(','); err != nil {
 				return err
 			}
+		}
+		if err := d.load.decode(d.action, s.elem.typ.Size(), d.place); err != nil {
+			return err
 		}
 		if n == v.Cap() {
 			v.Grow(max(4, n))

@@ -18,6 +18,7 @@ type Mux struct {
 	services []*Service
 	actions  map[string]map[string]Action // by service and action name
 	buffers  bufferPool
+	gate     *gate
 	nobody   *Service // defines the errors of requests that match no service
 }
 
@@ -36,7 +37,7 @@ type Run func(ctx context.Context) (any, error)
 
 // NewMux returns the handler of services.
 func NewMux(o Options, services ...*Service) *Mux {
-	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}, nobody: &Service{}}
+	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}, gate: newGate(), nobody: &Service{}}
 	for _, s := range services {
 		byName := make(map[string]Action, len(s.Actions))
 		for _, a := range s.Actions {
@@ -52,27 +53,38 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := answer{
 		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
 	}
-	if action, in, ok := m.read(&a, r); ok {
+	l := &load{ctx: r.Context(), gate: m.gate}
+	defer l.done()
+	if action, in, ok := m.read(&a, r, l); ok {
 		m.run(&a, r, action, in)
 	}
 }
 
+// Refuse answers a request with an error, in the request's protocol.
+func (m *Mux) Refuse(w http.ResponseWriter, r *http.Request, e *Error) {
+	a := answer{
+		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
+	}
+	a.fail(e)
+}
+
 // read decodes the action and its input. It answers invalid requests itself; then ok is false. It does not retain the
 // body, because a call may wait for a long time.
-func (m *Mux) read(a *answer, r *http.Request) (action Action, in any, ok bool) {
+func (m *Mux) read(a *answer, r *http.Request, l *load) (action Action, in any, ok bool) {
 	body := m.buffers.take()
 	defer m.buffers.give(body)
-	if err := body.readAll(a.w, r); err != nil {
+	if err := body.readAll(a.w, r, l); err != nil {
+		a.w.Header()["Connection"] = []string{"close"} // the rest of the body is not worth reading
 		a.fail(err)
 		return action, nil, false
 	}
 	switch a.protocol {
 	case CBOR:
-		return m.readCBOR(a, r, body.bytes)
+		return m.readCBOR(a, r, body.bytes, l)
 	case JSON:
-		return m.readJSON(a, r, body.bytes)
+		return m.readJSON(a, r, body.bytes, l)
 	default:
-		return m.readQuery(a, r, body.bytes)
+		return m.readQuery(a, r, body.bytes, l)
 	}
 }
 
@@ -89,7 +101,9 @@ func requestProtocol(r *http.Request) Protocol {
 	return Query
 }
 
-func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
+func (m *Mux) readJSON(a *answer, r *http.Request, body []byte, l *load) (action Action, in any,
+	ok bool,
+) {
 	target := r.Header["X-Amz-Target"][0]
 	dot := strings.LastIndexByte(target, '.')
 	unknown := &Error{
@@ -107,7 +121,7 @@ func (m *Mux) readJSON(a *answer, r *http.Request, body []byte) (action Action, 
 		}
 		in = action.fresh()
 		scratch := m.buffers.take()
-		bad := decodeJSON(body, scratch, action, in)
+		bad := decodeJSON(body, scratch, action, in, l)
 		m.buffers.give(scratch)
 		if bad != nil {
 			a.fail(bad)
@@ -144,7 +158,9 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
+func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte, l *load) (action Action, in any,
+	ok bool,
+) {
 	if given := r.Header.Get("Smithy-Protocol"); given != "" && given != cborName {
 		a.fail(&Error{
 			Code: coral + "UnknownOperationException", Query: "InvalidAction",
@@ -167,7 +183,7 @@ func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, 
 			break
 		}
 		in = action.fresh()
-		bad := decodeCBOR(body, action, in)
+		bad := decodeCBOR(body, action, in, l)
 		if bad != nil {
 			a.fail(bad)
 		}
@@ -177,7 +193,9 @@ func (m *Mux) readCBOR(a *answer, r *http.Request, body []byte) (action Action, 
 	return action, nil, false
 }
 
-func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action, in any, ok bool) {
+func (m *Mux) readQuery(a *answer, r *http.Request, body []byte, l *load) (action Action, in any,
+	ok bool,
+) {
 	values, err := queryValues(r, body)
 	if err != nil {
 		a.fail(err)
@@ -208,7 +226,7 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action,
 		values.Set(s.PathMember, baseURL(r)+r.URL.Path)
 	}
 	in = action.fresh()
-	if err := decodeQuery(values, action, in); err != nil {
+	if err := decodeQuery(values, action, in, l); err != nil {
 		a.fail(err)
 		return action, nil, false
 	}
@@ -217,18 +235,11 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte) (action Action,
 
 // queryValues merges the URL's parameters and the form's.
 func queryValues(r *http.Request, body []byte) (url.Values, *Error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, malformedQuery("The URL's query cannot be read: %v.", err)
+	values := url.Values{}
+	if err := addParameters(values, []byte(r.URL.RawQuery)); err != nil {
+		return nil, err
 	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, malformedQuery("The form cannot be read: %v.", err)
-	}
-	for k, v := range form {
-		values[k] = append(values[k], v...)
-	}
-	return values, nil
+	return values, addParameters(values, body)
 }
 
 // queryService returns the service of a query request: by its version, otherwise by the scope of its signature,

@@ -21,6 +21,7 @@ type PacedReader struct {
 	set     time.Time                // when the deadline was set last
 	guard   *time.Timer              // in process: closes the body
 	cut     chan struct{}            // in process: closed by guard
+	ended   bool                     // the body was read to its end
 }
 
 // NewPacedReader returns a reader of the body of a request that w answers.
@@ -39,7 +40,9 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 		}
 	}
 	if p.control != nil {
-		return p.body.Read(b)
+		n, err := p.body.Read(b)
+		p.ended = p.ended || err == io.EOF
+		return n, err
 	}
 	if p.guard == nil {
 		p.cut = make(chan struct{})
@@ -60,9 +63,11 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 	}
 }
 
-// Done removes the deadline, which must not cut the connection while it waits for the next request.
+// Done removes the deadline, which must not cut the connection while the call waits. The deadline of a body that was
+// not read to its end remains: the connection ends after the answer, and net/http reads some more of the body before
+// it.
 func (p *PacedReader) Done() {
-	if p.control != nil && !p.set.IsZero() {
+	if p.control != nil && p.ended && !p.set.IsZero() {
 		_ = p.control.SetReadDeadline(time.Time{}) // it worked before
 	}
 }

@@ -12,15 +12,18 @@ import (
 )
 
 // queryDecoder decodes a form's tree into a struct.
-type queryDecoder struct{ action string }
+type queryDecoder struct {
+	action string
+	load   *load
+}
 
 // decodeQuery decodes a form into the struct.
-func decodeQuery(values url.Values, action Action, in any) *Error {
+func decodeQuery(values url.Values, action Action, in any, l *load) *Error {
 	root, err := parseForm(values)
 	if err != nil {
 		return err
 	}
-	d := queryDecoder{action.Name}
+	d := queryDecoder{action.Name, l}
 	return d.structure(action.input, plain, root, reflect.ValueOf(in).Elem(), "")
 }
 
@@ -84,6 +87,9 @@ func (d queryDecoder) list(s *shape, layout form, n *node, v reflect.Value, path
 	if err != nil {
 		return err
 	}
+	if err := d.reserve(len(items), s.elem.typ.Size(), path); err != nil {
+		return err
+	}
 	v.Set(reflect.MakeSlice(s.typ, len(items), len(items)))
 	for i, item := range items {
 		if err := d.value(s.elem, plain, item, v.Index(i), joined(path, item.name)); err != nil {
@@ -99,6 +105,9 @@ func (d queryDecoder) mapping(s *shape, layout form, n *node, v reflect.Value, p
 	if err != nil {
 		return err
 	}
+	if err := d.reserve(len(items), entryCost+s.typ.Elem().Size(), path); err != nil {
+		return err
+	}
 	v.Set(reflect.MakeMapWithSize(s.typ, len(items)))
 	for _, item := range items {
 		if err := d.entry(s, layout, item, v, path); err != nil {
@@ -106,6 +115,10 @@ func (d queryDecoder) mapping(s *shape, layout form, n *node, v reflect.Value, p
 		}
 	}
 	return nil
+}
+
+func (d queryDecoder) reserve(n int, each uintptr, path string) *Error {
+	return d.load.decode(d.action, uintptr(n)*each, func() string { return path }) //nolint:gosec // a length
 }
 
 func (d queryDecoder) entry(s *shape, layout form, item *node, v reflect.Value, path string) *Error {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 )
 
 // maxBody bounds a request: a message of 1 MiB whose characters are all escaped to six, with some reserve.
@@ -40,40 +41,65 @@ func (p *bufferPool) give(b *buffer) {
 	}
 }
 
+// firstRead is the room for a body on a connection before any of its bytes has arrived. A client may announce a length
+// and send nothing.
+const firstRead = 64 << 10
+
+// largeWithin is how long a body may take that has a turn of the gate, for which others wait.
+const largeWithin = time.Minute
+
 // readAll reads the body of a request that w answers, at most maxBody bytes. On a connection, a body that pauses for
 // too long is cut, so that it does not hold the call forever.
-func (b *buffer) readAll(w http.ResponseWriter, r *http.Request) *Error {
+func (b *buffer) readAll(w http.ResponseWriter, r *http.Request, l *load) *Error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	var body io.Reader = r.Body
+	if r.ContentLength > maxBody {
+		return tooLarge(maxBody)
+	}
+	body, first := io.Reader(r.Body), r.ContentLength+1 // one more byte, so that reading the end needs no growth
 	if r.Context().Value(http.LocalAddrContextKey) != nil {
 		paced := NewPacedReader(w, r.Body)
 		defer paced.Done()
-		body = paced
+		body, first = paced, min(first, firstRead)
 	}
-	from := body
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
-		if n := r.ContentLength; n > 0 && n <= maxBody && int64(cap(b.bytes)) <= n {
-			b.bytes = make([]byte, 0, n+1) // one more byte, so that reading the end needs no growth
+		if first > int64(cap(b.bytes)) {
+			b.bytes = make([]byte, 0, first)
 		}
 	case "gzip": // SDKs compress PutMetricData above 10 KiB
 		z, err := gzip.NewReader(body)
 		if err != nil {
 			return serialization("The request's body is not gzip: %v.", err)
 		}
-		from = z
+		body = z
 	default:
 		return serialization("The request's Content-Encoding %s is not supported; known is gzip.", encoding)
 	}
+	return b.fill(body, r.ContentLength, l)
+}
+
+// fill reads to the end. length is what the client announced; negative: nothing.
+func (b *buffer) fill(from io.Reader, length int64, l *load) *Error {
+	if err := l.read(int64(cap(b.bytes))); err != nil {
+		return err
+	}
+	var since time.Time // when the body became large
 	for {
 		if len(b.bytes) == cap(b.bytes) {
-			b.bytes = append(b.bytes, 0)[:len(b.bytes)]
+			if err := b.grow(length, l); err != nil {
+				return err
+			}
 		}
 		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
+		if l.large && since.IsZero() {
+			since = time.Now()
+		}
 		switch {
+		case len(b.bytes) > maxBody:
+			return tooLarge(maxBody)
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -83,13 +109,68 @@ func (b *buffer) readAll(w http.ResponseWriter, r *http.Request) *Error {
 			}
 		case err != nil:
 			return serialization("The request's body cannot be read: %v.", err)
-		case len(b.bytes) > maxBody:
+		case !since.IsZero() && time.Since(since) > largeWithin:
 			return &Error{
-				Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
-				Message: fmt.Sprintf("The request is longer than %d bytes.", maxBody),
+				Code: "RequestTimeout",
+				Message: fmt.Sprintf("A request of more than %d bytes has not come within %v; it had %d bytes.", small,
+					largeWithin, len(b.bytes)),
 			}
 		}
 	}
+}
+
+// believed is how much of a body must have arrived until there is room for its announced length. It saves the copies of
+// large bodies, of which few are read at the same time.
+const believed = 2 << 20
+
+// grow doubles the room for a body, up to its announced length.
+func (b *buffer) grow(length int64, l *load) *Error {
+	room := min(2*int64(cap(b.bytes)), maxBody+1)
+	switch {
+	case length < int64(len(b.bytes)):
+	case len(b.bytes) >= believed:
+		room = length + 1
+	default:
+		room = min(room, length+1)
+	}
+	if room = max(room, int64(len(b.bytes))+1); room > maxBody+1 {
+		return tooLarge(maxBody)
+	}
+	if err := l.read(room - int64(cap(b.bytes))); err != nil {
+		return err
+	}
+	larger := make([]byte, len(b.bytes), room)
+	copy(larger, b.bytes)
+	b.bytes = larger
+	return nil
+}
+
+func tooLarge(limit int64) *Error {
+	return &Error{
+		Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
+		Message: fmt.Sprintf("The request is longer than %d bytes.", limit),
+	}
+}
+
+// ReadBody reads the body of a request that w answers, at most limit bytes, for handlers beside a Mux. A body that
+// pauses for too long is cut.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *Error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	body := NewPacedReader(w, r.Body)
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	body.Done()
+	switch {
+	case err != nil:
+		return nil, &Error{
+			Code: "RequestTimeout", Status: http.StatusBadRequest,
+			Message: "The request's body cannot be read: " + err.Error(),
+		}
+	case int64(len(text)) > limit:
+		return nil, tooLarge(limit)
+	}
+	return text, nil
 }
 
 // baseURL returns the server's URL as the client used it. Some clients omit the port from Host; then it is the

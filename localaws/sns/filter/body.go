@@ -1,24 +1,34 @@
 package filter
 
 import (
-	"slices"
+	"context"
 
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
-// leaf is one value of the body that a policy may refer to, with its position in the body's arrays.
+// leaf is one value of the body that a policy may refer to.
 type leaf struct {
 	field int
 	value value
-	place []position
 }
 
-// position is an element of one array; arrays are numbered in the order in which they begin.
-type position struct{ array, index int }
+// element is the root of a body, or an element of one of its arrays that is an object or an array, with what a policy
+// may refer to: values, and the outermost arrays below it. Everything that is in no array below the element belongs to
+// it, however deep.
+type element struct {
+	leaves []leaf
+	arrays []array
+}
 
-// MatchBody reports whether a message with this body passes. A body that is not a JSON object never passes.
-func (p *Policy) MatchBody(body string) bool {
-	w := &walker{policy: p, reader: jsontext.NewReader(body)}
+// array holds the elements that have something.
+type array []*element
+
+func (e *element) empty() bool { return len(e.leaves) == 0 && len(e.arrays) == 0 }
+
+// MatchBody reports whether a message with this body passes. A body that is not a JSON object never passes. The time
+// is proportional to the length of the body. If ctx ends, the result has no meaning.
+func (p *Policy) MatchBody(ctx context.Context, body string) bool {
+	w := &walker{policy: p, reader: jsontext.NewReader(body), in: &element{}}
 	if t, err := w.reader.Next(); err != nil || t.Kind != jsontext.ObjectStart {
 		return false
 	}
@@ -29,59 +39,14 @@ func (p *Policy) MatchBody(body string) bool {
 		return false
 	}
 	for _, b := range p.branches {
-		if matchLeaves(b, w.leaves, nil) {
+		if ctx.Err() != nil {
+			return false
+		}
+		if p.matchTree(b, w.in) {
 			return true
 		}
 	}
 	return false
-}
-
-// matchLeaves looks for leaves that match all clauses and are not in different elements of one array. so contains the
-// positions of the leaves chosen so far. Of several matching leaves in one position it tries only the first, because
-// the others would give the same result.
-func matchLeaves(clauses []clause, leaves []leaf, so []position) bool {
-	if len(clauses) == 0 {
-		return true
-	}
-	c := &clauses[0]
-	there := false
-	var tried *leaf
-	for i := range leaves {
-		l := &leaves[i]
-		if l.field != c.field || !consistent(so, l.place) {
-			continue
-		}
-		there = true
-		if tried != nil && slices.Equal(tried.place, l.place) || !c.matches(&l.value) {
-			continue
-		}
-		tried = l
-		if matchLeaves(clauses[1:], leaves, joined(so, l.place)) {
-			return true
-		}
-	}
-	return !there && c.matchesAbsence() && matchLeaves(clauses[1:], leaves, so)
-}
-
-func consistent(a, b []position) bool {
-	for _, p := range a {
-		for _, q := range b {
-			if p.array == q.array && p.index != q.index {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func joined(a, b []position) []position {
-	if len(b) == 0 {
-		return a
-	}
-	if len(a) == 0 {
-		return b
-	}
-	return append(a[:len(a):len(a)], b...)
 }
 
 // walker collects the leaves of a body.
@@ -89,9 +54,7 @@ type walker struct {
 	policy *Policy
 	reader *jsontext.Reader
 	path   []byte
-	place  []position
-	arrays int
-	leaves []leaf
+	in     *element
 }
 
 // object visits one object whose opening brace was consumed; false: the body is not JSON.
@@ -137,29 +100,32 @@ func (w *walker) token(t jsontext.Token, wanted bool) bool {
 	return true
 }
 
-// array visits one array. Only values in an object or array inside it have a position in it; plain elements are several
-// values of one field.
+// array visits one array. Plain elements are several values of one field of what the array is in.
 func (w *walker) array() bool {
-	id := w.arrays
-	w.arrays++
-	for index := 0; ; index++ {
+	outer, elements := w.in, array(nil)
+	for {
 		t, err := w.reader.Next()
 		if err != nil {
 			return false
 		}
 		if t.Kind == jsontext.ArrayEnd {
-			return true
+			break
 		}
-		outer := w.place
 		if t.Kind == jsontext.ObjectStart || t.Kind == jsontext.ArrayStart {
-			w.place = append(outer[:len(outer):len(outer)], position{id, index})
+			w.in = &element{}
 		}
-		ok := w.token(t, true)
-		w.place = outer
-		if !ok {
+		if !w.token(t, true) {
 			return false
 		}
+		if w.in != outer && !w.in.empty() {
+			elements = append(elements, w.in)
+		}
+		w.in = outer
 	}
+	if len(elements) > 0 {
+		outer.arrays = append(outer.arrays, elements)
+	}
+	return true
 }
 
 func (w *walker) skip() bool {
@@ -180,6 +146,6 @@ func (w *walker) skip() bool {
 
 func (w *walker) keep(t jsontext.Token) {
 	if at, found := w.policy.find(w.path); found {
-		w.leaves = append(w.leaves, leaf{field: at, value: value{kind: t.Kind, text: t.Text}, place: w.place})
+		w.in.leaves = append(w.in.leaves, leaf{field: at, value: value{kind: t.Kind, text: t.Text}})
 	}
 }

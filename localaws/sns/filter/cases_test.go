@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"bufio"
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -34,7 +35,7 @@ func TestWriteCases(t *testing.T) {
 			continue
 		}
 		_, body := through(t, d.object(3))
-		fmt.Fprintf(w, "%s\t%s\t%v\n", policyText, body, p.MatchBody(body))
+		fmt.Fprintf(w, "%s\t%s\t%v\n", policyText, body, p.MatchBody(context.Background(), body))
 	}
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)

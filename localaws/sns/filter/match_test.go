@@ -1,6 +1,7 @@
 package filter_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/godwitmq/godwit/localaws/sns/filter"
@@ -116,12 +117,12 @@ func TestMatchBody(t *testing.T) {
 	} {
 		p := compile(t, c.policy, filter.MessageBody)
 		for _, body := range c.yes {
-			if !p.MatchBody(body) {
+			if !p.MatchBody(context.Background(), body) {
 				t.Errorf("%s does not match %s", c.policy, body)
 			}
 		}
 		for _, body := range c.not {
-			if p.MatchBody(body) {
+			if p.MatchBody(context.Background(), body) {
 				t.Errorf("%s matches %s", c.policy, body)
 			}
 		}
@@ -184,6 +185,6 @@ func BenchmarkMatchBody(b *testing.B) {
 	const body = `{"id":"7","tags":["a","b","c"],"detail":{"state":"on","type":"abc","more":{"x":[1,2,3]}},"n":1.5}`
 	b.ReportAllocs()
 	for b.Loop() {
-		p.MatchBody(body)
+		p.MatchBody(context.Background(), body)
 	}
 }

@@ -1,6 +1,7 @@
 package filter_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -249,7 +250,7 @@ func FuzzMatch(f *testing.F) {
 			return
 		}
 		body, bodyText := through(t, d.object(3))
-		if got, want := p.MatchBody(bodyText), naiveMatch(policy, naiveBody(body)); got != want {
+		if got, want := p.MatchBody(context.Background(), bodyText), naiveMatch(policy, naiveBody(body)); got != want {
 			t.Fatalf("seed %d: policy %s, body %s: got %v, the naive evaluator says %v", seed, policyText, bodyText,
 				got, want)
 		}

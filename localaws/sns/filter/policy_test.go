@@ -185,7 +185,7 @@ func FuzzCompile(f *testing.F) {
 				t.Fatalf("policy %v, error %v", p, err)
 			}
 			if p != nil {
-				p.MatchBody(policy)
+				p.MatchBody(t.Context(), policy)
 			}
 		}
 	})

@@ -19,9 +19,10 @@ type attempt struct {
 	taken []taken
 }
 
-// taken is one message of an attempt as it was returned.
+// taken is one message of an attempt as it was returned. It names the item, and does not keep its message, which may be
+// deleted within the window.
 type taken struct {
-	it     *item
+	key    int64
 	serial uint32
 }
 
@@ -42,7 +43,7 @@ func (q *Queue) rememberAttempt(t *taking) {
 	a := &attempt{name: t.r.Attempt, at: t.now}
 	for _, r := range t.got {
 		key, serial, _ := q.parseHandle(r.Handle)
-		a.taken = append(a.taken, taken{it: q.items.at(key), serial: serial})
+		a.taken = append(a.taken, taken{key: key, serial: serial})
 	}
 	q.attempts[a.name] = a
 	q.attemptAges = append(q.attemptAges, a)
@@ -51,22 +52,24 @@ func (q *Queue) rememberAttempt(t *taking) {
 // again returns the same messages with the same handles, and restarts their visibility timeouts. It does not count as a
 // receive.
 func (t *taking) again(a *attempt) error {
+	items := make([]*item, 0, len(a.taken))
 	for _, k := range a.taken {
-		it := k.it
-		if t.q.items.at(it.key) != it || it.state != InFlight || it.serial != k.serial ||
+		it := t.q.items.at(k.key)
+		if it == nil || it.state != InFlight || it.serial != k.serial ||
 			it.receives[len(it.receives)-1].changed {
 			return ErrAttempt
 		}
+		items = append(items, it)
 	}
 	d := t.r.Visibility
 	if d == Default {
 		d = t.config.Visibility
 	}
-	for _, k := range a.taken {
-		t.q.timed.remove(k.it)
-		k.it.due, k.it.latest = t.now+d, t.now
-		t.q.timed.push(k.it)
-		t.got = append(t.got, t.q.received(k.it))
+	for _, it := range items {
+		t.q.timed.remove(it)
+		it.due, it.latest = t.now+d, t.now
+		t.q.timed.push(it)
+		t.got = append(t.got, t.q.received(it))
 	}
 	return nil
 }

@@ -1,0 +1,34 @@
+package snssqs
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// FuzzOpen: a body that is not SNS's envelope is returned as it came, and one that is has the text of the message.
+func FuzzOpen(f *testing.F) {
+	f.Add(`{"Type":"Notification","MessageId":"1","TopicArn":"arn","Message":"{}","MessageAttributes":`+
+		`{"routing_key":{"Type":"String","Value":"a"}}}`, "")
+	f.Add(`{"Type":"Notification","TopicArn":"arn","MessageId":"1","Message":"x"}`, `{"v":1,"w":true}`)
+	f.Add(`{"Type":"SubscriptionConfirmation","TopicArn":"arn","MessageId":"1"}`, `{"v":99}`)
+	f.Fuzz(func(t *testing.T, body, own string) {
+		m := &types.Message{Body: &body}
+		if own != "" {
+			kind := stringType
+			m.MessageAttributes = map[string]types.MessageAttributeValue{
+				envelopeAttribute: {DataType: &kind, StringValue: &own},
+			}
+		}
+		text, _, _, err := open(m)
+		if err != nil || text == body {
+			return
+		}
+		var whole struct{ Type, Message string }
+		if err := json.Unmarshal([]byte(body), &whole); err != nil || whole.Type != "Notification" ||
+			whole.Message != text {
+			t.Fatalf("%q was opened as %q", body, text)
+		}
+	})
+}
