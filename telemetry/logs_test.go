@@ -61,7 +61,8 @@ func TestNothingSecretIsTold(t *testing.T) {
 			if err := p.Send(w.Context(), godwit.Message{
 				Body: []byte(does + " " + secret), RoutingKey: key + secret, OrderKey: secret, Type: secret,
 				Headers: godwit.Headers{
-					{Name: "password", Value: secret}, {Name: "does", Value: does},
+					{Name: "password", Value: secret},
+					{Name: "does", Value: does},
 					{Name: "traceparent", Value: "00-" + secret},
 				},
 			}); err != nil {
