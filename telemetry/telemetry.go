@@ -69,6 +69,7 @@ func New(o *Options) (*Telemetry, error) {
 	if t.meters, err = newMeters(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
+	labels{}.zero(t.meters.exports)
 	if t.gauges, err = newGauges(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
