@@ -100,6 +100,7 @@ type meters struct {
 	bodyBytes   metric.Int64Counter
 	untraced    metric.Int64Counter
 	malformed   metric.Int64Counter
+	exports     metric.Int64Counter
 }
 
 func newMeters(meter metric.Meter) (*meters, error) {
@@ -158,6 +159,8 @@ func newMeters(meter metric.Meter) (*meters, error) {
 			"Messages that were sent without their trace context, which had no room."),
 		malformed: mk.counter("godwit.traces.malformed", "{message}",
 			"Deliveries with a trace context that could not be read."),
+		exports: mk.counter("godwit.telemetry.errors", "{error}",
+			"Errors of OpenTelemetry's SDK, such as failed exports, that ExportFailed was told."),
 	}
 	if err := mk.err(); err != nil {
 		return nil, err

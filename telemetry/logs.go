@@ -31,7 +31,7 @@ const (
 // with the same message, channel and error, is written once a minute, with the number of times that it was left out.
 // The options that Consumer returns have such a handler already; use it for the logger of handlers, too.
 func (t *Telemetry) LogHandler(next slog.Handler) slog.Handler {
-	return &logHandler{next: next, t: t, repeats: &repeats{by: map[string]*repeat{}}}
+	return &logHandler{next: next, t: t, repeats: newRepeats()}
 }
 
 type logHandler struct {
@@ -113,6 +113,8 @@ type repeat struct {
 	until   time.Time // the line is left out before
 	leftOut int
 }
+
+func newRepeats() *repeats { return &repeats{by: map[string]*repeat{}} }
 
 // take reports whether a line is written now, and how many like it were left out before.
 func (rs *repeats) take(line string, now time.Time) (leftOut int, write bool) {

@@ -12,6 +12,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Labels of single metrics. All of them have few values.
@@ -100,8 +101,10 @@ type producerMeter struct {
 
 func (m *meters) producer(channel string, at []attribute.KeyValue) *producerMeter {
 	of := channelKey.String(channel)
+	plain := labelsOf(of)
+	plain.zero(m.circuit, m.sentAgain, m.provisioned, m.untraced)
 	return &producerMeter{
-		meters: m, channel: of, plain: labelsOf(of), send: m.operationOf(of, at, "send"), bills: bills(at),
+		meters: m, channel: of, plain: plain, send: m.operationOf(of, at, "send"), bills: bills(at),
 		sentOK: m.sentBy.of(append(at, semconv.MessagingOperationName("send"))...),
 	}
 }
@@ -141,6 +144,25 @@ func (p *producerMeter) provisioned(error) {
 
 func (p *producerMeter) untraced() { p.meters.untraced.Add(context.Background(), 1, p.plain.add...) }
 
+// zero begins the series of counters. A series that begins with its first event is one that Prometheus's increase and
+// rate do not see: an alert would miss the first dead letter.
+func (l labels) zero(counters ...metric.Int64Counter) {
+	for _, c := range counters {
+		c.Add(context.Background(), 0, l.add...)
+	}
+}
+
+// kinds are those of dead letters, as godwit.Death has them.
+func kinds() []string {
+	all := []string{
+		"exhausted", "permanent", "rejected", "timeout", "undecodable", "panic", "blocked", "payload-large",
+	}
+	for f := driver.PayloadPointer; f <= driver.PayloadRatio; f++ {
+		all = append(all, f.String())
+	}
+	return all
+}
+
 // consumerMeter measures one consumer.
 type consumerMeter struct {
 	*meters
@@ -166,7 +188,7 @@ func (m *meters) consumer(c *godwit.Consumer, at []attribute.KeyValue) *consumer
 	of := channelKey.String(c.Channel())
 	base := []attribute.KeyValue{of}
 	action := func(name string) *series { return m.settled.of(of, actionKey.String(name)) }
-	return &consumerMeter{
+	made := &consumerMeter{
 		meters: m, consumer: c, channel: of, plain: labelsOf(of), bills: bills(at),
 		receive: m.operationOf(of, at, "receive"), settle: m.operationOf(of, at, "settle"),
 		process: m.operationOf(of, at, "process"), renew: m.operationOf(of, at, "renew"),
@@ -176,6 +198,20 @@ func (m *meters) consumer(c *godwit.Consumer, at []attribute.KeyValue) *consumer
 		started: m.started.of(of), late: m.late.of(of),
 		done: action("done"), retry: action("retry"), reject: action("reject"), release: action("release"),
 		tolerance: c.DelayTolerance(),
+	}
+	made.zero()
+	return made
+}
+
+// zero begins the series of what is counted with the SDK.
+func (c *consumerMeter) zero() {
+	c.plain.zero(c.meters.unsettled, c.retries, c.meters.released, c.meters.timedOut, c.meters.abandoned,
+		c.meters.renewed, c.lost, c.meters.breaker, c.bodies, c.bodyBytes, c.meters.malformed)
+	for _, kind := range kinds() {
+		c.kinds.of(kind).zero(c.dead)
+	}
+	for _, reason := range []godwit.DiscardReason{godwit.DiscardFiltered, godwit.DiscardFinished} {
+		c.reasons.of(reason.String()).zero(c.meters.discarded)
 	}
 }
 

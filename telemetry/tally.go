@@ -41,13 +41,11 @@ func (t *tally) of(kvs ...attribute.KeyValue) *series {
 	return s
 }
 
-// observe reports the series that have counted something.
+// observe reports all series, also those that have counted nothing yet.
 func (t *tally) observe(o metric.Observer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.series {
-		if n := s.n.Load(); n > 0 {
-			o.ObserveInt64(t.Int64ObservableCounter, n, s.labels...)
-		}
+		o.ObserveInt64(t.Int64ObservableCounter, s.n.Load(), s.labels...)
 	}
 }

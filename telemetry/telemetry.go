@@ -31,6 +31,9 @@ type Options struct {
 	// Meters makes the instruments; nil: a provider of our own, whose metrics Handler serves to Prometheus. Set it when
 	// metrics are sent elsewhere, by OTLP for example; Handler then has nothing to serve.
 	Meters metric.MeterProvider
+	// Logger gets the errors of exporters that ExportFailed is told; nil: slog.Default, from warnings up. Set it when
+	// your program logs elsewhere. Producers and consumers have loggers of their own.
+	Logger *slog.Logger
 }
 
 // Telemetry observes producers and consumers. It is safe for concurrent use, and has no goroutines.
@@ -41,6 +44,8 @@ type Telemetry struct {
 	meters  *meters
 	gauges  *gauges
 	handler http.Handler
+	logger  *slog.Logger
+	exports *repeats
 }
 
 // New makes the instruments. An option that has no effect is an error.
@@ -52,7 +57,7 @@ func New(o *Options) (*Telemetry, error) {
 	if opts.Tracers == nil && opts.Parent {
 		return nil, errors.New("telemetry: Options.Parent has no effect without Tracers: set them, or leave Parent out")
 	}
-	t := &Telemetry{parent: opts.Parent}
+	t := &Telemetry{parent: opts.Parent, logger: loggerOr(opts.Logger), exports: newRepeats()}
 	meters := opts.Meters
 	if meters == nil {
 		var err error
@@ -64,6 +69,7 @@ func New(o *Options) (*Telemetry, error) {
 	if t.meters, err = newMeters(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
+	labels{}.zero(t.meters.exports)
 	if t.gauges, err = newGauges(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
@@ -118,12 +124,16 @@ func (t *Telemetry) consumer(o *godwit.ConsumerOptions) (*godwit.ConsumerOptions
 	}
 	c := &consuming{t: t}
 	out.Hooks = c.hooks().Join(out.Hooks)
-	logger := out.Logger
-	if logger == nil {
-		logger = slog.New(atLeast{slog.Default().Handler(), slog.LevelWarn})
-	}
-	out.Logger = slog.New(t.LogHandler(logger.Handler()))
+	out.Logger = slog.New(t.LogHandler(loggerOr(out.Logger).Handler()))
 	return &out, c
+}
+
+// loggerOr returns the logger to write to: for nil the default one, from warnings up.
+func loggerOr(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(atLeast{slog.Default().Handler(), slog.LevelWarn})
+	}
+	return l
 }
 
 // Handler serves the metrics to Prometheus, as /metrics. With Options.Meters it answers that they are elsewhere.

@@ -1,16 +1,25 @@
 package telemetry_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -33,7 +42,33 @@ type world struct {
 	traces  *sdk.TracerProvider
 	reader  *metric.ManualReader
 	t       *telemetry.Telemetry
-	series  int // that metrics has found last
+	log     lines // of consumers without a logger of their own
+	series  int   // that metrics has found last
+}
+
+// lines collects the lines of a logger.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+// with returns the lines that have all of some texts.
+func (l *lines) with(parts ...string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.buf.String()) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 // inWorld runs a test on SNS and SQS.
@@ -79,11 +114,42 @@ func (w *world) producer(channel string, o *godwit.ProducerOptions) *godwit.Prod
 
 func (w *world) consumer(channel string, o *godwit.ConsumerOptions) *godwit.Consumer {
 	w.Helper()
-	c, err := godwit.NewConsumer(w.Context(), w.backend, channel, w.t.Consumer(o))
+	c, err := godwit.NewConsumer(w.Context(), w.backend, channel, w.t.Consumer(w.logged(o)))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return c
+}
+
+// logged are options with a logger, whose lines the world keeps.
+func (w *world) logged(o *godwit.ConsumerOptions) *godwit.ConsumerOptions {
+	var out godwit.ConsumerOptions
+	if o != nil {
+		out = *o
+	}
+	if out.Logger == nil {
+		out.Logger = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return &out
+}
+
+// foreign sends a message to a queue as another program does.
+func (w *world) foreign(queue string, m sqs.SendMessageInput) {
+	w.Helper()
+	client := sqs.NewFromConfig(aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+		HTTPClient:  &http.Client{Transport: w.server.Transport()},
+	})
+	m.QueueUrl = aws.String("http://localaws.internal/000000000000/" + queue)
+	if _, err := client.SendMessage(w.Context(), &m); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// text is the attribute of a message.
+func text(s string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
 }
 
 // handle runs a consumer for a while.
@@ -110,11 +176,16 @@ func (g *ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 	return id
 }
 
-// tree is the spans as text: children are indented, and each line has the offset from the first span, the duration and
-// the links. Attributes that are the same in all spans of a test are left out.
+// tree is the spans as text: children are indented, and each line has the offset from the first span and the duration
+// (not on Kafka, whose client waits a little more or less in each run) and the links. Attributes that are the same in
+// all spans of a test are left out.
 func (w *world) tree() string {
 	spans := w.spans.GetSpans()
-	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
+	order := []string{"send", "receive", "process", "settle"} // of spans that start at the same moment
+	rank := func(s tracetest.SpanStub) int { return slices.Index(order, strings.Fields(s.Name)[0]) }
+	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int {
+		return cmp.Or(a.StartTime.Compare(b.StartTime), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	})
 	if len(spans) == 0 {
 		return ""
 	}
@@ -132,8 +203,10 @@ func (w *world) tree() string {
 			if s.Parent.SpanID() != parent {
 				continue
 			}
-			fmt.Fprintf(&out, "%s%s %s at %v for %v", strings.Repeat("  ", depth), names[s.SpanContext.SpanID()],
-				s.SpanKind, s.StartTime.Sub(begun), s.EndTime.Sub(s.StartTime))
+			fmt.Fprintf(&out, "%s%s %s", strings.Repeat("  ", depth), names[s.SpanContext.SpanID()], s.SpanKind)
+			if w.server != nil {
+				fmt.Fprintf(&out, " at %v for %v", s.StartTime.Sub(begun), s.EndTime.Sub(s.StartTime))
+			}
 			for _, kv := range s.Attributes {
 				switch kv.Key {
 				case "messaging.message.id":
