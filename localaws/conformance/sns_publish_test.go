@@ -110,8 +110,8 @@ func TestSNSPublishRefuses(t *testing.T) {
 				"TargetArn Reason: No endpoint found for the target arn specified",
 			},
 			{
-				sns.PublishInput{PhoneNumber: aws.String("+15551234567"), Message: aws.String("m")},
-				"PhoneNumber Reason: this server does not send to phones",
+				sns.PublishInput{PhoneNumber: aws.String("+15551234567"), Message: aws.String("")},
+				"Empty message",
 			},
 			{sns.PublishInput{TopicArn: topic, Message: aws.String(strings.Repeat("x", 262145))}, "Message too long"},
 			{sns.PublishInput{
