@@ -1,5 +1,5 @@
-// Package newrelic is an example: it attaches New Relic's agent to producers and consumers. Other agents for monitoring of
-// applications attach in the same way: a middleware begins what they call a transaction.
+// Package newrelic is an example: it attaches New Relic's agent to producers and consumers. Other agents for monitoring
+// of applications attach in the same way: a middleware begins what they call a transaction.
 package newrelic
 
 import (

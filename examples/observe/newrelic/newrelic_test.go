@@ -121,7 +121,9 @@ func TestTransactions(t *testing.T) {
 	defer to.mu.Unlock()
 	for method, parts := range map[string]map[string]int{
 		"analytic_event_data": {"OtherTransaction/Go/process orders": 2, fmt.Sprintf("%q", trace): 3},
-		"error_event_data":    {"OtherTransaction/Go/process orders": 1, "no such user": 1, fmt.Sprintf("%q", trace): 1},
+		"error_event_data": {
+			"OtherTransaction/Go/process orders": 1, "no such user": 1, fmt.Sprintf("%q", trace): 1,
+		},
 	} {
 		for part, want := range parts {
 			if n := strings.Count(to.got[method], part); n != want {
