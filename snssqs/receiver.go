@@ -85,7 +85,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
 	r := &receiver{
 		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
-		routing: b.routing(from), objects: b.newObjects(from),
+		routing: b.form(from).routing, objects: b.newObjects(from),
 	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
