@@ -26,7 +26,12 @@ type Message struct {
 }
 
 // Header is a name and a value. Names are unique within a message; only in records of Kafka they may repeat.
-type Header struct{ Name, Value string }
+type Header struct {
+	Name, Value string
+	// Type is that of the message attribute of SQS or SNS that the header was or will be: Number, Binary, String.json
+	// and so on; "": String. The Value of a Binary one is in base64. Kafka has no types, and ignores it.
+	Type string
+}
 
 // Prepared is a message in wire form: validated, and with its envelope.
 type Prepared struct {

@@ -1,6 +1,11 @@
 package snssqs
 
-import "sync/atomic"
+import (
+	"maps"
+	"sync/atomic"
+
+	"github.com/godwitmq/godwit/driver"
+)
 
 // attributeCache remembers the attributes of the message sent last. Most messages of a sender have the same envelope
 // and routing key, and a map of attributes costs a kilobyte. The zero value is ready; safe for concurrent use.
@@ -15,10 +20,14 @@ type attributeSet[V any] struct {
 	values                     map[string]V // shared by requests: never changed
 }
 
-// of is the attributes of a message, each made by text of a type and a value.
-func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V) map[string]V {
-	if w.sizeName != "" || w.trace != nil {
-		return newAttributeSet(w, text).values // other messages have other sizes and traces
+// of is the attributes of a message: ours, each made by text of a type and a value, and its headers, made by native.
+func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V,
+	native func([]driver.RawHeader) map[string]V,
+) map[string]V {
+	if w.sizeName != "" || w.native != nil {
+		s := newAttributeSet(w, text) // other messages have other sizes and headers
+		maps.Copy(s.values, native(w.native))
+		return s.values
 	}
 	if s := c.last.Load(); s != nil && s.envelope == w.envelope && s.routingKey == w.routingKey {
 		return s.values
@@ -32,17 +41,15 @@ func newAttributeSet[V any](w *wire, text func(kind, value *string) V) *attribut
 	s := &attributeSet[V]{
 		kind: stringType, envelope: w.envelope, routingKey: w.routingKey, values: make(map[string]V, 2),
 	}
-	s.values[envelopeAttribute] = text(&s.kind, &s.envelope)
+	if s.envelope != "" {
+		s.values[envelopeAttribute] = text(&s.kind, &s.envelope)
+	}
 	if s.routingKey != "" {
 		s.values[w.routing] = text(&s.kind, &s.routingKey)
 	}
 	if w.sizeName != "" {
 		kind, size := numberType, w.size
 		s.values[w.sizeName] = text(&kind, &size)
-	}
-	for _, h := range w.trace {
-		kind, value := stringType, h.Value
-		s.values[h.Name] = text(&kind, &value)
 	}
 	return s
 }

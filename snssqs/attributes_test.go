@@ -23,7 +23,7 @@ func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
 					want[routingAttribute] = w.routingKey
 				}
 				got := map[string]string{}
-				for name, v := range c.of(w, queueAttribute) {
+				for name, v := range c.of(w, queueAttribute, queueAttributes) {
 					got[name] = deref(v.StringValue)
 					if deref(v.DataType) != stringType {
 						t.Errorf("attribute %s has type %q", name, deref(v.DataType))
@@ -41,8 +41,8 @@ func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
 func TestAttributesOfEqualMessagesAreMadeOnce(t *testing.T) {
 	var c attributeCache[types.MessageAttributeValue]
 	w := &wire{routing: routingAttribute, envelope: `{"v":1}`, routingKey: "k"}
-	c.of(w, queueAttribute)
-	if n := testing.AllocsPerRun(100, func() { c.of(w, queueAttribute) }); n > 0 {
+	c.of(w, queueAttribute, queueAttributes)
+	if n := testing.AllocsPerRun(100, func() { c.of(w, queueAttribute, queueAttributes) }); n > 0 {
 		t.Errorf("%v allocations for attributes that are known", n)
 	}
 }

@@ -25,20 +25,22 @@ import (
 // driver.Mover, driver.Pauser, driver.Purger, driver.Remover, driver.Snapshotter, driver.Meter and,
 // on localaws, driver.Peeker on Amazon SNS and SQS.
 type Backend struct {
-	namespace   namespace
-	names       map[string]Resource
-	region      string
-	log         *slog.Logger
-	apart       apart
-	cancelPolls bool
-	polls       *sqs.Client // long polls, with their own pool of connections
-	sqs         *sqs.Client
-	sns         *sns.Client
-	sts         *sts.Client
-	tagging     *tagging.Client
-	cloudwatch  *cloudwatch.Client
-	clients     []*http.Client
-	closed      atomic.Bool
+	namespace    namespace
+	names        map[string]Resource
+	region       string
+	log          *slog.Logger
+	apart        apart
+	attributes   Attributes
+	attributesOf map[string]Attributes
+	cancelPolls  bool
+	polls        *sqs.Client // long polls, with their own pool of connections
+	sqs          *sqs.Client
+	sns          *sns.Client
+	sts          *sts.Client
+	tagging      *tagging.Client
+	cloudwatch   *cloudwatch.Client
+	clients      []*http.Client
+	closed       atomic.Bool
 
 	mu       sync.Mutex
 	identity identity                              // set by the first call of whoami
@@ -68,7 +70,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	b := &Backend{
 		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
-		apart: large, cancelPolls: opts.CancelPolls,
+		apart: large, attributes: opts.Attributes, attributesOf: opts.AttributesOf, cancelPolls: opts.CancelPolls,
 		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
 		subscribers: map[driver.Channel]*subscribers{},
 	}

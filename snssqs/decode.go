@@ -18,7 +18,7 @@ import (
 // decode fills a delivery from a received message. If the message cannot be decoded, the delivery has the raw bytes and
 // the reason.
 func (r *receiver) decode(m *message, d *driver.Delivery) {
-	from, routing := r.from, r.routing
+	from := r.from
 	d.ID = deref(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
@@ -27,8 +27,8 @@ func (r *receiver) decode(m *message, d *driver.Delivery) {
 	text, env, attributes, err := open(&m.Message)
 	switch {
 	case err != nil:
-	case claim.Announced(attributes):
-		err = r.point(m, d, text, attributes)
+	case claim.Announced(attributes.text):
+		err = r.point(m, d, text, attributes.text)
 	default:
 		d.Body, err = envelope.Decode(text, env.Encoding)
 	}
@@ -43,8 +43,8 @@ func (r *receiver) decode(m *message, d *driver.Delivery) {
 	}
 	d.Err = err
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
-	d.RoutingKey = attributes[routing]
-	d.Header = headers(env, attributes, routing)
+	d.RoutingKey = attributes.text[r.routing]
+	d.Header = headers(env, attributes, r.routing)
 	d.OrderKey, d.Tenant = keys(from, m.Attributes["MessageGroupId"], env.OrderKey)
 	if from.DeadLetter {
 		_, moved := m.Attributes["DeadLetterQueueSourceArn"]
@@ -83,15 +83,15 @@ func (m *message) text() *string {
 
 // open returns body, envelope and attributes of a message. It also reads SNS's own JSON, in which a message arrives if
 // the subscription has no raw delivery: without any attribute or, as a dead letter, with ours that marks it.
-func open(m *types.Message) (body string, env envelope.Envelope, attributes map[string]string, err error) {
+func open(m *types.Message) (body string, env envelope.Envelope, attributes attributeTexts, err error) {
 	body = deref(m.Body)
-	attributes = make(map[string]string, len(m.MessageAttributes))
+	attributes.text = make(map[string]string, len(m.MessageAttributes))
 	for name, a := range m.MessageAttributes {
-		attributes[name] = attributeText(a)
+		attributes.set(name, deref(a.DataType), attributeText(a))
 	}
-	env, err = readEnvelope(attributes)
-	unpack(&env, attributes)
-	if err != nil || len(attributes) > 0 && !env.Wrapped {
+	env, err = readEnvelope(attributes.text)
+	unpack(&env, &attributes)
+	if err != nil || len(attributes.text) > 0 && !env.Wrapped {
 		return body, env, attributes, err
 	}
 	n, ok := notificationOf(body)
@@ -99,24 +99,26 @@ func open(m *types.Message) (body string, env envelope.Envelope, attributes map[
 		return body, env, attributes, nil
 	}
 	deaths := env.Deaths
-	clear(attributes)
+	attributes.clear()
 	for name, a := range n.MessageAttributes {
-		attributes[name] = a.Value
+		attributes.set(name, a.Type, a.Value)
 	}
-	env, err = readEnvelope(attributes)
+	env, err = readEnvelope(attributes.text)
+	unpack(&env, &attributes)
 	env.Deaths = append(env.Deaths, deaths...)
 	return n.Message, env, attributes, err
 }
 
-// unpack adds the attributes that travel in the envelope. One that has the envelope's own name is a header.
-func unpack(env *envelope.Envelope, attributes map[string]string) {
-	for _, p := range env.Packed {
+// unpack adds the attributes and the headers with types that travel in the envelope. One that has the envelope's own
+// name is a header.
+func unpack(env *envelope.Envelope, attributes *attributeTexts) {
+	for _, p := range slices.Concat(env.Packed, env.Typed) {
 		text := p.Text
 		if binary(p.Type) {
 			text = base64.StdEncoding.EncodeToString(p.Binary)
 		}
 		if p.Name != envelopeAttribute {
-			attributes[p.Name] = text
+			attributes.set(p.Name, p.Type, text)
 			continue
 		}
 		if env.Headers == nil {
@@ -151,33 +153,18 @@ func notificationOf(body string) (n notification, ok bool) {
 	return n, ok
 }
 
+// looksWrapped reports whether a body without attributes would be taken for SNS's JSON.
+func looksWrapped(body string) bool {
+	_, is := notificationOf(body)
+	return is
+}
+
 func readEnvelope(attributes map[string]string) (envelope.Envelope, error) {
 	text, ours := attributes[envelopeAttribute]
 	if !ours {
 		return envelope.Envelope{}, nil
 	}
 	return envelope.Parse(text)
-}
-
-// headers returns the headers of the envelope or, for a foreign message, its attributes.
-func headers(env envelope.Envelope, attributes map[string]string, routing string) []driver.Header {
-	n := len(env.Headers) + len(attributes)
-	if n == 0 {
-		return nil
-	}
-	hs := make([]driver.Header, 0, n)
-	for name, value := range env.Headers {
-		hs = append(hs, driver.Header{Name: name, Value: value})
-	}
-	for name, value := range attributes {
-		_, ours := env.Headers[name]
-		if ours || name == envelopeAttribute || name == routing {
-			continue
-		}
-		hs = append(hs, driver.Header{Name: name, Value: value})
-	}
-	slices.SortFunc(hs, func(a, b driver.Header) int { return strings.Compare(a.Name, b.Name) })
-	return hs
 }
 
 // keys derives order key and tenant from the message group. A key that is not a valid group is in the envelope.

@@ -87,27 +87,34 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 	mine := driver.Channel{Exchange: "news", Queue: "mine"}
 	for name, c := range map[string]struct {
 		as   *snssqs.Resource // nil: the queue is ours
+		key  string           // the attribute with the routing key
 		want []string
 	}{
-		"ours":                 {nil, []string{"wanted"}},
-		"mapped":               {&snssqs.Resource{}, []string{"bare", "theirs unwanted", "theirs wanted", "wanted"}},
-		"mapped, key required": {&snssqs.Resource{RequireRoutingKey: true}, []string{"wanted"}},
+		"ours":                {nil, "", []string{"wanted"}},
+		"ours, own attribute": {nil, "event_type", []string{"theirs wanted"}},
+		"mapped": {
+			&snssqs.Resource{}, "",
+			[]string{"bare", "theirs unwanted", "theirs wanted", "wanted"},
+		},
+		"mapped, key required": {&snssqs.Resource{RequireRoutingKey: true}, "", []string{"wanted"}},
 		"mapped, own attribute": {
-			&snssqs.Resource{RoutingKey: "event_type"},
+			&snssqs.Resource{}, "event_type",
 			[]string{"bare", "theirs wanted", "unwanted", "wanted"},
 		},
 		"mapped, both": {
-			&snssqs.Resource{RoutingKey: "event_type", RequireRoutingKey: true},
+			&snssqs.Resource{RequireRoutingKey: true}, "event_type",
 			[]string{"theirs wanted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, localaws.Options{}, func(w *world) {
 				w.ensure(owner(mine))
+				o := snssqs.Options{AttributesOf: map[string]snssqs.Attributes{"news.mine": {RoutingKey: c.key}}}
 				if c.as != nil {
 					c.as.Queue = w.url("news--mine")
-					w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{"news.mine": *c.as}})
+					o.Names = map[string]snssqs.Resource{"news.mine": *c.as}
 				}
+				w.b = w.open(o)
 				r, told := w.telling(mine, mobile)
 				ids := w.sent("news--mine", all)
 				var got, gone []string
@@ -119,7 +126,7 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 					for _, d := range ds {
 						got = append(got, string(d.Body))
 						if body := string(d.Body); (body == "theirs wanted") != (d.RoutingKey == "MOBILE.Y") &&
-							c.as != nil && c.as.RoutingKey != "" {
+							c.key != "" {
 							t.Errorf("%q has routing key %q", body, d.RoutingKey)
 						}
 					}
@@ -149,10 +156,10 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{"news.*": {
-			Topic:      *topic.TopicArn,
-			RoutingKey: "event_type",
-		}}})
+		w.b = w.open(snssqs.Options{
+			Names:        map[string]snssqs.Resource{"news.*": {Topic: *topic.TopicArn}},
+			AttributesOf: map[string]snssqs.Attributes{"news.*": {RoutingKey: "event_type"}},
+		})
 		ch := driver.Channel{Exchange: "news", Queue: "ours"}
 		w.ensure(filtered(ch))
 		for _, key := range []string{"MOBILE.A", "BOOK"} {
@@ -179,12 +186,12 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 }
 
 func TestRoutingAttributesThatCannotBe(t *testing.T) {
-	for _, name := range []string{"godwit", "a b", "AWS.x"} {
+	for _, name := range []string{"godwit", "a b", "AWS.x", "ExtendedPayloadSize"} {
 		if _, err := snssqs.Open(t.Context(), &snssqs.Options{
-			AWS:   &aws.Config{Region: "eu-west-1"},
-			Names: map[string]snssqs.Resource{"orders": {Queue: queueARN + "x", RoutingKey: name}},
+			AWS:        &aws.Config{Region: "eu-west-1"},
+			Attributes: snssqs.Attributes{RoutingKey: name},
 		}); err == nil {
-			t.Errorf("%q was accepted as Resource.RoutingKey", name)
+			t.Errorf("%q was accepted as Attributes.RoutingKey", name)
 		}
 	}
 }

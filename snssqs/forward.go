@@ -206,10 +206,10 @@ func checkAttribute(h driver.RawHeader, topic bool) error {
 	return nil
 }
 
-// toQueue is the attributes for SQS.
-func (f *sentOn) toQueue() map[string]types.MessageAttributeValue {
-	out := make(map[string]types.MessageAttributeValue, len(f.header))
-	for _, h := range f.header {
+// queueAttributes is the attributes for SQS.
+func queueAttributes(hs []driver.RawHeader) map[string]types.MessageAttributeValue {
+	out := make(map[string]types.MessageAttributeValue, len(hs))
+	for _, h := range hs {
 		kind, text := h.Type, string(h.Value)
 		a := types.MessageAttributeValue{DataType: &kind}
 		if binary(kind) {
@@ -222,10 +222,10 @@ func (f *sentOn) toQueue() map[string]types.MessageAttributeValue {
 	return out
 }
 
-// toTopic is the attributes for SNS.
-func (f *sentOn) toTopic() map[string]snstypes.MessageAttributeValue {
-	out := make(map[string]snstypes.MessageAttributeValue, len(f.header))
-	for name, a := range f.toQueue() {
+// topicAttributes is the attributes for SNS.
+func topicAttributes(hs []driver.RawHeader) map[string]snstypes.MessageAttributeValue {
+	out := make(map[string]snstypes.MessageAttributeValue, len(hs))
+	for name, a := range queueAttributes(hs) {
 		out[name] = snstypes.MessageAttributeValue{
 			DataType: a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue,
 		}

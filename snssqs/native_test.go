@@ -106,8 +106,8 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// A trace travels in the envelope. To a resource that Godwit did not make, it is also an attribute of its own, for
-// programs that do not know the envelope.
+// A trace travels in the envelope. To a resource that Godwit did not make, it is an attribute of its own, as other
+// headers, for programs that do not know the envelope.
 func TestATraceIsAnAttributeForOthers(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		theirs := &sqs.CreateQueueInput{QueueName: aws.String("theirs")}
@@ -119,7 +119,7 @@ func TestATraceIsAnAttributeForOthers(t *testing.T) {
 		others := w.open(snssqs.Options{Names: map[string]snssqs.Resource{"others": {Queue: queueARN + "theirs"}}})
 		trace := []driver.Header{{Name: "traceparent", Value: "00-1"}, {Name: "tracestate", Value: "a=b"}}
 		for ch, want := range map[driver.Channel][]string{
-			{Queue: "others"}: {"godwit", "traceparent", "tracestate"}, orders: {"godwit"},
+			{Queue: "others"}: {"traceparent", "tracestate"}, orders: {"godwit"},
 		} {
 			if w.b = others; ch == orders {
 				w.b = own

@@ -34,6 +34,12 @@ type Options struct {
 	// resources; set it to use queues and topics that Godwit did not create. Open refuses a name that cannot be a
 	// channel. Provisioning a channel whose name is similar to an entry is an error.
 	Names map[string]Resource
+	// Attributes says which message attributes messages have. Set it when the defaults do not fit.
+	Attributes Attributes
+	// AttributesOf is Attributes for single destinations, by the channels as users write them (orders,
+	// wishlist_events.*). Set it where a destination differs from the others; a zero field is that of the destination's
+	// exchange, and then that of Attributes.
+	AttributesOf map[string]Attributes
 	// Store keeps the bodies of large messages: open one with s3store.Open. Set it when messages can be larger than SQS
 	// or SNS accept, or to receive from programs with Amazon's extended clients. nil: such a message is an error of
 	// Send, and a received pointer is rejected.
@@ -61,6 +67,9 @@ func (o *Options) check() error {
 	if ns := o.Namespace; ns != "" && !part.Legal(ns) {
 		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a "+
 			"letter or digit, no '--', and not %q", ns, dlqPart)
+	}
+	if err := o.checkAttributes(); err != nil {
+		return err
 	}
 	return checkNames(o.Names)
 }

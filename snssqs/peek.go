@@ -39,7 +39,7 @@ func (b *Backend) Peek(
 		return nil, err
 	}
 	p := &peek{
-		r: &receiver{b: b, from: ch, routing: b.routing(ch)}, from: from, most: most,
+		r: &receiver{b: b, from: ch, routing: b.form(ch).routing}, from: from, most: most,
 		page: strings.TrimSuffix(*base, "/") + "/_localaws/queues/" + url.PathEscape(q.name) + "/messages",
 	}
 	if err := p.run(ctx); err != nil {

@@ -94,7 +94,7 @@ func (b *Backend) legal(s driver.ChannelSpec) error {
 	if err := filterable(s.Channel, s.Filter); err != nil {
 		return err
 	}
-	if _, err := filterPolicy(s.Filter, b.routing(s.Channel)); err != nil {
+	if _, err := filterPolicy(s.Filter, b.form(s.Channel).routing); err != nil {
 		return fmt.Errorf("channel %s: %w", s.Channel, err)
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
@@ -243,7 +243,7 @@ func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, de
 }
 
 func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *topic, q, dead *queue) error {
-	filter, err := filterPolicy(s.Filter, b.routing(s.Channel))
+	filter, err := filterPolicy(s.Filter, b.form(s.Channel).routing)
 	if err != nil {
 		return err
 	}

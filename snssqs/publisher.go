@@ -19,7 +19,9 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	if err != nil {
 		return nil, err
 	}
-	s := &sender{b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes()}
+	s := &sender{
+		b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes(), form: b.form(to),
+	}
 	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		a := b.subscribersOf(to)
@@ -59,9 +61,9 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 	for i := range batch {
 		w := batch[i].Wire.(*wire)
 		if w.sent != nil {
-			entries[i] = w.publication(i, w.sent.toTopic())
+			entries[i] = w.publication(i, topicAttributes(w.sent.header))
 		} else {
-			entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute))
+			entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute, topicAttributes))
 		}
 	}
 	out, err := s.b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},

@@ -96,7 +96,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 // newReceiver returns a receiver without a lease, a ledger and objects.
 func (b *Backend) newReceiver(from driver.Channel, o driver.ReceiverOptions, q *queue) *receiver {
 	r := &receiver{
-		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, routing: b.routing(from),
+		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, routing: b.form(from).routing,
 	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey

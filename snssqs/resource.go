@@ -28,9 +28,6 @@ type Resource struct {
 	// exchange is a topic that exists.
 	Topic string
 
-	// RoutingKey is the message attribute with the routing key, which filters check. Set it if other producers use an
-	// attribute of another name; messages sent to the resource then use it too. "": routing_key.
-	RoutingKey string
 	// RequireRoutingKey discards messages of Queue without a routing key if the consumer's Filter has Exact or Prefix,
 	// as it is on Godwit's own queues. Set it if every message for the consumer has the attribute. false: messages
 	// without a routing key are handled.
@@ -60,30 +57,8 @@ func checkNames(names map[string]Resource) error {
 			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel,
 				r.Topic)
 		}
-		if r.RoutingKey != "" && !legalAttribute(r.RoutingKey) {
-			return fmt.Errorf("snssqs: Options.Names[%q].RoutingKey is %q: it must be the name of a message attribute "+
-				"(letters, digits, '_', '-' and '.', not AWS's or %q)", channel, r.RoutingKey, envelopeAttribute)
-		}
 	}
 	return nil
-}
-
-// legalAttribute reports whether SQS and SNS accept a name for an attribute, and whether it is not the envelope's.
-func legalAttribute(name string) bool {
-	lower := strings.ToLower(name)
-	return len(name) <= 256 && name != envelopeAttribute &&
-		!strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.") &&
-		strings.Trim(lower, "abcdefghijklmnopqrstuvwxyz0123456789_-.") == ""
-}
-
-// routing returns the attribute with the routing keys of a channel's messages.
-func (b *Backend) routing(ch driver.Channel) string {
-	for _, name := range []driver.Channel{ch, exchange(ch)} {
-		if r, ok := b.mapped(name); ok && r.RoutingKey != "" {
-			return r.RoutingKey
-		}
-	}
-	return routingAttribute
 }
 
 // checkMapping returns an error if no channel can match an entry of Options.Names. The entry would have no effect, and

@@ -30,6 +30,7 @@ type sender struct {
 	send     func(ctx context.Context, batch []driver.Prepared) error
 	toQueue  attributeCache[types.MessageAttributeValue]
 	toTopic  attributeCache[snstypes.MessageAttributeValue]
+	form     attributeForm
 	uploads  *uploads       // of large bodies; nil: there is no store
 	answered recent         // ids of accepted messages, where the service removes duplicates
 	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange
@@ -53,17 +54,19 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 
 // queueSender opens a sender to a queue that was found.
 func (b *Backend) queueSender(to driver.Channel, q *queue) *sender {
-	s := &sender{b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes}
+	s := &sender{
+		b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes, form: b.form(to),
+	}
 	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		entries := make([]types.SendMessageBatchRequestEntry, len(batch))
 		for i := range batch {
 			w := batch[i].Wire.(*wire)
 			if w.sent != nil {
-				entries[i] = w.entry(i, w.sent.toQueue())
+				entries[i] = w.entry(i, queueAttributes(w.sent.header))
 				entries[i].MessageSystemAttributes = w.sent.system()
 			} else {
-				entries[i] = w.entry(i, s.toQueue.of(w, queueAttribute))
+				entries[i] = w.entry(i, s.toQueue.of(w, queueAttribute, queueAttributes))
 			}
 		}
 		var ids batchIDs
@@ -112,15 +115,15 @@ func (s *sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepare
 }
 
 func (s *sender) encode(m *driver.Message, apart bool) (*wire, error) {
-	w, err := encode(s.to, m, apart)
+	w, err := encode(s.to, m, apart, s.form)
 	if err != nil {
 		return nil, &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	w.routing = s.b.routing(s.to)
-	if _, mapped := s.b.mapped(s.to); mapped { // programs that do not know the envelope read the resource, too
-		w.trace = traceOf(m.Header)
+	pointer := ""
+	if apart {
+		pointer = s.uploads.format.Attribute()
 	}
-	return w, nil
+	return w, w.checkCount(pointer)
 }
 
 // tooLarge is the error of a message that the service does not accept.

@@ -32,15 +32,15 @@ const (
 // wire is a message in wire form.
 type wire struct {
 	body         string
-	envelope     string
+	envelope     string // "": the message has none
 	routingKey   string
 	routing      string // the name of the attribute with the routing key
 	group, dedup string
-	delay        int32           // seconds
-	sizeName     string          // the name of the attribute that announces a pointer; "": the body is the body
-	size         string          // its value, the bytes of the body in the store
-	trace        []driver.Header // that other programs read as attributes of their own; nil: none read them
-	sent         *sentOn         // what a forwarded message has instead of the attributes above; nil: it is a new one
+	delay        int32              // seconds
+	sizeName     string             // the name of the attribute that announces a pointer; "": the body is the body
+	size         string             // its value, the bytes of the body in the store
+	native       []driver.RawHeader // headers that are attributes of their own
+	sent         *sentOn            // instead of the attributes above, of a forwarded message; nil: it is a new one
 }
 
 // bytes returns the size that the service counts: the body, and names, types and values of the attributes.
@@ -48,37 +48,30 @@ func (w *wire) bytes() int {
 	if w.sent != nil {
 		return len(w.body) + w.sent.bytes()
 	}
-	n := len(w.body) + len(envelopeAttribute) + len(stringType) + len(w.envelope)
+	n := len(w.body) + (&sentOn{header: w.native}).bytes()
+	if w.envelope != "" {
+		n += len(envelopeAttribute) + len(stringType) + len(w.envelope)
+	}
 	if w.routingKey != "" {
 		n += len(w.routing) + len(stringType) + len(w.routingKey)
 	}
 	if w.sizeName != "" {
 		n += len(w.sizeName) + len(numberType) + len(w.size)
 	}
-	for _, h := range w.trace {
-		n += len(h.Name) + len(stringType) + len(h.Value)
-	}
 	return n
-}
-
-// traceOf returns the headers of the W3C trace context.
-func traceOf(hs []driver.Header) (trace []driver.Header) {
-	for _, h := range hs {
-		if (h.Name == "traceparent" || h.Name == "tracestate") && h.Value != "" {
-			trace = append(trace, h)
-		}
-	}
-	return trace
 }
 
 // encode returns a message in wire form, or an error that says what is wrong with it. If the body is apart, the wire
 // form has none yet, and no id for duplicates.
-func encode(ch driver.Channel, m *driver.Message, apart bool) (*wire, error) {
+func encode(ch driver.Channel, m *driver.Message, apart bool, as attributeForm) (*wire, error) {
 	if err := checkText(m); err != nil {
 		return nil, err
 	}
-	w := &wire{routingKey: m.RoutingKey, routing: routingAttribute}
-	env := envelope.New(m)
+	w := &wire{routingKey: m.RoutingKey, routing: as.routing}
+	env, err := w.setHeaders(m, as, ch.Queue == "")
+	if err != nil {
+		return nil, err
+	}
 	if !apart {
 		w.body, env.Encoding = envelope.Encode(m.Body)
 	}
@@ -99,7 +92,11 @@ func encode(ch driver.Channel, m *driver.Message, apart bool) (*wire, error) {
 		return nil, err
 	}
 	env.Delay = w.delay
-	w.envelope = env.String()
+	// SNS's condition for "no routing key" does not match a message without any attribute.
+	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
+	if !as.native || !env.Empty() || looksWrapped(w.body) || unseen {
+		w.envelope = env.String()
+	}
 	return w, nil
 }
 

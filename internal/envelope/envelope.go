@@ -26,8 +26,10 @@ type Envelope struct {
 	// the body is an SNS notification in JSON, which contains the real body
 	Wrapped bool    `json:"w,omitempty"`
 	Deaths  []Death `json:"d,omitempty"` // oldest first
-	// Packed are attributes that had no room beside the envelope of a dead letter.
+	// Packed are attributes of other programs that had no room beside the envelope of a dead letter.
 	Packed []Packed `json:"a,omitempty"`
+	// Typed are the headers with a type of their own.
+	Typed []Packed `json:"ht,omitempty"`
 }
 
 // Death says why and when a message was moved to the dead letters.
@@ -72,17 +74,17 @@ const bare = `{"v":1}`
 
 // String is the envelope as JSON. Characters that the service refuses are escaped.
 func (e Envelope) String() string {
-	if e.isBare() {
+	if e.Empty() {
 		return bare
 	}
 	return JSON(e)
 }
 
-// isBare reports whether no field but the version is set.
-func (e *Envelope) isBare() bool {
+// Empty reports whether no field but the version is set.
+func (e *Envelope) Empty() bool {
 	return e.Version == 1 && len(e.Headers) == 0 && e.OrderKey == "" && e.ContentType == "" && e.Type == "" &&
 		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && !e.Wrapped && len(e.Deaths) == 0 &&
-		len(e.Packed) == 0
+		len(e.Packed)+len(e.Typed) == 0
 }
 
 // Parse reads an envelope. A newer version is an error, because its meaning is unknown.

@@ -146,6 +146,7 @@ func TestTheConstantEnvelopeIsItsJSON(t *testing.T) {
 		TypeVersion: 2,
 		Encoding:    envelope.Base64, Delay: 3, Wrapped: true, Deaths: []envelope.Death{{ID: "7"}},
 		Packed: []envelope.Packed{{Name: "a", Type: "Binary", Binary: []byte{0}}},
+		Typed:  []envelope.Packed{{Name: "b", Type: "Number", Text: "1"}},
 	}
 	from := reflect.ValueOf(whole)
 	for i := range from.NumField() {

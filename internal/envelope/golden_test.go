@@ -37,6 +37,9 @@ func fixtures() map[string]envelope.Envelope {
 				{Kind: "timeout", Channel: "orders", ID: "91c0", Attempts: 1},
 			},
 		},
+		"v1-typed.json": {Version: 1, Typed: []envelope.Packed{
+			{Name: "amount", Type: "Number", Text: "1.50"}, {Name: "key", Type: "Binary", Binary: []byte{0, 0xff}},
+		}},
 		"v1-wrapped.json":      {Version: 1, Wrapped: true, Deaths: []envelope.Death{{Kind: "permanent", ID: "1"}}},
 		"v1-later-fields.json": {Version: 1, Headers: map[string]string{"locale": "de"}, OrderKey: "ada"},
 	}

@@ -1,0 +1,167 @@
+package snssqs
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/internal/envelope"
+)
+
+// reserved reports whether an attribute of this name has a meaning of its own, so that no header can be one.
+func reserved(name string) bool { return name == envelopeAttribute || claim.Announces(name) }
+
+// setHeaders divides the headers of a message: those that can be attributes of their own, if the destination has these,
+// and the others, which the envelope that is returned has. A name, an empty value or a character that the service does
+// not accept is no reason to refuse a message that Godwit's consumers can read.
+func (w *wire) setHeaders(m *driver.Message, as attributeForm, topic bool) (envelope.Envelope, error) {
+	rest := *m
+	rest.Header = nil
+	var typed []envelope.Packed
+	for _, h := range m.Header {
+		one, err := attributeOf(h)
+		switch {
+		case err != nil:
+			return envelope.Envelope{}, err
+		case as.native && h.Name != as.routing && !reserved(h.Name) && checkAttribute(one, topic) == nil:
+			w.native = append(w.native, one)
+		case one.Type != stringType && (h.Name == as.routing || reserved(h.Name)):
+			return envelope.Envelope{}, fmt.Errorf("header %s of type %s has the name of an attribute that Godwit uses itself: "+
+				"rename it", h.Name, h.Type)
+		case one.Type != stringType:
+			typed = append(typed, packedHeader(one))
+		default:
+			rest.Header = append(rest.Header, h)
+		}
+	}
+	env := envelope.New(&rest)
+	env.Typed = typed
+	return env, nil
+}
+
+// attributeOf is a header as an attribute, or an error if its value is none of its type.
+func attributeOf(h driver.Header) (driver.RawHeader, error) {
+	out := driver.RawHeader{Name: h.Name, Type: h.Type, Value: []byte(h.Value)}
+	if h.Type == "" {
+		out.Type = stringType
+	}
+	base, _, _ := strings.Cut(out.Type, ".")
+	switch base {
+	case "String":
+	case "Number":
+		if !isNumber(h.Value) {
+			return out, fmt.Errorf("header %s has type %s, and its value %q is no number that SQS accepts", h.Name, h.Type,
+				h.Value)
+		}
+	case "Binary":
+		value, err := base64.StdEncoding.DecodeString(h.Value)
+		if err != nil {
+			return out, fmt.Errorf("header %s has type %s, and its value is not base64: %w", h.Name, h.Type, err)
+		}
+		out.Value = value
+	default:
+		return out, fmt.Errorf("header %s has type %q: it must begin with String, Number or Binary", h.Name, h.Type)
+	}
+	if len(out.Type) > 256 || !envelope.Text(out.Type) {
+		return out, fmt.Errorf("header %s has type %q, which SQS does not accept: use at most 256 characters", h.Name, h.Type)
+	}
+	return out, nil
+}
+
+// isNumber reports whether SQS accepts a text as a number: decimal, with at most 38 digits, and not too large or small.
+func isNumber(s string) bool {
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	digits, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(s, "+-")), "e")
+	digits = strings.Trim(strings.Replace(digits, ".", "", 1), "0")
+	const least, most = 1e-128, 1e126
+	return err == nil && len(digits) <= 38 && (f == 0 || f >= least && f <= most || f <= -least && f >= -most)
+}
+
+func packedHeader(h driver.RawHeader) envelope.Packed {
+	p := envelope.Packed{Name: h.Name, Type: h.Type}
+	if binary(h.Type) {
+		p.Binary = h.Value
+	} else {
+		p.Text = string(h.Value)
+	}
+	return p
+}
+
+// attributeNames are the names of a message's attributes, with that of a pointer to its body if it is to be apart.
+func (w *wire) attributeNames(pointer string) []string {
+	var names []string
+	for _, h := range w.native {
+		names = append(names, h.Name)
+	}
+	for name, there := range map[string]bool{
+		w.routing: w.routingKey != "", pointer: pointer != "", envelopeAttribute: w.envelope != "",
+	} {
+		if there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkCount refuses a message with more attributes than the service accepts, before its body is uploaded.
+func (w *wire) checkCount(pointer string) error {
+	names := w.attributeNames(pointer)
+	if len(names) <= maxAttributes {
+		return nil
+	}
+	return permanent("the message would have %d message attributes, and SQS accepts %d (%s): send fewer headers, or all of "+
+		"them in one attribute (HeadersPacked in snssqs.Options.AttributesOf)", len(names), maxAttributes,
+		strings.Join(names, ", "))
+}
+
+// attributeTexts are the attributes of a received message as text, and the types of those that are not String.
+type attributeTexts struct {
+	text  map[string]string
+	kinds map[string]string // nil: all are String
+}
+
+func (a *attributeTexts) set(name, kind, text string) {
+	a.text[name] = text
+	if kind == stringType || kind == "" {
+		delete(a.kinds, name)
+		return
+	}
+	if a.kinds == nil {
+		a.kinds = map[string]string{}
+	}
+	a.kinds[name] = kind
+}
+
+func (a *attributeTexts) clear() {
+	clear(a.text)
+	clear(a.kinds)
+}
+
+// headers returns the headers of a message: those of the envelope, and the attributes that are none of ours.
+func headers(env envelope.Envelope, attributes attributeTexts, routing string) []driver.Header {
+	n := len(env.Headers) + len(attributes.text)
+	if n == 0 {
+		return nil
+	}
+	hs := make([]driver.Header, 0, n)
+	for name, value := range env.Headers {
+		hs = append(hs, driver.Header{Name: name, Value: value})
+	}
+	for name, value := range attributes.text {
+		_, ours := env.Headers[name]
+		if ours || name == envelopeAttribute || name == routing {
+			continue
+		}
+		hs = append(hs, driver.Header{Name: name, Value: value, Type: attributes.kinds[name]})
+	}
+	slices.SortFunc(hs, func(a, b driver.Header) int { return strings.Compare(a.Name, b.Name) })
+	return hs
+}
