@@ -39,7 +39,7 @@
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
-//	POST /_localaws/reset                   empties the server
+//	POST /_localaws/reset                   empties the server; with ?seed=1 creates again what seed files describe
 //
 // Every list comes in pages of 1,000 elements, or of ?limit=. The field next of a page is the parameter ?after= of the
 // next one.

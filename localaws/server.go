@@ -78,6 +78,7 @@ type Server struct {
 	rest       *rest.Mux
 	s3control  *rest.Mux
 	own        *http.ServeMux
+	inspection *wire.Mux // of /_aws/sqs/messages
 	admission  admission
 	controls   controls
 	calls      calls
@@ -87,6 +88,7 @@ type Server struct {
 	ended     chan struct{} // closed by Close
 	listeners []*listener
 	stranded  sync.WaitGroup // running calls that continue without their client
+	planted   []string       // seed files
 }
 
 // New returns a running server. nil options are the defaults.
@@ -158,6 +160,9 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
 	}, s.services()...)
+	s.inspection = wire.NewMux(wire.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Random: source,
+	}, s.sqs.Inspection())
 	s.own = s.ownRoutes()
 }
 
@@ -221,6 +226,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isOwn(r.URL.Path):
 		s.serveOwn(w, r)
+	case s.isCompatible(r):
+		s.serveCompatible(w, r)
 	case strings.HasPrefix(r.URL.Path, sns.CertificatePrefix):
 		s.sns.ServeCertificate(w, r)
 	case isS3Control(r):

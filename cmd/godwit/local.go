@@ -149,7 +149,8 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
-	fmt.Fprintf(errOut, "ready; interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\n", server.Seed())
+	// Testcontainers' module for LocalStack waits for a line that ends so.
+	fmt.Fprintf(errOut, "interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\nReady.\n", server.Seed())
 	<-ctx.Done()
 	return nil
 }
