@@ -40,6 +40,7 @@
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server; with ?seed=1 creates again what seed files describe
+//	POST /_localaws/stop                    ends the process, if Options.Stop is set
 //
 // Every list comes in pages of 1,000 elements, or of ?limit=. The field next of a page is the parameter ?after= of the
 // next one.

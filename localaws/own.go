@@ -35,11 +35,15 @@ import (
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server; ?seed=1 creates the seed again
+//	POST /_localaws/stop                    ends the process, if Options.Stop is set
 //
 // Tools for LocalStack find /_localstack/health, and /health, and may list messages under /_aws/sqs/messages.
 //
 // Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page.
 const ownPrefix = "/_localaws/"
+
+// StopPath is the page that calls Options.Stop.
+const StopPath = ownPrefix + "stop"
 
 func isOwn(path string) bool { return strings.HasPrefix(path, ownPrefix) }
 
@@ -72,6 +76,12 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	}
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
 	m.HandleFunc("POST "+ownPrefix+"reset", s.reset)
+	if s.opts.Stop != nil {
+		m.HandleFunc("POST "+StopPath, func(w http.ResponseWriter, _ *http.Request) {
+			respond(w, http.StatusOK, map[string]string{"status": "stopping"})
+			s.opts.Stop()
+		})
+	}
 	return m
 }
 

@@ -50,6 +50,8 @@ type Options struct {
 	// Control decides about calls that no function of [Server.Control] decided; nil: they are not affected. Set it for
 	// latency and failures that last: Reset removes the functions of Server.Control, and not this one.
 	Control func(context.Context, *Request) Outcome
+	// Stop is called for POST /_localaws/stop; nil: this page does not exist. Set it to end a process by its address.
+	Stop func()
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own, which
 	// connects only to what AllowEndpoints says. Set it to receive them in the process.
 	Endpoints http.RoundTripper
