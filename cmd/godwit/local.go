@@ -53,7 +53,8 @@ func newLocal() *cobra.Command {
 			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, " +
 			"{\"name\": \"orders-dlq\"}],\n" +
 			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": " +
-			"{\"RawMessageDelivery\": true}}]}]}",
+			"{\"RawMessageDelivery\": true}}]}],\n" +
+			"   \"kafka\": [{\"name\": \"payments\", \"partitions\": 4, \"configs\": {\"retention.ms\": \"3600000\"}}]}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := context.WithCancel(cmd.Context())
@@ -76,7 +77,7 @@ func newLocal() *cobra.Command {
 	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
-	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions and buckets to create at start")
+	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions, buckets, and topics of Kafka, to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
 	f.StringArrayVar(&o.hosts, "allow-host", nil,
@@ -152,12 +153,14 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	warnBeyondLoopback(errOut, addr.String())
 	exports := o.exports(addr)
 	if o.kafka != "" {
-		kafka, broken := o.serveKafka(errOut)
+		kafka, broken := o.serveKafka(ctx, errOut)
 		if broken != nil {
 			return broken
 		}
 		defer func() { err = errors.Join(err, kafka.Close()) }()
 		exports += "export KAFKA_BOOTSTRAP_SERVERS=" + kafka.Addr() + "\n"
+	} else if topics, broken := o.kafkaSeed(); broken != nil || len(topics) > 0 {
+		fmt.Fprintln(errOut, "warning: the topics of Kafka in the seed file are not created without --kafka")
 	}
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
