@@ -312,6 +312,12 @@ func (c *Consumer) Report() Report {
 // Channel returns the name with which the consumer was made.
 func (c *Consumer) Channel() string { return c.name }
 
+// Address returns where the channel is, for traces and metrics. It is zero if the backend does not say.
+func (c *Consumer) Address() driver.Address { return addressOf(c.backend, c.channel) }
+
+// DelayTolerance returns how old a delivery may be when its handler starts, as the options say.
+func (c *Consumer) DelayTolerance() time.Duration { return c.o.DelayTolerance }
+
 // State returns the consumer's state, and since when it has it.
 func (c *Consumer) State() (State, time.Time) { return c.state.now() }
 

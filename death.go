@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -19,6 +20,14 @@ type Death struct {
 	Attempts int
 	// First and Last are the first and the last failure that the consumer has seen.
 	First, Last time.Time
+}
+
+// deathFrom is what the dead letter of a delivery will say.
+func deathFrom(d *Delivery, death *driver.Death) Death {
+	return Death{
+		MessageID: d.ID, Channel: death.Channel, OrderKey: cmp.Or(d.OrderKey, d.Tenant), Consumer: death.Consumer,
+		Error: death.Error, Kind: death.Kind, Attempts: int(death.Attempts), First: death.First, Last: death.Last,
+	}
 }
 
 func deathOf(o *driver.Origin) *Death {

@@ -46,6 +46,7 @@ type Delivery struct {
 	item      *engine.Item
 	gen       uint32      // the item's generation, which differs when the item is used for another delivery
 	nearLimit bool        // the service is about to move the message to its dead letters
+	spent     bool        // RetryPolicy has found that no attempts are left
 	pulls     bool        // an iterator's caller settles it
 	kept      atomic.Bool // by an iterator's caller
 	choice    atomic.Pointer[choice]
@@ -104,6 +105,11 @@ func (d *Delivery) Forward() Message {
 	}
 	return m
 }
+
+// As sets the value that native points to, if the backend has a value of that type for this delivery: a
+// [github.com/godwitmq/godwit/snssqs.Message] of SQS, a *kgo.Record of Kafka, and a [driver.Provenance] of both. It
+// returns false for other types, and when the delivery was settled.
+func (d *Delivery) As(native any) bool { return d.c != nil && d.item.As(d.gen, native) }
 
 // Done settles the delivery as handled. Like all settlements, it is queued and batched.
 func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: ActionDone}}) }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/godwitmq/godwit/internal/calls"
 	"github.com/godwitmq/godwit/internal/engine"
@@ -27,7 +28,9 @@ func (c *Consumer) fetch(ctx context.Context, d *Delivery) error {
 	}
 	a := d.apart
 	c.health.calls.Begin(calls.Store, 1)
+	began := time.Now()
 	body, err := c.download(ctx, d)
+	c.tellBodyRead(d, began, err)
 	c.health.calls.End(calls.Store, c.stalled(ctx, err))
 	switch {
 	case err == nil:
@@ -38,6 +41,13 @@ func (c *Consumer) fetch(ctx context.Context, d *Delivery) error {
 		return err
 	}
 	return nil
+}
+
+// tellBodyRead calls the hook for a read of the store.
+func (c *Consumer) tellBodyRead(d *Delivery, began time.Time, err error) {
+	if f := c.o.Hooks.BodyRead; f != nil {
+		c.guard(func() { f(d, BodyRead{Bytes: d.apart.size, Took: time.Since(began), Err: err}) })
+	}
 }
 
 // download reads a whole body into memory. It counts against ConsumerOptions.MaxBytes from the time when the store has

@@ -67,6 +67,16 @@ func (l *healthLog) fault(err error) {
 	l.mu.Unlock()
 }
 
+// recent returns the last panic, if it was a short while ago.
+func (l *healthLog) recent(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.faultErr == nil || now.Sub(l.faultWhen) >= calls.FailureLasts {
+		return nil
+	}
+	return l.faultErr
+}
+
 // Health returns the consumer's current state.
 func (c *Consumer) Health() Health {
 	h := Health{}

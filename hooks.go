@@ -22,6 +22,8 @@ type Hooks struct {
 	Retried func(d *Delivery, after time.Duration, err error)
 	// Rejected is called when a delivery goes to the dead letters, with the reason.
 	Rejected func(d *Delivery, err error)
+	// DeadLetter is called after Rejected, with all that the dead letter will say.
+	DeadLetter func(d *Delivery, death Death)
 	// TimedOut is called when a handler has exceeded its processing timeout.
 	TimedOut func(d *Delivery)
 	// Abandoned is called when a handler ignores the end of its context; stack is where it is.
@@ -37,6 +39,17 @@ type Hooks struct {
 
 	// Unclosed is called when a loop has ended, and Close was not called within ShutdownTimeout.
 	Unclosed func()
+
+	// Polled is called when a poll was answered, or ended by a stop or a pause, after Received was called for its
+	// deliveries.
+	Polled func(p Poll)
+	// Settled is called when the service has answered a request with settlements.
+	Settled func(s Settling)
+	// Renewed is called when the service has answered a request to renew leases.
+	Renewed func(r Renewal)
+	// BodyRead is called when the body of a large message was read from the store before its handler, or when its
+	// handler has begun to read it with [Delivery.Open].
+	BodyRead func(d *Delivery, r BodyRead)
 
 	// Breaker is called when receiving stops because handlers fail one after another (err is the first error), and when
 	// it continues.
@@ -64,6 +77,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 			Ended:         both4(h.Ended, o.Ended),
 			Retried:       both3(h.Retried, o.Retried),
 			Rejected:      both2(h.Rejected, o.Rejected),
+			DeadLetter:    both2(h.DeadLetter, o.DeadLetter),
 			TimedOut:      both1(h.TimedOut, o.TimedOut),
 			Abandoned:     both2(h.Abandoned, o.Abandoned),
 			LeaseLost:     both1(h.LeaseLost, o.LeaseLost),
@@ -71,6 +85,10 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 			Discarded:     both1(h.Discarded, o.Discarded),
 			Unsettled:     both1(h.Unsettled, o.Unsettled),
 			Unclosed:      both0(h.Unclosed, o.Unclosed),
+			Polled:        both1(h.Polled, o.Polled),
+			Settled:       both1(h.Settled, o.Settled),
+			Renewed:       both1(h.Renewed, o.Renewed),
+			BodyRead:      both2(h.BodyRead, o.BodyRead),
 			Breaker:       both2(h.Breaker, o.Breaker),
 			Resized:       both2(h.Resized, o.Resized),
 			ReceiveFailed: both1(h.ReceiveFailed, o.ReceiveFailed),

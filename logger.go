@@ -57,10 +57,25 @@ func (l *consumerLog) waitCut(o *ConsumerOptions, asked time.Duration) {
 		int(time.Minute/every))
 }
 
+// deliveryKey is the key of a delivery in the context of a log line.
+type deliveryKey struct{}
+
+// about is the context of a log line about a delivery.
+func about(d *Delivery) context.Context {
+	return context.WithValue(context.Background(), deliveryKey{}, d)
+}
+
+// DeliveryOf returns the delivery that a consumer's log line is about, for a [slog.Handler] that gets the line's
+// context. nil: it is about none.
+func DeliveryOf(ctx context.Context) *Delivery {
+	d, _ := ctx.Value(deliveryKey{}).(*Delivery)
+	return d
+}
+
 func (l *consumerLog) retried(d *Delivery, after time.Duration, err error) {
 	if leftOut, ok := l.retries.take(time.Now(), retryLogEvery); ok {
-		l.Warn("a handler failed; its message will be retried", "id", d.ID, "attempt", d.Attempt, "after", after,
-			"error", err, "left_out", leftOut)
+		l.WarnContext(about(d), "a handler failed; its message will be retried", "id", d.ID, "attempt", d.Attempt,
+			"after", after, "error", err, "left_out", leftOut)
 	}
 }
 
@@ -73,7 +88,7 @@ func (l *consumerLog) storeFailed(err error) {
 }
 
 func (l *consumerLog) rejected(d *Delivery, kind string, reason error) {
-	l.Warn("a message is rejected", "id", d.ID, "attempt", d.Attempt, "kind", kind, "error", reason)
+	l.WarnContext(about(d), "a message is rejected", "id", d.ID, "attempt", d.Attempt, "kind", kind, "error", reason)
 }
 
 // panicked logs err if it is a panic.
@@ -83,26 +98,29 @@ func (l *consumerLog) panicked(d *Delivery, err error) {
 		return
 	}
 	if leftOut, ok := l.panics.take(time.Now(), panicLogEvery); ok {
-		l.Error("a handler panicked", "id", d.ID, "attempt", d.Attempt, "error", p, "stack", string(p.Stack),
-			"left_out", leftOut)
+		l.ErrorContext(about(d), "a handler panicked", "id", d.ID, "attempt", d.Attempt, "error", p,
+			"stack", string(p.Stack), "left_out", leftOut)
 	}
 }
 
 func (l *consumerLog) timedOut(d *Delivery, limit time.Duration) {
-	l.Warn("a handler exceeded the processing timeout; its context is canceled", "id", d.ID, "timeout", limit)
+	l.WarnContext(about(d), "a handler exceeded the processing timeout; its context is canceled", "id", d.ID,
+		"timeout", limit)
 }
 
 func (l *consumerLog) abandoned(d *Delivery, stack []byte) {
-	l.Error("a handler ignores the end of its context; its worker is replaced", "id", d.ID, "stack", string(stack))
+	l.ErrorContext(about(d), "a handler ignores the end of its context; its worker is replaced", "id", d.ID,
+		"stack", string(stack))
 }
 
 // leaseLost does not log the attempt, because a worker may be changing it at the same time.
 func (l *consumerLog) leaseLost(d *Delivery) {
-	l.Warn("a lease was lost; another consumer may handle the message", "id", d.ID)
+	l.WarnContext(about(d), "a lease was lost; another consumer may handle the message", "id", d.ID)
 }
 
 func (l *consumerLog) settleFailed(d *Delivery, err error) {
-	l.Warn("a message could not be settled; it will be delivered again", "id", d.ID, "attempt", d.Attempt, "error", err)
+	l.WarnContext(about(d), "a message could not be settled; it will be delivered again", "id", d.ID,
+		"attempt", d.Attempt, "error", err)
 }
 
 // sampler lets one event in a while pass, and counts the others.

@@ -32,6 +32,10 @@ type Message struct {
 	Version int
 
 	Headers Headers
+	// Trace is the trace context of the message: the headers traceparent, tracestate or others of a tracing system.
+	// They travel as headers do, and replace those of the same names, but a message without room for them is sent
+	// without them. Package telemetry sets it.
+	Trace Headers
 	// Delay is how long the message waits before it can be received, on channels that support it.
 	Delay time.Duration
 
@@ -39,6 +43,11 @@ type Message struct {
 	// SendAsync's Result. In middleware it is filled in after the next SendFunc of a Send; with SendBatch and SendAsync
 	// the next SendFunc returns before the message is sent. Each message needs its own Receipt.
 	Receipt *Receipt
+	// Answered, if set, is called with the outcome, from any goroutine and before the sender gets it; it must return
+	// soon. It is for middleware that must know the outcome also of SendBatch and SendAsync. It may not be called if
+	// the next SendFunc returns an error, and it is not called for a message of [Transform]. The Receipt is that of an
+	// accepted message.
+	Answered func(r Receipt, err error)
 
 	forwarded string // the DedupID of Delivery.Forward, for ordered channels
 }
@@ -88,6 +97,17 @@ func (h Headers) With(name, value string) Headers {
 		}
 	}
 	return append(out, driver.Header{Name: name, Value: value})
+}
+
+// traced returns the headers with the trace, which replaces headers of the same names.
+func (m *Message) traced() []driver.Header {
+	hs := make([]driver.Header, 0, len(m.Headers)+len(m.Trace))
+	for _, h := range m.Headers {
+		if !m.Trace.has(h.Name) {
+			hs = append(hs, h)
+		}
+	}
+	return append(hs, m.Trace...)
 }
 
 func (m *Message) driver(ordered bool) driver.Message {

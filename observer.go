@@ -83,8 +83,10 @@ func (o *observer) Rejected(owner any, death *driver.Death, reason error) {
 	d := delivery(owner)
 	o.c.log.rejected(d, death.Kind, reason)
 	if f := o.c.o.Hooks.Rejected; f != nil {
-		defer o.guard()
-		f(d, reason)
+		o.c.guard(func() { f(d, reason) })
+	}
+	if f := o.c.o.Hooks.DeadLetter; f != nil {
+		o.c.guard(func() { f(d, deathFrom(d, death)) })
 	}
 }
 
@@ -174,7 +176,27 @@ func (o *observer) PausedAtService(why error) {
 	}
 }
 
-func (o *observer) Polled() { o.c.logDiscarded(time.Now()) }
+func (o *observer) Polled(p engine.Poll) {
+	o.c.logDiscarded(time.Now())
+	if f := o.c.o.Hooks.Polled; f != nil {
+		defer o.guard()
+		f(pollOf(p))
+	}
+}
+
+func (o *observer) Settled(s engine.Settling) {
+	if f := o.c.o.Hooks.Settled; f != nil {
+		defer o.guard()
+		f(settlingOf(&s))
+	}
+}
+
+func (o *observer) Renewed(r engine.Renewal) {
+	if f := o.c.o.Hooks.Renewed; f != nil {
+		defer o.guard()
+		f(Renewal(r))
+	}
+}
 
 func (o *observer) PollLeftOpen() {
 	o.c.log.Warn("a poll was still open at the end of the stop: messages that it receives are delivered again when "+

@@ -36,7 +36,9 @@ func (d *Delivery) Open(ctx context.Context) (io.ReadCloser, error) {
 	}
 	d.apart.opened.Store(true)
 	d.c.health.calls.Begin(calls.Store, 1)
+	began := time.Now()
 	r, _, err := d.c.openBody(ctx, d)
+	d.c.tellBodyRead(d, began, err)
 	d.c.health.calls.End(calls.Store, d.c.stalled(ctx, err))
 	if err != nil {
 		return nil, err

@@ -77,6 +77,9 @@ type ProducerOptions struct {
 	// waits. On Kafka it is an error, because the client batches by itself.
 	Linger time.Duration
 
+	// Hooks are called when something happens, and change nothing. Set them to feed metrics and traces.
+	Hooks ProducerHooks
+
 	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
 	// Set it as the consumers do. It has an effect only when this producer is the first to create the channel.
 	HighThroughput bool
@@ -102,9 +105,10 @@ type Producer struct {
 	mending chan struct{} // holds the right to provision again
 	apart   int64         // larger bodies go to a store; 0: there is none
 
-	count sendCounters
-	calls calls.Log
-	spare sync.Pool // of *driver.Message
+	count  sendCounters
+	calls  calls.Log
+	faults healthLog // panics of hooks
+	spare  sync.Pool // of *driver.Message
 
 	mu     sync.Mutex
 	closed bool
@@ -138,6 +142,9 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 	p.spec = driver.ChannelSpec{
 		Channel: ch, Mode: p.o.Provision.driver(),
 		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags(),
+	}
+	if f := p.o.Hooks.Created; f != nil {
+		p.hook(func() { f(p) })
 	}
 	if err := provision(ctx, backend, channel, p.spec); err != nil {
 		return nil, err
@@ -240,7 +247,12 @@ type sendCounters struct{ accepted, failed, retried atomic.Int64 }
 
 // Health returns the producer's current state.
 func (p *Producer) Health() ProducerHealth {
-	return ProducerHealth{LastSend: p.calls.Answered(calls.Send), Unhealthy: p.calls.Complaints(time.Now(), 0)}
+	now := time.Now()
+	h := ProducerHealth{LastSend: p.calls.Answered(calls.Send), Unhealthy: p.calls.Complaints(now, 0)}
+	if err := p.faults.recent(now); err != nil {
+		h.Unhealthy = append(h.Unhealthy, fmt.Sprintf("an internal panic: %v", err))
+	}
+	return h
 }
 
 // ProducerHealth is the state of a producer.
@@ -253,6 +265,17 @@ type ProducerHealth struct {
 
 // Channel returns the name with which the producer was made.
 func (p *Producer) Channel() string { return p.name }
+
+// Address returns where the channel is, for traces and metrics. It is zero if the backend does not say.
+func (p *Producer) Address() driver.Address { return addressOf(p.backend, p.spec.Channel) }
+
+// addressOf asks a backend.
+func addressOf(b Backend, ch driver.Channel) driver.Address {
+	if a, ok := b.(driver.Addresser); ok {
+		return a.Address(ch)
+	}
+	return driver.Address{}
+}
 
 // Close sends the queued messages, waits for the answers until ctx ends, and closes the producer. Callers that still
 // wait then get an error. A second Close does nothing.
@@ -268,6 +291,9 @@ func (p *Producer) Close(ctx context.Context) error {
 		p.batches.Close(ctx)
 	}
 	p.direct.Wait()
+	if f := p.o.Hooks.Closed; f != nil {
+		p.hook(f)
+	}
 	if err := p.sender.Close(ctx); err != nil {
 		return p.error("close", err)
 	}
@@ -331,14 +357,18 @@ func (p *Producer) post(outs []*outgoing) {
 	for i, out := range outs {
 		wire[i] = out.Prepared
 	}
+	began := time.Now()
 	p.calls.Begin(calls.Send, len(wire))
 	p.poster.Post(context.Background(), wire, func(i int, err error) {
 		p.calls.End(calls.Send, calls.Stall(err))
+		if p.o.Hooks.Sent != nil {
+			p.sent(wire[i:i+1], tracesOf(outs[i:i+1]), began, err)
+		}
 		if driver.ClassOf(err) == driver.NotFound {
 			go func() { p.landed(outs[i], p.send(context.Background(), outs[i:i+1])) }()
 			return
 		}
-		p.circuit.Result(err == nil || !driver.ClassOf(err).Passing(), time.Now())
+		p.answered(err, err == nil || !driver.ClassOf(err).Passing())
 		p.landed(outs[i], err)
 	})
 }
@@ -356,22 +386,26 @@ func (p *Producer) send(ctx context.Context, ms []*outgoing) error {
 	}
 	ctx, cancel := context.WithDeadline(ctx, p.callEnds(ms, now))
 	defer cancel()
-	err := p.call(ctx, wire)
+	err := p.call(ctx, ms, wire)
 	if driver.ClassOf(err) == driver.NotFound {
 		if err = p.mend(ctx, err); err == nil {
-			err = p.call(ctx, wire)
+			err = p.call(ctx, ms, wire)
 		}
 	}
 	var entries *driver.BatchError
-	p.circuit.Result(errors.As(err, &entries) || !driver.ClassOf(err).Passing(), time.Now())
+	p.answered(err, errors.As(err, &entries) || !driver.ClassOf(err).Passing())
 	return err
 }
 
 // call makes one call and records its result for Health.
-func (p *Producer) call(ctx context.Context, wire []driver.Prepared) error {
+func (p *Producer) call(ctx context.Context, ms []*outgoing, wire []driver.Prepared) error {
+	began := time.Now()
 	p.calls.Begin(calls.Send, 1)
 	err := p.sender.Send(ctx, wire)
 	p.calls.End(calls.Send, calls.StallOf(err, len(wire)))
+	if p.o.Hooks.Sent != nil {
+		p.sent(wire, tracesOf(ms), began, err)
+	}
 	return err
 }
 
@@ -407,6 +441,9 @@ func (p *Producer) mend(ctx context.Context, found error) error {
 	p.calls.Begin(calls.Provision, 1)
 	err := provision(ctx, p.backend, p.name, spec)
 	p.calls.End(calls.Provision, err)
+	if f := p.o.Hooks.Provisioned; f != nil {
+		p.hook(func() { f(err) })
+	}
 	return err
 }
 
@@ -431,6 +468,9 @@ func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 		return -1
 	}
 	p.count.retried.Add(1)
+	if f := p.o.Hooks.Retried; f != nil {
+		p.hook(func() { f(min(wait, left), err) })
+	}
 	return min(wait, left) // the last try is made at the end of the time
 }
 

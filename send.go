@@ -68,6 +68,7 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	for i := range all {
 		if err := unsent[&all[i]]; err != nil {
 			errs[i] = err
+			all[i].report(err)
 		}
 		if errs[i] == nil {
 			outs = append(outs, &all[i])
@@ -75,6 +76,9 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	}
 	c.expect(len(outs))
 	if err := p.submit(outs...); err != nil {
+		for _, out := range outs {
+			out.report(err)
+		}
 		return err
 	}
 	c.wait(ctx)
@@ -117,7 +121,9 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 	r.caller.expect(1)
 	err := p.prepareThrough(ctx, m, &r.out, &r.caller)
 	if err == nil {
-		err = p.submit(&r.out)
+		if err = p.submit(&r.out); err != nil {
+			r.out.report(err)
+		}
 	}
 	if err != nil {
 		<-p.buffer
@@ -167,6 +173,9 @@ func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *ca
 }
 
 func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *caller) error {
+	if m.Answered != nil {
+		out.told = p.guarded(m.Answered)
+	}
 	if m.DedupID != "" && !p.spec.Channel.Ordered {
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
 			"only ordered channels remove duplicates: make the channel ordered, or remove the DedupID and use idempotent handlers (Idempotent)"))
@@ -182,11 +191,12 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 	if err != nil {
 		return p.error("send", err)
 	}
-	if m.Receipt != nil {
+	if m.Receipt != nil || m.Answered != nil {
 		prepared.Receipt = new(driver.Receipt) // a copy, because the sender may have returned when the answer comes
 	}
 	out.Prepared, out.receipt, out.caller = prepared, m.Receipt, c
 	out.until = time.Now().Add(p.o.RetryFor)
+	out.trace = m.Trace
 	return nil
 }
 
@@ -236,7 +246,9 @@ type outgoing struct {
 	tries   int       // number of its calls
 	last    error     // error of the last failed call
 	caller  *caller
-	err     error // the outcome; read it only when there is one
+	trace   Headers
+	told    func(r Receipt, err error) // Message.Answered; nil: nobody needs it
+	err     error                      // the outcome; read it only when there is one
 	phase   atomic.Uint32
 }
 
@@ -257,8 +269,21 @@ func (m *outgoing) withdraw() bool { return m.phase.CompareAndSwap(outQueued, ou
 // answered sets the outcome of the message, once.
 func (m *outgoing) answered(err error) {
 	m.err = err
+	m.report(err)
 	m.phase.Store(outAnswered)
 	m.caller.answered()
+}
+
+// report calls Message.Answered.
+func (m *outgoing) report(err error) {
+	if m.told == nil {
+		return
+	}
+	var r Receipt
+	if err == nil {
+		r = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
+	}
+	m.told(r, err)
 }
 
 // tell fills in the receipt of an accepted message.
@@ -272,7 +297,9 @@ func (m *outgoing) tell() {
 // have been accepted.
 func (m *outgoing) outcome(ctx context.Context, p *Producer) error {
 	if m.withdraw() {
-		return p.error("send", context.Cause(ctx))
+		err := p.error("send", context.Cause(ctx))
+		m.report(err)
+		return err
 	}
 	if m.phase.Load() != outAnswered {
 		return p.error("send", errors.Join(ErrUnanswered, context.Cause(ctx)))

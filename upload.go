@@ -67,16 +67,51 @@ func (p *Producer) callPrepare(ctx context.Context, m *Message, wire *driver.Mes
 		}
 	}
 	if !p.uploaded(m) {
-		return p.sender.Prepare(ctx, wire)
+		return p.prepareTraced(ctx, m, wire)
 	}
 	p.calls.Begin(calls.Store, 1)
-	prepared, err := p.sender.Prepare(ctx, wire)
+	prepared, err := p.prepareTraced(ctx, m, wire)
 	stalled := calls.Stall(err)
 	if ctx.Err() != nil {
 		stalled = nil
 	}
 	p.calls.End(calls.Store, stalled)
 	return prepared, err
+}
+
+// prepareTraced prepares a message with its trace or, if that does not fit, without it.
+func (p *Producer) prepareTraced(ctx context.Context, m *Message, wire *driver.Message) (driver.Prepared, error) {
+	if len(m.Trace) == 0 {
+		return p.sender.Prepare(ctx, wire)
+	}
+	body := onceRead{Reader: wire.Reader}
+	if wire.Reader != nil {
+		wire.Reader = &body
+	}
+	wire.Header = m.traced()
+	prepared, err := p.sender.Prepare(ctx, wire)
+	class := driver.ClassOf(err)
+	if err == nil || body.read || class != driver.TooLarge && class != driver.Permanent {
+		return prepared, err
+	}
+	wire.Header = m.Headers
+	prepared, plain := p.sender.Prepare(ctx, wire)
+	if plain == nil && p.o.Hooks.Untraced != nil {
+		p.hook(func() { p.o.Hooks.Untraced(err) })
+	}
+	return prepared, plain
+}
+
+// onceRead is a reader that knows whether it was read.
+type onceRead struct {
+	io.Reader
+	read bool
+}
+
+// Read implements io.Reader.
+func (r *onceRead) Read(to []byte) (int, error) {
+	r.read = true
+	return r.Reader.Read(to)
 }
 
 // read reads the body of a Reader into memory, if it is small enough for its message.

@@ -6,8 +6,8 @@ import (
 )
 
 // Backend opens senders and receivers of channels. It is safe for concurrent use. A Backend may also be a
-// [Provisioner], a [Finder], an [Inspector] and a [Transformer]; the core asserts these abilities once, at
-// construction.
+// [Provisioner], a [Finder], an [Inspector], a [Transformer] and an [Addresser]; the core asserts these abilities once,
+// at construction.
 type Backend interface {
 	Sender(ctx context.Context, to Channel) (Sender, error)
 	Receiver(ctx context.Context, from Channel, o ReceiverOptions) (Receiver, error)
@@ -39,6 +39,16 @@ func (c Channel) String() string {
 		name += "@dlq"
 	}
 	return name
+}
+
+// Addresser is a Backend that knows how OpenTelemetry calls its service and its channels. Address makes no request.
+type Addresser interface{ Address(c Channel) Address }
+
+// Address is where the messages of a channel are.
+type Address struct {
+	System      string // messaging.system: aws_sqs, aws.sns, kafka
+	Destination string // the name of the queue or topic that the channel is on
+	Group       string // the consumer group of a log; "": there is none
 }
 
 // Inspector reports the depth of a channel without receiving from it.

@@ -210,6 +210,24 @@ type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
 
+// Committer is a Receiver on a log: finished messages are delivered again until a commit has passed them. Uncommitted
+// returns how many are finished and not committed. It may be called at any time, also after Close, and does no I/O.
+type Committer interface{ Uncommitted() int64 }
+
+// Native is a Receiver that shows what its service delivered beside the fields of a Delivery. As sets the value that
+// to points to, and returns false if it does not know the type, or if the delivery is no longer held. It is safe for
+// concurrent use and does no I/O. Every Native knows *[Provenance]; the package of a backend says which other types it
+// knows.
+type Native interface{ As(h Handle, to any) bool }
+
+// Provenance is where a message was, and what its service says about its trace. A zero field is unknown.
+type Provenance struct {
+	Partition string // of a log, as its service writes it; "": the service has no partitions
+	Offset    int64  // in its partition
+	// Trace is the trace header that the service itself attaches: AWSTraceHeader of SQS.
+	Trace string
+}
+
 // Staller is a Receiver that sometimes cannot return messages although there are some and places are free: on a log,
 // when what is finished beyond the oldest unfinished message is more than it can remember. Stalls returns how often
 // that has happened, and a sentence for each stall that lasts now and began [StallLasts] ago or earlier. It may be

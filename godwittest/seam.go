@@ -79,6 +79,8 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	r.log, _ = inner.(driver.AttemptLog)
 	r.stalls, _ = inner.(driver.Staller)
 	r.raw, _ = inner.(driver.RawReader)
+	r.native, _ = inner.(driver.Native)
+	r.commits, _ = inner.(driver.Committer)
 	j.opened(r)
 	extender, extends := inner.(driver.Extender)
 	finisher, finishes := inner.(driver.Finisher)
@@ -99,6 +101,8 @@ type receiver struct {
 	log     driver.AttemptLog // nil: the receiver is not one
 	stalls  driver.Staller    // likewise
 	raw     driver.RawReader  // likewise
+	native  driver.Native     // likewise
+	commits driver.Committer  // likewise
 }
 
 // Raw implements driver.RawReader.
@@ -107,6 +111,17 @@ func (r *receiver) Raw(h driver.Handle) driver.Raw {
 		return driver.Raw{}
 	}
 	return r.raw.Raw(h)
+}
+
+// As implements driver.Native.
+func (r *receiver) As(h driver.Handle, to any) bool { return r.native != nil && r.native.As(h, to) }
+
+// Uncommitted implements driver.Committer.
+func (r *receiver) Uncommitted() int64 {
+	if r.commits == nil {
+		return 0
+	}
+	return r.commits.Uncommitted()
 }
 
 // Stalls implements driver.Staller.

@@ -17,8 +17,8 @@ type attributeSet[V any] struct {
 
 // of is the attributes of a message, each made by text of a type and a value.
 func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V) map[string]V {
-	if w.sizeName != "" {
-		return newAttributeSet(w, text).values // other messages have other sizes
+	if w.sizeName != "" || w.trace != nil {
+		return newAttributeSet(w, text).values // other messages have other sizes and traces
 	}
 	if s := c.last.Load(); s != nil && s.envelope == w.envelope && s.routingKey == w.routingKey {
 		return s.values
@@ -39,6 +39,10 @@ func newAttributeSet[V any](w *wire, text func(kind, value *string) V) *attribut
 	if w.sizeName != "" {
 		kind, size := numberType, w.size
 		s.values[w.sizeName] = text(&kind, &size)
+	}
+	for _, h := range w.trace {
+		kind, value := stringType, h.Value
+		s.values[h.Name] = text(&kind, &value)
 	}
 	return s
 }

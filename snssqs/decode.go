@@ -139,6 +139,7 @@ type notification struct {
 	Type, TopicArn    string
 	MessageID         string `json:"MessageId"`
 	Message           string
+	Subject           string
 	MessageAttributes map[string]struct{ Type, Value string }
 }
 

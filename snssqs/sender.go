@@ -117,6 +117,9 @@ func (s *sender) encode(m *driver.Message, apart bool) (*wire, error) {
 		return nil, &driver.Error{Class: driver.Permanent, Err: err}
 	}
 	w.routing = s.b.routing(s.to)
+	if _, mapped := s.b.mapped(s.to); mapped { // programs that do not know the envelope read the resource, too
+		w.trace = traceOf(m.Header)
+	}
 	return w, nil
 }
 

@@ -36,10 +36,11 @@ type wire struct {
 	routingKey   string
 	routing      string // the name of the attribute with the routing key
 	group, dedup string
-	delay        int32   // seconds
-	sizeName     string  // the name of the attribute that announces a pointer; "": the body is the body
-	size         string  // its value, the bytes of the body in the store
-	sent         *sentOn // what a forwarded message has instead of the attributes above; nil: it is a new one
+	delay        int32           // seconds
+	sizeName     string          // the name of the attribute that announces a pointer; "": the body is the body
+	size         string          // its value, the bytes of the body in the store
+	trace        []driver.Header // that other programs read as attributes of their own; nil: none read them
+	sent         *sentOn         // what a forwarded message has instead of the attributes above; nil: it is a new one
 }
 
 // bytes returns the size that the service counts: the body, and names, types and values of the attributes.
@@ -54,7 +55,20 @@ func (w *wire) bytes() int {
 	if w.sizeName != "" {
 		n += len(w.sizeName) + len(numberType) + len(w.size)
 	}
+	for _, h := range w.trace {
+		n += len(h.Name) + len(stringType) + len(h.Value)
+	}
 	return n
+}
+
+// traceOf returns the headers of the W3C trace context.
+func traceOf(hs []driver.Header) (trace []driver.Header) {
+	for _, h := range hs {
+		if (h.Name == "traceparent" || h.Name == "tracestate") && h.Value != "" {
+			trace = append(trace, h)
+		}
+	}
+	return trace
 }
 
 // encode returns a message in wire form, or an error that says what is wrong with it. If the body is apart, the wire

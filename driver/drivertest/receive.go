@@ -31,6 +31,14 @@ func receiveCases() []testCase {
 			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
 		},
 		{name: "receive/stalls", shows: "a receiver that returns messages complains of no stall", run: receiveStalls},
+		{
+			name: "receive/native", run: receiveNative,
+			shows: "a driver.Native knows the provenance of what is held, and no type of another package",
+		},
+		{
+			name: "receive/uncommitted", run: receiveUncommitted,
+			shows: "a driver.Committer counts what is finished, and nothing else",
+		},
 	}
 }
 
@@ -44,6 +52,45 @@ func receiveStalls(k *kit) {
 	e.settle(driver.Done, e.get(2)...)
 	if times, complaints := s.Stalls(time.Now().Add(driver.StallLasts)); times > 0 || len(complaints) > 0 {
 		k.Errorf("%d stalls, complaints %q", times, complaints)
+	}
+}
+
+func receiveNative(k *kit) {
+	e := k.queue("native", false)
+	native, ok := e.recv.(driver.Native)
+	if !ok {
+		return // it shows nothing
+	}
+	e.put(bodies("a", "b")...)
+	ds := e.get(2)
+	var first, second driver.Provenance
+	if !native.As(ds[0].Handle, &first) || !native.As(ds[1].Handle, &second) {
+		k.Error("As does not know *driver.Provenance of a held delivery")
+	}
+	if first == second && first.Partition != "" {
+		k.Errorf("two messages are at the same position: %+v", first)
+	}
+	type foreign struct{}
+	if native.As(ds[0].Handle, &foreign{}) || native.As(ds[0].Handle, nil) {
+		k.Error("As has accepted a type that it cannot know")
+	}
+	e.settle(driver.Done, ds...)
+}
+
+func receiveUncommitted(k *kit) {
+	e := k.queue("uncommitted", false)
+	log, ok := e.recv.(driver.Committer)
+	if !ok {
+		return // nothing finished is delivered again
+	}
+	e.put(bodies("a", "b")...)
+	ds := e.get(2)
+	if n := log.Uncommitted(); n != 0 {
+		k.Errorf("%d messages are finished, and none was settled", n)
+	}
+	e.settle(driver.Done, ds...)
+	if n := log.Uncommitted(); n < 0 || n > 2 {
+		k.Errorf("%d messages are finished and not committed, and two were settled", n)
 	}
 }
 

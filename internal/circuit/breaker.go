@@ -59,11 +59,22 @@ func (b *Breaker) probe(now time.Time) {
 	b.next = now.Add(b.pause.Wait(b.probes)) // so that a probe which never ends is followed by another
 }
 
+// Change is what an outcome has changed.
+type Change uint8
+
+// The changes of a Breaker.
+const (
+	Same Change = iota
+	Opened
+	Closed
+)
+
 // Result records the outcome of a call: whether the endpoint gave a usable answer. Failures of calls that started
 // before the breaker opened are ignored, so that many calls that fail together do not lengthen the pause.
-func (b *Breaker) Result(ok bool, now time.Time) {
+func (b *Breaker) Result(ok bool, now time.Time) Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	was := b.probes
 	switch {
 	case ok:
 		b.failed, b.probes, b.probing = 0, 0, false
@@ -74,6 +85,13 @@ func (b *Breaker) Result(ok bool, now time.Time) {
 	case b.probing:
 		b.fail(now)
 	}
+	switch {
+	case was == 0 && b.probes > 0:
+		return Opened
+	case was > 0 && b.probes == 0:
+		return Closed
+	}
+	return Same
 }
 
 // Open reports whether it is open, and after which time the next probe may start.

@@ -9,19 +9,19 @@ const acceptAtOnce = 64
 
 // accept adds the deliveries of a poll to their lanes, and the heads of lanes to the bus. It returns their size in
 // bytes. rest is how many of the poll's places are still reserved.
-func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
+func (p *pollers) accept(in []driver.Delivery, hand *pollHand, rest *int, poll *Poll) (bytes int64) {
 	for len(in) > 0 {
 		n := min(len(in), acceptAtOnce)
 		if p.f.lim.Behind == driver.BehindFollows {
 			n = len(in)
 		}
-		bytes += p.acceptSome(in[:n], hand, rest)
+		bytes += p.acceptSome(in[:n], hand, rest, poll)
 		in = in[n:]
 	}
 	return bytes
 }
 
-func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (bytes int64) {
+func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int, poll *Poll) (bytes int64) {
 	f := p.f
 	its := hand.items[:0]
 	f.lock()
@@ -44,6 +44,9 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int) (b
 		bytes += it.size
 	}
 	p.cfg.Own(its, in)
+	if p.cfg.TellOwners {
+		poll.Owners = appendOwners(poll.Owners, its)
+	}
 	for _, it := range its {
 		p.obs.Received(it)
 	}

@@ -19,7 +19,7 @@ func TestAcceptedDeliveries(t *testing.T) {
 		s.pollers.tryReserve(rest)
 		size := s.pollers.accept([]driver.Delivery{
 			{OrderKey: "a", Body: []byte("12")}, {OrderKey: "a", Body: []byte("3")}, {OrderKey: "b"}, {}, {},
-		}, &pollHand{}, &rest)
+		}, &pollHand{}, &rest, &Poll{})
 		if size != 3 || rest != 5 || f.places.reserved != 5 || f.places.taken != 5 || f.count.Received != 5 {
 			t.Errorf("%d bytes; %d places are left to the poll; %d are reserved and %d taken; %d received",
 				size, rest, f.places.reserved, f.places.taken, f.count.Received)
@@ -46,7 +46,7 @@ func TestHowManyAreAcceptedAtOnce(t *testing.T) {
 				groups = append(groups, len(its))
 			}
 			rest := 100
-			s.pollers.accept(make([]driver.Delivery, rest), &pollHand{}, &rest)
+			s.pollers.accept(make([]driver.Delivery, rest), &pollHand{}, &rest, &Poll{})
 			if !slices.Equal(groups, want) {
 				t.Errorf("behind a retry %v: accepted in groups of %v, want %v", behind, groups, want)
 			}

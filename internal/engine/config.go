@@ -33,6 +33,7 @@ type Config struct {
 	NoDeadLetters     bool          // messages cannot be rejected
 	Paused            bool          // the session begins paused
 	TellEnded         bool          // the observer needs the end of each handler
+	TellOwners        bool          // the observer needs the owners of the items of each poll and settlement
 
 	Weight, Priority int // in the fleet
 
@@ -90,7 +91,9 @@ type Observer interface {
 	InspectFailed(err error)
 	SourcesLost(err error)
 	PausedAtService(why error) // the service refuses polls because of a pause; nil: it does not any more
-	Polled()                   // a poll has been answered
+	Polled(p Poll)
+	Settled(s Settling)
+	Renewed(r Renewal)
 	PollLeftOpen()
 	Faulted(err error) // the engine, or a function of the application that it called, panicked
 	Leaked(what string)

@@ -75,6 +75,19 @@ func (it *Item) InHand(gen uint32) error {
 	return nil
 }
 
+// As shows what the service delivered beside the item's fields, if the item is still used for the delivery.
+func (it *Item) As(gen uint32, to any) bool {
+	r, ok := it.in.service.recv.(driver.Native)
+	if !ok {
+		return false
+	}
+	f := it.in.flow
+	f.fleet.mu.Lock()
+	same, handle := it.gen == gen && it.state != gone, it.handle
+	f.fleet.mu.Unlock()
+	return same && r.As(handle, to)
+}
+
 // Keep lets an iteration continue while its caller still has the item.
 func (it *Item) Keep(gen uint32) {
 	f := it.in.flow

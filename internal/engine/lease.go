@@ -140,12 +140,15 @@ func (k *keeper) renew(batch []*Item, by time.Duration) {
 	// A renewal that takes longer than the rest of the leases is useless.
 	ctx, cancel := context.WithTimeout(context.Background(), k.length/renewBefore)
 	k.f.cfg.Calls.Begin(calls.Renew, 1)
+	began := time.Now()
 	ends, err := k.extend.Extend(ctx, hs, by)
 	k.f.cfg.Calls.End(calls.Renew, calls.StallOf(err, len(hs)))
 	cancel()
+	told := Renewal{Leases: len(hs), Failed: failedOf(err, len(hs)), Began: began, Took: time.Since(began), Err: err}
 	k.f.lock()
 	k.renewed(batch, ends, err)
 	k.f.unlock()
+	k.f.talk.obs.Renewed(told)
 }
 
 // renewed handles a renewal's answer. The caller holds the lock.

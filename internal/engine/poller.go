@@ -231,6 +231,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	}()
 	began := time.Now()
 	got, err := p.receive(period, want, hand)
+	poll := Poll{Asked: want, Received: len(got), Began: began, Took: time.Since(began)}
 	f.lock()
 	f.count.Polls++
 	came = len(got)
@@ -239,11 +240,11 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	if err == nil {
 		p.thrift.polled(got, want, p.cfg.Delay, f.clock)
 	}
-	if f.places.ahead.polled(full, time.Since(began), f.clock.now(), f.queue.limit, f.queue.alone) {
+	if f.places.ahead.polled(full, poll.Took, f.clock.now(), f.queue.limit, f.queue.alone) {
 		f.places.changed()
 	}
 	f.unlock()
-	brought = p.accept(got, hand, &rest)
+	brought = p.accept(got, hand, &rest, &poll)
 	f.lock()
 	f.sources.sweep(mark)
 	f.breaker.polled(len(got))
@@ -251,7 +252,10 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	if full {
 		p.join(period)
 	}
-	p.obs.Polled()
+	if poll.Err = err; period.Err() != nil {
+		poll.Err = nil // a stop or a pause has ended it
+	}
+	p.obs.Polled(poll)
 	clear(got)
 	switch {
 	case period.Err() != nil:

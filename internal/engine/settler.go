@@ -92,11 +92,15 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			return false
 		},
 		Send: func(ctx context.Context, vs []verdict) error {
+			told := Settling{Began: time.Now()}
 			buf := spare.Get().(*[]driver.Settlement)
 			defer spare.Put(buf)
 			ss := (*buf)[:0]
 			for i := range vs {
 				ss = append(ss, vs[i].settlement())
+				if f.cfg.TellOwners {
+					told.Owners = append(told.Owners, vs[i].it.Owner)
+				}
 				if a := vs[i].action; a == driver.Release || a == driver.Retry {
 					f.keeper.letGo(ctx, vs[i].it)
 				}
@@ -106,6 +110,8 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			f.cfg.Calls.BeginSettling(ss)
 			err := r.Settle(ctx, ss)
 			f.cfg.Calls.EndSettling(ss, err)
+			told.answered(vs, err)
+			f.talk.obs.Settled(told)
 			return err
 		},
 		Again: func(v verdict, err error, try int) time.Duration {

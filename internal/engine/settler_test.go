@@ -167,6 +167,8 @@ func (deaf) ReceiveFailed(string, error, time.Duration) {}
 func (deaf) ProvisionFailed(error, time.Duration)       {}
 func (deaf) SourcesLost(error)                          {}
 func (deaf) PausedAtService(error)                      {}
-func (deaf) Polled()                                    {}
+func (deaf) Polled(Poll)                                {}
+func (deaf) Settled(Settling)                           {}
+func (deaf) Renewed(Renewal)                            {}
 func (deaf) PollLeftOpen()                              {}
 func (deaf) Faulted(error)                              {}

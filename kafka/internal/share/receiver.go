@@ -197,6 +197,15 @@ func (r *Receiver) Raw(h driver.Handle) driver.Raw {
 	return tiers.Raw(h)
 }
 
+// As shows the record of a delivery, as driver.Native.
+func (r *Receiver) As(h driver.Handle, to any) bool {
+	if l, shared := h.Ref.(*lock); shared {
+		return wire.As(l.record, to)
+	}
+	tiers, ok := r.c.Tiers.(driver.Native)
+	return ok && tiers.As(h, to)
+}
+
 // Settle accepts what is done, and what is rejected or retried once its copy is stored. What is released is delivered
 // again.
 func (r *Receiver) Settle(ctx context.Context, batch []driver.Settlement) error {

@@ -1,0 +1,129 @@
+package telemetry
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/godwitmq/godwit"
+)
+
+// sending observes one producer.
+type sending struct {
+	t       *Telemetry
+	name    string // of its spans
+	spans   []attribute.KeyValue
+	metrics *producerMeter
+}
+
+func (s *sending) hooks() godwit.ProducerHooks {
+	h := godwit.ProducerHooks{
+		Created:     s.created,
+		Sent:        s.sent,
+		Retried:     func(time.Duration, error) { s.metrics.retried() },
+		Circuit:     func(open bool, _ error) { s.metrics.circuit(open) },
+		Provisioned: func(err error) { s.metrics.provisioned(err) },
+		Untraced:    func(error) { s.metrics.untraced() },
+		Closed:      func() { s.t.gauges.remove(s.metrics) },
+	}
+	return h
+}
+
+// created is called before anything is sent.
+func (s *sending) created(p *godwit.Producer) {
+	where := p.Address()
+	where.Group = "" // it is that of consumers
+	at := address(p.Channel(), where)
+	s.name = "send " + p.Channel()
+	s.spans = append(at, semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"))
+	s.metrics = s.t.meters.producer(p.Channel(), at)
+	s.t.gauges.add(s.metrics)
+}
+
+// middleware makes the span of a message, and adds its context to the message. The span ends with the outcome, which
+// for a message of SendBatch or SendAsync comes after the next SendFunc has returned.
+func (s *sending) middleware(next godwit.SendFunc) godwit.SendFunc {
+	return func(ctx context.Context, m *godwit.Message) error {
+		ctx, span := s.t.tracer.Start(ctx, s.name, trace.WithSpanKind(trace.SpanKindProducer),
+			trace.WithAttributes(s.spans...), trace.WithAttributes(semconv.MessagingMessageBodySize(size(m))))
+		m.Trace = append(m.Trace, s.t.carrier.inject(ctx)...)
+		if !span.IsRecording() {
+			return next(ctx, m)
+		}
+		o := &outcome{span: span}
+		answered := m.Answered
+		m.Answered = func(r godwit.Receipt, err error) {
+			o.end(r.MessageID, err)
+			if answered != nil {
+				answered(r, err)
+			}
+		}
+		err := next(ctx, m)
+		if err != nil {
+			o.end("", err)
+		}
+		return err
+	}
+}
+
+// sent makes the span of a request with several messages, which have spans of their own, and counts it.
+func (s *sending) sent(r godwit.Sending) {
+	s.metrics.sent(&r)
+	if s.t.tracer == nil || r.Messages < 2 {
+		return
+	}
+	links := make([]trace.Link, 0, min(r.Messages, mostLinks))
+	for _, h := range r.Traces[:min(len(r.Traces), mostLinks)] {
+		_, at := s.t.carrier.extract(context.Background(), &godwit.Delivery{Headers: h})
+		if at.IsValid() {
+			links = append(links, trace.Link{SpanContext: at})
+		}
+	}
+	_, span := s.t.tracer.Start(context.Background(), s.name, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithTimestamp(r.Began), trace.WithLinks(links...), trace.WithAttributes(s.spans...),
+		trace.WithAttributes(semconv.MessagingBatchMessageCount(r.Messages)))
+	fail(context.Background(), span, r.Err)
+	span.End(trace.WithTimestamp(r.Began.Add(r.Took)))
+}
+
+func size(m *godwit.Message) int {
+	if m.Reader != nil {
+		return int(m.Size)
+	}
+	return len(m.Body)
+}
+
+// outcome ends the span of a message, once.
+type outcome struct {
+	span  trace.Span
+	ended atomic.Bool
+}
+
+func (o *outcome) end(id string, err error) {
+	if o.ended.Swap(true) {
+		return
+	}
+	if id != "" {
+		o.span.SetAttributes(semconv.MessagingMessageID(id))
+	}
+	fail(context.Background(), o.span, err)
+	o.span.End()
+}
+
+// longestStatus bounds the text of an error in a span.
+const longestStatus = 256
+
+// fail gives a span its error. nil: none.
+func fail(ctx context.Context, span trace.Span, err error) {
+	if err == nil || !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(semconv.ErrorTypeKey.String(errorType(ctx, err)))
+	text := err.Error()
+	span.SetStatus(codes.Error, text[:min(len(text), longestStatus)])
+}
