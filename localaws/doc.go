@@ -91,15 +91,18 @@
 // Amazon SNS, in the query protocol:
 //
 //	AddPermission                 TopicArn, Label, AWSAccountId, ActionName
+//	CheckIfPhoneNumberIsOptedOut  phoneNumber
 //	ConfirmSubscription           TopicArn, Token, AuthenticateOnUnsubscribe
 //	CreateTopic                   Name, Attributes, Tags, DataProtectionPolicy (refused unless empty)
 //	DeleteTopic                   TopicArn
 //	GetSubscriptionAttributes     SubscriptionArn
 //	GetTopicAttributes            TopicArn
+//	ListPhoneNumbersOptedOut      nextToken
 //	ListSubscriptions             NextToken
 //	ListSubscriptionsByTopic      TopicArn, NextToken
 //	ListTagsForResource           ResourceArn
 //	ListTopics                    NextToken
+//	OptInPhoneNumber              phoneNumber
 //	Publish                       TopicArn, TargetArn, PhoneNumber, Message, Subject, MessageStructure,
 //	                              MessageAttributes, MessageDeduplicationId, MessageGroupId
 //	PublishBatch                  TopicArn, PublishBatchRequestEntries
