@@ -62,6 +62,9 @@ func TestRecordedProtocols(t *testing.T) {
 		if err != nil || len(list.PhoneNumbers) != 0 || list.NextToken != nil {
 			f.Errorf("%+v, %v", list, err)
 		}
+		_, err = f.sns.ListPhoneNumbersOptedOut(f.ctx,
+			&sns.ListPhoneNumbersOptedOutInput{NextToken: aws.String("none of ours")})
+		f.invalid(err, "NextToken")
 		number := aws.String("+15551234567")
 		if _, err := f.sns.OptInPhoneNumber(f.ctx, &sns.OptInPhoneNumberInput{PhoneNumber: number}); err != nil {
 			f.Error(err)
