@@ -39,7 +39,8 @@
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
-//	POST /_localaws/reset                   empties the server
+//	POST /_localaws/reset                   empties the server; with ?seed=1 creates again what seed files describe
+//	POST /_localaws/stop                    ends the process, if Options.Stop is set
 //
 // Every list comes in pages of 1,000 elements, or of ?limit=. The field next of a page is the parameter ?after= of the
 // next one.
@@ -90,15 +91,18 @@
 // Amazon SNS, in the query protocol:
 //
 //	AddPermission                 TopicArn, Label, AWSAccountId, ActionName
+//	CheckIfPhoneNumberIsOptedOut  phoneNumber
 //	ConfirmSubscription           TopicArn, Token, AuthenticateOnUnsubscribe
 //	CreateTopic                   Name, Attributes, Tags, DataProtectionPolicy (refused unless empty)
 //	DeleteTopic                   TopicArn
 //	GetSubscriptionAttributes     SubscriptionArn
 //	GetTopicAttributes            TopicArn
+//	ListPhoneNumbersOptedOut      nextToken
 //	ListSubscriptions             NextToken
 //	ListSubscriptionsByTopic      TopicArn, NextToken
 //	ListTagsForResource           ResourceArn
 //	ListTopics                    NextToken
+//	OptInPhoneNumber              phoneNumber
 //	Publish                       TopicArn, TargetArn, PhoneNumber, Message, Subject, MessageStructure,
 //	                              MessageAttributes, MessageDeduplicationId, MessageGroupId
 //	PublishBatch                  TopicArn, PublishBatchRequestEntries

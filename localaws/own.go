@@ -34,10 +34,16 @@ import (
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
-//	POST /_localaws/reset                   empties the server
+//	POST /_localaws/reset                   empties the server; ?seed=1 creates the seed again
+//	POST /_localaws/stop                    ends the process, if Options.Stop is set
+//
+// Tools for LocalStack find /_localstack/health, and /health, and may list messages under /_aws/sqs/messages.
 //
 // Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page.
 const ownPrefix = "/_localaws/"
+
+// StopPath is the page that calls Options.Stop.
+const StopPath = ownPrefix + "stop"
 
 func isOwn(path string) bool { return strings.HasPrefix(path, ownPrefix) }
 
@@ -69,11 +75,43 @@ func (s *Server) ownRoutes() *http.ServeMux {
 		m.HandleFunc("GET "+ownPrefix+path, paged(list))
 	}
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
-	m.HandleFunc("POST "+ownPrefix+"reset", func(w http.ResponseWriter, _ *http.Request) {
+	m.HandleFunc("POST "+ownPrefix+"reset", s.reset)
+	if s.opts.Stop != nil {
+		m.HandleFunc("POST "+StopPath, func(w http.ResponseWriter, _ *http.Request) {
+			respond(w, http.StatusOK, map[string]string{"status": "stopping"})
+			s.opts.Stop()
+		})
+	}
+	return m
+}
+
+// reset empties the server and, if asked, plants again.
+func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
+	switch seed := r.FormValue("seed"); seed {
+	case "", "0":
 		s.Reset()
 		respond(w, http.StatusOK, map[string]string{"status": "empty"})
-	})
-	return m
+		return
+	case "1":
+	default:
+		refuse(w, http.StatusBadRequest, "seed=%q is neither 1 nor 0", seed)
+		return
+	}
+	s.mu.Lock()
+	planted := s.planted
+	s.mu.Unlock()
+	if len(planted) == 0 {
+		refuse(w, http.StatusConflict, "there is no seed file: start the server with one (godwit local --seed)")
+		return
+	}
+	s.Reset()
+	for _, path := range planted {
+		if err := s.plant(r.Context(), path); err != nil {
+			refuse(w, http.StatusInternalServerError, "the server is empty, and its seed was not created: %v", err)
+			return
+		}
+	}
+	respond(w, http.StatusOK, map[string]string{"status": "seeded"})
 }
 
 func (s *Server) advance(w http.ResponseWriter, r *http.Request) {

@@ -94,7 +94,21 @@ type seedNotification struct {
 // names a queue or a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. The
 // attributes of an alarm are the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it
 // publishes to when it becomes ALARM. An error names the line and the field.
+//
+// POST /_localaws/reset?seed=1 reads the file again. A field kafka is for `godwit local --kafka`; Plant ignores it.
 func (s *Server) Plant(ctx context.Context, path string) error {
+	if err := s.plant(ctx, path); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.planted, path) {
+		s.planted = append(slices.Clip(s.planted), path)
+	}
+	return nil
+}
+
+func (s *Server) plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("localaws: seed file: %w", err)
@@ -324,8 +338,12 @@ func (f *seedReader) read() (content seedContent, err error) {
 			content.buckets, err = elements[seedBucket](f, d, "buckets")
 		case "alarms":
 			content.alarms, err = elements[seedAlarm](f, d, "alarms")
+		case "kafka": // of `godwit local`
+			var skipped json.RawMessage
+			err = d.Decode(&skipped)
 		default:
-			return content, f.at(d.InputOffset(), "unknown field %q; there are queues, topics, buckets and alarms", name)
+			return content, f.at(d.InputOffset(), "unknown field %q; there are queues, topics, buckets, alarms and kafka",
+				name)
 		}
 		if err != nil {
 			return content, err

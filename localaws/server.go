@@ -50,6 +50,8 @@ type Options struct {
 	// Control decides about calls that no function of [Server.Control] decided; nil: they are not affected. Set it for
 	// latency and failures that last: Reset removes the functions of Server.Control, and not this one.
 	Control func(context.Context, *Request) Outcome
+	// Stop is called for POST /_localaws/stop; nil: this page does not exist. Set it to end a process by its address.
+	Stop func()
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own, which
 	// connects only to what AllowEndpoints says. Set it to receive them in the process.
 	Endpoints http.RoundTripper
@@ -78,6 +80,7 @@ type Server struct {
 	rest       *rest.Mux
 	s3control  *rest.Mux
 	own        *http.ServeMux
+	inspection *wire.Mux // of /_aws/sqs/messages
 	admission  admission
 	controls   controls
 	calls      calls
@@ -87,6 +90,7 @@ type Server struct {
 	ended     chan struct{} // closed by Close
 	listeners []*listener
 	stranded  sync.WaitGroup // running calls that continue without their client
+	planted   []string       // seed files
 }
 
 // New returns a running server. nil options are the defaults.
@@ -158,6 +162,9 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	s.mux = wire.NewMux(wire.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
 	}, s.services()...)
+	s.inspection = wire.NewMux(wire.Options{
+		Account: s.opts.Account, Region: s.opts.Region, Random: source,
+	}, s.sqs.Inspection())
 	s.own = s.ownRoutes()
 }
 
@@ -221,6 +228,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isOwn(r.URL.Path):
 		s.serveOwn(w, r)
+	case s.isCompatible(r):
+		s.serveCompatible(w, r)
 	case strings.HasPrefix(r.URL.Path, sns.CertificatePrefix):
 		s.sns.ServeCertificate(w, r)
 	case isS3Control(r):

@@ -26,6 +26,8 @@ func TestCalls(t *testing.T) {
 		"help-local":      {"local", "--help"},
 		"local-addr":      {"local", "--addr", "4566"},
 		"local-account":   {"local", "--account", "12"},
+		"help-local-stop": {"local", "stop", "--help"},
+		"local-stop-none": {"local", "stop", "now"},
 		"help-ls":         {"ls", "--help"},
 		"ls-output":       {"ls", "--output", "xml"},
 		"ls-backend":      {"ls", "--backend", "rabbit"},

@@ -31,6 +31,9 @@ type localOptions struct {
 
 	waits, lenient, requests bool
 	latencies, failures      []string // by action
+
+	detach bool
+	stop   func() // ends run
 }
 
 func newLocal() *cobra.Command {
@@ -44,14 +47,19 @@ func newLocal() *cobra.Command {
 			"except those of Kafka with --kafka-data, which are on disk before they are acknowledged.\n" +
 			"Kafka does not create topics automatically.",
 		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
-			"  godwit local --kafka :9092 --kafka-data ./kafka\n\n" +
+			"  godwit local --kafka :9092 --kafka-data ./kafka\n" +
+			"  eval \"$(godwit local --detach)\"; go test ./...; godwit local stop\n\n" +
 			"  seed.json:\n" +
 			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, " +
 			"{\"name\": \"orders-dlq\"}],\n" +
 			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": " +
-			"{\"RawMessageDelivery\": true}}]}]}",
+			"{\"RawMessageDelivery\": true}}]}],\n" +
+			"   \"kafka\": [{\"name\": \"payments\", \"partitions\": 4, \"configs\": {\"retention.ms\": \"3600000\"}}]}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			o.stop = stop
 			server, err := o.server(cmd.ErrOrStderr())
 			if err == nil {
 				err = o.checkKafka()
@@ -59,14 +67,17 @@ func newLocal() *cobra.Command {
 			if err != nil {
 				return usage(cmd, err)
 			}
-			return o.run(cmd.Context(), server, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if o.detach {
+				return errors.Join(detach(cmd), server.Close())
+			}
+			return o.run(ctx, server, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
 	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
 	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
-	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions and buckets to create at start")
+	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions, buckets, and topics of Kafka, to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
 	f.StringArrayVar(&o.hosts, "allow-host", nil,
@@ -78,6 +89,8 @@ func newLocal() *cobra.Command {
 	f.StringArrayVar(&o.endpoints, "allow-endpoint", nil,
 		"a host `name`, or a range of addresses like 172.17.0.0/16, to which SNS delivers over HTTP;\n"+
 			"may be repeated. This machine needs none")
+	f.BoolVar(&o.detach, "detach", false,
+		"serve in a process of its own, and return when it is ready; the command stop ends it")
 	f.BoolVar(&o.waits, "realistic-waits", false,
 		"make clients wait as AWS does: 60 s between purges, and before the name of a deleted queue can be used;\n"+
 			"15 minutes for the first metrics of a queue")
@@ -95,6 +108,7 @@ func newLocal() *cobra.Command {
 		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
 		"the `folder` for Kafka's data, which only its owner can read")
+	cmd.AddCommand(newLocalStop())
 	return cmd
 }
 
@@ -116,7 +130,7 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 
 		AllowHosts: o.hosts, AllowOrigins: o.origins, AllowEndpoints: o.endpoints,
 
-		RealisticWaits: o.waits, LenientPolicies: o.lenient, Control: faults.control(),
+		RealisticWaits: o.waits, LenientPolicies: o.lenient, Control: faults.control(), Stop: o.stop,
 	}
 	if o.requests {
 		options.Requests = logger
@@ -139,17 +153,23 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	warnBeyondLoopback(errOut, addr.String())
 	exports := o.exports(addr)
 	if o.kafka != "" {
-		kafka, broken := o.serveKafka(errOut)
+		kafka, broken := o.serveKafka(ctx, errOut)
 		if broken != nil {
 			return broken
 		}
 		defer func() { err = errors.Join(err, kafka.Close()) }()
 		exports += "export KAFKA_BOOTSTRAP_SERVERS=" + kafka.Addr() + "\n"
+	} else if topics, broken := o.kafkaSeed(); broken != nil || len(topics) > 0 {
+		fmt.Fprintln(errOut, "warning: the topics of Kafka in the seed file are not created without --kafka")
 	}
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
-	fmt.Fprintf(errOut, "ready; interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\n", server.Seed())
+	// Testcontainers' module for LocalStack waits for a line that ends so.
+	fmt.Fprintf(errOut, "interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\nReady.\n", server.Seed())
+	if err := closeDetached(out); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
@@ -32,14 +36,47 @@ func (o *localOptions) checkKafka() error {
 	return nil
 }
 
+// kafkaSeed returns the topics of Kafka in the seed file. Unknown fields of the file are the business of others.
+func (o *localOptions) kafkaSeed() ([]kafkalocal.SeedTopic, error) {
+	if o.seed == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(o.seed)
+	if err != nil {
+		return nil, fmt.Errorf("--seed: %w", err)
+	}
+	var file struct {
+		Kafka []json.RawMessage `json:"kafka"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("--seed: %s: %w", o.seed, err)
+	}
+	topics := make([]kafkalocal.SeedTopic, len(file.Kafka))
+	for i, raw := range file.Kafka {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&topics[i]); err != nil {
+			return nil, fmt.Errorf("--seed: %s: kafka[%d]: %w", o.seed, i, err)
+		}
+	}
+	return topics, nil
+}
+
 // serveKafka serves until the server is closed.
-func (o *localOptions) serveKafka(errOut io.Writer) (*kafkalocal.Server, error) {
+func (o *localOptions) serveKafka(ctx context.Context, errOut io.Writer) (*kafkalocal.Server, error) {
+	topics, err := o.kafkaSeed()
+	if err != nil {
+		return nil, err
+	}
 	server, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{
 		Addr: o.kafka, Dir: o.kafkaData,
 		Logger: slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (--kafka :0 chooses a free port)", err)
+	}
+	if err := server.Plant(ctx, topics...); err != nil {
+		return nil, errors.Join(fmt.Errorf("--seed: %w", err), server.Close())
 	}
 	warnBeyondLoopback(errOut, server.Addr())
 	return server, nil

@@ -174,6 +174,38 @@ func TestLocalKafkaPortTaken(t *testing.T) {
 	}
 }
 
+// The seed file has topics of Kafka, too; a wrong one is an error that names it.
+func TestLocalKafkaSeed(t *testing.T) {
+	seed := func(text string) string {
+		path := filepath.Join(t.TempDir(), "seed.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	_, addr := served(t, "--kafka", ":0", "--seed",
+		seed(`{"queues": [{"name": "q"}], "kafka": [{"name": "orders", "partitions": 3}]}`))
+	topics, err := kadm.NewClient(kafkaClient(t, addr)).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(topics[topicOfTest].Partitions); n != 3 {
+		t.Errorf("%d partitions", n)
+	}
+	for text, want := range map[string]string{
+		`{"kafka": [{"nmae": "a"}]}`:                   `seed.json: kafka[0]: json: unknown field "nmae"`,
+		`{"kafka": [{"name": "a", "partitions": -1}]}`: `topic "a": partitions is -1`,
+	} {
+		var out, errOut bytes.Buffer
+		status := run(t.Context(), []string{
+			"local", "--addr", "127.0.0.1:0", "--kafka", ":0", "--seed", seed(text),
+		}, &out, &errOut)
+		if status != exitFailed || !strings.Contains(errOut.String(), want) || out.Len() > 0 {
+			t.Errorf("%s: status %d, printed %q, errors %q; want %q", text, status, &out, &errOut, want)
+		}
+	}
+}
+
 const topicOfTest = "orders"
 
 func createTopic(t *testing.T, addr string) {

@@ -33,5 +33,5 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	return exitStatus(root.ExecuteContext(ctx), errOut)
+	return exitStatus(root.ExecuteContext(context.WithValue(ctx, commandLine{}, args)), errOut)
 }

@@ -54,6 +54,35 @@ func TestRecordedProtocols(t *testing.T) {
 			}
 		}
 	})
+	runTopics(t, "no telephone number is opted out (recorded on AWS, 2025-10-06)", func(f *topics) {
+		if f.local == nil {
+			f.Skip("it depends on the account")
+		}
+		list, err := f.sns.ListPhoneNumbersOptedOut(f.ctx, &sns.ListPhoneNumbersOptedOutInput{})
+		if err != nil || len(list.PhoneNumbers) != 0 || list.NextToken != nil {
+			f.Errorf("%+v, %v", list, err)
+		}
+		_, err = f.sns.ListPhoneNumbersOptedOut(f.ctx,
+			&sns.ListPhoneNumbersOptedOutInput{NextToken: aws.String("none of ours")})
+		f.invalid(err, "NextToken")
+		number := aws.String("+15551234567")
+		if _, err := f.sns.OptInPhoneNumber(f.ctx, &sns.OptInPhoneNumberInput{PhoneNumber: number}); err != nil {
+			f.Error(err)
+		}
+		one, err := f.sns.CheckIfPhoneNumberIsOptedOut(f.ctx,
+			&sns.CheckIfPhoneNumberIsOptedOutInput{PhoneNumber: number})
+		if err != nil || one.IsOptedOut {
+			f.Errorf("%+v, %v", one, err)
+		}
+		_, err = f.sns.CheckIfPhoneNumberIsOptedOut(f.ctx,
+			&sns.CheckIfPhoneNumberIsOptedOutInput{PhoneNumber: aws.String("+1555-12345")})
+		f.invalid(err, "PhoneNumber Reason: input incorrectly formatted")
+		_, body := f.queryTopics("ListPhoneNumbersOptedOut")
+		if !contains(unspaced(body), "<phoneNumbers></phoneNumbers>") &&
+			!contains(unspaced(body), "<phoneNumbers/>") {
+			f.Errorf("without numbers: %s", body)
+		}
+	})
 	runTopics(t, "lambda is confirmed, and has no delivery policy (recorded on AWS, 2023-08-24)", func(f *topics) {
 		topic := f.topic(false)
 		function := "arn:aws:lambda:us-east-1:" + f.account + ":function:f"

@@ -87,7 +87,7 @@ func TestSNSSubscribeRefuses(t *testing.T) {
 			{standard, "test-protocol", "x", nil, "Amazon SNS does not support this protocol string: test-protocol"},
 			{standard, "email", "example.com", nil, "Email address"},
 			{standard, "lambda", "f", nil, "Lambda endpoint ARN"},
-			{standard, "application", "x", nil, "ApplicationEndpoint ARN"},
+			{standard, "application", "x", nil, "Application endpoint arn invalid:x"},
 			{fifo, "email", "a@example.com", nil, "Invalid protocol type: email"},
 			{
 				large, "email", "a@example.com", nil,
@@ -440,7 +440,7 @@ func TestSNSSubscriptionOfAnURLWaitsForConfirmation(t *testing.T) {
 			f.Errorf("%s pending", n)
 		}
 		_, err = f.sns.Unsubscribe(f.ctx, &sns.UnsubscribeInput{SubscriptionArn: sub})
-		f.invalid(err, "This subscription is pending confirmation and cannot be deleted")
+		f.invalid(err, "SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation")
 	})
 }
 

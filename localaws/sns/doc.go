@@ -13,10 +13,11 @@
 //
 // # Actions
 //
-// AddPermission, ConfirmSubscription, CreateTopic, DeleteTopic, GetSubscriptionAttributes, GetTopicAttributes,
-// ListSubscriptions, ListSubscriptionsByTopic, ListTagsForResource, ListTopics, Publish, PublishBatch,
-// RemovePermission, SetSubscriptionAttributes, SetTopicAttributes, Subscribe, TagResource, Unsubscribe, UntagResource:
-// all with all their parameters, except as follows.
+// AddPermission, CheckIfPhoneNumberIsOptedOut, ConfirmSubscription, CreateTopic, DeleteTopic,
+// GetSubscriptionAttributes, GetTopicAttributes, ListPhoneNumbersOptedOut, ListSubscriptions, ListSubscriptionsByTopic,
+// ListTagsForResource, ListTopics, OptInPhoneNumber, Publish, PublishBatch, RemovePermission,
+// SetSubscriptionAttributes, SetTopicAttributes, Subscribe, TagResource, Unsubscribe, UntagResource: all with all their
+// parameters, except as follows.
 //
 //   - Subscribe takes every protocol, and delivers to sqs, http and https only. What the others would have got is
 //     kept as unsent, as is what is published to a phone number. There are no mobile endpoints.

@@ -29,7 +29,7 @@ var protocols = map[string]protocol{
 	"sms":         {atOnce: true, check: checkPhone},
 	"lambda":      {atOnce: true, large: true, check: arnOf("lambda", "Lambda endpoint ARN")},
 	"firehose":    {atOnce: true, large: true, check: arnOf("firehose", "Firehose endpoint ARN")},
-	"application": {atOnce: true, check: arnOf("sns", "ApplicationEndpoint ARN")},
+	"application": {atOnce: true, check: checkApplication},
 }
 
 // protocolNamed returns the protocol with a name, or SNS's error.
@@ -52,6 +52,15 @@ func arnOf(service, reason string) func(string) *wire.Error {
 		}
 		return nil
 	}
+}
+
+// checkApplication checks the ARN of a mobile endpoint.
+func checkApplication(endpoint string) *wire.Error {
+	parts := strings.SplitN(endpoint, ":", arnElements)
+	if arnOf("sns", "")(endpoint) != nil || !strings.HasPrefix(parts[arnElements-1], "endpoint/") {
+		return invalid("Application endpoint arn invalid:%s", endpoint)
+	}
+	return nil
 }
 
 func urlOf(scheme string) func(string) *wire.Error {

@@ -43,7 +43,8 @@ func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Er
 	case !ok:
 		return nil, nil
 	case !sub.confirmed:
-		return nil, invalid("This subscription is pending confirmation and cannot be deleted")
+		// Terraform's provider looks for this text, and destroys the subscription with its topic.
+		return nil, invalid("SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation")
 	case sub.locked && !signed:
 		return nil, s.unauthorized("Unsubscribe", arn)
 	}

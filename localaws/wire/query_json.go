@@ -50,12 +50,9 @@ func queryJSON(b []byte, s *shape, layout form, v reflect.Value) []byte {
 	if left(s, v) {
 		return append(b, `null`...)
 	}
-	if s.pointer {
-		v = v.Elem()
-	}
 	switch s.kind {
 	case structKind:
-		return queryJSONStruct(b, s, v)
+		return queryJSONStruct(b, s, reflect.Indirect(v))
 	case listKind:
 		b = append(b, '[')
 		for i := range v.Len() {

@@ -12,12 +12,12 @@ import (
 // absent members are null, and errors have AWS's form.
 func TestQueryAnswersInJSON(t *testing.T) {
 	const form = "Action=Echo&QueueUrl=u&AttributeName.1=a&Attribute.1.Name=n&Attribute.1.Value=v&" +
-		"MessageAttribute.1.Name=m&MessageAttribute.1.Value.StringValue=x&Entry.1.Id=e&Tags.entry.1.key=k&" +
+		"MessageAttribute.1.Name=m&MessageAttribute.1.Value.StringValue=x&Entry.1.Id=e&Entry.2.DelaySeconds=5&Tags.entry.1.key=k&" +
 		"Tags.entry.1.value=%22w%22&Number=7"
 	const answer = `{"EchoResponse":{"EchoResult":{"QueueUrl":"u","AttributeNames":["a"],` +
 		`"Attributes":[{"Name":"n","Value":"v"}],` +
 		`"MessageAttributes":[{"Name":"m","Value":{"StringValue":"x","BinaryValue":null}}],` +
-		`"Entries":[{"Id":"e","DelaySeconds":null}],"TagKeys":null,"Tags":{"k":"\"w\""},"Flag":false,"Number":7},` +
+		`"Entries":[{"Id":"e","DelaySeconds":null},{"Id":null,"DelaySeconds":5}],"TagKeys":null,"Tags":{"k":"\"w\""},"Flag":false,"Number":7},` +
 		`"ResponseMetadata":{"RequestId":"ID"}}}`
 	for _, c := range []struct{ accept, body, kind, want string }{
 		{"application/json", form, "application/json", answer},

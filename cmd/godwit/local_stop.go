@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/localaws"
+)
+
+// stopWithin is how long a server may take to end: it lets running calls finish for five seconds.
+const stopWithin = 15 * time.Second
+
+func newLocalStop() *cobra.Command {
+	endpoint := ""
+	cmd := &cobra.Command{
+		Use:   "stop",
+		Short: "End a `godwit local` that runs on this machine",
+		Long: "End a `godwit local` that runs on this machine, and wait until it has ended.\n\n" +
+			"Without --endpoint it is the one of AWS_ENDPOINT_URL, or of " + defaultAddr + ".",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if endpoint == "" {
+				endpoint = os.Getenv("AWS_ENDPOINT_URL")
+			}
+			if endpoint == "" {
+				endpoint = "http://" + defaultAddr
+			}
+			return stopLocal(cmd.Context(), strings.TrimSuffix(endpoint, "/"))
+		},
+	}
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
+	return cmd
+}
+
+// stopLocal asks a server to end, and waits until nothing listens there any more.
+func stopLocal(ctx context.Context, endpoint string) error {
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	status, err := ask(ctx, http.MethodPost, endpoint+localaws.StopPath)
+	switch {
+	case err != nil:
+		return fmt.Errorf("no `godwit local` answers (--endpoint names another): %w", err)
+	case status != http.StatusOK:
+		return fmt.Errorf("the server at %s is not `godwit local`: it answered %d", endpoint, status)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the server at %s has not ended within %v", endpoint, stopWithin)
+		case <-tick.C:
+		}
+		if _, err := ask(ctx, http.MethodGet, endpoint+"/_localaws/health"); err != nil && ctx.Err() == nil {
+			return nil
+		}
+	}
+}
+
+// ask returns the status of a page.
+func ask(ctx context.Context, method, url string) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	r.Close = true // a connection that is kept would delay the end
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, errors.Join(answer.Body.Close())
+}
