@@ -89,8 +89,8 @@ func TestTracesOfPython(t *testing.T) {
 	}
 	received := python(t, endpoint, "receive", back)
 
-	// Backwards: a processing in Python has a link to a send of Godwit, whose parent is a handler of Godwit, whose parent
-	// is a send in Python, whose parent is the checkout; all of one trace.
+	// Backwards: a processing in Python has a link to a send of Godwit, whose parent is a handler of Godwit, whose
+	// parent is a send in Python, whose parent is the checkout; all of one trace.
 	senders, handlers, theirs := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range w.spans.GetSpans() {
 		id, parent := s.SpanContext.SpanID().String(), s.Parent.SpanID().String()
