@@ -46,6 +46,7 @@ type Delivery struct {
 	item      *engine.Item
 	gen       uint32      // the item's generation, which differs when the item is used for another delivery
 	nearLimit bool        // the service is about to move the message to its dead letters
+	spent     bool        // RetryPolicy has found that no attempts are left
 	pulls     bool        // an iterator's caller settles it
 	kept      atomic.Bool // by an iterator's caller
 	choice    atomic.Pointer[choice]

@@ -90,10 +90,11 @@ func RetryPolicy(maxAttempts int, wait Backoff) Policy {
 	}
 	return func(d *Delivery, err error) Verdict {
 		m := markOf(err)
+		d.spent = d.exhausted(maxAttempts)
 		switch {
 		case m.kind == markFatal:
 			return Verdict{Action: ActionStop}
-		case m.kind == markPermanent, d.exhausted(maxAttempts):
+		case m.kind == markPermanent, d.spent:
 			return Verdict{Action: ActionReject}
 		case m.kind == markRetry:
 			return Verdict{Action: ActionRetry, After: m.after}
@@ -119,7 +120,7 @@ func kindOf(err error, d *Delivery, maxAttempts int) string {
 	var u *undecodable
 	var held *engine.HeldTooLongError
 	var received *engine.ReceivedTooOftenError
-	exhausted := d.exhausted(maxAttempts)
+	exhausted := d.spent || d.exhausted(maxAttempts)
 	var large *oversized
 	switch {
 	case payloadFault(err) != nil:

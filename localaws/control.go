@@ -115,24 +115,32 @@ func (c *controls) decide(ctx context.Context, r *Request) Outcome {
 	return Outcome{}
 }
 
-func (c *control) matches(r *Request) bool {
-	if c.pattern == "*" {
+func (c *control) matches(r *Request) bool { return r.Is(c.pattern) }
+
+// Is reports whether a pattern, as of [Server.Control], means the call.
+func (r *Request) Is(pattern string) bool {
+	if pattern == "*" {
 		return true
 	}
-	service, action, _ := strings.Cut(c.pattern, ".")
+	service, action, _ := strings.Cut(pattern, ".")
 	return service == r.Service && (action == "*" || action == r.Action)
 }
 
 // around wraps every call: it counts the call, and applies what a control decides.
 func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error) {
 	s.calls.add(c)
+	noteCall(ctx, c, in)
 	s.controls.mu.RLock()
 	watched := len(s.controls.all) > 0
 	s.controls.mu.RUnlock()
-	if !watched {
+	if !watched && s.opts.Control == nil {
 		return run(ctx)
 	}
-	o := s.controls.decide(ctx, &Request{Call: *c, Input: in})
+	call := &Request{Call: *c, Input: in}
+	o := s.controls.decide(ctx, call)
+	if o.zero() && s.opts.Control != nil {
+		o = s.opts.Control(ctx, call)
+	}
 	if err := s.pause(ctx, o.Delay); err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@
 //	GET  /_localaws/queues/NAME/duplicates  more of the deduplication table
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
 //	GET  /_localaws/failures                more failed deliveries
+//	GET  /_localaws/unsent                  messages for email, sms, lambda, firehose and application
 //	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
 //	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
 //	GET  /_localaws/buckets                 every bucket with its counts
@@ -98,16 +99,19 @@
 //	ListSubscriptionsByTopic      TopicArn, NextToken
 //	ListTagsForResource           ResourceArn
 //	ListTopics                    NextToken
-//	Publish                       TopicArn, TargetArn, PhoneNumber (refused), Message, Subject, MessageStructure,
+//	Publish                       TopicArn, TargetArn, PhoneNumber, Message, Subject, MessageStructure,
 //	                              MessageAttributes, MessageDeduplicationId, MessageGroupId
 //	PublishBatch                  TopicArn, PublishBatchRequestEntries
 //	RemovePermission              TopicArn, Label
 //	SetSubscriptionAttributes     SubscriptionArn, AttributeName, AttributeValue
 //	SetTopicAttributes            TopicArn, AttributeName, AttributeValue
-//	Subscribe                     TopicArn, Protocol (sqs, http, https), Endpoint, Attributes, ReturnSubscriptionArn
+//	Subscribe                     TopicArn, Protocol, Endpoint, Attributes, ReturnSubscriptionArn
 //	TagResource                   ResourceArn, Tags
 //	UntagResource                 ResourceArn, TagKeys
 //	Unsubscribe                   SubscriptionArn
+//
+// The server delivers to sqs, http and https. Subscriptions of the other protocols are accepted, email and email-json
+// pending their confirmation; what their subscribers would get is listed under /_localaws/unsent.
 //
 // Amazon CloudWatch, in rpcv2Cbor, in awsJson 1.0 and in the query protocol:
 //

@@ -28,6 +28,7 @@ import (
 //	GET  /_localaws/queues/NAME/duplicates  deduplication table of a FIFO queue
 //	GET  /_localaws/topics                  every topic with its subscriptions; the first failed deliveries
 //	GET  /_localaws/failures                the last failed deliveries of topics
+//	GET  /_localaws/unsent                  the last messages for email, sms, lambda and others
 //	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
 //	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
 //	GET  /_localaws/buckets                 every bucket with its counts
@@ -62,7 +63,7 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	for path, list := range map[string]func(page, *http.Request) (map[string]any, error){
 		"queues": s.listQueues, "queues/{name}/messages": s.listMessages, "queues/{name}/locks": s.listLocks,
 		"queues/{name}/duplicates": s.listDuplicates, "topics": s.listTopics, "failures": s.listFailures,
-		"metrics": s.listMetrics, "alarms": s.listAlarms, "buckets": s.listBuckets,
+		"unsent": s.listUnsent, "metrics": s.listMetrics, "alarms": s.listAlarms, "buckets": s.listBuckets,
 		"buckets/{name}/objects": s.listObjects,
 	} {
 		m.HandleFunc("GET "+ownPrefix+path, paged(list))

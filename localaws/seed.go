@@ -38,6 +38,7 @@ type seedTopic struct {
 type seedSubscription struct {
 	Queue      string         `json:"queue"`
 	Endpoint   string         `json:"endpoint"`
+	Protocol   string         `json:"protocol"` // "": that of the endpoint's URL
 	Attributes seedAttributes `json:"attributes"`
 }
 
@@ -88,7 +89,8 @@ type seedNotification struct {
 //
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
 // A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
-// buckets, then alarms. Endpoints of subscriptions confirm at the first address that Listen opened. A notification
+// buckets, then alarms. A subscription has a queue or an endpoint, which is a URL, or that of a protocol ("protocol":
+// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A notification
 // names a queue or a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. The
 // attributes of an alarm are the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it
 // publishes to when it becomes ALARM. An error names the line and the field.
@@ -243,8 +245,9 @@ func (t seedTopic) seed() sns.Seed {
 		maps.Copy(seed.Attributes, t.Attributes)
 	}
 	for _, sub := range t.Subscriptions {
-		seed.Subscriptions = append(seed.Subscriptions,
-			sns.SeedSubscription{Queue: sub.Queue, Endpoint: sub.Endpoint, Attributes: sub.Attributes})
+		seed.Subscriptions = append(seed.Subscriptions, sns.SeedSubscription{
+			Queue: sub.Queue, Endpoint: sub.Endpoint, Protocol: sub.Protocol, Attributes: sub.Attributes,
+		})
 	}
 	return seed
 }

@@ -2,6 +2,7 @@ package localaws
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -39,6 +40,16 @@ type Options struct {
 	// can be used again; 15 minutes before CloudWatch has the first metrics of a queue that was created or has slept.
 	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
+	// LenientPolicies delivers to queues that have no policy, as other emulators do; false: as on AWS, a queue gets
+	// nothing from a topic or a bucket that its policy does not allow. Set it while you move from such an emulator; the
+	// log names the missing statement once for each source. A queue that has a policy is not affected.
+	LenientPolicies bool
+	// Requests gets one line for each call from a socket: its action, resource, status and time; nil: none. Set it to
+	// see what a client does.
+	Requests *slog.Logger
+	// Control decides about calls that no function of [Server.Control] decided; nil: they are not affected. Set it for
+	// latency and failures that last: Reset removes the functions of Server.Control, and not this one.
+	Control func(context.Context, *Request) Outcome
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own, which
 	// connects only to what AllowEndpoints says. Set it to receive them in the process.
 	Endpoints http.RoundTripper
@@ -121,7 +132,8 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	}
 	s.sqs = sqs.New(sqs.Options{
 		Clock: s.clock, Random: source, Account: s.opts.Account, Region: s.opts.Region,
-		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Woken: queues.woken,
+		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, LenientPolicies: s.opts.LenientPolicies,
+		Woken: queues.woken,
 	})
 	s.sns = sns.New(sns.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
@@ -196,9 +208,11 @@ func (s *Server) Reset() {
 // refuses what web pages send, see Options.AllowHosts and Options.AllowOrigins.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.admit(w, r) {
-			s.serve(w, r)
-		}
+		requestLog{s.opts.Requests}.handle(w, r, func(w http.ResponseWriter, r *http.Request) {
+			if s.admit(w, r) {
+				s.serve(w, r)
+			}
+		})
 	})
 }
 

@@ -101,11 +101,11 @@ type Alerts struct {
 
 // AlertReport is the result of one look.
 type AlertReport struct {
-	At       time.Time
-	Channels int // that were looked at
-	Open     int // alerts that this look has found
-	Told     int // items that were told, of all routes
-	Untold   int // alerts of this look that no route takes
+	At       time.Time `json:"at"`
+	Channels int       `json:"channels"` // that were looked at
+	Open     int       `json:"open"`     // alerts that this look has found
+	Told     int       `json:"told"`     // items that were told, of all routes
+	Untold   int       `json:"untold"`   // alerts of this look that no route takes
 }
 
 // NewAlerts makes no request.

@@ -44,6 +44,7 @@ type Backend struct {
 	identity identity                              // set by the first call of whoami
 	queues   map[driver.Channel]*queue             // queues that were found
 	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
+	handed   map[string]*ledger                    // finished messages that others delete, by queue; nil: none
 
 	subscribers map[driver.Channel]*subscribers // of the exchanges that producers of this process may create
 }

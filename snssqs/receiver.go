@@ -44,8 +44,9 @@ type receiver struct {
 	routing string // name of the attribute with the routing key
 	lenient bool   // a message without a routing key passes any filter
 
-	finished ledger
+	finished *ledger
 	objects  *objects // nil: it deletes none
+	handed   bool     // another program has received the messages, and deletes them
 	attempts attempts
 	closed   atomic.Bool
 
@@ -83,19 +84,25 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds. A lease is rounded down, so that it never ends earlier than the core expects.
 	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
+	r := b.newReceiver(from, o, q)
+	r.lease, r.objects, r.finished = lease, b.newObjects(from), &ledger{}
+	if spec, known := b.specOf(from); known && spec.Mode == driver.Never {
+		b.warnFewReceives(from, q) // otherwise Ensure has checked it
+	}
+	r.watch()
+	return r, nil
+}
+
+// newReceiver returns a receiver without a lease, a ledger and objects.
+func (b *Backend) newReceiver(from driver.Channel, o driver.ReceiverOptions, q *queue) *receiver {
 	r := &receiver{
-		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, lease: lease,
-		routing: b.routing(from), objects: b.newObjects(from),
+		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, routing: b.routing(from),
 	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
-	if spec, known := b.specOf(from); known && spec.Mode == driver.Never {
-		b.warnFewReceives(from, q) // otherwise Ensure has checked it
-	}
 	r.life, r.end = context.WithCancel(context.Background())
-	r.watch()
-	return r, nil
+	return r
 }
 
 func (r *receiver) Limits() driver.ReceiveLimits {
@@ -144,9 +151,18 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 		return into, r.denied(ctx, permission(classify(err), "sqs:ReceiveMessage"))
 	}
 	var unwanted discards
+	into, unread := r.take(out.Messages, asked, asked.Add(r.lease), into, &unwanted)
+	return into, errors.Join(unread, r.discard(&unwanted))
+}
+
+// take appends the deliveries of received messages, and separates the messages that are not to be handled. The error
+// is about those that are neither.
+func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []driver.Delivery, unwanted *discards) (
+	[]driver.Delivery, error,
+) {
 	var unread error
-	for i := range out.Messages {
-		m := &message{Message: out.Messages[i], asked: asked}
+	for i := range ms {
+		m := &message{Message: ms[i], asked: asked}
 		if !sameMD5(m.Body, m.MD5OfBody) {
 			unread = altered(deref(m.MessageId)) // it is delivered again when its lease ends
 			if r.from.Ordered {
@@ -154,7 +170,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			}
 			continue
 		}
-		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: asked.Add(r.lease)}
+		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: leaseEnds}
 		r.decode(m, &d)
 		m.key = d.OrderKey + d.Tenant // at most one of them is set
 		known, kept := r.finished.has(m)
@@ -170,7 +186,7 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			into = append(into, d)
 		}
 	}
-	return into, errors.Join(unread, r.discard(&unwanted))
+	return into, unread
 }
 
 // wait returns the WaitTimeSeconds of a poll. The SDK omits a zero, and then the queue's own wait applies; so the

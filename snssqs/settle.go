@@ -92,8 +92,9 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 	return asked.Add(by), batchError(errs)
 }
 
+// delete deletes messages, unless another program does.
 func (r *receiver) delete(ctx context.Context, ms []*message) error {
-	if len(ms) == 0 {
+	if len(ms) == 0 || r.handed {
 		return nil
 	}
 	a := newAnswers("delete", len(ms))

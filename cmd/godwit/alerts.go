@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/internal/operator"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/snssqs"
@@ -36,7 +37,8 @@ func newAlerts() *cobra.Command {
 			"An alert is told once, again after 24 hours while it lasts, and once when it is resolved.\n" +
 			"The tags alarm-depth (1000), alarm-age (900, in seconds), alarm-dead-letters (1) and critical of a channel\n" +
 			"change its alerts. Everything is printed; --slack, --webhook and --sns tell others as well. Secrets come\n" +
-			"from the environment: " + slackVariable + ", " + webhookVariable + ", " + webhookSecretVariable + ".",
+			"from the environment: " + operator.SlackVariable + ", " + operator.WebhookVariable + ", " +
+			operator.WebhookSecretVariable + ".",
 		Example: "  godwit alerts --once\n" +
 			"  godwit alerts --slack --state s3://acme-prod-godwit/alerts.json",
 		Args: noArgs,
@@ -110,8 +112,8 @@ func (b *backendFlags) describe(opened driver.Backend) (name, flags string) {
 	if b.name != "" {
 		flags = "--backend " + b.name
 	}
+	name = operator.Name(name, b.namespace)
 	if b.namespace != "" {
-		name += " " + b.namespace
 		flags = strings.TrimSpace(flags + " --namespace " + b.namespace)
 	}
 	return name, flags

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/internal/operator"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs"
 )
@@ -22,7 +23,7 @@ func TestAlerts(t *testing.T) {
 	var posts atomic.Int32
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	defer hook.Close()
-	t.Setenv(slackVariable, hook.URL+"/services/T/B/s3cr3t")
+	t.Setenv(operator.SlackVariable, hook.URL+"/services/T/B/s3cr3t")
 	b, err := snssqs.Open(t.Context(), &snssqs.Options{Namespace: "prod"})
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,9 @@ type localOptions struct {
 	kafkaData string // a folder; "": Kafka in memory
 
 	hosts, origins, endpoints []string // what is allowed in addition to this machine
+
+	waits, lenient, requests bool
+	latencies, failures      []string // by action
 }
 
 func newLocal() *cobra.Command {
@@ -75,6 +78,19 @@ func newLocal() *cobra.Command {
 	f.StringArrayVar(&o.endpoints, "allow-endpoint", nil,
 		"a host `name`, or a range of addresses like 172.17.0.0/16, to which SNS delivers over HTTP;\n"+
 			"may be repeated. This machine needs none")
+	f.BoolVar(&o.waits, "realistic-waits", false,
+		"make clients wait as AWS does: 60 s between purges, and before the name of a deleted queue can be used;\n"+
+			"15 minutes for the first metrics of a queue")
+	f.BoolVar(&o.lenient, "lenient-policies", false,
+		"deliver also to queues without a policy, as other emulators do; AWS does not. The log names the statement")
+	f.BoolVar(&o.requests, "log-requests", false,
+		"write one line for each call to the errors' output: action, resource, status and time")
+	f.StringArrayVar(&o.latencies, "latency", nil,
+		"a `delay` of calls, like sqs.SendMessage=50ms, s3.*=20ms-200ms or *=5ms; may be repeated: the first that\n"+
+			"means a call applies")
+	f.StringArrayVar(&o.failures, "error-rate", nil,
+		"the `share` of calls that fail with 503 and have no effect, like sqs.SendMessage=5% or *=0.1%; may be\n"+
+			"repeated: the first that means a call applies")
 	f.StringVar(&o.kafka, "kafka", "",
 		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
@@ -87,14 +103,25 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 	if _, _, err := net.SplitHostPort(o.addr); err != nil {
 		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
 	}
-	return localaws.New(&localaws.Options{
+	faults, err := newLocalFaults(o.latencies, o.failures, o.random)
+	if err != nil {
+		return nil, err
+	}
+	logger := slog.New(slog.NewTextHandler(errOut, nil))
+	options := &localaws.Options{
 		Account: o.account,
 		Region:  o.region,
 		Seed:    o.random,
-		Logger:  slog.New(slog.NewTextHandler(errOut, nil)),
+		Logger:  logger,
 
 		AllowHosts: o.hosts, AllowOrigins: o.origins, AllowEndpoints: o.endpoints,
-	})
+
+		RealisticWaits: o.waits, LenientPolicies: o.lenient, Control: faults.control(),
+	}
+	if o.requests {
+		options.Requests = logger
+	}
+	return localaws.New(options)
 }
 
 // run serves until ctx ends.

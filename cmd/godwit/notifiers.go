@@ -2,25 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/internal/operator"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
-	"github.com/godwitmq/godwit/s3store"
-	"github.com/godwitmq/godwit/snssqs"
-)
-
-// The environment variables with secrets. Flags would show them in the list of processes.
-const (
-	slackVariable         = "GODWIT_SLACK_URL"
-	webhookVariable       = "GODWIT_WEBHOOK_URL"
-	webhookSecretVariable = "GODWIT_WEBHOOK_SECRET"
 )
 
 // notifierFlags are the flags that say who is told.
@@ -31,21 +22,23 @@ type notifierFlags struct {
 
 func (n *notifierFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&n.slack, "slack", false, "tell Slack, by the incoming webhook in "+slackVariable)
+	f.BoolVar(&n.slack, "slack", false, "tell Slack, by the incoming webhook in "+operator.SlackVariable)
 	f.BoolVar(&n.webhook, "webhook", false,
-		"post JSON to "+webhookVariable+", signed with the key in "+webhookSecretVariable)
+		"post JSON to "+operator.WebhookVariable+", signed with the key in "+operator.WebhookSecretVariable)
 	f.StringVar(&n.sns, "sns", "", "publish to the SNS topic with this `ARN`")
 }
 
 // check returns an error in the flags, or in the environment that they need.
 func (n *notifierFlags) check() error {
 	switch {
-	case n.slack && os.Getenv(slackVariable) == "":
-		return fmt.Errorf("--slack needs the address of an incoming webhook in the environment variable %s", slackVariable)
-	case n.webhook && os.Getenv(webhookVariable) == "":
-		return fmt.Errorf("--webhook needs an address in the environment variable %s", webhookVariable)
-	case n.webhook && os.Getenv(webhookSecretVariable) == "":
-		return fmt.Errorf("--webhook needs the key of its signatures in the environment variable %s", webhookSecretVariable)
+	case n.slack && os.Getenv(operator.SlackVariable) == "":
+		return fmt.Errorf("--slack needs the address of an incoming webhook in the environment variable %s",
+			operator.SlackVariable)
+	case n.webhook && os.Getenv(operator.WebhookVariable) == "":
+		return fmt.Errorf("--webhook needs an address in the environment variable %s", operator.WebhookVariable)
+	case n.webhook && os.Getenv(operator.WebhookSecretVariable) == "":
+		return fmt.Errorf("--webhook needs the key of its signatures in the environment variable %s",
+			operator.WebhookSecretVariable)
 	}
 	return nil
 }
@@ -54,38 +47,8 @@ func (n *notifierFlags) check() error {
 func (n *notifierFlags) open(ctx context.Context, b driver.Backend) (
 	routes []ops.Route, end func(context.Context) error, err error,
 ) {
-	end = func(context.Context) error { return nil }
-	if n.slack {
-		to, err := ops.NewSlack(ops.SlackOptions{URL: os.Getenv(slackVariable)})
-		if err != nil {
-			return nil, end, fmt.Errorf("%s: %w", slackVariable, err)
-		}
-		routes = append(routes, ops.Route{Name: "slack", To: to})
-	}
-	if n.webhook {
-		to, err := ops.NewWebhook(ops.WebhookOptions{
-			URL: os.Getenv(webhookVariable), Secret: []byte(os.Getenv(webhookSecretVariable)),
-		})
-		if err != nil {
-			return nil, end, fmt.Errorf("%s and %s: %w", webhookVariable, webhookSecretVariable, err)
-		}
-		routes = append(routes, ops.Route{Name: "webhook", To: to})
-	}
-	if n.sns == "" {
-		return routes, end, nil
-	}
-	onSNS, ours := b.(*snssqs.Backend)
-	if !ours {
-		if onSNS, err = snssqs.Open(ctx, nil); err != nil {
-			return nil, end, fmt.Errorf("--sns: %w", err)
-		}
-		end = onSNS.Close
-	}
-	to, err := onSNS.NewNotifier(n.sns)
-	if err != nil {
-		return nil, end, errors.Join(fmt.Errorf("--sns: %w", err), end(ctx))
-	}
-	return append(routes, ops.Route{Name: "sns", To: to}), end, nil
+	wanted := operator.Notifiers{Slack: n.slack, Webhook: n.webhook, Topic: n.sns, TopicBy: "--sns"}
+	return wanted.Open(ctx, b)
 }
 
 // openState opens the state that a flag names; nil: in memory. One on Kafka is on the brokers of the backend.
@@ -105,6 +68,9 @@ func openState(ctx context.Context, at string, b driver.Backend) (ops.State, err
 	case scheme != "s3":
 		return nil, fmt.Errorf("%q: name a file, s3://bucket/key, or kafka://name", at)
 	}
-	bucket, key, _ := strings.Cut(rest, "/")
-	return s3store.OpenState(ctx, &s3store.StateOptions{Bucket: bucket, Key: key})
+	s, err := operator.ParseState(at)
+	if err != nil {
+		return nil, err
+	}
+	return s.Open(ctx, nil)
 }

@@ -10,15 +10,16 @@ type room struct {
 
 // Third-party code, by the name it has in the plan.
 const (
-	awsSDK   = "github.com/aws/aws-sdk-go-v2"
-	smithy   = "github.com/aws/smithy-go"
-	cobra    = "github.com/spf13/cobra"
-	franz    = "github.com/twmb/franz-go/pkg" // all of it, kfake too
-	xterm    = "golang.org/x/term"
-	otel     = "go.opentelemetry.io/otel"
-	grpc     = "google.golang.org/grpc"
-	protobuf = "google.golang.org/protobuf"
-	cborV2   = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
+	awsSDK    = "github.com/aws/aws-sdk-go-v2"
+	smithy    = "github.com/aws/smithy-go"
+	cobra     = "github.com/spf13/cobra"
+	franz     = "github.com/twmb/franz-go/pkg" // all of it, kfake too
+	xterm     = "golang.org/x/term"
+	otel      = "go.opentelemetry.io/otel"
+	grpc      = "google.golang.org/grpc"
+	protobuf  = "google.golang.org/protobuf"
+	lambdaSDK = "github.com/aws/aws-lambda-go"
+	cborV2    = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
 )
 
 // plan lists every package. To add a package, add its line here, and check the direction of its imports: cmd and
@@ -33,6 +34,7 @@ var plan = []room{
 		path: "godwittest",
 		ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."},
 	},
+	{path: "godwitlambda", ours: []string{".", "snssqs"}, others: []string{awsSDK}},
 	{path: "local", ours: []string{"driver", "localaws", "s3store", "snssqs"}, others: []string{awsSDK}},
 	{
 		path: "kafka", ours: []string{"driver", "internal/...", "kafka/internal/..."},
@@ -87,6 +89,7 @@ var plan = []room{
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/house", tests: true},
+	{path: "internal/lambdaruntime"},
 	{path: "internal/offsets"},
 	{path: "internal/pace"},
 	{path: "internal/part"},
@@ -139,9 +142,12 @@ var plan = []room{
 		path: "cmd/godwit/internal/keda", ours: []string{"cmd/godwit/internal/externalscaler", "driver", "ops"},
 		others: []string{grpc},
 	},
+	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},
+	{path: "cmd/internal/operator", ours: []string{"driver", "ops", "s3store", "snssqs"}},
 	{path: "examples/deadletters", ours: []string{"..."}},
 	{path: "examples/iterator", ours: []string{"..."}},
 	{path: "examples/kafka", ours: []string{"..."}},
+	{path: "examples/lambda", ours: []string{"..."}, others: []string{lambdaSDK}},
 	{path: "examples/locale", ours: []string{"..."}},
 	{path: "examples/quickstart", ours: []string{"..."}},
 	{path: "examples/typed", ours: []string{"..."}},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -95,6 +96,49 @@ func TestRecordedReceive(t *testing.T) {
 			url.Values{"QueueUrl": {*q}, "AttributeName.1": {"SenderId"}, "MessageSystemAttributeName.1": {"All"}})
 		if !strings.Contains(body, "<Name>SenderId</Name>") || strings.Contains(body, "<Name>SentTimestamp</Name>") {
 			w.Errorf("query: %s", body)
+		}
+	})
+	run(t, "the first of two handles with a visibility timeout of zero still deletes (recorded on AWS, 2024-05-14)",
+		func(w *world) {
+			q := w.queue("q", attrs{"VisibilityTimeout": "0"})
+			w.send(q, "x")
+			first := w.one(q)
+			w.one(q)
+			w.remove(q, first)
+			w.nothing(q)
+		})
+	run(t, "answers of the query protocol in JSON (validated on AWS)", func(w *world) {
+		q := w.queue("q", nil)
+		path := strings.TrimPrefix(*q, w.endpoint)
+		get := func(values url.Values) (int, string) {
+			r, err := http.NewRequestWithContext(w.ctx, http.MethodGet, w.endpoint+path+"?"+values.Encode(), nil)
+			if err != nil {
+				w.Fatal(err)
+			}
+			r.Header.Set("Accept", "application/json")
+			w.sign(r, "")
+			code, _, body := w.do(r)
+			return code, body
+		}
+		code, body := get(url.Values{"Action": {"GetQueueAttributes"}, "AttributeName.1": {"QueueArn"}})
+		want := `{"GetQueueAttributesResponse":{"GetQueueAttributesResult":{"Attributes":[{"Name":"QueueArn","Value":"` +
+			w.arn(q) + `"}]}`
+		if code != 200 || !strings.HasPrefix(unspaced(body), want) {
+			w.Errorf("attributes: %d %s, want %s", code, body, want)
+		}
+		code, body = get(url.Values{"Action": {"ReceiveMessage"}})
+		want = `{"ReceiveMessageResponse":{"ReceiveMessageResult":{"messages":null}`
+		if code != 200 || !strings.HasPrefix(unspaced(body), want) {
+			w.Errorf("no message: %d %s, want %s", code, body, want)
+		}
+		code, body = get(url.Values{"Action": {"ListQueues"}})
+		want = `{"Error":{"Code":"InvalidAction"`
+		if code != 400 || !strings.HasPrefix(unspaced(body), want) {
+			w.Errorf("an action that is not a queue's: %d %s, want %s", code, body, want)
+		}
+		code, body = get(nil)
+		if code != 404 || !strings.Contains(body, "<UnknownOperationException") {
+			w.Errorf("without an action: %d %s", code, body)
 		}
 	})
 	run(t, "an older handle of a message moves its time too (validated on AWS)", func(w *world) {

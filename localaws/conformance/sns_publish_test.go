@@ -110,8 +110,8 @@ func TestSNSPublishRefuses(t *testing.T) {
 				"TargetArn Reason: No endpoint found for the target arn specified",
 			},
 			{
-				sns.PublishInput{PhoneNumber: aws.String("+15551234567"), Message: aws.String("m")},
-				"PhoneNumber Reason: this server does not send to phones",
+				sns.PublishInput{PhoneNumber: aws.String("+15551234567"), Message: aws.String("")},
+				"Empty message",
 			},
 			{sns.PublishInput{TopicArn: topic, Message: aws.String(strings.Repeat("x", 262145))}, "Message too long"},
 			{sns.PublishInput{
@@ -225,6 +225,11 @@ func TestSNSMessageAttributesThatCannotBe(t *testing.T) {
 			},
 			{
 				"attr1", text("Stringprefixed", "123"),
+				"The message attribute 'attr1' has an invalid message attribute type, the set of supported type " +
+					"prefixes is Binary, Number, and String.",
+			},
+			{
+				"attr1", text("String.", "123"),
 				"The message attribute 'attr1' has an invalid message attribute type, the set of supported type " +
 					"prefixes is Binary, Number, and String.",
 			},
@@ -388,7 +393,20 @@ func TestSNSPublishBatchRefuses(t *testing.T) {
 		f.refusedAs(err, 400, "BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
 		_, err = f.batch(topic, posting("a b", "m"))
 		f.refusedAs(err, 400, "InvalidBatchEntryId",
-			"The Id of a batch entry in a batch request doesn't abide by the specification.")
+			"The Id of a batch entry in the batch request contains an impermissible character: a b")
+		long := strings.Repeat("a", 81)
+		_, err = f.batch(topic, posting(long, "m"))
+		f.refusedAs(err, 400, "InvalidBatchEntryId",
+			"The Id of a batch entry in the batch request is too long: "+long)
+		// The number of entries is checked before the topic, the topic before the ids, and their difference before
+		// their form (recorded on AWS, 2025-12-23).
+		_, err = f.batch(aws.String(f.absent()), eleven...)
+		f.refusedAs(err, 400, "TooManyEntriesInBatchRequest",
+			"The batch request contains more entries than permissible.")
+		_, err = f.batch(aws.String(f.absent()), posting("a b", "m"))
+		f.refusedAs(err, 404, "NotFound", "Topic does not exist")
+		_, err = f.batch(topic, posting("a b", "m"), posting("1", "m"), posting("1", "m"))
+		f.refusedAs(err, 400, "BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
 		_, err = f.batch(topic, posting("1", strings.Repeat("a", 131072)), posting("2", strings.Repeat("b", 131073)))
 		f.refusedAs(err, 400, "BatchRequestTooLong",
 			"The length of all the messages put together is more than the limit.")

@@ -85,9 +85,22 @@ func TestSNSSubscribeRefuses(t *testing.T) {
 				"Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics",
 			},
 			{standard, "test-protocol", "x", nil, "Amazon SNS does not support this protocol string: test-protocol"},
+			{standard, "email", "example.com", nil, "Email address"},
+			{standard, "lambda", "f", nil, "Lambda endpoint ARN"},
+			{standard, "application", "x", nil, "ApplicationEndpoint ARN"},
+			{fifo, "email", "a@example.com", nil, "Invalid protocol type: email"},
 			{
-				standard, "email", "a@example.com", nil,
-				"Protocol Reason: this server delivers to sqs, http and https only, not to email",
+				large, "email", "a@example.com", nil,
+				"Protocol Reason: a topic with a MaximumMessageSize above 262144 does not support email subscriptions",
+			},
+			{
+				standard, "firehose", "arn:aws:firehose:us-east-1:000000000000:deliverystream/s", nil,
+				"Attributes Reason: a firehose subscription needs the attribute SubscriptionRoleArn",
+			},
+			{
+				standard, "test-protocol", "x",
+				map[string]string{"FilterPolicy": "[]"},
+				"Attributes Reason: FilterPolicy: Filter is not an object\n at [Source: (String)\"[]\"; line: 1, column: 2]",
 			},
 			{standard, "http", "https://example.com/", nil, "Endpoint must match the specified protocol"},
 			{standard, "https", "example.com", nil, "Endpoint must match the specified protocol"},
@@ -312,7 +325,7 @@ func TestSNSSubscriptionAttributesAreSet(t *testing.T) {
 			{"RawMessageDelivery", "", "RawMessageDelivery: Invalid value []. Must be true or false.", nil},
 			{"RawMessageDelivery", "TrUe", "", map[string]string{"RawMessageDelivery": "true"}},
 			{"FakeAttribute", "test-value", "AttributeName", nil},
-			{"SubscriptionRoleArn", "x", "SubscriptionRoleArn is not supported by this server", nil},
+			{"SubscriptionRoleArn", "x", "SubscriptionRoleArn is only supported for firehose subscriptions", nil},
 			{"DeliveryPolicy", "{}", "DeliveryPolicy is only supported for http and https subscriptions", nil},
 			{
 				"RedrivePolicy", `{"deadLetterTargetArn": "fake-arn"}`,

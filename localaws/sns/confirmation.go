@@ -27,6 +27,13 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 	if !ok {
 		return
 	}
+	if p := sub.of(); !p.overHTTP {
+		s.keep(Unsent{
+			SubscriptionARN: sub.arn, Protocol: sub.protocol, Endpoint: sub.endpoint, MessageID: document.id,
+			Subject: "AWS Notification - " + kind, Body: document.envelope(&s.signer),
+		})
+		return
+	}
 	headers := map[string]string{
 		"Content-Type":           defaultContentType,
 		"X-Amz-Sns-Message-Type": kind,

@@ -106,8 +106,10 @@ func (s *Service) fanOut(a *recipients, m *message, wanted []bool, baseURL strin
 			a.topic.meter.countFiltered(to.settings.scope, len(m.attributes))
 			continue
 		}
-		if to.sub.protocol != "sqs" {
+		if p := to.sub.of(); p.overHTTP {
 			s.deliverOverHTTP(n, to, to.settings.delivery.over(a.delivery))
+		} else if !p.delivered {
+			s.keepNotification(n, to)
 		} else if err := s.intoQueue(n, to, to.sub.endpoint); err != nil {
 			failures = append(failures, s.deadLetter(n, to, err.Error()))
 		} else {

@@ -18,13 +18,13 @@
 // RemovePermission, SetSubscriptionAttributes, SetTopicAttributes, Subscribe, TagResource, Unsubscribe, UntagResource:
 // all with all their parameters, except as follows.
 //
-//   - Subscribe takes the protocols sqs, http and https. Publish takes topics, no phone numbers and no
-//     mobile endpoints.
+//   - Subscribe takes every protocol, and delivers to sqs, http and https only. What the others would have got is
+//     kept as unsent, as is what is published to a phone number. There are no mobile endpoints.
 //   - Topic attributes: Policy (stored, shown, changed by permissions; every caller is the owner), DisplayName,
 //     DeliveryPolicy, KmsMasterKeyId (stored; nothing is encrypted), SignatureVersion, TracingConfig (stored),
 //     MaximumMessageSize, FifoTopic, ContentBasedDeduplication, FifoThroughputScope, and the delivery status
 //     attributes (stored; nothing is logged). ArchivePolicy and DataProtectionPolicy are refused.
-//   - Subscription attributes: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy and, for http
-//     and https, DeliveryPolicy. ReplayPolicy and SubscriptionRoleArn are refused.
+//   - Subscription attributes: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, for http and https
+//     DeliveryPolicy, and for firehose SubscriptionRoleArn. ReplayPolicy is refused.
 //   - A changed filter policy applies at once; on AWS this may take fifteen minutes.
 package sns

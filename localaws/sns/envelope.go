@@ -48,9 +48,13 @@ func (n *notification) envelope(to recipient) string {
 		e.add("Signature", n.sign(text))
 		e.add("SigningCertURL", n.baseURL+n.signer.certificatePath())
 	}
-	e.add("UnsubscribeURL", n.baseURL+"/?Action=Unsubscribe&SubscriptionArn="+to.sub.arn)
+	e.add("UnsubscribeURL", n.unsubscribeURL(to))
 	e.addAttributes(n.message)
 	return e.end()
+}
+
+func (n *notification) unsubscribeURL(to recipient) string {
+	return n.baseURL + "/?Action=Unsubscribe&SubscriptionArn=" + to.sub.arn
 }
 
 // sign signs the message once for all subscriptions with the same text. A notification is delivered to one subscription
@@ -97,19 +101,23 @@ func (e *document) addAttributes(m *message) {
 			e.WriteByte(',')
 		}
 		a := m.attributes[name]
-		value := a.Text
-		if a.Binary != nil {
-			value = base64.StdEncoding.EncodeToString(a.Binary)
-		}
 		e.WriteString("\n    ")
 		jsontext.Quote(&e.Builder, name)
 		e.WriteString(" : {\"Type\":")
 		jsontext.Quote(&e.Builder, a.Type)
 		e.WriteString(",\"Value\":")
-		jsontext.Quote(&e.Builder, value)
+		jsontext.Quote(&e.Builder, a.envelopeValue())
 		e.WriteByte('}')
 	}
 	e.WriteString("\n  }")
+}
+
+// envelopeValue returns the value as envelopes have it: bytes in base64.
+func (a Attribute) envelopeValue() string {
+	if a.Binary != nil {
+		return base64.StdEncoding.EncodeToString(a.Binary)
+	}
+	return a.Text
 }
 
 func (e *document) end() string {

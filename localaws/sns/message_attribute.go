@@ -44,11 +44,12 @@ func checkAttribute(name string, v AttributeValue, path string) (Attribute, *wir
 	if fault := checkAttributeName(name); fault != nil {
 		return Attribute{}, fault
 	}
-	kind, _, _ := strings.Cut(*v.DataType, ".")
-	switch kind {
-	case "String", "Number":
+	kind, label, custom := strings.Cut(*v.DataType, ".")
+	switch {
+	case custom && label == "":
+	case kind == "String" || kind == "Number":
 		return textAttribute(name, v)
-	case "Binary":
+	case kind == "Binary":
 		return binaryAttribute(name, v)
 	}
 	return Attribute{}, valueInvalid("The message attribute '%s' has an invalid message attribute type, the set of "+

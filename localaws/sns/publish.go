@@ -33,6 +33,9 @@ func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (
 	if fault != nil {
 		return nil, fault
 	}
+	if in.PhoneNumber != nil {
+		return s.publishToPhone(in)
+	}
 	a, fault := s.recipientsOf(arn)
 	if fault != nil {
 		return nil, fault
@@ -55,13 +58,34 @@ func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (
 // phoneForm is SNS's form of a telephone number.
 var phoneForm = regexp.MustCompile(`^\+?[0-9]{7,20}$`)
 
-// target returns the topic of a request. SNS can also publish to phones and to mobile endpoints; this server has none.
+// publishToPhone checks a message for a telephone number, and keeps it.
+func (s *Service) publishToPhone(in *PublishInput) (*PublishOutput, error) {
+	w := &request{
+		message: in.Message, subject: in.Subject, structure: in.MessageStructure, attributes: in.MessageAttributes,
+	}
+	m, fault := w.check()
+	if fault == nil && in.MessageStructure == "json" {
+		fault = m.split()
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	if w.size() > defaultMaximumSize {
+		return nil, invalid("Message too long")
+	}
+	m.id = s.opts.Random.UUID()
+	s.keep(Unsent{Protocol: "sms", Endpoint: *in.PhoneNumber, MessageID: m.id, Body: m.textFor("sms")})
+	return &PublishOutput{MessageID: m.id}, nil
+}
+
+// target returns the topic of a request; "": it is for a telephone number. SNS can also publish to mobile endpoints;
+// this server has none.
 func (s *Service) target(in *PublishInput) (string, *wire.Error) {
 	switch {
 	case in.PhoneNumber != nil && !phoneForm.MatchString(*in.PhoneNumber):
 		return "", invalid("PhoneNumber Reason: %s is not valid to publish to", *in.PhoneNumber)
 	case in.PhoneNumber != nil:
-		return "", invalid("PhoneNumber Reason: this server does not send to phones")
+		return "", nil
 	case in.TopicArn != nil:
 		return s.topicARN("TopicArn", "Publish", in.TopicArn)
 	case in.TargetArn == nil:

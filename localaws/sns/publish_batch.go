@@ -46,21 +46,27 @@ type BatchFailure struct {
 	SenderFault bool   `json:"SenderFault"`
 }
 
-const maxBatch = 10 // SNS: entries
+const (
+	maxBatch   = 10 // SNS: entries
+	maxBatchID = 80 // SNS: characters
+)
 
-var batchID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,80}$`)
+var batchID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // publishBatch publishes the entries in order. As on SNS, an invalid entry refuses the whole batch.
 func (s *Service) publishBatch(ctx context.Context, c *wire.Call, in *PublishBatchInput) (*PublishBatchOutput, error) {
+	if fault := checkLength(in.PublishBatchRequestEntries); fault != nil {
+		return nil, fault
+	}
 	arn, fault := s.topicARN("TopicArn", "PublishBatch", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}
-	if fault := checkBatch(in.PublishBatchRequestEntries); fault != nil {
-		return nil, fault
-	}
 	a, fault := s.recipientsOf(arn)
 	if fault != nil {
+		return nil, fault
+	}
+	if fault := checkIDs(in.PublishBatchRequestEntries); fault != nil {
 		return nil, fault
 	}
 	messages, fault := a.acceptBatch(in.PublishBatchRequestEntries)
@@ -85,7 +91,8 @@ func (s *Service) publishBatch(ctx context.Context, c *wire.Call, in *PublishBat
 	return out, nil
 }
 
-func checkBatch(entries []PublishBatchEntry) *wire.Error {
+// checkLength checks the number of entries, which SNS does before anything else.
+func checkLength(entries []PublishBatchEntry) *wire.Error {
 	if len(entries) == 0 {
 		return &wire.Error{Code: "EmptyBatchRequest", Message: "The batch request doesn't contain any entries."}
 	}
@@ -95,14 +102,13 @@ func checkBatch(entries []PublishBatchEntry) *wire.Error {
 			Message: "The batch request contains more entries than permissible.",
 		}
 	}
+	return nil
+}
+
+// checkIDs checks first whether the ids are distinct, and then their form.
+func checkIDs(entries []PublishBatchEntry) *wire.Error {
 	seen := map[string]bool{}
 	for _, e := range entries {
-		if !batchID.MatchString(e.ID) {
-			return &wire.Error{
-				Code:    "InvalidBatchEntryId",
-				Message: "The Id of a batch entry in a batch request doesn't abide by the specification.",
-			}
-		}
 		if seen[e.ID] {
 			return &wire.Error{
 				Code:    "BatchEntryIdsNotDistinct",
@@ -110,6 +116,21 @@ func checkBatch(entries []PublishBatchEntry) *wire.Error {
 			}
 		}
 		seen[e.ID] = true
+	}
+	for _, e := range entries {
+		what := ""
+		switch {
+		case len(e.ID) > maxBatchID:
+			what = "is too long"
+		case !batchID.MatchString(e.ID):
+			what = "contains an impermissible character"
+		default:
+			continue
+		}
+		return &wire.Error{
+			Code:    "InvalidBatchEntryId",
+			Message: fmt.Sprintf("The Id of a batch entry in the batch request %s: %s", what, e.ID),
+		}
 	}
 	return nil
 }

@@ -16,11 +16,12 @@ type Seed struct {
 	Subscriptions []SeedSubscription `json:"subscriptions"`
 }
 
-// SeedSubscription is one subscription of a Seed. It names either a Queue, by name or ARN, or an Endpoint, which is an
-// http or https URL.
+// SeedSubscription is one subscription of a Seed. It names either a Queue, by name or ARN, or an Endpoint: an http or
+// https URL, or the endpoint of Protocol.
 type SeedSubscription struct {
 	Queue      string            `json:"queue"`
 	Endpoint   string            `json:"endpoint"`
+	Protocol   string            `json:"protocol"`
 	Attributes map[string]string `json:"attributes"`
 }
 
@@ -50,8 +51,12 @@ func (s *Service) planted(sub SeedSubscription) (*SubscribeInput, error) {
 	switch {
 	case (sub.Queue == "") == (sub.Endpoint == ""):
 		return nil, fmt.Errorf("exactly one of queue and endpoint must be set, not %q and %q", sub.Queue, sub.Endpoint)
+	case sub.Protocol != "" && sub.Queue != "":
+		return nil, fmt.Errorf("protocol %q goes with endpoint, not with queue", sub.Protocol)
+	case sub.Protocol != "":
+		return &SubscribeInput{Protocol: sub.Protocol, Endpoint: sub.Endpoint, Attributes: sub.Attributes}, nil
 	case sub.Queue == "" && !isURL:
-		return nil, fmt.Errorf("endpoint %q is not an http or https URL", sub.Endpoint)
+		return nil, fmt.Errorf("endpoint %q is not an http or https URL, and has no protocol", sub.Endpoint)
 	case sub.Queue == "":
 		return &SubscribeInput{Protocol: protocol, Endpoint: sub.Endpoint, Attributes: sub.Attributes}, nil
 	}

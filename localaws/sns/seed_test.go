@@ -39,7 +39,7 @@ func TestPlant(t *testing.T) {
 				Name:          "u",
 				Subscriptions: []sns.SeedSubscription{{}},
 			},
-			`topic "u", subscriptions[0]: endpoint "x" is not an http or https URL`: {
+			`topic "u", subscriptions[0]: endpoint "x" is not an http or https URL, and has no protocol`: {
 				Name:          "u",
 				Subscriptions: []sns.SeedSubscription{{Endpoint: "x"}},
 			},

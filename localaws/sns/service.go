@@ -74,6 +74,7 @@ type Service struct {
 	failures      []Failure
 	attempts      map[uint64]func() // functions that stop a wait for the next attempt
 	outbox        outbox
+	unsent        unsent // has its own lock
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -152,6 +153,7 @@ func (s *Service) empty() {
 		stop()
 	}
 	s.outbox.clear()
+	s.unsent.clear()
 	s.topics = map[string]*topic{}
 	s.subscriptions = map[string]*subscription{}
 	s.tokens = map[string]*subscription{}

@@ -2,8 +2,6 @@ package sns
 
 import (
 	"context"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -25,10 +23,8 @@ type SubscribeOutput struct {
 	SubscriptionArn string `json:"SubscriptionArn"`
 }
 
-// elsewhere are SNS's protocols that this server cannot deliver to.
-var elsewhere = []string{"application", "email", "email-json", "firehose", "lambda", "sms"}
-
-// subscribe subscribes a queue at once; an http or https endpoint has to confirm first.
+// subscribe subscribes a queue at once; an http or https endpoint, and the owner of an email address, have to confirm
+// first.
 func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput) (*SubscribeOutput, error) {
 	arn, fault := s.topicARN("TopicArn", "Subscribe", in.TopicArn)
 	if fault != nil {
@@ -41,29 +37,16 @@ func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput)
 	if fault != nil {
 		return nil, fault
 	}
-	if in.Protocol != "sqs" && !s.isConfirmed(sub) {
+	if !sub.of().delivered {
+		s.tellUnsent(sub.protocol)
+	}
+	if !s.isConfirmed(sub) {
 		s.askForConfirmation(sub, c.BaseURL)
 		if !in.ReturnSubscriptionArn {
 			return &SubscribeOutput{SubscriptionArn: pendingConfirmation}, nil
 		}
 	}
 	return &SubscribeOutput{SubscriptionArn: sub.arn}, nil
-}
-
-// smsForm is SNS's form of a subscribing telephone number: separators are allowed between its digits.
-var smsForm = regexp.MustCompile(`^\+?[0-9]+([./-][0-9]+)*$`)
-
-// checkProtocol refuses protocols that this server does not deliver to, and wrong telephone numbers in SNS's words.
-func checkProtocol(protocol, endpoint string) *wire.Error {
-	switch {
-	case protocol == "sqs" || protocol == "http" || protocol == "https":
-		return nil
-	case protocol == "sms" && !smsForm.MatchString(endpoint):
-		return &wire.Error{Code: "InvalidParameter", Message: "Invalid SMS endpoint: " + endpoint}
-	case slices.Contains(elsewhere, protocol):
-		return invalid("Protocol Reason: this server delivers to sqs, http and https only, not to %s", protocol)
-	}
-	return invalid("Amazon SNS does not support this protocol string: %s", protocol)
 }
 
 // subscribed returns the existing subscription that the request describes, or a new one.
@@ -74,10 +57,14 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 	if fault != nil {
 		return nil, fault
 	}
-	if fault := checkProtocol(in.Protocol, in.Endpoint); fault != nil {
+	if fault := checkFilter(in.Attributes); fault != nil {
 		return nil, fault
 	}
-	if fault := t.checkEndpoint(in.Protocol, in.Endpoint); fault != nil {
+	p, fault := protocolNamed(in.Protocol)
+	if fault == nil {
+		fault = t.checkEndpoint(p, in.Protocol, in.Endpoint)
+	}
+	if fault != nil {
 		return nil, fault
 	}
 	wished, fault := wishedSettings(in, t)
@@ -92,10 +79,9 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 	if fault := t.roomForSubscription(wished); fault != nil {
 		return nil, fault
 	}
-	atOnce := in.Protocol == "sqs"
 	sub := &subscription{
 		arn: arn + ":" + s.opts.Random.UUID(), topicARN: arn, protocol: in.Protocol, endpoint: in.Endpoint,
-		confirmed: atOnce, authenticated: atOnce, settings: wished,
+		confirmed: p.atOnce, authenticated: p.atOnce, settings: wished,
 	}
 	s.add(t, sub)
 	return sub, nil
@@ -119,30 +105,45 @@ func wishedSettings(in *SubscribeInput, t *topic) (*settings, *wire.Error) {
 			return nil, attributesReason(name, fault)
 		}
 	}
+	if in.Protocol == "firehose" && wished.role == "" {
+		return nil, invalid("Attributes Reason: a firehose subscription needs the attribute %s", subscriptionRole)
+	}
 	return wished, nil
 }
 
-func (t *topic) checkEndpoint(protocol, endpoint string) *wire.Error {
-	if protocol == "sqs" {
-		switch {
-		case !isQueueARN(endpoint):
-			return invalid("SQS endpoint ARN")
-		case strings.HasSuffix(endpoint, ".fifo") && !t.fifo:
-			// SNS's own text has the doubled words.
-			return invalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard " +
-				"SNS topics")
+// checkFilter checks a filter policy, which SNS does before it looks at protocol and endpoint.
+func checkFilter(given map[string]string) *wire.Error {
+	n := &settings{scope: filter.MessageAttributes}
+	for _, name := range []string{filterPolicyScope, filterPolicy} {
+		value, there := given[name]
+		if !there {
+			continue
 		}
-		return nil
+		fault := n.setScope
+		if name == filterPolicy {
+			fault = n.setFilter
+		}
+		if f := fault(value); f != nil {
+			return attributesReason(name, f)
+		}
 	}
-	u, err := url.Parse(endpoint)
+	return nil
+}
+
+func (t *topic) checkEndpoint(p protocol, name, endpoint string) *wire.Error {
+	if fault := p.check(endpoint); fault != nil && (!t.fifo || name == "sqs") {
+		return fault
+	}
 	switch {
-	case t.fifo:
-		return invalid("Invalid protocol type: %s", protocol)
-	case err != nil || u.Scheme != protocol || u.Host == "":
-		return invalid("Endpoint must match the specified protocol")
-	case t.maximumSize() > defaultMaximumSize:
+	case name == "sqs" && strings.HasSuffix(endpoint, ".fifo") && !t.fifo:
+		// SNS's own text has the doubled words.
+		return invalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard " +
+			"SNS topics")
+	case t.fifo && name != "sqs":
+		return invalid("Invalid protocol type: %s", name)
+	case !p.large && t.maximumSize() > defaultMaximumSize:
 		return invalid("Protocol Reason: a topic with a MaximumMessageSize above %d does not support %s subscriptions",
-			defaultMaximumSize, protocol)
+			defaultMaximumSize, name)
 	}
 	return nil
 }
@@ -183,6 +184,7 @@ func (n *settings) alike(wished *settings, given map[string]string) *wire.Error 
 		filterPolicyScope:  n.scope == wished.scope,
 		redrivePolicy:      n.deadLetter == wished.deadLetter,
 		deliveryPolicy:     asJSON(n.delivery) == asJSON(wished.delivery),
+		subscriptionRole:   n.role == wished.role,
 	}
 	for name := range given {
 		if !same[name] {

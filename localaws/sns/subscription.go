@@ -36,6 +36,7 @@ type settings struct {
 	redrive    string // as it was set
 	deadLetter string
 	delivery   *subscriptionDelivery
+	role       string // ARN; of firehose
 }
 
 // pendingFor is how long a subscription waits for its confirmation.
@@ -86,7 +87,10 @@ func (s *Service) shown(sub *subscription) map[string]string {
 	if sub.settings.redrive != "" {
 		shown[redrivePolicy] = sub.settings.redrive
 	}
-	if sub.protocol == "sqs" {
+	if sub.settings.role != "" {
+		shown[subscriptionRole] = sub.settings.role
+	}
+	if !sub.of().overHTTP {
 		return shown
 	}
 	if d := sub.settings.delivery; d != nil {

@@ -17,10 +17,13 @@ const (
 	filterPolicyScope  = "FilterPolicyScope"
 	rawMessageDelivery = "RawMessageDelivery"
 	redrivePolicy      = "RedrivePolicy"
+	subscriptionRole   = "SubscriptionRoleArn"
 )
 
 // settingOrder is the order in which several attributes are applied, because a policy is compiled for its scope.
-var settingOrder = []string{filterPolicyScope, filterPolicy, rawMessageDelivery, redrivePolicy, deliveryPolicy}
+var settingOrder = []string{
+	filterPolicyScope, filterPolicy, rawMessageDelivery, redrivePolicy, deliveryPolicy, subscriptionRole,
+}
 
 // with returns the settings with one attribute changed. t is the subscription's topic.
 func (n *settings) with(name, value string, t *topic, protocol, endpoint string) (*settings, *wire.Error) {
@@ -36,10 +39,12 @@ func (n *settings) with(name, value string, t *topic, protocol, endpoint string)
 	case redrivePolicy:
 		fault = changed.setRedrive(value, t, endpoint)
 	case deliveryPolicy:
-		if protocol == "sqs" {
+		if !protocols[protocol].overHTTP {
 			return nil, invalid("DeliveryPolicy is only supported for http and https subscriptions")
 		}
 		changed.delivery, fault = parseDelivery(value)
+	case subscriptionRole:
+		fault = changed.setRole(value, protocol)
 	default:
 		if slices.Contains(unsupported, name) {
 			return nil, invalid("%s is not supported by this server", name)
@@ -107,6 +112,18 @@ func (n *settings) setRedrive(text string, t *topic, endpoint string) *wire.Erro
 		return invalid("RedrivePolicy: must use a standard queue as DLQ for a subscription to a standard topic.")
 	}
 	n.redrive, n.deadLetter = text, given.DeadLetterTargetArn
+	return nil
+}
+
+// setRole sets the role as which SNS would deliver to Firehose.
+func (n *settings) setRole(value, protocol string) *wire.Error {
+	switch {
+	case protocol != "firehose":
+		return invalid("%s is only supported for firehose subscriptions", subscriptionRole)
+	case !strings.HasPrefix(value, "arn:") || !strings.Contains(value, ":role/"):
+		return invalid("%s: %q is not the ARN of a role", subscriptionRole, value)
+	}
+	n.role = value
 	return nil
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // unsupported are attributes of SNS that this server does not have.
-var unsupported = []string{"ArchivePolicy", "DataProtectionPolicy", "ReplayPolicy", "SubscriptionRoleArn"}
+var unsupported = []string{"ArchivePolicy", "DataProtectionPolicy", "ReplayPolicy"}
 
 const maxDisplayName = 100 // SNS: characters
 
@@ -108,7 +108,8 @@ func (t *topic) check(name, value string) *wire.Error {
 	return nil
 }
 
-// checkMaximumSize checks SNS's rules for large messages: only SQS subscriptions, and at most a hundred of them.
+// checkMaximumSize checks SNS's rules for large messages: only SQS, Lambda and Firehose subscriptions, and at most a
+// hundred of them.
 func (t *topic) checkMaximumSize(value string) *wire.Error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < leastMaximumSize || n > largestMaximumSize {
@@ -122,7 +123,7 @@ func (t *topic) checkMaximumSize(value string) *wire.Error {
 			"subscriptions", defaultMaximumSize, maxLargeSubscribed)
 	}
 	for _, sub := range t.subscriptions {
-		if sub.protocol != "sqs" {
+		if !sub.of().large {
 			return invalid("MaximumMessageSize Reason: a topic with a MaximumMessageSize above %d does not support "+
 				"%s subscriptions", defaultMaximumSize, sub.protocol)
 		}

@@ -14,8 +14,8 @@ type UnsubscribeInput struct {
 // UnsubscribeOutput is the empty output of Unsubscribe.
 type UnsubscribeOutput struct{}
 
-// unsubscribe deletes a subscription; deleting one that does not exist succeeds. An http or https endpoint is notified,
-// with a token that restores the subscription.
+// unsubscribe deletes a subscription; deleting one that does not exist succeeds. An endpoint that had to confirm is
+// notified, with a token that restores the subscription.
 func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeInput) (*UnsubscribeOutput, error) {
 	arn, fault := s.subscriptionARN("Unsubscribe", in.SubscriptionArn)
 	if fault != nil {
@@ -25,7 +25,7 @@ func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeIn
 	if fault != nil {
 		return nil, fault
 	}
-	if sub != nil && sub.protocol != "sqs" {
+	if sub != nil && !sub.of().atOnce {
 		s.tellCanceled(sub, c.BaseURL)
 	}
 	return &UnsubscribeOutput{}, nil
@@ -42,7 +42,7 @@ func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Er
 	switch {
 	case !ok:
 		return nil, nil
-	case !sub.confirmed && sub.protocol != "sqs":
+	case !sub.confirmed:
 		return nil, invalid("This subscription is pending confirmation and cannot be deleted")
 	case sub.locked && !signed:
 		return nil, s.unauthorized("Unsubscribe", arn)

@@ -1,7 +1,9 @@
 package sqs_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -187,5 +189,41 @@ func TestDeliverKeepsToTheRulesOfAMessage(t *testing.T) {
 	if len(got) != 1 || got[0].Trace != "trace" || len(got[0].Attributes) != 2 ||
 		got[0].Sender != "sns.amazonaws.com" || got[0].AttributesMD5 == "" {
 		t.Errorf("delivered %+v", got)
+	}
+}
+
+// With lenient policies a queue without a policy gets deliveries, and the log names the missing statement once for each
+// source. A policy that allows nothing of the source still counts.
+func TestLenientPolicies(t *testing.T) {
+	c := clock.New()
+	t.Cleanup(c.Close)
+	var log bytes.Buffer
+	s := sqs.New(sqs.Options{
+		Clock: c, Random: random.New(1), Account: "000000000000", Region: "us-east-1", LenientPolicies: true,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	q, err := s.Create("q", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topic}
+	for range 3 {
+		if err := s.Deliver(queueARN, from, sqs.Incoming{Body: "m"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := q.Model().Stats().Visible; n != 3 {
+		t.Errorf("%d messages", n)
+	}
+	if n := strings.Count(log.String(), `\"Action\":\"sqs:SendMessage\"`); n != 1 {
+		t.Errorf("the log names the statement %d times:\n%s", n, &log)
+	}
+	other := `{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:ReceiveMessage","Resource":"*"}}`
+	if err := s.Configure("q", map[string]string{"Policy": other}); err != nil {
+		t.Fatal(err)
+	}
+	var denied *sqs.DeniedError
+	if err := s.Deliver(queueARN, from, sqs.Incoming{Body: "m"}); !errors.As(err, &denied) {
+		t.Errorf("with another policy: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ type ListQueuesInput struct {
 // ListQueuesOutput is the output of ListQueues.
 type ListQueuesOutput struct {
 	NextToken string   `json:"NextToken"`
-	QueueURLs []string `json:"QueueUrls" query:"QueueUrl,flat"`
+	QueueURLs []string `json:"QueueUrls" query:"QueueUrl,flat,json=queueUrls"`
 }
 
 func (s *Service) listQueues(_ context.Context, c *wire.Call, in *ListQueuesInput) (*ListQueuesOutput, error) {

@@ -26,7 +26,7 @@ type ReceiveMessageInput struct {
 
 // ReceiveMessageOutput is the output of ReceiveMessage.
 type ReceiveMessageOutput struct {
-	Messages []receivedMessage `json:"Messages" query:"Message,flat"`
+	Messages []receivedMessage `json:"Messages" query:"Message,flat,json=messages"`
 }
 
 type receivedMessage struct {

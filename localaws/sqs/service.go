@@ -27,6 +27,8 @@ type Options struct {
 	// RealisticWaits enforces AWS's waits of 60 s between two purges, and before the name of a deleted queue can be
 	// used again.
 	RealisticWaits bool
+	// LenientPolicies delivers also to queues without a policy.
+	LenientPolicies bool
 }
 
 // Service holds the queues of one account and region. It is safe for concurrent use.
@@ -38,6 +40,7 @@ type Service struct {
 	deleted map[string]time.Duration // the time by name; used only with RealisticWaits
 	closed  bool
 	tasks   tasks
+	told    map[DeniedError]bool // the missing statements that the log named; used only with LenientPolicies
 }
 
 // New returns a service without queues.
@@ -88,7 +91,7 @@ func (s *Service) Wire() *wire.Service {
 func (s *Service) Reset() {
 	s.mu.Lock()
 	old := s.queues
-	s.queues, s.deleted = map[string]*Queue{}, map[string]time.Duration{}
+	s.queues, s.deleted, s.told = map[string]*Queue{}, map[string]time.Duration{}, nil
 	s.mu.Unlock()
 	s.tasks.reset()
 	for _, q := range old {

@@ -13,6 +13,7 @@ type answer struct {
 	requestID string
 	protocol  Protocol
 	service   *Service
+	json      bool  // a query request asks for JSON
 	limit     int64 // the connection breaks after this many bytes of the body; 0: it does not
 }
 
@@ -33,6 +34,10 @@ func (a *answer) succeed(action Action, out any) {
 	case JSON:
 		b.bytes = appendJSON(b.bytes, action.output, reflect.ValueOf(out).Elem())
 	default:
+		if a.json {
+			b.bytes = appendQueryJSON(b.bytes, action, out, a.requestID)
+			break
+		}
 		b.bytes = appendXMLAnswer(b.bytes, a.service, action, out, a.requestID)
 	}
 	a.write(http.StatusOK, b.bytes)
@@ -42,11 +47,7 @@ func (a *answer) fail(e *Error) {
 	b := a.buffers.take()
 	defer a.buffers.give(b)
 	if a.protocol != Query {
-		fault := "Sender"
-		if e.Fault {
-			fault = "Receiver"
-		}
-		a.w.Header()["X-Amzn-Query-Error"] = []string{e.QueryCode() + ";" + fault}
+		a.w.Header()["X-Amzn-Query-Error"] = []string{e.QueryCode() + ";" + e.fault()}
 	}
 	switch a.protocol {
 	case CBOR:
@@ -60,6 +61,10 @@ func (a *answer) fail(e *Error) {
 		b.bytes = appendJSONString(b.bytes, e.Message)
 		b.bytes = append(b.bytes, '}')
 	default:
+		if a.json {
+			b.bytes = appendQueryJSONError(b.bytes, e, a.requestID)
+			break
+		}
 		b.bytes = appendXMLError(b.bytes, a.service, e, a.requestID)
 	}
 	a.write(e.status(), b.bytes)
@@ -67,6 +72,7 @@ func (a *answer) fail(e *Error) {
 
 // refuseBareGet answers a GET without an action, as AWS does whatever the client accepts.
 func (a *answer) refuseBareGet() {
+	a.json = false
 	a.write(http.StatusNotFound, []byte("<UnknownOperationException/>\n"))
 }
 
@@ -95,6 +101,8 @@ func (a *answer) contentType() string {
 	switch {
 	case a.protocol == CBOR:
 		return "application/cbor"
+	case a.protocol == Query && a.json:
+		return "application/json"
 	case a.protocol == Query:
 		return "text/xml"
 	case a.service.JSON == "1.1":

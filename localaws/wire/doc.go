@@ -5,14 +5,15 @@
 // http.Handler of several services.
 //
 // There are three protocols. awsJson (1.0 and 1.1) names its action in X-Amz-Target. The query protocol is a form, in
-// the body or in the URL, whose answer is XML. rpcv2Cbor names its action in the path and has the header
-// Smithy-Protocol. A body may be compressed with gzip. All use the same structs:
+// the body or in the URL, whose answer is XML, or JSON if the request asks for that. rpcv2Cbor names its action in the
+// path and has the header Smithy-Protocol. A body may be compressed with gzip. All use the same structs:
 //
 //	json:"QueueUrl"                              the name in awsJson and rpcv2Cbor, and in query unless the next tag
 //	                                             says otherwise
 //	query:"Attribute,flat,key=Name,value=Value"  the name in query; flat: no member or entry between name and number;
 //	                                             key=, value= and item= rename the parts of a map and a list;
-//	                                             or=: another name that some clients write
+//	                                             or=: another name that some clients write; json=: the name in an
+//	                                             answer in JSON
 //
 // Fields are strings, integers, floats, booleans, []byte (base64), time.Time (seconds since 1970, or ISO 8601 in
 // query), structs, slices and string-keyed maps of these, and pointers to scalars or structs if absence has a meaning.

@@ -49,6 +49,14 @@ func (e *Error) queryMessage() string {
 	return e.Message
 }
 
+// fault says who caused the error, in AWS's words.
+func (e *Error) fault() string {
+	if e.Fault {
+		return "Receiver"
+	}
+	return "Sender"
+}
+
 func (e *Error) status() int {
 	if e.Status != 0 {
 		return e.Status

@@ -84,12 +84,12 @@ func parseForm(values url.Values) (*node, *Error) {
 	return root, nil
 }
 
-// protocolParameter reports whether a parameter is about the request itself: its action, or its signature (versions 2
-// and 4).
+// protocolParameter reports whether a parameter is about the request itself: its action, the form of its answer, or its
+// signature (versions 2 and 4).
 func protocolParameter(name string) bool {
 	switch name {
 	case "Action", "Version", "AWSAccessKeyId", "Signature", "SignatureMethod", "SignatureVersion",
-		"Timestamp", "Expires", "SecurityToken":
+		"Timestamp", "Expires", "SecurityToken", contentTypeParameter:
 		return true
 	}
 	return len(name) > 6 && strings.EqualFold(name[:6], "x-amz-")

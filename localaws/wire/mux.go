@@ -50,9 +50,7 @@ func NewMux(o Options, services ...*Service) *Mux {
 
 // ServeHTTP answers one call in the caller's goroutine.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := answer{
-		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
-	}
+	a := m.answer(w, r)
 	l := &load{ctx: r.Context(), gate: m.gate}
 	defer l.done()
 	if action, in, ok := m.read(&a, r, l); ok {
@@ -62,10 +60,15 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Refuse answers a request with an error, in the request's protocol.
 func (m *Mux) Refuse(w http.ResponseWriter, r *http.Request, e *Error) {
-	a := answer{
-		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
-	}
+	a := m.answer(w, r)
 	a.fail(e)
+}
+
+func (m *Mux) answer(w http.ResponseWriter, r *http.Request) answer {
+	return answer{
+		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
+		json: wantsJSON(r),
+	}
 }
 
 // read decodes the action and its input. It answers invalid requests itself; then ok is false. It does not retain the
@@ -201,6 +204,7 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte, l *load) (actio
 		a.fail(err)
 		return action, nil, false
 	}
+	a.json = a.json || values.Get(contentTypeParameter) == "JSON"
 	name := values.Get("Action")
 	s := m.queryService(r, values, name)
 	if s != nil {

@@ -47,6 +47,7 @@ type form struct {
 	flat             bool
 	item, key, value string
 	other            string // another name that some clients write; "": none
+	json             string // the name in a query answer in JSON; "": the name in awsJson
 }
 
 // plain is the layout of a member without a tag.
@@ -154,6 +155,8 @@ func queryTag(name, tag string) (string, form) {
 			f.value = value
 		case "or":
 			f.other = value
+		case "json":
+			f.json = value
 		default:
 			panic(fmt.Sprintf("wire: query tag %q has no option %q", tag, option))
 		}

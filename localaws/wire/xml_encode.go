@@ -177,15 +177,11 @@ func appendXMLText(b []byte, text string) []byte {
 
 // appendXMLError appends an error in the query protocol.
 func appendXMLError(b []byte, service *Service, e *Error, requestID string) []byte {
-	fault := "Sender"
-	if e.Fault {
-		fault = "Receiver"
-	}
 	b = append(b, xmlHead...)
 	b = append(b, `<ErrorResponse xmlns="`...)
 	b = append(b, service.XMLNS...)
 	b = append(b, `"><Error>`...)
-	b = appendXMLElement(b, "Type", fault)
+	b = appendXMLElement(b, "Type", e.fault())
 	b = appendXMLElement(b, "Code", e.QueryCode())
 	if text := e.queryMessage(); text != "" {
 		b = appendXMLElement(b, "Message", text)

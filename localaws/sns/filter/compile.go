@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,6 +15,7 @@ type compiler struct {
 	tokens []token
 	now    token
 	nested bool
+	points int // of all wildcards
 }
 
 // branch is one alternative during compilation: field name → patterns.
@@ -146,6 +148,10 @@ func (c *compiler) values() (field, error) {
 	}
 	if f.values == 0 {
 		return field{}, c.refuse("Empty arrays are not allowed")
+	}
+	if c.points += wildcardPoints(f.patterns); c.points > maxWildcardPoints {
+		return field{}, refusal(fmt.Sprintf("Filter policy is too complex: its wildcards have more than %d points",
+			maxWildcardPoints))
 	}
 	return f, nil
 }

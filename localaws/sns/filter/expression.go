@@ -21,6 +21,8 @@ func (c *compiler) expression() (pattern, error) {
 	case "equals-ignore-case":
 		text, err := c.onlyString(operator)
 		return ignoringCase(text), err
+	case "wildcard":
+		return c.wildcard()
 	case "cidr":
 		return c.cidr()
 	case "exists":
@@ -75,7 +77,7 @@ func (c *compiler) exists() (pattern, error) {
 func (c *compiler) anythingBut() (pattern, error) {
 	switch c.next().kind {
 	case jsontext.ObjectStart:
-		return c.anythingButPrefix()
+		return c.anythingButOperator()
 	case jsontext.ArrayStart:
 		return c.anythingButList()
 	case jsontext.String:
@@ -90,13 +92,21 @@ func (c *compiler) anythingBut() (pattern, error) {
 	return nil, c.refuse("Value of anything-but must be an array or single string/number value.")
 }
 
-func (c *compiler) anythingButPrefix() (pattern, error) {
+// anythingButOperator compiles an operator within anything-but.
+func (c *compiler) anythingButOperator() (pattern, error) {
 	if c.next().kind != jsontext.Name {
 		return nil, c.refuse("Anything-But expression name not found")
 	}
-	if c.now.text != "prefix" {
-		return nil, c.refuse("Unsupported anything-but pattern: " + c.now.text)
+	switch c.now.text {
+	case "prefix":
+		return c.anythingButPrefix()
+	case "wildcard":
+		return c.anythingButWildcard()
 	}
+	return nil, c.refuse("Unsupported anything-but pattern: " + c.now.text)
+}
+
+func (c *compiler) anythingButPrefix() (pattern, error) {
 	if c.next().kind != jsontext.String {
 		return nil, c.refuse("prefix match pattern must be a string")
 	}
@@ -104,12 +114,17 @@ func (c *compiler) anythingButPrefix() (pattern, error) {
 	if text == "" {
 		return nil, c.refuseRead("Null prefix not allowed")
 	}
-	for range 2 { // the end of the prefix object, and that of the expression
+	return anythingButPrefix(text), c.endOfNested()
+}
+
+// endOfNested consumes the end of an operator within anything-but, and that of the expression.
+func (c *compiler) endOfNested() error {
+	for range 2 {
 		if c.next().kind != jsontext.ObjectEnd {
-			return nil, c.refuse(onlyOne)
+			return c.refuse(onlyOne)
 		}
 	}
-	return anythingButPrefix(text), nil
+	return nil
 }
 
 func (c *compiler) anythingButList() (pattern, error) {

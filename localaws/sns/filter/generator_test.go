@@ -21,7 +21,7 @@ func (d generator) text() string { return pick(d, "x", "y", "xy", "X", "1", "Y")
 
 func (d generator) pattern() any {
 	number := func() any { return pick[any](d, 1, 1.5, 2, -3.5) }
-	switch d.IntN(12) {
+	switch d.IntN(14) {
 	case 0:
 		return map[string]any{"prefix": d.text()}
 	case 1:
@@ -44,8 +44,16 @@ func (d generator) pattern() any {
 		return map[string]any{"numeric": []any{pick(d, "=", "<", "<=", ">", ">="), number()}}
 	case 10:
 		return map[string]any{"numeric": []any{pick(d, ">", ">="), -4, pick(d, "<", "<="), number()}}
+	case 11:
+		return map[string]any{"wildcard": d.wildcard()}
+	case 12:
+		return map[string]any{"anything-but": map[string]any{"wildcard": d.wildcard()}}
 	}
 	return d.scalar()
+}
+
+func (d generator) wildcard() string {
+	return pick(d, "*", "x*", "*y", "x*y", "*x*", "xy", "*1*x*", `\\*`, "Y*1")
 }
 
 func (d generator) policy(depth int) map[string]any {

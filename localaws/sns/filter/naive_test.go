@@ -162,6 +162,8 @@ func naiveValue(p, v any) bool {
 			return isText && strings.HasPrefix(text, operand.(string))
 		case "suffix":
 			return isText && strings.HasSuffix(text, operand.(string))
+		case "wildcard":
+			return isText && naiveGlob(operand.(string), text)
 		case "equals-ignore-case":
 			return isText && strings.EqualFold(text, operand.(string))
 		case "exists":
@@ -198,6 +200,9 @@ func naiveAnythingBut(operand, v any) bool {
 	switch o := operand.(type) {
 	case map[string]any:
 		s, ok := v.(string)
+		if glob, is := o["wildcard"]; is {
+			return !ok || !naiveGlob(glob.(string), s)
+		}
 		return !ok || !strings.HasPrefix(s, o["prefix"].(string))
 	case []any:
 		for _, one := range o {
@@ -210,6 +215,19 @@ func naiveAnythingBut(operand, v any) bool {
 		return v != o
 	}
 	return !naiveSame(operand, v)
+}
+
+// naiveGlob tries every length of the text for every wildcard.
+func naiveGlob(glob, text string) bool {
+	switch {
+	case glob == "":
+		return text == ""
+	case glob[0] == '*':
+		return naiveGlob(glob[1:], text) || text != "" && naiveGlob(glob, text[1:])
+	case glob[0] == '\\':
+		glob = glob[1:]
+	}
+	return text != "" && glob[0] == text[0] && naiveGlob(glob[1:], text[1:])
 }
 
 func naiveNumeric(terms []any, v any) bool {

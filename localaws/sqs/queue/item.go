@@ -40,7 +40,7 @@ func (s State) String() string {
 type item struct {
 	message  *Message
 	key      int64 // identifies it in handles; grows in order of arrival
-	place    int64 // its number in the table of ready items; 0: not in it
+	place    int64 // its number among the fresh ready items; 0: not among them
 	sequence int64 // of FIFO queues
 	state    State
 	group    *group // of FIFO queues, else nil
@@ -51,12 +51,13 @@ type item struct {
 	entered  time.Duration // when it was added to this queue
 	count    int           // all receives, also in earlier queues
 	serial   uint32        // number of receives in this queue, and of the newest handle
+	hiding   uint32        // number of the newest receive that hid it; older handles are superseded
 	first    time.Duration // first receive
 	latest   time.Duration // latest receive
 	receives []receive     // the latest of them
 
 	order   link[item] // in its group
-	timedAt int        // index in the heap of due times
+	timedAt int        // index in the heap of due times or, if it is visible, of returned items
 	agedAt  int        // index in the heap of ages, for messages moved from another queue
 }
 
@@ -77,6 +78,9 @@ func (it *item) remember(r receive) {
 	}
 	it.receives = append(it.receives, r)
 }
+
+// superseded reports whether a later receive than that of a handle hid the message.
+func (it *item) superseded(serial uint32) bool { return serial < it.hiding }
 
 func orderOf(it *item) *link[item] { return &it.order }
 

@@ -107,8 +107,7 @@ func (q *Queue) restore(it *item) {
 	q.aged.push(it)
 	q.counts[it.state]++
 	if it.group == nil {
-		it.place = q.ready.first - 1
-		q.ready.restore(it.place, it)
+		q.ready.putBack(it)
 		q.wake()
 		return
 	}

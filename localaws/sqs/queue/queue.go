@@ -55,7 +55,7 @@ type Queue struct {
 	deleted bool
 	closed  bool   // polls do not wait any more
 	items   table  // by key, which is the order of arrival
-	ready   table  // of a standard queue, by place
+	ready   ready  // of a standard queue
 	timed   heap   // delayed and in-flight items, by due time
 	aged    heap   // by sent; items that are older than their neighbours in order of arrival
 	counts  [3]int // by State
@@ -73,15 +73,12 @@ type Queue struct {
 	alarmAt     time.Duration
 }
 
-// middle is the first number in the table of ready items; items that are put back get smaller ones.
-const middle = 1 << 40
-
 // New returns an empty queue.
 func New(o Options) *Queue {
 	q := &Queue{
 		opts:  o,
 		stamp: o.Random.Uint64(),
-		items: newTable(1), ready: newTable(middle), timed: dueHeap(), aged: ageHeap(), dedup: newDedup(),
+		items: newTable(1), ready: newReady(), timed: dueHeap(), aged: ageHeap(), dedup: newDedup(),
 		readyGroups: list[group]{link: groupLink},
 		waiters:     list[waiter]{link: waiterLink},
 	}
@@ -187,14 +184,12 @@ func (q *Queue) makeReady(it *item) {
 		q.settle(g)
 		return
 	}
-	it.place = q.ready.push(it)
+	if was == InFlight {
+		q.ready.putBack(it)
+	} else {
+		q.ready.push(it)
+	}
 	q.wake()
-}
-
-// unready removes an item from the ready items.
-func (q *Queue) unready(it *item) {
-	q.ready.remove(it.place)
-	it.place = 0
 }
 
 // hold puts an item into the heap until due: delayed or in flight.
@@ -208,7 +203,7 @@ func (q *Queue) hold(it *item, s State, due time.Duration) {
 func (q *Queue) drop(it *item) {
 	q.items.remove(it.key)
 	q.counts[it.state]--
-	if it.timedAt > 0 {
+	if it.state != Visible && it.timedAt > 0 {
 		q.timed.remove(it)
 	}
 	if it.agedAt > 0 {
@@ -221,6 +216,6 @@ func (q *Queue) drop(it *item) {
 		}
 		q.settle(g)
 	} else if it.state == Visible {
-		q.unready(it)
+		q.ready.remove(it)
 	}
 }

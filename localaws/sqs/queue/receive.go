@@ -116,7 +116,7 @@ func (t *taking) fromReady() {
 	var again []*item // each message at most once per call
 	defer func() {
 		for _, it := range again {
-			it.place = q.ready.push(it)
+			q.ready.push(it)
 			q.wake()
 		}
 	}()
@@ -126,14 +126,14 @@ func (t *taking) fromReady() {
 			return
 		}
 		if t.chance(t.config.Chaos.Reorder) {
-			q.unready(it)
-			it.place = q.ready.push(it)
+			q.ready.remove(it)
+			q.ready.push(it)
 			it = q.ready.head()
 		}
 		if t.isDead(it) {
 			continue
 		}
-		q.unready(it)
+		q.ready.remove(it)
 		t.receive(it)
 		if t.chance(t.config.Chaos.Duplicate) {
 			again = append(again, it)
@@ -178,6 +178,9 @@ func (t *taking) isDead(it *item) bool {
 func (t *taking) receive(it *item) {
 	it.count++
 	it.serial++
+	if t.r.Visibility > 0 {
+		it.hiding = it.serial
+	}
 	if it.count == 1 {
 		it.first = t.now
 	}

@@ -18,7 +18,8 @@ const MaxHold = 12 * time.Hour
 
 // DeleteMessage deletes the message of a handle. It succeeds if the message does not exist any more. On a standard
 // queue, a handle that a later receive has superseded also succeeds, but deletes nothing, and a handle that has merely
-// expired deletes the message. A FIFO queue refuses both.
+// expired deletes the message. A FIFO queue refuses both. Only a receive that hides the message supersedes: as recorded
+// on AWS, the first of two handles with a visibility timeout of zero still deletes.
 func (q *Queue) DeleteMessage(handle string) error {
 	key, serial, ok := q.parseHandle(handle)
 	if !ok {
@@ -35,11 +36,11 @@ func (q *Queue) DeleteMessage(handle string) error {
 		q.meter.counts.Deleted++
 		return nil
 	}
-	if q.opts.FIFO && (it.state != InFlight || it.serial != serial) {
+	if q.opts.FIFO && (it.state != InFlight || it.superseded(serial)) {
 		return ErrExpired
 	}
 	q.meter.counts.Deleted++
-	if it.serial == serial {
+	if !it.superseded(serial) {
 		q.drop(it)
 		q.changed()
 	}
@@ -64,7 +65,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	switch {
 	case it == nil:
 		return ErrGone
-	case q.opts.FIFO && (it.state != InFlight || it.serial != serial):
+	case q.opts.FIFO && (it.state != InFlight || it.superseded(serial)):
 		return ErrExpired
 	case it.state == Delayed:
 	// Timeouts are whole seconds, and a caller may ask for the full twelve hours.
@@ -88,7 +89,7 @@ func (q *Queue) rehold(it *item, d, now time.Duration) {
 		it.due = now + d
 		q.timed.push(it)
 	case d > 0:
-		q.unready(it)
+		q.ready.remove(it)
 		q.hold(it, InFlight, now+d)
 	}
 }

@@ -1,8 +1,8 @@
 package queue
 
 // table stores items under numbers that are assigned in order. A queue has one for all its items and one for those that
-// are ready. Items that arrive together are stored together, removing any item takes constant time, and emptied pages
-// are freed.
+// are ready for the first time. Items that arrive together are stored together, removing any item takes constant time,
+// and emptied pages are freed.
 type table struct {
 	pages       map[int64]*page
 	first, next int64 // all numbers are in [first, next)

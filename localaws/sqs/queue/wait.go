@@ -73,7 +73,7 @@ func (q *Queue) leave(w *waiter) {
 		q.arm()
 		return
 	}
-	if q.ready.n > 0 || q.readyGroups.head != nil {
+	if !q.ready.empty() || q.readyGroups.head != nil {
 		q.wake()
 	}
 }

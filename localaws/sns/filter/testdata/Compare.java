@@ -9,8 +9,9 @@ import software.amazon.event.ruler.Machine;
 //   java -cp "$CLASSPATH" localaws/sns/filter/testdata/Compare.java cases.tsv
 //
 // Known differences, which are counted but not shown: numbers beyond ±1,000,000,000, which SNS does not compare and
-// event-ruler does; and names with a dot in them, which event-ruler takes for a path as well. Any other difference, and
-// an end of the known ones, is an error.
+// event-ruler does; names with a dot in them, which event-ruler takes for a path as well; and a field that has both
+// wildcard and equals-ignore-case, one of which event-ruler then matches where it does not ("xy" with *1*x* or y). Any
+// other difference, and an end of the known ones, is an error.
 public class Compare {
     public static void main(String[] arguments) throws Exception {
         int cases = 0, known = 0, others = 0;
@@ -23,7 +24,8 @@ public class Compare {
             if (answer == Boolean.parseBoolean(field[2])) {
                 continue;
             }
-            if (field[0].contains("numeric") && field[1].contains("12345678901") || field[0].matches(".*\"[a-z]+\\.[a-z]+\":.*")) {
+            if (field[0].contains("numeric") && field[1].contains("12345678901") || field[0].matches(".*\"[a-z]+\\.[a-z]+\":.*")
+                    || field[0].contains("\"wildcard\"") && field[0].contains("\"equals-ignore-case\"")) {
                 known++;
                 continue;
             }

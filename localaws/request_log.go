@@ -1,0 +1,103 @@
+package localaws
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// requestLog writes one line for each call from a socket: its action, resource, status and time. The zero value writes
+// nothing.
+type requestLog struct{ to *slog.Logger }
+
+// noteKey is the key of a note in a call's context.
+type noteKey struct{}
+
+// note is what becomes known of a call while it is handled.
+type note struct{ action, resource string }
+
+// handle handles a request, and writes its line.
+func (l requestLog) handle(w http.ResponseWriter, r *http.Request, handler http.HandlerFunc) {
+	if l.to == nil {
+		handler(w, r)
+		return
+	}
+	// A request that names no action of the server is in the log by its method and path.
+	n := &note{action: r.Method, resource: r.URL.Path}
+	began, status := time.Now(), &statusWriter{ResponseWriter: w}
+	defer func() { // also if a control drops the connection, which is a panic
+		l.to.Info("call", "action", n.action, "resource", n.resource, "status", status.code,
+			"took", time.Since(began).Round(time.Microsecond))
+	}()
+	handler(status, r.WithContext(context.WithValue(r.Context(), noteKey{}, n)))
+}
+
+// noteCall adds the action and the resource to the note of a call.
+func noteCall(ctx context.Context, c *wire.Call, in any) {
+	if n, ok := ctx.Value(noteKey{}).(*note); ok {
+		n.action, n.resource = c.Service+"."+c.Action, resourceOf(in)
+	}
+}
+
+// resourceOf returns what a call is about: the first of the usual members that its input has, and of an object its key.
+func resourceOf(in any) string {
+	v := reflect.ValueOf(in)
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	text := func(name string) string {
+		f := v.FieldByName(name)
+		if f.Kind() == reflect.Pointer && !f.IsNil() {
+			f = f.Elem()
+		}
+		if f.Kind() == reflect.String {
+			return f.String()
+		}
+		return ""
+	}
+	if bucket := text("Bucket"); bucket != "" {
+		if key := text("Key"); key != "" {
+			return bucket + "/" + key
+		}
+		return bucket
+	}
+	for _, name := range []string{
+		"QueueURL", "QueueName", "TopicArn", "TargetArn", "PhoneNumber", "SubscriptionArn", "SourceARN", "SourceArn",
+		"ResourceArn", "ResourceARN", "AlarmName", "Namespace", "Name", "TaskHandle",
+	} {
+		if found := text(name); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// statusWriter remembers the status of a response; 0: there was none.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// Unwrap gives http.ResponseController access to the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *statusWriter) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Write(b []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}

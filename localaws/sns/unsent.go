@@ -1,0 +1,167 @@
+package sns
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Unsent is a message for a protocol that this server does not deliver to, such as email, as SNS would have sent it.
+type Unsent struct {
+	At              time.Time
+	SubscriptionARN string // "": it was published to a telephone number
+	Protocol        string
+	Endpoint        string
+	MessageID       string
+	Subject         string
+	Body            string
+}
+
+const (
+	maxUnsent      = 1000     // how many unsent messages are kept; the oldest are dropped
+	maxUnsentBytes = 16 << 20 // how many bytes of them
+)
+
+// unsent keeps the latest unsent messages, and remembers of which protocols the log says that they are not delivered.
+// The zero value is usable.
+type unsent struct {
+	mu    sync.Mutex
+	all   []Unsent
+	bytes int
+	said  map[string]bool
+}
+
+func (u *unsent) add(m Unsent) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all = append(u.all, m)
+	u.bytes += m.size()
+	old := 0
+	for len(u.all)-old > maxUnsent || u.bytes > maxUnsentBytes {
+		u.bytes -= u.all[old].size()
+		old++
+	}
+	u.all = slices.Delete(u.all, 0, old) // clears them
+}
+
+func (m *Unsent) size() int { return len(m.Body) + len(m.Subject) + len(m.Endpoint) }
+
+func (u *unsent) list() []Unsent {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.all)
+}
+
+func (u *unsent) clear() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all, u.bytes = nil, 0
+}
+
+// first reports whether it is called for a protocol for the first time.
+func (u *unsent) first(protocol string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.said[protocol] {
+		return false
+	}
+	if u.said == nil {
+		u.said = map[string]bool{}
+	}
+	u.said[protocol] = true
+	return true
+}
+
+// Unsent returns the latest messages for protocols that this server does not deliver to, the oldest first: at most a
+// thousand, and 16 MiB.
+func (s *Service) Unsent() []Unsent { return s.unsent.list() }
+
+// keep keeps what a subscriber would have got.
+func (s *Service) keep(m Unsent) {
+	m.At = s.opts.Clock.Now()
+	s.unsent.add(m)
+	s.tellUnsent(m.Protocol)
+}
+
+// tellUnsent says once in the log that this server does not deliver to a protocol.
+func (s *Service) tellUnsent(protocol string) {
+	if s.unsent.first(protocol) {
+		s.log.Warn("sns: this server delivers to sqs, http and https only; what others would get is listed under "+
+			"/_localaws/unsent, and by SNS().Unsent", "protocol", protocol)
+	}
+}
+
+// keepNotification keeps a notification for a subscription.
+func (s *Service) keepNotification(n *notification, to recipient) {
+	m := Unsent{
+		SubscriptionARN: to.sub.arn, Protocol: to.sub.protocol, Endpoint: to.sub.endpoint, MessageID: n.message.id,
+	}
+	switch text := n.message.textFor(to.sub.protocol); {
+	case to.sub.protocol == "email":
+		m.Subject, m.Body = n.message.subject, text
+		if m.Subject == "" {
+			m.Subject = "AWS Notification Message"
+		}
+	case to.sub.protocol == "lambda":
+		m.Body = n.lambdaEvent(to)
+	case to.sub.protocol == "sms" || to.sub.protocol == "application" || to.settings.raw:
+		m.Body = text
+	default:
+		m.Body = n.envelope(to)
+	}
+	s.keep(m)
+}
+
+// lambdaRecord is the only record of the event that a function gets. Its names differ from those of the envelope.
+type lambdaRecord struct {
+	EventSource          string
+	EventVersion         string
+	EventSubscriptionArn string
+	Sns                  lambdaMessage
+}
+
+type lambdaMessage struct {
+	Type              string
+	MessageID         string `json:"MessageId"`
+	TopicArn          string
+	Subject           *string
+	Message           string
+	Timestamp         string
+	SignatureVersion  string
+	Signature         string
+	SigningCertURL    string `json:"SigningCertUrl"`
+	UnsubscribeURL    string `json:"UnsubscribeUrl"`
+	MessageAttributes map[string]lambdaAttribute
+}
+
+type lambdaAttribute struct{ Type, Value string }
+
+// lambdaEvent returns the event that a function would get.
+func (n *notification) lambdaEvent(to recipient) string {
+	text := n.message.textFor(to.sub.protocol)
+	m := lambdaMessage{
+		Type: "Notification", MessageID: n.message.id, TopicArn: n.topic.arn, Message: text,
+		Timestamp: n.message.timestamp, SignatureVersion: n.version, Signature: n.sign(text),
+		SigningCertURL: n.baseURL + n.signer.certificatePath(), UnsubscribeURL: n.unsubscribeURL(to),
+		MessageAttributes: map[string]lambdaAttribute{},
+	}
+	if n.message.subject != "" {
+		m.Subject = &n.message.subject
+	}
+	for _, name := range n.message.names {
+		a := n.message.attributes[name]
+		m.MessageAttributes[name] = lambdaAttribute{a.Type, a.envelopeValue()}
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	event := map[string][]lambdaRecord{"Records": {{
+		EventSource: "aws:sns", EventVersion: "1.0", EventSubscriptionArn: to.sub.arn, Sns: m,
+	}}}
+	if err := e.Encode(event); err != nil {
+		panic("sns: an event cannot be written as JSON: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

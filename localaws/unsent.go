@@ -1,0 +1,33 @@
+package localaws
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// unsentView is a message for a protocol that the server does not deliver to.
+type unsentView struct {
+	At           time.Time `json:"at"`
+	Subscription string    `json:"subscription,omitempty"` // "": it was published to a telephone number
+	Protocol     string    `json:"protocol"`
+	Endpoint     string    `json:"endpoint"`
+	MessageID    string    `json:"messageId"`
+	Subject      string    `json:"subject,omitempty"`
+	Body         string    `json:"body"`
+
+	number string
+}
+
+// listUnsent lists the unsent messages that SNS keeps, by their numbers in it.
+func (s *Server) listUnsent(p page, _ *http.Request) (map[string]any, error) {
+	all := []unsentView{}
+	for i, m := range s.sns.Unsent() {
+		all = append(all, unsentView{
+			At: m.At.UTC(), Subscription: m.SubscriptionARN, Protocol: m.Protocol, Endpoint: m.Endpoint,
+			MessageID: m.MessageID, Subject: m.Subject, Body: m.Body, number: fmt.Sprintf("%04d", i),
+		})
+	}
+	some, next := cut(p, all, func(m *unsentView) string { return m.number })
+	return map[string]any{"unsent": some, "next": next}, nil
+}
