@@ -126,19 +126,19 @@ func (c *consuming) measured(next godwit.Handler) godwit.Handler {
 
 // start starts the span of one delivery.
 func (c *consuming) start(ctx context.Context, d *godwit.Delivery) (context.Context, trace.Span) {
-	ctx, from := c.t.carrier.extract(ctx, d)
-	if c.t.carrier.malformed(d, from) {
+	ctx, from := c.t.carrier.extract(ctx, d.Headers)
+	if c.t.carrier.malformed(d.Headers, from) {
 		c.metrics.malformed()
 	}
 	var room [8]trace.SpanStartOption
 	opts := append(room[:0], c.process.start...)
-	if !c.t.parent || !from.IsValid() {
+	if !c.t.carrier.parent || !from.IsValid() {
 		opts = append(opts, trace.WithNewRoot())
 	}
 	var at driver.Provenance
 	d.As(&at)
 	var links []trace.Link
-	if from.IsValid() && !c.t.parent {
+	if from.IsValid() && !c.t.carrier.parent {
 		links = append(links, trace.Link{SpanContext: from})
 	}
 	if at.Trace != "" {
@@ -179,7 +179,7 @@ func (c *consuming) batchMiddleware(next godwit.BatchHandler) godwit.BatchHandle
 			ctx, span = c.t.tracer.Start(ctx, c.process.name,
 				append(opts, trace.WithAttributes(semconv.MessagingBatchMessageCount(len(ds))))...)
 			for _, d := range ds {
-				if _, from := c.t.carrier.extract(ctx, d); c.t.carrier.malformed(d, from) {
+				if from := c.t.carrier.trace(d.Headers); c.t.carrier.malformed(d.Headers, from) {
 					c.metrics.malformed()
 				}
 			}
@@ -207,7 +207,7 @@ func (c *consuming) links(ds []*godwit.Delivery) trace.SpanStartOption {
 		if len(links) == mostLinks {
 			break
 		}
-		if _, from := c.t.carrier.extract(context.Background(), d); from.IsValid() {
+		if from := c.t.carrier.trace(d.Headers); from.IsValid() {
 			links = append(links, trace.Link{
 				SpanContext: from, Attributes: []attribute.KeyValue{semconv.MessagingMessageID(d.ID)},
 			})

@@ -79,8 +79,7 @@ func (s *sending) sent(r godwit.Sending) {
 	}
 	links := make([]trace.Link, 0, min(r.Messages, mostLinks))
 	for _, h := range r.Traces[:min(len(r.Traces), mostLinks)] {
-		_, at := s.t.carrier.extract(context.Background(), &godwit.Delivery{Headers: h})
-		if at.IsValid() {
+		if at := s.t.carrier.trace(h); at.IsValid() {
 			links = append(links, trace.Link{SpanContext: at})
 		}
 	}
