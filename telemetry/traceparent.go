@@ -47,7 +47,10 @@ func parse(headers godwit.Headers) trace.SpanContext {
 }
 
 func parseParent(s string) (c trace.SpanContextConfig, ok bool) {
-	if len(s) < parentSize || len(s) > longestHeader || s[traceAt-1] != '-' || s[spanAt-1] != '-' || s[flagsAt-1] != '-' {
+	if len(s) < parentSize || len(s) > longestHeader {
+		return c, false
+	}
+	if s[traceAt-1] != '-' || s[spanAt-1] != '-' || s[flagsAt-1] != '-' {
 		return c, false
 	}
 	var version, flags [1]byte

@@ -11,8 +11,8 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// The trace context of any headers is read and written as OpenTelemetry's own propagator does, but for a dash at the end
-// of version 00, which the standard does not allow.
+// The trace context of any headers is read and written as OpenTelemetry's own propagator does, but for a dash at the
+// end of version 00, which the standard does not allow.
 func FuzzTraceparent(f *testing.F) {
 	const valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for _, parent := range []string{
