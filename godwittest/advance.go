@@ -45,7 +45,7 @@ func (h *Harness) move(d time.Duration) (held []string) {
 		}
 		h.journal.halt(false)
 		if !to.Before(end) {
-			h.await(grace, func() bool { return !h.wanted() && !h.onTheWay() })
+			h.await(h.grace(), func() bool { return !h.wanted() && !h.onTheWay() })
 			return nil
 		}
 	}
@@ -55,7 +55,7 @@ func (h *Harness) move(d time.Duration) (held []string) {
 // them; otherwise it returns which deliveries are held. It waits at most for grace for a consumer that does not
 // receive, for example because it is paused.
 func (h *Harness) halt() (held []string) {
-	h.await(grace, func() bool {
+	h.await(h.grace(), func() bool {
 		h.journal.halt(true)
 		// In the order in which a message moves, so that none is missed between two checks.
 		quiet := !h.wanted() && !h.onTheWay()

@@ -134,7 +134,7 @@ func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
 // assert repeats check until it has no complaint, for at most the time of grace.
 func (h *Harness) assert(check func() (complaint string)) {
 	h.t.Helper()
-	if !h.await(grace, func() bool { return check() == "" }) {
+	if !h.await(h.grace(), func() bool { return check() == "" }) {
 		h.t.Errorf("%s", check())
 	}
 }

@@ -13,9 +13,18 @@ const (
 	lookFraction = 64
 	longestReal  = 50 * time.Millisecond
 	// grace is how long an assertion that does not hold is repeated, because a verdict is sent in a batch, a moment
-	// after its handler has returned.
-	grace = time.Second
+	// after its handler has returned. In real time, goroutines of a busy machine may wait for seconds.
+	grace     = time.Second
+	realGrace = 5 * time.Second
 )
+
+// grace returns how long what is about to happen may take.
+func (h *Harness) grace() time.Duration {
+	if h.bubble {
+		return grace
+	}
+	return realGrace
+}
 
 // Await waits until a condition is true. If that takes longer than Options.Patience, the test ends. The condition is
 // called in the test's goroutine; in a bubble, when all other goroutines wait.

@@ -53,7 +53,7 @@ func (h *Harness) start(what string, receivers int, run func(context.Context) (g
 		defer close(r.done)
 		r.report, r.err = run(ctx)
 	}()
-	h.await(grace, func() bool { return r.ended() || h.journal.receivers() >= receivers })
+	h.await(h.grace(), func() bool { return r.ended() || h.journal.receivers() >= receivers })
 	return r
 }
 
