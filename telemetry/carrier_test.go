@@ -176,8 +176,8 @@ func (w wide) Inject(ctx context.Context, c propagation.TextMapCarrier) {
 	c.Set("wide", strings.Repeat("x", 100<<10))
 }
 
-// A trace context without room is dropped and counted, and its message is sent. A propagator of the user is used in both
-// directions.
+// A trace context without room is dropped and counted, and its message is sent. A propagator of the user is used in
+// both directions.
 func TestATraceWithoutRoom(t *testing.T) {
 	inWorld(t, telemetry.Options{Propagator: wide{}, Parent: true}, func(w *world) {
 		p := w.producer("orders", nil)
@@ -198,7 +198,8 @@ func TestATraceWithoutRoom(t *testing.T) {
 				children++
 			}
 		}
-		if n := w.metrics()["godwit.traces.dropped"]; n != 1 || traced[true] != 1 || traced[false] != 1 || children != 1 {
+		n := w.metrics()["godwit.traces.dropped"]
+		if n != 1 || traced[true] != 1 || traced[false] != 1 || children != 1 {
 			t.Errorf("%v were dropped; with a trace and without, %v were handled; %d handlers have a parent", n, traced,
 				children)
 		}
