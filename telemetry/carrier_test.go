@@ -188,7 +188,8 @@ func TestATraceWithoutRoom(t *testing.T) {
 			}
 		}
 		traced := map[bool]int{}
-		w.handle(w.consumer("orders", nil), time.Minute, func(ctx context.Context, d *godwit.Delivery) error {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1})
+		w.handle(c, time.Minute, func(_ context.Context, d *godwit.Delivery) error {
 			traced[d.Headers.Value("wide") != ""]++
 			return nil
 		})

@@ -73,7 +73,7 @@ func TestTracesOfPython(t *testing.T) {
 
 	sent := python(t, endpoint, "send", there)
 	p := w.producer("receipts", nil)
-	c := w.consumer("orders", &godwit.ConsumerOptions{NoDeadLetters: true})
+	c := w.consumer("orders", &godwit.ConsumerOptions{NoDeadLetters: true, Concurrency: 1})
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	handled := 0
 	if _, err := c.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
