@@ -82,6 +82,10 @@ e2e: ## the dashboard in a real browser
 interop: ## foreign judges: real clients on localaws, other servers under snssqs
 	@.ci/interop
 
+.PHONY: dashboards
+dashboards: ## the queries of the Grafana dashboard and the alert rules, on a real Prometheus
+	@.ci/dashboards
+
 .PHONY: kafka
 kafka: ## the Kafka backend on a real broker, which is started and stopped
 	@.ci/kafka

@@ -9,11 +9,14 @@ import (
 
 // Poll is an answered poll of a consumer, for [Hooks].
 type Poll struct {
-	Asked      int // messages that were requested
-	Began      time.Time
-	Took       time.Duration
-	Err        error
-	Deliveries []*Delivery // that it returned; their handlers may have started
+	Asked int   // messages that were requested
+	Bytes int64 // of the bodies that it returned, without those in a store
+	Began time.Time
+	Took  time.Duration
+	Err   error
+	// Deliveries are those that it returned. Their handlers may have started, and bodies may be being read from the
+	// store: a hook must not read Body, Attempt or Undecodable.
+	Deliveries []*Delivery
 }
 
 // Settling is a request with settlements that the service has answered, for [Hooks]. On Kafka, handled messages are not
@@ -59,7 +62,9 @@ type Sending struct {
 }
 
 func pollOf(p engine.Poll) Poll {
-	return Poll{Asked: p.Asked, Began: p.Began, Took: p.Took, Err: p.Err, Deliveries: deliveries(p.Owners)}
+	return Poll{
+		Asked: p.Asked, Bytes: p.Bytes, Began: p.Began, Took: p.Took, Err: p.Err, Deliveries: deliveries(p.Owners),
+	}
 }
 
 func settlingOf(s *engine.Settling) Settling {

@@ -68,13 +68,13 @@ func TestRequestsOfAConsumer(t *testing.T) {
 				t.Errorf("a poll failed: %v", one.Err)
 			}
 			if len(one.Deliveries) > 0 {
-				got = append(got, len(one.Deliveries))
+				got = append(got, len(one.Deliveries), int(one.Bytes))
 			} else if one.Asked != 10 {
 				t.Errorf("an empty poll asked for %d", one.Asked)
 			}
 		}
-		if diff := cmp.Diff([]int{2}, got); diff != "" {
-			t.Errorf("deliveries of polls (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]int{2, 7}, got); diff != "" {
+			t.Errorf("deliveries and bytes of polls (-want +got):\n%s", diff)
 		}
 		var bodies []string
 		sum := godwit.Settling{}

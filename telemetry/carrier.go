@@ -13,46 +13,63 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-const (
-	traceparent = "traceparent"
-	// longestHeader bounds a header that a propagator reads, because anyone who may send has written it. The standard
-	// asks for 512 characters of tracestate, and baggage has at most 8,192.
-	longestHeader = 8 << 10
-)
+// longestHeader bounds a header that is read, because anyone who may send has written it. The standard asks for 512
+// characters of tracestate, and baggage has at most 8,192.
+const longestHeader = 8 << 10
 
 // carrier writes trace contexts to messages, and reads those of deliveries.
 type carrier struct {
-	propagator propagation.TextMapPropagator
-	standard   bool // the propagator reads traceparent
+	propagator propagation.TextMapPropagator // nil: the standard of W3C
+	standard   bool                          // traceparent is read
+	parent     bool                          // a handler continues the trace of its message
 }
 
-func newCarrier(p propagation.TextMapPropagator) carrier {
-	if p == nil {
-		p = propagation.TraceContext{}
+func newCarrier(p propagation.TextMapPropagator, parent bool) carrier {
+	if _, w3c := p.(propagation.TraceContext); p == nil || w3c {
+		return carrier{standard: true, parent: parent}
 	}
-	return carrier{p, slices.Contains(p.Fields(), traceparent)}
+	return carrier{p, slices.Contains(p.Fields(), traceparent), parent}
 }
 
 // inject returns the headers for the span of a context.
 func (c *carrier) inject(ctx context.Context) godwit.Headers {
+	if c.propagator == nil {
+		return headersOf(trace.SpanContextFromContext(ctx))
+	}
 	var h writer
 	c.propagator.Inject(ctx, &h)
 	return godwit.Headers(h)
 }
 
-// extract returns the context with what a delivery carries, and its trace. The trace is not valid if the delivery has
-// none that can be read.
-func (c *carrier) extract(ctx context.Context, d *godwit.Delivery) (context.Context, trace.SpanContext) {
-	if len(d.Headers) == 0 {
+// extract returns the context with what headers carry, and their trace. The trace is not valid if they have none that
+// can be read.
+func (c *carrier) extract(ctx context.Context, headers godwit.Headers) (context.Context, trace.SpanContext) {
+	if c.propagator == nil {
+		of := parse(headers)
+		if c.parent && of.IsValid() {
+			ctx = trace.ContextWithRemoteSpanContext(ctx, of)
+		}
+		return ctx, of
+	}
+	if len(headers) == 0 {
 		return ctx, trace.SpanContext{}
 	}
-	out := c.propagator.Extract(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), reader{d.Headers})
+	out := c.propagator.Extract(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), reader{headers})
 	return out, trace.SpanContextFromContext(out)
 }
 
-// malformed reports whether a delivery without a valid trace has a header that should have been one.
-func (c *carrier) malformed(d *godwit.Delivery, of trace.SpanContext) bool {
-	return c.standard && !of.IsValid() && d.Headers.Value(traceparent) != ""
+// trace returns the trace that headers carry.
+func (c *carrier) trace(headers godwit.Headers) trace.SpanContext {
+	if c.propagator == nil {
+		return parse(headers)
+	}
+	_, of := c.extract(context.Background(), headers)
+	return of
+}
+
+// malformed reports whether headers without a valid trace have one that should have been one.
+func (c *carrier) malformed(headers godwit.Headers, of trace.SpanContext) bool {
+	return c.standard && !of.IsValid() && headers.Value(traceparent) != ""
 }
 
 // reader is the headers of a delivery as a propagator reads them.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/propagation"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/godwitmq/godwit"
@@ -164,5 +165,44 @@ func TestATraceThatIsNotSampled(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// wide is a propagator whose headers take 100 KiB.
+type wide struct{ propagation.TraceContext }
+
+func (w wide) Inject(ctx context.Context, c propagation.TextMapCarrier) {
+	w.TraceContext.Inject(ctx, c)
+	c.Set("wide", strings.Repeat("x", 100<<10))
+}
+
+// A trace context without room is dropped and counted, and its message is sent. A propagator of the user is used in
+// both directions.
+func TestATraceWithoutRoom(t *testing.T) {
+	inWorld(t, telemetry.Options{Propagator: wide{}, Parent: true}, func(w *world) {
+		p := w.producer("orders", nil)
+		for _, n := range []int{10, 1<<20 - 50<<10} { // the second is nearly all that SQS takes
+			full := godwit.Headers{{Name: "full", Value: strings.Repeat("x", n)}}
+			if err := p.Send(w.Context(), godwit.Message{Body: []byte("x"), Headers: full}); err != nil {
+				t.Error(err)
+			}
+		}
+		traced := map[bool]int{}
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 1})
+		w.handle(c, time.Minute, func(_ context.Context, d *godwit.Delivery) error {
+			traced[d.Headers.Value("wide") != ""]++
+			return nil
+		})
+		children := 0
+		for _, s := range w.named("process orders", "consumer") {
+			if s.Parent.IsValid() {
+				children++
+			}
+		}
+		n := w.metrics()["godwit.traces.dropped"]
+		if n != 1 || traced[true] != 1 || traced[false] != 1 || children != 1 {
+			t.Errorf("%v were dropped; with a trace and without, %v were handled; %d handlers have a parent", n, traced,
+				children)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -36,14 +37,18 @@ type consuming struct {
 // spanKind is what all spans of one operation have in common.
 type spanKind struct {
 	name  string
-	start []trace.SpanStartOption
+	kind  trace.SpanStartOption
+	attrs []attribute.KeyValue
 }
 
-func kindOf(operation, channel string, kind trace.SpanKind, at, more []attribute.KeyValue) spanKind {
-	kvs := append(at, semconv.MessagingOperationTypeKey.String(operation), semconv.MessagingOperationName(operation))
-	return spanKind{operation + " " + channel, []trace.SpanStartOption{
-		trace.WithSpanKind(kind), trace.WithAttributes(append(kvs, more...)...),
-	}}
+func kindOf(operation, channel string, kind trace.SpanKind, at []attribute.KeyValue) spanKind {
+	return spanKind{operation + " " + channel, trace.WithSpanKind(kind), slices.Clip(append(at,
+		semconv.MessagingOperationTypeKey.String(operation), semconv.MessagingOperationName(operation)))}
+}
+
+// with returns the attributes with room for more, in one allocation. The SDK copies what it keeps.
+func (k *spanKind) with(more int) []attribute.KeyValue {
+	return append(make([]attribute.KeyValue, 0, len(k.attrs)+more), k.attrs...)
 }
 
 func (c *consuming) hooks() godwit.Hooks {
@@ -76,9 +81,9 @@ func (c *consuming) hooks() godwit.Hooks {
 func (c *consuming) created(consumer *godwit.Consumer) {
 	name, where := consumer.Channel(), consumer.Address()
 	at := address(name, where)
-	c.process = kindOf("process", name, trace.SpanKindConsumer, at, nil)
-	c.receive = kindOf("receive", name, trace.SpanKindClient, at, nil)
-	c.settle = kindOf("settle", name, trace.SpanKindClient, at, nil)
+	c.process = kindOf("process", name, trace.SpanKindConsumer, at)
+	c.receive = kindOf("receive", name, trace.SpanKindClient, at)
+	c.settle = kindOf("settle", name, trace.SpanKindClient, at)
 	c.metrics = c.t.meters.consumer(consumer, at)
 	c.t.gauges.add(c.metrics)
 }
@@ -124,39 +129,43 @@ func (c *consuming) measured(next godwit.Handler) godwit.Handler {
 	}
 }
 
+// starting is what the start of one span needs. It is one allocation.
+type starting struct {
+	opts  [4]trace.SpanStartOption
+	at    driver.Provenance
+	links [2]trace.Link
+}
+
 // start starts the span of one delivery.
 func (c *consuming) start(ctx context.Context, d *godwit.Delivery) (context.Context, trace.Span) {
-	ctx, from := c.t.carrier.extract(ctx, d)
-	if c.t.carrier.malformed(d, from) {
+	ctx, from := c.t.carrier.extract(ctx, d.Headers)
+	if c.t.carrier.malformed(d.Headers, from) {
 		c.metrics.malformed()
 	}
-	var room [8]trace.SpanStartOption
-	opts := append(room[:0], c.process.start...)
-	if !c.t.parent || !from.IsValid() {
+	var s starting
+	d.As(&s.at)
+	opts := append(s.opts[:0], c.process.kind, trace.WithAttributes(c.attributes(d, &s.at)...))
+	if !c.t.carrier.parent || !from.IsValid() {
 		opts = append(opts, trace.WithNewRoot())
 	}
-	var at driver.Provenance
-	d.As(&at)
-	var links []trace.Link
-	if from.IsValid() && !c.t.parent {
+	links := s.links[:0]
+	if from.IsValid() && !c.t.carrier.parent {
 		links = append(links, trace.Link{SpanContext: from})
 	}
-	if at.Trace != "" {
-		if aws := xray(at.Trace); aws.IsValid() && aws.TraceID() != from.TraceID() {
+	if s.at.Trace != "" {
+		if aws := xray(s.at.Trace); aws.IsValid() && aws.TraceID() != from.TraceID() {
 			links = append(links, trace.Link{SpanContext: aws})
 		}
 	}
 	if len(links) > 0 {
 		opts = append(opts, trace.WithLinks(links...))
 	}
-	opts = append(opts, trace.WithAttributes(c.attributes(d, &at)...))
 	return c.t.tracer.Start(ctx, c.process.name, opts...)
 }
 
 // attributes are those of one delivery.
 func (c *consuming) attributes(d *godwit.Delivery, at *driver.Provenance) []attribute.KeyValue {
-	kvs := make([]attribute.KeyValue, 2, 5)
-	kvs[0], kvs[1] = semconv.MessagingMessageID(d.ID), deliveryCount.Int(d.Attempt)
+	kvs := append(c.process.with(4), semconv.MessagingMessageID(d.ID), deliveryCount.Int(d.Attempt))
 	if at.Partition != "" {
 		kvs = append(kvs, semconv.MessagingDestinationPartitionID(at.Partition), offsetKey.Int64(at.Offset))
 	}
@@ -175,11 +184,10 @@ func (c *consuming) batchMiddleware(next godwit.BatchHandler) godwit.BatchHandle
 		case len(ds) == 1:
 			ctx, span = c.start(ctx, ds[0])
 		default:
-			opts := append([]trace.SpanStartOption{trace.WithNewRoot(), c.links(ds)}, c.process.start...)
-			ctx, span = c.t.tracer.Start(ctx, c.process.name,
-				append(opts, trace.WithAttributes(semconv.MessagingBatchMessageCount(len(ds))))...)
+			ctx, span = c.t.tracer.Start(ctx, c.process.name, trace.WithNewRoot(), c.links(ds), c.process.kind,
+				trace.WithAttributes(append(c.process.with(1), semconv.MessagingBatchMessageCount(len(ds)))...))
 			for _, d := range ds {
-				if _, from := c.t.carrier.extract(ctx, d); c.t.carrier.malformed(d, from) {
+				if from := c.t.carrier.trace(d.Headers); c.t.carrier.malformed(d.Headers, from) {
 					c.metrics.malformed()
 				}
 			}
@@ -202,15 +210,15 @@ func (c *consuming) batchMiddleware(next godwit.BatchHandler) godwit.BatchHandle
 
 // links are the traces of deliveries, each with the message's id.
 func (c *consuming) links(ds []*godwit.Delivery) trace.SpanStartOption {
-	links := make([]trace.Link, 0, min(len(ds), mostLinks))
+	n := min(len(ds), mostLinks)
+	links, ids := make([]trace.Link, 0, n), make([]attribute.KeyValue, 0, n)
 	for _, d := range ds {
 		if len(links) == mostLinks {
 			break
 		}
-		if _, from := c.t.carrier.extract(context.Background(), d); from.IsValid() {
-			links = append(links, trace.Link{
-				SpanContext: from, Attributes: []attribute.KeyValue{semconv.MessagingMessageID(d.ID)},
-			})
+		if from := c.t.carrier.trace(d.Headers); from.IsValid() {
+			ids = append(ids, semconv.MessagingMessageID(d.ID))
+			links = append(links, trace.Link{SpanContext: from, Attributes: slices.Clip(ids[len(ids)-1:])})
 		}
 	}
 	return trace.WithLinks(links...)
@@ -236,15 +244,16 @@ func (c *consuming) settled(s godwit.Settling) {
 func (c *consuming) request(
 	kind *spanKind, ds []*godwit.Delivery, began time.Time, took time.Duration, err error,
 ) {
-	opts := append([]trace.SpanStartOption{trace.WithTimestamp(began), c.links(ds)}, kind.start...)
+	attrs := kind.with(1)
 	switch len(ds) {
 	case 0:
 	case 1:
-		opts = append(opts, trace.WithAttributes(semconv.MessagingMessageID(ds[0].ID)))
+		attrs = append(attrs, semconv.MessagingMessageID(ds[0].ID))
 	default:
-		opts = append(opts, trace.WithAttributes(semconv.MessagingBatchMessageCount(len(ds))))
+		attrs = append(attrs, semconv.MessagingBatchMessageCount(len(ds)))
 	}
-	_, span := c.t.tracer.Start(context.Background(), kind.name, opts...)
+	_, span := c.t.tracer.Start(context.Background(), kind.name, trace.WithTimestamp(began), c.links(ds), kind.kind,
+		trace.WithAttributes(attrs...))
 	fail(context.Background(), span, err)
 	span.End(trace.WithTimestamp(began.Add(took)))
 }

@@ -72,8 +72,7 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 // at is the span that a line belongs to.
 func (h *logHandler) at(ctx context.Context) trace.SpanContext {
 	if d := godwit.DeliveryOf(ctx); d != nil {
-		_, at := h.t.carrier.extract(ctx, d)
-		return at
+		return h.t.carrier.trace(d.Headers)
 	}
 	return trace.SpanContextFromContext(ctx)
 }

@@ -251,11 +251,7 @@ func (c *consumerMeter) polled(p *godwit.Poll) {
 	ctx := context.Background()
 	c.operation.Record(ctx, p.Took.Seconds(), c.receive.of(p.Err).record...)
 	c.taken.add(len(p.Deliveries))
-	var bytes int64
-	for _, d := range p.Deliveries {
-		bytes += int64(len(d.Body))
-	}
-	c.receive.request(c.bills, bytes)
+	c.receive.request(c.bills, p.Bytes)
 }
 
 func (c *consumerMeter) settled(s *godwit.Settling) {

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
@@ -16,8 +15,8 @@ import (
 // sending observes one producer.
 type sending struct {
 	t       *Telemetry
-	name    string // of its spans
-	spans   []attribute.KeyValue
+	message spanKind // of one message
+	request spanKind // of several
 	metrics *producerMeter
 }
 
@@ -39,8 +38,8 @@ func (s *sending) created(p *godwit.Producer) {
 	where := p.Address()
 	where.Group = "" // it is that of consumers
 	at := address(p.Channel(), where)
-	s.name = "send " + p.Channel()
-	s.spans = append(at, semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"))
+	s.message = kindOf("send", p.Channel(), trace.SpanKindProducer, at)
+	s.request = kindOf("send", p.Channel(), trace.SpanKindClient, at)
 	s.metrics = s.t.meters.producer(p.Channel(), at)
 	s.t.gauges.add(s.metrics)
 }
@@ -49,8 +48,8 @@ func (s *sending) created(p *godwit.Producer) {
 // for a message of SendBatch or SendAsync comes after the next SendFunc has returned.
 func (s *sending) middleware(next godwit.SendFunc) godwit.SendFunc {
 	return func(ctx context.Context, m *godwit.Message) error {
-		ctx, span := s.t.tracer.Start(ctx, s.name, trace.WithSpanKind(trace.SpanKindProducer),
-			trace.WithAttributes(s.spans...), trace.WithAttributes(semconv.MessagingMessageBodySize(size(m))))
+		ctx, span := s.t.tracer.Start(ctx, s.message.name, s.message.kind,
+			trace.WithAttributes(append(s.message.with(1), semconv.MessagingMessageBodySize(size(m)))...))
 		m.Trace = append(m.Trace, s.t.carrier.inject(ctx)...)
 		if !span.IsRecording() {
 			return next(ctx, m)
@@ -79,14 +78,13 @@ func (s *sending) sent(r godwit.Sending) {
 	}
 	links := make([]trace.Link, 0, min(r.Messages, mostLinks))
 	for _, h := range r.Traces[:min(len(r.Traces), mostLinks)] {
-		_, at := s.t.carrier.extract(context.Background(), &godwit.Delivery{Headers: h})
-		if at.IsValid() {
+		if at := s.t.carrier.trace(h); at.IsValid() {
 			links = append(links, trace.Link{SpanContext: at})
 		}
 	}
-	_, span := s.t.tracer.Start(context.Background(), s.name, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithTimestamp(r.Began), trace.WithLinks(links...), trace.WithAttributes(s.spans...),
-		trace.WithAttributes(semconv.MessagingBatchMessageCount(r.Messages)))
+	_, span := s.t.tracer.Start(context.Background(), s.request.name, s.request.kind, trace.WithTimestamp(r.Began),
+		trace.WithLinks(links...),
+		trace.WithAttributes(append(s.request.with(1), semconv.MessagingBatchMessageCount(r.Messages))...))
 	fail(context.Background(), span, r.Err)
 	span.End(trace.WithTimestamp(r.Began.Add(r.Took)))
 }

@@ -39,7 +39,6 @@ type Options struct {
 // Telemetry observes producers and consumers. It is safe for concurrent use, and has no goroutines.
 type Telemetry struct {
 	tracer  trace.Tracer // nil: there are no traces
-	parent  bool
 	carrier carrier
 	meters  *meters
 	gauges  *gauges
@@ -57,7 +56,7 @@ func New(o *Options) (*Telemetry, error) {
 	if opts.Tracers == nil && opts.Parent {
 		return nil, errors.New("telemetry: Options.Parent has no effect without Tracers: set them, or leave Parent out")
 	}
-	t := &Telemetry{parent: opts.Parent, logger: loggerOr(opts.Logger), exports: newRepeats()}
+	t := &Telemetry{logger: loggerOr(opts.Logger), exports: newRepeats()}
 	meters := opts.Meters
 	if meters == nil {
 		var err error
@@ -73,7 +72,7 @@ func New(o *Options) (*Telemetry, error) {
 	if t.gauges, err = newGauges(meters.Meter(scope)); err != nil {
 		return nil, err
 	}
-	t.carrier = newCarrier(opts.Propagator)
+	t.carrier = newCarrier(opts.Propagator, opts.Parent)
 	if opts.Tracers != nil {
 		t.tracer = opts.Tracers.Tracer(scope)
 	}

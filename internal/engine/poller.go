@@ -245,6 +245,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	}
 	f.unlock()
 	brought = p.accept(got, hand, &rest, &poll)
+	poll.Bytes = brought
 	f.lock()
 	f.sources.sweep(mark)
 	f.breaker.polled(len(got))

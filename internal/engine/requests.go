@@ -11,6 +11,7 @@ import (
 type Poll struct {
 	Asked    int // messages that were requested
 	Received int
+	Bytes    int64 // of the received items
 	Began    time.Time
 	Took     time.Duration
 	Err      error
