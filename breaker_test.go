@@ -146,14 +146,15 @@ func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var up atomic.Bool
 		var closed atomic.Pointer[time.Time]
-		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4, BreakAfter: 3, Hooks: godwit.Hooks{
-			Breaker: func(open bool, _ error) {
-				if now := time.Now(); !open {
-					closed.CompareAndSwap(nil, &now)
-				}
-			},
-		}})
-		w.send(w.producer("orders", nil), append(many(11, ""), body("bad"))...)
+		// With three attempts, the bad message alone would open the breaker again.
+		o := &godwit.ConsumerOptions{Concurrency: 4, BreakAfter: 3, MaxAttempts: 2}
+		o.Hooks.Breaker = func(open bool, _ error) {
+			if now := time.Now(); !open {
+				closed.CompareAndSwap(nil, &now)
+			}
+		}
+		c := w.consumer("orders", o)
+		w.send(w.producer("orders", nil), append([]godwit.Message{body("bad")}, many(11, "")...)...)
 		r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
 			if !up.Load() || string(d.Body) == "bad" {
 				return errors.New("no")

@@ -32,6 +32,7 @@ type breaker struct {
 	timer *time.Timer
 	over  bool
 	fresh bool // the next probe also receives an item, instead of one that was exchanged
+	looks bool // a probe waits for the answer to the poll for that item
 }
 
 type breakerState uint8
@@ -89,8 +90,7 @@ func (b *breaker) hold() {
 }
 
 // keeps reports whether an item whose handler has failed is kept for later probes, and if not, the delay of its
-// release. An item that has failed enough probes is released for the longest pause, so that the next receive returns
-// another one.
+// release. An item that has failed enough probes is released for the longest pause, and exchanged for another one.
 func (b *breaker) keeps(it *Item) (keep bool, away time.Duration) {
 	pause := b.pause()
 	if pause == 0 {
@@ -125,28 +125,40 @@ func (b *breaker) probe() {
 	b.let(fresh)
 }
 
-// let lets one item start. It receives one if there is none here, or if another one is needed.
+// let lets one item start. It receives one if there is none here, or if another one is needed; in the second case it
+// waits for the answer, because a handler that fails at once would end the probe before the poll begins.
 func (b *breaker) let(fresh bool) {
 	if b.f.gate.held(holdPaused) {
 		return
 	}
 	here := b.f.queue.head != nil
+	if b.looks = here && fresh && !b.f.lim.Keeps; !b.looks {
+		b.grant()
+	}
+	if !here || b.looks {
+		b.f.gate.lift(holdBroken)
+	}
+}
+
+// grant lets the first item start, or the next one that is received.
+func (b *breaker) grant() {
 	if !b.f.queue.left {
 		b.f.queue.parked, b.f.queue.frozen, b.f.queue.granted = false, true, true
 	}
 	b.f.fleet.wakeAll()
-	if !here || fresh && !b.f.lim.Keeps {
-		b.f.gate.lift(holdBroken)
-	}
 }
 
 // polled stops receiving again when a probe's poll has returned an item. It releases the items above those that are
 // kept: a poll that was open when the breaker opened may return more.
 func (b *breaker) polled(n int) {
-	if b == nil || n == 0 || b.state == breakerClosed {
+	if b == nil || b.state == breakerClosed || n == 0 && !b.looks {
 		return
 	}
 	b.f.gate.shut(holdBroken)
+	if b.looks {
+		b.looks = false
+		b.grant()
+	}
 	if b.f.lim.Keeps {
 		return
 	}
