@@ -19,6 +19,9 @@ func reserved(name string) bool { return name == envelopeAttribute || claim.Anno
 // and the others, which the envelope that is returned has. A name, an empty value or a character that the service does
 // not accept is no reason to refuse a message that Godwit's consumers can read.
 func (w *wire) setHeaders(m *driver.Message, as attributeForm, topic bool) (envelope.Envelope, error) {
+	if !slices.ContainsFunc(m.Header, func(h driver.Header) bool { return as.native || h.Type != "" }) {
+		return envelope.New(m), nil // the usual case
+	}
 	rest := *m
 	rest.Header = nil
 	var typed []envelope.Packed
@@ -94,29 +97,30 @@ func packedHeader(h driver.RawHeader) envelope.Packed {
 	return p
 }
 
-// attributeNames are the names of a message's attributes, with that of a pointer to its body if it is to be apart.
-func (w *wire) attributeNames(pointer string) []string {
-	var names []string
+// checkCount refuses a message with more attributes than the service accepts, before its body is uploaded. pointer is
+// the attribute that will announce the body; "": there is none.
+func (w *wire) checkCount(pointer string) error {
+	const ours = 3 // the routing key, the pointer and the envelope
+	if len(w.native)+ours <= maxAttributes {
+		return nil
+	}
+	names := make([]string, 0, len(w.native)+ours)
 	for _, h := range w.native {
 		names = append(names, h.Name)
 	}
-	for name, there := range map[string]bool{
-		w.routing: w.routingKey != "", pointer: pointer != "", envelopeAttribute: w.envelope != "",
-	} {
-		if there {
-			names = append(names, name)
-		}
+	if w.routingKey != "" {
+		names = append(names, w.routing)
 	}
-	slices.Sort(names)
-	return names
-}
-
-// checkCount refuses a message with more attributes than the service accepts, before its body is uploaded.
-func (w *wire) checkCount(pointer string) error {
-	names := w.attributeNames(pointer)
+	if pointer != "" {
+		names = append(names, pointer)
+	}
+	if w.envelope != "" {
+		names = append(names, envelopeAttribute)
+	}
 	if len(names) <= maxAttributes {
 		return nil
 	}
+	slices.Sort(names)
 	return permanent("the message would have %d message attributes, and SQS accepts %d (%s): send fewer headers, or all of "+
 		"them in one attribute (HeadersPacked in snssqs.Options.AttributesOf)", len(names), maxAttributes,
 		strings.Join(names, ", "))
