@@ -90,43 +90,27 @@ func (c *consuming) created(consumer *godwit.Consumer) {
 
 // middleware makes the span of a handler, and measures it.
 func (c *consuming) middleware(next godwit.Handler) godwit.Handler {
-	if c.t.tracer == nil {
-		return c.measured(next)
-	}
-	return func(ctx context.Context, d *godwit.Delivery) (err error) {
-		begun := c.metrics.began(d)
-		ctx, span := c.start(ctx, d)
-		ended := false
-		defer func() {
-			if !ended { // it panics, or ends its goroutine
-				fail(ctx, span, errUnreturned)
-				span.End()
-				c.metrics.ended(ctx, begun, errUnreturned)
-			}
-		}()
-		err = next(ctx, d)
-		ended = true
-		fail(ctx, span, err)
-		span.End()
-		c.metrics.ended(ctx, begun, err)
-		return err
+	return func(ctx context.Context, d *godwit.Delivery) error {
+		begun, span := c.metrics.began(d), unrecorded
+		if c.t.tracer != nil {
+			ctx, span = c.start(ctx, d)
+		}
+		return c.observe(ctx, span, begun, func() error { return next(ctx, d) })
 	}
 }
 
-// measured measures a handler without spans.
-func (c *consuming) measured(next godwit.Handler) godwit.Handler {
-	return func(ctx context.Context, d *godwit.Delivery) (err error) {
-		begun, ended := c.metrics.began(d), false
-		defer func() {
-			if !ended {
-				c.metrics.ended(ctx, begun, errUnreturned)
-			}
-		}()
-		err = next(ctx, d)
-		ended = true
+// unrecorded is the span where there are no traces.
+var unrecorded = trace.SpanFromContext(context.Background())
+
+// observe calls a handler, ends its span, and measures it.
+func (c *consuming) observe(ctx context.Context, span trace.Span, begun time.Time, handle func() error) (err error) {
+	err = errUnreturned // it stays if the handler panics, or ends its goroutine
+	defer func() {
+		fail(ctx, span, err)
+		span.End()
 		c.metrics.ended(ctx, begun, err)
-		return err
-	}
+	}()
+	return handle()
 }
 
 // starting is what the start of one span needs. It is one allocation.
@@ -176,11 +160,9 @@ func (c *consuming) attributes(d *godwit.Delivery, at *driver.Provenance) []attr
 // them; its traces cannot all be continued.
 func (c *consuming) batchMiddleware(next godwit.BatchHandler) godwit.BatchHandler {
 	return func(ctx context.Context, ds []*godwit.Delivery) error {
-		begun, ended := c.metrics.began(ds...), false
-		var span trace.Span
+		begun, span := c.metrics.began(ds...), unrecorded
 		switch {
 		case c.t.tracer == nil:
-			span = trace.SpanFromContext(context.Background()) // it records nothing
 		case len(ds) == 1:
 			ctx, span = c.start(ctx, ds[0])
 		default:
@@ -192,19 +174,7 @@ func (c *consuming) batchMiddleware(next godwit.BatchHandler) godwit.BatchHandle
 				}
 			}
 		}
-		defer func() {
-			if !ended {
-				fail(ctx, span, errUnreturned)
-				span.End()
-				c.metrics.ended(ctx, begun, errUnreturned)
-			}
-		}()
-		err := next(ctx, ds)
-		ended = true
-		fail(ctx, span, err)
-		span.End()
-		c.metrics.ended(ctx, begun, err)
-		return err
+		return c.observe(ctx, span, begun, func() error { return next(ctx, ds) })
 	}
 }
 

@@ -21,7 +21,7 @@ type sending struct {
 }
 
 func (s *sending) hooks() godwit.ProducerHooks {
-	h := godwit.ProducerHooks{
+	return godwit.ProducerHooks{
 		Created:     s.created,
 		Sent:        s.sent,
 		Retried:     func(time.Duration, error) { s.metrics.retried() },
@@ -30,7 +30,6 @@ func (s *sending) hooks() godwit.ProducerHooks {
 		Untraced:    func(error) { s.metrics.untraced() },
 		Closed:      func() { s.t.gauges.remove(s.metrics) },
 	}
-	return h
 }
 
 // created is called before anything is sent.
