@@ -174,7 +174,7 @@ func (r *received) Limits() driver.ReceiveLimits {
 	}
 }
 
-// Receive returns the next messages. Without any it waits, so that the core does not poll in vain.
+// Receive returns the next messages. If none are left it waits, because the core would call it again at once.
 func (r *received) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	for len(into) < most {
 		i, ok := r.take(ctx)
