@@ -348,7 +348,8 @@ func TestUndecodableDeadLettersAreDelivered(t *testing.T) {
 		typed := godwit.Handle(godwit.Raw,
 			func(context.Context, godwit.Typed[string]) error { t.Error("decoded"); return nil })
 		var got []string
-		run = w.run(w.consumer("wishes@dlq", nil), func(ctx context.Context, d *godwit.Delivery) error {
+		dead := w.consumer("wishes@dlq", &godwit.ConsumerOptions{Concurrency: 1})
+		run = w.run(dead, func(ctx context.Context, d *godwit.Delivery) error {
 			if err := typed(ctx, d); d.Undecodable == nil || !errors.Is(err, d.Undecodable) {
 				t.Errorf("Undecodable is %v, and the codec's error is %v", d.Undecodable, err)
 			}
