@@ -33,7 +33,7 @@ type Resource struct {
 	Topic string
 	// Credentials sign the calls about these resources, for example as a role of their account; nil: those of the
 	// backend. Set them when the policies of the resources do not let in the backend's own credentials.
-	Credentials aws.CredentialsProvider
+	Credentials aws.CredentialsProvider `json:"-"`
 
 	// RequireRoutingKey discards messages of Queue without a routing key if the consumer's Filter has Exact or Prefix,
 	// as it is on Godwit's own queues. Set it if every message for the consumer has the attribute. false: messages
