@@ -45,6 +45,10 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if o != nil {
 		opts = *o
 	}
+	opts, err := opts.fromEnvironment()
+	if err != nil {
+		return nil, err
+	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
