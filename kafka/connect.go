@@ -45,13 +45,13 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 }
 
 // refuseGroups returns an error if the caller's own options name a group. Commits would use that group, but dead
-// letters, tiers and the lag use the name of the channel.
+// letters, tiers and the lag use that of the channel.
 func refuseGroups(c *kgo.Client) error {
 	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
 		if group, _ := c.OptValue(opt).(string); group != "" {
 			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q), but a consumer's group has the name of its "+
-				"channel, with Namespace before it: leave out this option, and use the channel %q, or "+
-				"exchange.consumer if the topic has another name", name, group, group)
+				"channel, with Namespace before it: leave out this option, and name the group in kafka.Options.Names",
+				name, group)
 		}
 	}
 	return nil

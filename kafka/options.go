@@ -51,7 +51,8 @@ type Options struct {
 	// environment says otherwise. Set it when the brokers require it.
 	SASL *SASL
 	// Client are options of franz-go for all clients, applied last. Set them for what has no option here: a dialer,
-	// metrics, timeouts. Open refuses an option with a group, because the group has the channel's name.
+	// metrics, timeouts. Open refuses an option with a group, because the group has the channel's name, or the one in
+	// Names.
 	Client []kgo.Opt
 	// Store keeps the bodies of messages that are too large for their topic: open one with s3store.Open. Set it when
 	// messages can be larger than max.message.bytes less 1 KiB, for producers and consumers. nil: such a message is an
@@ -64,6 +65,9 @@ type Options struct {
 	// brokers. Do not use the name of an exchange: channel y in namespace x, and channel x.y without a namespace, have
 	// groups of the same name.
 	Namespace string
+	// Names maps channels to topics and groups that exist, by the channel's name: orders, wishlist_events.*,
+	// wishlist_events.mobile. Set an entry when a topic or a group has another name than the channel would give it.
+	Names map[string]Resource
 	// Replication is the number of replicas of a topic that Godwit creates; 0: the default of the brokers. Set it when
 	// your data need more replicas than that default.
 	Replication int
@@ -129,8 +133,8 @@ type Options struct {
 	Channels map[string]ChannelOptions
 }
 
-// ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options. The comments
-// name the default, which applies if both are zero.
+// ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options, but for
+// Start, which only single channels have. The comments name the default, which applies if both are zero.
 type ChannelOptions struct {
 	// Ordering is the unit that is handled in order; by default OrderByKey. Choose OrderByPartition when handlers
 	// depend on the order of all records of a partition, and OrderNone when no order is needed.
@@ -155,6 +159,9 @@ type ChannelOptions struct {
 	// GroupConsumer when the brokers support it and rebalances of large groups take too long, and GroupShare when a
 	// channel of OrderNone needs more consumers than partitions.
 	GroupProtocol GroupProtocol
+	// Start is where the channel's group begins if it has no commit; by default at the start of the log. Set it when
+	// the topic has records from before that need no handling, or when the group must exist.
+	Start Start
 
 	// Partitions is the number of partitions of a topic that Godwit creates; by default 8. Raise it when more processes
 	// should share the channel. An existing topic keeps its number, because another number would move keys to other
@@ -222,6 +229,19 @@ const (
 	// (KIP-932, Kafka 4.2 and later), so there can be more consumers than partitions.
 	GroupShare
 )
+
+// String is the protocol as errors name it.
+func (p GroupProtocol) String() string {
+	switch p {
+	case GroupClassic:
+		return "a classic group"
+	case GroupConsumer:
+		return "a group of the consumer protocol (KIP-848)"
+	case GroupShare:
+		return "a share group"
+	}
+	return fmt.Sprintf("GroupProtocol(%d)", uint8(p))
+}
 
 // BodyCompression is how bodies are compressed in a store. The zero value means the backend's setting, or the default.
 type BodyCompression uint8
@@ -310,6 +330,9 @@ func (c *ChannelOptions) check(where string, store bool) error {
 		return fmt.Errorf("kafka: %s.BodyCompression has no effect without Options.Store: open one with s3store.Open",
 			where)
 	}
+	if err := c.Start.check(where); err != nil {
+		return err
+	}
 	return checkTiers(where+".Tiers", c.Tiers)
 }
 
@@ -361,6 +384,7 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	c.MaxBlock = cmp.Or(c.MaxBlock, others.MaxBlock)
 	c.NullKeys = cmp.Or(c.NullKeys, others.NullKeys)
 	c.GroupProtocol = cmp.Or(c.GroupProtocol, others.GroupProtocol)
+	c.Start = cmp.Or(c.Start, others.Start)
 	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
 	c.Retention = cmp.Or(c.Retention, others.Retention)
 	c.Compression = cmp.Or(c.Compression, others.Compression)
