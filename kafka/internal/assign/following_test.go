@@ -7,13 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 // assigned returns the partitions that a group with this number of members assigns, as "topic-partition", with the
 // member.
 func assigned(t *testing.T, members int, topics map[string]int32) map[string]string {
 	t.Helper()
-	b := Following("orders")
+	b := Following(layout.Names{}, "orders")
 	var names []string
 	for name := range topics {
 		names = append(names, name)
