@@ -5,8 +5,10 @@ package kafka_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
 
@@ -98,16 +100,37 @@ func TestGroupsOfOtherProtocols(t *testing.T) {
 	}
 }
 
-// Brokers that are too old to have other kinds of groups have no members of them.
+// Brokers that are too old to have other kinds of groups have no members of them, and neither has a client that is
+// limited to an old version.
 func TestGroupsOfOldBrokers(t *testing.T) {
+	works := func(t *testing.T, b *kafka.Backend) {
+		t.Helper()
+		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.Rewind(t.Context(), orders, driver.Position{From: driver.FromEnd}, false); err != nil {
+			t.Error(err)
+		}
+	}
 	inWorld(t, func(w *world) {
-		b := w.backend(kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V3_0_0())}})
-		if err := b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
-			t.Error(err)
+		works(w.T, w.backend(kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V3_0_0())}}))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var network kfake.VirtualNetwork
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(network.Listen),
+			kfake.MaxVersions(kversion.V3_0_0()))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := b.Rewind(w.Context(), orders, driver.Position{From: driver.FromEnd}, false); err != nil {
-			t.Error(err)
+		defer cluster.Close()
+		b, err := kafka.Open(t.Context(), &kafka.Options{
+			Brokers: cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(network.DialContext)},
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer func() { _ = b.Close(t.Context()) }()
+		works(t, b)
 	})
 }
 

@@ -3,6 +3,7 @@ package kafka
 import (
 	"crypto/tls"
 	"encoding/pem"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -16,9 +17,7 @@ func TestConnectionOfTheEnvironment(t *testing.T) {
 	with := func(more map[string]string, also map[string]string) map[string]string {
 		all := map[string]string{}
 		for _, m := range []map[string]string{more, also} {
-			for k, v := range m {
-				all[k] = v
-			}
+			maps.Copy(all, m)
 		}
 		return all
 	}

@@ -200,6 +200,28 @@ func TestOperatingMappedChannels(t *testing.T) {
 	})
 }
 
+// A topic that is mapped for another channel is listed as that channel, and not as the one of its name. Neither is the
+// topic that a mapped channel would have.
+func TestTheCatalogOfMappedTopics(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, topic := range []string{"shop", "orders", "letters.letters.dlq", "mails"} {
+			w.create(topic, 1)
+		}
+		b := w.backend(kafka.Options{Names: map[string]kafka.Resource{
+			"orders": {Topic: "shop", DeadLetters: "letters.letters.dlq"},
+		}})
+		all, err := b.Catalog(w.Context())
+		var got []string
+		for _, c := range all {
+			got = append(got, c.Channel.String()+" "+c.Address)
+		}
+		want := []string{"mails mails", "orders shop", "orders@dlq letters.letters.dlq"}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
 // A mapped topic that does not exist is an error with both names, for producers and consumers, and it is not created,
 // not even when it is deleted while it is used.
 func TestMappedTopicIsMissing(t *testing.T) {

@@ -88,7 +88,7 @@ func (r *Resource) check(ch driver.Channel) error {
 	case ch.Exchange != "" && ch.Queue != "" && r.Topic != "":
 		return fmt.Errorf("its topic is that of the exchange: set Topic of %s.*, and leave it out here", ch.Exchange)
 	case r.Topic != "" && r.Topic == r.DeadLetters:
-		return fmt.Errorf("Topic and DeadLetters are both %s, so that rejected records would be received again: name "+
+		return fmt.Errorf("its Topic and DeadLetters are both %s, so that rejected records would be received again: name "+
 			"another topic for them", r.Topic)
 	}
 	for field, topic := range map[string]string{"Topic": r.Topic, "DeadLetters": r.DeadLetters} {

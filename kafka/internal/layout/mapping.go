@@ -16,13 +16,13 @@ type Place struct{ Topic, Group, DeadLetters string }
 type Mapping struct {
 	places  map[driver.Channel]Place
 	topics  map[string][]driver.Channel // the channels of a mapped topic
-	letters map[string]driver.Channel   // the channel whose dead letters are in a mapped topic
+	letters map[string]bool             // the mapped topics of dead letters
 }
 
 // NewMapping returns the mapping of some channels. An exchange is a channel without a queue.
 func NewMapping(places map[driver.Channel]Place) *Mapping {
 	m := &Mapping{
-		places: maps.Clone(places), topics: map[string][]driver.Channel{}, letters: map[string]driver.Channel{},
+		places: maps.Clone(places), topics: map[string][]driver.Channel{}, letters: map[string]bool{},
 	}
 	for _, ch := range m.channels() {
 		p := places[ch]
@@ -30,7 +30,7 @@ func NewMapping(places map[driver.Channel]Place) *Mapping {
 			m.topics[p.Topic] = append(m.topics[p.Topic], ch)
 		}
 		if p.DeadLetters != "" {
-			m.letters[p.DeadLetters] = ch
+			m.letters[p.DeadLetters] = true
 		}
 	}
 	return m
@@ -70,13 +70,8 @@ func (m *Mapping) sharing(topic string) []driver.Channel {
 	return m.topics[topic]
 }
 
-// lettersIn is the channel whose dead letters are in a mapped topic.
-func (m *Mapping) lettersIn(topic string) (ch driver.Channel, ok bool) {
-	if m != nil {
-		ch, ok = m.letters[topic]
-	}
-	return ch, ok
-}
+// isLetters reports whether a topic is mapped as that of a channel's dead letters.
+func (m *Mapping) isLetters(topic string) bool { return m != nil && m.letters[topic] }
 
 func key(ch driver.Channel) driver.Channel {
 	return driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue}

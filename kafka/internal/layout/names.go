@@ -202,7 +202,7 @@ func (n Names) Stay(ch driver.Channel, tier string) (time.Duration, bool) {
 
 // Follows reports whether the records of a topic keep the partition of their original.
 func (n Names) Follows(topic string) bool {
-	if _, dead := n.Mapping.lettersIn(topic); dead {
+	if n.Mapping.isLetters(topic) {
 		return true
 	}
 	return len(n.Mapping.sharing(topic)) == 0 &&
@@ -211,8 +211,7 @@ func (n Names) Follows(topic string) bool {
 
 // Waits says whether a topic is a tier, in which records wait for their retry.
 func (n Names) Waits(topic string) bool {
-	_, dead := n.Mapping.lettersIn(topic)
-	return !dead && len(n.Mapping.sharing(topic)) == 0 && strings.Contains(topic, TierInfix) &&
+	return !n.Mapping.isLetters(topic) && len(n.Mapping.sharing(topic)) == 0 && strings.Contains(topic, TierInfix) &&
 		!strings.HasSuffix(topic, DeadSuffix)
 }
 
@@ -323,9 +322,8 @@ func (n Names) IsOthers(topic string) bool {
 	if n.Mapping == nil {
 		return false
 	}
-	_, dead := n.Mapping.lettersIn(topic)
 	base, _ := n.Base(topic)
-	return dead || len(n.Mapping.sharing(topic)) > 0 || n.Mapping.topic(base) != "" ||
+	return n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 || n.Mapping.topic(base) != "" ||
 		n.Mapping.topic(driver.Channel{Exchange: base.Queue}) != ""
 }
 
@@ -349,7 +347,7 @@ func (n Names) LettersBeside(exchange driver.Channel, topic string) (ch driver.C
 
 // Has reports whether a topic is mapped, or one of the namespace: that of a channel, of its dead letters, or a tier.
 func (n Names) Has(topic string) bool {
-	if _, dead := n.Mapping.lettersIn(topic); dead || len(n.Mapping.sharing(topic)) > 0 {
+	if n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 {
 		return true
 	}
 	if _, ok := n.Base(topic); ok {
