@@ -22,19 +22,31 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
+// config is that of clients of the embedded server.
+func config() aws.Config {
+	return aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+	}
+}
+
 // onAWS opens a backend of SQS and SNS whose headers travel in the given form.
 func onAWS(t *testing.T, as snssqs.HeaderForm) godwit.Backend {
+	t.Helper()
+	b, _ := onServer(t, as)
+	return b
+}
+
+// onServer is onAWS for tests that also need the server.
+func onServer(t *testing.T, as snssqs.HeaderForm) (godwit.Backend, *localaws.Server) {
 	t.Helper()
 	server, err := localaws.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	conf := config()
 	b, err := snssqs.Open(t.Context(), &snssqs.Options{
-		AWS: &aws.Config{
-			Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
-			Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
-		},
-		Transport: server.Transport(), Attributes: snssqs.Attributes{Headers: as},
+		AWS: &conf, Transport: server.Transport(), Attributes: snssqs.Attributes{Headers: as},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +59,7 @@ func onAWS(t *testing.T, as snssqs.HeaderForm) godwit.Backend {
 			t.Error(err)
 		}
 	})
-	return b
+	return b, server
 }
 
 // producer makes a producer of the channel carts.
