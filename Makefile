@@ -33,7 +33,7 @@ fmt: ## write every Go file as the formatters want it: gofumpt, one import order
 .PHONY: test
 test: ## all tests with the race detector, as CI runs them
 	go test -race ./...
-	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest ./telemetry
+	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest ./telemetry ./schemaregistry
 	go test -tags godwitstrict . ./internal/engine
 	go test -tags synctests ./kafka/acceptance
 

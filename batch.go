@@ -76,9 +76,9 @@ func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) erro
 				last = d
 				continue
 			}
-			t, err := decode[T](c, d)
+			t, err := decode[T](ctx, c, d)
 			if err != nil {
-				failed.Errs[i], last = Permanent(err), d
+				failed.Errs[i], last = err, d
 				continue
 			}
 			typed, at = append(typed, t), append(at, i)

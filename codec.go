@@ -14,6 +14,18 @@ type Codec interface {
 	Decode(body []byte, v any) error // v is a pointer
 }
 
+// ContextCodec is a [Codec] that makes requests, for example to a registry of schemas. [Handle], [HandleBatch] and
+// Sender.Send call its methods with their contexts; [Decode] and Sender.Message, which have none, call those of Codec.
+//
+// An error of decoding rejects the message, with a ContextCodec as with any other Codec, unless it is marked: with
+// [HoldFor], because the service does not answer, with [RetryAfter] or with [Fatal]. The consumer then treats it as an
+// error of the handler.
+type ContextCodec interface {
+	Codec
+	EncodeContext(ctx context.Context, v any) ([]byte, error)
+	DecodeContext(ctx context.Context, body []byte, v any) error
+}
+
 // JSON uses encoding/json. Raw passes []byte and string through unchanged.
 var (
 	JSON Codec = jsonCodec{}
@@ -59,15 +71,15 @@ type Typed[T any] struct {
 }
 
 // Handle makes a Handler of a function of decoded bodies. A message that cannot be decoded is rejected, with its raw
-// bytes.
+// bytes, unless the codec marks its error (see [ContextCodec]).
 func Handle[T any](c Codec, f func(ctx context.Context, d Typed[T]) error) Handler {
 	if c == nil || f == nil {
 		return nil // Run returns an error
 	}
 	return func(ctx context.Context, d *Delivery) error {
-		t, err := decode[T](c, d)
+		t, err := decode[T](ctx, c, d)
 		if err != nil {
-			return Permanent(err)
+			return err
 		}
 		return f(ctx, t)
 	}
@@ -80,7 +92,7 @@ func Decode[T any](c Codec, ds iter.Seq2[*Delivery, error]) iter.Seq2[Typed[T], 
 		for d, err := range ds {
 			var t Typed[T]
 			if err == nil {
-				if t, err = decode[T](c, d); err != nil && d.Reject(err) == nil {
+				if t, err = decode[T](context.Background(), c, d); err != nil && d.skip(err) {
 					continue
 				}
 			}
@@ -91,18 +103,40 @@ func Decode[T any](c Codec, ds iter.Seq2[*Delivery, error]) iter.Seq2[Typed[T], 
 	}
 }
 
-func decode[T any](c Codec, d *Delivery) (Typed[T], error) {
+// decode decodes the body of a delivery. Its error is one that a handler can return.
+func decode[T any](ctx context.Context, c Codec, d *Delivery) (Typed[T], error) {
 	t := Typed[T]{Delivery: d}
 	if d.Undecodable != nil {
-		return t, &undecodable{d.Undecodable}
+		return t, Permanent(&undecodable{d.Undecodable})
 	}
 	if d.unread() {
-		return t, d.c.errUnread(d)
+		return t, Permanent(d.c.errUnread(d))
 	}
-	if err := c.Decode(d.Body, &t.Value); err != nil {
-		return t, &undecodable{fmt.Errorf("decode %T: %w", t.Value, err)}
+	var err error
+	if cc, ok := c.(ContextCodec); ok {
+		err = cc.DecodeContext(ctx, d.Body, &t.Value)
+	} else {
+		err = c.Decode(d.Body, &t.Value)
 	}
-	return t, nil
+	if err == nil {
+		return t, nil
+	}
+	err = &undecodable{fmt.Errorf("decode %T: %w", t.Value, err)}
+	if markOf(err).kind == markNone {
+		err = Permanent(err)
+	}
+	return t, err
+}
+
+// skip settles a delivery that could not be decoded for the caller of an iterator, and reports whether it did.
+func (d *Delivery) skip(err error) bool {
+	if d.c == nil || markOf(err).kind == markPermanent {
+		return d.Reject(err) == nil
+	}
+	if d.choice.CompareAndSwap(nil, &d.c.sealed) {
+		_ = d.item.Settle(d.gen, d.c.unfetched(d, err)) // if its lease is lost, another consumer has it
+	}
+	return true
 }
 
 // undecodable is the error of a body that cannot be decoded.
@@ -132,7 +166,7 @@ func (s *Sender[T]) WithType(kind string, version int) *Sender[T] {
 
 // Send sends m with the encoded value as its body.
 func (s *Sender[T]) Send(ctx context.Context, v T, m Message) error {
-	m, err := s.Message(v, m)
+	m, err := s.message(ctx, v, m)
 	if err != nil {
 		return err
 	}
@@ -141,7 +175,17 @@ func (s *Sender[T]) Send(ctx context.Context, v T, m Message) error {
 
 // Message returns m with the encoded value as its body, for SendBatch and SendAsync.
 func (s *Sender[T]) Message(v T, m Message) (Message, error) {
-	body, err := s.c.Encode(v)
+	return s.message(context.Background(), v, m)
+}
+
+func (s *Sender[T]) message(ctx context.Context, v T, m Message) (Message, error) {
+	var body []byte
+	var err error
+	if cc, ok := s.c.(ContextCodec); ok {
+		body, err = cc.EncodeContext(ctx, v)
+	} else {
+		body, err = s.c.Encode(v)
+	}
 	if err != nil {
 		return m, s.p.error("send", fmt.Errorf("encode %T: %w", v, err))
 	}

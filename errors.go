@@ -161,12 +161,26 @@ func RetryAfter(d time.Duration, err error) error {
 // returns the error. For nil it returns nil.
 func Fatal(err error) error { return marked(err, mark{kind: markFatal}) }
 
+// HoldFor marks an error that is not about the message: something that its handler needs does not work, for example a
+// service that every message needs. The consumer holds the delivery, renews its lease, and handles it again in d, at
+// least a second. No attempt is counted, and the policy is not asked, so an outage rejects no message, however long it
+// lasts; the log and [Consumer.Health] report it. Do not use it for an error that only some messages cause, because
+// these would be held without an end. For nil it returns nil.
+func HoldFor(d time.Duration, err error) error {
+	return marked(err, mark{kind: markHold, after: max(d, leastHold)})
+}
+
+// leastHold keeps a handler that cannot work from being called in a loop.
+const leastHold = time.Second
+
 type markKind uint8
 
 const (
-	markPermanent markKind = iota + 1
+	markNone markKind = iota
+	markPermanent
 	markRetry
 	markFatal
+	markHold
 )
 
 // mark is an error with a decision. The outermost mark of a chain counts.

@@ -194,9 +194,9 @@ func (c *Consumer) fetchPulled(ctx context.Context, ds []*Delivery) []*Delivery 
 	return ready
 }
 
-// unfetched is the verdict on a delivery whose body could not be read for the caller of an iterator.
+// unfetched is the verdict on a delivery whose body could not be read or decoded for the caller of an iterator.
 func (c *Consumer) unfetched(d *Delivery, err error) engine.Verdict {
-	if wait, wanted := busy(err); wanted {
+	if wait, wanted := c.busy(err); wanted {
 		return engine.Verdict{Action: engine.ActionHold, After: wait}
 	}
 	if payloadFault(err) != nil {

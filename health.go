@@ -44,6 +44,10 @@ type AbandonedHandler struct {
 	Stack     string // the stack when it was abandoned
 }
 
+// holdReported is how long deliveries are held for the same outage before health reports it, since single failures are
+// normal.
+const holdReported = 15 * time.Second
+
 // healthLog collects the facts for Health that the session does not have.
 type healthLog struct {
 	calls calls.Log
@@ -53,6 +57,9 @@ type healthLog struct {
 	settleWhen time.Time
 	faultErr   error
 	faultWhen  time.Time
+	holdErr    error
+	holdSince  time.Time // the first of the holds that followed each other within calls.FailureLasts
+	holdWhen   time.Time
 }
 
 func (l *healthLog) settleFailed(err error) {
@@ -65,6 +72,17 @@ func (l *healthLog) fault(err error) {
 	l.mu.Lock()
 	l.faultErr, l.faultWhen = err, time.Now()
 	l.mu.Unlock()
+}
+
+// held notes that a delivery is held, because its handler cannot work.
+func (l *healthLog) held(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.holdErr == nil || now.Sub(l.holdWhen) >= calls.FailureLasts {
+		l.holdSince = now
+	}
+	l.holdErr, l.holdWhen = err, now
 }
 
 // recent returns the last panic, if it was a short while ago.
@@ -134,6 +152,11 @@ func (l *healthLog) fill(h *Health, now time.Time, wait time.Duration, known *en
 	}
 	if l.faultErr != nil && now.Sub(l.faultWhen) < calls.FailureLasts {
 		complain("an internal panic: %v", l.faultErr)
+	}
+	if lasts := l.holdWhen.Sub(l.holdSince); l.holdErr != nil && lasts >= holdReported &&
+		now.Sub(l.holdWhen) < calls.FailureLasts {
+		complain("deliveries have been held for %v, because their handlers cannot work: %v", lasts.Round(time.Second),
+			l.holdErr)
 	}
 	if n := len(known.Abandoned); n > 0 {
 		complain("%d handlers ignore the end of their context", n)

@@ -22,7 +22,7 @@ const (
 // receipt handles are never written.
 type consumerLog struct {
 	*slog.Logger
-	retries, panics, stores sampler
+	retries, panics, stores, holds sampler
 }
 
 func newConsumerLog(to *slog.Logger, channel string) *consumerLog {
@@ -84,6 +84,13 @@ func (l *consumerLog) storeFailed(err error) {
 	if leftOut, ok := l.stores.take(time.Now(), storeLogEvery); ok {
 		l.Warn("the body of a message could not be read from the store; it will be tried again", "error", err, "left_out",
 			leftOut)
+	}
+}
+
+// held logs that a handler cannot work, and that its delivery is not rejected for it.
+func (l *consumerLog) held(err error) {
+	if leftOut, ok := l.holds.take(time.Now(), storeLogEvery); ok {
+		l.Warn("a handler cannot work now; its message is held and will be tried again", "error", err, "left_out", leftOut)
 	}
 }
 

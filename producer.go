@@ -266,6 +266,10 @@ type ProducerHealth struct {
 // Channel returns the name with which the producer was made.
 func (p *Producer) Channel() string { return p.name }
 
+// Ordered reports whether the channel keeps the messages of one order key in order. It is for what prepares messages
+// for any producer, because a Message.DedupID is possible on ordered channels only.
+func (p *Producer) Ordered() bool { return p.spec.Channel.Ordered }
+
 // Address returns where the channel is, for traces and metrics. It is zero if the backend does not say.
 func (p *Producer) Address() driver.Address { return addressOf(p.backend, p.spec.Channel) }
 

@@ -28,7 +28,7 @@ func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
 		Rates:      c.rates,
 		Own:        func(its []*engine.Item, in []driver.Delivery) { c.own(its, in, h == nil && hs == nil) },
 		Begin:      func(it *engine.Item) { delivery(it.Owner).begin(it) },
-		Judge:      c.judge, Busy: busy, Blame: blames, Death: c.death,
+		Judge:      c.judge, Busy: c.busy, Blame: blames, Death: c.death,
 		Error:   func(op, id string, err error) error { return wrapError(op, c.name, id, err) },
 		Panic:   func(v any) error { return newPanicError(v) },
 		Observe: func(s *engine.Session) engine.Observer { return &observer{c, s} },
@@ -155,17 +155,23 @@ func (c *Consumer) judge(it *engine.Item, err error) (v engine.Verdict) {
 	return engineVerdict(c.policy(d, err))
 }
 
-// busy reports whether a handler could not do its work, because another one has claimed the key or because the store of
-// its body does not work, and how long to wait.
-func busy(err error) (wait time.Duration, yes bool) {
+// busy reports whether a handler could not do its work, because another one has claimed the key, because the store of
+// its body does not work, or because of another reason that is not its message's, and how long to wait.
+func (c *Consumer) busy(err error) (wait time.Duration, yes bool) {
 	var store *storeError
 	if errors.As(err, &store) && store.passing() {
 		return store.wait, true
 	}
-	if !errors.Is(err, ErrBusy) {
+	if errors.Is(err, ErrBusy) {
+		return busyWait(err), true
+	}
+	m := markOf(err)
+	if m.kind != markHold {
 		return 0, false
 	}
-	return busyWait(err), true
+	c.health.held(err)
+	c.log.held(err)
+	return m.after, true
 }
 
 // blames reports whether a handler's error may be caused by a dependency. A marked error is not.

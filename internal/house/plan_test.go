@@ -34,6 +34,11 @@ var plan = []room{
 		path: "godwittest",
 		ours: []string{".", "driver", "internal/envelope", "local", "local/kafkalocal", "localaws/..."},
 	},
+	{path: "cloudevents", ours: []string{".", "driver"}},
+	{path: "godwitproto", others: []string{protobuf}},
+	{
+		path: "schemaregistry", ours: []string{".", "internal/backoff"}, others: []string{franz + "/sr"},
+	},
 	{path: "godwitlambda", ours: []string{".", "snssqs"}, others: []string{awsSDK}},
 	{path: "local", ours: []string{"driver", "localaws", "s3store", "snssqs"}, others: []string{awsSDK}},
 	{
