@@ -40,7 +40,7 @@ func (s *Service) copyObject(_ context.Context, c *rest.Call, in *CopyObjectInpu
 	if err := checkKey(in.Key); err != nil {
 		return nil, err
 	}
-	from, source, err := in.open(s)
+	from, source, err := in.open(s, c)
 	if err != nil {
 		return nil, err
 	}

@@ -159,13 +159,13 @@ func (g *Given) encryption(s *Service, b *bucket.Bucket) (bucket.Encryption, err
 		e.BucketKey = false
 		return e, nil
 	}
-	e.KMSKey = s.kmsKey(e.KMSKey, b)
+	e.KMSKey = kmsKey(e.KMSKey, b)
 	return e, nil
 }
 
 // kmsKey returns the ARN of a key; "": the key that AWS keeps for S3.
-func (s *Service) kmsKey(key string, b *bucket.Bucket) string {
-	prefix := "arn:aws:kms:" + b.Region() + ":" + s.opts.Account + ":"
+func kmsKey(key string, b *bucket.Bucket) string {
+	prefix := "arn:aws:kms:" + b.Region() + ":" + b.Account() + ":"
 	switch {
 	case strings.HasPrefix(key, "arn:"):
 		return key

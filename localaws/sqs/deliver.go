@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/godwitmq/godwit/localaws/access"
@@ -11,6 +12,7 @@ import (
 type Principal struct {
 	Service   string // "sns.amazonaws.com"
 	SourceARN string // the topic
+	Account   string // the account of the resource; "": that of the queue
 }
 
 // Incoming is a message from another service.
@@ -68,7 +70,7 @@ func (s *Service) admits(q *Queue, set *settings, from Principal) bool {
 	}
 	return set.policy.allows(access.Request{
 		Service: from.Service, Action: "sqs:SendMessage", Resource: q.arn, Source: from.SourceARN,
-		Account: s.opts.Account,
+		Account: cmp.Or(from.Account, s.opts.Account),
 	})
 }
 
