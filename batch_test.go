@@ -399,7 +399,7 @@ func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
 		defer cancel()
 		r, err := c.RunBatches(ctx, func(context.Context, []*godwit.Delivery) error { return nil },
 			&godwit.BatchOptions{Window: time.Minute})
-		if err != nil || r.Released != 3 {
+		if err != nil || r.Released < 3 { // an open poll may have received them again
 			t.Errorf("%+v, %v", r, err)
 		}
 		w.visible("orders", 3)

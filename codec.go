@@ -113,12 +113,22 @@ func (e *undecodable) Unwrap() error { return e.err }
 
 // Sender sends values of one type through a producer.
 type Sender[T any] struct {
-	p *Producer
-	c Codec
+	p       *Producer
+	c       Codec
+	kind    string
+	version int
 }
 
 // NewSender makes a Sender. Several senders may share a producer. The producer's owner closes it.
-func NewSender[T any](p *Producer, c Codec) *Sender[T] { return &Sender[T]{p, c} }
+func NewSender[T any](p *Producer, c Codec) *Sender[T] { return &Sender[T]{p: p, c: c} }
+
+// WithType returns a Sender whose messages have this Type and Version, for the Router of their consumers. A Message
+// with a Type keeps its own.
+func (s *Sender[T]) WithType(kind string, version int) *Sender[T] {
+	typed := *s
+	typed.kind, typed.version = kind, version
+	return &typed
+}
 
 // Send sends m with the encoded value as its body.
 func (s *Sender[T]) Send(ctx context.Context, v T, m Message) error {
@@ -137,5 +147,8 @@ func (s *Sender[T]) Message(v T, m Message) (Message, error) {
 	}
 	m.Body = body
 	setDefault(&m.ContentType, s.c.ContentType())
+	if m.Type == "" && s.kind != "" {
+		m.Type, m.Version = s.kind, s.version
+	}
 	return m, nil
 }

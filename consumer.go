@@ -56,9 +56,9 @@ type ConsumerOptions struct {
 	// service that does not support long polls, which costs up to ten requests a second while no message arrives. A
 	// poll is also limited to two thirds of Lease and, without order, to what ShutdownTimeout leaves; the log says so.
 	WaitTime time.Duration
-	// Lease is how long the service leaves a received message to this consumer before the lease is renewed; 0: 30 s.
-	// After a crash the messages that were held are delivered again that much later: shorten it when that is too late,
-	// at the cost of more renewals.
+	// Lease is how long the service leaves a received message to this consumer before the lease is renewed; 0: 30 s, or
+	// the visibility timeout of a queue that snssqs.Options.Names maps. After a crash the messages that were held are
+	// delivered again that much later: shorten it when that is too late, at the cost of more renewals.
 	Lease time.Duration
 
 	// How much at once.

@@ -112,3 +112,21 @@ func TestAFilteredBacklogIsDeletedWithoutPauses(t *testing.T) {
 		}
 	})
 }
+
+// Messages in an envelope that was not opened are reported to the hook.
+func TestUnopenedEnvelopesAreReported(t *testing.T) {
+	l := newLog(driver.ReceiveLimits{})
+	told := 0
+	o := &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unopened: func(n int) { told += n }}}
+	run := func(ctx context.Context, c *godwit.Consumer) (godwit.Report, error) {
+		return c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+	}
+	whileRunning(t, l, o, run, func(*godwit.Consumer) {
+		time.Sleep(time.Second)
+		l.events.Unopened(2)
+		l.events.Unopened(1)
+	})
+	if told != 3 {
+		t.Errorf("the hook was told of %d messages", told)
+	}
+}

@@ -68,10 +68,10 @@ func ExampleRouter() {
 	defer backend.Close(ctx)
 	producer, err := godwit.NewProducer(ctx, backend, "wishlist", &godwit.ProducerOptions{Ordered: true})
 	check(err)
-	check(godwit.NewSender[added](producer, godwit.JSON).
-		Send(ctx, added{Item: "a kite"}, godwit.Message{Type: "wish.added"}))
-	check(godwit.NewSender[granted](producer, godwit.JSON).
-		Send(ctx, granted{By: "bob"}, godwit.Message{Type: "wish.granted"}))
+	additions := godwit.NewSender[added](producer, godwit.JSON).WithType("wish.added", 1)
+	grants := godwit.NewSender[granted](producer, godwit.JSON).WithType("wish.granted", 1)
+	check(additions.Send(ctx, added{Item: "a kite"}, godwit.Message{}))
+	check(grants.Send(ctx, granted{By: "bob"}, godwit.Message{}))
 
 	running, stop := context.WithCancel(ctx)
 	router, err := godwit.NewRouter(map[string]godwit.Handler{

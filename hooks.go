@@ -34,6 +34,9 @@ type Hooks struct {
 	Released func(d *Delivery)
 	// Discarded is called when messages were finished without a handler; once for those of one poll and reason.
 	Discarded func(d Discarded)
+	// Unopened is called with the number of messages of a poll that came in the envelope of another service, such as
+	// SNS's own JSON, from a sender that the channel does not trust. Their handler gets them as they came.
+	Unopened func(n int)
 	// Unsettled is called when a loop has continued without settling or keeping this delivery, which is then released.
 	Unsettled func(d *Delivery)
 
@@ -83,6 +86,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 			LeaseLost:     both1(h.LeaseLost, o.LeaseLost),
 			Released:      both1(h.Released, o.Released),
 			Discarded:     both1(h.Discarded, o.Discarded),
+			Unopened:      both1(h.Unopened, o.Unopened),
 			Unsettled:     both1(h.Unsettled, o.Unsettled),
 			Unclosed:      both0(h.Unclosed, o.Unclosed),
 			Polled:        both1(h.Polled, o.Polled),

@@ -136,6 +136,13 @@ func (o *observer) Discarded(in driver.Discarded) {
 	}
 }
 
+func (o *observer) Unopened(n int) {
+	if f := o.c.o.Hooks.Unopened; f != nil {
+		defer o.guard()
+		f(n)
+	}
+}
+
 func (o *observer) Breaker(open bool, err error) {
 	if f := o.c.o.Hooks.Breaker; f != nil {
 		defer o.guard()

@@ -292,7 +292,8 @@ func TestTypedBothWays(t *testing.T) {
 		c := w.consumer("wishes", nil)
 		p := w.producer("wishes", nil)
 		s := godwit.NewSender[wish](p, godwit.JSON)
-		if err := s.Send(w.Context(), wish{"ada", "engine"}, godwit.Message{Type: "wish"}); err != nil {
+		typed := s.WithType("wish", 2)
+		if err := typed.Send(w.Context(), wish{"ada", "engine"}, godwit.Message{}); err != nil {
 			t.Fatal(err)
 		}
 		w.send(p, body("no JSON"))
@@ -304,13 +305,14 @@ func TestTypedBothWays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got[d.Value.User] = d.ContentType + " " + d.Type
+			got[d.Value.User] = fmt.Sprint(d.ContentType, " ", d.Type, d.Version)
 			_ = d.Done()
 			if len(got) == 2 {
 				break
 			}
 		}
-		if r := w.close(c); r.Handled != 2 || got["ada"] != "application/json wish" {
+		if r := w.close(c); r.Handled != 2 || got["ada"] != "application/json wish2" ||
+			got["bob"] != "application/json 0" {
 			t.Errorf("got %v, report %+v", got, r)
 		}
 		letter := w.messages("wishes--dlq")

@@ -98,6 +98,9 @@ type Events struct {
 	// Discarded: the backend has finished these messages, and no Receive returned them. The backend calls it once per
 	// poll and reason, after the messages are finished.
 	Discarded func(d Discarded)
+	// Unopened: so many messages came in the envelope of another service, from a sender that the channel does not
+	// trust. They are delivered as they came. The backend calls it once per poll.
+	Unopened func(n int)
 }
 
 // Discarded describes messages that the backend finished without passing them to the core.

@@ -202,12 +202,13 @@ func TestADeadline(t *testing.T) {
 	}
 }
 
-// A body that cannot be decoded, a message of another program, one with attributes that are no text, and one in SNS's
-// own JSON are read as by a consumer that polls.
+// A body that cannot be decoded, a message of another program, one with attributes that are no text, and SNS's own JSON
+// of a topic that the channel does not trust are read as by a consumer that polls.
 func TestForeignMessages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.make(orders, 3*time.Minute)
 		text, number, data := "String", "Number", "Binary"
+		wrapped := `{"Type":"Notification","MessageId":"1","TopicArn":"arn:aws:sns:us-east-1:1:t","Message":"wrapped"}`
 		for body, attributes := range map[string]map[string]types.MessageAttributeValue{
 			"plain": nil,
 			"attributes": {
@@ -216,8 +217,7 @@ func TestForeignMessages(t *testing.T) {
 				"seal":   {DataType: &data, BinaryValue: []byte{0, 1}},
 			},
 			"broken": {"godwit": {DataType: &text, StringValue: new(`{"v":`)}},
-			`{"Type":"Notification","MessageId":"1","TopicArn":"arn:aws:sns:us-east-1:1:t","Message":"wrapped",` +
-				`"MessageAttributes":{"colour":{"Type":"String","Value":"blue"}}}`: nil,
+			wrapped:  nil,
 		} {
 			if _, err := w.sqs.SendMessage(w.Context(), &sqs.SendMessageInput{
 				QueueUrl: w.url("orders"), MessageBody: &body, MessageAttributes: attributes,
@@ -239,7 +239,7 @@ func TestForeignMessages(t *testing.T) {
 			t.Errorf("to be delivered again: %v", failed)
 		}
 		slices.Sort(got)
-		if diff := cmp.Diff([]string{"attributes red 7 AAE=", "plain", "wrapped blue"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"attributes red 7 AAE=", "plain", wrapped}, got); diff != "" {
 			t.Errorf("handled (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"undecodable broken"}, w.deaths("orders", false)); diff != "" {

@@ -210,21 +210,30 @@ func (p *peek) pass(ctx context.Context) error {
 	return nil
 }
 
-// poll reads some records.
-func (p *peek) poll(ctx context.Context, client *kgo.Client) error {
+// pollAlone reads some records with a client without a group.
+func pollAlone(ctx context.Context, client *kgo.Client) (kgo.Fetches, error) {
 	wait, cancel := context.WithTimeout(ctx, peekWait)
 	defer cancel()
 	fetches := client.PollFetches(wait)
 	switch {
 	case failure.Over(ctx):
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case failure.Over(wait) && fetches.Empty():
-		return &driver.Error{
+		return nil, &driver.Error{
 			Class: driver.Transient, Err: fmt.Errorf("it has sent nothing for %v: try again", peekWait),
 		}
 	}
 	if errs := fetches.Errors(); len(errs) > 0 {
-		return failure.Classify(errs[0].Err)
+		return nil, failure.Classify(errs[0].Err)
+	}
+	return fetches, nil
+}
+
+// poll reads some records.
+func (p *peek) poll(ctx context.Context, client *kgo.Client) error {
+	fetches, err := pollAlone(ctx, client)
+	if err != nil {
+		return err
 	}
 	fetches.EachRecord(p.see)
 	if p.count() > 2*p.most {

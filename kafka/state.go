@@ -182,21 +182,12 @@ func (s *State) each(ctx context.Context, from, end int64, visit func(r *kgo.Rec
 	}
 	defer client.Close()
 	for from < end {
-		wait, cancel := context.WithTimeout(ctx, peekWait)
-		fetches := client.PollFetches(wait)
-		silent := failure.Over(wait)
-		cancel()
-		if failure.Over(ctx) {
-			return context.Cause(ctx)
+		fetches, err := pollAlone(ctx, client)
+		if errors.Is(err, kerr.OffsetOutOfRange) {
+			return &driver.Error{Class: driver.Transient, Err: errors.New("others have changed it meanwhile")}
 		}
-		if silent && fetches.Empty() {
-			return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("it has sent nothing for %v", peekWait)}
-		}
-		if errs := fetches.Errors(); len(errs) > 0 {
-			if errors.Is(errs[0].Err, kerr.OffsetOutOfRange) {
-				return &driver.Error{Class: driver.Transient, Err: errors.New("others have changed it meanwhile")}
-			}
-			return failure.Classify(errs[0].Err)
+		if err != nil {
+			return err
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			if from = r.Offset + 1; r.Offset < end {

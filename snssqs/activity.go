@@ -91,7 +91,11 @@ func (b *Backend) meteredResource(ctx context.Context, ch driver.Channel) (r met
 		r.name, err = b.namespace.queue(ch)
 		return r, err
 	case ch.Queue == "":
-		address = as.Topic
+		t, err := b.foreignTopic(ctx, as)
+		if err != nil {
+			return r, err
+		}
+		address = t.arn
 	default:
 		q, err := b.foreignQueue(ctx, ch, as)
 		if err != nil {

@@ -32,6 +32,9 @@ type Backend struct {
 	apart        apart
 	attributes   Attributes
 	attributesOf map[string]Attributes
+	envelopes    envelopes
+	before       before
+	differing    onceFor // mapped channels with a warning about their settings
 	cancelPolls  bool
 	polls        *sqs.Client // long polls, with their own pool of connections
 	sqs          *sqs.Client
@@ -71,6 +74,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b := &Backend{
 		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
 		apart: large, attributes: opts.Attributes, attributesOf: opts.AttributesOf, cancelPolls: opts.CancelPolls,
+		envelopes: envelopes{from: opts.EnvelopesFrom}, before: before{opts.BeforeSend, opts.BeforePublish},
 		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
 		subscribers: map[driver.Channel]*subscribers{},
 	}
@@ -78,6 +82,9 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		b.log = slog.Default()
 	}
 	b.connect(conf, &opts)
+	if opts.CheckSignatures {
+		b.envelopes.signatures = newSignatures(b.clients[1], b.sns.Options().BaseEndpoint)
+	}
 	return b, nil
 }
 

@@ -213,7 +213,11 @@ func (b *Backend) mappedChannels(ctx context.Context) ([]driver.ChannelInfo, err
 		}
 		if r.Topic != "" {
 			ch := driver.Channel{Exchange: ch.Exchange, Ordered: strings.HasSuffix(r.Topic, fifoSuffix)}
-			found[3*i] = driver.ChannelInfo{Channel: ch, Mapped: true, Address: r.Topic}
+			t, err := b.foreignTopic(ctx, r)
+			if err != nil {
+				return err
+			}
+			found[3*i] = driver.ChannelInfo{Channel: ch, Mapped: true, Address: t.arn}
 		}
 		var err error
 		if r.Queue != "" {

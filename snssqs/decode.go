@@ -24,7 +24,7 @@ func (r *receiver) decode(m *message, d *driver.Delivery) {
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
 		d.SentAt = time.UnixMilli(ms)
 	}
-	text, env, attributes, err := open(&m.Message)
+	text, env, attributes, err := r.open(m)
 	switch {
 	case err != nil:
 	case claim.Announced(attributes.text):
@@ -81,9 +81,10 @@ func (m *message) text() *string {
 	return m.Body
 }
 
-// open returns body, envelope and attributes of a message. It also reads SNS's own JSON, in which a message arrives if
-// the subscription has no raw delivery: without any attribute or, as a dead letter, with ours that marks it.
-func open(m *types.Message) (body string, env envelope.Envelope, attributes attributeTexts, err error) {
+// open returns body, envelope and attributes of a message. It also opens SNS's own JSON, in which a message arrives if
+// the subscription has no raw delivery, from topics that the channel trusts: without any attribute or, as a dead
+// letter, with ours that marks it.
+func (r *receiver) open(m *message) (body string, env envelope.Envelope, attributes attributeTexts, err error) {
 	body = deref(m.Body)
 	attributes.text = make(map[string]string, len(m.MessageAttributes))
 	for name, a := range m.MessageAttributes {
@@ -98,6 +99,14 @@ func open(m *types.Message) (body string, env envelope.Envelope, attributes attr
 	if !ok {
 		return body, env, attributes, nil
 	}
+	if !r.trust.includes(n.TopicArn) {
+		m.untrusted = n.TopicArn
+		return body, env, attributes, nil
+	}
+	if err := r.checkSignature(n); err != nil {
+		return body, env, attributes, err
+	}
+	m.came = &n.publication
 	deaths := env.Deaths
 	attributes.clear()
 	for name, a := range n.MessageAttributes {
@@ -138,11 +147,21 @@ func attributeText(a types.MessageAttributeValue) string {
 
 // notification is SNS's JSON for a message without raw delivery.
 type notification struct {
-	Type, TopicArn    string
+	publication
+	Type              string
 	MessageID         string `json:"MessageId"`
 	Message           string
-	Subject           string
 	MessageAttributes map[string]struct{ Type, Value string }
+
+	SignatureVersion, Signature string
+	CertURL                     string `json:"SigningCertURL"`
+}
+
+// publication is what SNS says about a message beside body and attributes.
+type publication struct {
+	TopicArn  string
+	Subject   *string // nil: it has none
+	Timestamp string  // when SNS accepted it
 }
 
 func notificationOf(body string) (n notification, ok bool) {
@@ -153,7 +172,8 @@ func notificationOf(body string) (n notification, ok bool) {
 	return n, ok
 }
 
-// looksWrapped reports whether a body without attributes would be taken for SNS's JSON.
+// looksWrapped reports whether a body without attributes would be taken for SNS's JSON by a channel that trusts its
+// topic.
 func looksWrapped(body string) bool {
 	_, is := notificationOf(body)
 	return is

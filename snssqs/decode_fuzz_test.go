@@ -11,17 +11,22 @@ import (
 func FuzzOpen(f *testing.F) {
 	f.Add(`{"Type":"Notification","MessageId":"1","TopicArn":"arn","Message":"{}","MessageAttributes":`+
 		`{"routing_key":{"Type":"String","Value":"a"}}}`, "")
-	f.Add(`{"Type":"Notification","TopicArn":"arn","MessageId":"1","Message":"x"}`, `{"v":1,"w":true}`)
+	f.Add(`{"Type":"Notification","TopicArn":"arn:aws:sns:us-east-1:000000000000:news","MessageId":"1","Message":"x"}`, `{"v":1,"w":true}`)
 	f.Add(`{"Type":"SubscriptionConfirmation","TopicArn":"arn","MessageId":"1"}`, `{"v":99}`)
 	f.Fuzz(func(t *testing.T, body, own string) {
-		m := &types.Message{Body: &body}
+		m := &message{Message: types.Message{Body: &body}}
 		if own != "" {
 			kind := stringType
 			m.MessageAttributes = map[string]types.MessageAttributeValue{
 				envelopeAttribute: {DataType: &kind, StringValue: &own},
 			}
 		}
-		text, _, _, err := open(m)
+		for _, from := range []trust{nil, {"arn:aws:sns:us-east-1:000000000000:news"}} {
+			if text, _, _, err := (&receiver{trust: from}).open(m); err == nil && m.came == nil && text != body {
+				t.Fatalf("%q was opened as %q, and no topic is trusted", body, text)
+			}
+		}
+		text, _, _, err := (&receiver{trust: trust{anyTopic}}).open(m)
 		if err != nil || text == body {
 			return
 		}

@@ -38,7 +38,7 @@ func (s *sender) forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 	if err := s.regroup(w, f.ID); err != nil {
 		return driver.Prepared{}, err
 	}
-	o := opened(string(f.Raw.Body), w.sent.header)
+	o := opened(string(f.Raw.Body), w.sent.header, s.trust)
 	if f.Revive {
 		o.revive()
 	}

@@ -39,12 +39,12 @@ func (id identity) arn(service, name string) string {
 }
 
 // arn is a parsed ARN.
-type arn struct{ service, region, account, name string }
+type arn struct{ partition, service, region, account, name string }
 
 func parseARN(s string) (a arn, ok bool) {
 	parts := strings.SplitN(s, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" {
 		return a, false
 	}
-	return arn{service: parts[2], region: parts[3], account: parts[4], name: parts[5]}, true
+	return arn{parts[1], parts[2], parts[3], parts[4], parts[5]}, true
 }

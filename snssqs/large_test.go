@@ -299,7 +299,10 @@ func TestPointersOfOtherPrograms(t *testing.T) {
 			}
 			w.object(bucket, "k", "hello")
 		}
-		w.b = w.open(snssqs.Options{Store: w.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
+		w.b = w.open(snssqs.Options{
+			Store:         w.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}}),
+			EnvelopesFrom: map[string][]string{"orders": {"*"}},
+		})
 		ch := driver.Channel{Queue: "orders"}
 		w.ensure(owner(ch))
 		pointer := func(class, bucket string) string {
@@ -407,7 +410,10 @@ func TestBodiesOfOthersStay(t *testing.T) {
 		if _, err := client.CreateBucket(w.Context(), &s3.CreateBucketInput{Bucket: aws.String("theirs")}); err != nil {
 			t.Fatal(err)
 		}
-		w.b = w.open(snssqs.Options{Store: w.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}})})
+		w.b = w.open(snssqs.Options{
+			Store:         w.store(s3store.Options{Sources: []s3store.Source{{Bucket: "theirs"}}}),
+			EnvelopesFrom: map[string][]string{"orders": {"*"}},
+		})
 		w.object("theirs", "k", "x")
 		w.object(payloads, "topics/news/1", "x")
 		w.object(payloads, "queues/orders/1", "x")

@@ -2,15 +2,19 @@ package snssqs_test
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
@@ -96,8 +100,8 @@ func TestAForeignTopic(t *testing.T) {
 
 func TestMappedResourcesThatDoNotFit(t *testing.T) {
 	for name, r := range map[string]snssqs.Resource{
-		"orders": {}, "a": {Queue: "orders"}, "b": {Queue: topicARN + "x"}, "c": {Topic: queueARN + "x"},
-		"d":          {DeadLetters: "x"},
+		"orders": {}, "a": {Queue: "orders!"}, "b": {Queue: topicARN + "x"}, "c": {Topic: queueARN + "x"},
+		"d":          {DeadLetters: "x y"},
 		"orders@dlq": {Queue: queueARN + "x"}, "orders.fifo": {Queue: queueARN + "x"}, "a.b.c": {Queue: queueARN + "x"},
 		"events.": {Topic: topicARN + "x"},
 		"events":  {Topic: topicARN + "x"}, "events.*": {Queue: queueARN + "x"},
@@ -287,4 +291,152 @@ func TestMappedResourcesOfAnotherRegion(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A mapped queue keeps its lease, retention, delay and encryption. What the options ask for otherwise is logged once.
+func TestSettingsOfMappedQueues(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		for name, attributes := range map[string]map[string]string{
+			"Legacy": {"VisibilityTimeout": "77", "DelaySeconds": "7", "MessageRetentionPeriod": "86400"},
+			"Hasty":  {"VisibilityTimeout": "6"},
+			"None":   {"VisibilityTimeout": "0"},
+		} {
+			if _, err := w.sqs.CreateQueue(w.Context(),
+				&sqs.CreateQueueInput{QueueName: &name, Attributes: attributes}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := &logs{Handler: slog.DiscardHandler, text: "VisibilityTimeout of the queue is 1m17s (this consumer receives " +
+			"with its Lease); Retention is 48h0m0s, and MessageRetentionPeriod of the queue is 24h0m0s; Delay is 1m0s, " +
+			"and DelaySeconds of the queue is 7s; Encryption is \"alias/mine\", and KmsMasterKeyId of the queue is \"\""}
+		w.b = w.open(snssqs.Options{Logger: slog.New(log), Names: map[string]snssqs.Resource{
+			"orders": {Queue: "Legacy"}, "hasty": {Queue: "Hasty"}, "none": {Queue: "None"},
+		}})
+		spec := driver.ChannelSpec{Channel: orders, Owner: true, NoDeadLetters: true}
+		w.ensure(spec)
+		if log.lines > 0 {
+			t.Error("a consumer without options was warned")
+		}
+		spec.Delay, spec.Lease, spec.Encryption, spec.Retention = time.Minute, time.Hour, "alias/mine", 48*time.Hour
+		w.ensure(spec)
+		w.ensure(spec)
+		if log.lines != 1 {
+			t.Errorf("%d warnings", log.lines)
+		}
+		for channel, want := range map[string]struct {
+			asked, lease, poll time.Duration
+		}{
+			"orders": {0, 77 * time.Second, 20 * time.Second},
+			"hasty":  {0, 6 * time.Second, 3 * time.Second},
+			"none":   {0, 30 * time.Second, 20 * time.Second},
+		} {
+			r, err := w.b.Receiver(w.Context(), driver.Channel{Queue: channel},
+				driver.ReceiverOptions{Wait: 20 * time.Second, Lease: want.asked})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.receivers = append(w.receivers, r)
+			asked := time.Now()
+			if _, err := r.Receive(w.Context(), 1, nil); err != nil {
+				t.Fatal(err)
+			}
+			if poll := time.Since(asked); r.Limits().Lease != want.lease || poll != want.poll {
+				t.Errorf("%s: a lease of %v and a poll of %v", channel, r.Limits().Lease, poll)
+			}
+		}
+		w.send(w.sender(orders), driver.Message{Body: []byte("x")})
+		r := w.receiver(orders, driver.Filter{})
+		sent := time.Now()
+		w.receive(r, 1)
+		if waited := time.Since(sent); waited < 7*time.Second || waited > 9*time.Second {
+			t.Errorf("the message waited for %v", waited)
+		}
+	})
+}
+
+// A queue and a topic can be mapped by their names, which are those of the backend's own account and region.
+func TestResourcesByName(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		topic := w.subscribedQueue("News_Topic", "Legacy_Queue")
+		for _, name := range []string{"Legacy_Dead", "Ordered.fifo"} {
+			in := &sqs.CreateQueueInput{QueueName: &name}
+			if strings.HasSuffix(name, ".fifo") {
+				in.Attributes = map[string]string{"FifoQueue": "true"}
+			}
+			if _, err := w.sqs.CreateQueue(w.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.b = w.open(snssqs.Options{Names: map[string]snssqs.Resource{
+			"news.*":    {Topic: "News_Topic"},
+			"news.mine": {Queue: "Legacy_Queue", DeadLetters: "Legacy_Dead"},
+			"sorted":    {Queue: "Ordered.fifo"}, "lost": {Queue: "Nowhere"},
+		}})
+		mine := driver.Channel{Exchange: "news", Queue: "mine"}
+		w.ensure(owner(mine))
+		w.send(w.sender(driver.Channel{Exchange: "news"}), driver.Message{Body: []byte("x")})
+		r := w.receiver(mine, driver.Filter{})
+		d := w.receive(r, 1)[0]
+		if string(d.Body) != "x" {
+			t.Errorf("received %q", d.Body)
+		}
+		w.reject(r, "no", d)
+		w.receive(w.receiver(dead(mine), driver.Filter{}), 1)
+		w.ensure(driver.ChannelSpec{Channel: driver.Channel{Queue: "sorted", Ordered: true}})
+		for ch, part := range map[driver.Channel]string{
+			{Queue: "sorted"}: "Ordered is false", {Queue: "lost"}: "Nowhere",
+		} {
+			if err := w.b.Ensure(w.Context(), driver.ChannelSpec{Channel: ch}); err == nil ||
+				!strings.Contains(err.Error(), part) {
+				t.Errorf("%v: %v", ch, err)
+			}
+		}
+		all, err := w.b.Catalog(w.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(all, func(c driver.ChannelInfo) bool { return c.Address == topic }) {
+			t.Errorf("the topic is not listed: %+v", all)
+		}
+	})
+}
+
+// The calls about a resource are signed for its region, by its credentials.
+func TestResourcesOfOtherAccountsAndRegions(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		signed := &signers{next: w.server.Transport(), by: map[string]int{}}
+		theirs := credentials.NewStaticCredentialsProvider("theirs", "s", "")
+		const far = "arn:aws:sqs:eu-west-3:123456789012:"
+		b, err := snssqs.Open(w.Context(), &snssqs.Options{
+			AWS: &w.conf, CancelPolls: true, Transport: signed,
+			Names: map[string]snssqs.Resource{
+				"orders": {Queue: far + "Legacy", Credentials: theirs},
+				"news.*": {Topic: "arn:aws:sns:ap-south-1:123456789012:News", Credentials: theirs},
+				"own":    {Queue: "Own"},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range []driver.Channel{orders, {Exchange: "news"}, {Queue: "own"}} {
+			_ = b.Ensure(w.Context(), driver.ChannelSpec{Channel: ch}) // none of them exists
+		}
+		want := map[string]int{"theirs eu-west-3 sqs": 1, "theirs ap-south-1 sns": 1, "k us-east-1 sqs": 1}
+		if diff := cmp.Diff(want, signed.by); diff != "" {
+			t.Errorf("calls by key, region and service (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// signers counts the calls by key, region and service of their signatures.
+type signers struct {
+	next http.RoundTripper
+	by   map[string]int
+}
+
+func (s *signers) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, scope, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	parts := strings.Split(scope, "/") // key, day, region, service
+	s.by[parts[0]+" "+parts[2]+" "+parts[3]]++
+	return s.next.RoundTrip(r)
 }

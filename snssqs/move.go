@@ -2,6 +2,8 @@ package snssqs
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -82,6 +84,24 @@ func (b *Backend) CancelMove(ctx context.Context, task string) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	_, err := b.sqs.CancelMessageMoveTask(ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &task})
+	source := &queue{region: regionOfTask(task)}
+	_, err := b.sqs.CancelMessageMoveTask(ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &task}, source.at())
 	return permission(classify(err), "sqs:CancelMessageMoveTask")
+}
+
+// regionOfTask returns the region of a task's queue, whose ARN is in the task's handle. "": the handle has another
+// form.
+func regionOfTask(task string) string {
+	text, err := base64.StdEncoding.DecodeString(task)
+	if err != nil {
+		return ""
+	}
+	var handle struct {
+		Source string `json:"sourceArn"`
+	}
+	if json.Unmarshal(text, &handle) != nil {
+		return ""
+	}
+	source, _ := parseARN(handle.Source)
+	return source.region
 }

@@ -3,6 +3,7 @@ package snssqs
 import (
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -19,19 +20,22 @@ const (
 // it. The maps are copies.
 type Message struct {
 	Queue string // its name
-	// Attributes are the system attributes: SenderId, SequenceNumber, AWSTraceHeader and others.
+	// Attributes are the system attributes: SenderId, ApproximateFirstReceiveTimestamp, SequenceNumber, AWSTraceHeader
+	// and others.
 	Attributes map[string]string
 	// MessageAttributes are the attributes with their types, also those of Godwit.
 	MessageAttributes map[string]types.MessageAttributeValue
-	// Topic is the ARN of the SNS topic, and Subject is what its publisher set. Both are known only if the message came
-	// in SNS's own JSON: a subscription with raw delivery, as Godwit makes them, does not pass them on.
+	// Topic is the ARN of the SNS topic, Subject is what its publisher set, and Published is when SNS accepted the
+	// message. They are known only if it came in SNS's own JSON, from a topic that the channel trusts: a subscription
+	// with raw delivery, as Godwit makes them, does not pass them on.
 	Topic, Subject string
+	Published      time.Time
 }
 
 // TraceHeader is the trace header of AWS X-Ray that the message has; "": it has none.
 func (m *Message) TraceHeader() string { return m.Attributes[traceHeader] }
 
-// As implements driver.Native: it knows *Message and *driver.Provenance.
+// As implements driver.Native: it knows *Message, *types.Message of the SDK as it was received, and *driver.Provenance.
 func (r *receiver) As(h driver.Handle, to any) bool {
 	m, ok := h.Ref.(*message)
 	if !ok {
@@ -45,12 +49,15 @@ func (r *receiver) As(h driver.Handle, to any) bool {
 			Queue: r.queue.name, Attributes: maps.Clone(m.Attributes),
 			MessageAttributes: maps.Clone(m.MessageAttributes),
 		}
-		if m.Body == nil {
-			break // it is the delivery's body, so it did not come in SNS's JSON
+		if m.came != nil {
+			to.Topic, to.Subject = m.came.TopicArn, deref(m.came.Subject)
+			to.Published, _ = time.Parse(time.RFC3339, m.came.Timestamp) // zero if it is not SNS's
 		}
-		if n, ok := notificationOf(*m.Body); ok {
-			to.Topic, to.Subject = n.TopicArn, n.Subject
-		}
+	case *types.Message:
+		*to = m.Message
+		to.Body = m.text()
+		to.Attributes = maps.Clone(m.Attributes)
+		to.MessageAttributes = maps.Clone(m.MessageAttributes)
 	default:
 		return false
 	}

@@ -1,7 +1,9 @@
 package snssqs_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -62,6 +64,7 @@ func TestWhatSNSDelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.ensure(owner(orders))
+		w.b = w.open(snssqs.Options{EnvelopesFrom: map[string][]string{"orders": {*topic.TopicArn}}})
 		w.set("orders", map[string]string{"Policy": `{"Statement":[{"Effect":"Allow","Principal":"*",` +
 			`"Action":"sqs:SendMessage","Resource":"` + queueARN + `orders"}]}`})
 		if _, err := w.sns.Subscribe(w.Context(), &sns.SubscribeInput{
@@ -77,8 +80,14 @@ func TestWhatSNSDelivered(t *testing.T) {
 		r := w.receiver(orders, driver.Filter{})
 		d := w.receive(r, 1)[0]
 		var m snssqs.Message
-		if !r.(driver.Native).As(d.Handle, &m) || m.Topic != *topic.TopicArn || m.Subject != "a subject" {
-			t.Errorf("topic %q and subject %q", m.Topic, m.Subject)
+		if !r.(driver.Native).As(d.Handle, &m) || m.Topic != *topic.TopicArn || m.Subject != "a subject" ||
+			!m.Published.Equal(time.Now()) || m.Attributes["ApproximateFirstReceiveTimestamp"] == "" {
+			t.Errorf("%+v", m)
+		}
+		var sdk types.Message
+		if !r.(driver.Native).As(d.Handle, &sdk) || *sdk.MessageId != d.ID ||
+			!strings.Contains(*sdk.Body, "a subject") {
+			t.Errorf("the SDK's message is %+v", sdk)
 		}
 		if string(d.Body) != "x" {
 			t.Errorf("the body is %q", d.Body)

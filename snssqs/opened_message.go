@@ -9,7 +9,7 @@ import (
 )
 
 // openedMessage is a raw message while it is changed. Its body and attributes are those that a consumer gets: of a
-// message in SNS's JSON, which arrives without raw delivery, the inner ones.
+// message in SNS's JSON, which the consumer opens, the inner ones.
 type openedMessage struct {
 	text    string
 	header  []driver.RawHeader
@@ -19,8 +19,8 @@ type openedMessage struct {
 	json  map[string]json.RawMessage // that JSON
 }
 
-// opened opens a message, as package function open does with a received one.
-func opened(body string, header []driver.RawHeader) *openedMessage {
+// opened opens a message, as the receivers of a channel with this trust do.
+func opened(body string, header []driver.RawHeader, t trust) *openedMessage {
 	o := &openedMessage{text: body, header: header}
 	text, _ := o.envelope()
 	env, err := envelope.Parse(text)
@@ -28,7 +28,7 @@ func opened(body string, header []driver.RawHeader) *openedMessage {
 		return o
 	}
 	n, ok := notificationOf(body)
-	if !ok {
+	if !ok || !t.includes(n.TopicArn) {
 		return o
 	}
 	in := &openedMessage{text: n.Message, outer: o}

@@ -1,6 +1,7 @@
 package snssqs
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -40,6 +41,16 @@ type Options struct {
 	// wishlist_events.*). Set it where a destination differs from the others; a zero field is that of the destination's
 	// exchange, and then that of Attributes.
 	AttributesOf map[string]Attributes
+	// EnvelopesFrom says, by the channels as users write them, from which topics a message in SNS's own JSON is opened:
+	// the ARNs of topics, or "*" for every topic; an empty list is no topic. A message arrives in that JSON through a
+	// subscription without raw delivery. Set it where the default does not fit: the topic of the channel's exchange
+	// and, for a queue in Names, the topics that the queue's policy lets in by aws:SourceArn or aws:SourceAccount. JSON
+	// from other topics is the body, as it came; it is counted, and the first is logged.
+	EnvelopesFrom map[string][]string
+	// CheckSignatures rejects messages in SNS's own JSON whose signature (version 1 or 2) is not that of SNS, before
+	// they are opened. Set it when programs that may not publish to the topics may send to the queues. The certificates
+	// are read from SNS over HTTPS, and kept. SNS signs nothing for ordered topics and with raw delivery.
+	CheckSignatures bool
 	// Store keeps the bodies of large messages: open one with s3store.Open. Set it when messages can be larger than SQS
 	// or SNS accept, or to receive from programs with Amazon's extended clients. nil: such a message is an error of
 	// Send, and a received pointer is rejected.
@@ -52,6 +63,12 @@ type Options struct {
 	// Transport carries the requests; set it for a proxy or an in-process server. nil: our own connection pools, one
 	// for long polls and one for other calls.
 	Transport http.RoundTripper
+	// BeforeSend is called with each request of messages to a queue, before each attempt to send it. Set it for what no
+	// option covers: system attributes, or a limit of your own. It may change the entries, but not their number and
+	// ids; an error of it fails the request, and the class of a [driver.Error] says whether it is repeated.
+	BeforeSend func(ctx context.Context, in *sqs.SendMessageBatchInput) error
+	// BeforePublish is BeforeSend for a request of messages to a topic. Set it as BeforeSend.
+	BeforePublish func(ctx context.Context, in *sns.PublishBatchInput) error
 	// CancelPolls cancels an open long poll when the consumer stops, instead of waiting for it (or, on a FIFO queue,
 	// instead of asking once more for the messages of that poll). Messages of a canceled poll are then invisible until
 	// their lease ends, unless the Transport never drops an answer, as that of an in-process server. false: no message
@@ -69,6 +86,9 @@ func (o *Options) check() error {
 			"letter or digit, no '--', and not %q", ns, dlqPart)
 	}
 	if err := o.checkAttributes(); err != nil {
+		return err
+	}
+	if err := checkEnvelopes(o.EnvelopesFrom); err != nil {
 		return err
 	}
 	return checkNames(o.Names)

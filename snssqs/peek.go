@@ -39,8 +39,12 @@ func (b *Backend) Peek(
 	if err != nil {
 		return nil, err
 	}
+	trust, err := b.queueTrusts(ctx, ch, q)
+	if err != nil {
+		return nil, err
+	}
 	p := &peek{
-		r: &receiver{b: b, from: ch, routing: b.form(ch).routing}, from: from, most: most,
+		r: &receiver{b: b, from: ch, trust: trust, routing: b.form(ch).routing}, from: from, most: most,
 		page: strings.TrimSuffix(*base, "/") + "/_localaws/queues/" + url.PathEscape(cmp.Or(q.arn(), q.name)) +
 			"/messages",
 	}

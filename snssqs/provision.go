@@ -125,6 +125,7 @@ func (b *Backend) present(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	b.warnFewReceives(s.Channel, q)
+	b.warnDifferent(s, q)
 	if s.NoDeadLetters {
 		return nil
 	}

@@ -21,6 +21,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	}
 	s := &sender{
 		b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes(), form: b.form(to),
+		trust: b.trusts(to, t.arn, ""),
 	}
 	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
@@ -66,8 +67,11 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 			entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute, topicAttributes))
 		}
 	}
-	out, err := s.b.sns.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries},
-		noPublishRetries, t.at())
+	in := &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries}
+	if err := s.b.before.publishing(ctx, in); err != nil {
+		return err
+	}
+	out, err := s.b.sns.PublishBatch(ctx, in, noPublishRetries, t.at())
 	if err != nil {
 		return permission(classify(err), "sns:Publish")
 	}

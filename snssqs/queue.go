@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -22,6 +23,7 @@ const defaultMaxBytes = 1 << 20
 type queue struct {
 	name, url, region string
 	foreign           bool
+	credentials       aws.CredentialsProvider // nil: the backend's
 	attributes        map[string]string
 }
 

@@ -90,9 +90,12 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 		return nil, permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
 			"namespace of the queue from which the messages come", r.queueARN, from, arn)
 	}
-	in := r.b.newReceiver(from, o, q)
+	in, err := r.b.newReceiver(ctx, from, o, q)
+	if err != nil {
+		return nil, err
+	}
 	in.handed, in.finished = true, r.b.handedLedger(q.url)
-	visible := time.Duration(number(q.attributes[string(types.QueueAttributeNameVisibilityTimeout)])) * time.Second
+	visible := q.seconds(types.QueueAttributeNameVisibilityTimeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.opened {

@@ -41,6 +41,9 @@ type receiver struct {
 	source driver.Source
 	lease  time.Duration
 
+	trust      trust
+	signatures *signatures // nil: they are not checked
+
 	routing string // name of the attribute with the routing key
 	lenient bool   // a message without a routing key passes any filter
 
@@ -61,10 +64,12 @@ type message struct {
 	types.Message // Body is nil if text can rebuild it from the delivery's
 	body          []byte
 	encoding      envelope.Encoding
-	pointer       *pointer    // to the body; nil: the message has the body
-	asked         time.Time   // when the receive was sent
-	key           string      // order key or tenant, as its sender wrote it
-	copied        atomic.Bool // its copy is in the dead letters
+	pointer       *pointer     // to the body; nil: the message has the body
+	asked         time.Time    // when the receive was sent
+	key           string       // order key or tenant, as its sender wrote it
+	came          *publication // by SNS, in its JSON; nil: it did not, or with raw delivery
+	untrusted     string       // the topic in whose JSON the body says to be, and which the channel does not trust
+	copied        atomic.Bool  // its copy is in the dead letters
 }
 
 // Receiver opens a receiver of a channel.
@@ -83,8 +88,14 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	}
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds. A lease is rounded down, so that it never ends earlier than the core expects.
-	lease := min(max(orDefault(o.Lease, defaultLease).Truncate(time.Second), time.Second), leaseTotal)
-	r := b.newReceiver(from, o, q)
+	lease := min(max(orDefault(o.Lease, q.lease()).Truncate(time.Second), time.Second), leaseTotal)
+	if o.Lease == 0 && lease < defaultLease {
+		o.Wait = min(o.Wait, lease/2) // the lease counts from before the poll, and it must last for a renewal
+	}
+	r, err := b.newReceiver(ctx, from, o, q)
+	if err != nil {
+		return nil, err
+	}
 	r.lease, r.objects, r.finished = lease, b.newObjects(from), &ledger{}
 	if spec, known := b.specOf(from); known && spec.Mode == driver.Never {
 		b.warnFewReceives(from, q) // otherwise Ensure has checked it
@@ -94,15 +105,22 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 }
 
 // newReceiver returns a receiver without a lease, a ledger and objects.
-func (b *Backend) newReceiver(from driver.Channel, o driver.ReceiverOptions, q *queue) *receiver {
+func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, q *queue) (
+	*receiver, error,
+) {
+	trust, err := b.queueTrusts(ctx, from, q)
+	if err != nil {
+		return nil, err
+	}
 	r := &receiver{
-		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, routing: b.form(from).routing,
+		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, trust: trust,
+		signatures: b.envelopes.signatures, routing: b.form(from).routing,
 	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
 	r.life, r.end = context.WithCancel(context.Background())
-	return r
+	return r, nil
 }
 
 func (r *receiver) Limits() driver.ReceiveLimits {
@@ -134,6 +152,9 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	if over(ctx) {
 		return into, nil
 	}
+	if err := r.signatures.ready(ctx); err != nil {
+		return into, err
+	}
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &r.queue.url,
 		MaxNumberOfMessages:         int32(min(most, maxBatch)),
@@ -161,6 +182,7 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 	[]driver.Delivery, error,
 ) {
 	var unread error
+	unopened := 0
 	for i := range ms {
 		m := &message{Message: ms[i], asked: asked}
 		if !sameMD5(m.Body, m.MD5OfBody) {
@@ -172,6 +194,17 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 		}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: leaseEnds}
 		r.decode(m, &d)
+		if unchecked := new(uncheckedError); errors.As(d.Err, &unchecked) {
+			unread = unchecked
+			if r.from.Ordered {
+				break
+			}
+			continue
+		}
+		if m.untrusted != "" {
+			unopened++
+			r.warnUntrusted(m)
+		}
 		m.key = d.OrderKey + d.Tenant // at most one of them is set
 		known, kept := r.finished.has(m)
 		if kept {
@@ -185,6 +218,9 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 		default:
 			into = append(into, d)
 		}
+	}
+	if unopened > 0 && r.o.Events.Unopened != nil {
+		r.o.Events.Unopened(unopened)
 	}
 	return into, unread
 }

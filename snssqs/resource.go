@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -14,25 +16,33 @@ import (
 	"github.com/godwitmq/godwit/internal/part"
 )
 
-// Resource replaces the queue, dead-letter queue or topic that a channel would have by its name with an existing one,
-// by URL or ARN. The resource may have any name, and may be in another account or region. Godwit uses it, and never
-// changes or tags it. An empty field means that there is no such resource.
+// Resource replaces the queue, dead-letter queue or topic that a channel would have by its name with an existing one.
+// The resource may have any name. By URL or ARN, it may be in another account or region; a name is one of the account
+// and region of the backend. Godwit uses the resource, and never changes or tags it. An empty field means that there is
+// no such resource.
 type Resource struct {
-	// Queue is the URL or ARN of the channel's queue. Set it to receive from a queue that exists, or to send to it.
+	// Queue is the URL, ARN or name of the channel's queue. Set it to receive from a queue that exists, or to send to
+	// it.
 	Queue string
-	// DeadLetters is the URL or ARN of the queue for rejected messages. Set it when Queue has no redrive policy, or for
-	// another queue than the one that the policy names. "": the one of the policy; if there is none, a consumer must
-	// set NoDeadLetters.
+	// DeadLetters is the URL, ARN or name of the queue for rejected messages. Set it when Queue has no redrive policy,
+	// or for another queue than the one that the policy names. "": the one of the policy; if there is none, a consumer
+	// must set NoDeadLetters.
 	DeadLetters string
-	// Topic is the ARN of the topic of an exchange (wishlist_events.*), or of a single queue of it. Set it when the
-	// exchange is a topic that exists.
+	// Topic is the ARN or name of the topic of an exchange (wishlist_events.*), or of a single queue of it. Set it when
+	// the exchange is a topic that exists.
 	Topic string
+	// Credentials sign the calls about these resources, for example as a role of their account; nil: those of the
+	// backend. Set them when the policies of the resources do not let in the backend's own credentials.
+	Credentials aws.CredentialsProvider
 
 	// RequireRoutingKey discards messages of Queue without a routing key if the consumer's Filter has Exact or Prefix,
 	// as it is on Godwit's own queues. Set it if every message for the consumer has the attribute. false: messages
 	// without a routing key are handled.
 	RequireRoutingKey bool
 }
+
+// resourceName is the names that SNS allows a topic, and SQS up to 80 characters of a queue.
+var resourceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}(\.fifo)?$`)
 
 // checkNames refuses mappings that cannot be right.
 func checkNames(names map[string]Resource) error {
@@ -48,14 +58,16 @@ func checkNames(names map[string]Resource) error {
 			return fmt.Errorf("snssqs: Options.Names[%q]: %w", channel, err)
 		}
 		for field, v := range map[string]string{"Queue": r.Queue, "DeadLetters": r.DeadLetters} {
-			if a, ok := parseARN(v); v != "" && !strings.Contains(v, "://") && (!ok || a.service != "sqs") {
-				return fmt.Errorf("snssqs: Options.Names[%q].%s is %q: it must be the URL or the ARN of an SQS queue",
-					channel, field, v)
+			if a, ok := parseARN(v); v != "" && !strings.Contains(v, "://") && !resourceName.MatchString(v) &&
+				(!ok || a.service != "sqs") {
+				return fmt.Errorf("snssqs: Options.Names[%q].%s is %q: it must be the URL, the ARN or the name of an SQS "+
+					"queue", channel, field, v)
 			}
 		}
-		if a, ok := parseARN(r.Topic); r.Topic != "" && (!ok || a.service != "sns") {
-			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN of an SNS topic", channel,
-				r.Topic)
+		if a, ok := parseARN(r.Topic); r.Topic != "" && !resourceName.MatchString(r.Topic) &&
+			(!ok || a.service != "sns") {
+			return fmt.Errorf("snssqs: Options.Names[%q].Topic is %q: it must be the ARN or the name of an SNS topic",
+				channel, r.Topic)
 		}
 	}
 	return nil
@@ -104,18 +116,9 @@ func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resourc
 			Err:   fmt.Errorf("channel %s: Options.Names has no queue for it", ch),
 		}
 	}
-	q := &queue{name: at, url: at, foreign: true}
-	if a, ok := parseARN(at); ok {
-		q.name, q.region = a.name, a.region
-		out, err := b.sqs.GetQueueUrl(ctx,
-			&sqs.GetQueueUrlInput{QueueName: &a.name, QueueOwnerAWSAccountId: &a.account}, q.at())
-		if err != nil {
-			return nil, fmt.Errorf("channel %s: queue %s: %w", ch, at, permission(classify(err), "sqs:GetQueueUrl"))
-		}
-		q.url = deref(out.QueueUrl)
-	} else if u, err := url.Parse(at); err == nil {
-		q.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
-		q.region = regionOf(u.Hostname())
+	q, err := b.foreignAt(ctx, at, r.Credentials)
+	if err != nil {
+		return nil, fmt.Errorf("channel %s: queue %s: %w", ch, at, err)
 	}
 	if ordered := strings.HasSuffix(q.name, fifoSuffix); ordered != ch.Ordered {
 		return nil, &driver.Error{
@@ -125,6 +128,37 @@ func (b *Backend) foreignQueue(ctx context.Context, ch driver.Channel, r Resourc
 		}
 	}
 	return q, b.load(ctx, q)
+}
+
+// foreignAt finds a queue by its URL, ARN or name.
+func (b *Backend) foreignAt(ctx context.Context, at string, as aws.CredentialsProvider) (*queue, error) {
+	q := &queue{name: at, url: at, foreign: true, credentials: as}
+	if u, err := url.Parse(at); err == nil && u.Scheme != "" && u.Host != "" {
+		q.name, q.region = lastPart(u.Path, "/"), regionOf(u.Hostname())
+		return q, nil
+	}
+	in := &sqs.GetQueueUrlInput{QueueName: &q.name}
+	if a, ok := parseARN(at); ok {
+		q.name, q.region, in.QueueOwnerAWSAccountId = a.name, a.region, &a.account
+	}
+	out, err := b.sqs.GetQueueUrl(ctx, in, q.at())
+	if err != nil {
+		return nil, permission(classify(err), "sqs:GetQueueUrl")
+	}
+	q.url = deref(out.QueueUrl)
+	return q, nil
+}
+
+// foreignTopic is the topic that a channel is mapped to, without its attributes.
+func (b *Backend) foreignTopic(ctx context.Context, r Resource) (*topic, error) {
+	t := &topic{name: r.Topic, arn: r.Topic, foreign: true, credentials: r.Credentials}
+	if a, ok := parseARN(r.Topic); ok {
+		t.name, t.region = a.name, a.region
+		return t, nil
+	}
+	id, err := b.whoami(ctx)
+	t.arn = id.arn("sns", r.Topic)
+	return t, err
 }
 
 // foreignDeadLetters returns the dead-letter queue of a mapped channel: the one in Options.Names, or the one of the
@@ -175,20 +209,26 @@ func regionOf(host string) string {
 	return ""
 }
 
-// at directs a call to the queue's own region.
+// at directs a call to the queue's own region, with its credentials.
 func (q *queue) at() func(*sqs.Options) {
 	return func(o *sqs.Options) {
 		if q.region != "" {
 			o.Region = q.region
 		}
+		if q.credentials != nil {
+			o.Credentials = q.credentials
+		}
 	}
 }
 
-// at directs a call to the topic's own region.
+// at directs a call to the topic's own region, with its credentials.
 func (t *topic) at() func(*sns.Options) {
 	return func(o *sns.Options) {
 		if t.region != "" {
 			o.Region = t.region
+		}
+		if t.credentials != nil {
+			o.Credentials = t.credentials
 		}
 	}
 }

@@ -27,7 +27,11 @@ func (b *Backend) Return(ctx context.Context, dead driver.Channel, _ bool) (driv
 	if err := b.onlySource(ctx, home, q); err != nil {
 		return driver.Home{}, err
 	}
-	return driver.Home{Forwarder: b.queueSender(home, q), Address: q.arn()}, nil
+	to, err := b.queueSender(ctx, home, q)
+	if err != nil {
+		return driver.Home{}, err
+	}
+	return driver.Home{Forwarder: to, Address: q.arn()}, nil
 }
 
 // onlySource returns an error if the dead letters of a mapped queue are also those of other queues: a message does not

@@ -31,6 +31,7 @@ type sender struct {
 	toQueue  attributeCache[types.MessageAttributeValue]
 	toTopic  attributeCache[snstypes.MessageAttributeValue]
 	form     attributeForm
+	trust    trust
 	uploads  *uploads       // of large bodies; nil: there is no store
 	answered recent         // ids of accepted messages, where the service removes duplicates
 	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange
@@ -49,13 +50,18 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err != nil {
 		return nil, err
 	}
-	return b.queueSender(to, q), nil
+	return b.queueSender(ctx, to, q)
 }
 
 // queueSender opens a sender to a queue that was found.
-func (b *Backend) queueSender(to driver.Channel, q *queue) *sender {
+func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *queue) (*sender, error) {
+	trust, err := b.queueTrusts(ctx, to, q)
+	if err != nil {
+		return nil, err
+	}
 	s := &sender{
 		b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes, form: b.form(to),
+		trust: trust,
 	}
 	s.uploads = b.uploads(to, s.maxBytes)
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
@@ -74,7 +80,7 @@ func (b *Backend) queueSender(to driver.Channel, q *queue) *sender {
 		s.accepted(batch, &ids)
 		return err
 	}
-	return s
+	return s, nil
 }
 
 func (s *sender) Limits() driver.SendLimits {
@@ -194,8 +200,11 @@ func queueAttribute(kind, value *string) types.MessageAttributeValue {
 func (b *Backend) sendBatch(
 	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
 ) error {
-	out, err := b.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}, noRetries,
-		q.at())
+	in := &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}
+	if err := b.before.sending(ctx, in); err != nil {
+		return err
+	}
+	out, err := b.sqs.SendMessageBatch(ctx, in, noRetries, q.at())
 	if err != nil {
 		return permission(classify(err), "sqs:SendMessage")
 	}
@@ -205,7 +214,7 @@ func (b *Backend) sendBatch(
 		n, ok := a.index(s.Id)
 		switch {
 		case !ok:
-		case sameMD5(entries[n].MessageBody, s.MD5OfMessageBody):
+		case sameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
 			ids[n] = deref(s.MessageId)
 		default:
 			a.failed(s.Id, altered(deref(s.MessageId)))

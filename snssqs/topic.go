@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
@@ -20,6 +21,7 @@ const defaultTopicBytes = 256 << 10
 type topic struct {
 	name, arn, region string
 	foreign           bool
+	credentials       aws.CredentialsProvider // nil: the backend's
 	attributes        map[string]string
 }
 
@@ -41,15 +43,15 @@ func exchange(ch driver.Channel) driver.Channel {
 func (b *Backend) topicOf(ctx context.Context, ch driver.Channel) (*topic, error) {
 	for _, name := range []driver.Channel{ch, exchange(ch)} {
 		if r, ok := b.mapped(name); ok && r.Topic != "" {
-			a, _ := parseARN(r.Topic)
-			if ordered := strings.HasSuffix(a.name, fifoSuffix); ordered != ch.Ordered {
-				return nil, &driver.Error{
-					Class: driver.Permanent,
-					Err: fmt.Errorf("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic, kindOfQueue(ordered),
-						ch.Ordered),
-				}
+			if ordered := strings.HasSuffix(r.Topic, fifoSuffix); ordered != ch.Ordered {
+				return nil, permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
+					kindOfQueue(ordered), ch.Ordered)
 			}
-			return b.loadTopic(ctx, &topic{name: a.name, arn: r.Topic, region: a.region, foreign: true})
+			t, err := b.foreignTopic(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			return b.loadTopic(ctx, t)
 		}
 	}
 	name, err := b.namespace.topic(ch)

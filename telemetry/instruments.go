@@ -88,6 +88,7 @@ type meters struct {
 	dead        metric.Int64Counter
 	released    metric.Int64Counter
 	discarded   metric.Int64Counter
+	unopened    metric.Int64Counter
 	timedOut    metric.Int64Counter
 	abandoned   metric.Int64Counter
 	renewed     metric.Int64Counter
@@ -136,6 +137,8 @@ func newMeters(meter metric.Meter) (*meters, error) {
 			"Deliveries that were returned untouched, to be received again."),
 		discarded: mk.counter("godwit.discarded", "{message}",
 			"Messages that were finished without a handler, by reason."),
+		unopened: mk.counter("godwit.envelopes.unopened", "{message}",
+			"Messages in the JSON of an SNS topic that the channel does not trust, whose handler gets that JSON."),
 		timedOut: mk.counter("godwit.handlers.timed_out", "{handler}",
 			"Handlers that exceeded the processing timeout."),
 		abandoned: mk.counter("godwit.handlers.abandoned", "{handler}",

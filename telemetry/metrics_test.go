@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -130,6 +132,24 @@ func TestMetricsOfFailures(t *testing.T) {
 		w.handle(c, 2*time.Minute, func(context.Context, *godwit.Delivery) error { return errors.New("down") })
 		if all = w.metrics(); all["godwit.breaker.openings"] != 1 || all["godwit.releases"] == 0 {
 			t.Errorf("while handlers fail: %v", all)
+		}
+	})
+}
+
+// SNS's JSON of a topic that the channel does not trust is counted.
+func TestUnopenedEnvelopesAreCounted(t *testing.T) {
+	inWorld(t, telemetry.Options{}, func(w *world) {
+		c := w.consumer("orders", nil)
+		if n, there := w.metrics()["godwit.envelopes.unopened"]; n != 0 || !there {
+			t.Errorf("before, %v messages were counted (%v)", n, there)
+		}
+		for range 2 {
+			w.foreign("orders", sqs.SendMessageInput{MessageBody: aws.String(`{"Type":"Notification","MessageId":"1",` +
+				`"TopicArn":"arn:aws:sns:us-east-1:000000000000:news","Message":"x"}`)})
+		}
+		w.handle(c, time.Minute, func(context.Context, *godwit.Delivery) error { return nil })
+		if n := w.metrics()["godwit.envelopes.unopened"]; n != 2 {
+			t.Errorf("%v messages were counted", n)
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 type backendFlags struct {
 	name      string // "aws" or "kafka"; "": the environment decides
 	namespace string
+	maps      []string       // CHANNEL=RESOURCE, for channels on resources that Godwit did not make
 	store     s3store.Options // of large messages; without a bucket: none
 }
 
@@ -31,6 +32,8 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
 	f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
+	f.StringArrayVar(&b.maps, "map", nil, "`CHANNEL=RESOURCE`: the channel is a queue or topic of AWS with another name, "+
+		"by name, URL or ARN, as in the programs' Options.Names; CHANNEL@dlq=RESOURCE names its dead letters (repeat it)")
 }
 
 // addStore adds the flags for commands that read or send messages.
@@ -60,10 +63,16 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 	if err != nil {
 		return nil, err
 	}
-	if name == onKafka {
+	names, err := b.names()
+	switch {
+	case err != nil:
+		return nil, usage(cmd, err)
+	case name == onKafka && names != nil:
+		return nil, usage(cmd, errors.New("--map is for queues and topics of AWS, and the backend is kafka"))
+	case name == onKafka:
 		return kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Store: store})
 	}
-	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Store: store})
+	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Names: names, Store: store})
 }
 
 // openStore opens the store of large messages; nil: none is named.

@@ -33,11 +33,10 @@ func main() {
 	check(err)
 	p, err := godwit.NewProducer(ctx, backend, "wishlist", &godwit.ProducerOptions{Ordered: true})
 	check(err)
-	added, granted := godwit.NewSender[Added](p, godwit.JSON), godwit.NewSender[Granted](p, godwit.JSON)
-	check(added.Send(ctx, Added{User: "ada", Item: "a kite"},
-		godwit.Message{OrderKey: "ada", Type: typeAdded, Version: 1}))
-	check(granted.Send(ctx, Granted{User: "ada", By: "bob"},
-		godwit.Message{OrderKey: "ada", Type: typeGranted, Version: 1}))
+	added := godwit.NewSender[Added](p, godwit.JSON).WithType(typeAdded, 1)
+	granted := godwit.NewSender[Granted](p, godwit.JSON).WithType(typeGranted, 1)
+	check(added.Send(ctx, Added{User: "ada", Item: "a kite"}, godwit.Message{OrderKey: "ada"}))
+	check(granted.Send(ctx, Granted{User: "ada", By: "bob"}, godwit.Message{OrderKey: "ada"}))
 
 	router, err := godwit.NewRouter(map[string]godwit.Handler{
 		typeAdded: godwit.Handle(godwit.JSON, func(_ context.Context, d godwit.Typed[Added]) error {

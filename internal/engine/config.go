@@ -84,6 +84,7 @@ type Observer interface {
 	Released(owner any)
 	SettleFailed(owner any, action driver.Action, err error)
 	Discarded(d driver.Discarded)
+	Unopened(n int)
 	Breaker(open bool, err error)
 	Resized(from, to int)
 	ReceiveFailed(doing string, err error, wait time.Duration)

@@ -69,6 +69,8 @@ func (o *ownership) lost(keys []*driver.Source, err error) {
 	o.obs.SourcesLost(err)
 }
 
+func (o *ownership) unopened(n int) { o.obs.Unopened(n) }
+
 // discarded records messages that the backend has discarded.
 func (o *ownership) discarded(d driver.Discarded) {
 	o.f.fleet.mu.Lock()

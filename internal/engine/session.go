@@ -62,7 +62,7 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 	o := s.cfg.Receiver
 	o.Concurrency = s.cfg.Concurrency * max(1, s.cfg.MaxBatch)
 	own := ownership{s.flow, s.obs}
-	o.Events = driver.Events{Revoked: own.revoked, Lost: own.lost, Discarded: own.discarded}
+	o.Events = driver.Events{Revoked: own.revoked, Lost: own.lost, Discarded: own.discarded, Unopened: own.unopened}
 	recv, err := s.service.open(s.polls, o)
 	if err != nil {
 		s.halt(err)
