@@ -2,6 +2,7 @@ package localaws
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -65,9 +66,10 @@ func (s *services) reset() {
 // places holds the services of every place. They are built for the first call in the place. It is safe for concurrent
 // use.
 type places struct {
-	home  wire.Home
-	main  *services // of home
-	build func(wire.Place) *services
+	home   wire.Home
+	main   *services // of home
+	build  func(wire.Place) *services
+	strays strays
 
 	mu     sync.RWMutex
 	others map[wire.Place]*services
@@ -77,8 +79,10 @@ type places struct {
 // maxPlaces bounds the memory of places, a few KiB each, that a client makes by signing for places of any name.
 const maxPlaces = 4096
 
-func newPlaces(home wire.Home, build func(wire.Place) *services) *places {
-	return &places{home: home, main: build(home.Place), build: build, others: map[wire.Place]*services{}}
+func newPlaces(home wire.Home, log *slog.Logger, build func(wire.Place) *services) *places {
+	return &places{
+		home: home, main: build(home.Place), build: build, strays: strays{log: log}, others: map[wire.Place]*services{},
+	}
 }
 
 // find returns the services of a place, or nil if there was no call in it.
@@ -172,6 +176,7 @@ func (p *places) reset() {
 	old := p.others
 	p.others = map[wire.Place]*services{}
 	p.mu.Unlock()
+	p.strays.reset()
 	p.main.reset()
 	for _, s := range old {
 		s.reset()

@@ -143,7 +143,8 @@ func (c *caller) policy(url *string, statement string) {
 // fromTopic is the statement that lets a topic send to any queue.
 func fromTopic(arn string) string {
 	return `{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*",` +
-		`"Condition":{"ArnEquals":{"aws:SourceArn":"` + arn + `"}}}`
+		`"Condition":{"ArnEquals":{"aws:SourceArn":"` + arn + `"},"StringEquals":{"aws:SourceAccount":"` +
+		strings.Split(arn, ":")[4] + `"}}}`
 }
 
 func (c *caller) subscribe(topic *string, queueARN string) (*sns.SubscribeOutput, error) {
@@ -773,4 +774,38 @@ func TestSeedOfPlaces(t *testing.T) {
 	if err := single.Plant(t.Context(), path); err == nil || !strings.Contains(err.Error(), "single region us-east-1") {
 		t.Errorf("a server of one region: %v", err)
 	}
+}
+
+// With lenient policies, callers of other accounts may do what no policy denies, and the log says what AWS would refuse.
+func TestLenientAccounts(t *testing.T) {
+	log := &bytes.Buffer{}
+	server := newPlacesServer(t, localaws.Options{
+		LenientPolicies: true, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	owner, other := callFrom(t, server, ours, virginia), callFrom(t, server, theirs, virginia)
+	url, topic := owner.queue("orders", nil), owner.topic("events")
+	for range 2 {
+		if err := other.send(url, "x"); err != nil {
+			t.Error(err)
+		}
+		if err := other.publish(topic, "x"); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := strings.Count(log.String(), "sqs:sendmessage on resource"); n != 1 {
+		t.Errorf("the log names the missing permission %d times:\n%s", n, log)
+	}
+	sub := ok(other.subscribe(topic, owner.arn("sqs", "orders")))(t).SubscriptionArn
+	ok(other.sns.Unsubscribe(other.ctx, &sns.UnsubscribeInput{SubscriptionArn: sub}))(t)
+	ok(owner.subscribe(topic, other.arn("sqs", "theirs")))(t)
+	if n := len(server.In(ours, virginia).SNS().Pending()); n != 0 {
+		t.Errorf("%d subscriptions are pending", n)
+	}
+	const deny = `{"Effect":"Deny","Principal":"*","Action":"*","Resource":"*"}`
+	owner.policy(url, deny)
+	refused(t, other.send(url, "x"), "AccessDenied", "explicit deny")
+	ok(owner.sns.SetTopicAttributes(owner.ctx, &sns.SetTopicAttributesInput{
+		TopicArn: topic, AttributeName: aws.String("Policy"), AttributeValue: aws.String(`{"Statement":[` + deny + `]}`),
+	}))(t)
+	refused(t, other.publish(topic, "x"), "AuthorizationError", "SNS:Publish")
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/random"
@@ -44,9 +45,10 @@ type Options struct {
 	// can be used again; 15 minutes before CloudWatch has the first metrics of a queue that was created or has slept.
 	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
-	// LenientPolicies delivers to queues that have no policy, as other emulators do; false: as on AWS, a queue gets
-	// nothing from a topic or a bucket that its policy does not allow. Set it while you move from such an emulator; the
-	// log names the missing statement once for each source. A queue that has a policy is not affected.
+	// LenientPolicies delivers to queues that have no policy, and lets callers of other accounts do what no policy of a
+	// queue or topic denies, as other emulators do; false: as on AWS, a queue gets nothing from a topic or a bucket that
+	// its policy does not allow, and callers of other accounts may do what it allows. Set it while you move from such an
+	// emulator; the log says once what AWS would refuse. A queue that has a policy gets no other deliveries.
 	LenientPolicies bool
 	// Requests gets one line for each call from a socket: its action, resource, status and time; nil: none. Set it to
 	// see what a client does.
@@ -78,7 +80,7 @@ type Server struct {
 	clock      *clock.Clock
 	places     *places
 	carrier    *sns.Carrier
-	strays     strays
+	leniency   *access.Leniency // nil: policies are strict
 	s3         *s3.Service
 	mux        *wire.Mux
 	rest       *rest.Mux
@@ -139,8 +141,10 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	s.carrier = sns.NewCarrier(sns.CarrierOptions{
 		Clock: s.clock, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Endpoints: endpoints,
 	})
-	s.strays.log = s.opts.Logger
-	s.places = newPlaces(home, func(at wire.Place) *services { return s.newServices(at, source) })
+	if s.opts.LenientPolicies {
+		s.leniency = access.NewLeniency(s.opts.Logger)
+	}
+	s.places = newPlaces(home, s.opts.Logger, func(at wire.Place) *services { return s.newServices(at, source) })
 	s.s3 = s3.New(s3.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
@@ -179,14 +183,14 @@ func (s *Server) newServices(at wire.Place, source *random.Source) *services {
 	}
 	made.sqs = sqs.New(sqs.Options{
 		Clock: s.clock, Random: source, Account: at.Account, Region: at.Region,
-		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, LenientPolicies: s.opts.LenientPolicies,
-		Woken: queues.woken, Missing: func(name string) { s.strays.queue(s.places, at, name) },
+		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Leniency: s.leniency,
+		Woken: queues.woken, Missing: func(name string) { s.places.missQueue(at, name) },
 	})
 	made.sns = sns.New(sns.Options{
 		Account: at.Account, Region: at.Region, Clock: s.clock, Random: source, Queues: queuesOfTopics{s},
-		Logger: s.opts.Logger, Carrier: s.carrier, Woken: topics.woken,
+		Logger: s.opts.Logger, Carrier: s.carrier, Leniency: s.leniency, Woken: topics.woken,
 		Others:  func() []*sns.Service { return s.othersIn(at) },
-		Missing: func(arn string) { s.strays.topic(s.places, at, arn) },
+		Missing: func(arn string) { s.places.missTopic(at, arn) },
 	})
 	topics.collect = made.sns.Collect
 	made.cloudwatch = cloudwatch.New(cloudwatch.Options{
@@ -238,7 +242,7 @@ func (s *Server) Reset() {
 	s.controls.reset()
 	s.places.reset()
 	s.s3.Reset()
-	s.strays.reset()
+	s.leniency.Reset()
 	s.calls.reset()
 }
 

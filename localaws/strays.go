@@ -26,31 +26,31 @@ type stray struct {
 // maxStrays bounds how many are remembered; after that, the log names them again.
 const maxStrays = 10_000
 
-// queue is called for a queue that a call misses.
-func (s *strays) queue(p *places, missed wire.Place, name string) {
-	s.tell(stray{"queue", name, missed}, p, func(other *services) bool { return other.sqs.Queue(name) != nil })
+// missQueue is called for a queue that a call misses.
+func (p *places) missQueue(missed wire.Place, name string) {
+	p.miss(stray{"queue", name, missed}, func(other *services) bool { return other.sqs.Queue(name) != nil })
 }
 
-// topic is called for a topic that a call misses. The ARN may name another region than that of the call.
-func (s *strays) topic(p *places, missed wire.Place, arn string) {
+// missTopic is called for a topic that a call misses. The ARN may name another region than that of the call.
+func (p *places) missTopic(missed wire.Place, arn string) {
 	name := arn[strings.LastIndexByte(arn, ':')+1:]
-	s.tell(stray{"topic", name, missed}, p, func(other *services) bool {
+	p.miss(stray{"topic", name, missed}, func(other *services) bool {
 		return other.sns.Topic(other.at.ARN("sns", name))
 	})
 }
 
-// tell is called without a lock of a service, because it looks into all of them.
-func (s *strays) tell(missing stray, p *places, has func(*services) bool) {
+// miss is called without a lock of a service, because it looks into all of them.
+func (p *places) miss(missing stray, has func(*services) bool) {
 	var found []string
 	for _, other := range p.all() {
 		if other.at != missing.missed && has(other) {
 			found = append(found, other.at.String())
 		}
 	}
-	if len(found) == 0 || !s.first(missing) {
+	if len(found) == 0 || !p.strays.first(missing) {
 		return
 	}
-	s.log.Warn("localaws: a call names a "+missing.kind+" that is in another account or region; a call works in those "+
+	p.strays.log.Warn("localaws: a call names a "+missing.kind+" that is in another account or region; a call works in those "+
 		"that it is signed for", "name", missing.name, "signed for", missing.missed.String(),
 		"it is in", strings.Join(found, ", "))
 }

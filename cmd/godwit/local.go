@@ -101,7 +101,8 @@ func newLocal() *cobra.Command {
 		"make clients wait as AWS does: 60 s between purges, and before the name of a deleted queue can be used;\n"+
 			"15 minutes for the first metrics of a queue")
 	f.BoolVar(&o.lenient, "lenient-policies", false,
-		"deliver also to queues without a policy, as other emulators do; AWS does not. The log names the statement")
+		"deliver also to queues without a policy, and let other accounts do what no policy denies, as other emulators\n"+
+			"do; AWS does not. The log says what AWS would refuse")
 	f.BoolVar(&o.requests, "log-requests", false,
 		"write one line for each call to the errors' output: action, resource, status and time")
 	f.StringArrayVar(&o.latencies, "latency", nil,

@@ -94,25 +94,41 @@ func (s *Service) topicARN(c *wire.Call, parameter string, value *string) (strin
 	}
 	s.mu.RLock()
 	t, there := s.topics[*value]
-	allowed := c.Account == s.opts.Account || there && t.allows(c)
+	allowed, denied := c.Account == s.opts.Account, false
+	if there && !allowed {
+		allowed, denied = t.decides(c)
+	}
 	s.mu.RUnlock()
 	if !there {
 		s.missing(*value)
 	}
 	if !allowed {
-		return "", unauthorized(c.Account, c.Action, *value)
+		return *value, s.refusal(c, *value, denied)
 	}
 	return *value, nil
 }
 
-// allows reports whether the topic's policy allows a call of another account. A batch needs the permission of the
-// single action. The caller holds the service's lock.
-func (t *topic) allows(c *wire.Call) bool {
+// refusal returns the error of a caller that no policy allows an action; nil: policies are lenient, and none denies it.
+func (s *Service) refusal(c *wire.Call, arn string, denied bool) *wire.Error {
+	fault := unauthorized(c.Account, c.Action, arn)
+	if !denied && s.opts.Leniency.Permits(fault.Message) {
+		return nil
+	}
+	return fault
+}
+
+// decides reports whether the topic's policy allows a call of another account, and whether it denies it. A batch needs
+// the permission of the single action. The caller holds the service's lock.
+func (t *topic) decides(c *wire.Call) (allowed, denied bool) {
 	statements, err := t.policy.statements()
-	return err == nil && access.Allows(statements, access.Request{
+	if err != nil {
+		return false, true
+	}
+	r := access.Request{
 		Caller: principal(c.Account), Action: "sns:" + strings.TrimSuffix(c.Action, "Batch"), Resource: t.arn,
 		Account: c.Account,
-	})
+	}
+	return access.Allows(statements, r), access.Denies(statements, r)
 }
 
 // subscriptionARN checks a subscription's ARN, and that the caller owns the subscription or its topic. It does not
@@ -132,7 +148,7 @@ func (s *Service) subscriptionARN(c *wire.Call, value *string) (string, *wire.Er
 		return "", fault
 	}
 	if c.Account != s.opts.Account && !s.owns(c.Account, *value) {
-		return "", unauthorized(c.Account, c.Action, *value)
+		return *value, s.refusal(c, *value, false)
 	}
 	return *value, nil
 }

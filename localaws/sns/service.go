@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -19,6 +20,8 @@ type Options struct {
 	Queues  Queues
 	Logger  *slog.Logger // nil: nothing is logged
 	Carrier *Carrier     // shared with the services of other places
+	// Leniency lets callers of other accounts do what no policy denies; nil: policies decide.
+	Leniency *access.Leniency
 	// Others returns the services of other accounts in the region; nil: there are none.
 	Others func() []*Service
 	// Missing is called with the ARN of a topic that a call names and that is not in the service; nil: nobody wants to

@@ -87,7 +87,7 @@ func (s *Service) subscribed(arn, owner string, in *SubscribeInput) (*subscripti
 	if fault := t.roomForSubscription(wished); fault != nil {
 		return nil, fault
 	}
-	atOnce := p.atOnce && !isForeign(in, owner)
+	atOnce := p.atOnce && (s.opts.Leniency != nil || !isForeign(in, owner))
 	sub := &subscription{
 		arn: arn + ":" + s.opts.Random.UUID(), topicARN: arn, protocol: in.Protocol, endpoint: in.Endpoint,
 		owner: owner, confirmed: atOnce, authenticated: atOnce, settings: wished,

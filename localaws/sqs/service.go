@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
@@ -26,8 +27,9 @@ type Options struct {
 	// RealisticWaits enforces AWS's waits of 60 s between two purges, and before the name of a deleted queue can be
 	// used again.
 	RealisticWaits bool
-	// LenientPolicies delivers also to queues without a policy.
-	LenientPolicies bool
+	// Leniency delivers also to queues without a policy, and lets callers of other accounts do what no policy denies;
+	// nil: policies decide.
+	Leniency *access.Leniency
 	// Missing is called with the name of a queue that a call names and that does not exist; nil: nobody wants to know.
 	Missing func(name string)
 }
@@ -41,7 +43,6 @@ type Service struct {
 	deleted map[string]time.Duration // the time by name; used only with RealisticWaits
 	closed  bool
 	tasks   tasks
-	told    map[DeniedError]bool // the missing statements that the log named; used only with LenientPolicies
 }
 
 // New returns a service without queues.
@@ -98,7 +99,7 @@ func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 func (s *Service) Reset() {
 	s.mu.Lock()
 	old := s.queues
-	s.queues, s.deleted, s.told = map[string]*Queue{}, map[string]time.Duration{}, nil
+	s.queues, s.deleted = map[string]*Queue{}, map[string]time.Duration{}
 	s.mu.Unlock()
 	s.tasks.reset()
 	for _, q := range old {
