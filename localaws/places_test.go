@@ -776,7 +776,8 @@ func TestSeedOfPlaces(t *testing.T) {
 	}
 }
 
-// With lenient policies, callers of other accounts may do what no policy denies, and the log says what AWS would refuse.
+// With lenient policies, callers of other accounts may do what no policy denies, and the log says what AWS would
+// refuse.
 func TestLenientAccounts(t *testing.T) {
 	log := &bytes.Buffer{}
 	server := newPlacesServer(t, localaws.Options{
@@ -805,7 +806,8 @@ func TestLenientAccounts(t *testing.T) {
 	owner.policy(url, deny)
 	refused(t, other.send(url, "x"), "AccessDenied", "explicit deny")
 	ok(owner.sns.SetTopicAttributes(owner.ctx, &sns.SetTopicAttributesInput{
-		TopicArn: topic, AttributeName: aws.String("Policy"), AttributeValue: aws.String(`{"Statement":[` + deny + `]}`),
+		TopicArn: topic, AttributeName: aws.String("Policy"),
+		AttributeValue: aws.String(`{"Statement":[` + deny + `]}`),
 	}))(t)
 	refused(t, other.publish(topic, "x"), "AuthorizationError", "SNS:Publish")
 }

@@ -46,9 +46,9 @@ type Options struct {
 	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
 	// LenientPolicies delivers to queues that have no policy, and lets callers of other accounts do what no policy of a
-	// queue or topic denies, as other emulators do; false: as on AWS, a queue gets nothing from a topic or a bucket that
-	// its policy does not allow, and callers of other accounts may do what it allows. Set it while you move from such an
-	// emulator; the log says once what AWS would refuse. A queue that has a policy gets no other deliveries.
+	// queue or topic denies, as other emulators do; false: as on AWS, a queue gets nothing from a topic or a bucket
+	// that its policy does not allow, and callers of other accounts may do what it allows. Set it while you move from
+	// such an emulator; the log says once what AWS would refuse. A queue that has a policy gets no other deliveries.
 	LenientPolicies bool
 	// Requests gets one line for each call from a socket: its action, resource, status and time; nil: none. Set it to
 	// see what a client does.
