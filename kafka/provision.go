@@ -138,7 +138,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if p.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode == driver.Auto {
-		if err := share.Begin(ctx, p.client, p.names.Group(s.Channel)); err != nil {
+		if err := p.beginShare(ctx, s.Channel); err != nil {
 			return err
 		}
 	}
@@ -148,6 +148,19 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		}
 	}
 	return nil
+}
+
+// beginShare lets a new share group begin at the start of its log. The configuration of a mapped group that has begun
+// stays as its owner has set it.
+func (p *provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
+	group := p.names.Group(ch)
+	if group != p.names.Member(ch) {
+		begun, err := lag{p.admin, p.client}.shared(ctx, group)
+		if err != nil || len(begun) > 0 {
+			return err
+		}
+	}
+	return share.Begin(ctx, p.client, group)
 }
 
 // remember keeps what a consumer needs, so that it can be created again when it is deleted.
