@@ -197,7 +197,7 @@ func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
 	o := p.o.channel(s.Channel)
 	return wish{
 		name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s),
-		mapped: p.names.IsMapped(s.Channel),
+		mapped: p.names.Mapping.Maps(s.Channel),
 	}
 }
 
@@ -213,7 +213,7 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 		dead.DeadLetter = true
 		all = append(all, wish{
 			name: p.names.DeadLetters(dead), partitions: partitions,
-			config: besideConfig(o, s, 0), mapped: p.names.IsMapped(dead),
+			config: besideConfig(o, s, 0), mapped: p.names.Mapping.Maps(dead),
 		})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {
