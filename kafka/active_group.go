@@ -116,7 +116,7 @@ func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) er
 		return err
 	}
 	ours := map[string]bool{}
-	for _, other := range b.names.Mapped() {
+	for _, other := range b.names.Mapping.Channels() {
 		if b.names.Group(other) == group {
 			ours[b.names.Topic(other)] = true
 		}

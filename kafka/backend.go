@@ -124,7 +124,7 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.names.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	if err := b.names.Conflict(ch); err != nil {
+	if err := b.names.Mapping.Conflict(b.names, ch); err != nil {
 		return failure.Permanent("kafka.Options.Names: %w", err)
 	}
 	if ch.Ordered && b.o.channel(ch).Ordering == OrderNone {

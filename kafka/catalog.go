@@ -38,16 +38,16 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	for topic := range topics {
 		c.named(topic)
 	}
-	for _, ch := range b.names.Mapped() {
+	for _, ch := range b.names.Mapping.Channels() {
 		if topics.Has(b.names.Topic(ch)) {
 			c.mapped(ch)
 		}
-		if ch.DeadLetter = true; b.names.IsMapped(ch) && topics.Has(b.names.DeadLetters(ch)) {
+		if ch.DeadLetter = true; b.names.Mapping.Maps(ch) && topics.Has(b.names.DeadLetters(ch)) {
 			c.found[ch] = b.names.DeadLetters(ch)
 		}
 	}
 	for _, other := range c.letters { // also of channels that were removed
-		if ch, ok := b.names.LettersOf(other); ok && c.found[ch] == "" && !b.names.IsMapped(ch) {
+		if ch, ok := b.names.LettersOf(other); ok && c.found[ch] == "" && !b.names.Mapping.Maps(ch) {
 			c.found[ch] = other
 		}
 	}
@@ -55,7 +55,7 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	for _, ch := range slices.SortedFunc(maps.Keys(c.found), func(x, y driver.Channel) int {
 		return cmp.Compare(x.String(), y.String())
 	}) {
-		all = append(all, driver.ChannelInfo{Channel: ch, Address: c.found[ch], Mapped: b.names.Keeps(ch)})
+		all = append(all, driver.ChannelInfo{Channel: ch, Address: c.found[ch], Mapped: b.names.Mapping.Keeps(ch)})
 	}
 	return all, nil
 }
@@ -89,7 +89,7 @@ func (c *inventory) named(topic string) {
 	for _, other := range c.letters {
 		if ch, ok := c.names.Letters(topic, other); ok {
 			note(ch, topic)
-			if ch.DeadLetter = true; !c.names.IsMapped(ch) {
+			if ch.DeadLetter = true; !c.names.Mapping.Maps(ch) {
 				note(ch, other)
 			}
 		}

@@ -39,7 +39,8 @@
 // committed records only, as those of this package do. A transaction begins 100 ms after the last one, or when 1,000
 // results are there; Options.CommitInterval and Options.CommitRecords change that. The brokers need
 // transaction.version 2 (Kafka 4.0 or later) and offset.metadata.max.bytes of at least 4,096. With ACLs, allow Write
-// and Describe for transactional ids that begin with the group's name and ".transform.".
+// and Describe for transactional ids that begin with the name that the channel's group has without Options.Names, and
+// ".transform.".
 //
 // # Inside
 //

@@ -35,6 +35,9 @@ func (o Options) fromEnvironment() (Options, error) {
 	if err != nil {
 		return o, err
 	}
+	if err := unused(encrypts, authenticates); err != nil {
+		return o, err
+	}
 	if o.TLS == nil && encrypts {
 		if o.TLS, err = tlsOf(os.Getenv(caVariable), os.Getenv(certVariable), os.Getenv(keyVariable)); err != nil {
 			return o, err
@@ -76,6 +79,24 @@ func securityOf(value string) (encrypts, authenticates bool, err error) {
 	}
 	return false, false, fmt.Errorf("kafka: the environment variable %s is %q: use PLAINTEXT, SSL, SASL_PLAINTEXT or "+
 		"SASL_SSL", securityVariable, value)
+}
+
+// unused returns an error for variables that have no effect with the security protocol: the brokers would only refuse
+// the connection, without a reason.
+func unused(encrypts, authenticates bool) error {
+	for _, v := range []struct {
+		name, needs string
+		used        bool
+	}{
+		{saslVariable, "SASL_SSL or SASL_PLAINTEXT", authenticates},
+		{caVariable, "SSL or SASL_SSL", encrypts}, {certVariable, "SSL or SASL_SSL", encrypts},
+	} {
+		if !v.used && os.Getenv(v.name) != "" {
+			return fmt.Errorf("kafka: the environment variable %s has no effect, because %s is %q: set that to %s, or remove "+
+				"%s", v.name, securityVariable, os.Getenv(securityVariable), v.needs, v.name)
+		}
+	}
+	return nil
 }
 
 // tlsOf reads the files (PEM) for encrypted connections; "": the authorities of the system, and no certificate.

@@ -73,6 +73,14 @@ func TestConnectionOfTheEnvironment(t *testing.T) {
 			}),
 		},
 		{
+			name: "credentials without SASL", says: `set that to SASL_SSL or SASL_PLAINTEXT, or remove KAFKA_SASL_MECHANISM`,
+			env: map[string]string{"KAFKA_SECURITY_PROTOCOL": "SSL", "KAFKA_SASL_MECHANISM": "PLAIN"},
+		},
+		{
+			name: "an authority without TLS", says: `KAFKA_SSL_CA_LOCATION has no effect, because KAFKA_SECURITY_PROTOCOL is ""`,
+			env: map[string]string{"KAFKA_SSL_CA_LOCATION": "ca.pem"},
+		},
+		{
 			name: "no password", says: "KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD is missing",
 			env: map[string]string{
 				"KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "ada",

@@ -3,6 +3,7 @@
 package kafka_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
@@ -110,6 +113,79 @@ func TestMappedChannel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A share group may be mapped as well. Its configuration is set for a new group only.
+func TestMappedShareGroup(t *testing.T) {
+	inShop(t, func(w *world, o kafka.Options) {
+		o.GroupProtocol, o.Ordering, o.Retries = kafka.GroupShare, kafka.OrderNone, 0
+		w.sendTo(shopOrders, 0, "k", "early")
+		l := w.begin(o, driver.Events{})
+		w.same(l.get(1), "early") // of a new group
+		l.end()
+		altered := 0
+		w.cluster.ControlKey(int16(kmsg.IncrementalAlterConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			altered++
+			return nil, nil, false
+		})
+		l = w.begin(o, driver.Events{})
+		ds := l.get(1)
+		w.same(ds, "early") // it was not settled
+		l.settle(driver.Retry, ds...)
+		again := l.get(1)
+		w.same(again, "early")
+		l.settle(driver.Reject, again...)
+		if n := w.count(shopLetters); n != 1 || altered != 0 {
+			t.Errorf("%d dead letters, and %d changes of the group's configuration", n, altered)
+		}
+	})
+}
+
+// Transactions commit for the mapped group, and send to mapped topics. Retries and dead letters are in them, too.
+func TestMappedTransform(t *testing.T) {
+	inShop(t, func(w *world, o kafka.Options) {
+		w.setFeature("transaction.version", 2)
+		w.create("Shop.Results", 1)
+		o.Names["results"] = kafka.Resource{Topic: "Shop.Results"}
+		b := w.backend(o)
+		c, err := godwit.NewConsumer(w.Context(), b, "orders", &godwit.ConsumerOptions{Concurrency: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := godwit.NewProducer(w.Context(), b, "results", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range []string{"done", "retried", "rejected"} {
+			w.sendTo(shopOrders, int32(i), text, text)
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		do := func(_ context.Context, d *godwit.Delivery) ([]godwit.Message, error) {
+			switch {
+			case string(d.Body) == "retried" && d.Attempt == 1:
+				return nil, godwit.RetryAfter(5*time.Second, errOnce)
+			case string(d.Body) == "rejected":
+				return nil, godwit.Permanent(errOnce)
+			}
+			return []godwit.Message{{Body: d.Body}}, nil
+		}
+		if _, err := godwit.Transform(ctx, c, results, do); err != nil {
+			t.Fatal(err)
+		}
+		committed := w.fetched(shopGroup, shopOrders)
+		if len(committed) != 3 || committed[0].At != 1 || committed[1].At != 1 || committed[2].At != 1 {
+			t.Errorf("the group has committed %+v", committed)
+		}
+		if rs := w.all("Shop.Results", 2); string(rs[0].Value) != "done" || string(rs[1].Value) != "retried" {
+			t.Errorf("the results are %s and %s", rs[0].Value, rs[1].Value)
+		}
+		ends, err := w.admin.ListEndOffsets(w.Context(), shopLetters)
+		if at, ok := ends.Lookup(shopLetters, 2); err != nil || !ok || at.Offset != 2 { // with the end of a transaction
+			t.Errorf("the dead letters of partition 2 end at %+v, %v", at, err)
+		}
+	})
 }
 
 // Operators find a mapped channel by its names, with all that they can do to a channel of Godwit but deletion.

@@ -138,7 +138,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if p.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode == driver.Auto {
-		if err := share.Begin(ctx, p.client, p.names.Group(s.Channel)); err != nil {
+		if err := p.beginShare(ctx, s.Channel); err != nil {
 			return err
 		}
 	}
@@ -148,6 +148,19 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		}
 	}
 	return nil
+}
+
+// beginShare lets a new share group begin at the start of its log. The configuration of a mapped group that has begun
+// stays as its owner has set it.
+func (p *provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
+	group := p.names.Group(ch)
+	if group != p.names.Member(ch) {
+		begun, err := lag{p.admin, p.client}.shared(ctx, group)
+		if err != nil || len(begun) > 0 {
+			return err
+		}
+	}
+	return share.Begin(ctx, p.client, group)
 }
 
 // remember keeps what a consumer needs, so that it can be created again when it is deleted.
@@ -184,7 +197,7 @@ func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
 	o := p.o.channel(s.Channel)
 	return wish{
 		name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s),
-		mapped: p.names.IsMapped(s.Channel),
+		mapped: p.names.Mapping.Maps(s.Channel),
 	}
 }
 
@@ -200,7 +213,7 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 		dead.DeadLetter = true
 		all = append(all, wish{
 			name: p.names.DeadLetters(dead), partitions: partitions,
-			config: besideConfig(o, s, 0), mapped: p.names.IsMapped(dead),
+			config: besideConfig(o, s, 0), mapped: p.names.Mapping.Maps(dead),
 		})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {

@@ -22,7 +22,7 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 	if err := b.legal(ch); err != nil {
 		return r, err
 	}
-	if b.names.Keeps(ch) {
+	if b.names.Mapping.Keeps(ch) {
 		return r, failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s, and Godwit deletes nothing that "+
 			"is mapped: delete it with the tools of its owner", ch, b.topicOf(ch))
 	}

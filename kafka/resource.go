@@ -112,7 +112,7 @@ func legalTopic(name string) bool {
 // distinct returns an error if two mapped channels would get the records of each other.
 func distinct(names layout.Names) error {
 	readers, letters := map[[2]string]driver.Channel{}, map[string]driver.Channel{}
-	for _, ch := range names.Mapped() {
+	for _, ch := range names.Mapping.Channels() {
 		if ch.Queue == "" {
 			continue
 		}
@@ -129,7 +129,7 @@ func distinct(names layout.Names) error {
 		}
 		letters[dead] = ch
 	}
-	for _, ch := range names.Mapped() {
+	for _, ch := range names.Mapping.Channels() {
 		if of, dead := letters[names.Topic(ch)]; dead {
 			return fmt.Errorf("kafka: Options.Names: topic %s is that of channel %s, and has the dead letters of %s: read "+
 				"these as %s@dlq", names.Topic(ch), ch, of, of)

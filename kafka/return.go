@@ -61,7 +61,7 @@ func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, err
 		}
 		return false, fmt.Errorf("list the groups that read topic %s: %w", b.names.Topic(ch), err)
 	}
-	if b.names.IsMapped(ch) { // groups of other programs have any names
+	if b.names.Mapping.Maps(ch) { // groups of other programs have any names
 		others, err := b.otherReaders(ctx, ch)
 		return len(others) > 0 || driver.ClassOf(err) == driver.Denied, ignoreDenied(err)
 	}

@@ -135,11 +135,11 @@ func TestMappedChannelsAndOthers(t *testing.T) {
 	for ch, want := range map[driver.Channel]bool{
 		orders: true, letters: true, invoices: true, events: true, mobile: true, lettersOfMobile: false, web: false,
 	} {
-		if got := n.Keeps(ch); got != want {
+		if got := n.Mapping.Keeps(ch); got != want {
 			t.Errorf("%s is kept: %v", ch, got)
 		}
 	}
-	if diff := cmp.Diff([]driver.Channel{events, mobile, invoices, orders}, n.Mapped()); diff != "" {
+	if diff := cmp.Diff([]driver.Channel{events, mobile, invoices, orders}, n.Mapping.Channels()); diff != "" {
 		t.Error(diff)
 	}
 	plain := Names{Mapping: NewMapping(map[driver.Channel]Place{
@@ -156,7 +156,7 @@ func TestMappedChannelsAndOthers(t *testing.T) {
 		orders:                               "",
 		mobile:                               "",
 	} {
-		err := plain.Conflict(ch)
+		err := plain.Mapping.Conflict(plain, ch)
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", ch, err, want)
 		}

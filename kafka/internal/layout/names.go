@@ -115,62 +115,9 @@ func (n Names) State(name string) string { return n.in("state--" + name) }
 // group. It is the group that the channel has by its name.
 func (n Names) Member(ch driver.Channel) string { return n.own().Group(ch) }
 
-// IsMapped reports whether the topic that a channel reads, or the one of its dead letters, is mapped.
-func (n Names) IsMapped(ch driver.Channel) bool {
-	if ch.DeadLetter {
-		return n.Mapping.of(ch).DeadLetters != ""
-	}
-	return n.Mapping.topic(ch) != ""
-}
-
-// Keeps reports whether a channel must not be removed, because its topic or its group is mapped. The dead letters of a
-// mapped channel may be removed, if they are not mapped themselves.
-func (n Names) Keeps(ch driver.Channel) bool {
-	if ch.DeadLetter {
-		return n.IsMapped(ch)
-	}
-	p := n.Mapping.of(ch)
-	return p.Topic != "" || p.Group != ""
-}
-
-// Mapped are the channels that a user has mapped, sorted by name. An exchange is a channel without a queue.
-func (n Names) Mapped() []driver.Channel { return n.Mapping.channels() }
-
-// Conflict returns an error if a channel that is not mapped has what is mapped for another channel.
-func (n Names) Conflict(ch driver.Channel) error {
-	if n.Mapping == nil {
-		return nil
-	}
-	ch = key(ch)
-	if _, mapped := n.Mapping.places[ch]; mapped {
-		return nil
-	}
-	base := driver.Channel{Queue: ch.Queue}
-	if sibling := (driver.Channel{Exchange: ch.Queue}); ch.Exchange == "" && n.Mapping.topic(sibling) != "" {
-		return fmt.Errorf("channel %s is not mapped, but %s is, to topic %s: map both, or use another name", ch, sibling,
-			n.Mapping.topic(sibling))
-	}
-	if base.Queue = ch.Exchange; ch.Exchange != "" && n.Mapping.topic(ch) == "" && n.Mapping.topic(base) != "" {
-		return fmt.Errorf("the topic of channel %s is not mapped, but that of %s is, to topic %s: map %s.* as well, or "+
-			"use another name", ch, base, n.Mapping.topic(base), ch.Exchange)
-	}
-	topic, group := n.Topic(ch), n.Group(ch)
-	for _, other := range n.Mapping.channels() {
-		if ch.Queue != "" && other.Queue != "" && n.Topic(other) == topic && n.Group(other) == group {
-			return fmt.Errorf("channels %s and %s would both be group %s of topic %s, and each would get a part of the "+
-				"records: map one of them to another group", ch, other, group, topic)
-		}
-		if n.Mapping.of(other).DeadLetters == topic {
-			return fmt.Errorf("topic %s of channel %s is mapped as the dead letters of %s: read it as %s@%s", topic, ch,
-				other, other, dlqPart)
-		}
-	}
-	return nil
-}
-
 // Origin returns the topic that a tier's records are from, if the tier is one of a channel whose records a group reads.
 func (n Names) Origin(tier, group string) (of string, ok bool) {
-	for _, ch := range n.Mapping.channels() {
+	for _, ch := range n.Mapping.Channels() {
 		if ch.Queue != "" && n.Group(ch) == group && n.IsTier(ch, tier) {
 			return n.Topic(ch), true
 		}
@@ -289,7 +236,7 @@ func (n Names) Reads(topic, group string) (ch driver.Channel, ok bool) {
 	if n.Mapping == nil {
 		return n.readsOwn(topic, group)
 	}
-	for _, ch := range n.Mapping.channels() {
+	for _, ch := range n.Mapping.Channels() {
 		if ch.Queue != "" && n.Topic(ch) == topic && n.Group(ch) == group {
 			return ch, true
 		}
