@@ -45,11 +45,19 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if o != nil {
 		opts = *o
 	}
+	opts, err := opts.fromEnvironment()
+	if err != nil {
+		return nil, err
+	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
+	mapping, err := opts.mapping()
+	if err != nil {
+		return nil, err
+	}
 	b := &Backend{
-		o: opts, names: layout.Names{Namespace: opts.Namespace}, log: opts.Logger,
+		o: opts, names: layout.Names{Namespace: opts.Namespace, Mapping: mapping}, log: opts.Logger,
 		topics: &topics{limits: map[string]int32{}},
 	}
 	if b.log == nil {
@@ -85,7 +93,7 @@ func (b *Backend) producerOptions() ([]kgo.Opt, error) {
 	more, err := compression(b.o.Compression)
 	return append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.ProducerLinger(0), // records gather while a request is in flight; a single sender does not wait for others
-		kgo.RecordPartitioner(assign.Partitioner()), kgo.ProducerBatchMaxBytesFn(b.topics.limit)), err
+		kgo.RecordPartitioner(assign.Partitioner(b.names)), kgo.ProducerBatchMaxBytesFn(b.topics.limit)), err
 }
 
 // Close ends the backend's own client. The caller closes senders and receivers before the backend.
@@ -116,6 +124,9 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.names.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
+	if err := b.names.Mapping.Conflict(b.names, ch); err != nil {
+		return failure.Permanent("kafka.Options.Names: %w", err)
+	}
 	if ch.Ordered && b.o.channel(ch).Ordering == OrderNone {
 		return failure.Permanent("channel %s is ordered, but its Ordering in kafka.Options is OrderNone: set Ordering "+
 			"to OrderByKey or OrderByPartition there, or leave out Ordered", ch)
@@ -124,6 +135,10 @@ func (b *Backend) legal(ch driver.Channel) error {
 		b.o.RetryQueue != nil) {
 		return failure.Permanent("channel %s: a share group keeps no order, and its retries wait in tiers: set "+
 			"Ordering to OrderNone in kafka.Options, set Tiers, and leave out RetryQueue", ch)
+	}
+	if o := b.o.channel(ch); o.GroupProtocol == GroupShare && o.Start.decides() {
+		return failure.Permanent("channel %s: brokers decide where a share group begins, and its Start in kafka.Options "+
+			"has no effect: leave it out, and change the position with kafka-share-groups.sh --reset-offsets", ch)
 	}
 	if o := b.o.channel(ch); o.Retries == RetryPark && b.o.RetryQueue != nil && b.o.RetryQueue.Durable() {
 		return failure.Permanent("channel %s: Retries is RetryPark, but records that your own RetryQueue delivers "+

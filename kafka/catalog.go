@@ -13,9 +13,10 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// Catalog lists the channels of the namespace. Topics of Kafka have no tags, so the names of topics and groups decide:
-// without a namespace, a topic of another program is listed, too, if its name could be that of a channel. A topic that
-// nobody has consumed is listed as a one-to-one channel. Order is a choice of each consumer, so Ordered is never set.
+// Catalog lists the channels of the namespace, and those of Options.Names whose topics exist. Topics of Kafka have no
+// tags, so the names of topics and groups decide: without a namespace, a topic of another program is listed, too, if
+// its name could be that of a channel. A topic that nobody has consumed is listed as a one-to-one channel. Order is a
+// choice of each consumer, so Ordered is never set.
 func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -28,48 +29,93 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the groups: %w", failure.Classify(err))
 	}
-	letters := slices.DeleteFunc(slices.Collect(maps.Keys(topics)), func(topic string) bool {
-		return !strings.HasSuffix(topic, layout.DeadSuffix)
-	})
-	found := map[driver.Channel]string{} // the topic of each channel
+	c := inventory{names: b.names, groups: groups.Groups(), found: map[driver.Channel]string{}}
 	for topic := range topics {
-		ch, ok := b.names.Base(topic)
-		if !ok {
-			continue
-		}
-		queues := 0
-		note := func(c driver.Channel, at string) {
-			if found[c] = at; c.Exchange != "" {
-				found[driver.Channel{Exchange: c.Exchange}] = topic
-			}
-			queues++
-		}
-		for group := range groups {
-			if c, ok := b.names.Reads(topic, group); ok {
-				note(c, topic)
-			}
-		}
-		for _, other := range letters {
-			if c, ok := b.names.Letters(topic, other); ok {
-				note(c, topic)
-				c.DeadLetter = true
-				note(c, other)
-			}
-		}
-		if queues == 0 {
-			found[ch] = topic
+		if strings.HasSuffix(topic, layout.DeadSuffix) && !b.names.IsOthers(topic) {
+			c.letters = append(c.letters, topic)
 		}
 	}
-	for _, other := range letters { // also of channels that were removed
-		if c, ok := b.names.LettersOf(other); ok && found[c] == "" {
-			found[c] = other
+	for topic := range topics {
+		c.named(topic)
+	}
+	for _, ch := range b.names.Mapping.Channels() {
+		if topics.Has(b.names.Topic(ch)) {
+			c.mapped(ch)
+		}
+		if ch.DeadLetter = true; b.names.Mapping.Maps(ch) && topics.Has(b.names.DeadLetters(ch)) {
+			c.found[ch] = b.names.DeadLetters(ch)
 		}
 	}
-	all := make([]driver.ChannelInfo, 0, len(found))
-	for _, c := range slices.SortedFunc(maps.Keys(found), func(x, y driver.Channel) int {
+	for _, other := range c.letters { // also of channels that were removed
+		if ch, ok := b.names.LettersOf(other); ok && c.found[ch] == "" && !b.names.Mapping.Maps(ch) {
+			c.found[ch] = other
+		}
+	}
+	all := make([]driver.ChannelInfo, 0, len(c.found))
+	for _, ch := range slices.SortedFunc(maps.Keys(c.found), func(x, y driver.Channel) int {
 		return cmp.Compare(x.String(), y.String())
 	}) {
-		all = append(all, driver.ChannelInfo{Channel: c, Address: found[c]})
+		all = append(all, driver.ChannelInfo{Channel: ch, Address: c.found[ch], Mapped: b.names.Mapping.Keeps(ch)})
 	}
 	return all, nil
+}
+
+// inventory is what topics and groups tell about channels.
+type inventory struct {
+	names   layout.Names
+	groups  []string
+	letters []string                  // topics whose names are those of dead letters
+	found   map[driver.Channel]string // the topic of each channel
+}
+
+// named adds the channels of a topic whose name is that of a channel.
+func (c *inventory) named(topic string) {
+	ch, ok := c.names.Base(topic)
+	if !ok || c.names.IsOthers(topic) {
+		return
+	}
+	queues := 0
+	note := func(ch driver.Channel, at string) {
+		if c.found[ch] = at; ch.Exchange != "" {
+			c.found[driver.Channel{Exchange: ch.Exchange}] = topic
+		}
+		queues++
+	}
+	for _, group := range c.groups {
+		if ch, ok := c.names.Reads(topic, group); ok {
+			note(ch, topic)
+		}
+	}
+	for _, other := range c.letters {
+		if ch, ok := c.names.Letters(topic, other); ok {
+			note(ch, topic)
+			if ch.DeadLetter = true; !c.names.Mapping.Maps(ch) {
+				note(ch, other)
+			}
+		}
+	}
+	if queues == 0 {
+		c.found[ch] = topic
+	}
+}
+
+// mapped adds a channel of Options.Names, and the other channels of a mapped exchange.
+func (c *inventory) mapped(ch driver.Channel) {
+	topic := c.names.Topic(ch)
+	c.found[ch] = topic
+	if ch.Exchange == "" {
+		return
+	}
+	exchange := driver.Channel{Exchange: ch.Exchange}
+	c.found[exchange] = topic
+	for _, group := range c.groups {
+		if one, ok := c.names.Reads(topic, group); ok && one.Exchange == ch.Exchange {
+			c.found[one] = topic
+		}
+	}
+	for _, other := range c.letters {
+		if one, ok := c.names.LettersBeside(exchange, other); ok {
+			c.found[one] = topic
+		}
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"os"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,12 +20,8 @@ import (
 // clientOptions are the options of every client. The options in more, of one kind of client, follow the common ones,
 // and the options of the caller come last, so that they win.
 func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
-	brokers, err := o.brokers()
-	if err != nil {
-		return nil, err
-	}
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
+		kgo.SeedBrokers(o.Brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
 		kgo.WithLogger(client.Logger{To: log}),
 	}
 	if o.TLS != nil {
@@ -50,59 +44,76 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 	return opts, nil
 }
 
-// brokers are the addresses in the options, or else those in the environment.
-func (o *Options) brokers() ([]string, error) {
-	value := os.Getenv(brokersVariable)
-	switch {
-	case len(o.Brokers) > 0:
-		return o.Brokers, nil
-	case value == "":
-		return []string{defaultBroker}, nil
-	}
-	brokers := strings.Split(value, ",")
-	for i := range brokers {
-		brokers[i] = strings.TrimSpace(brokers[i])
-		if _, _, err := net.SplitHostPort(brokers[i]); err != nil {
-			return nil, fmt.Errorf("kafka: %q in the environment variable %s is not of the form host:port; separate "+
-				"several addresses by commas: %w", brokers[i], brokersVariable, err)
-		}
-	}
-	return brokers, nil
-}
-
 // refuseGroups returns an error if the caller's own options name a group. Commits would use that group, but dead
-// letters, tiers and the lag use the name of the channel.
+// letters, tiers and the lag use that of the channel.
 func refuseGroups(c *kgo.Client) error {
 	for name, opt := range map[string]any{"ConsumerGroup": kgo.ConsumerGroup, "ShareGroup": kgo.ShareGroup} {
 		if group, _ := c.OptValue(opt).(string); group != "" {
 			return fmt.Errorf("kafka: Options.Client has kgo.%s(%q), but a consumer's group has the name of its "+
-				"channel, with Namespace before it: leave out this option, and use the channel %q, or "+
-				"exchange.consumer if the topic has another name", name, group, group)
+				"channel, with Namespace before it: leave out this option, and name the group in kafka.Options.Names",
+				name, group)
 		}
 	}
 	return nil
 }
 
-func (s *SASL) mechanism() (sasl.Mechanism, error) {
+// The mechanisms, by Kafka's names.
+const (
+	mechanismPlain  = "PLAIN"
+	mechanism256    = "SCRAM-SHA-256"
+	mechanism512    = "SCRAM-SHA-512"
+	mechanismBearer = "OAUTHBEARER"
+	mechanismAWS    = "AWS_MSK_IAM"
+)
+
+// check returns an error for credentials that the mechanism does not use, or lacks.
+func (s *SASL) check() error {
+	byPassword, byToken, byKeys := false, false, false
 	switch s.Mechanism {
-	case "PLAIN":
-		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism(), nil
-	case "SCRAM-SHA-256":
-		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism(), nil
-	case "SCRAM-SHA-512":
-		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
-	case "OAUTHBEARER":
-		if s.Token == nil {
-			return nil, fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER, but SASL.Token is nil: set it to a " +
-				"function that returns the token")
-		}
-		return bearer{oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
-			token, err := s.Token(ctx)
-			return oauth.Auth{Token: token}, err
-		})}, nil
+	case mechanismPlain, mechanism256, mechanism512:
+		byPassword = true
+	case mechanismBearer:
+		byToken = true
+	case mechanismAWS:
+		byKeys = true
+	default:
+		return fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "+
+			"AWS_MSK_IAM", s.Mechanism)
 	}
-	return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
-		s.Mechanism)
+	switch {
+	case byPassword && s.User == "":
+		return fmt.Errorf("kafka: SASL.Mechanism is %s, but SASL.User is empty: set it, and SASL.Password", s.Mechanism)
+	case byToken && s.Token == nil:
+		return fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER, but SASL.Token is nil: set it to a function that " +
+			"returns the token")
+	case !byToken && s.Token != nil:
+		return fmt.Errorf("kafka: SASL.Token has no effect with SASL.Mechanism %s: leave it out, or use OAUTHBEARER",
+			s.Mechanism)
+	case !byKeys && s.Credentials != nil:
+		return fmt.Errorf("kafka: SASL.Credentials has no effect with SASL.Mechanism %s: leave it out, or use AWS_MSK_IAM",
+			s.Mechanism)
+	}
+	return nil
+}
+
+func (s *SASL) mechanism() (sasl.Mechanism, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	switch s.Mechanism {
+	case mechanismPlain:
+		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism(), nil
+	case mechanism256:
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism(), nil
+	case mechanism512:
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
+	case mechanismAWS:
+		return mskIAM(s.Credentials), nil
+	}
+	return bearer{oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
+		token, err := s.Token(ctx)
+		return oauth.Auth{Token: token}, err
+	})}, nil
 }
 
 // bearer is the mechanism OAUTHBEARER with a clear error for a refused token: brokers answer it with a challenge, which

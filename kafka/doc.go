@@ -11,7 +11,9 @@
 //     and its tiers are orders.orders.retry.1m and so on.
 //   - The channel wishlist_events.mobile is read from the topic wishlist_events, by the group wishlist_events.mobile.
 //
-// Options.Namespace is put before each of these names: prod.orders.
+// Options.Namespace is put before each of these names: prod.orders. Options.Names maps a channel to a topic, a group
+// and dead letters of other names, which exist and which Godwit does not change. [Start] says where a group without a
+// commit begins; a commit of any other client is the position at which Godwit goes on.
 //
 // # Order
 //
@@ -37,19 +39,20 @@
 // committed records only, as those of this package do. A transaction begins 100 ms after the last one, or when 1,000
 // results are there; Options.CommitInterval and Options.CommitRecords change that. The brokers need
 // transaction.version 2 (Kafka 4.0 or later) and offset.metadata.max.bytes of at least 4,096. With ACLs, allow Write
-// and Describe for transactional ids that begin with the group's name and ".transform.".
+// and Describe for transactional ids that begin with the name that the channel's group has without Options.Names, and
+// ".transform.".
 //
 // # Inside
 //
-// A [Backend] opens senders and receivers. A name maps a channel to a topic and a consumer group, one to one
-// (internal/layout). A member is one client in the group. An epoch is one assignment of a partition to a member, from
-// assignment to revocation; the driver calls it a source. A message is an admitted record; it has one stage at a time
-// (lifecycle.go), and the ledger decides its next stage. A tracker (internal/offsets) knows which records of an epoch
-// are finished. A commit stores the first unfinished offset, and in its metadata the finished records after that
-// offset. A lot keeps the order of a key while a record of the key waits in a tier (internal/parking). A lane counts
-// the waiting messages of one key while their partition is strained (lane.go). The formats of dead letters are in
-// internal/deadletter. A result is what a transaction publishes together with the completion of its message
-// (results.go); the transactor makes the transactions.
+// A [Backend] opens senders and receivers. A name maps a channel to a topic and a consumer group, one to one, or
+// Options.Names do (internal/layout, resource.go). A member is one client in the group. An epoch is one assignment of a
+// partition to a member, from assignment to revocation; the driver calls it a source. A message is an admitted record;
+// it has one stage at a time (lifecycle.go), and the ledger decides its next stage. A tracker (internal/offsets) knows
+// which records of an epoch are finished. A commit stores the first unfinished offset, and in its metadata the finished
+// records after that offset. A lot keeps the order of a key while a record of the key waits in a tier
+// (internal/parking). A lane counts the waiting messages of one key while their partition is strained (lane.go). The
+// formats of dead letters are in internal/deadletter. A result is what a transaction publishes together with the
+// completion of its message (results.go); the transactor makes the transactions.
 //
 // Only franz-go repeats sends. The core repeats nothing that it sends to Kafka, except settlements.
 package kafka

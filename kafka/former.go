@@ -22,7 +22,7 @@ func (f formerTopic) awaited(name string) error {
 	return &driver.Error{
 		Class: driver.Transient,
 		Err: fmt.Errorf("topic %s was deleted while it was in use: create it again (it had %d partitions), or set "+
-			"kafka.Options.RecreateTopics", name, f.partitions),
+			"kafka.Options.RecreateTopics, which has no effect on topics in Names", name, f.partitions),
 	}
 }
 

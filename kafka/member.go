@@ -55,7 +55,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 		// The range balancer gives a partition of a tier to the member that has the channel's partition of that number.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
-		opts = append(opts, kgo.Balancers(assign.Following(s.group)))
+		opts = append(opts, kgo.Balancers(assign.Following(s.b.names, s.group)))
 	}
 	if s.marksEnds() {
 		opts = append(opts, kgo.KeepControlRecords())
@@ -80,13 +80,18 @@ func (m *member) byBroker() bool {
 	return m.g.sub.set.GroupProtocol == GroupConsumer && !m.g.sub.tiersOnly
 }
 
-// instance is the id of a static member; nil: the member is dynamic.
+// instance is the id of a static member; nil: the member is dynamic. Several channels may be mapped to one group.
 func (m *member) instance() *string {
-	id := m.g.sub.b.o.InstanceID
-	if id == "" {
+	s := m.g.sub
+	id := s.b.o.InstanceID
+	switch {
+	case id == "":
 		return nil
+	case s.tiersOnly:
+		id += "." + s.group
+	default:
+		id += "." + s.b.names.Member(s.from)
 	}
-	id += "." + m.g.sub.group
 	return &id
 }
 

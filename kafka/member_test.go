@@ -4,6 +4,7 @@ package kafka_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -142,6 +144,46 @@ type polledCount struct{ n atomic.Int64 }
 func (c *polledCount) OnFetchRecordUnbuffered(_ *kgo.Record, polled bool) {
 	if polled {
 		c.n.Add(1)
+	}
+}
+
+// The mechanism of MSK is offered to brokers, which kfake does not know, and their answer ends the handshake. An empty
+// answer is a refusal.
+func TestMSK(t *testing.T) {
+	for answer, works := range map[string]bool{`{"version":"2020_10_22"}`: true, "": false} {
+		inWorld(t, func(w *world) {
+			var message string
+			w.cluster.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				w.cluster.KeepControl()
+				resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
+				if m := req.(*kmsg.SASLHandshakeRequest).Mechanism; m != "AWS_MSK_IAM" {
+					w.Errorf("the mechanism is %s", m)
+				}
+				return resp, nil, true
+			})
+			w.cluster.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				w.cluster.KeepControl()
+				message = string(req.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes)
+				resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+				resp.SASLAuthBytes = []byte(answer)
+				return resp, nil, true
+			})
+			w.Setenv("AWS_REGION", "eu-west-1") // the address of this broker has none
+			b := w.backend(kafka.Options{SASL: &kafka.SASL{
+				Mechanism: "AWS_MSK_IAM", Credentials: func(context.Context) (kafka.AWSCredentials, error) {
+					return kafka.AWSCredentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "secret"}, nil
+				},
+			}})
+			ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+			defer cancel()
+			err := b.Ensure(ctx, driver.ChannelSpec{Channel: orders})
+			if (err == nil) != works {
+				t.Errorf("with the answer %q: %v", answer, err)
+			}
+			if !strings.Contains(message, "AKIAIOSFODNN7EXAMPLE/") || strings.Contains(message, "secret") {
+				t.Errorf("the message is %s", message)
+			}
+		})
 	}
 }
 

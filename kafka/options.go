@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	brokersVariable   = "KAFKA_BOOTSTRAP_SERVERS"
 	defaultBroker     = "localhost:9092"
 	defaultClientID   = "godwit"
 	defaultPartitions = 8
@@ -30,9 +29,14 @@ var defaultTiers = []time.Duration{5 * time.Second, time.Minute, 10 * time.Minut
 
 // Options configure the connection to Kafka, and how channels use topics. The zero value uses the brokers in the
 // environment variable KAFKA_BOOTSTRAP_SERVERS, as `godwit local --kafka` prints it, or else localhost:9092.
+//
+// Without Brokers, the environment also says how to connect, as for the command godwit: KAFKA_SECURITY_PROTOCOL
+// (PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL), KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD, and,
+// for files in PEM, KAFKA_SSL_CA_LOCATION, KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION.
 type Options struct {
 	// Brokers are the addresses (host:port) of some of the brokers; the client finds the others. Set them when the
-	// addresses are not in KAFKA_BOOTSTRAP_SERVERS. Empty: the addresses in that variable, or localhost:9092.
+	// connection is not described by the environment. Empty: the addresses in KAFKA_BOOTSTRAP_SERVERS, or
+	// localhost:9092.
 	Brokers []string
 	// ClientID is the name of the clients in the brokers' logs and quotas; "": godwit. Set it to distinguish
 	// applications there.
@@ -40,14 +44,15 @@ type Options struct {
 	// Rack is the location of the clients: brokers let them read from the nearest replica. Set it when traffic between
 	// zones costs money.
 	Rack string
-	// TLS encrypts connections; nil: they are not encrypted. Set it when the brokers require TLS, or the network is not
-	// trusted.
+	// TLS encrypts connections; nil: they are not encrypted, unless the environment says so. Set it when the brokers
+	// require TLS, or the network is not trusted.
 	TLS *tls.Config
-	// SASL authenticates the clients; nil: they are anonymous, or their certificate identifies them. Set it when the
-	// brokers require it.
+	// SASL authenticates the clients; nil: they are anonymous, or their certificate identifies them, unless the
+	// environment says otherwise. Set it when the brokers require it.
 	SASL *SASL
 	// Client are options of franz-go for all clients, applied last. Set them for what has no option here: a dialer,
-	// metrics, timeouts. Open refuses an option with a group, because the group has the channel's name.
+	// metrics, timeouts. Open refuses an option with a group, because the group has the channel's name, or the one in
+	// Names.
 	Client []kgo.Opt
 	// Store keeps the bodies of messages that are too large for their topic: open one with s3store.Open. Set it when
 	// messages can be larger than max.message.bytes less 1 KiB, for producers and consumers. nil: such a message is an
@@ -60,6 +65,9 @@ type Options struct {
 	// brokers. Do not use the name of an exchange: channel y in namespace x, and channel x.y without a namespace, have
 	// groups of the same name.
 	Namespace string
+	// Names maps channels to topics and groups that exist, by the channel's name: orders, wishlist_events.*,
+	// wishlist_events.mobile. Set an entry when a topic or a group has another name than the channel would give it.
+	Names map[string]Resource
 	// Replication is the number of replicas of a topic that Godwit creates; 0: the default of the brokers. Set it when
 	// your data need more replicas than that default.
 	Replication int
@@ -125,8 +133,8 @@ type Options struct {
 	Channels map[string]ChannelOptions
 }
 
-// ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options. The comments
-// name the default, which applies if both are zero.
+// ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options, but for
+// Start, which only single channels have. The comments name the default, which applies if both are zero.
 type ChannelOptions struct {
 	// Ordering is the unit that is handled in order; by default OrderByKey. Choose OrderByPartition when handlers
 	// depend on the order of all records of a partition, and OrderNone when no order is needed.
@@ -151,6 +159,9 @@ type ChannelOptions struct {
 	// GroupConsumer when the brokers support it and rebalances of large groups take too long, and GroupShare when a
 	// channel of OrderNone needs more consumers than partitions.
 	GroupProtocol GroupProtocol
+	// Start is where the channel's group begins if it has no commit; by default at the start of the log. Set it when
+	// the topic has records from before that need no handling, or when the group must exist.
+	Start Start
 
 	// Partitions is the number of partitions of a topic that Godwit creates; by default 8. Raise it when more processes
 	// should share the channel. An existing topic keeps its number, because another number would move keys to other
@@ -219,6 +230,19 @@ const (
 	GroupShare
 )
 
+// String is the protocol as errors name it.
+func (p GroupProtocol) String() string {
+	switch p {
+	case GroupClassic:
+		return "a classic group"
+	case GroupConsumer:
+		return "a group of the consumer protocol (KIP-848)"
+	case GroupShare:
+		return "a share group"
+	}
+	return fmt.Sprintf("GroupProtocol(%d)", uint8(p))
+}
+
 // BodyCompression is how bodies are compressed in a store. The zero value means the backend's setting, or the default.
 type BodyCompression uint8
 
@@ -229,17 +253,27 @@ const (
 
 // SASL is how the clients authenticate.
 type SASL struct {
-	// Mechanism is PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Set it to what the brokers require.
+	// Mechanism is PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, or AWS_MSK_IAM for Amazon MSK. Set it to what the
+	// brokers require.
 	Mechanism string
-	// User and Password are the credentials of PLAIN and SCRAM. Set them unless Mechanism is OAUTHBEARER.
+	// User and Password are the credentials of PLAIN and SCRAM. Set them for these mechanisms.
 	User, Password string
 	// Token returns the token for OAUTHBEARER; the client calls it for every connection. Set it for that mechanism.
 	Token func(ctx context.Context) (string, error)
+	// Credentials returns the keys for AWS_MSK_IAM; the client calls it for every connection. Set it for keys of a
+	// role, such as those that the SDK's aws.CredentialsProvider returns. nil: the environment variables
+	// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The region is that in the brokers' names, or else
+	// AWS_REGION.
+	Credentials func(ctx context.Context) (AWSCredentials, error)
 }
 
 func (o *Options) check() error {
 	if o.Namespace != "" && !part.Legal(o.Namespace) {
 		return fmt.Errorf("kafka: Options.Namespace is %q: use letters, digits, '_' and '-'", o.Namespace)
+	}
+	if o.SASL != nil && o.SASL.Mechanism == mechanismAWS && o.TLS == nil && len(o.Client) == 0 {
+		return fmt.Errorf("kafka: SASL.Mechanism is AWS_MSK_IAM, which MSK offers on encrypted connections only: set " +
+			"Options.TLS, for example to &tls.Config{}, and use the port for IAM (9098, or 9198 from outside)")
 	}
 	if o.Replication < 0 || o.SessionTimeout < 0 || o.CommitInterval < 0 || o.CommitRecords < 0 {
 		return fmt.Errorf("kafka: Replication, SessionTimeout, CommitInterval and CommitRecords of Options cannot be " +
@@ -296,6 +330,9 @@ func (c *ChannelOptions) check(where string, store bool) error {
 		return fmt.Errorf("kafka: %s.BodyCompression has no effect without Options.Store: open one with s3store.Open",
 			where)
 	}
+	if err := c.Start.check(where); err != nil {
+		return err
+	}
 	return checkTiers(where+".Tiers", c.Tiers)
 }
 
@@ -347,6 +384,7 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	c.MaxBlock = cmp.Or(c.MaxBlock, others.MaxBlock)
 	c.NullKeys = cmp.Or(c.NullKeys, others.NullKeys)
 	c.GroupProtocol = cmp.Or(c.GroupProtocol, others.GroupProtocol)
+	c.Start = cmp.Or(c.Start, others.Start)
 	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
 	c.Retention = cmp.Or(c.Retention, others.Retention)
 	c.Compression = cmp.Or(c.Compression, others.Compression)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"strings"
@@ -97,8 +98,21 @@ func TestImpossibleOptions(t *testing.T) {
 	for text, o := range map[string]Options{
 		"OAUTHBEARER, but SASL.Token is nil": {SASL: &SASL{Mechanism: "OAUTHBEARER"}},
 		"use PLAIN, SCRAM":                   {SASL: &SASL{Mechanism: "KERBEROS"}},
-		"use gzip, snappy":                   {Compression: "brotli"},
-		"ascending":                          {Tiers: []time.Duration{time.Minute, time.Second}},
+		"but SASL.User is empty":             {SASL: &SASL{Mechanism: "SCRAM-SHA-256"}},
+		"encrypted connections only":         {SASL: &SASL{Mechanism: "AWS_MSK_IAM"}},
+		"SASL.Token has no effect with": {
+			SASL: &SASL{
+				Mechanism: "PLAIN", User: "ada", Token: func(context.Context) (string, error) { return "", nil },
+			},
+		},
+		"SASL.Credentials has no effect with": {
+			SASL: &SASL{
+				Mechanism: "OAUTHBEARER", Token: func(context.Context) (string, error) { return "", nil },
+				Credentials: awsEnvironment,
+			},
+		},
+		"use gzip, snappy": {Compression: "brotli"},
+		"ascending":        {Tiers: []time.Duration{time.Minute, time.Second}},
 		"Channels[\"x\"].Tiers": {
 			Channels: map[string]ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
 		},

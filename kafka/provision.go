@@ -36,8 +36,9 @@ var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Mi
 
 // Ensure creates the topics that a channel needs, or reports what is missing. It changes the configuration of existing
 // topics only for an owner. It never changes the number of partitions of the channel's topic, because keys would move
-// to other partitions; tiers get as many partitions as the channel's topic has. For a channel of dead letters, it only
-// checks that they exist.
+// to other partitions; tiers get as many partitions as the channel's topic has. What Options.Names maps, and
+// dead letters if they are the channel, are only looked up. For an owner it also checks that its group can be joined,
+// and commits where the group begins.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err
@@ -62,7 +63,20 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Mode == driver.Never {
 		return nil
 	}
-	return b.provisioner.ensure(ctx, s)
+	if !s.Owner || s.Channel.Queue == "" || s.Channel.DeadLetter || s.Again {
+		return b.provisioner.ensure(ctx, s)
+	}
+	if err := b.fits(ctx, s.Channel); err != nil {
+		return err
+	}
+	if err := b.provisioner.ensure(ctx, s); err != nil {
+		return err
+	}
+	sub := subscribe(b, s.Channel, driver.ReceiverOptions{}, toHandle, nil)
+	if s.Mode == driver.Auto || sub.set.Start.From == StartCommitted { // which commits nothing
+		return sub.start(ctx)
+	}
+	return nil
 }
 
 // Find checks that dead letters exist. Whether their records are in order cannot be seen at a topic.
@@ -124,7 +138,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if p.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode == driver.Auto {
-		if err := share.Begin(ctx, p.client, p.names.Group(s.Channel)); err != nil {
+		if err := p.beginShare(ctx, s.Channel); err != nil {
 			return err
 		}
 	}
@@ -134,6 +148,19 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 		}
 	}
 	return nil
+}
+
+// beginShare lets a new share group begin at the start of its log. The configuration of a mapped group that has begun
+// stays as its owner has set it.
+func (p *provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
+	group := p.names.Group(ch)
+	if group != p.names.Member(ch) {
+		begun, err := lag{p.admin, p.client}.shared(ctx, group)
+		if err != nil || len(begun) > 0 {
+			return err
+		}
+	}
+	return share.Begin(ctx, p.client, group)
 }
 
 // remember keeps what a consumer needs, so that it can be created again when it is deleted.
@@ -161,13 +188,17 @@ type wish struct {
 	name       string
 	partitions int
 	exactly    bool // another number of partitions is an error
+	mapped     bool // it is never created or changed
 	config     map[string]string
 }
 
 // ownTopic is the topic that senders and receivers of the channel use.
 func (p *provisioner) ownTopic(s driver.ChannelSpec) wish {
 	o := p.o.channel(s.Channel)
-	return wish{name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s)}
+	return wish{
+		name: p.names.Topic(s.Channel), partitions: o.Partitions, config: topicConfig(o, s),
+		mapped: p.names.Mapping.Maps(s.Channel),
+	}
 }
 
 // besides are the other topics that a consumer needs: its dead letters and tiers, each with as many partitions as the
@@ -178,9 +209,11 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 	}
 	o := p.o.channel(s.Channel)
 	if !s.NoDeadLetters && p.o.DeadLetterQueue == nil {
+		dead := s.Channel
+		dead.DeadLetter = true
 		all = append(all, wish{
-			name: p.names.DeadLetters(s.Channel), partitions: partitions,
-			config: besideConfig(o, s, 0),
+			name: p.names.DeadLetters(dead), partitions: partitions,
+			config: besideConfig(o, s, 0), mapped: p.names.Mapping.Maps(dead),
 		})
 	}
 	if o.tiered() && p.o.RetryQueue == nil {
@@ -234,6 +267,9 @@ func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topi
 // ensureTopic creates a topic, or compares it with the wish.
 func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
 	t, err := p.topics.find(ctx, w.name)
+	if w.mapped {
+		return t, p.absent(s, w, err)
+	}
 	switch {
 	case err == nil && w.exactly && t.partitions < w.partitions && s.Mode == driver.Auto:
 		if t, err = p.grow(ctx, w); err != nil {
@@ -256,6 +292,19 @@ func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w w
 		return t, fmt.Errorf("channel %s: %w: provision the channel, or create the topic", s.Channel, err)
 	}
 	return p.createMissing(ctx, s, w)
+}
+
+// absent returns the error for a mapped topic that could not be looked up, or does not exist. If it existed while this
+// process used it, the error passes, so that consumers and producers wait for it.
+func (p *provisioner) absent(s driver.ChannelSpec, w wish, err error) error {
+	if err == nil || driver.ClassOf(err) != driver.NotFound {
+		return err
+	}
+	if former, known := p.former(w.name); known && s.Again {
+		return former.awaited(w.name)
+	}
+	return fmt.Errorf("channel %s is mapped to topic %s by kafka.Options.Names: %w: correct the entry, or create the topic",
+		s.Channel, w.name, err)
 }
 
 // createMissing creates a topic that does not exist. A channel's topic that existed while this process used it does not

@@ -56,7 +56,7 @@ func (b *Backend) tiersOf(ctx context.Context, ch driver.Channel) (tiers []strin
 		return nil, fmt.Errorf("list the topics: %w", failure.Classify(err))
 	}
 	for topic := range all {
-		if of, ok := layout.Split(topic, b.names.Group(ch)); ok && of == b.names.Topic(ch) {
+		if b.names.IsTier(ch, topic) {
 			tiers = append(tiers, topic)
 		}
 	}

@@ -67,6 +67,9 @@ func newReceiver(
 	r.ledger = newLedger(r.sub)
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)
+	if err := r.sub.start(ctx); err != nil {
+		return nil, err
+	}
 	b.pauses.add(r)
 	if err := r.group.join(ctx); err != nil {
 		b.pauses.remove(r)

@@ -14,13 +14,17 @@ import (
 
 // Remove deletes the group and the tiers of a channel, and the topic if that is the channel's alone: of a one-to-one
 // channel, of dead letters, and of an exchange without groups. Topics have no tags, so that it cannot know whether
-// Godwit has created one. It is refused while the channel has consumers.
+// Godwit has created one. It is refused while the channel has consumers, and for what Options.Names maps.
 func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r driver.Removed, err error) {
 	if err := b.open(); err != nil {
 		return r, err
 	}
 	if err := b.legal(ch); err != nil {
 		return r, err
+	}
+	if b.names.Mapping.Keeps(ch) {
+		return r, failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s, and Godwit deletes nothing that "+
+			"is mapped: delete it with the tools of its owner", ch, b.topicOf(ch))
 	}
 	topic, err := b.topics.find(ctx, b.topicOf(ch))
 	if err != nil {

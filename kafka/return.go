@@ -2,19 +2,15 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -52,7 +48,8 @@ func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (
 	}, err
 }
 
-// sharesTopic reports whether another channel reads the topic of a channel, as far as the names of groups tell.
+// sharesTopic reports whether another channel reads the topic of a channel, as far as the names of groups tell. A
+// mapped topic counts as shared also if the groups that read it may not be seen.
 func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, error) {
 	if ch.Exchange != "" {
 		return true, nil
@@ -64,6 +61,10 @@ func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, err
 		}
 		return false, fmt.Errorf("list the groups that read topic %s: %w", b.names.Topic(ch), err)
 	}
+	if b.names.Mapping.Maps(ch) { // groups of other programs have any names
+		others, err := b.otherReaders(ctx, ch)
+		return len(others) > 0 || driver.ClassOf(err) == driver.Denied, ignoreDenied(err)
+	}
 	topic, own := b.names.Topic(ch), b.names.Group(ch)
 	for group := range groups {
 		if _, reads := b.names.Reads(topic, group); reads && group != own {
@@ -71,6 +72,14 @@ func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, err
 		}
 	}
 	return false, nil
+}
+
+// ignoreDenied returns no error if the permission to see other groups is missing.
+func ignoreDenied(err error) error {
+	if err != nil && driver.ClassOf(err) == driver.Denied {
+		return nil
+	}
+	return err
 }
 
 // wayBack sends dead letters to the topics that they are from.
@@ -170,7 +179,7 @@ func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, 
 	}
 	shortest, least := "", time.Duration(0)
 	for topic := range read {
-		stay, ok := layout.Stay(topic, b.names.Topic(ch), group)
+		stay, ok := b.names.Stay(ch, topic)
 		if ok && (shortest == "" || stay < least) {
 			shortest, least = topic, stay
 		}
@@ -203,7 +212,7 @@ func (b *Backend) subscribed(ctx context.Context, groups ...string) (map[string]
 		}
 	}
 	modern, err := b.admin.DescribeConsumerGroups(ctx, groups...)
-	if err != nil && !errors.Is(err, kerr.UnsupportedVersion) &&
+	if err != nil && !failure.Unsupported(err) &&
 		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
 		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
 	}

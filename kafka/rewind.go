@@ -3,13 +3,11 @@ package kafka
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
@@ -70,7 +68,7 @@ func (b *Backend) members(ctx context.Context, group string) (members []string, 
 		note(m.MemberID, m.ClientID, m.ClientHost)
 	}
 	modern, err := b.admin.DescribeConsumerGroups(ctx, group)
-	if err != nil && !errors.Is(err, kerr.UnsupportedVersion) &&
+	if err != nil && !failure.Unsupported(err) &&
 		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
 		return nil, fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
 	}

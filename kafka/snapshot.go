@@ -49,7 +49,7 @@ func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Sna
 	} else if names, err = b.tiersOf(ctx, ch); err != nil {
 		return s, err
 	}
-	if ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter {
+	if (ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter) && !b.names.Mapping.Maps(ch) { // what Remove deletes
 		names = append(names, own.name)
 	}
 	data := snapshot{Version: snapshotVersion, Channel: ch.String(), Topics: []topicRecord{}}

@@ -155,7 +155,7 @@ func (s *subscription) fill(m *message, d *driver.Delivery) {
 		}
 	}
 	if s.from.DeadLetter {
-		d.Origin = deadletter.OriginOf(s.from, m.record)
+		d.Origin = deadletter.OriginOf(s.b.names, s.from, m.record)
 		if at, ok := deadletter.SentAt(m.record); ok {
 			d.SentAt = at
 		}

@@ -94,6 +94,22 @@ func TestTheLaneOfADelivery(t *testing.T) {
 	}
 }
 
+// Transactions of two channels have different ids, also if both are mapped to one group: one would end the other's.
+func TestTransactionsOfChannelsOfOneGroup(t *testing.T) {
+	b := newTestBackend(t, Options{Namespace: "prod", InstanceID: "pod-1", Names: map[string]Resource{
+		"orders": {Topic: "Shop.Orders", Group: "billing"}, "invoices": {Topic: "Shop.Invoices", Group: "billing"},
+	}})
+	for queue, want := range map[string]string{
+		"orders": "prod.orders.transform.pod-1", "invoices": "prod.invoices.transform.pod-1",
+		"mails": "prod.mails.transform.pod-1",
+	} {
+		s := subscribe(b, driver.Channel{Queue: queue}, driver.ReceiverOptions{}, toTransform, nil)
+		if got := s.transactionalID(); got != want {
+			t.Errorf("the id of %s is %s, want %s", queue, got, want)
+		}
+	}
+}
+
 // subscribeTo is a subscription to a queue, with default options.
 func subscribeTo(t *testing.T, queue string) *subscription {
 	t.Helper()

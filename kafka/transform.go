@@ -87,9 +87,9 @@ func (b *Backend) hasTransactions(ctx context.Context) error {
 }
 
 // transactionalID is the id of a member's transactions. A static member has the same one after a restart, which ends
-// the transaction of the process before.
+// the transaction of the process before. Several channels may be mapped to one group.
 func (s *subscription) transactionalID() string {
-	return s.group + ".transform." + cmp.Or(s.b.o.InstanceID, rand.Text())
+	return s.b.names.Member(s.from) + ".transform." + cmp.Or(s.b.o.InstanceID, rand.Text())
 }
 
 // transactionOptions are the options of a client that makes transactions.

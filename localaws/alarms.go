@@ -3,22 +3,29 @@ package localaws
 import (
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/tagging"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // topicsOfAlarms gives CloudWatch access to SNS, as the service that policies of topics name.
 type topicsOfAlarms struct{ server *Server }
 
 func (t topicsOfAlarms) Publish(topicARN, alarmARN, subject, message string) error {
-	return t.server.sns.Deliver(topicARN, sns.Incoming{
+	in := sns.Incoming{
 		Service: "cloudwatch.amazonaws.com", Source: alarmARN, Subject: subject, Message: message,
 		BaseURL: t.server.baseURL(),
-	})
+	}
+	if at, ok := wire.PlaceOf(alarmARN); ok {
+		in.Account = at.Account
+	}
+	return t.server.places.named(topicARN).sns.Deliver(topicARN, in)
 }
 
-func (s *Server) taggedAlarms() []tagging.Resource {
+func (s *Server) taggedAlarms(at wire.Place) []tagging.Resource {
 	var all []tagging.Resource
-	for arn, tags := range s.CloudWatch().Tagged() {
-		all = append(all, tagging.Resource{ARN: arn, Tags: tags})
+	if in := s.places.find(at); in != nil {
+		for arn, tags := range in.cloudwatch.Tagged() {
+			all = append(all, tagging.Resource{ARN: arn, Tags: tags})
+		}
 	}
 	return all
 }

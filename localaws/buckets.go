@@ -2,15 +2,18 @@ package localaws
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // bucketView is a bucket in the list of buckets.
 type bucketView struct {
 	Name          string             `json:"name"`
 	ARN           string             `json:"arn"`
+	Account       string             `json:"account"`
 	Region        string             `json:"region"`
 	Created       time.Time          `json:"created"`
 	Objects       int                `json:"objects"`
@@ -36,8 +39,15 @@ type notificationView struct {
 	Suffix      string   `json:"suffix,omitempty"`
 }
 
-func (s *Server) listBuckets(p page, _ *http.Request) (map[string]any, error) {
-	some, next := cut(p, s.s3.Buckets(), func(b **bucket.Bucket) string { return (*b).Name() })
+func (s *Server) listBuckets(p page, r *http.Request) (map[string]any, error) {
+	chosen, err := s.choice(r)
+	if err != nil {
+		return nil, err
+	}
+	buckets := slices.DeleteFunc(s.s3.Buckets(), func(b *bucket.Bucket) bool {
+		return !chosen.has(wire.Place{Account: b.Account(), Region: b.Region()})
+	})
+	some, next := cut(p, buckets, func(b **bucket.Bucket) string { return (*b).Name() })
 	all := []bucketView{}
 	for _, b := range some {
 		all = append(all, viewBucket(b))
@@ -48,7 +58,8 @@ func (s *Server) listBuckets(p page, _ *http.Request) (map[string]any, error) {
 func viewBucket(b *bucket.Bucket) bucketView {
 	set := b.Settings()
 	v := bucketView{
-		Name: b.Name(), ARN: b.ARN(), Region: b.Region(), Created: b.Created(), Tags: tagView(set.Tags),
+		Name: b.Name(), ARN: b.ARN(), Account: b.Account(), Region: b.Region(), Created: b.Created(),
+		Tags:      tagView(set.Tags),
 		Lifecycle: len(set.Lifecycle),
 	}
 	v.Objects, v.Bytes = b.Count()

@@ -6,22 +6,36 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// calls counts calls by action. The zero value is usable.
+// calls counts calls by place and action. The zero value is usable.
 type calls struct {
 	mu     sync.Mutex
 	counts map[calledAction]int
 }
 
-type calledAction struct{ service, action string }
+type calledAction struct {
+	at              wire.Place
+	service, action string
+}
 
-// Calls returns how often each action, such as "sqs.SendMessage", was called, so that tests can count requests. Calls
-// that a control failed or dropped count, too.
+// Calls returns how often each action, such as "sqs.SendMessage", was called, in all places, so that tests can count
+// requests. Calls that a control failed or dropped count, too.
 func (s *Server) Calls() map[string]int {
-	s.calls.mu.Lock()
-	defer s.calls.mu.Unlock()
-	n := make(map[string]int, len(s.calls.counts))
-	for a, count := range s.calls.counts {
-		n[a.service+"."+a.action] = count
+	return s.calls.list(func(wire.Place) bool { return true })
+}
+
+// Calls returns how often callers of this place called each action; see [Server.Calls].
+func (p *Place) Calls() map[string]int {
+	return p.server.calls.list(func(at wire.Place) bool { return at == p.at })
+}
+
+func (c *calls) list(of func(wire.Place) bool) map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := make(map[string]int, len(c.counts))
+	for a, count := range c.counts {
+		if of(a.at) {
+			n[a.service+"."+a.action] += count
+		}
 	}
 	return n
 }
@@ -32,7 +46,7 @@ func (c *calls) add(call *wire.Call) {
 	if c.counts == nil {
 		c.counts = map[calledAction]int{}
 	}
-	c.counts[calledAction{call.Service, call.Action}]++
+	c.counts[calledAction{call.Place(), call.Service, call.Action}]++
 }
 
 func (c *calls) reset() {

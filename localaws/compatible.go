@@ -3,6 +3,8 @@ package localaws
 import (
 	"net/http"
 	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // Paths of LocalStack, which tools ask that were written for it.
@@ -36,13 +38,14 @@ func (s *Server) serveCompatible(w http.ResponseWriter, r *http.Request) {
 	}
 	url := *r.URL
 	url.Path = "/"
-	values := url.Query()
+	values, who := url.Query(), wire.Identity(r)
 	if parts := strings.Split(strings.TrimPrefix(r.URL.Path, localstackMessages+"/"), "/"); len(parts) == 3 {
 		values.Set("QueueUrl", "/"+parts[1]+"/"+parts[2]) // region, account, name
+		who = wire.Signer{Region: parts[0]}
 	}
 	values.Set("Action", "ReceiveMessage") // awsJson does not look at it
 	url.RawQuery = values.Encode()
 	in := *r
 	in.URL = &url
-	s.inspection.ServeHTTP(w, &in)
+	s.inspection.ServeAs(w, &in, who)
 }

@@ -1,8 +1,8 @@
 // Package localaws is an AWS on your machine.
 //
-// Its nouns: a [Server] holds all resources of one account and region. Its services are models behind the wire
-// protocols. A control is a function that observes, fails, delays or drops calls. The clock is the server's own and can
-// be advanced.
+// Its nouns: a [Server] holds the resources of all accounts and regions. A [Place] is an account in a region, with
+// services of its own. The services are models behind the wire protocols. A control is a function that observes, fails,
+// delays or drops calls. The clock is the server's own and can be advanced.
 //
 //	server, err := localaws.New(nil)
 //	defer server.Close()
@@ -18,8 +18,13 @@
 // this machine, are refused: Options.AllowHosts and AllowOrigins say what is allowed. SNS delivers over HTTP to this
 // machine and to Options.AllowEndpoints. A request has at most 16 MiB, and two with more than 4 MiB are handled at the
 // same time; docs/security.md has all bounds. A server created in a testing/synctest bubble uses the bubble's virtual
-// time. A server has one account; a process can have many servers. Queues and topics are in one region, whatever region
-// a request is signed for; metrics and alarms are in the region of the signature, and buckets in theirs.
+// time; a process can have many servers.
+//
+// A request works in the region that it is signed for, and for the account that its access key is, if that has twelve
+// digits. Options.Region and Options.Account are those of other keys and of requests that are not signed, which work
+// where the ARN or the queue URL is that they name. SQS, SNS and CloudWatch return the models of that default place,
+// and In those of another. With Options.SingleRegion every request works in the region of the options. Policies decide
+// about callers of other accounts; docs/compatibility.md has the rules between regions and accounts.
 //
 // For tests there are Control (fail, delay, drop or break any call, before or after it took effect), Advance (move the
 // clock), SQS, SNS, S3 and CloudWatch (inspect without receiving, wait for a state, deliver twice or out of order),
@@ -34,8 +39,8 @@
 //	GET  /_localaws/topics                  topics, subscriptions, failed deliveries
 //	GET  /_localaws/failures                more failed deliveries
 //	GET  /_localaws/unsent                  messages for email, sms, lambda, firehose and application
-//	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
-//	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
+//	GET  /_localaws/metrics                 every metric; ?namespace= selects
+//	GET  /_localaws/alarms                  every alarm with its state
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
@@ -43,7 +48,8 @@
 //	POST /_localaws/stop                    ends the process, if Options.Stop is set
 //
 // Every list comes in pages of 1,000 elements, or of ?limit=. The field next of a page is the parameter ?after= of the
-// next one.
+// next one. Lists are of all accounts and regions; ?account= and ?region= select. A queue's NAME, or its ARN, is that
+// of the default place if there is one, and otherwise the only one of this name.
 //
 // # What is supported
 //
@@ -83,10 +89,10 @@
 // FifoQueue, FifoThroughputLimit, KmsDataKeyReusePeriodSeconds, KmsMasterKeyId, LastModifiedTimestamp,
 // MaximumMessageSize, MessageRetentionPeriod, Policy, QueueArn, ReceiveMessageWaitTimeSeconds, RedriveAllowPolicy,
 // RedrivePolicy, SqsManagedSseEnabled, VisibilityTimeout. A queue's policy decides about deliveries of other services,
-// and a Deny in it about every call with the queue's URL; without one, a caller may do everything. All callers are one
-// user. Messages are not encrypted; the attributes are stored and shown. A receive returns every available message at
-// once, up to its limit; AWS may sample. Fairness between the groups of a standard queue is not
-// modelled.
+// a Deny in it about every call with the queue's URL, and its Allow about callers of other accounts; without a Deny, a
+// caller of the queue's account may do everything. All callers of an account are one user. Messages are not encrypted;
+// the attributes are stored and shown. A receive returns every available message at once, up to its limit; AWS may
+// sample. Fairness between the groups of a standard queue is not modelled.
 //
 // Amazon SNS, in the query protocol:
 //

@@ -34,7 +34,7 @@ func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
 			}
 		}
 	}
-	for _, service := range server.services() {
+	for _, service := range server.wired() {
 		for _, action := range service.Actions {
 			check(service.Name, action.Name, action.Members())
 		}

@@ -29,8 +29,8 @@ import (
 //	GET  /_localaws/topics                  every topic with its subscriptions; the first failed deliveries
 //	GET  /_localaws/failures                the last failed deliveries of topics
 //	GET  /_localaws/unsent                  the last messages for email, sms, lambda and others
-//	GET  /_localaws/metrics                 every metric; ?namespace= and ?region= select
-//	GET  /_localaws/alarms                  every alarm with its state; ?region= selects
+//	GET  /_localaws/metrics                 every metric; ?namespace= selects
+//	GET  /_localaws/alarms                  every alarm with its state
 //	GET  /_localaws/buckets                 every bucket with its counts
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
@@ -39,7 +39,9 @@ import (
 //
 // Tools for LocalStack find /_localstack/health, and /health, and may list messages under /_aws/sqs/messages.
 //
-// Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page.
+// Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page. They are of all
+// accounts and regions; ?account= and ?region= select. A queue of NAME is that of the server's own account and region,
+// if there is one, or else the only one of this name.
 const ownPrefix = "/_localaws/"
 
 // StopPath is the page that calls Options.Stop.
@@ -133,6 +135,8 @@ func (s *Server) advance(w http.ResponseWriter, r *http.Request) {
 type queueSummary struct {
 	Name     string `json:"name"`
 	ARN      string `json:"arn"`
+	Account  string `json:"account"`
+	Region   string `json:"region"`
 	FIFO     bool   `json:"fifo"`
 	Visible  int    `json:"visible"`
 	Delayed  int    `json:"delayed"`
@@ -140,13 +144,18 @@ type queueSummary struct {
 	Polls    int    `json:"polls"` // receives that are waiting now
 }
 
-func (s *Server) listQueues(p page, _ *http.Request) (map[string]any, error) {
-	queues, next := cut(p, s.sqs.Queues(), func(q **sqs.Queue) string { return (*q).Name() })
+func (s *Server) listQueues(p page, r *http.Request) (map[string]any, error) {
+	list, err := everywhere(s, r, func(in *services) []*sqs.Queue { return in.sqs.Queues() })
+	if err != nil {
+		return nil, err
+	}
+	queues, next := cutPlaces(p, list, func(q **sqs.Queue) string { return (*q).Name() })
 	all := []queueSummary{}
-	for _, q := range queues {
+	for _, l := range queues {
+		q := l.value
 		n := q.Model().Stats()
 		all = append(all, queueSummary{
-			Name: q.Name(), ARN: q.ARN(), FIFO: q.FIFO(),
+			Name: q.Name(), ARN: q.ARN(), Account: l.at.Account, Region: l.at.Region, FIFO: q.FIFO(),
 			Visible: n.Visible, Delayed: n.Delayed, InFlight: n.InFlight, Polls: n.Waiters,
 		})
 	}
@@ -179,13 +188,12 @@ type typed struct {
 }
 
 func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
-	q := s.sqs.Queue(r.PathValue("name"))
-	if q == nil {
-		return nil, missing{"queue", r.PathValue("name")}
+	q, err := s.queue(r)
+	if err != nil {
+		return nil, err
 	}
 	var after int64
 	if p.after != "" {
-		var err error
 		if after, err = strconv.ParseInt(p.after, 10, 64); err != nil {
 			return nil, fmt.Errorf("after=%q is not the field next of an answer", p.after)
 		}
@@ -207,18 +215,18 @@ func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 }
 
 func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
-	q := s.sqs.Queue(r.PathValue("name"))
-	if q == nil {
-		return nil, missing{"queue", r.PathValue("name")}
+	q, err := s.queue(r)
+	if err != nil {
+		return nil, err
 	}
 	locks, next := cut(p, q.Model().Locks(), func(l *queue.Lock) string { return l.Group })
 	return map[string]any{"locks": locks, "next": next}, nil
 }
 
 func (s *Server) listDuplicates(p page, r *http.Request) (map[string]any, error) {
-	q := s.sqs.Queue(r.PathValue("name"))
-	if q == nil {
-		return nil, missing{"queue", r.PathValue("name")}
+	q, err := s.queue(r)
+	if err != nil {
+		return nil, err
 	}
 	// The table is in order of time; entries of one time are in order of their ids.
 	known := q.Model().Dedup()

@@ -10,15 +10,21 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// requestLog writes one line for each call from a socket: its action, resource, status and time. The zero value writes
-// nothing.
-type requestLog struct{ to *slog.Logger }
+// requestLog writes one line for each call from a socket: its action, resource, status and time, and its account and
+// region if they are not those of the options. The zero value writes nothing.
+type requestLog struct {
+	to   *slog.Logger
+	home wire.Place // other places are named in the lines
+}
 
 // noteKey is the key of a note in a call's context.
 type noteKey struct{}
 
 // note is what becomes known of a call while it is handled.
-type note struct{ action, resource string }
+type note struct {
+	action, resource string
+	at               wire.Place // of the caller
+}
 
 // handle handles a request, and writes its line.
 func (l requestLog) handle(w http.ResponseWriter, r *http.Request, handler http.HandlerFunc) {
@@ -30,8 +36,11 @@ func (l requestLog) handle(w http.ResponseWriter, r *http.Request, handler http.
 	n := &note{action: r.Method, resource: r.URL.Path}
 	began, status := time.Now(), &statusWriter{ResponseWriter: w}
 	defer func() { // also if a control drops the connection, which is a panic
-		l.to.Info("call", "action", n.action, "resource", n.resource, "status", status.code,
-			"took", time.Since(began).Round(time.Microsecond))
+		said := []any{"action", n.action, "resource", n.resource}
+		if n.at.Account != "" && n.at != l.home {
+			said = append(said, "account", n.at.Account, "region", n.at.Region)
+		}
+		l.to.Info("call", append(said, "status", status.code, "took", time.Since(began).Round(time.Microsecond))...)
 	}()
 	handler(status, r.WithContext(context.WithValue(r.Context(), noteKey{}, n)))
 }
@@ -39,7 +48,7 @@ func (l requestLog) handle(w http.ResponseWriter, r *http.Request, handler http.
 // noteCall adds the action and the resource to the note of a call.
 func noteCall(ctx context.Context, c *wire.Call, in any) {
 	if n, ok := ctx.Value(noteKey{}).(*note); ok {
-		n.action, n.resource = c.Service+"."+c.Action, resourceOf(in)
+		n.action, n.resource, n.at = c.Service+"."+c.Action, resourceOf(in), c.Place()
 	}
 }
 

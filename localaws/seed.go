@@ -2,6 +2,7 @@ package localaws
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,10 +15,18 @@ import (
 	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sns"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
+
+// seedPlace is the place of a resource in a seed file. "" is that of the server's options.
+type seedPlace struct {
+	Account string `json:"account"`
+	Region  string `json:"region"`
+}
 
 // seedQueue is a queue in a seed file.
 type seedQueue struct {
+	seedPlace
 	Name       string            `json:"name"`
 	Attributes seedAttributes    `json:"attributes"`
 	Tags       map[string]string `json:"tags"`
@@ -29,6 +38,7 @@ type seedQueue struct {
 
 // seedTopic is a topic in a seed file, with its subscriptions.
 type seedTopic struct {
+	seedPlace
 	Name          string             `json:"name"`
 	Attributes    seedAttributes     `json:"attributes"`
 	Tags          map[string]string  `json:"tags"`
@@ -44,8 +54,8 @@ type seedSubscription struct {
 
 // seedBucket is a bucket in a seed file.
 type seedBucket struct {
+	seedPlace
 	Name          string             `json:"name"`
-	Region        string             `json:"region"`
 	Tags          map[string]string  `json:"tags"`
 	Notifications []seedNotification `json:"notifications"`
 }
@@ -90,10 +100,12 @@ type seedNotification struct {
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
 // A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
 // buckets, then alarms. A subscription has a queue or an endpoint, which is a URL, or that of a protocol ("protocol":
-// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A notification
-// names a queue or a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. The
-// attributes of an alarm are the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it
-// publishes to when it becomes ALARM. An error names the line and the field.
+// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A notification names a queue or
+// a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. Each of them may have an
+// account and a region; without, they are those of the options. Names in it mean the same account and region; a queue
+// or topic elsewhere is named by its ARN. The attributes of an alarm are the parameters of PutMetricAlarm, with the
+// types of its JSON; topics are those that it publishes to when it becomes ALARM. An error names the line and the
+// field.
 //
 // POST /_localaws/reset?seed=1 reads the file again. A field kafka is for `godwit local --kafka`; Plant ignores it.
 func (s *Server) Plant(ctx context.Context, path string) error {
@@ -130,7 +142,11 @@ func (s *Server) plant(ctx context.Context, path string) error {
 		}
 	}
 	for _, t := range topics {
-		if err := s.sns.Plant(ctx, t.value.seed(), s.baseURL()); err != nil {
+		in, err := s.seeded(t.value.seedPlace)
+		if err != nil {
+			return f.at(t.offset, "topic %q: %w", t.value.Name, err)
+		}
+		if err := in.sns.Plant(ctx, t.value.seed(), s.baseURL()); err != nil {
 			return f.at(t.offset, "%w", err)
 		}
 	}
@@ -140,17 +156,45 @@ func (s *Server) plant(ctx context.Context, path string) error {
 		}
 	}
 	for _, a := range content.alarms {
-		if err := s.CloudWatch().Plant(ctx, a.value.seed(s.opts)); err != nil {
+		in, err := s.seeded(a.value.seedPlace)
+		if err == nil {
+			err = in.cloudwatch.Plant(ctx, a.value.seed(in.at))
+		}
+		if err != nil {
 			return f.at(a.offset, "alarm %q: %w", a.value.Name, err)
 		}
 	}
 	return nil
 }
 
+// seeded returns the services of a place in a seed file.
+func (s *Server) seeded(p seedPlace) (*services, error) {
+	at := wire.Place{Account: cmp.Or(p.Account, s.opts.Account), Region: cmp.Or(p.Region, s.opts.Region)}
+	switch {
+	case !wire.IsAccount(at.Account):
+		return nil, fmt.Errorf("account %q is not twelve digits", at.Account)
+	case !wire.IsRegion(at.Region):
+		return nil, fmt.Errorf("region %q is not of the form us-east-1", at.Region)
+	case s.opts.SingleRegion && at.Region != s.opts.Region:
+		return nil, fmt.Errorf("region %q: the server has the single region %s", at.Region, s.opts.Region)
+	}
+	return s.places.in(at), nil
+}
+
 func (s *Server) plantBucket(b seedBucket) error {
-	seed := s3.Seed{Name: b.Name, Region: b.Region, Tags: b.Tags}
+	if _, err := s.seeded(seedPlace{Account: b.Account}); err != nil {
+		return err
+	}
+	seed := s3.Seed{Account: b.Account, Name: b.Name, Region: b.Region, Tags: b.Tags}
+	if len(b.Notifications) == 0 {
+		return s.s3.Plant(seed)
+	}
+	in, err := s.seeded(b.seedPlace)
+	if err != nil {
+		return err
+	}
 	for i, n := range b.Notifications {
-		destination, err := s.destination(n, "arn:aws:s3:::"+b.Name)
+		destination, err := s.destination(n, in, "arn:aws:s3:::"+b.Name)
 		if err != nil {
 			return fmt.Errorf("notifications[%d]: %w", i, err)
 		}
@@ -161,8 +205,9 @@ func (s *Server) plantBucket(b seedBucket) error {
 	return s.s3.Plant(seed)
 }
 
-// destination returns the ARN of a notification's queue or topic, and gives it a policy if it has none of its own.
-func (s *Server) destination(n seedNotification, bucketARN string) (string, error) {
+// destination returns the ARN of a notification's queue or topic, and gives it a policy if it has none of its own. A
+// name means the bucket's place.
+func (s *Server) destination(n seedNotification, in *services, bucketARN string) (string, error) {
 	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},` +
 		`"Action":"%s","Resource":"%s","Condition":{"ArnEquals":{"aws:SourceArn":"%s"}}}]}`
 	switch {
@@ -171,34 +216,38 @@ func (s *Server) destination(n seedNotification, bucketARN string) (string, erro
 	case n.Topic != "":
 		arn := n.Topic
 		if !strings.HasPrefix(arn, "arn:") {
-			arn = "arn:aws:sns:" + s.opts.Region + ":" + s.opts.Account + ":" + arn
+			arn = in.at.ARN("sns", arn)
 		}
-		return arn, s.sns.AdmitByDefault(arn, fmt.Sprintf(policy, "sns:Publish", arn, bucketARN))
+		return arn, s.places.named(arn).sns.AdmitByDefault(arn, fmt.Sprintf(policy, "sns:Publish", arn, bucketARN))
 	}
-	q := s.sqs.Queue(n.Queue)
+	if strings.HasPrefix(n.Queue, "arn:") {
+		in = s.places.named(n.Queue)
+	}
+	q := in.sqs.Queue(n.Queue)
 	if q == nil {
 		return "", fmt.Errorf("queue %q does not exist", n.Queue)
 	}
 	if !q.HasPolicy() {
 		text := fmt.Sprintf(policy, "sqs:SendMessage", q.ARN(), bucketARN)
-		return q.ARN(), s.sqs.Configure(q.Name(), map[string]string{"Policy": text})
+		return q.ARN(), in.sqs.Configure(q.Name(), map[string]string{"Policy": text})
 	}
 	return q.ARN(), nil
 }
 
 // seedAlarm is an alarm in a seed file.
 type seedAlarm struct {
+	seedPlace
 	Name       string          `json:"name"`
 	Topics     []string        `json:"topics"`
 	Attributes json.RawMessage `json:"attributes"`
 }
 
 // seed returns the alarm with the ARNs of its topics.
-func (a seedAlarm) seed(o Options) cloudwatch.Seed {
+func (a seedAlarm) seed(at wire.Place) cloudwatch.Seed {
 	seed := cloudwatch.Seed{Name: a.Name, Parameters: a.Attributes}
 	for _, topic := range a.Topics {
 		if !strings.HasPrefix(topic, "arn:") {
-			topic = "arn:aws:sns:" + o.Region + ":" + o.Account + ":" + topic
+			topic = at.ARN("sns", topic)
 		}
 		seed.Topics = append(seed.Topics, topic)
 	}
@@ -229,11 +278,18 @@ func (s *Server) plantQueue(q seedQueue) error {
 	if strings.HasSuffix(q.Name, ".fifo") {
 		attributes["FifoQueue"] = "true"
 	}
-	_, err := s.sqs.Create(q.Name, attributes, q.Tags)
+	in, err := s.seeded(q.seedPlace)
+	if err == nil {
+		_, err = in.sqs.Create(q.Name, attributes, q.Tags)
+	}
 	return err
 }
 
 func (s *Server) plantDeadLetters(q seedQueue) error {
+	in, err := s.seeded(q.seedPlace)
+	if err != nil {
+		return err
+	}
 	policy := q.Attributes[redriveName]
 	switch {
 	case q.DeadLetterQueue == "" && q.MaxReceiveCount != 0:
@@ -241,7 +297,7 @@ func (s *Server) plantDeadLetters(q seedQueue) error {
 	case q.DeadLetterQueue != "" && policy != "":
 		return errors.New("deadLetterQueue and the attribute RedrivePolicy have the same meaning; set one of them")
 	case q.DeadLetterQueue != "":
-		target := s.sqs.Queue(q.DeadLetterQueue)
+		target := in.sqs.Queue(q.DeadLetterQueue)
 		if target == nil {
 			return fmt.Errorf("deadLetterQueue %q does not exist", q.DeadLetterQueue)
 		}
@@ -249,7 +305,7 @@ func (s *Server) plantDeadLetters(q seedQueue) error {
 	case policy == "":
 		return nil
 	}
-	return s.sqs.Configure(q.Name, map[string]string{redriveName: policy})
+	return in.sqs.Configure(q.Name, map[string]string{redriveName: policy})
 }
 
 func (t seedTopic) seed() sns.Seed {

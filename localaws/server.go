@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/random"
@@ -27,10 +27,15 @@ import (
 
 // Options configure a Server. The zero value has the default of each field.
 type Options struct {
-	// Account is the number of the account, twelve digits; "": 000000000000. Set it when a program compares ARNs.
+	// Account is the number of the account of callers whose access key is not an account's number, twelve digits; "":
+	// 000000000000. Set it when a program compares ARNs.
 	Account string
-	// Region is the region of every resource; "": us-east-1. Set it when a program compares ARNs.
+	// Region is the region of requests that are not signed, of seeds that name none, and of what Server's methods
+	// return; "": us-east-1. Set it to the region of most clients.
 	Region string
+	// SingleRegion makes every request work in Region, whatever it is signed for; false: as on AWS, in the region that
+	// it is signed for. Set it for clients whose regions differ by mistake.
+	SingleRegion bool
 	// Seed determines everything random: ids, receipt handles, chaos. Set it to repeat a run, as tests do. 0: a random
 	// seed, which [Server.Seed] returns, so that a server does not repeat the ids of an earlier one.
 	Seed uint64
@@ -40,9 +45,10 @@ type Options struct {
 	// can be used again; 15 minutes before CloudWatch has the first metrics of a queue that was created or has slept.
 	// Set it to test a program that purges or deletes queues, or reads their metrics.
 	RealisticWaits bool
-	// LenientPolicies delivers to queues that have no policy, as other emulators do; false: as on AWS, a queue gets
-	// nothing from a topic or a bucket that its policy does not allow. Set it while you move from such an emulator; the
-	// log names the missing statement once for each source. A queue that has a policy is not affected.
+	// LenientPolicies delivers to queues that have no policy, and lets callers of other accounts do what no policy of a
+	// queue or topic denies, as other emulators do; false: as on AWS, a queue gets nothing from a topic or a bucket
+	// that its policy does not allow, and callers of other accounts may do what it allows. Set it while you move from
+	// such an emulator; the log says once what AWS would refuse. A queue that has a policy gets no other deliveries.
 	LenientPolicies bool
 	// Requests gets one line for each call from a socket: its action, resource, status and time; nil: none. Set it to
 	// see what a client does.
@@ -68,14 +74,14 @@ type Options struct {
 	AllowEndpoints []string
 }
 
-// Server is an AWS with one account and region. It is safe for concurrent use.
+// Server is an AWS with all its accounts and regions. It is safe for concurrent use.
 type Server struct {
 	opts       Options
 	clock      *clock.Clock
-	sqs        *sqs.Service
-	sns        *sns.Service
+	places     *places
+	carrier    *sns.Carrier
+	leniency   *access.Leniency // nil: policies are strict
 	s3         *s3.Service
-	cloudwatch *cloudwatch.Regions
 	mux        *wire.Mux
 	rest       *rest.Mux
 	s3control  *rest.Mux
@@ -109,10 +115,10 @@ func New(o *Options) (*Server, error) {
 		_, _ = rand.Read(drawn[:]) // never fails
 		s.opts.Seed = binary.NativeEndian.Uint64(drawn[:])
 	}
-	if !regexp.MustCompile(`^\d{12}$`).MatchString(s.opts.Account) {
+	if !wire.IsAccount(s.opts.Account) {
 		return nil, fmt.Errorf("localaws: Options.Account %q is not twelve digits", s.opts.Account)
 	}
-	if !regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d$`).MatchString(s.opts.Region) {
+	if !wire.IsRegion(s.opts.Region) {
 		return nil, fmt.Errorf("localaws: Options.Region %q is not of the form us-east-1", s.opts.Region)
 	}
 	var err error
@@ -129,66 +135,96 @@ func New(o *Options) (*Server, error) {
 
 func (s *Server) build(endpoints *sns.Endpoints) {
 	source := random.New(s.opts.Seed)
-	wake := func() { s.cloudwatch.Home().Wake() }
-	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
-	if s.opts.RealisticWaits {
-		queues.delay = wakeDelay
+	home := wire.Home{
+		Place: wire.Place{Account: s.opts.Account, Region: s.opts.Region}, SingleRegion: s.opts.SingleRegion,
 	}
-	s.sqs = sqs.New(sqs.Options{
-		Clock: s.clock, Random: source, Account: s.opts.Account, Region: s.opts.Region,
-		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, LenientPolicies: s.opts.LenientPolicies,
-		Woken: queues.woken,
+	s.carrier = sns.NewCarrier(sns.CarrierOptions{
+		Clock: s.clock, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Endpoints: endpoints,
 	})
-	s.sns = sns.New(sns.Options{
-		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
-		Queues: queuesOfTopics{s.sqs}, Logger: s.opts.Logger, HTTP: s.opts.Endpoints, Endpoints: endpoints,
-		Woken: topics.woken,
-	})
-	topics.collect = s.sns.Collect
+	if s.opts.LenientPolicies {
+		s.leniency = access.NewLeniency(s.opts.Logger)
+	}
+	s.places = newPlaces(home, s.opts.Logger, func(at wire.Place) *services { return s.newServices(at, source) })
 	s.s3 = s3.New(s3.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
 	})
-	s.cloudwatch = cloudwatch.NewRegions(cloudwatch.Options{
-		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Logger: s.opts.Logger,
-		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
-	})
-	about := rest.Options{
-		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around, Now: s.clock.Now,
+	forREST := rest.Options{
+		Account: s.opts.Account, Region: s.opts.Region, SingleRegion: s.opts.SingleRegion, Random: source,
+		Around: s.around, Now: s.clock.Now,
 		Exists:  func(name string) bool { return s.s3.Bucket(name) != nil },
 		Domains: []string{"localhost", "localaws", inProcess},
 	}
-	s.rest, s.s3control = rest.NewMux(about, s.s3.Wire()), rest.NewMux(about, s.s3.Control())
-	s.mux = wire.NewMux(wire.Options{
-		Account: s.opts.Account, Region: s.opts.Region, Random: source, Around: s.around,
-	}, s.services()...)
-	s.inspection = wire.NewMux(wire.Options{
-		Account: s.opts.Account, Region: s.opts.Region, Random: source,
-	}, s.sqs.Inspection())
+	s.rest, s.s3control = rest.NewMux(forREST, s.s3.Wire()), rest.NewMux(forREST, s.s3.Control())
+	options := wire.Options{
+		Account: s.opts.Account, Region: s.opts.Region, SingleRegion: s.opts.SingleRegion, Random: source,
+	}
+	s.inspection = wire.NewMux(options, sqs.Inspection(s.places.sqsOf))
+	options.Around = s.around
+	s.mux = wire.NewMux(options, s.wired()...)
 	s.own = s.ownRoutes()
 }
 
-func (s *Server) services() []*wire.Service {
+// wired returns the services for the wire. Each chooses the place of a call.
+func (s *Server) wired() []*wire.Service {
 	return []*wire.Service{
-		s.sqs.Wire(), s.sns.Wire(), s.cloudwatch.Wire(), sts.New(s.opts.Account).Wire(),
+		sqs.Wire(s.places.sqsOf), sns.Wire(s.places.snsOf), cloudwatch.Wire(s.places.cloudwatchOf), sts.Wire(),
 		tagging.New(s.taggedQueues, s.taggedTopics, s.taggedAlarms).Wire(),
 	}
 }
 
-// SQS returns the model of SQS, for inspecting queues without receiving, and for chaos.
-func (s *Server) SQS() *sqs.Service { return s.sqs }
+// newServices returns the services of a place, without resources.
+func (s *Server) newServices(at wire.Place, source *random.Source) *services {
+	made := &services{at: at}
+	wake := func() { made.cloudwatch.Wake() }
+	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
+	if s.opts.RealisticWaits {
+		queues.delay = wakeDelay
+	}
+	made.sqs = sqs.New(sqs.Options{
+		Clock: s.clock, Random: source, Account: at.Account, Region: at.Region,
+		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Leniency: s.leniency,
+		Woken: queues.woken, Missing: func(name string) { s.places.missQueue(at, name) },
+	})
+	made.sns = sns.New(sns.Options{
+		Account: at.Account, Region: at.Region, Clock: s.clock, Random: source, Queues: queuesOfTopics{s},
+		Logger: s.opts.Logger, Carrier: s.carrier, Leniency: s.leniency, Woken: topics.woken,
+		Others:  func() []*sns.Service { return s.othersIn(at) },
+		Missing: func(arn string) { s.places.missTopic(at, arn) },
+	})
+	topics.collect = made.sns.Collect
+	made.cloudwatch = cloudwatch.New(cloudwatch.Options{
+		Account: at.Account, Region: at.Region, Clock: s.clock, Logger: s.opts.Logger,
+		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
+	})
+	return made
+}
 
-// SNS returns the model of SNS, for inspecting topics, subscriptions and failed deliveries.
-func (s *Server) SNS() *sns.Service { return s.sns }
+// othersIn returns SNS of the other accounts in a region.
+func (s *Server) othersIn(at wire.Place) []*sns.Service {
+	var others []*sns.Service
+	for _, other := range s.places.all() {
+		if other.at.Region == at.Region && other.at.Account != at.Account {
+			others = append(others, other.sns)
+		}
+	}
+	return others
+}
 
-// S3 returns the model of S3, for inspecting buckets and objects.
+// SQS returns the model of SQS in the account and region of the options, for inspecting queues without receiving, and
+// for chaos. In returns that of other places.
+func (s *Server) SQS() *sqs.Service { return s.places.main.sqs }
+
+// SNS returns the model of SNS in the account and region of the options, for inspecting topics, subscriptions and
+// failed deliveries. In returns that of other places.
+func (s *Server) SNS() *sns.Service { return s.places.main.sns }
+
+// S3 returns the model of S3, of all places, for inspecting buckets and objects.
 func (s *Server) S3() *s3.Service { return s.s3 }
 
-// CloudWatch returns the model of CloudWatch in the server's region, for inspecting metrics and alarms.
-func (s *Server) CloudWatch() *cloudwatch.Service { return s.cloudwatch.Home() }
-
-// CloudWatchIn returns the model of CloudWatch in another region.
-func (s *Server) CloudWatchIn(region string) *cloudwatch.Service { return s.cloudwatch.In(region) }
+// CloudWatch returns the model of CloudWatch in the account and region of the options, for inspecting metrics and
+// alarms. In returns that of other places.
+func (s *Server) CloudWatch() *cloudwatch.Service { return s.places.main.cloudwatch }
 
 // Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
 // the same seed repeats the run.
@@ -201,13 +237,12 @@ func (s *Server) Now() time.Time { return s.clock.Now() }
 // that became due has happened, in order. Polls that it wakes answer in their own goroutines.
 func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
 
-// Reset removes every resource and control, and sets every count to zero. The clock is unchanged.
+// Reset removes every resource, of all places, and every control, and sets every count to zero. The clock is unchanged.
 func (s *Server) Reset() {
 	s.controls.reset()
-	s.sns.Reset()
-	s.sqs.Reset()
+	s.places.reset()
 	s.s3.Reset()
-	s.cloudwatch.Reset()
+	s.leniency.Reset()
 	s.calls.reset()
 }
 
@@ -215,7 +250,7 @@ func (s *Server) Reset() {
 // refuses what web pages send, see Options.AllowHosts and Options.AllowOrigins.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requestLog{s.opts.Requests}.handle(w, r, func(w http.ResponseWriter, r *http.Request) {
+		requestLog{s.opts.Requests, s.places.home.Place}.handle(w, r, func(w http.ResponseWriter, r *http.Request) {
 			if s.admit(w, r) {
 				s.serve(w, r)
 			}
@@ -231,7 +266,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case s.isCompatible(r):
 		s.serveCompatible(w, r)
 	case strings.HasPrefix(r.URL.Path, sns.CertificatePrefix):
-		s.sns.ServeCertificate(w, r)
+		s.carrier.ServeCertificate(w, r)
 	case isS3Control(r):
 		s.s3control.ServeHTTP(w, r)
 	case isS3(r):
@@ -252,9 +287,8 @@ func (s *Server) Close() error {
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
-	s.cloudwatch.Close()
-	s.sns.Close()
-	s.sqs.Close()
+	s.places.close()
+	s.carrier.Close()
 	s.stranded.Wait()
 	s.s3.Close()
 	var first error

@@ -4,18 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/tagging"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // queuesOfTopics gives SNS access to SQS, as the service that queue policies name.
-type queuesOfTopics struct{ sqs *sqs.Service }
+type queuesOfTopics struct{ server *Server }
 
 func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) error {
 	in := sqs.Incoming{Body: m.Body, Group: m.GroupID, Dedup: m.DeduplicationID, Trace: m.Trace}
@@ -25,11 +26,15 @@ func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) e
 			in.Attributes[name] = queue.Attribute{Type: a.Type, Text: a.Text, Binary: a.Binary}
 		}
 	}
-	return q.sqs.Deliver(queueARN, sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topicARN}, in)
+	from := sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topicARN}
+	if at, ok := wire.PlaceOf(topicARN); ok {
+		from.Account = at.Account
+	}
+	return q.server.places.named(queueARN).sqs.Deliver(queueARN, from, in)
 }
 
 func (q queuesOfTopics) Queue(arn string) (sns.QueueInfo, bool) {
-	info, ok := q.sqs.Lookup(arn)
+	info, ok := q.server.places.named(arn).sqs.Lookup(arn)
 	return sns.QueueInfo{FIFO: info.FIFO}, ok
 }
 
@@ -41,44 +46,54 @@ const s3Principal = "s3.amazonaws.com"
 
 var errFIFODestination = errors.New("a FIFO queue or topic cannot have notifications of S3")
 
-func (d destinationsOfBuckets) Check(destinationARN, bucketARN string) error {
+func (d destinationsOfBuckets) Check(destinationARN string, from s3.Origin) error {
+	to := d.server.places.named(destinationARN)
 	if strings.HasPrefix(destinationARN, "arn:aws:sns:") {
-		if fifo, _ := d.server.sns.FIFO(destinationARN); fifo {
+		if fifo, _ := to.sns.FIFO(destinationARN); fifo {
 			return errFIFODestination
 		}
-		return d.server.sns.Admits(destinationARN, s3Principal, bucketARN)
+		return to.sns.Admits(destinationARN,
+			sns.Incoming{Service: s3Principal, Source: from.BucketARN, Account: from.Account})
 	}
-	if info, _ := d.server.sqs.Lookup(destinationARN); info.FIFO {
+	if info, _ := to.sqs.Lookup(destinationARN); info.FIFO {
 		return errFIFODestination
 	}
-	return d.server.sqs.Admits(destinationARN, sqs.Principal{Service: s3Principal, SourceARN: bucketARN})
+	return to.sqs.Admits(destinationARN, s3Sender(from))
 }
 
-func (d destinationsOfBuckets) Deliver(destinationARN, bucketARN, body, trace string) error {
+func (d destinationsOfBuckets) Deliver(destinationARN string, from s3.Origin, body, trace string) error {
+	to := d.server.places.named(destinationARN)
 	if strings.HasPrefix(destinationARN, "arn:aws:sns:") {
-		return d.server.sns.Deliver(destinationARN, sns.Incoming{
-			Service: s3Principal, Source: bucketARN, Subject: "Amazon S3 Notification", Message: body, Trace: trace,
-			BaseURL: d.server.baseURL(),
+		return to.sns.Deliver(destinationARN, sns.Incoming{
+			Service: s3Principal, Source: from.BucketARN, Account: from.Account, Subject: "Amazon S3 Notification",
+			Message: body, Trace: trace, BaseURL: d.server.baseURL(),
 		})
 	}
-	return d.server.sqs.Deliver(destinationARN, sqs.Principal{Service: s3Principal, SourceARN: bucketARN},
-		sqs.Incoming{Body: body, Trace: trace})
+	return to.sqs.Deliver(destinationARN, s3Sender(from), sqs.Incoming{Body: body, Trace: trace})
 }
 
-func (s *Server) taggedQueues() []tagging.Resource {
+func s3Sender(from s3.Origin) sqs.Principal {
+	return sqs.Principal{Service: s3Principal, SourceARN: from.BucketARN, Account: from.Account}
+}
+
+func (s *Server) taggedQueues(at wire.Place) []tagging.Resource {
 	var all []tagging.Resource
-	for _, q := range s.sqs.Queues() {
-		if tags := q.Tags(); len(tags) > 0 {
-			all = append(all, tagging.Resource{ARN: q.ARN(), Tags: tags})
+	if in := s.places.find(at); in != nil {
+		for _, q := range in.sqs.Queues() {
+			if tags := q.Tags(); len(tags) > 0 {
+				all = append(all, tagging.Resource{ARN: q.ARN(), Tags: tags})
+			}
 		}
 	}
 	return all
 }
 
-func (s *Server) taggedTopics() []tagging.Resource {
+func (s *Server) taggedTopics(at wire.Place) []tagging.Resource {
 	var all []tagging.Resource
-	for arn, tags := range s.sns.Tagged() {
-		all = append(all, tagging.Resource{ARN: arn, Tags: tags})
+	if in := s.places.find(at); in != nil {
+		for arn, tags := range in.sns.Tagged() {
+			all = append(all, tagging.Resource{ARN: arn, Tags: tags})
+		}
 	}
 	return all
 }
@@ -87,6 +102,8 @@ func (s *Server) taggedTopics() []tagging.Resource {
 type topicView struct {
 	Name          string             `json:"name"`
 	ARN           string             `json:"arn"`
+	Account       string             `json:"account"`
+	Region        string             `json:"region"`
 	FIFO          bool               `json:"fifo"`
 	Attributes    map[string]string  `json:"attributes"`
 	Tags          map[string]string  `json:"tags,omitempty"`
@@ -116,16 +133,19 @@ type failureView struct {
 }
 
 func (s *Server) listTopics(p page, r *http.Request) (map[string]any, error) {
-	states := s.sns.Topics()
-	slices.SortFunc(states, func(a, b sns.TopicState) int { return strings.Compare(a.Name, b.Name) })
-	some, next := cut(p, states, func(t *sns.TopicState) string { return t.Name })
+	states, err := everywhere(s, r, func(in *services) []sns.TopicState { return in.sns.Topics() })
+	if err != nil {
+		return nil, err
+	}
+	some, next := cutPlaces(p, states, func(t *sns.TopicState) string { return t.Name })
 	topics := []topicView{}
 	for _, t := range some {
 		v := topicView{
-			Name: t.Name, ARN: t.ARN, FIFO: t.FIFO, Attributes: t.Attributes, Tags: t.Tags,
+			Name: t.value.Name, ARN: t.value.ARN, Account: t.at.Account, Region: t.at.Region, FIFO: t.value.FIFO,
+			Attributes: t.value.Attributes, Tags: t.value.Tags,
 			Subscriptions: []subscriptionView{},
 		}
-		for _, sub := range t.Subscriptions {
+		for _, sub := range t.value.Subscriptions {
 			v.Subscriptions = append(v.Subscriptions, subscriptionView{
 				ARN: sub.ARN, Protocol: sub.Protocol, Endpoint: sub.Endpoint, Confirmed: sub.Confirmed,
 				Token: sub.Token, Attributes: sub.Attributes,
@@ -145,9 +165,16 @@ func (s *Server) listTopics(p page, r *http.Request) (map[string]any, error) {
 }
 
 // listFailures lists the failures that SNS keeps, a thousand at most, by their numbers in it.
-func (s *Server) listFailures(p page, _ *http.Request) (map[string]any, error) {
+func (s *Server) listFailures(p page, r *http.Request) (map[string]any, error) {
+	chosen, err := s.choice(r)
+	if err != nil {
+		return nil, err
+	}
 	failures := []failureView{}
-	for i, f := range s.sns.Failures() {
+	for i, f := range s.carrier.Failures() {
+		if at, ok := wire.PlaceOf(f.SubscriptionARN); ok && !chosen.has(at) {
+			continue
+		}
 		failures = append(failures, failureView{
 			At: f.At.UTC(), Subscription: f.SubscriptionARN, Endpoint: f.Endpoint, MessageID: f.MessageID,
 			Reason: f.Reason, DeadLetterQueue: f.DeadLetterQueue, number: fmt.Sprintf("%04d", i),

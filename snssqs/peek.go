@@ -1,6 +1,7 @@
 package snssqs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,8 @@ func (b *Backend) Peek(
 	}
 	p := &peek{
 		r: &receiver{b: b, from: ch, trust: trust, routing: b.form(ch).routing}, from: from, most: most,
-		page: strings.TrimSuffix(*base, "/") + "/_localaws/queues/" + url.PathEscape(q.name) + "/messages",
+		page: strings.TrimSuffix(*base, "/") + "/_localaws/queues/" + url.PathEscape(cmp.Or(q.arn(), q.name)) +
+			"/messages",
 	}
 	if err := p.run(ctx); err != nil {
 		return nil, err

@@ -116,6 +116,9 @@ func (b *backendFlags) describe(opened driver.Backend) (name, flags string) {
 	if b.namespace != "" {
 		flags = strings.TrimSpace(flags + " --namespace " + b.namespace)
 	}
+	if b.names != "" {
+		flags = strings.TrimSpace(flags + " --names " + b.names)
+	}
 	return name, flags
 }
 

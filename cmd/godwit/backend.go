@@ -19,6 +19,7 @@ import (
 type backendFlags struct {
 	name      string // "aws" or "kafka"; "": the environment decides
 	namespace string
+	names     string          // a file with Options.Names; "": none
 	store     s3store.Options // of large messages; without a bucket: none
 }
 
@@ -31,6 +32,7 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
 	f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
+	addNames(cmd, &b.names)
 }
 
 // addStore adds the flags for commands that read or send messages.
@@ -61,9 +63,17 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 		return nil, err
 	}
 	if name == onKafka {
-		return kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Store: store})
+		names, err := readNames[kafka.Resource](b.names)
+		if err != nil {
+			return nil, usage(cmd, err)
+		}
+		return kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Names: names, Store: store})
 	}
-	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Store: store})
+	names, err := readNames[snssqs.Resource](b.names)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Names: names, Store: store})
 }
 
 // openStore opens the store of large messages; nil: none is named.

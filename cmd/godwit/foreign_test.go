@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -105,6 +106,9 @@ func (f *foreign) send(queue string, ms []foreignMessage) {
 		}
 		if m.Group != "" {
 			in.MessageGroupId = &m.Group
+		}
+		if strings.HasSuffix(queue, ".fifo") {
+			in.MessageDeduplicationId = aws.String(rand.Text())
 		}
 		if _, err := f.client.SendMessage(f.Context(), in); err != nil {
 			f.Fatal(err)

@@ -22,6 +22,7 @@ type localOptions struct {
 	addr      string
 	account   string
 	region    string
+	single    bool   // one region for every request
 	seed      string // a file; "": nothing is created
 	random    uint64 // the seed of ids and receipt handles; 0: a random one
 	kafka     string // an address; "": no Kafka
@@ -43,8 +44,9 @@ func newLocal() *cobra.Command {
 		Short: "Run an AWS, and a Kafka, on this machine, for unmodified clients",
 		Long: "Run an AWS, and a Kafka, on this machine, for unmodified clients.\n\n" +
 			"Prints the exports that point clients at it, and runs until it is interrupted or terminated.\n" +
-			"Any access key and secret are accepted. All data are in memory and lost when the command ends,\n" +
-			"except those of Kafka with --kafka-data, which are on disk before they are acknowledged.\n" +
+			"Any access key and secret are accepted; an access key of twelve digits is an account of its own.\n" +
+			"All data are in memory and lost when the command ends, except those of Kafka with --kafka-data,\n" +
+			"which are on disk before they are acknowledged.\n" +
 			"Kafka does not create topics automatically.",
 		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
 			"  godwit local --kafka :9092 --kafka-data ./kafka\n" +
@@ -75,8 +77,12 @@ func newLocal() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
-	f.StringVar(&o.account, "account", "000000000000", "the account's `ID`, twelve digits")
-	f.StringVar(&o.region, "region", "us-east-1", "the `region` in ARNs and exports")
+	f.StringVar(&o.account, "account", "000000000000",
+		"the account's `ID`, twelve digits, for access keys that are not the ID of an account themselves")
+	f.StringVar(&o.region, "region", "us-east-1",
+		"the `region` of the exports, of requests that are not signed, and of seeds that name none.\n"+
+			"Other requests work in the region that they are signed for")
+	f.BoolVar(&o.single, "single-region", false, "let every request work in --region, whatever it is signed for")
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions, buckets, and topics of Kafka, to create at start")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
@@ -95,7 +101,8 @@ func newLocal() *cobra.Command {
 		"make clients wait as AWS does: 60 s between purges, and before the name of a deleted queue can be used;\n"+
 			"15 minutes for the first metrics of a queue")
 	f.BoolVar(&o.lenient, "lenient-policies", false,
-		"deliver also to queues without a policy, as other emulators do; AWS does not. The log names the statement")
+		"deliver also to queues without a policy, and let other accounts do what no policy denies, as other emulators\n"+
+			"do; AWS does not. The log says what AWS would refuse")
 	f.BoolVar(&o.requests, "log-requests", false,
 		"write one line for each call to the errors' output: action, resource, status and time")
 	f.StringArrayVar(&o.latencies, "latency", nil,
@@ -127,6 +134,8 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 		Region:  o.region,
 		Seed:    o.random,
 		Logger:  logger,
+
+		SingleRegion: o.single,
 
 		AllowHosts: o.hosts, AllowOrigins: o.origins, AllowEndpoints: o.endpoints,
 

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -160,5 +163,51 @@ func TestLocalSeed(t *testing.T) {
 	}
 	if want := `seed.json:2: queues[0]: unknown field "nmae"`; !strings.Contains(complained.String(), want) {
 		t.Errorf("errors %q, want one with %s", &complained, want)
+	}
+}
+
+// Requests work in the region that they are signed for, also with another --region; with --single-region, in that one.
+func TestLocalRegions(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "arn:aws:sqs:eu-west-1:000000000000:q"},
+		{[]string{"--single-region"}, "arn:aws:sqs:us-west-2:000000000000:q"},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		out, printed := io.Pipe()
+		var errOut bytes.Buffer
+		ended := make(chan int)
+		go func() {
+			args := append([]string{"local", "--addr", "127.0.0.1:0", "--region", "us-west-2"}, c.flags...)
+			status := run(ctx, args, printed, &errOut)
+			printed.Close()
+			ended <- status
+		}()
+		lines := bufio.NewScanner(out)
+		lines.Scan()
+		endpoint := strings.TrimPrefix(lines.Text(), "export AWS_ENDPOINT_URL=")
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+		client := sqs.New(sqs.Options{
+			Region: "eu-west-1", BaseEndpoint: &endpoint,
+			Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		})
+		if _, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("q")}); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.Get(endpoint + "/_localaws/queues")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || !strings.Contains(string(text), c.want) {
+			t.Errorf("%v: the list of queues is %s, %v, want %s", c.flags, text, err, c.want)
+		}
+		stop()
+		if status := <-ended; status != exitDone {
+			t.Errorf("status %d; errors: %s", status, &errOut)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/local/kafkalocal"
@@ -47,6 +49,33 @@ func onBrokers(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	t.Setenv("KAFKA_BOOTSTRAP_SERVERS", server.Addr())
+}
+
+// The command connects to Kafka as the environment says, like programs.
+func TestLsWithCredentials(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.SeedTopics(1, "orders"),
+		kfake.Superuser("SCRAM-SHA-256", "ada", "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "",
+		"KAFKA_BOOTSTRAP_SERVERS": cluster.ListenAddrs()[0], "KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+		"KAFKA_SASL_MECHANISM": "SCRAM-SHA-256", "KAFKA_SASL_USERNAME": "ada", "KAFKA_SASL_PASSWORD": "secret",
+	} {
+		t.Setenv(name, value)
+	}
+	var out, errOut bytes.Buffer
+	if status := run(t.Context(), []string{"ls"}, &out, &errOut); status != exitDone ||
+		!strings.Contains(out.String(), "orders") {
+		t.Errorf("status %d: %s%s", status, &out, &errOut)
+	}
+	t.Setenv("KAFKA_SASL_MECHANISM", "SCRAM")
+	if status := run(t.Context(), []string{"ls"}, &out, &errOut); status != exitFailed ||
+		!strings.Contains(errOut.String(), "use PLAIN, SCRAM-SHA-256") {
+		t.Errorf("an unknown mechanism: status %d: %s", status, &errOut)
+	}
 }
 
 // The channels that consumers and producers have created are listed, with what waits in them. Looking twice shows the

@@ -20,6 +20,7 @@ import (
 type orphansOptions struct {
 	store     s3store.Options
 	namespace string
+	names     string // a file with kafka.Options.Names
 	output    output
 	orphans   ops.OrphansOptions
 }
@@ -45,11 +46,15 @@ func newOrphans() *cobra.Command {
 			if err != nil {
 				return usage(cmd, err)
 			}
+			names, err := readNames[kafka.Resource](o.names)
+			if err != nil {
+				return usage(cmd, err)
+			}
 			store, err := s3store.Open(cmd.Context(), &o.store)
 			if err != nil {
 				return err
 			}
-			b, err := kafka.Open(cmd.Context(), &kafka.Options{Namespace: o.namespace, Store: store})
+			b, err := kafka.Open(cmd.Context(), &kafka.Options{Namespace: o.namespace, Names: names, Store: store})
 			if err != nil {
 				return err
 			}
@@ -62,6 +67,7 @@ func newOrphans() *cobra.Command {
 	f.StringVar(&o.store.Bucket, "bucket", "", "the `bucket` of the producers' store")
 	f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
 	f.StringVar(&o.namespace, "namespace", "", "the `namespace` of the channels")
+	addNames(cmd, &o.names)
 	f.DurationVar(&o.orphans.OlderThan, "older-than", 24*time.Hour,
 		"leave out younger objects: a `duration` of a day or more")
 	return cmd

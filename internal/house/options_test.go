@@ -16,7 +16,7 @@ import (
 // alsoOptions are structs of options whose names do not say so, by package.
 var alsoOptions = map[string][]string{
 	".":      {"Filter", "Ownership", "Rate"},
-	"kafka":  {"SASL"},
+	"kafka":  {"Resource", "SASL", "Start"},
 	"snssqs": {"Resource"},
 }
 

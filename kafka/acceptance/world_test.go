@@ -26,6 +26,7 @@ const (
 	realBroker  = "GODWIT_KAFKA"         // host:port
 	realRestart = "GODWIT_KAFKA_RESTART" // a command that kills the broker and starts it again
 	realCluster = "GODWIT_KAFKA_CLUSTER" // the command that starts three brokers: .ci/kafka-broker
+	realJava    = "GODWIT_KAFKA_JAVA"    // the class path of Kafka's own clients
 )
 
 // channel is the channel of most tests. Its topic has the same name, in the world's namespace.

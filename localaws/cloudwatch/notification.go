@@ -41,13 +41,16 @@ func (s *Service) change(a *metricAlarm, to alarm.State, reason, data string) *n
 	}
 }
 
+// topicARN begins the ARN of a topic.
+const topicARN = "arn:aws:sns:"
+
 // carryOut publishes to the alarm's topics. The caller holds no lock.
 func (s *Service) carryOut(n *notice) {
 	if n == nil {
 		return
 	}
 	for _, arn := range n.actions {
-		if !strings.HasPrefix(arn, "arn:aws:sns:") || s.opts.Topics == nil {
+		if !strings.HasPrefix(arn, topicARN) || s.opts.Topics == nil {
 			s.log.Warn("cloudwatch: an alarm's action is not carried out: this server has only topics",
 				slog.String("alarm", n.name), slog.String("action", arn))
 			continue

@@ -80,7 +80,8 @@ func (s *Service) newAlarm(in *PutMetricAlarmInput) (*metricAlarm, *wire.Error) 
 		arn: s.alarmARN(in.AlarmName), input: in, enabled: in.ActionsEnabled == nil || *in.ActionsEnabled,
 	}
 	for _, check := range []func() *wire.Error{
-		in.checkNames, in.checkOptions, in.checkActions, func() *wire.Error { return in.checkData(a) },
+		in.checkNames, in.checkOptions, in.checkActions, func() *wire.Error { return s.checkTopics(in) },
+		func() *wire.Error { return in.checkData(a) },
 		func() *wire.Error { return in.checkPeriods(a) },
 	} {
 		if fault := check(); fault != nil {
@@ -156,6 +157,17 @@ func (in *PutMetricAlarmInput) checkActions() *wire.Error {
 			if !strings.HasPrefix(arn, "arn:") || strings.Count(arn, ":") < 5 {
 				return validation("Invalid arn syntax: %s", arn)
 			}
+		}
+	}
+	return nil
+}
+
+// checkTopics refuses topics of other regions, with AWS's text.
+func (s *Service) checkTopics(in *PutMetricAlarmInput) *wire.Error {
+	for _, arn := range slices.Concat(in.OKActions, in.AlarmActions, in.InsufficientDataActions) {
+		at, ok := wire.PlaceOf(arn)
+		if ok && at.Region != s.opts.Region && strings.HasPrefix(arn, topicARN) {
+			return validation("Invalid region %s specified. Only %s is supported.", at.Region, s.opts.Region)
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ type Source interface {
 	Collect(end time.Time) (samples []metric.Sample, awake bool)
 }
 
-// Service is the model of CloudWatch in one region. It is safe for concurrent use.
+// Service is the model of CloudWatch in one place. It is safe for concurrent use.
 type Service struct {
 	opts    Options
 	log     *slog.Logger

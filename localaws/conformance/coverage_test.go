@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/godwitmq/godwit/localaws"
-	"github.com/godwitmq/godwit/localaws/clock"
-	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/sts"
 	"github.com/godwitmq/godwit/localaws/tagging"
@@ -113,9 +111,8 @@ func judgeCoverage() int {
 			}
 		}
 	}
-	metrics := cloudwatch.NewRegions(cloudwatch.Options{Clock: clock.New()})
 	for _, s := range []*wire.Service{
-		server.SQS().Wire(), server.SNS().Wire(), metrics.Wire(), tagging.New().Wire(), sts.New("").Wire(),
+		server.SQS().Wire(), server.SNS().Wire(), server.CloudWatch().Wire(), tagging.New().Wire(), sts.Wire(),
 	} {
 		for _, a := range s.Actions {
 			check(s.Name, a.Name, a.Members())

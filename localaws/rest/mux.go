@@ -18,12 +18,14 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options configure a Mux. All fields but Around and Domains are required.
+// Options configure a Mux. All fields but SingleRegion, Around and Domains are required.
 type Options struct {
-	Account string
-	Region  string
-	Random  *random.Source
-	Now     func() time.Time
+	// Account and Region are those of requests that name none; see wire.Options.
+	Account      string
+	Region       string
+	SingleRegion bool
+	Random       *random.Source
+	Now          func() time.Time
 	// Around, if not nil, is called for every decoded call, as by wire.Mux.
 	Around func(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error)
 	// Exists reports whether there is a bucket with a name, to find it in hosts that could be anything.
@@ -35,6 +37,7 @@ type Options struct {
 // Mux is the handler of a REST service. It is safe for concurrent use.
 type Mux struct {
 	opts    Options
+	home    wire.Home
 	service *Service
 	routes  map[string][]*Action // by method, those with the most requirements first
 	buffers sync.Pool
@@ -42,7 +45,10 @@ type Mux struct {
 
 // NewMux returns the handler of a service.
 func NewMux(o Options, s *Service) *Mux {
-	m := &Mux{opts: o, service: s, routes: map[string][]*Action{}}
+	m := &Mux{
+		opts: o, home: wire.Home{Place: wire.Place{Account: o.Account, Region: o.Region}, SingleRegion: o.SingleRegion},
+		service: s, routes: map[string][]*Action{},
+	}
 	m.buffers.New = func() any { return new([bufferSize]byte) }
 	for i := range s.Actions {
 		a := &s.Actions[i]
@@ -134,10 +140,11 @@ func (m *Mux) newCall(a *answer, r *http.Request, action *Action, scope Scope) *
 	if err != nil {
 		source = "" // in process
 	}
+	at := m.home.Caller(scope.Key, scope.Region)
 	c := &Call{
 		Call: &wire.Call{
 			Service: m.service.Name, Action: action.Name, Protocol: "rest", RequestID: a.requestID,
-			BaseURL: scheme + "://" + r.Host, Account: m.opts.Account, Region: m.opts.Region,
+			BaseURL: scheme + "://" + r.Host, Account: at.Account, Region: at.Region, Owner: at.Account,
 			Caller: scope.Key, Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 		},
 		Region: scope.Region, Owner: r.Header.Get("X-Amz-Expected-Bucket-Owner"), HostID: a.hostID,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
 // ObjectInput is the input of reads about an object that need nothing else.
@@ -167,13 +168,17 @@ func (s *Service) getBucketPolicyStatus(_ context.Context, c *rest.Call, in *Buc
 	return &PolicyStatusOutput{}, nil
 }
 
-func (s *Service) ownACL() *ACLOutput {
-	return &ACLOutput{Owner: s.owner(), Grant: []Grant{{Grantee{s.owner().ID}, "FULL_CONTROL"}}}
+func ownACL(b *bucket.Bucket) *ACLOutput {
+	whose := owner(b.Account())
+	return &ACLOutput{Owner: whose, Grant: []Grant{{Grantee{whose.ID}, "FULL_CONTROL"}}}
 }
 
 func (s *Service) getBucketACL(_ context.Context, c *rest.Call, in *BucketInput) (*ACLOutput, error) {
-	_, err := s.bucket(c, in.Bucket)
-	return s.ownACL(), err
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return ownACL(b), nil
 }
 
 func (s *Service) getObjectACL(_ context.Context, c *rest.Call, in *ObjectInput) (*ACLOutput, error) {
@@ -182,7 +187,7 @@ func (s *Service) getObjectACL(_ context.Context, c *rest.Call, in *ObjectInput)
 		return nil, err
 	}
 	_, err = object(b, in.Key, in.VersionID)
-	return s.ownACL(), err
+	return ownACL(b), err
 }
 
 func (s *Service) unlocked(_ context.Context, c *rest.Call, in *ObjectInput) (*Nothing, error) {

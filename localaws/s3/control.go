@@ -32,13 +32,10 @@ type ResourceInput struct {
 }
 
 // resource returns the bucket of a call of S3 Control.
-func (s *Service) resource(in *ResourceInput) (*bucket.Bucket, error) {
+func (s *Service) resource(c *rest.Call, in *ResourceInput) (*bucket.Bucket, error) {
 	arn, ok := strings.CutPrefix(in.ResourceARN, "tags/")
 	if !ok {
 		return nil, notImplemented("S3 Control, apart from the tags of buckets,")
-	}
-	if in.AccountID != "" && in.AccountID != s.opts.Account {
-		return nil, accessDenied()
 	}
 	name, ok := strings.CutPrefix(arn, "arn:aws:s3:::")
 	if !ok || strings.Contains(name, "/") {
@@ -47,6 +44,9 @@ func (s *Service) resource(in *ResourceInput) (*bucket.Bucket, error) {
 	b := s.store.Bucket(name)
 	if b == nil {
 		return nil, rest.Refuse(404, "NoSuchResource", "The specified resource doesn't exist.")
+	}
+	if in.AccountID != "" && in.AccountID != b.Account() || !mayUse(c, b) {
+		return nil, accessDenied()
 	}
 	return b, nil
 }

@@ -40,7 +40,7 @@ func (s *Service) copyObject(_ context.Context, c *rest.Call, in *CopyObjectInpu
 	if err := checkKey(in.Key); err != nil {
 		return nil, err
 	}
-	from, source, err := in.open(s)
+	from, source, err := in.open(s, c)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (in *CopyObjectInput) make(
 		return nil, rest.Refuse(403, "InvalidObjectState", "The operation is not valid for the object's storage class",
 			"StorageClass", source.StorageClass)
 	}
-	given, err := in.properties(s, b)
+	given, err := in.properties(b)
 	if err != nil {
 		return nil, err
 	}

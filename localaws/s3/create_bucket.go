@@ -48,7 +48,7 @@ func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucket
 		return nil, err
 	}
 	strict := region != firstRegion || c.Region != "" && c.Region != firstRegion
-	if err := s.create(in.Bucket, region, in.ObjectOwnership, tags, strict); err != nil {
+	if err := s.create(c.Account, in.Bucket, region, in.ObjectOwnership, tags, strict); err != nil {
 		return nil, err
 	}
 	if region == firstRegion {
@@ -90,7 +90,7 @@ func illegalLocation(what string) error {
 }
 
 // create creates a bucket with AWS's defaults. Outside the first region, it is an error that it exists.
-func (s *Service) create(name, region, ownership string, tags []bucket.Tag, strict bool) error {
+func (s *Service) create(account, name, region, ownership string, tags []bucket.Tag, strict bool) error {
 	if !validBucketName(name) {
 		return invalidBucketName(name)
 	}
@@ -100,12 +100,16 @@ func (s *Service) create(name, region, ownership string, tags []bucket.Tag, stri
 	if err := checkOwnership(ownership); err != nil {
 		return err
 	}
-	b, err := s.store.Create(name, region, s.now(), &bucket.Settings{
+	b, err := s.store.Create(account, name, region, s.now(), &bucket.Settings{
 		Tags: tags, Ownership: ownership,
 		PublicAccess: &bucket.PublicAccess{
 			BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true,
 		},
 	})
+	if errors.Is(err, bucket.ErrExists) && b.Account() != account {
+		return rest.Refuse(409, "BucketAlreadyExists", "The requested bucket name is not available. The bucket "+
+			"namespace is shared by all users of the system. Please select a different name and try again.", "BucketName", name)
+	}
 	if errors.Is(err, bucket.ErrExists) {
 		if b.Region() == region && !strict {
 			return nil // the first region answers so

@@ -42,7 +42,7 @@ func (s *Service) createMultipartUpload(
 		return nil, err
 	}
 	u := &bucket.Upload{Key: in.Key, Initiated: s.now(), ID: s.uploadID()}
-	if u.Properties, err = in.properties(s, b); err != nil {
+	if u.Properties, err = in.properties(b); err != nil {
 		return nil, err
 	}
 	if u.Checksum, err = in.checksum(); err != nil {

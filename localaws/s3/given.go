@@ -55,7 +55,7 @@ var storageClasses = []string{
 }
 
 // properties checks the headers and returns what is kept of them.
-func (g *Given) properties(s *Service, b *bucket.Bucket) (bucket.Properties, error) {
+func (g *Given) properties(b *bucket.Bucket) (bucket.Properties, error) {
 	p := bucket.Properties{
 		Headers: bucket.Headers{
 			CacheControl: g.CacheControl, ContentDisposition: g.ContentDisposition,
@@ -89,7 +89,7 @@ func (g *Given) properties(s *Service, b *bucket.Bucket) (bucket.Properties, err
 	if p.Tags, err = taggingHeader(g.Tagging); err != nil {
 		return p, err
 	}
-	p.Encryption, err = g.encryption(s, b)
+	p.Encryption, err = g.encryption(b)
 	return p, err
 }
 
@@ -117,7 +117,7 @@ func checkACL(acl string) error {
 }
 
 // encryption returns what an object is said to be encrypted with: what the request says, or the bucket's default.
-func (g *Given) encryption(s *Service, b *bucket.Bucket) (bucket.Encryption, error) {
+func (g *Given) encryption(b *bucket.Bucket) (bucket.Encryption, error) {
 	if g.SSECustomerAlgorithm != "" || g.SSECustomerKey != "" || g.SSECustomerKeyMD5 != "" {
 		key := CustomerKey{g.SSECustomerAlgorithm, g.SSECustomerKey, g.SSECustomerKeyMD5}
 		if g.ServerSideEncryption != "" {
@@ -159,13 +159,13 @@ func (g *Given) encryption(s *Service, b *bucket.Bucket) (bucket.Encryption, err
 		e.BucketKey = false
 		return e, nil
 	}
-	e.KMSKey = s.kmsKey(e.KMSKey, b)
+	e.KMSKey = kmsKey(e.KMSKey, b)
 	return e, nil
 }
 
 // kmsKey returns the ARN of a key; "": the key that AWS keeps for S3.
-func (s *Service) kmsKey(key string, b *bucket.Bucket) string {
-	prefix := "arn:aws:kms:" + b.Region() + ":" + s.opts.Account + ":"
+func kmsKey(key string, b *bucket.Bucket) string {
+	prefix := "arn:aws:kms:" + b.Region() + ":" + b.Account() + ":"
 	switch {
 	case strings.HasPrefix(key, "arn:"):
 		return key

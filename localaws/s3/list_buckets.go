@@ -34,7 +34,7 @@ type ListedBucket struct {
 
 const maxBuckets = 10_000 // S3: buckets of a page, and in an account
 
-func (s *Service) listBuckets(_ context.Context, _ *rest.Call, in *ListBucketsInput) (*ListBucketsOutput, error) {
+func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsInput) (*ListBucketsOutput, error) {
 	limit := maxBuckets
 	if in.MaxBuckets != nil {
 		if limit = *in.MaxBuckets; limit < 1 || limit > maxBuckets {
@@ -46,12 +46,12 @@ func (s *Service) listBuckets(_ context.Context, _ *rest.Call, in *ListBucketsIn
 	if err != nil {
 		return nil, err
 	}
-	out := &ListBucketsOutput{Buckets: []ListedBucket{}, Owner: s.owner()}
+	out := &ListBucketsOutput{Buckets: []ListedBucket{}, Owner: owner(c.Account)}
 	if in.Prefix != "" {
 		out.Prefix = &in.Prefix
 	}
 	for _, b := range s.store.Buckets() {
-		if b.Name() <= after || !strings.HasPrefix(b.Name(), in.Prefix) ||
+		if b.Account() != c.Account || b.Name() <= after || !strings.HasPrefix(b.Name(), in.Prefix) ||
 			in.BucketRegion != "" && in.BucketRegion != b.Region() {
 			continue
 		}

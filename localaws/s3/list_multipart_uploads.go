@@ -60,7 +60,7 @@ func (s *Service) listMultipartUploads(
 		Prefix: e.pointer(in.Prefix), EncodingType: e.named(), MaxUploads: limit,
 	}
 	out.Delimiter = e.optional(in.Delimiter)
-	s.fillUploads(out, in, behindMarker(b.Uploads(), in), e)
+	fillUploads(out, in, b, e)
 	return out, nil
 }
 
@@ -80,11 +80,9 @@ func behindMarker(all []*bucket.Upload, in *ListMultipartUploadsInput) []*bucket
 	return rest
 }
 
-func (s *Service) fillUploads(
-	out *ListMultipartUploadsOutput, in *ListMultipartUploadsInput, all []*bucket.Upload, e encoder,
-) {
+func fillUploads(out *ListMultipartUploadsOutput, in *ListMultipartUploadsInput, b *bucket.Bucket, e encoder) {
 	last, lastID, group := "", "", ""
-	for _, u := range all {
+	for _, u := range behindMarker(b.Uploads(), in) {
 		if !strings.HasPrefix(u.Key, in.Prefix) || group != "" && strings.HasPrefix(u.Key, group) {
 			continue
 		}
@@ -104,8 +102,8 @@ func (s *Service) fillUploads(
 			}
 		}
 		listed := ListedUpload{
-			Key: e.text(u.Key), UploadID: u.ID, Initiated: u.Initiated, StorageClass: u.StorageClass, Owner: s.owner(),
-			Initiator: s.initiator(),
+			Key: e.text(u.Key), UploadID: u.ID, Initiated: u.Initiated, StorageClass: u.StorageClass,
+			Owner: owner(b.Account()), Initiator: initiator(b.Account()),
 		}
 		if u.Checksum.Algorithm != "" {
 			listed.ChecksumAlgorithm, listed.ChecksumType = &u.Checksum.Algorithm, &u.Checksum.Type

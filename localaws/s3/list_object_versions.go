@@ -67,7 +67,7 @@ func (s *Service) listObjectVersions(
 	for _, o := range page.Objects {
 		out.Version = append(out.Version, ListedVersion{
 			Key: e.text(o.Key), VersionID: "null", IsLatest: true, LastModified: o.Modified, ETag: quote(o.ETag),
-			Size: o.Size(), StorageClass: o.StorageClass, Owner: s.owner(),
+			Size: o.Size(), StorageClass: o.StorageClass, Owner: owner(b.Account()),
 			ChecksumAlgorithm: &o.Checksum.Algorithm, ChecksumType: &o.Checksum.Type,
 		})
 	}

@@ -41,7 +41,7 @@ func (s *Service) listObjects(_ context.Context, c *rest.Call, in *ListObjectsIn
 	out := &ListObjectsOutput{
 		BucketRegion: b.Region(), Name: in.Bucket, Prefix: e.pointer(in.Prefix), Marker: e.pointer(in.Marker),
 		MaxKeys: limit, EncodingType: e.named(), IsTruncated: page.More,
-		Contents: e.objects(page.Objects, s.owner()), CommonPrefixes: e.prefixes(page.Groups),
+		Contents: e.objects(page.Objects, owner(b.Account())), CommonPrefixes: e.prefixes(page.Groups),
 	}
 	out.Delimiter = e.optional(in.Delimiter)
 	if page.More && in.Delimiter != "" { // without a delimiter, the last key is the next marker

@@ -54,11 +54,11 @@ func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjects
 		EncodingType: e.named(), KeyCount: len(page.Objects) + len(page.Groups), IsTruncated: page.More,
 		ContinuationToken: in.ContinuationToken, CommonPrefixes: e.prefixes(page.Groups),
 	}
-	var owner *Owner
+	var whose *Owner
 	if in.FetchOwner {
-		owner = s.owner()
+		whose = owner(b.Account())
 	}
-	out.Contents = e.objects(page.Objects, owner)
+	out.Contents = e.objects(page.Objects, whose)
 	out.Delimiter, out.StartAfter = e.optional(in.Delimiter), e.optional(in.StartAfter)
 	if page.More {
 		token := writeToken(page.Last)

@@ -59,7 +59,8 @@ func (s *Service) listParts(_ context.Context, c *rest.Call, in *ListPartsInput)
 		return nil, err
 	}
 	out := &ListPartsOutput{
-		Bucket: in.Bucket, Key: in.Key, UploadID: u.ID, MaxParts: limit, Initiator: s.initiator(), Owner: s.owner(),
+		Bucket: in.Bucket, Key: in.Key, UploadID: u.ID, MaxParts: limit, Initiator: initiator(b.Account()),
+		Owner:        owner(b.Account()),
 		StorageClass: u.StorageClass,
 	}
 	out.AbortDate, out.AbortRuleID = abortion(b.Settings(), u)

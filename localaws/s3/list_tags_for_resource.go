@@ -11,9 +11,9 @@ type ListTagsForResourceOutput struct {
 	Tags []Tag `xml:"Tags>Tag"`
 }
 
-func (s *Service) listTagsForResource(_ context.Context, _ *rest.Call, in *ResourceInput,
+func (s *Service) listTagsForResource(_ context.Context, c *rest.Call, in *ResourceInput,
 ) (*ListTagsForResourceOutput, error) {
-	b, err := s.resource(in)
+	b, err := s.resource(c, in)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (s *Service) report(c *rest.Call, b *bucket.Bucket, name, key string, about
 			trace = c.Trace
 		}
 		body := asJSON(map[string]any{"Records": []event{s.event(c, b, n.ID, name, about)}})
-		if err := s.opts.Destinations.Deliver(n.Destination, b.ARN(), body, trace); err != nil {
+		if err := s.opts.Destinations.Deliver(n.Destination, origin(b), body, trace); err != nil {
 			s.log.Warn("s3: a notification was not delivered", "bucket", b.Name(), "key", key, "event", name,
 				"destination", n.Destination, "error", err)
 		}
@@ -114,11 +114,11 @@ func (s *Service) event(c *rest.Call, b *bucket.Bucket, id, name string, about e
 		ResponseElements:  map[string]string{},
 		S3: eventSubject{
 			SchemaVersion: "1.0", ConfigurationID: id, Object: about,
-			Bucket: eventBucket{Name: b.Name(), OwnerIdentity: identity{s.opts.Account}, ARN: b.ARN()},
+			Bucket: eventBucket{Name: b.Name(), OwnerIdentity: identity{b.Account()}, ARN: b.ARN()},
 		},
 	}
 	if c != nil {
-		e.UserIdentity = identity{"AWS:" + s.opts.Account}
+		e.UserIdentity = identity{"AWS:" + b.Account()}
 		e.RequestParameters["sourceIPAddress"] = c.Source
 		if c.Source == "" {
 			e.RequestParameters["sourceIPAddress"] = "127.0.0.1" // in process
@@ -130,6 +130,8 @@ func (s *Service) event(c *rest.Call, b *bucket.Bucket, id, name string, about e
 	}
 	return e
 }
+
+func origin(b *bucket.Bucket) Origin { return Origin{b.ARN(), b.Account()} }
 
 // wants reports whether a notification selects an event.
 func wants(n bucket.Notification, name, key string) bool {
@@ -145,7 +147,7 @@ func wants(n bucket.Notification, name, key string) bool {
 
 // test sends the message with which AWS tests a destination.
 func (s *Service) test(c *rest.Call, b *bucket.Bucket, destination string) error {
-	return s.opts.Destinations.Deliver(destination, b.ARN(), asJSON(map[string]string{
+	return s.opts.Destinations.Deliver(destination, origin(b), asJSON(map[string]string{
 		"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": s.opts.Clock.Now().UTC().Format(eventTime),
 		"Bucket": b.Name(), "RequestId": c.RequestID, "HostId": c.HostID,
 	}), "")

@@ -210,7 +210,7 @@ func (s *Service) checkDestinations(b *bucket.Bucket, all []bucket.Notification)
 			return rest.InvalidArgument("The notification destination service region is not valid for the bucket location "+
 				"constraint", "ARN", n.Destination)
 		}
-		if err := s.opts.Destinations.Check(n.Destination, b.ARN()); err != nil {
+		if err := s.opts.Destinations.Check(n.Destination, origin(b)); err != nil {
 			s.log.Info("s3: a destination was refused", "bucket", b.Name(), "destination", n.Destination, "error", err)
 			details = append(details, "ArgumentName", n.Destination, "ArgumentValue", err.Error())
 		}

@@ -42,7 +42,7 @@ func (s *Service) putObject(_ context.Context, c *rest.Call, in *PutObjectInput)
 		return nil, err
 	}
 	o := &bucket.Object{Key: in.Key}
-	if o.Properties, err = in.properties(s, b); err != nil {
+	if o.Properties, err = in.properties(b); err != nil {
 		return nil, err
 	}
 	condition, err := writeCondition(in.IfMatch, in.IfNoneMatch)

@@ -74,11 +74,15 @@ func (s *Service) anyRegion(c *rest.Call, name string) (*bucket.Bucket, error) {
 		return nil, invalidBucketName(name)
 	case b == nil:
 		return nil, noSuchBucket(name)
-	case c.Owner != "" && c.Owner != s.opts.Account:
+	case c.Owner != "" && c.Owner != b.Account() || !mayUse(c, b):
 		return nil, accessDenied()
 	}
 	return b, nil
 }
+
+// mayUse reports whether a caller may use a bucket: a caller of its account, and one that is not signed. The policies
+// of buckets are not asked.
+func mayUse(c *rest.Call, b *bucket.Bucket) bool { return c.Caller == "" || c.Account == b.Account() }
 
 func accessDenied() error { return rest.Refuse(403, "AccessDenied", "Access Denied") }
 
@@ -113,14 +117,14 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// Owner is the owner of everything.
+// Owner is the owner of a bucket and of what is in it.
 type Owner struct {
 	ID string `xml:"ID"`
 }
 
-// owner returns the account as S3 writes it.
-func (s *Service) owner() *Owner {
-	sum := sha256.Sum256([]byte("localaws account " + s.opts.Account))
+// owner returns an account as S3 writes it.
+func owner(account string) *Owner {
+	sum := sha256.Sum256([]byte("localaws account " + account))
 	return &Owner{ID: hex.EncodeToString(sum[:])}
 }
 
@@ -129,6 +133,6 @@ type Initiator struct {
 	ID string `xml:"ID"`
 }
 
-func (s *Service) initiator() *Initiator {
-	return &Initiator{ID: "arn:aws:iam::" + s.opts.Account + ":root"}
+func initiator(account string) *Initiator {
+	return &Initiator{ID: "arn:aws:iam::" + account + ":root"}
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,10 +9,11 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
-// Seed is a bucket with its notifications, as in a seed file. "" is the service's region.
+// Seed is a bucket with its notifications, as in a seed file.
 type Seed struct {
+	Account       string // "": the service's
 	Name          string
-	Region        string
+	Region        string // "": the service's
 	Tags          map[string]string
 	Notifications []SeedNotification
 }
@@ -26,10 +28,7 @@ type SeedNotification struct {
 // Plant creates what a seed describes. An existing bucket of the region is accepted, and gets the tags and
 // notifications of the seed.
 func (s *Service) Plant(seed Seed) error {
-	region := seed.Region
-	if region == "" {
-		region = s.opts.Region
-	}
+	region, account := cmp.Or(seed.Region, s.opts.Region), cmp.Or(seed.Account, s.opts.Account)
 	if !validRegion(region) {
 		return fmt.Errorf("region %q is not of the form us-east-1", region)
 	}
@@ -41,7 +40,7 @@ func (s *Service) Plant(seed Seed) error {
 	if err != nil {
 		return fmt.Errorf("tags: %w", err)
 	}
-	if err := s.create(seed.Name, region, "", tags, false); err != nil {
+	if err := s.create(account, seed.Name, region, "", tags, false); err != nil {
 		return err
 	}
 	b := s.store.Bucket(seed.Name)

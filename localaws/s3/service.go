@@ -12,8 +12,8 @@ import (
 
 // Options are what a Service needs. All fields but Logger are required.
 type Options struct {
-	Account      string
-	Region       string
+	Account      string // of seeds that have none
+	Region       string // of seeds, and of new buckets, that have none
 	Clock        *clock.Clock
 	Random       *random.Source
 	Destinations Destinations
@@ -24,12 +24,15 @@ type Options struct {
 type Destinations interface {
 	// Check returns an error if a queue or topic does not exist, cannot have notifications, or has a policy that does
 	// not allow them.
-	Check(destinationARN, bucketARN string) error
+	Check(destinationARN string, from Origin) error
 	// Deliver sends a notification.
-	Deliver(destinationARN, bucketARN, body, trace string) error
+	Deliver(destinationARN string, from Origin, body, trace string) error
 }
 
-// Service is the model of S3. It is safe for concurrent use.
+// Origin is the bucket that a notification is about.
+type Origin struct{ BucketARN, Account string }
+
+// Service is the model of S3, of all accounts and regions. It is safe for concurrent use.
 type Service struct {
 	opts  Options
 	log   *slog.Logger

@@ -28,8 +28,8 @@ type SourceInput struct {
 }
 
 // open returns the object that is copied. The caller must release its content.
-func (in *SourceInput) open(s *Service) (*bucket.Bucket, *bucket.Object, error) {
-	b, key, err := in.address(s)
+func (in *SourceInput) open(s *Service, c *rest.Call) (*bucket.Bucket, *bucket.Object, error) {
+	b, key, err := in.address(s, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +56,7 @@ func (in *SourceInput) open(s *Service) (*bucket.Bucket, *bucket.Object, error) 
 }
 
 // address reads the source's bucket and key.
-func (in *SourceInput) address(s *Service) (*bucket.Bucket, string, error) {
+func (in *SourceInput) address(s *Service, c *rest.Call) (*bucket.Bucket, string, error) {
 	path, version, _ := strings.Cut(in.CopySource, "?versionId=")
 	text, err := url.PathUnescape(strings.TrimPrefix(path, "/"))
 	name, key, ok := strings.Cut(text, "/")
@@ -71,7 +71,8 @@ func (in *SourceInput) address(s *Service) (*bucket.Bucket, string, error) {
 	switch {
 	case b == nil:
 		return nil, "", noSuchBucket(name)
-	case in.ExpectedSourceBucketOwner != "" && in.ExpectedSourceBucketOwner != s.opts.Account:
+	case in.ExpectedSourceBucketOwner != "" && in.ExpectedSourceBucketOwner != b.Account() ||
+		!mayUse(c, b):
 		return nil, "", accessDenied()
 	}
 	return b, key, nil

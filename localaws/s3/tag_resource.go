@@ -29,8 +29,8 @@ type ControlTag struct {
 }
 
 // tagResource adds tags. A tag with the key of an existing one replaces it.
-func (s *Service) tagResource(_ context.Context, _ *rest.Call, in *TagResourceInput) (*Done, error) {
-	b, err := s.resource(&in.ResourceInput)
+func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceInput) (*Done, error) {
+	b, err := s.resource(c, &in.ResourceInput)
 	if err != nil {
 		return nil, err
 	}

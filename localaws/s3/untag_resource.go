@@ -15,8 +15,8 @@ type UntagResourceInput struct {
 }
 
 // untagResource removes tags. A key without a tag is no error.
-func (s *Service) untagResource(_ context.Context, _ *rest.Call, in *UntagResourceInput) (*Done, error) {
-	b, err := s.resource(&in.ResourceInput)
+func (s *Service) untagResource(_ context.Context, c *rest.Call, in *UntagResourceInput) (*Done, error) {
+	b, err := s.resource(c, &in.ResourceInput)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (s *Service) uploadPartCopy(
 	if err := checkPartKey(u, key); err != nil {
 		return nil, err
 	}
-	_, source, err := in.open(s)
+	_, source, err := in.open(s, c)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ type AddPermissionInput struct {
 // AddPermissionOutput is the empty output of AddPermission.
 type AddPermissionOutput struct{}
 
-func (s *Service) addPermission(_ context.Context, _ *wire.Call, in *AddPermissionInput) (*AddPermissionOutput, error) {
-	arn, fault := s.topicARN("TopicArn", "AddPermission", in.TopicArn)
+func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*AddPermissionOutput, error) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}

@@ -26,11 +26,12 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			c := clock.New()
 			defer c.Close()
+			carrier := sns.NewCarrier(sns.CarrierOptions{Clock: c})
+			defer carrier.Close()
 			s := sns.New(sns.Options{
 				Account: account, Region: "us-east-1", Clock: c, Random: random.New(1),
-				Queues: nowhere{},
+				Queues: nowhere{}, Carrier: carrier,
 			})
-			defer s.Close()
 			attributes := map[string]map[string]string{
 				"raw": {"RawMessageDelivery": "true"}, "enveloped": nil,
 				"filtered": {"RawMessageDelivery": "true", "FilterPolicy": `{"k":[{"prefix":"MOBILE."}]}`},

@@ -20,8 +20,8 @@ type ConfirmSubscriptionOutput struct {
 }
 
 // confirmSubscription confirms a subscription with the token that was sent to its endpoint. A token can be used again,
-// and restores a subscription that was canceled with it. As on SNS only the token decides: of the topic's ARN, only
-// region and account are checked.
+// and restores a subscription that was canceled with it. As on SNS only the token decides, also for a caller of another
+// account: of the topic's ARN, only region and account are checked.
 func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
 	in *ConfirmSubscriptionInput,
 ) (*ConfirmSubscriptionOutput, error) {
@@ -32,7 +32,7 @@ func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
 		return nil, invalid("Token Reason: no value for required parameter")
 	}
 	parts, fault := parseARN("TopicArn", in.TopicArn)
-	if fault != nil || s.ours("Topic", "ConfirmSubscription", parts) != nil {
+	if fault != nil || s.ours(c, "Topic", parts) != nil {
 		return nil, invalid("Topic")
 	}
 	if strings.Trim(*in.Token, "0123456789abcdef") != "" {

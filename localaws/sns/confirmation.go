@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"strings"
 	"time"
 )
 
@@ -27,10 +28,15 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 	if !ok {
 		return
 	}
-	if p := sub.of(); !p.overHTTP {
+	p := sub.of()
+	if p.delivered && !p.overHTTP {
+		s.askQueue(sub, document)
+		return
+	}
+	if !p.overHTTP {
 		s.keep(Unsent{
 			SubscriptionARN: sub.arn, Protocol: sub.protocol, Endpoint: sub.endpoint, MessageID: document.id,
-			Subject: "AWS Notification - " + kind, Body: document.envelope(&s.signer),
+			Subject: "AWS Notification - " + kind, Body: document.envelope(&s.carrier.signer),
 		})
 		return
 	}
@@ -43,13 +49,24 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 	if kind == "UnsubscribeConfirmation" {
 		headers["X-Amz-Sns-Subscription-Arn"] = sub.arn
 	}
-	s.start(0, &post{
-		endpoint: sub.endpoint, headers: headers, body: document.envelope(&s.signer), delays: delays,
+	s.carrier.start(0, &post{
+		owner: s, endpoint: sub.endpoint, headers: headers, body: document.envelope(&s.carrier.signer), delays: delays,
 		failed: func(reason string) {
 			s.log.Warn("sns: a confirmation could not be delivered", "endpoint", loggable(sub.endpoint),
 				"reason", reason)
 		},
 	})
+}
+
+// askQueue sends a confirmation to the queue of another account. Its owner confirms with what the message says.
+func (s *Service) askQueue(sub *subscription, document *confirmation) {
+	m := QueueMessage{Body: document.envelope(&s.carrier.signer)}
+	if strings.HasSuffix(sub.endpoint, ".fifo") {
+		m.GroupID, m.DeduplicationID = document.kind, document.id
+	}
+	if err := s.opts.Queues.Deliver(sub.endpoint, sub.topicARN, m); err != nil {
+		s.log.Warn("sns: a confirmation could not be delivered", "endpoint", sub.endpoint, "reason", err)
+	}
 }
 
 func (s *Service) confirmationFor(sub *subscription, baseURL, kind, text string, expired func()) (*confirmation,

@@ -42,8 +42,7 @@ func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicIn
 	if fault := s.roomForTopic(t.fifo); fault != nil {
 		return nil, fault
 	}
-	s.created++
-	t.number = s.created
+	t.number = s.carrier.number.Add(1)
 	s.topics[t.arn] = t
 	s.touch(t)
 	return &CreateTopicOutput{TopicArn: t.arn}, nil
@@ -70,7 +69,7 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	t := &topic{
 		name: in.Name, fifo: fifo == "true", tags: tags, attributes: map[string]string{}, meter: &meter{},
 	}
-	t.arn = strings.Join([]string{"arn:aws:sns", s.opts.Region, s.opts.Account, in.Name}, ":")
+	t.arn = s.place().ARN("sns", in.Name)
 	t.policy = defaultPolicy(t.arn, s.opts.Account)
 	if t.fifo {
 		t.fifoOrder = newFIFOOrder()
@@ -93,6 +92,14 @@ func attributesReason(name string, fault *wire.Error) *wire.Error {
 		reason = "Unknown attribute " + name
 	}
 	return invalid("Attributes Reason: %s", reason)
+}
+
+// attributesFault is the same as attributesReason if there is an error.
+func attributesFault(name string, fault *wire.Error) *wire.Error {
+	if fault == nil {
+		return nil
+	}
+	return attributesReason(name, fault)
 }
 
 // unknownAttribute is the error text of actions that take one attribute, for a name they do not know.

@@ -16,8 +16,8 @@ type DeleteTopicInput struct {
 type DeleteTopicOutput struct{}
 
 // deleteTopic deletes a topic and its subscriptions. Deleting a topic that does not exist succeeds.
-func (s *Service) deleteTopic(_ context.Context, _ *wire.Call, in *DeleteTopicInput) (*DeleteTopicOutput, error) {
-	arn, fault := s.topicARN("TopicArn", "DeleteTopic", in.TopicArn)
+func (s *Service) deleteTopic(_ context.Context, c *wire.Call, in *DeleteTopicInput) (*DeleteTopicOutput, error) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}

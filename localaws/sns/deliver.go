@@ -75,14 +75,14 @@ func (s *Service) send(a *recipients, m *message, wanted []bool, baseURL string)
 	m.timestamp = now.UTC().Format(timestampForm)
 	if a.topic.fifoOrder == nil {
 		m.id = s.opts.Random.UUID()
-		s.record(s.fanOut(a, m, wanted, baseURL))
+		s.carrier.record(s.fanOut(a, m, wanted, baseURL))
 		return
 	}
 	key := m.dedup
 	if a.group {
 		key = m.group + "\x00" + key
 	}
-	s.record(s.sendFIFO(a, m, key, wanted, baseURL))
+	s.carrier.record(s.sendFIFO(a, m, key, wanted, baseURL))
 }
 
 // sendFIFO delivers a message of a FIFO topic, unless it is a duplicate.
@@ -100,7 +100,7 @@ func (s *Service) sendFIFO(a *recipients, m *message, key string, wanted []bool,
 // failed.
 func (s *Service) fanOut(a *recipients, m *message, wanted []bool, baseURL string) []Failure {
 	var failures []Failure
-	n := &notification{topic: a.topic, message: m, version: a.signature, baseURL: baseURL, signer: &s.signer}
+	n := &notification{topic: a.topic, message: m, version: a.signature, baseURL: baseURL, signer: &s.carrier.signer}
 	for i, to := range a.members {
 		if !wanted[i] {
 			a.topic.meter.countFiltered(to.settings.scope, len(m.attributes))

@@ -5,11 +5,12 @@
 // says which messages. A message is what a client published; a notification is a message during its delivery. An
 // envelope is the JSON around the message if delivery is not raw; the signer signs it. The recipients are a topic with
 // its subscriptions at the beginning of a publish. A failure is a delivery that finally failed; its message goes to the
-// subscription's dead-letter queue, if there is one. [Service] holds all of these.
+// subscription's dead-letter queue, if there is one. [Service] holds all of these for one account in one region. The
+// [Carrier], which services of several regions share, makes the deliveries over HTTP, and keeps failures.
 //
 // Publish delivers to queues before it answers: then the message is in every queue whose policy allows the topic.
-// Deliveries over HTTP run in goroutines of the service, with retries by delivery policy and the server's clock; Close
-// ends them and waits for them.
+// Deliveries over HTTP run in goroutines of the carrier, with retries by delivery policy and the server's clock; Close
+// of the carrier ends them and waits for them.
 //
 // # Actions
 //
@@ -21,10 +22,10 @@
 //
 //   - Subscribe takes every protocol, and delivers to sqs, http and https only. What the others would have got is
 //     kept as unsent, as is what is published to a phone number. There are no mobile endpoints.
-//   - Topic attributes: Policy (stored, shown, changed by permissions; every caller is the owner), DisplayName,
-//     DeliveryPolicy, KmsMasterKeyId (stored; nothing is encrypted), SignatureVersion, TracingConfig (stored),
-//     MaximumMessageSize, FifoTopic, ContentBasedDeduplication, FifoThroughputScope, and the delivery status
-//     attributes (stored; nothing is logged). ArchivePolicy and DataProtectionPolicy are refused.
+//   - Topic attributes: Policy (stored, shown, changed by permissions; it decides about other services and other
+//     accounts), DisplayName, DeliveryPolicy, KmsMasterKeyId (stored; nothing is encrypted), SignatureVersion,
+//     TracingConfig (stored), MaximumMessageSize, FifoTopic, ContentBasedDeduplication, FifoThroughputScope, and the
+//     delivery status attributes (stored; nothing is logged). ArchivePolicy and DataProtectionPolicy are refused.
 //   - Subscription attributes: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, for http and https
 //     DeliveryPolicy, and for firehose SubscriptionRoleArn. ReplayPolicy is refused.
 //   - A changed filter policy applies at once; on AWS this may take fifteen minutes.

@@ -70,7 +70,7 @@ func TestDeliveryStaysOnThisMachine(t *testing.T) {
 	}))
 	defer server.Close()
 	log := make(lines, 10)
-	f := newFixtureWith(t, func(o *sns.Options) {
+	f := newFixtureWith(t, func(o *sns.CarrierOptions) {
 		o.HTTP, o.Logger = nil, slog.New(slog.NewTextHandler(log, nil))
 	})
 	topic := f.topic("t", nil)

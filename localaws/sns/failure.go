@@ -1,8 +1,9 @@
 package sns
 
 import (
-	"log/slog"
 	"time"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // Failure is a delivery that finally failed.
@@ -13,6 +14,12 @@ type Failure struct {
 	MessageID       string
 	Reason          string
 	DeadLetterQueue string // where the message went instead; "": the message is lost
+}
+
+// place returns the place of the subscription's topic.
+func (f *Failure) place() wire.Place {
+	p, _ := wire.PlaceOf(f.SubscriptionARN)
+	return p
 }
 
 // maxFailures is how many failures are kept; the oldest are dropped.
@@ -35,21 +42,4 @@ func (s *Service) deadLetter(n *notification, to recipient, reason string) (f Fa
 	}
 	f.DeadLetterQueue = dead
 	return f
-}
-
-// record keeps failures and logs them. The caller holds no lock.
-func (s *Service) record(failures []Failure) {
-	if len(failures) == 0 {
-		return
-	}
-	s.mu.Lock()
-	s.failures = append(s.failures, failures...)
-	s.failures = s.failures[max(0, len(s.failures)-maxFailures):]
-	s.mu.Unlock()
-	for _, f := range failures {
-		s.log.Warn("sns: a delivery failed",
-			slog.String("subscription", f.SubscriptionARN), slog.String("endpoint", loggable(f.Endpoint)),
-			slog.String("message", f.MessageID), slog.String("reason", f.Reason),
-			slog.String("dead letter queue", f.DeadLetterQueue), slog.Bool("lost", f.DeadLetterQueue == ""))
-	}
 }

@@ -28,6 +28,7 @@ const account = "000000000000"
 // endpoint, http://endpoint/, that answers as the test decides.
 type fixture struct {
 	*testing.T
+	carrier *sns.Carrier
 	service *sns.Service
 	clock   *clock.Clock
 	client  *awssns.Client
@@ -45,27 +46,30 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newFixtureWith(t, func(*sns.Options) {})
+	return newFixtureWith(t, func(*sns.CarrierOptions) {})
 }
 
 // newFixtureWith is the same with other options.
-func newFixtureWith(t *testing.T, change func(*sns.Options)) *fixture {
+func newFixtureWith(t *testing.T, change func(*sns.CarrierOptions)) *fixture {
 	t.Helper()
 	f := &fixture{
 		T: t, clock: clock.New(), queues: &queues{messages: map[string][]sns.QueueMessage{}},
 		log: &bytes.Buffer{}, ctx: t.Context(),
 	}
 	source := random.New(1)
-	o := sns.Options{
-		Account: account, Region: "us-east-1", Clock: f.clock, Random: source, Queues: f.queues,
-		Logger: slog.New(slog.NewTextHandler(f.log, nil)), HTTP: trip(f.endpoint),
+	o := sns.CarrierOptions{
+		Clock: f.clock, Logger: slog.New(slog.NewTextHandler(f.log, nil)), HTTP: trip(f.endpoint),
 	}
 	change(&o)
-	f.service = sns.New(o)
+	f.carrier = sns.NewCarrier(o)
+	f.service = sns.New(sns.Options{
+		Account: account, Region: "us-east-1", Clock: f.clock, Random: source, Queues: f.queues,
+		Logger: o.Logger, Carrier: f.carrier,
+	})
 	mux := wire.NewMux(wire.Options{Account: account, Region: "us-east-1", Random: source}, f.service.Wire())
 	f.mux = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, sns.CertificatePrefix) {
-			f.service.ServeCertificate(w, r)
+			f.carrier.ServeCertificate(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -75,7 +79,7 @@ func newFixtureWith(t *testing.T, change func(*sns.Options)) *fixture {
 		Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""), RetryMaxAttempts: 1,
 	})
 	t.Cleanup(func() {
-		f.service.Close()
+		f.carrier.Close()
 		f.clock.Close()
 	})
 	return f

@@ -16,10 +16,10 @@ type GetSubscriptionAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-func (s *Service) getSubscriptionAttributes(_ context.Context, _ *wire.Call,
+func (s *Service) getSubscriptionAttributes(_ context.Context, c *wire.Call,
 	in *GetSubscriptionAttributesInput,
 ) (*GetSubscriptionAttributesOutput, error) {
-	arn, fault := s.subscriptionARN("GetSubscriptionAttributes", in.SubscriptionArn)
+	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault
 	}

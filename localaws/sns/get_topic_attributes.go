@@ -16,10 +16,10 @@ type GetTopicAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-func (s *Service) getTopicAttributes(_ context.Context, _ *wire.Call,
+func (s *Service) getTopicAttributes(_ context.Context, c *wire.Call,
 	in *GetTopicAttributesInput,
 ) (*GetTopicAttributesOutput, error) {
-	arn, fault := s.topicARN("TopicArn", "GetTopicAttributes", in.TopicArn)
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}

@@ -13,6 +13,7 @@ import (
 
 // post is one delivery to an http or https endpoint, with all its attempts. One goroutine owns it.
 type post struct {
+	owner    *Service
 	endpoint string
 	headers  map[string]string
 	body     string
@@ -30,7 +31,7 @@ const agent = "Amazon Simple Notification Service Agent"
 func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscriptionDelivery) {
 	own := n.alone() // because the delivery outlives the publish
 	p := &post{
-		endpoint: to.sub.endpoint,
+		owner: s, endpoint: to.sub.endpoint,
 		headers: map[string]string{
 			"Content-Type":               policy.Request.HeaderContentType,
 			"X-Amz-Sns-Message-Type":     "Notification",
@@ -40,7 +41,7 @@ func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscrip
 		},
 		delays:   policy.Retry.delays(),
 		accepted: own.topic.meter.countDelivery,
-		failed:   func(reason string) { s.record([]Failure{s.deadLetter(own, to, reason)}) },
+		failed:   func(reason string) { s.carrier.record([]Failure{s.deadLetter(own, to, reason)}) },
 	}
 	if to.settings.raw {
 		p.headers["X-Amz-Sns-Rawdelivery"] = "true"
@@ -48,7 +49,7 @@ func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscrip
 	} else {
 		p.body = n.envelope(to)
 	}
-	s.start(s.throttled(to.sub, policy.Throttle), p)
+	s.carrier.start(s.throttled(to.sub, policy.Throttle), p)
 }
 
 // throttled returns how long the next delivery has to wait for the endpoint's rate limit.
@@ -67,81 +68,10 @@ func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration 
 	return wait
 }
 
-// start begins a new delivery, with its first attempt when the clock has advanced by d.
-func (s *Service) start(d time.Duration, p *post) {
-	if err := s.outbox.admit(p); err != nil {
-		p.failed(err.Error())
-		return
-	}
-	s.after(d, p)
-}
-
-// after makes the next attempt in a goroutine of its own when the clock has advanced by d, and there is room for it.
-func (s *Service) after(d time.Duration, p *post) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.life.Err() != nil {
-		return
-	}
-	if d <= 0 {
-		s.run(s.outbox.add(p))
-		return
-	}
-	s.created++
-	id := s.created
-	stop := s.opts.Clock.AfterFunc(d, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		// If it is missing, the service was reset or closed meanwhile.
-		if _, waiting := s.attempts[id]; waiting {
-			delete(s.attempts, id)
-			s.run(s.outbox.add(p))
-		}
-	})
-	s.attempts[id] = func() {
-		stop()
-		s.outbox.leave(p)
-	}
-}
-
-// run starts attempts; the caller holds the lock.
-func (s *Service) run(due []*post) {
-	if s.life.Err() != nil {
-		return
-	}
-	for _, p := range due {
-		s.working.Go(func() {
-			s.attempt(p)
-			next := s.outbox.ended(p)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.run(next)
-		})
-	}
-}
-
-func (s *Service) attempt(p *post) {
-	reason, again := s.try(p)
-	if reason != "" && again && len(p.delays) > 0 && s.life.Err() == nil {
-		wait := p.delays[0]
-		p.delays = p.delays[1:]
-		s.after(wait, p)
-		return
-	}
-	s.outbox.leave(p)
-	switch {
-	case reason == "" && p.accepted != nil:
-		p.accepted()
-	case reason == "" || s.life.Err() != nil:
-	default:
-		p.failed(reason)
-	}
-}
-
 // try makes one attempt. reason is "" if the endpoint accepted it; again reports whether another attempt may help:
 // after a server error or a broken connection, but not after a client error.
-func (s *Service) try(p *post) (reason string, again bool) {
-	ctx, cancel := context.WithTimeout(s.life, attemptTimeout)
+func (c *Carrier) try(p *post) (reason string, again bool) {
+	ctx, cancel := context.WithTimeout(c.life, attemptTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, strings.NewReader(p.body))
 	if err != nil {
@@ -152,7 +82,7 @@ func (s *Service) try(p *post) (reason string, again bool) {
 	}
 	r.Header.Set("User-Agent", agent)
 	r.Header.Set("Accept-Encoding", "gzip,deflate")
-	answer, err := s.client.Do(r)
+	answer, err := c.client.Do(r)
 	if err != nil {
 		return withoutURL(err).Error(), !refused(err)
 	}

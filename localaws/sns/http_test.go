@@ -333,7 +333,7 @@ func TestCloseWaitsForDeliveriesAndDropsRetries(t *testing.T) {
 		f.answer = func(n int) int { <-f.posts[n].Context().Done(); return 0 }
 		f.publish(&awssns.PublishInput{TopicArn: topic, Message: aws.String("m")})
 		synctest.Wait()
-		f.service.Close() // ends the running delivery, on which the bubble would wait
+		f.carrier.Close() // ends the running delivery, on which the bubble would wait
 		if len(f.got) != 1 {
 			t.Errorf("%d posts", len(f.got))
 		}

@@ -57,11 +57,16 @@ func (s *Service) Pending() []SubscriptionState {
 	return pending
 }
 
-// Failures returns the last thousand deliveries that finally failed, the oldest first.
+// Failures returns the service's part of [Carrier.Failures].
 func (s *Service) Failures() []Failure {
+	return slices.DeleteFunc(s.carrier.Failures(), func(f Failure) bool { return f.place() != s.place() })
+}
+
+// Topic reports whether there is a topic with an ARN.
+func (s *Service) Topic(arn string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Clone(s.failures)
+	return s.topics[arn] != nil
 }
 
 func (s *Service) state(sub *subscription) SubscriptionState {

@@ -2,7 +2,6 @@ package sns
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -19,24 +18,48 @@ type ListSubscriptionsOutput struct {
 	NextToken     string              `json:"NextToken"`
 }
 
+// listSubscriptions lists the subscriptions of the account, also to topics of other accounts.
 func (s *Service) listSubscriptions(_ context.Context, _ *wire.Call,
 	in *ListSubscriptionsInput,
 ) (*ListSubscriptionsOutput, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.list(slices.Collect(maps.Values(s.subscriptions)), in.NextToken)
+	all := s.subscriptionsOf(s.opts.Account)
+	if s.opts.Others != nil {
+		for _, other := range s.opts.Others() {
+			all = append(all, other.subscriptionsOf(s.opts.Account)...)
+		}
+	}
+	return list(all, in.NextToken)
 }
 
-// list returns one page of the subscriptions; the caller holds the lock.
-func (s *Service) list(all []*subscription, token *string) (*ListSubscriptionsOutput, error) {
-	slices.SortFunc(all, func(a, b *subscription) int { return compareNumbers(a.number, b.number) })
-	subs, next, fault := page(all, func(sub *subscription) uint64 { return sub.number }, token)
+// numbered is an entry of a list with its position.
+type numbered struct {
+	SubscriptionEntry
+	number uint64
+}
+
+// subscriptionsOf returns what an account has subscribed to here, in any order.
+func (s *Service) subscriptionsOf(account string) []numbered {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var all []numbered
+	for _, sub := range s.subscriptions {
+		if sub.owner == account {
+			all = append(all, numbered{sub.entry(), sub.number})
+		}
+	}
+	return all
+}
+
+// list returns one page of the subscriptions.
+func list(all []numbered, token *string) (*ListSubscriptionsOutput, error) {
+	slices.SortFunc(all, func(a, b numbered) int { return compareNumbers(a.number, b.number) })
+	subs, next, fault := page(all, func(sub numbered) uint64 { return sub.number }, token)
 	if fault != nil {
 		return nil, fault
 	}
 	out := &ListSubscriptionsOutput{Subscriptions: []SubscriptionEntry{}, NextToken: next}
 	for _, sub := range subs {
-		out.Subscriptions = append(out.Subscriptions, sub.entry(s.opts.Account))
+		out.Subscriptions = append(out.Subscriptions, sub.SubscriptionEntry)
 	}
 	return out, nil
 }

@@ -2,7 +2,6 @@ package sns
 
 import (
 	"context"
-	"slices"
 
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -13,10 +12,10 @@ type ListSubscriptionsByTopicInput struct {
 	NextToken *string `json:"NextToken"`
 }
 
-func (s *Service) listSubscriptionsByTopic(_ context.Context, _ *wire.Call,
+func (s *Service) listSubscriptionsByTopic(_ context.Context, c *wire.Call,
 	in *ListSubscriptionsByTopicInput,
 ) (*ListSubscriptionsOutput, error) {
-	arn, fault := s.topicARN("TopicArn", "ListSubscriptionsByTopic", in.TopicArn)
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -26,5 +25,9 @@ func (s *Service) listSubscriptionsByTopic(_ context.Context, _ *wire.Call,
 	if fault != nil {
 		return nil, fault
 	}
-	return s.list(slices.Clone(t.subscriptions), in.NextToken)
+	all := make([]numbered, 0, len(t.subscriptions))
+	for _, sub := range t.subscriptions {
+		all = append(all, numbered{sub.entry(), sub.number})
+	}
+	return list(all, in.NextToken)
 }

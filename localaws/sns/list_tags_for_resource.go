@@ -16,10 +16,10 @@ type ListTagsForResourceOutput struct {
 	Tags []Tag `json:"Tags"`
 }
 
-func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call,
+func (s *Service) listTagsForResource(_ context.Context, c *wire.Call,
 	in *ListTagsForResourceInput,
 ) (*ListTagsForResourceOutput, error) {
-	arn, fault := s.topicARN("ResourceArn", "ListTagsForResource", in.ResourceArn)
+	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
 	if fault != nil {
 		return nil, fault
 	}

@@ -2,6 +2,7 @@ package sns
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -81,20 +82,24 @@ func (o *outbox) ended(p *post) []*post {
 	return o.next()
 }
 
-// clear forgets the deliveries that wait. Attempts that run continue.
-func (o *outbox) clear() {
+// drop forgets the deliveries that wait, of the services that of selects. Attempts that run continue.
+func (o *outbox) drop(of func(*Service) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for endpoint, l := range o.lines {
-		for _, p := range l.waiting {
-			o.held -= len(p.body)
-		}
-		l.waiting, l.queued = nil, false
-		if l.running == 0 {
+		l.waiting = slices.DeleteFunc(l.waiting, func(p *post) bool {
+			dropped := of(p.owner)
+			if dropped {
+				o.held -= len(p.body)
+			}
+			return dropped
+		})
+		l.queued = l.queued && len(l.waiting) > 0
+		if l.running == 0 && len(l.waiting) == 0 {
 			delete(o.lines, endpoint)
 		}
 	}
-	o.ready = nil
+	o.ready = slices.DeleteFunc(o.ready, func(l *line) bool { return !l.queued })
 }
 
 // queue adds a line to those that may start an attempt.

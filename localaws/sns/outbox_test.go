@@ -51,7 +51,7 @@ func (s *silent) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestSilentEndpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &silent{byHost: map[string]int{}, mostOf: map[string]int{}, got: map[string]int{}}
-		f := newFixtureWith(t, func(o *sns.Options) { o.HTTP = net })
+		f := newFixtureWith(t, func(o *sns.CarrierOptions) { o.HTTP = net })
 		topic := f.topic("t", nil)
 		for _, host := range []string{"silent1", "silent2", "good"} {
 			f.subscribe(topic, "http", "http://"+host+"/", map[string]string{
@@ -87,7 +87,7 @@ func TestSilentEndpoints(t *testing.T) {
 func TestTheOutboxIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := &silent{byHost: map[string]int{}, mostOf: map[string]int{}, got: map[string]int{}}
-		f := newFixtureWith(t, func(o *sns.Options) { o.HTTP = net })
+		f := newFixtureWith(t, func(o *sns.CarrierOptions) { o.HTTP = net })
 		topic := f.topic("t", nil)
 		f.subscribe(topic, "http", "http://silent/", map[string]string{
 			"RawMessageDelivery": "true", "RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q}`, queue("dead")),

@@ -9,8 +9,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// policy is a topic's access policy. It is stored, changed by AddPermission and RemovePermission, and shown; it refuses
-// no caller, because every caller is the owner.
+// policy is a topic's access policy. It is stored, changed by AddPermission and RemovePermission, and shown. It decides
+// about other services and other accounts; it refuses no caller of the owner's account.
 type policy struct {
 	Version   string            `json:"Version,omitempty"`
 	ID        string            `json:"Id,omitempty"`

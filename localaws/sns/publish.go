@@ -29,7 +29,7 @@ type PublishOutput struct {
 
 // publish delivers to every queue before it returns; deliveries to http and https endpoints continue in the background.
 func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (*PublishOutput, error) {
-	arn, fault := s.target(in)
+	arn, fault := s.target(c, in)
 	if fault != nil {
 		return nil, fault
 	}
@@ -80,20 +80,20 @@ func (s *Service) publishToPhone(in *PublishInput) (*PublishOutput, error) {
 
 // target returns the topic of a request; "": it is for a telephone number. SNS can also publish to mobile endpoints;
 // this server has none.
-func (s *Service) target(in *PublishInput) (string, *wire.Error) {
+func (s *Service) target(c *wire.Call, in *PublishInput) (string, *wire.Error) {
 	switch {
 	case in.PhoneNumber != nil && !phoneForm.MatchString(*in.PhoneNumber):
 		return "", invalid("PhoneNumber Reason: %s is not valid to publish to", *in.PhoneNumber)
 	case in.PhoneNumber != nil:
 		return "", nil
 	case in.TopicArn != nil:
-		return s.topicARN("TopicArn", "Publish", in.TopicArn)
+		return s.topicARN(c, "TopicArn", in.TopicArn)
 	case in.TargetArn == nil:
 		return "", invalid("TopicArn or TargetArn Reason: no value for required parameter")
 	case strings.Contains(*in.TargetArn, ":endpoint/"):
 		return "", invalid("TargetArn Reason: No endpoint found for the target arn specified")
 	}
-	return s.topicARN("TargetArn", "Publish", in.TargetArn)
+	return s.topicARN(c, "TargetArn", in.TargetArn)
 }
 
 // accept checks a message and what the topic requires of it.

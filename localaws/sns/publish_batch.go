@@ -58,7 +58,7 @@ func (s *Service) publishBatch(ctx context.Context, c *wire.Call, in *PublishBat
 	if fault := checkLength(in.PublishBatchRequestEntries); fault != nil {
 		return nil, fault
 	}
-	arn, fault := s.topicARN("TopicArn", "PublishBatch", in.TopicArn)
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}

@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,14 +12,16 @@ import (
 type Incoming struct {
 	Service string // its principal: "s3.amazonaws.com"
 	Source  string // ARN of the resource for which it publishes
+	Account string // the account of that resource; "": that of the topic
 	Subject string
 	Message string
 	Trace   string // AWSTraceHeader; "": none
 	BaseURL string // the server's URL, for links in the message
 }
 
-// Admits returns an error if a topic does not exist, or if its policy does not allow another service to publish.
-func (s *Service) Admits(topicARN, service, source string) error {
+// Admits returns an error if a topic does not exist, or if its policy does not allow another service to publish. The
+// message itself does not matter.
+func (s *Service) Admits(topicARN string, m Incoming) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t, fault := s.topic(topicARN)
@@ -30,17 +33,18 @@ func (s *Service) Admits(topicARN, service, source string) error {
 		return fmt.Errorf("publish to %s: read its policy: %w", topicARN, err)
 	}
 	allowed := access.Allows(statements, access.Request{
-		Service: service, Action: "sns:Publish", Resource: topicARN, Source: source, Account: s.opts.Account,
+		Service: m.Service, Action: "sns:Publish", Resource: topicARN, Source: m.Source,
+		Account: cmp.Or(m.Account, s.opts.Account),
 	})
 	if !allowed {
-		return fmt.Errorf("the policy of %s does not let %s publish from %s", topicARN, service, source)
+		return fmt.Errorf("the policy of %s does not let %s publish from %s", topicARN, m.Service, m.Source)
 	}
 	return nil
 }
 
 // Deliver publishes a message for another service, if the topic's policy allows it.
 func (s *Service) Deliver(topicARN string, m Incoming) error {
-	if err := s.Admits(topicARN, m.Service, m.Source); err != nil {
+	if err := s.Admits(topicARN, m); err != nil {
 		return err
 	}
 	a, fault := s.recipientsOf(topicARN)

@@ -16,10 +16,10 @@ type RemovePermissionInput struct {
 // RemovePermissionOutput is the empty output of RemovePermission.
 type RemovePermissionOutput struct{}
 
-func (s *Service) removePermission(_ context.Context, _ *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
+func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
 	error,
 ) {
-	arn, fault := s.topicARN("TopicArn", "RemovePermission", in.TopicArn)
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}

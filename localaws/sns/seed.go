@@ -27,7 +27,10 @@ type SeedSubscription struct {
 
 // Plant creates what a seed describes. baseURL is the server's URL for confirmations. An error names the invalid field.
 func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
-	c := &wire.Call{Service: "sns", Account: s.opts.Account, Region: s.opts.Region, BaseURL: baseURL}
+	c := &wire.Call{
+		Service: "sns", Action: "Subscribe", Account: s.opts.Account, Owner: s.opts.Account, Region: s.opts.Region,
+		BaseURL: baseURL,
+	}
 	out, err := s.createTopic(ctx, c,
 		&CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
 	if err != nil {
@@ -36,8 +39,11 @@ func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
 	for i, sub := range seed.Subscriptions {
 		in, err := s.planted(sub)
 		if err == nil {
-			in.TopicArn = &out.TopicArn
-			_, err = s.subscribe(ctx, c, in)
+			own := *c
+			if at, ok := wire.PlaceOf(in.Endpoint); ok && in.Protocol == "sqs" {
+				own.Account = at.Account // the queue's owner subscribes, and need not confirm
+			}
+			_, err = s.enroll(&own, out.TopicArn, in)
 		}
 		if err != nil {
 			return fmt.Errorf("topic %q, subscriptions[%d]: %w", seed.Name, i, err)
@@ -62,7 +68,7 @@ func (s *Service) planted(sub SeedSubscription) (*SubscribeInput, error) {
 	}
 	arn := sub.Queue
 	if !strings.HasPrefix(arn, "arn:") {
-		arn = "arn:aws:sqs:" + s.opts.Region + ":" + s.opts.Account + ":" + sub.Queue
+		arn = s.place().ARN("sqs", sub.Queue)
 	}
 	if _, ok := s.opts.Queues.Queue(arn); !ok {
 		return nil, fmt.Errorf("queue %q does not exist", sub.Queue)

@@ -1,18 +1,17 @@
 package sns
 
 import (
-	"cmp"
-	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options are what a Service needs. Account, Region, Clock, Random and Queues are required.
+// Options are what a Service needs. Account, Region, Clock, Random, Queues and Carrier are
+// required.
 type Options struct {
 	Account string
 	Region  string
@@ -20,10 +19,14 @@ type Options struct {
 	Random  *random.Source
 	Queues  Queues
 	Logger  *slog.Logger // nil: nothing is logged
-	// HTTP carries deliveries to http and https endpoints; nil: a transport of the service's own, which connects only
-	// to Endpoints.
-	HTTP      http.RoundTripper
-	Endpoints *Endpoints // nil: this machine
+	Carrier *Carrier     // shared with the services of other places
+	// Leniency lets callers of other accounts do what no policy denies; nil: policies decide.
+	Leniency *access.Leniency
+	// Others returns the services of other accounts in the region; nil: there are none.
+	Others func() []*Service
+	// Missing is called with the ARN of a topic that a call names and that is not in the service; nil: nobody wants to
+	// know.
+	Missing func(arn string)
 	// Woken is called when a topic that nobody counts has a call; nil: nothing is counted. It may be called with the
 	// service's lock held, and must not call the service.
 	Woken func(Metered)
@@ -59,77 +62,63 @@ type Attribute struct {
 	Binary []byte // of Binary
 }
 
-// Service is the model of SNS. It is safe for concurrent use.
+// Service is the model of SNS in one place. It is safe for concurrent use.
 type Service struct {
-	opts   Options
-	log    *slog.Logger
-	client *http.Client
-	signer signer
+	opts    Options
+	log     *slog.Logger
+	carrier *Carrier
 
 	mu            sync.RWMutex
-	created       uint64 // numbers topics and subscriptions in order of creation
 	topics        map[string]*topic
 	subscriptions map[string]*subscription
 	tokens        map[string]*subscription // confirmation tokens and their subscriptions
-	failures      []Failure
-	attempts      map[uint64]func() // functions that stop a wait for the next attempt
-	outbox        outbox
-	unsent        unsent // has its own lock
-
-	life    context.Context // ends with Close
-	end     context.CancelFunc
-	working sync.WaitGroup // goroutines that deliver over HTTP
 }
 
 // New returns a service without topics.
 func New(o Options) *Service {
-	s := &Service{opts: o, log: o.Logger}
+	s := &Service{opts: o, log: o.Logger, carrier: o.Carrier}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	carrier := o.HTTP
-	if carrier == nil {
-		carrier = cmp.Or(o.Endpoints, &Endpoints{}).transport()
-	}
-	s.client = &http.Client{
-		Transport: carrier,
-		// SNS does not follow redirects.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	s.life, s.end = context.WithCancel(context.Background())
 	s.empty()
 	return s
 }
 
-// Wire returns the service's actions.
+// Wire returns the service's actions, whatever place a call is for.
 func (s *Service) Wire() *wire.Service {
+	return Wire(func(*wire.Call) (*Service, error) { return s, nil })
+}
+
+// Wire returns SNS's actions. where returns the service of the place that a call is for: that of the topic.
+func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 	return &wire.Service{
 		Name:    "sns",
 		Version: "2010-03-31",
 		XMLNS:   "http://sns.amazonaws.com/doc/2010-03-31/",
+		Names:   []string{"TopicArn", "TargetArn", "SubscriptionArn", "ResourceArn"},
 		Actions: []wire.Action{
-			wire.Op("AddPermission", s.addPermission),
-			wire.Op("CheckIfPhoneNumberIsOptedOut", s.checkIfPhoneNumberIsOptedOut),
-			wire.Op("ConfirmSubscription", s.confirmSubscription),
-			wire.Op("CreateTopic", s.createTopic),
-			wire.Op("DeleteTopic", s.deleteTopic),
-			wire.Op("GetSubscriptionAttributes", s.getSubscriptionAttributes),
-			wire.Op("GetTopicAttributes", s.getTopicAttributes),
-			wire.Op("ListPhoneNumbersOptedOut", s.listPhoneNumbersOptedOut),
-			wire.Op("ListSubscriptions", s.listSubscriptions),
-			wire.Op("ListSubscriptionsByTopic", s.listSubscriptionsByTopic),
-			wire.Op("ListTagsForResource", s.listTagsForResource),
-			wire.Op("ListTopics", s.listTopics),
-			wire.Op("OptInPhoneNumber", s.optInPhoneNumber).WithResult(),
-			wire.Op("Publish", s.publish),
-			wire.Op("PublishBatch", s.publishBatch),
-			wire.Op("RemovePermission", s.removePermission),
-			wire.Op("SetSubscriptionAttributes", s.setSubscriptionAttributes),
-			wire.Op("SetTopicAttributes", s.setTopicAttributes),
-			wire.Op("Subscribe", s.subscribe),
-			wire.Op("TagResource", s.tagResource).WithResult(),
-			wire.Op("Unsubscribe", s.unsubscribe),
-			wire.Op("UntagResource", s.untagResource).WithResult(),
+			wire.Op("AddPermission", wire.In(where, (*Service).addPermission)),
+			wire.Op("CheckIfPhoneNumberIsOptedOut", wire.In(where, (*Service).checkIfPhoneNumberIsOptedOut)),
+			wire.Op("ConfirmSubscription", wire.In(where, (*Service).confirmSubscription)),
+			wire.Op("CreateTopic", wire.In(where, (*Service).createTopic)),
+			wire.Op("DeleteTopic", wire.In(where, (*Service).deleteTopic)),
+			wire.Op("GetSubscriptionAttributes", wire.In(where, (*Service).getSubscriptionAttributes)),
+			wire.Op("GetTopicAttributes", wire.In(where, (*Service).getTopicAttributes)),
+			wire.Op("ListPhoneNumbersOptedOut", wire.In(where, (*Service).listPhoneNumbersOptedOut)),
+			wire.Op("ListSubscriptions", wire.In(where, (*Service).listSubscriptions)),
+			wire.Op("ListSubscriptionsByTopic", wire.In(where, (*Service).listSubscriptionsByTopic)),
+			wire.Op("ListTagsForResource", wire.In(where, (*Service).listTagsForResource)),
+			wire.Op("ListTopics", wire.In(where, (*Service).listTopics)),
+			wire.Op("OptInPhoneNumber", wire.In(where, (*Service).optInPhoneNumber)).WithResult(),
+			wire.Op("Publish", wire.In(where, (*Service).publish)),
+			wire.Op("PublishBatch", wire.In(where, (*Service).publishBatch)),
+			wire.Op("RemovePermission", wire.In(where, (*Service).removePermission)),
+			wire.Op("SetSubscriptionAttributes", wire.In(where, (*Service).setSubscriptionAttributes)),
+			wire.Op("SetTopicAttributes", wire.In(where, (*Service).setTopicAttributes)),
+			wire.Op("Subscribe", wire.In(where, (*Service).subscribe)),
+			wire.Op("TagResource", wire.In(where, (*Service).tagResource)).WithResult(),
+			wire.Op("Unsubscribe", wire.In(where, (*Service).unsubscribe)),
+			wire.Op("UntagResource", wire.In(where, (*Service).untagResource)).WithResult(),
 		},
 	}
 }
@@ -137,29 +126,22 @@ func (s *Service) Wire() *wire.Service {
 // Reset removes every topic and subscription, and cancels deliveries that wait for another attempt.
 func (s *Service) Reset() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.empty()
-}
-
-// Close cancels deliveries over HTTP, and waits for the attempts that are running.
-func (s *Service) Close() {
-	s.mu.Lock()
-	s.end() // from here on no delivery starts
 	s.empty()
 	s.mu.Unlock()
-	s.working.Wait()
-	s.client.CloseIdleConnections()
+	s.carrier.forget(s)
 }
 
 func (s *Service) empty() {
-	for _, stop := range s.attempts {
-		stop()
+	for _, sub := range s.subscriptions {
+		if sub.expire != nil {
+			sub.expire()
+		}
 	}
-	s.outbox.clear()
-	s.unsent.clear()
 	s.topics = map[string]*topic{}
 	s.subscriptions = map[string]*subscription{}
 	s.tokens = map[string]*subscription{}
-	s.attempts = map[uint64]func(){}
-	s.failures = nil
+}
+
+func (s *Service) place() wire.Place {
+	return wire.Place{Account: s.opts.Account, Region: s.opts.Region}
 }

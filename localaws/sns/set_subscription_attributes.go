@@ -16,10 +16,10 @@ type SetSubscriptionAttributesInput struct {
 // SetSubscriptionAttributesOutput is the empty output of SetSubscriptionAttributes.
 type SetSubscriptionAttributesOutput struct{}
 
-func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call,
+func (s *Service) setSubscriptionAttributes(_ context.Context, c *wire.Call,
 	in *SetSubscriptionAttributesInput,
 ) (*SetSubscriptionAttributesOutput, error) {
-	arn, fault := s.subscriptionARN("SetSubscriptionAttributes", in.SubscriptionArn)
+	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -32,6 +32,9 @@ func (s *Service) setSubscriptionAttributes(_ context.Context, _ *wire.Call,
 	s.touch(s.topics[sub.topicARN])
 	t := s.topics[sub.topicARN]
 	changed, fault := sub.settings.with(in.AttributeName, in.AttributeValue, t, sub.protocol, sub.endpoint)
+	if fault == nil {
+		fault = changed.checkPlace(sub.topicARN, sub.owner)
+	}
 	if fault != nil {
 		return nil, fault
 	}

@@ -16,10 +16,10 @@ type SetTopicAttributesInput struct {
 // SetTopicAttributesOutput is the empty output of SetTopicAttributes.
 type SetTopicAttributesOutput struct{}
 
-func (s *Service) setTopicAttributes(_ context.Context, _ *wire.Call,
+func (s *Service) setTopicAttributes(_ context.Context, c *wire.Call,
 	in *SetTopicAttributesInput,
 ) (*SetTopicAttributesOutput, error) {
-	arn, fault := s.topicARN("TopicArn", "SetTopicAttributes", in.TopicArn)
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}

@@ -83,11 +83,11 @@ func (s *signer) prepare() {
 const CertificatePrefix = "/SimpleNotificationService-"
 
 // ServeCertificate answers GET requests for the signing certificate, and other paths with 404.
-func (s *Service) ServeCertificate(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != s.signer.certificatePath() {
+func (c *Carrier) ServeCertificate(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != c.signer.certificatePath() {
 		http.NotFound(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-pem-file")
-	_, _ = w.Write(s.signer.certificate) // an error means that the client has disconnected
+	_, _ = w.Write(c.signer.certificate) // an error means that the client has disconnected
 }

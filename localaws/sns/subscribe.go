@@ -23,17 +23,22 @@ type SubscribeOutput struct {
 	SubscriptionArn string `json:"SubscriptionArn"`
 }
 
-// subscribe subscribes a queue at once; an http or https endpoint, and the owner of an email address, have to confirm
-// first.
+// subscribe subscribes a queue of the caller at once; an http or https endpoint, and the owners of an email address or
+// of a queue of another account, have to confirm first.
 func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput) (*SubscribeOutput, error) {
-	arn, fault := s.topicARN("TopicArn", "Subscribe", in.TopicArn)
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}
+	return s.enroll(c, arn, in)
+}
+
+// enroll subscribes an endpoint for the account of a call. The topic's policy is not asked.
+func (s *Service) enroll(c *wire.Call, arn string, in *SubscribeInput) (*SubscribeOutput, error) {
 	if in.Protocol == "" {
 		return nil, invalid("Protocol Reason: no value for required parameter")
 	}
-	sub, fault := s.subscribed(arn, in)
+	sub, fault := s.subscribed(arn, c.Account, in)
 	if fault != nil {
 		return nil, fault
 	}
@@ -50,7 +55,7 @@ func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput)
 }
 
 // subscribed returns the existing subscription that the request describes, or a new one.
-func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wire.Error) {
+func (s *Service) subscribed(arn, owner string, in *SubscribeInput) (*subscription, *wire.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, fault := s.topic(arn)
@@ -68,6 +73,9 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 		return nil, fault
 	}
 	wished, fault := wishedSettings(in, t)
+	if fault == nil {
+		fault = attributesFault(redrivePolicy, wished.checkPlace(arn, owner))
+	}
 	if fault != nil {
 		return nil, fault
 	}
@@ -79,12 +87,19 @@ func (s *Service) subscribed(arn string, in *SubscribeInput) (*subscription, *wi
 	if fault := t.roomForSubscription(wished); fault != nil {
 		return nil, fault
 	}
+	atOnce := p.atOnce && (s.opts.Leniency != nil || !isForeign(in, owner))
 	sub := &subscription{
 		arn: arn + ":" + s.opts.Random.UUID(), topicARN: arn, protocol: in.Protocol, endpoint: in.Endpoint,
-		confirmed: p.atOnce, authenticated: p.atOnce, settings: wished,
+		owner: owner, confirmed: atOnce, authenticated: atOnce, settings: wished,
 	}
 	s.add(t, sub)
 	return sub, nil
+}
+
+// isForeign reports whether an endpoint is a queue of another account than the subscriber's.
+func isForeign(in *SubscribeInput, owner string) bool {
+	at, ok := wire.PlaceOf(in.Endpoint)
+	return in.Protocol == "sqs" && ok && at.Account != owner
 }
 
 func wishedSettings(in *SubscribeInput, t *topic) (*settings, *wire.Error) {

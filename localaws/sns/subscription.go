@@ -16,6 +16,7 @@ type subscription struct {
 	topicARN string
 	protocol string
 	endpoint string
+	owner    string // the account that subscribed
 
 	confirmed     bool
 	authenticated bool // ConfirmSubscription was signed, or was not needed
@@ -56,13 +57,13 @@ type SubscriptionEntry struct {
 	TopicArn        string `json:"TopicArn"`
 }
 
-func (sub *subscription) entry(account string) SubscriptionEntry {
+func (sub *subscription) entry() SubscriptionEntry {
 	arn := sub.arn
 	if !sub.confirmed {
 		arn = pendingListed
 	}
 	return SubscriptionEntry{
-		SubscriptionArn: arn, Owner: account, Protocol: sub.protocol, Endpoint: sub.endpoint,
+		SubscriptionArn: arn, Owner: sub.owner, Protocol: sub.protocol, Endpoint: sub.endpoint,
 		TopicArn: sub.topicARN,
 	}
 }
@@ -74,8 +75,8 @@ func (s *Service) shown(sub *subscription) map[string]string {
 		"TopicArn":                     sub.topicARN,
 		"Protocol":                     sub.protocol,
 		"Endpoint":                     sub.endpoint,
-		"Owner":                        s.opts.Account,
-		"SubscriptionPrincipal":        s.principal(),
+		"Owner":                        sub.owner,
+		"SubscriptionPrincipal":        principal(sub.owner),
 		"PendingConfirmation":          strconv.FormatBool(!sub.confirmed),
 		"ConfirmationWasAuthenticated": strconv.FormatBool(sub.authenticated),
 		rawMessageDelivery:             strconv.FormatBool(sub.settings.raw),
@@ -103,8 +104,7 @@ func (s *Service) shown(sub *subscription) map[string]string {
 // add registers the subscription; the caller holds the lock.
 func (s *Service) add(t *topic, sub *subscription) {
 	if sub.number == 0 {
-		s.created++
-		sub.number = s.created
+		sub.number = s.carrier.number.Add(1)
 	}
 	s.subscriptions[sub.arn] = sub
 	t.subscriptions = append(slices.Clip(t.subscriptions), sub)

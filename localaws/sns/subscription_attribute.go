@@ -115,6 +115,16 @@ func (n *settings) setRedrive(text string, t *topic, endpoint string) *wire.Erro
 	return nil
 }
 
+// checkPlace checks that the dead-letter queue is in the account and the region of the subscription, as SNS requires.
+func (n *settings) checkPlace(topicARN, owner string) *wire.Error {
+	at, known := wire.PlaceOf(topicARN)
+	dead, valid := wire.PlaceOf(n.deadLetter)
+	if known && valid && (dead.Region != at.Region || dead.Account != owner) {
+		return invalid("RedrivePolicy: the dead-letter queue must be in the account and the region of the subscription")
+	}
+	return nil
+}
+
 // setRole sets the role as which SNS would deliver to Firehose.
 func (n *settings) setRole(value, protocol string) *wire.Error {
 	switch {

@@ -16,8 +16,8 @@ type TagResourceInput struct {
 // TagResourceOutput is the empty output of TagResource.
 type TagResourceOutput struct{}
 
-func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
-	arn, fault := s.topicARN("ResourceArn", "TagResource", in.ResourceArn)
+func (s *Service) tagResource(_ context.Context, c *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
+	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
 	if fault != nil {
 		return nil, fault
 	}

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // Unsent is a message for a protocol that this server does not deliver to, such as email, as SNS would have sent it.
 type Unsent struct {
 	At              time.Time
+	Account, Region string // of the topic, or of the call for a telephone number
 	SubscriptionARN string // "": it was published to a telephone number
 	Protocol        string
 	Endpoint        string
@@ -54,10 +57,17 @@ func (u *unsent) list() []Unsent {
 	return slices.Clone(u.all)
 }
 
-func (u *unsent) clear() {
+// forget forgets the messages of a place.
+func (u *unsent) forget(p wire.Place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.all, u.bytes = nil, 0
+	u.all = slices.DeleteFunc(u.all, func(m Unsent) bool {
+		is := m.Account == p.Account && m.Region == p.Region
+		if is {
+			u.bytes -= m.size()
+		}
+		return is
+	})
 }
 
 // first reports whether it is called for a protocol for the first time.
@@ -74,20 +84,23 @@ func (u *unsent) first(protocol string) bool {
 	return true
 }
 
-// Unsent returns the latest messages for protocols that this server does not deliver to, the oldest first: at most a
-// thousand, and 16 MiB.
-func (s *Service) Unsent() []Unsent { return s.unsent.list() }
+// Unsent returns the service's part of [Carrier.Unsent].
+func (s *Service) Unsent() []Unsent {
+	return slices.DeleteFunc(s.carrier.Unsent(), func(m Unsent) bool {
+		return m.Account != s.opts.Account || m.Region != s.opts.Region
+	})
+}
 
 // keep keeps what a subscriber would have got.
 func (s *Service) keep(m Unsent) {
-	m.At = s.opts.Clock.Now()
-	s.unsent.add(m)
+	m.At, m.Account, m.Region = s.opts.Clock.Now(), s.opts.Account, s.opts.Region
+	s.carrier.unsent.add(m)
 	s.tellUnsent(m.Protocol)
 }
 
 // tellUnsent says once in the log that this server does not deliver to a protocol.
 func (s *Service) tellUnsent(protocol string) {
-	if s.unsent.first(protocol) {
+	if s.carrier.unsent.first(protocol) {
 		s.log.Warn("sns: this server delivers to sqs, http and https only; what others would get is listed under "+
 			"/_localaws/unsent, and by SNS().Unsent", "protocol", protocol)
 	}

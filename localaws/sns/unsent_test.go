@@ -97,7 +97,8 @@ func TestPublishToPhone(t *testing.T) {
 	}
 	all[0].At = all[0].At.Truncate(0)
 	want := sns.Unsent{
-		At: all[0].At, Protocol: "sms", Endpoint: "+15551234567", MessageID: *out.MessageId, Body: "m",
+		At: all[0].At, Account: account, Region: "us-east-1", Protocol: "sms",
+		Endpoint: "+15551234567", MessageID: *out.MessageId, Body: "m",
 	}
 	if diff := cmp.Diff(want, all[0]); diff != "" {
 		t.Error(diff)

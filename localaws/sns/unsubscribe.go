@@ -17,11 +17,11 @@ type UnsubscribeOutput struct{}
 // unsubscribe deletes a subscription; deleting one that does not exist succeeds. An endpoint that had to confirm is
 // notified, with a token that restores the subscription.
 func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeInput) (*UnsubscribeOutput, error) {
-	arn, fault := s.subscriptionARN("Unsubscribe", in.SubscriptionArn)
+	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault
 	}
-	sub, fault := s.unsubscribed(arn, c.Caller != "")
+	sub, fault := s.unsubscribed(c, arn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -32,7 +32,7 @@ func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeIn
 }
 
 // unsubscribed removes the subscription and returns it, or returns nil if it does not exist.
-func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Error) {
+func (s *Service) unsubscribed(c *wire.Call, arn string) (*subscription, *wire.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sub, ok := s.subscriptions[arn]
@@ -45,8 +45,8 @@ func (s *Service) unsubscribed(arn string, signed bool) (*subscription, *wire.Er
 	case !sub.confirmed:
 		// Terraform's provider looks for this text, and destroys the subscription with its topic.
 		return nil, invalid("SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation")
-	case sub.locked && !signed:
-		return nil, s.unauthorized("Unsubscribe", arn)
+	case sub.locked && c.Caller == "":
+		return nil, unauthorized(c.Account, c.Action, arn)
 	}
 	s.remove(sub)
 	return sub, nil

@@ -17,8 +17,8 @@ type UntagResourceInput struct {
 // UntagResourceOutput is the empty output of UntagResource.
 type UntagResourceOutput struct{}
 
-func (s *Service) untagResource(_ context.Context, _ *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
-	arn, fault := s.topicARN("ResourceArn", "UntagResource", in.ResourceArn)
+func (s *Service) untagResource(_ context.Context, c *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
+	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
 	if fault != nil {
 		return nil, fault
 	}

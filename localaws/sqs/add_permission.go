@@ -30,8 +30,7 @@ func grantable() []string {
 func ownersOnly() []string {
 	return []string{
 		"AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks", "ListQueues",
-		"ListQueueTags",
-		"RemovePermission", "SetQueueAttributes", "StartMessageMoveTask", "TagQueue", "UntagQueue",
+		"ListQueueTags", "RemovePermission", "SetQueueAttributes", "StartMessageMoveTask", "TagQueue", "UntagQueue",
 	}
 }
 

@@ -18,7 +18,7 @@ type CancelMessageMoveTaskOutput struct {
 	Moved int64 `json:"ApproximateNumberOfMessagesMoved"`
 }
 
-func (s *Service) cancelMessageMoveTask(_ context.Context, _ *wire.Call,
+func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
 	in *CancelMessageMoveTaskInput,
 ) (*CancelMessageMoveTaskOutput, error) {
 	if in.TaskHandle == "" {
@@ -29,7 +29,7 @@ func (s *Service) cancelMessageMoveTask(_ context.Context, _ *wire.Call,
 	if err != nil || json.Unmarshal(text, &h) != nil || h.TaskID == "" || h.SourceARN == "" {
 		return nil, invalidParameter("Value for parameter TaskHandle is invalid.")
 	}
-	if _, bad := s.moveSource(h.SourceARN); bad != nil {
+	if _, bad := s.moveSource(c, h.SourceARN); bad != nil {
 		return nil, bad
 	}
 	for _, t := range s.tasks.of(h.SourceARN) {

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/godwitmq/godwit/localaws/access"
@@ -11,6 +12,7 @@ import (
 type Principal struct {
 	Service   string // "sns.amazonaws.com"
 	SourceARN string // the topic
+	Account   string // the account of the resource; "": that of the queue
 }
 
 // Incoming is a message from another service.
@@ -62,33 +64,13 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 
 // admits reports whether the queue's policy allows a delivery.
 func (s *Service) admits(q *Queue, set *settings, from Principal) bool {
-	if set.policy == nil && s.opts.LenientPolicies {
-		s.tellMissing(q, from)
-		return true
+	if set.policy == nil && s.opts.Leniency != nil {
+		return s.opts.Leniency.Permits((&DeniedError{QueueARN: q.arn, From: from}).Error())
 	}
 	return set.policy.allows(access.Request{
 		Service: from.Service, Action: "sqs:SendMessage", Resource: q.arn, Source: from.SourceARN,
-		Account: s.opts.Account,
+		Account: cmp.Or(from.Account, s.opts.Account),
 	})
-}
-
-// maxTold bounds how many missing statements are remembered; after that, the log names them again.
-const maxTold = 10_000
-
-// tellMissing says once in the log that AWS would not deliver from a source to a queue without a policy.
-func (s *Service) tellMissing(q *Queue, from Principal) {
-	missing := DeniedError{QueueARN: q.arn, From: from}
-	s.mu.Lock()
-	known := s.told[missing]
-	if s.told == nil || len(s.told) >= maxTold {
-		s.told = map[DeniedError]bool{}
-	}
-	s.told[missing] = true
-	s.mu.Unlock()
-	if !known {
-		s.opts.Logger.Warn("sqs: delivered to a queue without a policy, because policies are lenient; AWS would not",
-			"reason", &missing)
-	}
 }
 
 // Admits returns an error if a queue does not exist, or if its policy does not allow deliveries.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sqs"
@@ -199,8 +200,8 @@ func TestLenientPolicies(t *testing.T) {
 	t.Cleanup(c.Close)
 	var log bytes.Buffer
 	s := sqs.New(sqs.Options{
-		Clock: c, Random: random.New(1), Account: "000000000000", Region: "us-east-1", LenientPolicies: true,
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Clock: c, Random: random.New(1), Account: "000000000000", Region: "us-east-1",
+		Leniency: access.NewLeniency(slog.New(slog.NewTextHandler(&log, nil))),
 	})
 	q, err := s.Create("q", nil, nil)
 	if err != nil {

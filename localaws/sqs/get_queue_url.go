@@ -19,9 +19,7 @@ func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLIn
 	if in.Owner != "" && in.Owner != s.opts.Account {
 		return nil, noQueue()
 	}
-	s.mu.RLock()
-	q := s.queues[in.QueueName]
-	s.mu.RUnlock()
+	q := s.byName(in.QueueName)
 	if q == nil {
 		return nil, noQueue()
 	}

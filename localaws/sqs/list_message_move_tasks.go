@@ -29,10 +29,10 @@ type moveTaskResult struct {
 	Started        int64  `json:"StartedTimestamp"` // milliseconds
 }
 
-func (s *Service) listMessageMoveTasks(_ context.Context, _ *wire.Call,
+func (s *Service) listMessageMoveTasks(_ context.Context, c *wire.Call,
 	in *ListMessageMoveTasksInput,
 ) (*ListMessageMoveTasksOutput, error) {
-	q, bad := s.moveSource(in.SourceARN)
+	q, bad := s.moveSource(c, in.SourceARN)
 	if bad != nil {
 		return nil, bad
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // Inspection returns a service whose ReceiveMessage lists messages and receives none, as LocalStack has it under
-// /_aws/sqs/messages. It lists the first thousand.
-func (s *Service) Inspection() *wire.Service {
-	w := s.Wire()
+// /_aws/sqs/messages. It lists the first thousand. where is that of [Wire].
+func Inspection(where func(*wire.Call) (*Service, error)) *wire.Service {
+	w := Wire(where)
 	w.PathMember, w.AnyPath = "", nil
-	w.Actions = []wire.Action{wire.Op("ReceiveMessage", s.listMessages)}
+	w.Actions = []wire.Action{wire.Op("ReceiveMessage", wire.In(where, (*Service).listMessages))}
 	return w
 }
 

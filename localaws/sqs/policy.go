@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/access"
@@ -30,24 +31,34 @@ func (p *policy) allows(r access.Request) bool {
 	return p != nil && access.Allows(p.Statements, r)
 }
 
-// forbidden returns AWS's error if the queue's policy denies the call. Batches need the permission of the single
-// action.
+// forbidden returns AWS's error if the queue's policy denies the call, or does not allow it to another account. Batches
+// need the permission of the single action.
 func (s *Service) forbidden(c *wire.Call, q *Queue) *wire.Error {
-	p := q.settings.Load().policy
-	if p == nil {
+	p, foreign := q.settings.Load().policy, c.Account != s.opts.Account
+	if p == nil && !foreign {
 		return nil
 	}
 	action := strings.TrimSuffix(c.Action, "Batch")
-	user := "arn:aws:iam::" + s.opts.Account + ":user/localaws"
-	if !access.Denies(p.Statements, access.Request{
-		Caller: user, Action: "sqs:" + action, Resource: q.arn, Account: s.opts.Account,
-	}) {
+	r := access.Request{
+		Caller: "arn:aws:iam::" + c.Account + ":user/localaws", Action: "sqs:" + action, Resource: q.arn,
+		Account: c.Account,
+	}
+	reason := "with an explicit deny in a resource-based policy"
+	denied := p != nil && access.Denies(p.Statements, r)
+	switch {
+	case denied:
+	case !foreign, p.allows(r) && !slices.Contains(ownersOnly(), action):
+		return nil
+	default:
+		reason = "because no resource-based policy allows the sqs:" + strings.ToLower(action) + " action"
+	}
+	text := fmt.Sprintf("User: %s is not authorized to perform: sqs:%s on resource: %s %s", r.Caller,
+		strings.ToLower(action), q.arn, reason)
+	if !denied && s.opts.Leniency.Permits(text) {
 		return nil
 	}
 	return &wire.Error{
-		Code: "com.amazon.coral.service#AccessDeniedException", Query: "AccessDenied", Status: 403,
-		Message: fmt.Sprintf("User: %s is not authorized to perform: sqs:%s on resource: %s with an explicit deny in a "+
-			"resource-based policy", user, strings.ToLower(action), q.arn),
+		Code: "com.amazon.coral.service#AccessDeniedException", Query: "AccessDenied", Status: 403, Message: text,
 	}
 }
 

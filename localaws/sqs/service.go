@@ -1,20 +1,20 @@
 package sqs
 
 import (
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options are what a Service needs. All fields but RealisticWaits and Logger are required.
+// Options are what a Service needs. Clock, Random, Account and Region are required.
 type Options struct {
 	Clock   *clock.Clock
 	Random  *random.Source
@@ -27,8 +27,11 @@ type Options struct {
 	// RealisticWaits enforces AWS's waits of 60 s between two purges, and before the name of a deleted queue can be
 	// used again.
 	RealisticWaits bool
-	// LenientPolicies delivers also to queues without a policy.
-	LenientPolicies bool
+	// Leniency delivers also to queues without a policy, and lets callers of other accounts do what no policy denies;
+	// nil: policies decide.
+	Leniency *access.Leniency
+	// Missing is called with the name of a queue that a call names and that does not exist; nil: nobody wants to know.
+	Missing func(name string)
 }
 
 // Service holds the queues of one account and region. It is safe for concurrent use.
@@ -40,7 +43,6 @@ type Service struct {
 	deleted map[string]time.Duration // the time by name; used only with RealisticWaits
 	closed  bool
 	tasks   tasks
-	told    map[DeniedError]bool // the missing statements that the log named; used only with LenientPolicies
 }
 
 // New returns a service without queues.
@@ -53,36 +55,42 @@ func New(o Options) *Service {
 	return s
 }
 
-// Wire returns the service for package wire.
-func (s *Service) Wire() *wire.Service {
+// Wire returns the service for package wire, whatever place a call is for.
+func (s *Service) Wire() *wire.Service { return Wire(s.everywhere) }
+
+func (s *Service) everywhere(*wire.Call) (*Service, error) { return s, nil }
+
+// Wire returns SQS for package wire. where returns the service of the place that a call is for: that of the queue.
+func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 	return &wire.Service{
 		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
 		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl",
+		Names:   []string{"QueueUrl", "QueueOwnerAWSAccountId", "SourceArn"},
 		AnyPath: []string{"GetQueueUrl"}, Detail: true,
 		Actions: []wire.Action{
-			wire.Op("CreateQueue", s.createQueue),
-			wire.Op("DeleteQueue", s.deleteQueue),
-			wire.Op("GetQueueUrl", s.getQueueURL),
-			wire.Op("GetQueueAttributes", s.getQueueAttributes),
-			wire.Op("SetQueueAttributes", s.setQueueAttributes),
-			wire.Op("SendMessage", s.sendMessage),
-			wire.Op("SendMessageBatch", s.sendMessageBatch),
-			wire.Op("ReceiveMessage", s.receiveMessage),
-			wire.Op("DeleteMessage", s.deleteMessage),
-			wire.Op("DeleteMessageBatch", s.deleteMessageBatch),
-			wire.Op("ChangeMessageVisibility", s.changeMessageVisibility),
-			wire.Op("ChangeMessageVisibilityBatch", s.changeMessageVisibilityBatch),
-			wire.Op("PurgeQueue", s.purgeQueue),
-			wire.Op("ListQueues", s.listQueues),
-			wire.Op("ListDeadLetterSourceQueues", s.listDeadLetterSourceQueues),
-			wire.Op("TagQueue", s.tagQueue),
-			wire.Op("UntagQueue", s.untagQueue),
-			wire.Op("ListQueueTags", s.listQueueTags),
-			wire.Op("AddPermission", s.addPermission),
-			wire.Op("RemovePermission", s.removePermission),
-			wire.Op("StartMessageMoveTask", s.startMessageMoveTask),
-			wire.Op("CancelMessageMoveTask", s.cancelMessageMoveTask),
-			wire.Op("ListMessageMoveTasks", s.listMessageMoveTasks),
+			wire.Op("CreateQueue", wire.In(where, (*Service).createQueue)),
+			wire.Op("DeleteQueue", wire.In(where, (*Service).deleteQueue)),
+			wire.Op("GetQueueUrl", wire.In(where, (*Service).getQueueURL)),
+			wire.Op("GetQueueAttributes", wire.In(where, (*Service).getQueueAttributes)),
+			wire.Op("SetQueueAttributes", wire.In(where, (*Service).setQueueAttributes)),
+			wire.Op("SendMessage", wire.In(where, (*Service).sendMessage)),
+			wire.Op("SendMessageBatch", wire.In(where, (*Service).sendMessageBatch)),
+			wire.Op("ReceiveMessage", wire.In(where, (*Service).receiveMessage)),
+			wire.Op("DeleteMessage", wire.In(where, (*Service).deleteMessage)),
+			wire.Op("DeleteMessageBatch", wire.In(where, (*Service).deleteMessageBatch)),
+			wire.Op("ChangeMessageVisibility", wire.In(where, (*Service).changeMessageVisibility)),
+			wire.Op("ChangeMessageVisibilityBatch", wire.In(where, (*Service).changeMessageVisibilityBatch)),
+			wire.Op("PurgeQueue", wire.In(where, (*Service).purgeQueue)),
+			wire.Op("ListQueues", wire.In(where, (*Service).listQueues)),
+			wire.Op("ListDeadLetterSourceQueues", wire.In(where, (*Service).listDeadLetterSourceQueues)),
+			wire.Op("TagQueue", wire.In(where, (*Service).tagQueue)),
+			wire.Op("UntagQueue", wire.In(where, (*Service).untagQueue)),
+			wire.Op("ListQueueTags", wire.In(where, (*Service).listQueueTags)),
+			wire.Op("AddPermission", wire.In(where, (*Service).addPermission)),
+			wire.Op("RemovePermission", wire.In(where, (*Service).removePermission)),
+			wire.Op("StartMessageMoveTask", wire.In(where, (*Service).startMessageMoveTask)),
+			wire.Op("CancelMessageMoveTask", wire.In(where, (*Service).cancelMessageMoveTask)),
+			wire.Op("ListMessageMoveTasks", wire.In(where, (*Service).listMessageMoveTasks)),
 		},
 	}
 }
@@ -91,7 +99,7 @@ func (s *Service) Wire() *wire.Service {
 func (s *Service) Reset() {
 	s.mu.Lock()
 	old := s.queues
-	s.queues, s.deleted, s.told = map[string]*Queue{}, map[string]time.Duration{}, nil
+	s.queues, s.deleted = map[string]*Queue{}, map[string]time.Duration{}
 	s.mu.Unlock()
 	s.tasks.reset()
 	for _, q := range old {
@@ -113,7 +121,10 @@ func (s *Service) Close() {
 
 // Queue returns the queue with a name, URL or ARN, or nil.
 func (s *Service) Queue(name string) *Queue {
-	name = name[strings.LastIndexAny(name, "/:")+1:]
+	if strings.HasPrefix(name, "arn:") {
+		return s.byARN(name)
+	}
+	name = name[strings.LastIndexByte(name, '/')+1:]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.queues[name]
@@ -136,7 +147,7 @@ func (s *Service) sorted() []*Queue {
 	return all
 }
 
-// byURL returns the queue of a request, unless the queue's policy denies the action, and tells it that there was a
+// byURL returns the queue of a request, unless the caller may not call the action, and tells it that there was a
 // call. As on AWS only the URL's path counts. A bare name is accepted as well, because some clients send it.
 func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
 	if url == "" {
@@ -149,14 +160,23 @@ func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
 			return nil, noQueue()
 		}
 	}
-	s.mu.RLock()
-	q := s.queues[name]
-	s.mu.RUnlock()
+	q := s.byName(name)
 	if q == nil {
 		return nil, noQueue()
 	}
 	q.model.Touch()
 	return q, s.forbidden(c, q)
+}
+
+// byName returns the queue with a name that a call has, or nil.
+func (s *Service) byName(name string) *Queue {
+	s.mu.RLock()
+	q := s.queues[name]
+	s.mu.RUnlock()
+	if q == nil && s.opts.Missing != nil {
+		s.opts.Missing(name)
+	}
+	return q
 }
 
 // byARN returns the queue with an ARN, or nil.
@@ -171,7 +191,7 @@ func (s *Service) byARN(arn string) *Queue {
 }
 
 func (s *Service) arn(name string) string {
-	return fmt.Sprintf("arn:aws:sqs:%s:%s:%s", s.opts.Region, s.opts.Account, name)
+	return wire.Place{Account: s.opts.Account, Region: s.opts.Region}.ARN("sqs", name)
 }
 
 func (s *Service) url(c *wire.Call, name string) string {

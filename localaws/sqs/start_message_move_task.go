@@ -22,10 +22,10 @@ type StartMessageMoveTaskOutput struct {
 // maxRate is the highest rate of a task.
 const maxRate = 500
 
-func (s *Service) startMessageMoveTask(_ context.Context, _ *wire.Call,
+func (s *Service) startMessageMoveTask(_ context.Context, c *wire.Call,
 	in *StartMessageMoveTaskInput,
 ) (*StartMessageMoveTaskOutput, error) {
-	t, bad := s.newTask(in)
+	t, bad := s.newTask(c, in)
 	if bad == nil {
 		bad = s.tasks.add(t)
 	}
@@ -42,8 +42,8 @@ func (s *Service) startMessageMoveTask(_ context.Context, _ *wire.Call,
 	return &StartMessageMoveTaskOutput{TaskHandle: t.handle()}, nil
 }
 
-func (s *Service) newTask(in *StartMessageMoveTaskInput) (*task, *wire.Error) {
-	source, bad := s.moveSource(in.SourceARN)
+func (s *Service) newTask(c *wire.Call, in *StartMessageMoveTaskInput) (*task, *wire.Error) {
+	source, bad := s.moveSource(c, in.SourceARN)
 	if bad != nil {
 		return nil, bad
 	}
@@ -76,13 +76,13 @@ func (s *Service) newTask(in *StartMessageMoveTaskInput) (*task, *wire.Error) {
 	return t, nil
 }
 
-// moveSource returns the queue of a SourceArn.
-func (s *Service) moveSource(arn string) (*Queue, *wire.Error) {
+// moveSource returns the queue of a SourceArn. A queue of another account is none: only its owner may move messages.
+func (s *Service) moveSource(c *wire.Call, arn string) (*Queue, *wire.Error) {
 	if arn == "" {
 		return nil, missing("SourceArn")
 	}
 	q := s.byARN(arn)
-	if q == nil {
+	if q == nil || c.Account != s.opts.Account {
 		return nil, notFound("The resource that you specified for the SourceArn parameter doesn't exist.")
 	}
 	q.model.Touch()

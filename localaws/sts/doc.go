@@ -1,5 +1,5 @@
 // Package sts is AWS STS, as far as programs need it to look up their account: one action, GetCallerIdentity.
 //
-// Its noun: a [Service] belongs to one account. It has no users: every caller, with any access key or none, is the same
-// user.
+// It has no nouns, and nothing is stored: the caller's account is that of the call. There are no users: every caller of
+// an account, with any access key or none, is the same user.
 package sts

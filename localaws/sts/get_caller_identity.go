@@ -6,21 +6,13 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Service is the model of STS. It is immutable.
-type Service struct{ account string }
-
-// New returns the service of an account.
-func New(account string) *Service {
-	return &Service{account: account}
-}
-
 // Wire returns the service's actions.
-func (s *Service) Wire() *wire.Service {
+func Wire() *wire.Service {
 	return &wire.Service{
 		Name:    "sts",
 		Version: "2011-06-15",
 		XMLNS:   "https://sts.amazonaws.com/doc/2011-06-15/",
-		Actions: []wire.Action{wire.Op("GetCallerIdentity", s.getCallerIdentity)},
+		Actions: []wire.Action{wire.Op("GetCallerIdentity", getCallerIdentity)},
 	}
 }
 
@@ -37,12 +29,10 @@ type GetCallerIdentityOutput struct {
 // userID has the form of IAM's user ids.
 const userID = "AIDALOCALAWS000000000"
 
-func (s *Service) getCallerIdentity(context.Context, *wire.Call, *GetCallerIdentityInput) (*GetCallerIdentityOutput,
-	error,
-) {
+func getCallerIdentity(_ context.Context, c *wire.Call, _ *GetCallerIdentityInput) (*GetCallerIdentityOutput, error) {
 	return &GetCallerIdentityOutput{
-		Arn:     "arn:aws:iam::" + s.account + ":user/localaws",
+		Arn:     "arn:aws:iam::" + c.Account + ":user/localaws",
 		UserID:  userID,
-		Account: s.account,
+		Account: c.Account,
 	}, nil
 }

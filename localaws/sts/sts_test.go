@@ -13,7 +13,7 @@ import (
 
 func TestGetCallerIdentity(t *testing.T) {
 	mux := wire.NewMux(wire.Options{Account: "111122223333", Region: "us-east-1", Random: random.New(1)},
-		sts.New("111122223333").Wire())
+		sts.Wire())
 	r := httptest.NewRequest("POST", "/", strings.NewReader("Action=GetCallerIdentity&Version=2011-06-15"))
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, r)

@@ -57,7 +57,7 @@ const (
 	maxTags        = 500 // AWS: TagsPerPage at most
 )
 
-func (s *Service) getResources(_ context.Context, _ *wire.Call, in *GetResourcesInput) (*GetResourcesOutput, error) {
+func (s *Service) getResources(_ context.Context, c *wire.Call, in *GetResourcesInput) (*GetResourcesOutput, error) {
 	if fault := in.check(); fault != nil {
 		return nil, fault
 	}
@@ -67,7 +67,7 @@ func (s *Service) getResources(_ context.Context, _ *wire.Call, in *GetResources
 	}
 	out := &GetResourcesOutput{ResourceTagMappingList: []ResourceMapping{}}
 	token, tags := "", 0
-	for _, r := range s.all() {
+	for _, r := range s.all(c.Place()) {
 		if r.ARN <= after || !in.wants(r) {
 			continue
 		}
@@ -82,11 +82,11 @@ func (s *Service) getResources(_ context.Context, _ *wire.Call, in *GetResources
 	return out, nil
 }
 
-// all lists every tagged resource, sorted by ARN, which is the order of pages.
-func (s *Service) all() []Resource {
+// all lists every tagged resource of a place, sorted by ARN, which is the order of pages.
+func (s *Service) all(at wire.Place) []Resource {
 	var all []Resource
 	for _, source := range s.sources {
-		all = append(all, source()...)
+		all = append(all, source(at)...)
 	}
 	slices.SortFunc(all, func(a, b Resource) int { return cmp.Compare(a.ARN, b.ARN) })
 	return all

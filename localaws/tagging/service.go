@@ -10,8 +10,8 @@ type Resource struct {
 	Tags map[string]string
 }
 
-// Source lists the tagged resources of one service, in any order.
-type Source func() []Resource
+// Source lists the tagged resources of one service in a place, in any order.
+type Source func(wire.Place) []Resource
 
 // Service is the model of the tagging API. It stores nothing, and is safe for concurrent use if its sources are.
 type Service struct{ sources []Source }

@@ -15,6 +15,7 @@ import (
 // Mux is the handler of several services. It is safe for concurrent use.
 type Mux struct {
 	opts     Options
+	home     Home
 	services []*Service
 	actions  map[string]map[string]Action // by service and action name
 	buffers  bufferPool
@@ -22,11 +23,14 @@ type Mux struct {
 	nobody   *Service // defines the errors of requests that match no service
 }
 
-// Options configure a Mux. All fields but Around are required.
+// Options configure a Mux. Account, Region and Random are required.
 type Options struct {
+	// Account and Region are those of requests that name none.
 	Account string
 	Region  string
-	Random  *random.Source
+	// SingleRegion makes every request work in Region, whatever it is signed for.
+	SingleRegion bool
+	Random       *random.Source
 	// Around, if not nil, is called for every decoded call. It calls run at most once, and its result is the answer. If
 	// it returns ErrDrop, the connection is closed.
 	Around func(ctx context.Context, c *Call, in any, run Run) (any, error)
@@ -37,10 +41,14 @@ type Run func(ctx context.Context) (any, error)
 
 // NewMux returns the handler of services.
 func NewMux(o Options, services ...*Service) *Mux {
-	m := &Mux{opts: o, services: services, actions: map[string]map[string]Action{}, gate: newGate(), nobody: &Service{}}
+	m := &Mux{
+		opts: o, home: Home{Place{o.Account, o.Region}, o.SingleRegion}, services: services,
+		actions: map[string]map[string]Action{}, gate: newGate(), nobody: &Service{},
+	}
 	for _, s := range services {
 		byName := make(map[string]Action, len(s.Actions))
 		for _, a := range s.Actions {
+			a.named = a.input.named(s.Names)
 			byName[a.Name] = a
 		}
 		m.actions[s.Name] = byName
@@ -49,12 +57,15 @@ func NewMux(o Options, services ...*Service) *Mux {
 }
 
 // ServeHTTP answers one call in the caller's goroutine.
-func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.ServeAs(w, r, Identity(r)) }
+
+// ServeAs is the same as ServeHTTP for a caller that the request itself does not name.
+func (m *Mux) ServeAs(w http.ResponseWriter, r *http.Request, who Signer) {
 	a := m.answer(w, r)
 	l := &load{ctx: r.Context(), gate: m.gate}
 	defer l.done()
 	if action, in, ok := m.read(&a, r, l); ok {
-		m.run(&a, r, action, in)
+		m.run(&a, r, who, action, in)
 	}
 }
 
@@ -222,7 +233,7 @@ func (m *Mux) readQuery(a *answer, r *http.Request, body []byte, l *load) (actio
 		return action, nil, false
 	}
 	action, ok = m.actions[s.Name][name]
-	if !ok || !s.answersAt(r.URL.Path, m.opts.Account, action) {
+	if !ok || !s.answersAt(r.URL.Path, action) {
 		a.fail(s.unknown(name, invalidAction(name)))
 		return action, nil, false
 	}
@@ -271,12 +282,12 @@ func invalidAction(name string) *Error {
 	}
 }
 
-func (m *Mux) run(a *answer, r *http.Request, action Action, in any) {
-	key, region := signer(r)
+func (m *Mux) run(a *answer, r *http.Request, who Signer, action Action, in any) {
+	at, owner := m.home.locate(who.Key, who.Region, resource(in, action.named))
 	c := &Call{
 		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
-		BaseURL: baseURL(r), Account: m.opts.Account, Region: m.opts.Region,
-		Caller: key, SignedRegion: region, Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
+		BaseURL: baseURL(r), Account: at.Account, Region: at.Region, Owner: owner,
+		Caller: who.Key, Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
 	run := func(ctx context.Context) (any, error) {

@@ -231,11 +231,20 @@ func signedFor(r *http.Request, values url.Values) string {
 	return ""
 }
 
-// signer returns the access key and the region in a request's signature; "": the request is not signed. Only the header
-// is checked, because signed URLs are rare.
-func signer(r *http.Request) (key, region string) {
-	key, rest, _ := strings.Cut(credential(r, nil), "/")
+// Signer is what a request's signature says about its caller.
+type Signer struct {
+	Key    string // the access key; "": the request is not signed
+	Region string // "": the request is not signed, or by version 2
+}
+
+// Identity returns what the signature of a request says, in its header or its URL.
+func Identity(r *http.Request) Signer {
+	var values url.Values
+	if r.Header.Get("Authorization") == "" && strings.Contains(r.URL.RawQuery, "X-Amz-Credential=") {
+		values = r.URL.Query()
+	}
+	key, rest, _ := strings.Cut(credential(r, values), "/")
 	_, rest, _ = strings.Cut(rest, "/") // the date
-	region, _, _ = strings.Cut(rest, "/")
-	return strings.TrimSpace(key), region
+	region, _, _ := strings.Cut(rest, "/")
+	return Signer{strings.TrimSpace(key), region}
 }

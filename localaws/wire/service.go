@@ -22,6 +22,9 @@ type Service struct {
 	// PathMember is the member that the path of a query request stands for if it is not "/"; old clients address a
 	// queue in this way. "": the path is ignored.
 	PathMember string
+	// Names are the members, by their names in awsJson, that name the resource of a call: the ARN or the URL of a
+	// queue. They say whose it is, and the region of a call that is not signed.
+	Names []string
 	// AnyPath names actions without PathMember that may be called at such a path.
 	AnyPath []string
 	// Detail says that errors in the query protocol contain an empty Detail.
@@ -53,8 +56,9 @@ func (s *Service) scope() string {
 }
 
 // answersAt reports whether an action may be called at a path. At the path of a queue, only actions with a queue may.
-func (s *Service) answersAt(path, account string, a Action) bool {
-	if s.PathMember == "" || !strings.HasPrefix(path, "/"+account+"/") {
+func (s *Service) answersAt(path string, a Action) bool {
+	account, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if s.PathMember == "" || !below || !IsAccount(account) {
 		return true
 	}
 	_, takes := a.input.query[s.PathMember]
@@ -65,6 +69,7 @@ func (s *Service) answersAt(path, account string, a Action) bool {
 type Action struct {
 	Name string
 
+	named  []int // the fields that name the resource of a call; set by the Mux
 	input  *shape
 	output *shape
 	result bool // an empty output has a result element in the query protocol
@@ -115,19 +120,24 @@ type Call struct {
 	Protocol  Protocol
 	RequestID string
 	BaseURL   string // "http://host:port" as the client used it
-	Account   string
-	Region    string
+	Account   string // the caller's
+	Region    string // in which the call works
+	Owner     string // the account of the resource that the call names; the caller's, if it names none
 	Caller    string // the access key of the signature; "": the request is not signed
-	// SignedRegion is the region in the signature; "": the request is not signed. Region is that of the server.
-	SignedRegion string
-	Agent        string // the client's User-Agent
-	Trace        string // the header X-Amzn-Trace-Id; "": none
+	Agent     string // the client's User-Agent
+	Trace     string // the header X-Amzn-Trace-Id; "": none
 	// FailEntry, if not nil, is called by batch actions before each entry takes effect. If it returns an error, the
 	// entry fails with it.
 	FailEntry func(id string) *Error
 	// BreakRequest and BreakResponse, if positive, close the connection after this many bytes of the body.
 	BreakRequest, BreakResponse int64
 }
+
+// Place returns the place of the caller.
+func (c *Call) Place() Place { return Place{c.Account, c.Region} }
+
+// Resource returns the place of the resource that the call names.
+func (c *Call) Resource() Place { return Place{c.Owner, c.Region} }
 
 // EntryFault calls FailEntry if it is set.
 func (c *Call) EntryFault(id string) *Error {

@@ -14,9 +14,10 @@ import (
 // the channel's own partition of the same number. So one member has all waiting records of a key.
 //
 // The leader assigns the topics of the whole group, which may belong to several channels: channel y in namespace x, and
-// channel x.y without a namespace, have groups of the same name. So the names tell which topic is a tier of which.
-func Following(group string) kgo.GroupBalancer {
-	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), group: group}
+// channel x.y without a namespace, have groups of the same name, and several channels may be mapped to one group. So
+// the names tell which topic is a tier of which.
+func Following(names layout.Names, group string) kgo.GroupBalancer {
+	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), names: names, group: group}
 }
 
 var errBalancer = errors.New("kafka: franz-go's sticky balancer has other types than this version of Godwit expects: " +
@@ -24,6 +25,7 @@ var errBalancer = errors.New("kafka: franz-go's sticky balancer has other types 
 
 type followingBalancer struct {
 	kgo.GroupBalancer
+	names layout.Names
 	group string
 }
 
@@ -45,7 +47,7 @@ func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]i
 	}
 	first, home := map[string]int32{}, map[string]string{}
 	for topic, partitions := range topics {
-		of, tier := layout.Split(topic, f.group)
+		of, tier := f.names.Origin(topic, f.group)
 		if _, known := topics[of]; tier && known {
 			home[topic] = of
 		} else {

@@ -7,13 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 // assigned returns the partitions that a group with this number of members assigns, as "topic-partition", with the
 // member.
 func assigned(t *testing.T, members int, topics map[string]int32) map[string]string {
 	t.Helper()
-	b := Following("orders")
+	return assignedBy(t, Following(layout.Names{}, "orders"), members, topics)
+}
+
+// assignedBy is assigned with another balancer.
+func assignedBy(t *testing.T, b kgo.GroupBalancer, members int, topics map[string]int32) map[string]string {
+	t.Helper()
 	var names []string
 	for name := range topics {
 		names = append(names, name)
@@ -59,6 +67,26 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 			owner, follower := got[fmt.Sprintf("orders-%d", n)], got[fmt.Sprintf("%s-%d", tier, n)]
 			if owner != follower {
 				t.Errorf("partition %d belongs to %s, and that of %s to %s", n, owner, tier, follower)
+			}
+		}
+	}
+}
+
+// The tiers of mapped channels follow the topics that these are mapped to, also if two channels have one group.
+func TestTiersOfMappedChannels(t *testing.T) {
+	names := layout.Names{Mapping: layout.NewMapping(map[driver.Channel]layout.Place{
+		{Queue: "orders"}: {Topic: "Shop.Orders", Group: "billing"}, {Queue: "invoices"}: {Group: "billing"},
+	})}
+	got := assignedBy(t, Following(names, "billing"), 3, map[string]int32{
+		"Shop.Orders": 5, "orders.orders.retry.5s": 5, "invoices": 4, "invoices.invoices.retry.5s": 4,
+	})
+	for tier, of := range map[string]string{
+		"orders.orders.retry.5s": "Shop.Orders", "invoices.invoices.retry.5s": "invoices",
+	} {
+		for n := range 4 {
+			owner, follower := got[fmt.Sprintf("%s-%d", of, n)], got[fmt.Sprintf("%s-%d", tier, n)]
+			if owner != follower || owner == "" {
+				t.Errorf("partition %d of %s belongs to %s, and that of %s to %s", n, of, owner, tier, follower)
 			}
 		}
 	}

@@ -10,15 +10,20 @@ import (
 // choose the same partition. A dead letter, or a record in a tier, has the partition of its original: readers look for
 // it there. A topic of dead letters may have fewer partitions. A tier may not, because the member that reads the
 // original's partition would not read the copy.
-func Partitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
+func Partitioner(names layout.Names) kgo.Partitioner {
+	return partitioner{kgo.StickyKeyPartitioner(nil), names}
+}
 
-type partitioner struct{ byKey kgo.Partitioner }
+type partitioner struct {
+	byKey kgo.Partitioner
+	names layout.Names
+}
 
 func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
 	switch {
-	case layout.Waits(topic):
+	case p.names.Waits(topic):
 		return waiter{}
-	case layout.Follows(topic):
+	case p.names.Follows(topic):
 		return follower{}
 	}
 	return p.byKey.ForTopic(topic)

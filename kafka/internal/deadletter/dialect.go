@@ -132,8 +132,8 @@ func addDeath(history []byte, d envelope.Death) string {
 }
 
 // OriginOf is the origin of a record in a channel's dead letters, and the reason of its death, in any known dialect.
-// Without a header, the origin is the channel itself.
-func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
+// Without a header, the origin is the channel itself. names tell the channel of a topic and a group.
+func OriginOf(names layout.Names, from driver.Channel, r *kgo.Record) *driver.Origin {
 	o := &driver.Origin{
 		Channel: from, ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)),
 		OrderKey: string(r.Key),
@@ -148,7 +148,7 @@ func OriginOf(from driver.Channel, r *kgo.Record) *driver.Origin {
 	topic, group := string(first(r.Headers, g.topic)), string(wire.LastHeader(r.Headers, g.group))
 	o.ID = string(wire.AppendPosition(nil, topic, int32(number(first(r.Headers, g.partition))),
 		number(first(r.Headers, g.offset))))
-	if ch, ok := layout.ChannelOf(topic, group); ok {
+	if ch, ok := names.ChannelOf(topic, group); ok {
 		ch.Ordered = from.Ordered
 		o.Channel = ch
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -52,7 +53,7 @@ func TestADeadLetterTellsWhy(t *testing.T) {
 		Channel: driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true},
 		ID:      "prod.wishlist_events/3/77", OrderKey: "ada", Death: death, Deaths: 1,
 	}
-	if diff := cmp.Diff(want, OriginOf(lettersOfMobile, c)); diff != "" {
+	if diff := cmp.Diff(want, OriginOf(layout.Names{}, lettersOfMobile, c)); diff != "" {
 		t.Error(diff)
 	}
 	if len(r.Headers) != 2 || string(r.Headers[1].Value) != "forged" {
@@ -69,7 +70,7 @@ func TestHistoryOutlivesARedrive(t *testing.T) {
 		r.Offset = int64(i)
 		c := Copy(r, "orders", &driver.Death{Error: text}, 1)
 		c.Headers = append(c.Headers, headersOf("godwit-log", "id")...)
-		if o := OriginOf(driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text ||
+		if o := OriginOf(layout.Names{}, driver.Channel{Queue: "orders", DeadLetter: true}, c); o.Death.Error != text ||
 			o.Deaths != i+1 || o.ID != "orders/0/"+string(rune('0'+i)) {
 			t.Errorf("death %d is %+v", i, o)
 		}
@@ -238,7 +239,7 @@ func TestForeignDeadLetters(t *testing.T) {
 			if name != "nobody" {
 				c.want.Deaths = 1
 			}
-			got := OriginOf(lettersOfMobile, &kgo.Record{
+			got := OriginOf(layout.Names{}, lettersOfMobile, &kgo.Record{
 				Topic: "letters", Partition: 4, Offset: 8, Key: []byte("ada"),
 				Headers: c.headers,
 			})
@@ -257,11 +258,11 @@ func TestDeathsBesideTheHistory(t *testing.T) {
 	r := Copy(&kgo.Record{Topic: "orders", Offset: 1}, "orders", &driver.Death{Error: "first"}, 1)
 	r.Headers = append(WithoutDeath(r.Headers), headersOf("kafka_dlt-original-topic", "orders",
 		"kafka_dlt-exception-message", "second")...)
-	if o := OriginOf(driver.Channel{Queue: "orders"}, r); o.Deaths != 2 || o.Death.Error != "second" {
+	if o := OriginOf(layout.Names{}, driver.Channel{Queue: "orders"}, r); o.Deaths != 2 || o.Death.Error != "second" {
 		t.Errorf("origin %+v", o)
 	}
 	r.Headers = WithoutDeath(r.Headers)
-	if o := OriginOf(driver.Channel{Queue: "orders"}, r); o.Deaths != 1 || o.Death != (driver.Death{}) {
+	if o := OriginOf(layout.Names{}, driver.Channel{Queue: "orders"}, r); o.Deaths != 1 || o.Death != (driver.Death{}) {
 		t.Errorf("the origin of a record without a reason is %+v", o)
 	}
 }
@@ -293,7 +294,7 @@ func FuzzOriginOf(f *testing.F) {
 		for i, parts := 0, bytes.Split(data, []byte{0}); i+1 < len(parts); i += 2 {
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: string(parts[i]), Value: parts[i+1]})
 		}
-		if o := OriginOf(driver.Channel{Queue: "q", DeadLetter: true}, r); o.Channel.DeadLetter ||
+		if o := OriginOf(layout.Names{}, driver.Channel{Queue: "q", DeadLetter: true}, r); o.Channel.DeadLetter ||
 			o.Death.Attempts < 0 {
 			t.Errorf("origin %+v", o)
 		}

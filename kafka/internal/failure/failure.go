@@ -92,6 +92,16 @@ func passing(code *kerr.Error) bool {
 	return false
 }
 
+// Unsupported reports whether the brokers do not know a request because they are older, or the caller's kgo.MaxVersions
+// excludes it. franz-go exports no value for these errors.
+func Unsupported(err error) bool {
+	if err == nil || errors.Is(err, kerr.UnsupportedVersion) {
+		return err != nil
+	}
+	text := err.Error()
+	return strings.Contains(text, "broker is too old") || strings.Contains(text, "request key is unknown")
+}
+
 // Permanent is an error of Godwit that no repetition can mend.
 func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}

@@ -24,10 +24,19 @@ const (
 	longestSuffix = TierInfix + "99999s"
 )
 
-// Names maps channels to topics and groups. Namespace is put before every name; "": there is none.
+// Names maps channels to topics and groups. Namespace is put before every name that is derived from a channel's; "":
+// there is none. Mapping has the topics and groups that are not derived; nil: all are.
 //
-// A queue and an exchange of the same name share a topic: the groups of orders and orders.audit read the same records.
-type Names struct{ Namespace string }
+// A queue and an exchange of the same name share a topic, unless it is mapped: the groups of orders and orders.audit
+// read the same records.
+type Names struct {
+	Namespace string
+	Mapping   *Mapping
+}
+
+// own are the names that channels have without a mapping. A mapped channel has them for its tiers, and for its dead
+// letters if those are not mapped, so that they are found by their names, and are legal whatever its group is called.
+func (n Names) own() Names { return Names{Namespace: n.Namespace} }
 
 // Check returns an error if a channel's names are not valid on Kafka.
 func (n Names) Check(ch driver.Channel) error {
@@ -44,9 +53,9 @@ func (n Names) Check(ch driver.Channel) error {
 				"and end with a letter or digit, without '--', and do not use %q", ch, one, dlqPart)
 		}
 	}
-	longest := len(n.Topic(ch))
+	longest := len(n.own().Topic(ch))
 	if ch.Queue != "" {
-		longest += len(partSeparator) + len(n.Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) +
+		longest += len(partSeparator) + len(n.own().Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) +
 			len(longestSuffix)
 	}
 	if room := maxTopicName - longest; room < 0 {
@@ -58,6 +67,9 @@ func (n Names) Check(ch driver.Channel) error {
 
 // Topic is the topic of a channel's records: its exchange's, or its own.
 func (n Names) Topic(ch driver.Channel) string {
+	if mapped := n.Mapping.topic(ch); mapped != "" {
+		return mapped
+	}
 	if ch.Exchange != "" {
 		return n.in(ch.Exchange)
 	}
@@ -66,6 +78,9 @@ func (n Names) Topic(ch driver.Channel) string {
 
 // Group is the consumer group of a channel. Its dead letters have a group of their own.
 func (n Names) Group(ch driver.Channel) string {
+	if mapped := n.Mapping.of(ch).Group; mapped != "" && !ch.DeadLetter {
+		return mapped
+	}
 	name := ch.Queue
 	if ch.Exchange != "" {
 		name = ch.Exchange + partSeparator + name
@@ -78,6 +93,9 @@ func (n Names) Group(ch driver.Channel) string {
 
 // DeadLetters is the topic of a channel's dead letters. ch is the channel or its dead letters.
 func (n Names) DeadLetters(ch driver.Channel) string {
+	if mapped := n.Mapping.of(ch).DeadLetters; mapped != "" {
+		return mapped
+	}
 	return n.beside(ch, dlqPart)
 }
 
@@ -93,15 +111,35 @@ func (n Names) Retries(ch driver.Channel) string { return n.beside(ch, retryPart
 // has two hyphens.
 func (n Names) State(name string) string { return n.in("state--" + name) }
 
-// Split returns the topic that a tier's records are from; false: the topic is not a tier of that group.
-func Split(topic, group string) (of string, ok bool) {
-	of, _, ok = strings.Cut(topic, partSeparator+group+TierInfix)
+// Member identifies the members of a channel's group among those of all channels: two channels may be mapped to one
+// group. It is the group that the channel has by its name.
+func (n Names) Member(ch driver.Channel) string { return n.own().Group(ch) }
+
+// Origin returns the topic that a tier's records are from, if the tier is one of a channel whose records a group reads.
+func (n Names) Origin(tier, group string) (of string, ok bool) {
+	for _, ch := range n.Mapping.Channels() {
+		if ch.Queue != "" && n.Group(ch) == group && n.IsTier(ch, tier) {
+			return n.Topic(ch), true
+		}
+	}
+	of, _, ok = strings.Cut(tier, partSeparator+group+TierInfix)
+	if !ok || n.Mapping == nil {
+		return of, ok
+	}
+	if ch, known := n.own().Reads(of, group); known && n.Group(ch) == group {
+		of = n.Topic(ch) // the channel of a mapped exchange
+	}
 	return of, ok
 }
 
-// Stay is how long records stay in a tier of a topic and a group; false: the topic is none of their tiers.
-func Stay(tier, topic, group string) (time.Duration, bool) {
-	text, ok := strings.CutPrefix(tier, topic+partSeparator+group+TierInfix)
+// IsTier reports whether a topic is a tier of a channel, of any waiting time.
+func (n Names) IsTier(ch driver.Channel, topic string) bool {
+	return strings.HasPrefix(topic, n.beside(ch, retryPart+partSeparator))
+}
+
+// Stay is how long records stay in a tier of a channel; false: the topic is none of its tiers.
+func (n Names) Stay(ch driver.Channel, tier string) (time.Duration, bool) {
+	text, ok := strings.CutPrefix(tier, n.beside(ch, retryPart+partSeparator))
 	if !ok {
 		return 0, false
 	}
@@ -110,13 +148,18 @@ func Stay(tier, topic, group string) (time.Duration, bool) {
 }
 
 // Follows reports whether the records of a topic keep the partition of their original.
-func Follows(topic string) bool {
-	return strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix)
+func (n Names) Follows(topic string) bool {
+	if n.Mapping.isLetters(topic) {
+		return true
+	}
+	return len(n.Mapping.sharing(topic)) == 0 &&
+		(strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix))
 }
 
 // Waits says whether a topic is a tier, in which records wait for their retry.
-func Waits(topic string) bool {
-	return strings.Contains(topic, TierInfix) && !strings.HasSuffix(topic, DeadSuffix)
+func (n Names) Waits(topic string) bool {
+	return !n.Mapping.isLetters(topic) && len(n.Mapping.sharing(topic)) == 0 && strings.Contains(topic, TierInfix) &&
+		!strings.HasSuffix(topic, DeadSuffix)
 }
 
 // Parse reads a channel's name as users write it, with or without @dlq.
@@ -132,7 +175,8 @@ func Parse(name string) driver.Channel {
 // beside is the name of another topic of the channel's consumer.
 func (n Names) beside(ch driver.Channel, what string) string {
 	ch.DeadLetter = false
-	return strings.Join([]string{n.Topic(ch), n.Group(ch), what}, partSeparator)
+	own := n.own()
+	return strings.Join([]string{own.Topic(ch), own.Group(ch), what}, partSeparator)
 }
 
 func (n Names) in(name string) string {
@@ -142,8 +186,19 @@ func (n Names) in(name string) string {
 	return n.Namespace + partSeparator + name
 }
 
-// ChannelOf is the channel that a group reads from a topic, in any namespace; false: Godwit gives no group this name.
-func ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
+// ChannelOf is the channel that a group reads from a topic: a mapped one, or one of any namespace by its name; false:
+// Godwit gives no group this name.
+func (n Names) ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
+	if n.Mapping != nil {
+		if ch, ok := n.Reads(topic, group); ok {
+			return ch, true
+		}
+	}
+	return channelOf(topic, group)
+}
+
+// channelOf is the inverse of Topic and Group without a mapping.
+func channelOf(topic, group string) (ch driver.Channel, ok bool) {
 	space, name, spaced := strings.Cut(topic, partSeparator)
 	if !spaced {
 		name = topic
@@ -175,14 +230,48 @@ func (n Names) Base(topic string) (ch driver.Channel, ok bool) {
 	return driver.Channel{Queue: name}, part.Legal(name)
 }
 
-// Reads returns the channel whose group reads a topic of [Names.Base]; false: it is another group.
+// Reads returns the channel whose group reads a topic: a mapped one, or one of [Names.Base]; false: it is another
+// group.
 func (n Names) Reads(topic, group string) (ch driver.Channel, ok bool) {
+	if n.Mapping == nil {
+		return n.readsOwn(topic, group)
+	}
+	for _, ch := range n.Mapping.Channels() {
+		if ch.Queue != "" && n.Topic(ch) == topic && n.Group(ch) == group {
+			return ch, true
+		}
+	}
+	named := []string{topic} // the names that the topic has without the mapping
+	for _, ch := range n.Mapping.sharing(topic) {
+		named = append(named, n.own().Topic(ch))
+	}
+	for _, name := range named {
+		if ch, ok = n.readsOwn(name, group); ok && n.Topic(ch) == topic && n.Group(ch) == group {
+			return ch, true
+		}
+	}
+	return driver.Channel{}, false
+}
+
+// readsOwn is Reads without a mapping.
+func (n Names) readsOwn(topic, group string) (ch driver.Channel, ok bool) {
 	base, _ := n.Base(topic)
 	if group == topic {
 		return base, true
 	}
 	queue, ok := strings.CutPrefix(group, topic+partSeparator)
 	return driver.Channel{Exchange: base.Queue, Queue: queue}, ok && part.Legal(queue)
+}
+
+// IsOthers reports whether a topic that could be a channel's by its name is not, because it is mapped for another
+// channel, or because its channel is mapped to another topic.
+func (n Names) IsOthers(topic string) bool {
+	if n.Mapping == nil {
+		return false
+	}
+	base, _ := n.Base(topic)
+	return n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 || n.Mapping.topic(base) != "" ||
+		n.Mapping.topic(driver.Channel{Exchange: base.Queue}) != ""
 }
 
 // Letters returns the channel of a topic of [Names.Base] whose dead letters are in another topic; false: they are not.
@@ -194,11 +283,20 @@ func (n Names) Letters(topic, other string) (ch driver.Channel, ok bool) {
 	if group, ok = strings.CutSuffix(group, DeadSuffix); !ok {
 		return ch, false
 	}
-	return n.Reads(topic, group)
+	return n.readsOwn(topic, group)
 }
 
-// Has reports whether a topic is one of the namespace: that of a channel, of its dead letters, or a tier.
+// LettersBeside returns the channel of a mapped exchange whose dead letters, by their name, are in a topic; false: they
+// are not.
+func (n Names) LettersBeside(exchange driver.Channel, topic string) (ch driver.Channel, ok bool) {
+	return n.own().Letters(n.own().Topic(exchange), topic)
+}
+
+// Has reports whether a topic is mapped, or one of the namespace: that of a channel, of its dead letters, or a tier.
 func (n Names) Has(topic string) bool {
+	if n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 {
+		return true
+	}
 	if _, ok := n.Base(topic); ok {
 		return true
 	}
@@ -220,7 +318,7 @@ func (n Names) Has(topic string) bool {
 	} else if !dead {
 		return false
 	}
-	_, ok = n.Reads(base, group)
+	_, ok = n.readsOwn(base, group)
 	return ok
 }
 

@@ -131,7 +131,7 @@ func placeOf(n Names, topic string) (p place, ok bool) {
 	if len(all) <= parts {
 		return p, false
 	}
-	ch, ok := ChannelOf(strings.Join(all[:parts], "."), strings.Join(all[parts:], "."))
+	ch, ok := n.ChannelOf(strings.Join(all[:parts], "."), strings.Join(all[parts:], "."))
 	ch.DeadLetter = p.ch.DeadLetter
 	p.ch = ch
 	return p, ok && n.Check(ch) == nil && (p.ch.DeadLetter && n.DeadLetters(ch)+what == topic+".dlq" || p.tier > 0 &&
@@ -144,11 +144,11 @@ func FuzzNames(f *testing.F) {
 	f.Add("prod", "wishlist_events", "retry", int64(5))
 	f.Add("a", "retry", "retry", int64(3600))
 	f.Fuzz(func(t *testing.T, space, exchange, queue string, seconds int64) {
-		n, ch := Names{space}, driver.Channel{Exchange: exchange, Queue: queue}
+		n, ch := Names{Namespace: space}, driver.Channel{Exchange: exchange, Queue: queue}
 		if space != "" && !part.Legal(space) || queue == "" || n.Check(ch) != nil {
 			return
 		}
-		if got, ok := ChannelOf(n.Topic(ch), n.Group(ch)); !ok || got != ch {
+		if got, ok := n.ChannelOf(n.Topic(ch), n.Group(ch)); !ok || got != ch {
 			t.Errorf("%s of %s is read as %s, %v", n.Group(ch), n.Topic(ch), got, ok)
 		}
 		d := time.Duration(1+seconds&0xffff) * time.Second
@@ -173,7 +173,7 @@ func FuzzChannelOf(f *testing.F) {
 	f.Add("orders", "orders")
 	f.Add("prod.wishlist_events", "prod.wishlist_events.mobile")
 	f.Fuzz(func(t *testing.T, topic, group string) {
-		ch, ok := ChannelOf(topic, group)
+		ch, ok := Names{}.ChannelOf(topic, group)
 		if !ok {
 			return
 		}
@@ -181,7 +181,7 @@ func FuzzChannelOf(f *testing.F) {
 		if !spaced {
 			space = ""
 		}
-		if n := (Names{space}); n.Topic(ch) != topic || n.Group(ch) != group {
+		if n := (Names{Namespace: space}); n.Topic(ch) != topic || n.Group(ch) != group {
 			t.Errorf("%s, %s is read as %s, which is %s, %s", topic, group, ch, n.Topic(ch), n.Group(ch))
 		}
 	})
@@ -194,7 +194,7 @@ func TestStay(t *testing.T) {
 		5 * time.Second, 90 * time.Second, 10 * time.Minute, time.Hour, 1500 * time.Millisecond,
 	} {
 		tier := n.Tier(ch, d)
-		if got, ok := Stay(tier, n.Topic(ch), n.Group(ch)); got != d || !ok {
+		if got, ok := n.Stay(ch, tier); got != d || !ok {
 			t.Errorf("%s is a tier of %v, %v", tier, got, ok)
 		}
 	}
@@ -202,7 +202,7 @@ func TestStay(t *testing.T) {
 		"prod.news", "prod.news.prod.news.a.dlq", "prod.news.prod.news.b.retry.5s", "prod.news.prod.news.a.retry.",
 		"prod.news.prod.news.a.retry.60s", "prod.news.prod.news.a.retry.5s.x", "prod.news.prod.news.a.retry.-5s",
 	} {
-		if got, ok := Stay(other, n.Topic(ch), n.Group(ch)); ok {
+		if got, ok := n.Stay(ch, other); ok {
 			t.Errorf("%s is a tier of %v", other, got)
 		}
 	}

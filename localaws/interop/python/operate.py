@@ -2,11 +2,17 @@
 
 operate.py send QUEUE_URL < MESSAGES      MESSAGES is a list in JSON; binary values are in base64
 operate.py receive QUEUE_URL COUNT        prints so many messages in the same form, and deletes them
+operate.py make QUEUE < ATTRIBUTES        creates a queue
+operate.py subscribe TOPIC QUEUE_URL      creates a topic, and a subscription without raw delivery for "kind" = "mail"
+operate.py publish TOPIC_ARN < MESSAGES
+operate.py move FROM_ARN TO_ARN           lets SQS move the messages of a dead-letter queue, and waits
 """
 
 import base64
 import json
 import sys
+import time
+import uuid
 
 import boto3
 
@@ -27,7 +33,7 @@ def send(url, messages):
         if m.get("group"):
             extra["MessageGroupId"] = m["group"]
         if url.endswith(".fifo"):
-            extra["MessageDeduplicationId"] = m["body"][:20].encode().hex()
+            extra["MessageDeduplicationId"] = str(uuid.uuid4())
         attributes = {name: attribute(a) for name, a in m["attributes"].items()}
         sqs.send_message(QueueUrl=url, MessageBody=m["body"], MessageAttributes=attributes, **extra)
 
@@ -55,7 +61,45 @@ def receive(url, count):
     return messages
 
 
-if sys.argv[1] == "send":
-    send(sys.argv[2], json.load(sys.stdin))
-else:
-    json.dump(receive(sys.argv[2], int(sys.argv[3])), sys.stdout)
+def subscribe(name, url):
+    topic = boto3.client("sns").create_topic(Name=name)["TopicArn"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    statement = {
+        "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn,
+        "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
+    boto3.client("sns").subscribe(
+        TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"FilterPolicy": json.dumps({"kind": ["mail"]})}
+    )
+    return topic
+
+
+def publish(topic, messages):
+    for m in messages:
+        attributes = {name: attribute(a) for name, a in m["attributes"].items()}
+        boto3.client("sns").publish(TopicArn=topic, Message=m["body"], MessageAttributes=attributes)
+
+
+def move(source, to):
+    sqs.start_message_move_task(SourceArn=source, DestinationArn=to)
+    while sqs.list_message_move_tasks(SourceArn=source)["Results"][0]["Status"] == "RUNNING":
+        time.sleep(0.1)
+
+
+match sys.argv[1:]:
+    case ["send", url]:
+        send(url, json.load(sys.stdin))
+    case ["receive", url, count]:
+        json.dump(receive(url, int(count)), sys.stdout)
+    case ["make", name]:
+        sqs.create_queue(QueueName=name, Attributes=json.load(sys.stdin))
+    case ["subscribe", name, url]:
+        print(subscribe(name, url), end="")
+    case ["publish", topic]:
+        publish(topic, json.load(sys.stdin))
+    case ["move", source, to]:
+        move(source, to)
+    case _:
+        sys.exit(__doc__)

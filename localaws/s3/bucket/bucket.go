@@ -20,6 +20,7 @@ var (
 
 // Bucket is one bucket. It is safe for concurrent use.
 type Bucket struct {
+	account string
 	name    string
 	region  string
 	created time.Time
@@ -34,9 +35,9 @@ type Bucket struct {
 	watches  map[string]map[*Watch]struct{}
 }
 
-func newBucket(name, region string, created time.Time, s *Settings) *Bucket {
+func newBucket(account, name, region string, created time.Time, s *Settings) *Bucket {
 	return &Bucket{
-		name: name, region: region, created: created, settings: s,
+		account: account, name: name, region: region, created: created, settings: s,
 		uploads: map[string]*Upload{}, watches: map[string]map[*Watch]struct{}{},
 	}
 }
@@ -46,6 +47,9 @@ func (b *Bucket) Name() string { return b.name }
 
 // ARN returns the bucket's ARN.
 func (b *Bucket) ARN() string { return "arn:aws:s3:::" + b.name }
+
+// Account returns the account that the bucket belongs to.
+func (b *Bucket) Account() string { return b.account }
 
 // Region returns the bucket's region.
 func (b *Bucket) Region() string { return b.region }

@@ -37,7 +37,7 @@ func whole(m *memory) Content { return Whole(m, int64(len(m.text))) }
 var start = time.Date(2026, 3, 10, 15, 30, 0, 0, time.UTC)
 
 func testBucket(t *testing.T) *Bucket {
-	b, err := NewStore().Create("b", "us-east-1", start, &Settings{})
+	b, err := NewStore().Create("000000000000", "b", "us-east-1", start, &Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestSweep(t *testing.T) {
 // BenchmarkPage lists a thousand of a million keys.
 func BenchmarkPage(b *testing.B) {
 	store := NewStore()
-	k, err := store.Create("b", "us-east-1", start, &Settings{})
+	k, err := store.Create("000000000000", "b", "us-east-1", start, &Settings{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Store holds the buckets of an account, of all regions. It is safe for concurrent use.
+// Store holds the buckets of all accounts and regions, which share their names. It is safe for concurrent use.
 type Store struct {
 	mu      sync.RWMutex
 	buckets map[string]*Bucket
@@ -18,13 +18,13 @@ type Store struct {
 func NewStore() *Store { return &Store{buckets: map[string]*Bucket{}} }
 
 // Create creates a bucket. If there is one with this name, it returns that one and ErrExists.
-func (s *Store) Create(name, region string, now time.Time, set *Settings) (*Bucket, error) {
+func (s *Store) Create(account, name, region string, now time.Time, set *Settings) (*Bucket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.buckets[name]; b != nil {
 		return b, ErrExists
 	}
-	b := newBucket(name, region, now, set)
+	b := newBucket(account, name, region, now, set)
 	s.buckets[name] = b
 	return b, nil
 }

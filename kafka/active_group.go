@@ -1,0 +1,145 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+)
+
+// activeGroup is a group that has members, as the brokers describe it.
+type activeGroup struct {
+	protocol GroupProtocol // 0: the group has no members
+	kind     string        // of a classic group: "consumer", "connect"
+	assignor string        // of a classic group; "": its members are joining
+	members  []string      // clients, with their hosts
+}
+
+// fits returns an error if a consumer of a channel cannot be a member of its group: the members that the group has now
+// use another protocol, or the group reads another topic.
+func (b *Backend) fits(ctx context.Context, ch driver.Channel) error {
+	group := b.names.Group(ch)
+	now, err := b.describe(ctx, group)
+	if err != nil {
+		return err
+	}
+	own := b.o.channel(ch).GroupProtocol
+	assignor := kgo.CooperativeStickyBalancer().ProtocolName()
+	is := ""
+	switch {
+	case now.protocol == 0:
+	case now.protocol != own:
+		is = now.protocol.String()
+	case own == GroupClassic && now.kind != "" && now.kind != "consumer":
+		is = fmt.Sprintf("%s for %s", now.protocol, now.kind)
+	case own == GroupClassic && now.assignor != "" && now.assignor != assignor:
+		is = fmt.Sprintf("%s with the assignor %s", now.protocol, now.assignor)
+	}
+	if is != "" {
+		wants := own.String()
+		if own == GroupClassic {
+			wants += " with the assignor " + assignor
+		}
+		return failure.Permanent("channel %s: group %s is active as %s (%s), and this consumer would join as %s: stop the "+
+			"other members first, or use their protocol (GroupProtocol of the channel in kafka.Options)", ch, group, is,
+			strings.Join(now.members, ", "), wants)
+	}
+	return b.reads(ctx, ch, group)
+}
+
+// describe asks for the members of a group. Brokers describe a group of each protocol in a request of its own.
+func (b *Backend) describe(ctx context.Context, group string) (activeGroup, error) {
+	share, err := b.admin.DescribeShareGroups(ctx, group)
+	if err := undescribed(group, err); err != nil {
+		return activeGroup{}, err
+	}
+	g := activeGroup{protocol: GroupShare}
+	for _, m := range share[group].Members {
+		g.members = append(g.members, named(m.ClientID, m.ClientHost))
+	}
+	if len(g.members) > 0 {
+		return g, nil
+	}
+	modern, err := b.admin.DescribeConsumerGroups(ctx, group)
+	if err := undescribed(group, err); err != nil {
+		return activeGroup{}, err
+	}
+	g.protocol = GroupConsumer
+	for _, m := range modern[group].Members {
+		g.members = append(g.members, named(m.ClientID, m.ClientHost))
+	}
+	if len(g.members) > 0 {
+		return g, nil
+	}
+	classic, err := b.admin.DescribeGroups(ctx, group)
+	if err := undescribed(group, err); err != nil {
+		return activeGroup{}, err
+	}
+	g.protocol, g.kind, g.assignor = GroupClassic, classic[group].ProtocolType, classic[group].Protocol
+	for _, m := range classic[group].Members {
+		g.members = append(g.members, named(m.ClientID, m.ClientHost))
+	}
+	if len(g.members) > 0 {
+		return g, nil
+	}
+	return activeGroup{}, nil
+}
+
+// undescribed is the error of a description that matters. A broker that does not know a protocol has no such groups. If
+// the permission to see a group is missing, the members that join find out by themselves.
+func undescribed(group string, err error) error {
+	if err == nil || failure.Unsupported(err) {
+		return nil
+	}
+	err = failure.Classify(err)
+	if class := driver.ClassOf(err); class == driver.NotFound || class == driver.Denied {
+		return nil
+	}
+	return fmt.Errorf("look up the members of group %s: %w", group, err)
+}
+
+// reads returns an error if a mapped group has commits, but only of other topics: it is probably the group of another
+// channel. A Start in the channel's options says that it is not.
+func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) error {
+	o := b.o.channel(ch)
+	if group == b.names.Member(ch) || o.Start != (Start{}) || o.GroupProtocol == GroupShare {
+		return nil
+	}
+	committed, err := lag{b.admin, b.client}.committed(ctx, group)
+	if err != nil {
+		return err
+	}
+	ours := map[string]bool{}
+	for _, other := range b.names.Mapping.Channels() {
+		if b.names.Group(other) == group {
+			ours[b.names.Topic(other)] = true
+		}
+	}
+	others := map[string]bool{}
+	for topic, ps := range committed {
+		for _, p := range ps {
+			switch {
+			case p.Err != nil || p.At < 0 || b.names.Waits(topic):
+			case topic == b.names.Topic(ch):
+				return nil
+			case !ours[topic]:
+				others[topic] = true
+			}
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s and group %s, but that group has "+
+		"committed offsets of %s, and none of topic %s: correct the entry, or set Start of the channel in kafka.Options if "+
+		"the group is to read this topic as well", ch, b.names.Topic(ch), group,
+		strings.Join(slices.Sorted(maps.Keys(others)), ", "), b.names.Topic(ch))
+}
+
+func named(client, host string) string { return fmt.Sprintf("%s at %s", client, host) }

@@ -1,0 +1,130 @@
+package layout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Place is what a channel uses instead of what it would have by its name. "": by its name.
+type Place struct{ Topic, Group, DeadLetters string }
+
+// Mapping has the places of channels that use topics and groups of other names. It does not change. nil: there are
+// none.
+type Mapping struct {
+	places  map[driver.Channel]Place
+	topics  map[string][]driver.Channel // the channels of a mapped topic
+	letters map[string]bool             // the mapped topics of dead letters
+}
+
+// NewMapping returns the mapping of some channels. An exchange is a channel without a queue.
+func NewMapping(places map[driver.Channel]Place) *Mapping {
+	m := &Mapping{
+		places: maps.Clone(places), topics: map[string][]driver.Channel{}, letters: map[string]bool{},
+	}
+	for _, ch := range m.Channels() {
+		p := places[ch]
+		if p.Topic != "" {
+			m.topics[p.Topic] = append(m.topics[p.Topic], ch)
+		}
+		if p.DeadLetters != "" {
+			m.letters[p.DeadLetters] = true
+		}
+	}
+	return m
+}
+
+// Channels are those that are mapped, sorted by name. An exchange is a channel without a queue.
+func (m *Mapping) Channels() []driver.Channel {
+	if m == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(m.places), func(x, y driver.Channel) int {
+		return cmp.Compare(x.String(), y.String())
+	})
+}
+
+// Maps reports whether the topic that a channel reads, or the one of its dead letters, is mapped.
+func (m *Mapping) Maps(ch driver.Channel) bool {
+	if ch.DeadLetter {
+		return m.of(ch).DeadLetters != ""
+	}
+	return m.topic(ch) != ""
+}
+
+// Keeps reports whether a channel must not be removed, because its topic or its group is mapped. The dead letters of a
+// mapped channel may be removed, if they are not mapped themselves.
+func (m *Mapping) Keeps(ch driver.Channel) bool {
+	if ch.DeadLetter {
+		return m.Maps(ch)
+	}
+	p := m.of(ch)
+	return p.Topic != "" || p.Group != ""
+}
+
+// Conflict returns an error if a channel that is not mapped has what is mapped for another channel. n has this mapping.
+func (m *Mapping) Conflict(n Names, ch driver.Channel) error {
+	if m == nil {
+		return nil
+	}
+	ch = key(ch)
+	if _, mapped := m.places[ch]; mapped {
+		return nil
+	}
+	// Without a mapping, a queue and an exchange of the same name share a topic.
+	queue, exchange := driver.Channel{Queue: ch.Exchange}, driver.Channel{Exchange: ch.Queue}
+	switch {
+	case ch.Exchange == "" && m.topic(exchange) != "":
+		return fmt.Errorf("channel %s is not mapped, but %s is, to topic %s: map both, or use another name", ch, exchange,
+			m.topic(exchange))
+	case ch.Exchange != "" && m.topic(ch) == "" && m.topic(queue) != "":
+		return fmt.Errorf("the topic of channel %s is not mapped, but that of %s is, to topic %s: map %s.* as well, or "+
+			"use another name", ch, queue, m.topic(queue), ch.Exchange)
+	}
+	topic, group := n.Topic(ch), n.Group(ch)
+	for _, other := range m.Channels() {
+		if ch.Queue != "" && other.Queue != "" && n.Topic(other) == topic && n.Group(other) == group {
+			return fmt.Errorf("channels %s and %s would both be group %s of topic %s, and each would get a part of the "+
+				"records: map one of them to another group", ch, other, group, topic)
+		}
+		if m.of(other).DeadLetters == topic {
+			return fmt.Errorf("topic %s of channel %s is mapped as the dead letters of %s: read it as %s@%s", topic, ch,
+				other, other, dlqPart)
+		}
+	}
+	return nil
+}
+
+// of is the place of a channel, whatever the options of a consumer add to its name.
+func (m *Mapping) of(ch driver.Channel) Place {
+	if m == nil {
+		return Place{}
+	}
+	return m.places[key(ch)]
+}
+
+// topic is the topic that is mapped for a channel; "": none.
+func (m *Mapping) topic(ch driver.Channel) string {
+	if ch.Exchange != "" {
+		ch.Queue = ""
+	}
+	return m.of(ch).Topic
+}
+
+// sharing are the channels of a mapped topic.
+func (m *Mapping) sharing(topic string) []driver.Channel {
+	if m == nil {
+		return nil
+	}
+	return m.topics[topic]
+}
+
+// isLetters reports whether a topic is mapped as that of a channel's dead letters.
+func (m *Mapping) isLetters(topic string) bool { return m != nil && m.letters[topic] }
+
+func key(ch driver.Channel) driver.Channel {
+	return driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue}
+}

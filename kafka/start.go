@@ -1,0 +1,153 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+)
+
+// Start is where a group begins in the partitions of its channel's topic for which it has no commit. The first consumer
+// commits the position before it joins, so that a later start of the program does not skip records. Partitions that are
+// added when Godwit has committed for the group always begin at their start, and so do tiers. If brokers have deleted
+// the record of a commit, the group goes on at the start of the log.
+type Start struct {
+	// From is the position; zero: StartEarliest. Set it to another one when records from before the first start need no
+	// handling, or when a group must exist.
+	From StartFrom
+	// Time is that of the first records to be handled, with StartTime. Set it only then.
+	Time time.Time
+}
+
+// StartFrom is a position in partitions without a commit.
+type StartFrom uint8
+
+const (
+	StartEarliest StartFrom = iota + 1 // at the first record that the brokers still have
+	StartLatest                        // behind the last record
+	StartTime                          // at the first record that is as late as Start.Time
+	// StartCommitted is for a group that goes on where other consumers stopped: without any commit of the topic, the
+	// consumer is not created. Partitions without a commit begin at their start, because other clients do not commit
+	// for a partition from which they have read nothing.
+	StartCommitted
+)
+
+func (s Start) check(where string) error {
+	switch {
+	case s.From > StartCommitted:
+		return fmt.Errorf("kafka: %s.Start.From is %d: use StartEarliest, StartLatest, StartTime or StartCommitted", where,
+			s.From)
+	case s.From == StartTime && s.Time.IsZero():
+		return fmt.Errorf("kafka: %s.Start.From is StartTime, but Start.Time is missing: set it", where)
+	case s.From != StartTime && !s.Time.IsZero():
+		return fmt.Errorf("kafka: %s.Start.Time has no effect without StartTime: set Start.From to it", where)
+	}
+	return nil
+}
+
+// decides reports whether the position is another one than the start of the log, where members begin by themselves.
+func (s Start) decides() bool { return s.From > StartEarliest }
+
+const (
+	// startPatience is how long a consumer tries to commit where its group begins.
+	startPatience = 15 * time.Second
+	// startAgain is the pause between two tries.
+	startAgain = 200 * time.Millisecond
+)
+
+// start commits where a group begins, unless it has begun before.
+func (s *subscription) start(ctx context.Context) error {
+	if s.tiersOnly || s.from.DeadLetter || !s.set.Start.decides() {
+		return nil
+	}
+	began := time.Now()
+	for {
+		again, err := s.tryStart(ctx)
+		if err == nil || !again || time.Since(began) > startPatience {
+			return err
+		}
+		if serr := backoff.Sleep(ctx, startAgain); serr != nil {
+			return errors.Join(serr, err)
+		}
+	}
+}
+
+// tryStart is start, once. again: another try may succeed, for example because another consumer is doing the same.
+func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
+	t, err := s.b.topics.find(ctx, s.topic)
+	if err != nil {
+		return driver.ClassOf(err).Passing(), err
+	}
+	r := rewind{lag: lag{s.b.admin, s.b.client}, topic: t, group: s.group}
+	missing, begun, err := r.uncommitted(ctx)
+	if err != nil || begun || len(missing) == 0 {
+		return driver.ClassOf(err).Passing(), err
+	}
+	if s.set.Start.From == StartCommitted {
+		if len(missing) == t.partitions {
+			err = failure.Permanent("channel %s: group %s has no commit of topic %s, and Start of the channel in "+
+				"kafka.Options is StartCommitted: check the names (kafka.Options.Names), or set another Start", s.from,
+				s.group, t.name)
+		}
+		return false, err
+	}
+	to := driver.Position{From: driver.FromEnd, Partitions: missing}
+	if s.set.Start.From == StartTime {
+		to.From, to.Time = driver.FromTime, s.set.Start.Time
+	}
+	plan, err := r.plan(ctx, to)
+	if err != nil {
+		return driver.ClassOf(err).Passing(), err
+	}
+	var os kadm.Offsets
+	for _, one := range plan {
+		c := offsets.Beginning(one.To, identity(t.id, one.Partition))
+		os.Add(kadm.Offset{
+			Topic: t.name, Partition: one.Partition, At: c.Offset, LeaderEpoch: c.Epoch, Metadata: c.Metadata,
+		})
+	}
+	err = s.b.admin.CommitAllOffsets(ctx, s.group, os)
+	if err == nil {
+		s.b.log.Info("a group has no commit for some partitions, and begins where its channel's Start says", "channel",
+			s.from.String(), "group", s.group, "topic", t.name, "partitions", missing)
+		return false, nil
+	}
+	if errors.Is(err, kerr.UnknownMemberID) { // the broker takes such commits only for a group without members
+		return true, failure.Permanent("channel %s: group %s has members, and no commit for partitions %v of topic %s, so "+
+			"that Start of the channel in kafka.Options cannot be committed: stop them, or leave out Start: %w", s.from,
+			s.group, missing, t.name, err)
+	}
+	err = fmt.Errorf("channel %s: commit where group %s begins: %w", s.from, s.group, failure.Classify(err))
+	return driver.ClassOf(err).Passing(), err
+}
+
+// uncommitted are the partitions for which a group has no commit. begun: Godwit has committed for others, so that they
+// were added since.
+func (r *rewind) uncommitted(ctx context.Context) (missing []int32, begun bool, err error) {
+	committed, err := r.committed(ctx, r.group)
+	if err != nil {
+		return nil, false, err
+	}
+	for n := range int32(r.topic.partitions) {
+		c, ok := committed.Lookup(r.topic.name, n)
+		switch {
+		case ok && c.Err != nil:
+			return nil, false, fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(c.Err))
+		case !ok || c.At < 0:
+			missing = append(missing, n)
+		case offsets.Genuine(c.At, c.Metadata, identity(r.topic.id, n)):
+			begun = true
+		}
+	}
+	slices.Sort(missing)
+	return missing, begun, nil
+}

@@ -1,0 +1,225 @@
+package localaws
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
+	"github.com/godwitmq/godwit/localaws/sns"
+	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// Place is an account in a region. Its queues, topics, metrics and alarms are not those of another place.
+type Place struct {
+	server *Server
+	at     wire.Place
+}
+
+// In returns the place of an account in a region, for inspecting it. What is no account, or no name of a region, stands
+// for that of the options, as in signatures.
+func (s *Server) In(account, region string) *Place {
+	return &Place{server: s, at: s.places.home.Caller(account, region)}
+}
+
+// Places returns every place in which there was a call, and that of the options, by account and region.
+func (s *Server) Places() []*Place {
+	var all []*Place
+	for _, p := range s.places.all() {
+		all = append(all, &Place{server: s, at: p.at})
+	}
+	return all
+}
+
+// Account returns the number of the account.
+func (p *Place) Account() string { return p.at.Account }
+
+// Region returns the name of the region.
+func (p *Place) Region() string { return p.at.Region }
+
+// SQS returns the model of SQS in this place, until the next Reset of the server.
+func (p *Place) SQS() *sqs.Service { return p.server.places.in(p.at).sqs }
+
+// SNS returns the model of SNS in this place, until the next Reset of the server.
+func (p *Place) SNS() *sns.Service { return p.server.places.in(p.at).sns }
+
+// CloudWatch returns the model of CloudWatch in this place, until the next Reset of the server.
+func (p *Place) CloudWatch() *cloudwatch.Service { return p.server.places.in(p.at).cloudwatch }
+
+// services are the services of one place.
+type services struct {
+	at         wire.Place
+	sqs        *sqs.Service
+	sns        *sns.Service
+	cloudwatch *cloudwatch.Service
+}
+
+func (s *services) reset() {
+	s.sns.Reset()
+	s.sqs.Reset()
+	s.cloudwatch.Reset()
+}
+
+// places holds the services of every place. They are built for the first call in the place. It is safe for concurrent
+// use.
+type places struct {
+	home   wire.Home
+	main   *services // of home
+	build  func(wire.Place) *services
+	strays strays
+
+	mu     sync.RWMutex
+	others map[wire.Place]*services
+	closed bool
+}
+
+// maxPlaces bounds the memory of places, a few KiB each, that a client makes by signing for places of any name.
+const maxPlaces = 4096
+
+func newPlaces(home wire.Home, log *slog.Logger, build func(wire.Place) *services) *places {
+	return &places{
+		home: home, main: build(home.Place), build: build, strays: strays{log: log}, others: map[wire.Place]*services{},
+	}
+}
+
+// find returns the services of a place, or nil if there was no call in it.
+func (p *places) find(at wire.Place) *services {
+	if at == p.home.Place {
+		return p.main
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.others[at]
+}
+
+// in returns the services of a place.
+func (p *places) in(at wire.Place) *services {
+	s, _ := p.add(at, false)
+	return s
+}
+
+// add returns the services of a place. If it is bounded, and there are too many places, ok is false.
+func (p *places) add(at wire.Place, bounded bool) (s *services, ok bool) {
+	if s := p.find(at); s != nil {
+		return s, true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.others[at]; s != nil {
+		return s, true
+	}
+	if bounded && len(p.others) >= maxPlaces {
+		return nil, false
+	}
+	s = p.build(at)
+	if p.closed {
+		s.cloudwatch.Close()
+		s.sqs.Close()
+	}
+	p.others[at] = s
+	return s, true
+}
+
+// named returns the services of the place that an ARN names. If there are none, it returns those of the options' place,
+// where nothing has this ARN.
+func (p *places) named(arn string) *services {
+	if at, ok := wire.PlaceOf(arn); ok {
+		if s := p.find(at); s != nil {
+			return s
+		}
+	}
+	return p.main
+}
+
+// of returns the services for a call: of the resource's place, or, if nothing is there, of the caller's. A call that is
+// not signed makes no place.
+func (p *places) of(c *wire.Call, resource wire.Place) (*services, error) {
+	if s := p.find(resource); s != nil {
+		return s, nil
+	}
+	if c.Caller == "" {
+		empty := p.build(resource)
+		empty.cloudwatch.Close()
+		empty.sqs.Close()
+		return empty, nil
+	}
+	s, ok := p.add(c.Place(), true)
+	if !ok {
+		return nil, &wire.Error{
+			Code: "OverLimit", Status: http.StatusForbidden,
+			Message: fmt.Sprintf("This server has resources in %d accounts and regions, and makes no more for %s. "+
+				"POST /_localaws/reset empties it.", maxPlaces, c.Place()),
+		}
+	}
+	return s, nil
+}
+
+// all returns the services of every place, by account and region.
+func (p *places) all() []*services {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	all := make([]*services, 0, 1+len(p.others))
+	all = append(all, p.main)
+	for _, s := range p.others {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *services) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// reset empties every place, and forgets those that are not the options'.
+func (p *places) reset() {
+	p.mu.Lock()
+	old := p.others
+	p.others = map[wire.Place]*services{}
+	p.mu.Unlock()
+	p.strays.reset()
+	p.main.reset()
+	for _, s := range old {
+		s.reset()
+		s.cloudwatch.Close()
+	}
+}
+
+// close stops what the services do by themselves.
+func (p *places) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	all := p.all()
+	for _, s := range all {
+		s.cloudwatch.Close()
+	}
+	for _, s := range all {
+		s.sns.Reset()
+		s.sqs.Close()
+	}
+}
+
+func (p *places) sqsOf(c *wire.Call) (*sqs.Service, error) {
+	s, err := p.of(c, c.Resource())
+	if err != nil {
+		return nil, err
+	}
+	return s.sqs, nil
+}
+
+func (p *places) snsOf(c *wire.Call) (*sns.Service, error) {
+	s, err := p.of(c, c.Resource())
+	if err != nil {
+		return nil, err
+	}
+	return s.sns, nil
+}
+
+// cloudwatchOf returns the service of the caller: CloudWatch's resources belong to nobody else.
+func (p *places) cloudwatchOf(c *wire.Call) (*cloudwatch.Service, error) {
+	s, err := p.of(c, c.Place())
+	if err != nil {
+		return nil, err
+	}
+	return s.cloudwatch, nil
+}

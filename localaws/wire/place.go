@@ -1,0 +1,185 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"strings"
+)
+
+// Place is an account in a region.
+type Place struct{ Account, Region string }
+
+// String returns the place as logs show it.
+func (p Place) String() string { return p.Account + " in " + p.Region }
+
+// ARN returns the ARN of a resource of a service.
+func (p Place) ARN(service, name string) string {
+	return "arn:aws:" + service + ":" + p.Region + ":" + p.Account + ":" + name
+}
+
+// Compare orders places by account, then by region.
+func (p Place) Compare(q Place) int {
+	return cmp.Or(strings.Compare(p.Account, q.Account), strings.Compare(p.Region, q.Region))
+}
+
+// PlaceOf returns the place that an ARN names; false: the text is no ARN with an account and a region.
+func PlaceOf(arn string) (p Place, ok bool) {
+	rest, ok := strings.CutPrefix(arn, "arn:")
+	if !ok {
+		return Place{}, false
+	}
+	_, rest, _ = strings.Cut(rest, ":") // the partition
+	_, rest, _ = strings.Cut(rest, ":") // the service
+	p.Region, rest, _ = strings.Cut(rest, ":")
+	p.Account, _, ok = strings.Cut(rest, ":")
+	return p, ok && IsAccount(p.Account) && IsRegion(p.Region)
+}
+
+// IsAccount reports whether a text is the number of an account: twelve digits.
+func IsAccount(text string) bool {
+	if len(text) != accountDigits {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	accountDigits = 12
+	longestRegion = 32 // more than AWS's longest name has
+)
+
+// IsRegion reports whether a text has the form of a region's name: us-east-1, us-gov-west-1. It is called for every
+// delivery, and allocates nothing.
+func IsRegion(text string) bool {
+	head, rest, _ := strings.Cut(text, "-")
+	if len(head) != 2 || !isWord(head) || len(text) > longestRegion {
+		return false
+	}
+	for words := 0; ; words++ {
+		part, more, ok := strings.Cut(rest, "-")
+		if !ok {
+			return words > 0 && len(part) == 1 && part[0] >= '0' && part[0] <= '9'
+		}
+		if !isWord(part) {
+			return false
+		}
+		rest = more
+	}
+}
+
+// isWord reports whether a text is of small letters.
+func isWord(text string) bool {
+	for i := range len(text) {
+		if text[i] < 'a' || text[i] > 'z' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// Home says in which place a call works. The caller's account and region are those of the signature: an access key of
+// twelve digits is an account. Whatever the signature does not name, or names in a form that is none, is that of Place.
+type Home struct {
+	Place
+	// SingleRegion is true if every call works in the region of Place, whatever it is signed for.
+	SingleRegion bool
+}
+
+// Caller returns the place of a signature.
+func (h Home) Caller(key, region string) Place {
+	p := h.Place
+	if IsAccount(key) {
+		p.Account = key
+	}
+	if region != p.Region && !h.SingleRegion && IsRegion(region) {
+		p.Region = region
+	}
+	return p
+}
+
+// locate returns the place of a caller, and the account that owns the resource which the call names. A call that is not
+// signed is its owner's.
+func (h Home) locate(key, region, resource string) (caller Place, owner string) {
+	caller = h.Caller(key, region)
+	named, ok := PlaceOf(resource)
+	if !ok {
+		named.Account = accountOf(resource)
+	}
+	switch {
+	case named.Account == "":
+		return caller, caller.Account
+	case key != "":
+		return caller, named.Account
+	}
+	caller.Account = named.Account
+	if ok && !h.SingleRegion {
+		caller.Region = named.Region
+	}
+	return caller, named.Account
+}
+
+// accountOf returns the account that a queue's URL names, or the account itself; "": it names none.
+func accountOf(text string) string {
+	if IsAccount(text) {
+		return text
+	}
+	slash := strings.LastIndexByte(text, '/')
+	if slash < 0 {
+		return ""
+	}
+	rest := text[:slash]
+	if account := rest[strings.LastIndexByte(rest, '/')+1:]; IsAccount(account) {
+		return account
+	}
+	return ""
+}
+
+// named returns the indexes of the members that may name the resource of a call, in order.
+func (s *shape) named(members []string) []int {
+	var indexes []int
+	for _, name := range members {
+		if f := s.jsonField([]byte(name)); f != nil && f.shape.kind == stringKind {
+			indexes = append(indexes, f.index)
+		}
+	}
+	return indexes
+}
+
+// resource returns what names the resource of a call: the first of these members that is given; "": none is.
+func resource(in any, indexes []int) string {
+	if len(indexes) == 0 {
+		return ""
+	}
+	v := reflect.ValueOf(in).Elem()
+	for _, i := range indexes {
+		f := v.Field(i)
+		if f.Kind() == reflect.Pointer {
+			if f.IsNil() {
+				continue
+			}
+			f = f.Elem()
+		}
+		if text := f.String(); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// In returns the handler of an action in the place that where chooses for a call. Services of several places use it.
+func In[S, I, O any](where func(*Call) (S, error), action func(S, context.Context, *Call, *I) (*O, error),
+) func(context.Context, *Call, *I) (*O, error) {
+	return func(ctx context.Context, c *Call, in *I) (*O, error) {
+		s, err := where(c)
+		if err != nil {
+			return nil, err
+		}
+		return action(s, ctx, c, in)
+	}
+}
