@@ -36,8 +36,7 @@ func (l *lines) String() string {
 }
 
 // Each call from a socket is one line with its action, resource, status and time, and with its account and region if
-// they are not the server's own; also those that are refused, and
-// those whose connection a control drops.
+// they are not the server's own; also those that are refused, and those whose connection a control drops.
 func TestRequestLog(t *testing.T) {
 	log := &lines{}
 	untimed := func(_ []string, a slog.Attr) slog.Attr {
