@@ -89,7 +89,8 @@ func unused(encrypts, authenticates bool) error {
 		used        bool
 	}{
 		{saslVariable, "SASL_SSL or SASL_PLAINTEXT", authenticates},
-		{caVariable, "SSL or SASL_SSL", encrypts}, {certVariable, "SSL or SASL_SSL", encrypts},
+		{caVariable, "SSL or SASL_SSL", encrypts},
+		{certVariable, "SSL or SASL_SSL", encrypts},
 	} {
 		if !v.used && os.Getenv(v.name) != "" {
 			return fmt.Errorf("kafka: the environment variable %s has no effect, because %s is %q: set that to %s, or remove "+
