@@ -118,14 +118,14 @@ func TestACodecHoldsMessages(t *testing.T) {
 					}
 					codec.fault.Store(nil)
 				}()
-				handled := 0
+				var handled atomic.Int32
 				report, err := w.handleTexts(ctx, way, c, codec, func(d godwit.Typed[string]) {
-					if handled++; d.Attempt != 1 || d.Failures != 0 {
+					if handled.Add(1); d.Attempt != 1 || d.Failures != 0 {
 						w.Errorf("attempt %d, %d failures", d.Attempt, d.Failures)
 					}
 				})
-				if err != nil || handled != messages || report.Rejected != 0 {
-					w.Errorf("%d handled, %+v, %v", handled, report, err)
+				if err != nil || handled.Load() != messages || report.Rejected != 0 {
+					w.Errorf("%d handled, %+v, %v", handled.Load(), report, err)
 				}
 				if dead := len(w.messages("orders--dlq")); dead != 0 {
 					w.Errorf("%d dead letters", dead)

@@ -1,6 +1,7 @@
 package cloudevents_test
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -101,9 +102,7 @@ func TestOtherProgramsSendEvents(t *testing.T) {
 		binary := map[string]string{"ce_specversion": "1.0", "ce_id": "1", "ce_source": "s", "ce_type": "t"}
 		for _, name := range []string{"ce_datacontenttype", "content-type"} {
 			typed := map[string]string{name: "application/json"}
-			for name, text := range binary {
-				typed[name] = text
-			}
+			maps.Copy(typed, binary)
 			send(`[1]`, typed)
 		}
 		want := cloudevents.Event{

@@ -35,8 +35,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// Each call from a socket is one line with its action, resource, status and time; also those that are refused, and
-// those whose connection a control drops.
+// Each call from a socket is one line with its action, resource, status and time, and with its account and region if
+// they are not the server's own; also those that are refused, and those whose connection a control drops.
 func TestRequestLog(t *testing.T) {
 	log := &lines{}
 	untimed := func(_ []string, a slog.Attr) slog.Attr {
@@ -79,6 +79,15 @@ func TestRequestLog(t *testing.T) {
 	if answer, err := http.Get(at + "/_localaws/health"); err == nil {
 		answer.Body.Close()
 	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/?Action=ListQueues", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=111111111111/20260101/eu-west-1/sqs/aws4_request, "+
+		"SignedHeaders=host, Signature=0")
+	if answer, err := http.DefaultClient.Do(r); err == nil {
+		answer.Body.Close()
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +107,7 @@ func TestRequestLog(t *testing.T) {
 		"action=sns.ListTopics resource=\"\" status=0",
 		"action=s3.GetObject resource=bucket/key status=404",
 		"action=GET resource=/_localaws/health status=200",
+		"action=sqs.ListQueues resource=\"\" account=111111111111 region=eu-west-1 status=200",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

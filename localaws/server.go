@@ -50,8 +50,8 @@ type Options struct {
 	// that its policy does not allow, and callers of other accounts may do what it allows. Set it while you move from
 	// such an emulator; the log says once what AWS would refuse. A queue that has a policy gets no other deliveries.
 	LenientPolicies bool
-	// Requests gets one line for each call from a socket: its action, resource, status and time; nil: none. Set it to
-	// see what a client does.
+	// Requests gets one line for each call from a socket: its action, resource, status and time, and its account and
+	// region if they are not those of the options; nil: none. Set it to see what a client does.
 	Requests *slog.Logger
 	// Control decides about calls that no function of [Server.Control] decided; nil: they are not affected. Set it for
 	// latency and failures that last: Reset removes the functions of Server.Control, and not this one.

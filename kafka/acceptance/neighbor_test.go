@@ -63,22 +63,46 @@ func (w *world) neighbor(args ...string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
+// librdkafka reads with kcat, whose library is also that of Confluent's clients.
+func librdkafka(w *world, topic, group string, n int) []string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Getenv(realKcat), "-q", "-b", os.Getenv(realBroker), "-G", group,
+		"-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n), topic)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatalf("kcat: %v", err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+}
+
+// needs skips a test without a program of the real broker's environment.
+func needs(t *testing.T, variable string) {
+	t.Helper()
+	if os.Getenv(variable) == "" || os.Getenv(realBroker) == "" {
+		t.Skip(variable + " is not set: .ci/kafka sets it")
+	}
+}
+
 // needsJava skips a test without Kafka's own clients.
 func needsJava(t *testing.T) {
 	t.Helper()
-	if os.Getenv(realJava) == "" || os.Getenv(realBroker) == "" {
-		t.Skip(realJava + " is not set: it is the class path of Kafka's own clients, as in .ci/kafka")
-	}
+	needs(t, realJava)
 }
 
 // The mistake: a team cannot go back to its own consumers, or loses records on the way. Here a consumer goes on where
 // that of another program stopped, and after the way back the other program handles again only what was finished
 // beyond the watermark.
 func TestThereAndBack(t *testing.T) {
-	for name, read := range map[string]reader{"franz-go": franz, "java": java} {
+	for name, read := range map[string]reader{"franz-go": franz, "java": java, "librdkafka": librdkafka} {
 		t.Run(name, func(t *testing.T) {
-			if name == "java" {
+			switch name {
+			case "java":
 				needsJava(t)
+			case "librdkafka":
+				needs(t, realKcat)
 			}
 			in(t, func(t *testing.T, w *world) {
 				topic, group := w.ns+".Shop_Orders", w.ns+" billing"

@@ -27,6 +27,7 @@ const (
 	realRestart = "GODWIT_KAFKA_RESTART" // a command that kills the broker and starts it again
 	realCluster = "GODWIT_KAFKA_CLUSTER" // the command that starts three brokers: .ci/kafka-broker
 	realJava    = "GODWIT_KAFKA_JAVA"    // the class path of Kafka's own clients
+	realKcat    = "GODWIT_KAFKA_KCAT"    // the path of kcat, a client with librdkafka
 )
 
 // channel is the channel of most tests. Its topic has the same name, in the world's namespace.
