@@ -2,14 +2,17 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -25,8 +28,11 @@ type activeGroup struct {
 // use another protocol, or the group reads another topic.
 func (b *Backend) fits(ctx context.Context, ch driver.Channel) error {
 	group := b.names.Group(ch)
-	now, err := b.describe(ctx, group)
-	if err != nil {
+	var now activeGroup
+	if err := b.soon(ctx, func() (err error) {
+		now, err = b.describe(ctx, group)
+		return err
+	}); err != nil {
 		return err
 	}
 	own := b.o.channel(ch).GroupProtocol
@@ -50,7 +56,33 @@ func (b *Backend) fits(ctx context.Context, ch driver.Channel) error {
 			"other members first, or use their protocol (GroupProtocol of the channel in kafka.Options)", ch, group, is,
 			strings.Join(now.members, ", "), wants)
 	}
-	return b.reads(ctx, ch, group)
+	return b.soon(ctx, func() error { return b.reads(ctx, ch, group) })
+}
+
+const (
+	// groupPatience is how long a look-up of a group is repeated. The first one of a new cluster lets the brokers
+	// create the topic of all groups, for which they have no coordinator until then.
+	groupPatience = 3 * time.Second
+	groupAgain    = 200 * time.Millisecond
+)
+
+// soon repeats a look-up of a group whose error is temporary. If that lasts, the group is not checked: its brokers may
+// be away, which the consumer survives, and a group without a coordinator has no members.
+func (b *Backend) soon(ctx context.Context, lookUp func() error) error {
+	for began := time.Now(); ; {
+		err := lookUp()
+		if err == nil || !driver.ClassOf(err).Passing() {
+			return err
+		}
+		if time.Since(began) > groupPatience {
+			b.log.Warn("the members and commits of a group could not be looked up, so it is not checked whether a consumer "+
+				"can join it", "error", err)
+			return nil
+		}
+		if serr := backoff.Sleep(ctx, groupAgain); serr != nil {
+			return errors.Join(serr, err)
+		}
+	}
 }
 
 // describe asks for the members of a group. Brokers describe a group of each protocol in a request of its own.

@@ -8,8 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/godwitmq/godwit/driver"
@@ -132,6 +134,38 @@ func TestGroupsOfOldBrokers(t *testing.T) {
 		defer func() { _ = b.Close(t.Context()) }()
 		works(t, b)
 	})
+}
+
+// The first look-ups of a new cluster find no coordinator of groups. They are repeated; if that lasts, the group is not
+// checked, because it can have no members.
+func TestGroupsWithoutACoordinator(t *testing.T) {
+	for _, lasts := range []time.Duration{time.Second, time.Hour} {
+		inWorld(t, func(w *world) {
+			w.create("orders", 1)
+			w.send(0, "a")
+			w.join(kgo.ConsumerGroup("orders"), kgo.Balancers(kgo.RangeBalancer()))
+			b, until := w.backend(kafka.Options{}), time.Now().Add(lasts)
+			w.cluster.ControlKey(int16(kmsg.FindCoordinator), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+				w.cluster.KeepControl()
+				if time.Now().After(until) {
+					return nil, nil, false
+				}
+				req := kreq.(*kmsg.FindCoordinatorRequest)
+				resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+				for _, key := range req.CoordinatorKeys {
+					one := kmsg.NewFindCoordinatorResponseCoordinator()
+					one.Key, one.ErrorCode = key, kerr.CoordinatorNotAvailable.Code
+					resp.Coordinators = append(resp.Coordinators, one)
+				}
+				return resp, nil, true
+			})
+			err := b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: true})
+			if refused := err != nil && strings.Contains(err.Error(), "range"); refused != (lasts == time.Second) ||
+				!refused && err != nil {
+				t.Errorf("without a coordinator for %v: %v", lasts, err)
+			}
+		})
+	}
 }
 
 // A mapped group that has only read other topics is probably that of another channel. With a Start it is not.

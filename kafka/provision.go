@@ -155,7 +155,11 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 func (p *provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
 	group := p.names.Group(ch)
 	if group != p.names.Member(ch) {
-		begun, err := lag{p.admin, p.client}.shared(ctx, group)
+		var begun kadm.OffsetResponses
+		err := patiently(ctx, func() (err error) {
+			begun, err = lag{p.admin, p.client}.shared(ctx, group)
+			return err
+		})
 		if err != nil || len(begun) > 0 {
 			return err
 		}
