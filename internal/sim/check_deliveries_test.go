@@ -93,22 +93,24 @@ func (c *checker) abandoned(p *consumer, s *handlerCall) {
 }
 
 // abandonedUntold records that a handler was abandoned before the consumer has said so: it tells its hooks after it has
-// rejected the delivery, and the request may be on its way by then. The processing timeout of a handler begins with the
-// reading of the body from the store, at the earliest when the delivery is received. The caller holds c.mu.
+// rejected the delivery, and the request may be on its way by then. The caller holds c.mu.
 func (c *checker) abandonedUntold(p *consumer, label string) {
 	for _, h := range p.handles {
-		if h.m.label != label || !h.running {
-			continue
-		}
-		began := h.call.began
-		if c.w.plan.store {
-			began = h.since
-		}
-		if time.Since(began) >= p.inc.options.ProcessingTimeout+abandonAfter {
+		if h.m.label == label && h.running && c.overdue(h) {
 			c.abandoned(p, h.call)
 			return
 		}
 	}
+}
+
+// overdue reports whether a running handler may have been abandoned. Its processing timeout begins with the reading of
+// the body from the store, at the earliest when the delivery is received.
+func (c *checker) overdue(h *delivery) bool {
+	began := h.call.began
+	if c.w.plan.store {
+		began = h.since
+	}
+	return time.Since(began) >= h.of.inc.options.ProcessingTimeout+abandonAfter
 }
 
 // abandonAfter is how long a handler has to return after its processing timeout has canceled it.

@@ -83,7 +83,7 @@ func (c *checker) atOnce(p *consumer) {
 	}
 	n := 0
 	for _, other := range p.fleet.members {
-		n += other.atWork()
+		n += other.atWork() - c.untold(other)
 	}
 	if n > p.fleet.most {
 		c.violated([]string{p.name}, "the fleet %s runs %d handlers, and %d are allowed", p.name, n, p.fleet.most)
@@ -109,6 +109,18 @@ func (p *consumer) atWork() (n int) {
 		}
 	}
 	return n
+}
+
+// untold is the number of running handlers that may have been abandoned, and of which the consumer has not said so. The
+// caller holds c.mu.
+func (c *checker) untold(p *consumer) int {
+	calls := map[*handlerCall]bool{}
+	for _, h := range p.handles {
+		if h.running && !h.call.abandoned && !p.closing && c.overdue(h) {
+			calls[h.call] = true
+		}
+	}
+	return len(calls)
 }
 
 // shelf checks how many deliveries wait because of held retries. A held retry blocks its lane, so the deliveries behind
@@ -169,10 +181,11 @@ func (c *checker) shares(p *consumer, h *delivery) {
 	}
 }
 
-// runningOf is how many deliveries of a key a process handles. The caller holds c.mu.
+// runningOf is how many deliveries of a key a process handles. The next one may start before the consumer says that it
+// has abandoned a handler. The caller holds c.mu.
 func (c *checker) runningOf(p *consumer, key string) (n int) {
 	for other := range c.lines[key].running {
-		if other.of == p && !other.call.abandoned {
+		if other.of == p && !other.call.abandoned && !c.overdue(other) {
 			n++
 		}
 	}
