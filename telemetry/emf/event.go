@@ -88,7 +88,7 @@ func dimensionsOf(set attribute.Set, extra map[string]string) (map[string]string
 	}
 	for it := set.Iter(); it.Next(); {
 		a := it.Attribute()
-		name, value := string(a.Key), a.Value.Emit()
+		name, value := string(a.Key), a.Value.String()
 		if value == "" {
 			continue
 		}
