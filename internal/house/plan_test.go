@@ -85,6 +85,7 @@ var plan = []room{
 			"github.com/prometheus/client_golang/prometheus",
 		},
 	},
+	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
