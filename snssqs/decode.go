@@ -106,7 +106,8 @@ func (r *receiver) open(m *message) (body string, env envelope.Envelope, attribu
 	if err := r.checkSignature(n); err != nil {
 		return body, env, attributes, err
 	}
-	m.came = &n.publication
+	came := n.publication // a copy: the rest of n has the message's text once more
+	m.came = &came
 	deaths := env.Deaths
 	attributes.clear()
 	for name, a := range n.MessageAttributes {

@@ -185,19 +185,11 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 	unopened := 0
 	for i := range ms {
 		m := &message{Message: ms[i], asked: asked}
-		if !sameMD5(m.Body, m.MD5OfBody) {
-			unread = altered(deref(m.MessageId)) // it is delivered again when its lease ends
+		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: leaseEnds}
+		if err := r.read(m, &d); err != nil {
+			unread = err // it is delivered again when its lease ends
 			if r.from.Ordered {
 				break // so that a later message of its key does not overtake it
-			}
-			continue
-		}
-		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: leaseEnds}
-		r.decode(m, &d)
-		if unchecked := new(uncheckedError); errors.As(d.Err, &unchecked) {
-			unread = unchecked
-			if r.from.Ordered {
-				break
 			}
 			continue
 		}
@@ -223,6 +215,21 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 		r.o.Events.Unopened(unopened)
 	}
 	return into, unread
+}
+
+// read fills a delivery. The error is about a message that cannot be read now, and that nobody has to reject.
+func (r *receiver) read(m *message, d *driver.Delivery) error {
+	if !sameMD5(m.Body, m.MD5OfBody) {
+		return altered(deref(m.MessageId))
+	}
+	r.decode(m, d)
+	if d.Err == nil { // the usual case
+		return nil
+	}
+	if unchecked := (*uncheckedError)(nil); errors.As(d.Err, &unchecked) {
+		return unchecked
+	}
+	return nil
 }
 
 // wait returns the WaitTimeSeconds of a poll. The SDK omits a zero, and then the queue's own wait applies; so the

@@ -121,35 +121,16 @@ func besideARN(resourceARN, topic string) (string, bool) {
 	return identity{partition: at.partition, region: at.region, account: at.account}.arn("sns", topic), ok
 }
 
-// letIn returns the ARNs in the conditions of a policy's statements that let others send to the queue. The policy is
-// another program's: what it has in another form than AWS's lets nothing in.
+// letIn returns the ARNs in the conditions of a policy's statements that let others send to the queue. If the policy
+// does not have AWS's form, there are none: another program has written it.
 func letIn(policy string) (arns []string) {
 	var doc struct{ Statement oneOrMore[policyStatement] }
 	if json.Unmarshal([]byte(policy), &doc) != nil {
 		return nil
 	}
 	for _, s := range doc.Statement {
-		sends := slices.ContainsFunc(s.Action, func(a string) bool {
-			return like(strings.ToLower(a), "sqs:sendmessage")
-		})
-		if s.Effect != "Allow" || !sends {
-			continue
-		}
-		for operator, keys := range s.Condition {
-			kind := strings.TrimSuffix(operator[strings.LastIndexByte(operator, ':')+1:], "IfExists")
-			if kind != "ArnEquals" && kind != "ArnLike" && kind != "StringEquals" && kind != "StringLike" {
-				continue
-			}
-			for key, values := range keys {
-				switch {
-				case strings.EqualFold(key, "aws:SourceArn"):
-					arns = append(arns, values...)
-				case strings.EqualFold(key, "aws:SourceAccount") && !s.names("aws:SourceArn"):
-					for _, account := range values {
-						arns = append(arns, "arn:*:sns:*:"+account+":*")
-					}
-				}
-			}
+		if s.lets("sqs:sendmessage") {
+			arns = append(arns, s.sources()...)
 		}
 	}
 	slices.Sort(arns)
@@ -160,17 +141,49 @@ func letIn(policy string) (arns []string) {
 type policyStatement struct {
 	Effect    string
 	Action    oneOrMore[string]
-	Condition map[string]map[string]oneOrMore[string]
+	Condition map[string]map[string]oneOrMore[string] // values by operator and key
 }
 
-// names reports whether a condition of the statement is about a key.
-func (s *policyStatement) names(key string) bool {
-	for _, keys := range s.Condition {
-		for k := range keys {
-			if strings.EqualFold(k, key) {
-				return true
+// lets reports whether the statement allows an action, which is in lower case.
+func (s *policyStatement) lets(action string) bool {
+	return s.Effect == "Allow" &&
+		slices.ContainsFunc(s.Action, func(a string) bool { return like(strings.ToLower(a), action) })
+}
+
+// sources returns the ARNs that the statement lets in or, if it names none, all topics of the accounts that it lets in.
+func (s *policyStatement) sources() []string {
+	arns, named := s.values("aws:SourceArn")
+	if named {
+		return arns
+	}
+	accounts, _ := s.values("aws:SourceAccount")
+	for _, account := range accounts {
+		arns = append(arns, "arn:*:sns:*:"+account+":*")
+	}
+	return arns
+}
+
+// values returns the values that conditions require of a key, and whether any condition names the key.
+func (s *policyStatement) values(key string) (values []string, named bool) {
+	for operator, keys := range s.Condition {
+		for k, vs := range keys {
+			if !strings.EqualFold(k, key) {
+				continue
+			}
+			named = true
+			if requires(operator) {
+				values = append(values, vs...)
 			}
 		}
+	}
+	return values, named
+}
+
+// requires reports whether an operator requires one of the values. A set's quantifier may stand in front of it.
+func requires(operator string) bool {
+	switch strings.TrimSuffix(operator[strings.LastIndexByte(operator, ':')+1:], "IfExists") {
+	case "ArnEquals", "ArnLike", "StringEquals", "StringLike":
+		return true
 	}
 	return false
 }
