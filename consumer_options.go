@@ -1,0 +1,300 @@
+package godwit
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
+)
+
+// Defaults and limits of ConsumerOptions.
+const (
+	defaultConcurrency       = 10
+	defaultDelayTolerance    = 2 * time.Minute
+	defaultWait              = 20 * time.Second // the longest a service keeps a poll open
+	defaultMaxAttempts       = 3
+	defaultBackoffFirst      = 5 * time.Second
+	defaultBackoffLongest    = 10 * time.Minute
+	defaultProcessingTimeout = 5 * time.Minute
+	defaultShutdownTimeout   = 30 * time.Second
+	defaultMaxBytes          = 64 << 20
+	defaultMaxBody           = 16 << 20
+	defaultSettleLinger      = 100 * time.Millisecond
+	maxSettleLinger          = 5 * time.Second
+
+	maxBatch             = 10 // the most that SQS returns at once
+	maxConcurrency       = 100_000
+	minProcessingTimeout = time.Second
+	maxProcessingTimeout = 30 * time.Minute
+	maxDelay             = 900 * time.Second
+	minLease             = 3 * time.Second
+	maxLease             = 12 * time.Hour
+)
+
+// ConsumerOptions configure a consumer. The zero value is good for most. The fields are grouped by what they are about;
+// docs/consumer.md has them as tables, with their limits.
+type ConsumerOptions struct {
+	// Name is who the consumer is, in dead letters and logs; "": the channel's name. Set it when several applications
+	// consume the same channel.
+	Name string
+
+	// What to receive.
+
+	// Filter selects the messages of an exchange by their routing key; the zero Filter passes all of them. Set it when
+	// this consumer needs only some.
+	Filter Filter
+	// BatchSize is how many messages one receive asks for, up to 10; 0: as many as the service returns. Lower it when
+	// messages are so large that ten of them are too many.
+	BatchSize int
+	// WaitTime is how long one poll stays open, up to 20 s; 0: 20 s, negative: not at all. Make it negative for a
+	// service that does not support long polls, which costs up to ten requests a second while no message arrives. A
+	// poll is also limited to two thirds of Lease and, without order, to what ShutdownTimeout leaves; the log says so.
+	WaitTime time.Duration
+	// Lease is how long the service leaves a received message to this consumer before the lease is renewed; 0: 30 s, or
+	// the visibility timeout of a queue that snssqs.Options.Names maps. After a crash the messages that were held are
+	// delivered again that much later: shorten it when that is too late, at the cost of more renewals.
+	Lease time.Duration
+
+	// How much at once.
+
+	// Concurrency is how many handlers run at once; 0: 10. Raise it when handlers mostly wait for something else, and
+	// lower it when they use something scarce.
+	Concurrency int
+	// MaxConcurrency is how many handlers may run at once while deliveries start too late: when their age approaches
+	// DelayTolerance, or when the backlog needs more of them. Set it when the load varies; the service is then asked
+	// for the backlog. 0: Concurrency, so that the number never changes.
+	MaxConcurrency int
+	// DelayTolerance is how old a delivery may be when its handler starts; 0: 2 min. MaxConcurrency, SaveRequests and
+	// [Consumer.Demand] aim at it: set it to the delay that is acceptable to you.
+	DelayTolerance time.Duration
+	// MaxBytes bounds the bodies that the consumer holds; 0: 64 MiB. Polls wait above it, so one receive may exceed it.
+	// Lower it when memory is short and messages are large.
+	MaxBytes int64
+	// MaxBody is the size up to which a body that is in a store, because its message is large, is read into
+	// Delivery.Body before the handler begins; 0: 16 MiB. Raise it for handlers that need larger bodies in memory: a
+	// body above it is read with [Delivery.Open], and a delivery whose handler does not do so is rejected, with MaxBody
+	// in the reason.
+	MaxBody int64
+	// Stream leaves all bodies that are in a store to [Delivery.Open]. Set it when handlers read large bodies piece by
+	// piece; such a delivery of a typed handler is rejected.
+	Stream bool
+	// SettleLinger is how long a handled message may wait for others, so that one request deletes ten; 0: 100 ms, and a
+	// tenth of Lease at most. A message that is handled and not deleted yet is handled again after a crash: make it
+	// negative to delete at once, at up to twice the requests. A full request does not wait, nor does a stop, nor a
+	// message that others wait for.
+	SettleLinger time.Duration
+	// SaveRequests makes pauses between polls while messages arrive one by one, so that each poll returns more of them.
+	// Set it when requests cost more than a delay. A pause is at most a twentieth of DelayTolerance, and 20 s; there is
+	// none when messages are half as old as DelayTolerance, or on Kafka, where a poll costs nothing.
+	SaveRequests bool
+	// Rate limits how many messages may start in a period; the zero Rate is no limit. Set it when what handlers call
+	// takes no more. The consumer checks it before a poll, so that messages above it stay in the service, for other
+	// consumers. A retry counts again. [Consumer.SetRate] changes it.
+	Rate Rate
+	// TenantRate is the Rate of each tenant's messages, on a channel without order, where the order key names the
+	// tenant. Set it when one tenant must not use up what handlers call. A delivery above it waits, or is released for
+	// a while. [Consumer.SetTenantRate] changes it.
+	TenantRate Rate
+	// MaxPerTenant is how many deliveries of one tenant are handled at once, on a channel without order, where the
+	// order key names the tenant; 0: no limit. Set it when the burst of one customer must not delay the others. A
+	// delivery above it waits, or is released for a while.
+	MaxPerTenant int
+
+	// Failure.
+
+	// ProcessingTimeout is how long a handler may run, 1 s to 30 min; 0: 5 min. Then its context is canceled with
+	// cause [ErrProcessingTimeout], and its delivery is rejected. Set it to the longest time that a handler needs.
+	ProcessingTimeout time.Duration
+	// MaxAbandoned is how many handlers that ignore the end of their context are replaced by new ones; one more ends
+	// Run with [ErrAbandoned]. 0: as many as Concurrency. Lower it when such handlers hold what others need.
+	MaxAbandoned int
+	// Policy decides about a delivery whose handler has failed; nil: RetryPolicy(MaxAttempts, Backoff). Set it when the
+	// decision depends on the error or on the message.
+	Policy Policy
+	// MaxAttempts is how many failures of a message lead to its rejection; 0: 3. Raise it when failures are often
+	// temporary. With a Policy it must be 0, because the policy decides.
+	MaxAttempts int
+	// Backoff is how long a message waits for its next attempt; nil: Exponential(5 s, 10 min). Change it when what
+	// failed usually recovers sooner or later than that. With a Policy it must be nil, because the policy decides.
+	Backoff Backoff
+	// BreakAfter is how many handlers must fail one after another until the consumer stops receiving; 0: it never
+	// stops. Set it when handlers depend on something that may be down. Then one delivery at a time is tried, after 5 s
+	// and less and less often, up to every 2 min, and the first success resumes receiving. Failures of that time are
+	// released and are no attempts. Errors marked [Permanent] or [Fatal] do not count.
+	BreakAfter int
+	// NoDeadLetters stops the consumer with the error, and keeps the message, instead of rejecting it. Set it when no
+	// message may be passed over, or when there is no place for dead letters.
+	NoDeadLetters bool
+
+	// Order.
+
+	// Ordered says that the messages of one order key are handled one after another. Set it when their order matters;
+	// the producers of the channel must set it, too. Of dead letters it is looked up.
+	Ordered bool
+	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
+	// Set it when one channel needs more than 300 requests a second.
+	HighThroughput bool
+
+	// Shutdown.
+
+	// ShutdownTimeout is all the time that a stop may take; 0: 30 s. Set it below the time that the process has between
+	// the first signal and the kill. On a channel without order less than 25 s costs requests, because polls are then
+	// shorter.
+	ShutdownTimeout time.Duration
+
+	// Provisioning.
+
+	// Provision says how far [NewConsumer] may go to provide what the channel needs; 0: it creates what is missing and
+	// changes what differs. Restrict it when another program provisions.
+	Provision ProvisionMode
+	// Delay is how long every message waits before it can be received, up to 15 min; 0: not at all. Set it when what a
+	// message tells of becomes visible elsewhere only after a while. Kafka does not support it: there it is an error.
+	Delay time.Duration
+	// Encryption is the key of the service's key store that encrypts messages; "": the service's own encryption. Set it
+	// when you must control the key. Kafka does not support it: there it is an error.
+	Encryption string
+	// Ownership says whose the channel is, in tags of its resources. Set it when others look after the resources of the
+	// account.
+	Ownership Ownership
+
+	// Observing.
+
+	// Middleware runs around every handler; the first is outermost. Set it for what all handlers need, such as a
+	// transaction or [Idempotent].
+	Middleware []Middleware
+	// Hooks are called when something happens, and change nothing. Set them to feed metrics and traces.
+	Hooks Hooks
+	// Logger gets what a person on call needs: changes of state, retries (sampled), dead letters, timeouts, panics,
+	// lost leases, verdicts that the service did not take. Set it to log elsewhere, or to slog.DiscardHandler for
+	// silence; nil: slog.Default(), from warnings up.
+	Logger *slog.Logger
+}
+
+// longestRetry is the longest delay of the options' schedule. It is unknown, 0, if the options have a policy of their
+// own, if the delays are random, and if the schedule panics, which the session handles when the delay is needed.
+func longestRetry(o *ConsumerOptions) (longest time.Duration) {
+	const looked = 100 // at so many attempts
+	if o.Policy != nil {
+		return 0
+	}
+	defer func() {
+		if recover() != nil {
+			longest = 0
+		}
+	}()
+	for n := 1; n < min(o.MaxAttempts, looked); n++ {
+		if d := o.Backoff(n); d == o.Backoff(n) {
+			longest = max(longest, d)
+		}
+	}
+	return longest
+}
+
+// maxReceives is the number of receives after which the service moves a message to the dead letters, for messages that
+// kill every process. It is far above the number of our retries, because releases count as receives, too, and higher on
+// ordered queues, where whole lanes are released.
+func maxReceives(o *ConsumerOptions) int {
+	const most = 1000 // SQS allows no more
+	n := max(20, 10*o.MaxAttempts)
+	if o.Policy != nil { // a policy may retry more often
+		n = max(n, 100)
+	}
+	if o.Ordered {
+		n = max(n, 100)
+	}
+	if o.releasesOften() {
+		n = most
+	}
+	return min(n, most)
+}
+
+// releasesOften reports whether messages are released often, on purpose: those of a tenant above its share or rate, and
+// those that an open breaker exchanges.
+func (o *ConsumerOptions) releasesOften() bool {
+	return o.MaxPerTenant > 0 || o.BreakAfter > 0 || o.TenantRate.Events > 0
+}
+
+// check returns an error for options that have no effect together with others. It gets the options of the caller,
+// without defaults.
+func (o *ConsumerOptions) check(ch driver.Channel) error {
+	switch {
+	case o.Policy != nil && o.MaxAttempts != 0:
+		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts,
+			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
+	case o.Policy != nil && o.Backoff != nil:
+		return invalid("ConsumerOptions.Backoff", "set",
+			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
+	case o.HighThroughput && !o.Ordered && !ch.DeadLetter: // the order of dead letters is looked up
+		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput,
+			"it is for ordered channels: set Ordered, too, or remove the option")
+	case o.MaxPerTenant > 0 && o.Ordered:
+		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant,
+			"on an ordered channel messages of one key are handled one after another anyway: remove the option")
+	case o.Stream && o.MaxBody != 0:
+		return invalid("ConsumerOptions.MaxBody", o.MaxBody,
+			"it has no effect together with Stream, with which no body is read in advance: remove one of both")
+	case o.WaitTime > defaultWait:
+		return invalid("ConsumerOptions.WaitTime", o.WaitTime,
+			fmt.Sprintf("a poll waits for at most %v: lower it, or set a negative value for polls without waiting",
+				defaultWait))
+	case o.SettleLinger > maxSettleLinger:
+		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger,
+			fmt.Sprintf("a handled message waits for at most %v: lower it, or set a negative value to delete at once",
+				maxSettleLinger))
+	}
+	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
+}
+
+// complete sets the defaults and returns an error for invalid values.
+func (o *ConsumerOptions) complete(ch driver.Channel) error {
+	if err := o.check(ch); err != nil {
+		return err
+	}
+	setDefault(&o.Name, ch.String())
+	setDefault(&o.Concurrency, defaultConcurrency)
+	if err := within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency); err != nil {
+		return err // before other options use it as their default
+	}
+	setDefault(&o.MaxConcurrency, o.Concurrency)
+	setDefault(&o.DelayTolerance, defaultDelayTolerance)
+	setDefault(&o.WaitTime, defaultWait)
+	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.MaxBody, defaultMaxBody)
+	setDefault(&o.SettleLinger, defaultSettleLinger)
+	setDefault(&o.MaxAttempts, defaultMaxAttempts)
+	setDefault(&o.ProcessingTimeout, defaultProcessingTimeout)
+	setDefault(&o.ShutdownTimeout, defaultShutdownTimeout)
+	setDefault(&o.MaxAbandoned, o.Concurrency)
+	if o.Backoff == nil {
+		o.Backoff = defaultBackoff()
+	}
+	o.WaitTime, o.SettleLinger = max(o.WaitTime, -1), max(o.SettleLinger, -1)
+	if o.Lease > 0 { // a lease begins before the poll ends: after the longest wait there must be time to renew it
+		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
+	}
+	if !ch.Ordered {
+		o.WaitTime = engine.FitWait(o.WaitTime, o.ShutdownTimeout)
+	}
+	return errors.Join(
+		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),
+		within("ConsumerOptions.DelayTolerance", o.DelayTolerance, time.Second, 24*time.Hour),
+		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),
+		within("ConsumerOptions.BatchSize", o.BatchSize, 0, maxBatch),
+		within("ConsumerOptions.MaxPerTenant", o.MaxPerTenant, 0, maxConcurrency),
+		o.Rate.check("ConsumerOptions.Rate"),
+		o.TenantRate.checkTenant("ConsumerOptions.TenantRate", o.Ordered),
+		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
+		within("ConsumerOptions.MaxBody", o.MaxBody, 1, 1<<40),
+		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
+		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),
+		within("ConsumerOptions.ProcessingTimeout", o.ProcessingTimeout, minProcessingTimeout, maxProcessingTimeout),
+		within("ConsumerOptions.MaxAbandoned", o.MaxAbandoned, 1, 100_000),
+		within("ConsumerOptions.MaxAttempts", o.MaxAttempts, 1, 1000),
+		within("ConsumerOptions.ShutdownTimeout", o.ShutdownTimeout, time.Millisecond, time.Hour),
+		o.Ownership.check("ConsumerOptions.Ownership"),
+		within("ConsumerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
+	)
+}
