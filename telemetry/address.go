@@ -14,7 +14,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// channelKey is the label that all metrics of this package have: the channel as users write it.
+// channelKey is the label that all metrics of this package have: the channel as users write it. Spans have it in their
+// names.
 const channelKey = attribute.Key("godwit.channel")
 
 // ours is messaging.system if the backend does not say how OpenTelemetry calls its service.
@@ -25,7 +26,6 @@ func address(channel string, a driver.Address) []attribute.KeyValue {
 	kvs := []attribute.KeyValue{
 		semconv.MessagingSystemKey.String(cmp.Or(a.System, ours)),
 		semconv.MessagingDestinationName(cmp.Or(a.Destination, channel)),
-		channelKey.String(channel),
 	}
 	if a.Group != "" {
 		kvs = append(kvs, semconv.MessagingConsumerGroupName(a.Group))

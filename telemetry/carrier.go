@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/godwitmq/godwit"
@@ -65,6 +67,20 @@ func (c *carrier) trace(headers godwit.Headers) trace.SpanContext {
 	}
 	_, of := c.extract(context.Background(), headers)
 	return of
+}
+
+// link gives a span links to the traces of deliveries, each with the message's id.
+func (c *carrier) link(to *draft, ds []*godwit.Delivery) {
+	ids := make([]attribute.KeyValue, 0, min(len(ds), mostLinks))
+	for _, d := range ds {
+		if len(ids) == mostLinks {
+			break
+		}
+		if from := c.trace(d.Headers); from.IsValid() {
+			ids = append(ids, semconv.MessagingMessageID(d.ID))
+			to.link(from, slices.Clip(ids[len(ids)-1:])...)
+		}
+	}
 }
 
 // malformed reports whether headers without a valid trace have one that should have been one.

@@ -101,6 +101,7 @@ type producerMeter struct {
 
 func (m *meters) producer(channel string, at []attribute.KeyValue) *producerMeter {
 	of := channelKey.String(channel)
+	at = slices.Clip(append(at, of))
 	plain := labelsOf(of)
 	plain.zero(m.circuit, m.sentAgain, m.provisioned, m.untraced)
 	return &producerMeter{
@@ -186,6 +187,7 @@ type consumerMeter struct {
 
 func (m *meters) consumer(c *godwit.Consumer, at []attribute.KeyValue) *consumerMeter {
 	of := channelKey.String(c.Channel())
+	at = slices.Clip(append(at, of))
 	base := []attribute.KeyValue{of}
 	action := func(name string) *series { return m.settled.of(of, actionKey.String(name)) }
 	made := &consumerMeter{

@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver/memdriver"
@@ -85,6 +89,43 @@ func BenchmarkMessage(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkSDK measures the SDK alone: spans as in BenchmarkMessage, begun with options that are prepared.
+func BenchmarkSDK(b *testing.B) {
+	p := sdk.NewTracerProvider(sdk.WithBatcher(discarding{}))
+	defer func() { _ = p.Shutdown(context.Background()) }()
+	tracer, ctx := p.Tracer("sdk"), context.Background()
+	sent := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{
+		"traceparent": traced().Headers.Value("traceparent"),
+	}))
+	attrs := []attribute.KeyValue{
+		semconv.MessagingSystemKey.String("godwit"), semconv.MessagingDestinationName("orders"),
+		semconv.MessagingOperationTypeKey.String("process"), semconv.MessagingOperationName("process"),
+		semconv.MessagingMessageID(traced().ID),
+	}
+	links := make([]trace.Link, 10)
+	for i := range links {
+		links[i] = trace.Link{SpanContext: sent, Attributes: attrs[4:]}
+	}
+	process := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attrs...), trace.WithLinks(links[0]),
+	}
+	request := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...), trace.WithLinks(links...),
+		trace.WithTimestamp(time.Now()),
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		_, span := tracer.Start(ctx, "process orders", process...)
+		span.End()
+		if i%10 == 0 {
+			_, span = tracer.Start(ctx, "receive orders", request...)
+			span.End()
+			_, span = tracer.Start(ctx, "settle orders", request...)
+			span.End()
+		}
 	}
 }
 

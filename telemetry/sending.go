@@ -15,8 +15,8 @@ import (
 // sending observes one producer.
 type sending struct {
 	t       *Telemetry
-	message spanKind // of one message
-	request spanKind // of several
+	message *spanKind // of one message
+	request *spanKind // of several
 	metrics *producerMeter
 }
 
@@ -37,8 +37,8 @@ func (s *sending) created(p *godwit.Producer) {
 	where := p.Address()
 	where.Group = "" // it is that of consumers
 	at := address(p.Channel(), where)
-	s.message = kindOf("send", p.Channel(), trace.SpanKindProducer, at)
-	s.request = kindOf("send", p.Channel(), trace.SpanKindClient, at)
+	s.message = kindOf(s.t.tracer, "send", p.Channel(), trace.SpanKindProducer, at)
+	s.request = kindOf(s.t.tracer, "send", p.Channel(), trace.SpanKindClient, at)
 	s.metrics = s.t.meters.producer(p.Channel(), at)
 	s.t.gauges.add(s.metrics)
 }
@@ -47,8 +47,9 @@ func (s *sending) created(p *godwit.Producer) {
 // for a message of SendBatch or SendAsync comes after the next SendFunc has returned.
 func (s *sending) middleware(next godwit.SendFunc) godwit.SendFunc {
 	return func(ctx context.Context, m *godwit.Message) error {
-		ctx, span := s.t.tracer.Start(ctx, s.message.name, s.message.kind,
-			trace.WithAttributes(append(s.message.with(1), semconv.MessagingMessageBodySize(size(m)))...))
+		d := s.message.draft()
+		d.attrs.add(semconv.MessagingMessageBodySize(size(m)))
+		ctx, span := s.message.start(ctx, d)
 		m.Trace = append(m.Trace, s.t.carrier.inject(ctx)...)
 		if !span.IsRecording() {
 			return next(ctx, m)
@@ -75,15 +76,15 @@ func (s *sending) sent(r godwit.Sending) {
 	if s.t.tracer == nil || r.Messages < 2 {
 		return
 	}
-	links := make([]trace.Link, 0, min(r.Messages, mostLinks))
+	d := s.request.draft()
+	d.attrs.add(semconv.MessagingBatchMessageCount(r.Messages))
 	for _, h := range r.Traces[:min(len(r.Traces), mostLinks)] {
-		if at := s.t.carrier.trace(h); at.IsValid() {
-			links = append(links, trace.Link{SpanContext: at})
+		if of := s.t.carrier.trace(h); of.IsValid() {
+			d.link(of)
 		}
 	}
-	_, span := s.t.tracer.Start(context.Background(), s.request.name, s.request.kind, trace.WithTimestamp(r.Began),
-		trace.WithLinks(links...),
-		trace.WithAttributes(append(s.request.with(1), semconv.MessagingBatchMessageCount(r.Messages))...))
+	d.opts = append(d.opts, trace.WithTimestamp(r.Began))
+	_, span := s.request.start(context.Background(), d)
 	fail(context.Background(), span, r.Err)
 	span.End(trace.WithTimestamp(r.Began.Add(r.Took)))
 }

@@ -73,26 +73,26 @@ func parseParent(s string) (c trace.SpanContextConfig, ok bool) {
 
 // unhex decodes as many lower-case digits as the destination has places for.
 func unhex(to []byte, s string) bool {
+	s = s[:2*len(to)]
+	var bad byte
 	for i := range to {
-		high, low := digit(s[2*i]), digit(s[2*i+1])
-		if high|low > 0xf {
-			return false
-		}
+		high, low := digits[s[2*i]], digits[s[2*i+1]]
+		bad |= high | low
 		to[i] = high<<4 | low
 	}
-	return true
+	return bad <= 0xf
 }
 
-// digit is the value of a lower-case hexadecimal digit. It is above 15 for other characters.
-func digit(b byte) byte {
-	switch {
-	case '0' <= b && b <= '9':
-		return b - '0'
-	case 'a' <= b && b <= 'f':
-		return b - 'a' + 10
+// digits is the values of lower-case hexadecimal digits. It is above 15 for other characters.
+var digits = func() (table [256]byte) {
+	for i := range table {
+		table[i] = 0xff
 	}
-	return 0xff
-}
+	for i, c := range "0123456789abcdef" {
+		table[c] = byte(i)
+	}
+	return table
+}()
 
 // headersOf writes a trace context, as propagation.TraceContext does.
 func headersOf(c trace.SpanContext) godwit.Headers {
