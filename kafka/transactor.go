@@ -227,8 +227,26 @@ func (t *transactor) publish(ctx context.Context) error {
 	}
 	if first != nil {
 		t.refuse(ctx, failed)
+		return first
 	}
-	return first
+	return known(ctx, t.client, records)
+}
+
+// known waits until a client knows the partitions that it has sent records to. franz-go 1.22 stores the partitions of a
+// topic that it sends to for the first time only after it has begun to send, and EndTransaction looks for records in
+// stored partitions only: if it is faster, it aborts the transaction and returns no error.
+func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
+	for _, r := range sent {
+		for {
+			if leader, _, _ := c.PartitionLeader(r.Topic, r.Partition); leader >= 0 {
+				break
+			}
+			if err := backoff.Sleep(ctx, time.Millisecond); err != nil {
+				return fmt.Errorf("wait for the leader of partition %d of topic %s: %w", r.Partition, r.Topic, err)
+			}
+		}
+	}
+	return nil
 }
 
 // refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.

@@ -152,13 +152,7 @@ func bodies(texts ...string) []driver.Message {
 // get receives until it has n deliveries, or fails.
 func (e *end) get(n int) []driver.Delivery {
 	e.k.Helper()
-	return e.getWithin(n, patience)
-}
-
-// getWithin is get with another patience.
-func (e *end) getWithin(n int, within time.Duration) []driver.Delivery {
-	e.k.Helper()
-	ds := e.upTo(n, within)
+	ds := e.upTo(n, patience)
 	if len(ds) != n {
 		e.k.Fatalf("received %d of %d deliveries: %s", len(ds), n, describe(ds))
 	}

@@ -58,10 +58,25 @@ func (k *kit) transformer(from, to *end) driver.TransformReceiver {
 	return recv
 }
 
+// results receives so many results, and finishes each before it receives the next: where retries are parked, a later
+// message of the key waits for the earlier one.
+func (e *end) results(n int) (got []driver.Delivery) {
+	e.k.Helper()
+	for end := time.Now().Add(transformPatience); len(got) < n; {
+		d := e.upTo(1, time.Until(end))
+		if len(d) == 0 {
+			e.k.Fatalf("received %d of %d results: %s", len(got), n, describe(got))
+		}
+		e.settle(driver.Done, d...)
+		got = append(got, d...)
+	}
+	return got
+}
+
 func transformDone(k *kit) {
 	from, to, recv := k.transform("transformdone")
 	from.put(bodies("a", "b", "none")...)
-	for n := range 3 { // one by one: where retries are parked, a later message of the key waits for the earlier one
+	for n := range 3 { // one by one, as results are
 		d := from.get(1)[0]
 		recv.Attach(d.Handle, []driver.Prepared{to.prepare(driver.Message{Body: []byte("an earlier attempt")})})
 		var ms []driver.Prepared
@@ -77,12 +92,11 @@ func transformDone(k *kit) {
 		}
 		from.settle(driver.Done, d)
 	}
-	got := to.getWithin(4, transformPatience)
+	got := to.results(4)
 	if k.h.Can.Ordered {
 		to.sameOrder(got, "a1", "a2", "b1", "b2")
 	}
 	to.sameSet(got, "a1", "a2", "b1", "b2")
-	to.settle(driver.Done, got...)
 	to.nothing(wait)
 	from.nothing(wait)
 }
@@ -117,9 +131,7 @@ func transformLeft(k *kit) {
 	}
 	recv.Attach(ds[0].Handle, []driver.Prepared{to.prepare(driver.Message{Body: []byte("second")})})
 	from.settle(driver.Done, ds...)
-	got := to.getWithin(1, transformPatience)
-	to.sameSet(got, "second")
-	to.settle(driver.Done, got...)
+	to.sameSet(to.results(1), "second")
 	to.nothing(wait)
 }
 

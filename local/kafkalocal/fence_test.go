@@ -1,6 +1,7 @@
 package kafkalocal_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -72,7 +73,12 @@ func begin(t *testing.T, c *kgo.Client, topic string) {
 	if err := c.BeginTransaction(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ProduceSync(within(t), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+	r := &kgo.Record{Topic: topic, Value: []byte("x")}
+	if err := c.ProduceSync(within(t), r).FirstErr(); err != nil {
 		t.Fatal(err)
+	}
+	for leader := int32(-1); leader < 0; { // franz-go aborts what it ends before it has stored the partition
+		leader, _, _ = c.PartitionLeader(topic, r.Partition)
+		runtime.Gosched()
 	}
 }
