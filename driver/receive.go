@@ -178,10 +178,9 @@ type Receiver interface {
 	// Receive appends at most max deliveries to into. It returns when a delivery came, when the long poll ended, when
 	// ctx ended, or when a Settle freed capacity that the receiver was waiting for. When ctx ends, Receive still
 	// returns the deliveries that the service has already handed out, and the core releases them; it waits for an open
-	// poll if nothing else prevents their loss. At most Limits().Polls calls run at once, unless the limits
-	// say that they grow. Deliveries of one Source come
-	// in order. After an error the core waits with backoff before the next call. While the channel is paused at the
-	// service, the error is [ErrPaused].
+	// poll if nothing else prevents their loss. At most Limits().Polls calls run at once, unless the limits say that
+	// they grow. Deliveries of one Source come in order. After an error the core waits with backoff before the next
+	// call. While the channel is paused at the service, the error is [ErrPaused].
 	Receive(ctx context.Context, max int, into []Delivery) ([]Delivery, error)
 
 	// Settle reports verdicts to the service, in order within a Source. A *BatchError reports single entries; an entry

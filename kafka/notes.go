@@ -42,8 +42,7 @@ func (ns *notes) take(into []note) []note {
 	return all
 }
 
-// await sets how many notes end the wait of the next poll; 0: notes do not end it. enough: there are
-// that many already.
+// await sets how many notes end the wait of the next poll; 0: notes do not end it. enough: there are that many already.
 func (ns *notes) await(many int) (enough bool) {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()

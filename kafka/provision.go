@@ -36,9 +36,9 @@ var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Mi
 
 // Ensure creates the topics that a channel needs, or reports what is missing. It changes the configuration of existing
 // topics only for an owner. It never changes the number of partitions of the channel's topic, because keys would move
-// to other partitions; tiers get as many partitions as the channel's topic has. What Options.Names maps, and
-// dead letters if they are the channel, are only looked up. For an owner it also checks that its group can be joined,
-// and commits where the group begins.
+// to other partitions; tiers get as many partitions as the channel's topic has. What Options.Names maps, and dead
+// letters if they are the channel, are only looked up. For an owner it also checks that its group can be joined, and
+// commits where the group begins.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err := b.open(); err != nil {
 		return err

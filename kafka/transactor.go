@@ -25,8 +25,7 @@ const (
 	transactionInterval = 100 * time.Millisecond
 	transactionRecords  = 1_000
 	// transactionTimeout is when the broker aborts the transaction of a process that has crashed. Until then the next
-	// owner of its partitions waits. It is longer than a
-	// transaction may take here (commitPatience).
+	// owner of its partitions waits. It is longer than a transaction may take here (commitPatience).
 	transactionTimeout = 15 * time.Second
 	// transactionPause is how long a request waits until the broker has ended an earlier transaction.
 	transactionPause = 20 * time.Millisecond

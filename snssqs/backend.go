@@ -22,8 +22,8 @@ import (
 )
 
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Returner,
-// driver.Mover, driver.Pauser, driver.Purger, driver.Remover, driver.Snapshotter, driver.Meter and,
-// on localaws, driver.Peeker on Amazon SNS and SQS.
+// driver.Mover, driver.Pauser, driver.Purger, driver.Remover, driver.Snapshotter, driver.Meter and, on localaws,
+// driver.Peeker on Amazon SNS and SQS.
 type Backend struct {
 	namespace    namespace
 	names        map[string]Resource

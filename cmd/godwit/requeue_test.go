@@ -140,8 +140,8 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
-// Where nothing has to be looked at, SQS moves the messages by itself, and the command shows the task.
-// Where it refuses, Godwit does it.
+// Where nothing has to be looked at, SQS moves the messages by itself, and the command shows the task. Where it
+// refuses, Godwit does it.
 func TestRequeueByTheService(t *testing.T) {
 	for queue, moved := range map[string]bool{"orders": true, "plain": false} {
 		l := newLetters(t, driver.Channel{Queue: queue}, 30)

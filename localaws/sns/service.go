@@ -10,8 +10,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Options are what a Service needs. Account, Region, Clock, Random, Queues and Carrier are
-// required.
+// Options are what a Service needs. Account, Region, Clock, Random, Queues and Carrier are required.
 type Options struct {
 	Account string
 	Region  string

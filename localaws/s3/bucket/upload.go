@@ -69,8 +69,8 @@ func (b *Bucket) PutPart(id string, p *Part) error {
 func (b *Bucket) Abort(id string) error { return b.change(endUpload{id}) }
 
 // Complete ends an upload if the condition holds; a change of the object since the start of the upload is a race. join
-// makes the object of the upload and its parts; the content of the object takes over
-// what it uses of the parts' contents, and the rest of the parts is dropped.
+// makes the object of the upload and its parts; the content of the object takes over what it uses of the parts'
+// contents, and the rest of the parts is dropped.
 func (b *Bucket) Complete(
 	id string, c Condition, join func(*Upload, map[int]*Part) (*Object, error),
 ) (*Object, error) {
