@@ -30,7 +30,10 @@ func TestCluster(t *testing.T) {
 	t.Run("TLS and SASL", func(t *testing.T) { connects(t, c) })
 	t.Run("rack", func(t *testing.T) { readsNearby(t, c) })
 	t.Run("brokers lost", func(t *testing.T) { losesBrokers(t, c) })
-	t.Run("brokers lost, transactions", func(t *testing.T) { losesBrokersInTransactions(t, c) })
+	t.Run("brokers lost, transactions", func(t *testing.T) { losesBrokersInTransactions(t, c, kafka.Options{}) })
+	t.Run("brokers lost, transactions, parked", func(t *testing.T) {
+		losesBrokersInTransactions(t, c, kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}})
+	})
 }
 
 // connects runs producers, consumers, share groups and transactions with each way to authenticate. Wrong credentials
@@ -300,14 +303,14 @@ func losesBrokers(t *testing.T, c *cluster) {
 }
 
 // losesBrokersInTransactions does the same while records are transformed: each result is there once.
-func losesBrokersInTransactions(t *testing.T, c *cluster) {
+func losesBrokersInTransactions(t *testing.T, c *cluster, o kafka.Options) {
 	w := c.world(t)
 	node := 0
 	start := func(o kafka.Options, k *work) *process {
 		k.longest = time.Duration(brokersLost()) * 300 * time.Millisecond // so that all are lost before the end
 		return w.transform(o, k)
 	}
-	missing, again, late := transforms(t, w, kafka.Options{}, start, func(*rand.Rand, *[]*process) {
+	missing, again, late := transforms(t, w, o, start, func(*rand.Rand, *[]*process) {
 		if node++; node <= brokersLost() {
 			t.Logf("broker %d lost: %d leaders moved", node, c.lose(w, node))
 			c.restore(w, node)
