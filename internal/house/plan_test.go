@@ -94,6 +94,7 @@ var plan = []room{
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},
+	{path: "internal/fullrun"},
 	{path: "internal/house", tests: true},
 	{path: "internal/lambdaruntime"},
 	{path: "internal/offsets"},
