@@ -31,11 +31,8 @@ fmt: ## write every Go file as the formatters want it: gofumpt, one import order
 	@.ci/fmt -w
 
 .PHONY: test
-test: ## all tests with the race detector, as CI runs them
-	go test -race ./...
-	go test -race -tags synctests ./kafka ./local/kafkalocal ./godwittest ./telemetry ./schemaregistry
-	go test -tags godwitstrict . ./internal/engine
-	go test -tags synctests ./kafka/acceptance
+test: ## all tests with the race detector, as the gate runs them
+	@.ci/run --only race,books,acceptance
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in tools/, vet also for darwin and windows
@@ -91,9 +88,9 @@ kafka: ## the Kafka backend on a real broker, which is started and stopped
 	@.ci/kafka
 
 .PHONY: ci
-ci: ## what every change must pass: .ci/run
+ci: ## the gate, which every change must pass
 	@.ci/run
 
 .PHONY: ci-full
-ci-full: ## ci, and what takes longer: fuzzing, benchmarks
+ci-full: ## everything: also real brokers, clients of others, large sizes, fuzzing, 1,000 worlds, mutants
 	@.ci/run --full
