@@ -137,7 +137,8 @@ func changes(dir, since string) ([]string, bool) {
 	return all, true
 }
 
-// isCode reports whether importers of the file's package can notice its change: not that of tests, their data, or pages.
+// isCode reports whether importers of the file's package can notice its change. They cannot if it is a test, test data
+// or a page.
 func isCode(file string) bool {
 	return !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "/testdata/") && path.Ext(file) != ".md"
 }
@@ -186,8 +187,8 @@ func list(dir string) (pkgs, error) {
 
 func below(rest string) string { return path.Clean(strings.TrimPrefix(rest, "/")) }
 
-// holding returns the package in whose folder, or nearest above whose folder, the file is; nil if that is the root's and
-// the file is in a folder of its own.
+// holding returns the package in whose folder, or nearest above whose folder, the file is; nil if that is the root
+// package and the file is in another folder.
 func (all pkgs) holding(file string) *pkg {
 	for at := path.Dir(file); ; at = path.Dir(at) {
 		for _, p := range all {

@@ -117,8 +117,8 @@ func (r *report) failed(at test, to io.Writer) {
 }
 
 func (r *report) print(to io.Writer, most int, limit time.Duration) {
-	fmt.Fprintf(to, "\nslowest tests (%d in all; the results of %d of %d packages are from Go's cache, with the times they "+
-		"took):\n", len(r.tests), r.cached, len(r.packages))
+	fmt.Fprintf(to, "\nslowest tests (%d in all; %d of %d packages from Go's cache, with the times they took):\n",
+		len(r.tests), r.cached, len(r.packages))
 	list(to, r.tests, most)
 	fmt.Fprintf(to, "slowest packages:\n")
 	list(to, r.packages, most)
