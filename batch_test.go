@@ -169,6 +169,7 @@ func TestAPauseWhileABatchGathers(t *testing.T) {
 // Deliveries that a worker takes for a batch while the consumer stops are released, also if hooks make the stop slow.
 // The worker does not spin meanwhile.
 func TestAStopBetweenTwoBatches(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Concurrency: 1,
@@ -221,6 +222,7 @@ func TestAStuckBatch(t *testing.T) {
 // Leases are renewed for a whole batch, while it gathers and while it is handled. On a queue, too, no delivery
 // overtakes a failed one of its key, also if the service keeps the retry.
 func TestBatchesOnAnOrderedQueue(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Ordered: true, Concurrency: 2, Lease: 6 * time.Second,
@@ -284,6 +286,7 @@ func TestBatchesOnAnOrderedQueue(t *testing.T) {
 
 // Middleware for single handlers is an error with batches, and so are invalid sizes.
 func TestBatchOptionsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		handler := func(context.Context, []*godwit.Delivery) error { return nil }
 		for name, o := range map[string]*godwit.BatchOptions{
@@ -364,6 +367,7 @@ func TestBehindAnUndecodableDelivery(t *testing.T) {
 // A delivery behind a failed one belongs to the handler that starts it next, even if the rest of the batch takes long
 // to settle.
 func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 2, Hooks: godwit.Hooks{
 			Rejected: func(*godwit.Delivery, error) { time.Sleep(time.Second) }, // meanwhile the second starts again
@@ -390,6 +394,7 @@ func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 
 // A shutdown waits until the deliveries that a batch had gathered are released.
 func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{
 			Released: func(*godwit.Delivery) { time.Sleep(100 * time.Millisecond) },

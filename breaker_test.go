@@ -19,6 +19,7 @@ import (
 // then. No message loses an attempt, the consumer releases its deliveries, and after the outage all messages are
 // handled.
 func TestABreakerSavesAttempts(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var up atomic.Bool
@@ -69,6 +70,7 @@ func TestABreakerSavesAttempts(t *testing.T) {
 
 // While the breaker is open, a consumer holds the deliveries that it uses as probes, and no others.
 func TestAnOpenBreakerHoldsItsProbes(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 30, BreakAfter: 1})
 		w.send(w.producer("orders", nil), many(40, "")...)
@@ -92,6 +94,7 @@ func TestAnOpenBreakerHoldsItsProbes(t *testing.T) {
 // However long an outage lasts, and however often processes are replaced meanwhile, the service moves no message to the
 // dead letters because of its receives, and each key keeps its order.
 func TestALongOutageWithRestarts(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var up atomic.Bool
@@ -143,6 +146,7 @@ func TestALongOutageWithRestarts(t *testing.T) {
 
 // A message that always fails does not keep the breaker open: probes are exchanged.
 func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var up atomic.Bool
 		var closed atomic.Pointer[time.Time]
@@ -178,6 +182,7 @@ func TestABadProbeDoesNotKeepTheBreakerOpen(t *testing.T) {
 
 // A hook may call any method of the consumer, also the hook Breaker.
 func TestTheBreakersHookHoldsNoLock(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var c *godwit.Consumer
 		told := 0
@@ -206,6 +211,7 @@ func TestTheBreakersHookHoldsNoLock(t *testing.T) {
 
 // Errors that are caused by the message do not open the breaker, and a success resets the count.
 func TestWhatDoesNotBreak(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Concurrency: 1, BreakAfter: 2, MaxAttempts: 1,

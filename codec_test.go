@@ -88,6 +88,7 @@ func (w *world) handleTexts(ctx context.Context, way string, c *godwit.Consumer,
 // A codec that cannot work now holds messages until it can: no message is rejected, no attempt is counted, the policy
 // is not asked, and log and health say what is wrong.
 func TestACodecHoldsMessages(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"handler", "batch", "iterator"} {
 		t.Run(way, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -143,6 +144,7 @@ func TestACodecHoldsMessages(t *testing.T) {
 
 // A mark of the codec counts as one of the handler; an error without a mark rejects the message.
 func TestACodecMarksItsErrors(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"handler", "batch", "iterator"} {
 		for _, c := range []struct {
 			name     string
@@ -192,6 +194,7 @@ func TestACodecMarksItsErrors(t *testing.T) {
 
 // The codec gets the handler's context, whose deadline is that of the processing timeout, and the sender's.
 func TestACodecGetsTheContext(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		codec := &asking{}
 		texts := godwit.NewSender[string](w.producer("orders", nil), codec)
@@ -223,6 +226,7 @@ func TestACodecGetsTheContext(t *testing.T) {
 
 // HoldFor is for handlers, too, and never a loop without pauses.
 func TestHoldFor(t *testing.T) {
+	t.Parallel()
 	if godwit.HoldFor(time.Second, nil) != nil {
 		t.Error("nil became an error")
 	}

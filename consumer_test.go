@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -57,6 +58,7 @@ func (n *diary) all() []string {
 }
 
 func TestExactlySoManyHandlersAtOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 7})
 		w.send(w.producer("orders", nil), many(100, "x")...)
@@ -81,6 +83,7 @@ func TestExactlySoManyHandlersAtOnce(t *testing.T) {
 }
 
 func TestBackpressure(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4})
 		w.send(w.producer("orders", nil), many(100, "x")...)
@@ -105,6 +108,7 @@ func TestBackpressure(t *testing.T) {
 }
 
 func TestIdleCostsThreeRequestsAMinute(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 200})
 		run := w.run(c, func(context.Context, *godwit.Delivery) error { return nil })
@@ -119,19 +123,20 @@ func TestIdleCostsThreeRequestsAMinute(t *testing.T) {
 }
 
 func TestRequestsAMessageUnderLoad(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		workers int
 		most    float64
 	}{{64, 0.22}, {10, 0.22}} {
 		t.Run(fmt.Sprint(c.workers), func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				const n = 20_000
+				n := fullrun.Pick(6000, 20_000)
 				consumer := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: c.workers})
 				w.send(w.producer("orders", nil), many(n, "x")...)
 				w.latency(5 * time.Millisecond)
 				before := w.queueCalls()
 				var left atomic.Int64
-				left.Store(n)
+				left.Store(int64(n))
 				done := make(chan struct{})
 				begun := time.Now()
 				run := w.run(consumer, func(context.Context, *godwit.Delivery) error {
@@ -143,13 +148,13 @@ func TestRequestsAMessageUnderLoad(t *testing.T) {
 				})
 				<-done
 				took := time.Since(begun)
-				if r := run.stop(); r.Handled != n {
+				if r := run.stop(); r.Handled != int64(n) {
 					t.Errorf("handled %d of %d", r.Handled, n)
 				}
-				per := float64(w.queueCalls()-before) / n
+				per := float64(w.queueCalls()-before) / float64(n)
 				busy := float64(n) * 0.010 / took.Seconds() / float64(c.workers)
 				t.Logf("%d workers: %.3f requests a message, %.0f a second, workers busy %.0f %%", c.workers, per,
-					n/took.Seconds(), busy*100)
+					float64(n)/took.Seconds(), busy*100)
 				if per > c.most {
 					t.Errorf("%.3f requests a message, want at most %.2f", per, c.most)
 				}
@@ -164,6 +169,7 @@ func (w *world) queueCalls() int {
 }
 
 func TestAnExhaustedMessageIsDeadLettered(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Name: "billing", Backoff: godwit.Constant(5 * time.Second)})
 		dead := w.consumer("orders@dlq", nil)
@@ -202,6 +208,7 @@ func TestAnExhaustedMessageIsDeadLettered(t *testing.T) {
 // A consumer of dead letters creates and changes nothing, whatever its options: they are as their channel's consumer
 // created them.
 func TestDeadLettersAreOnlyLookedUp(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.consumer("orders", nil)
 		w.consumer("events.mail", &godwit.ConsumerOptions{Ordered: true})
@@ -265,6 +272,7 @@ func TestDeadLettersAreOnlyLookedUp(t *testing.T) {
 }
 
 func TestMarksOfErrors(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
@@ -304,6 +312,7 @@ func TestMarksOfErrors(t *testing.T) {
 }
 
 func TestFatalStopsTheConsumerAndKeepsTheMessage(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("the database is of another version")
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
@@ -324,6 +333,7 @@ func TestFatalStopsTheConsumerAndKeepsTheMessage(t *testing.T) {
 }
 
 func TestWithoutDeadLettersTheConsumerStopsInstead(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{NoDeadLetters: true, MaxAttempts: 1})
 		w.send(w.producer("orders", nil), body("x"))
@@ -337,6 +347,7 @@ func TestWithoutDeadLettersTheConsumerStopsInstead(t *testing.T) {
 }
 
 func TestOrderSurvivesRetries(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Ordered: true, Backoff: godwit.Constant(20 * time.Second),
@@ -380,6 +391,7 @@ func TestOrderSurvivesRetries(t *testing.T) {
 }
 
 func TestALongRetryReleasesTheLane(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Backoff: godwit.Constant(6 * time.Minute)})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(4, "ada")...)
@@ -405,6 +417,7 @@ func TestALongRetryReleasesTheLane(t *testing.T) {
 }
 
 func TestLeasesAreKeptForEverythingHeld(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -430,6 +443,7 @@ func TestLeasesAreKeptForEverythingHeld(t *testing.T) {
 }
 
 func TestALostLeaseCancelsTheHandlerAndIsNotDone(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var lost atomic.Int32
 		c := w.consumer("orders",
@@ -465,6 +479,7 @@ func TestALostLeaseCancelsTheHandlerAndIsNotDone(t *testing.T) {
 }
 
 func TestProcessingTimeout(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{ProcessingTimeout: 30 * time.Second})
 		w.send(w.producer("orders", nil), body("slow"))
@@ -490,6 +505,7 @@ func TestProcessingTimeout(t *testing.T) {
 }
 
 func TestAHandlerThatIgnoresItsContextIsReplaced(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Concurrency: 2, ProcessingTimeout: time.Second,
@@ -524,6 +540,7 @@ func TestAHandlerThatIgnoresItsContextIsReplaced(t *testing.T) {
 }
 
 func TestTooManyAbandonedHandlersEndTheConsumer(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Concurrency: 1, MaxAbandoned: 2,
@@ -544,6 +561,7 @@ func TestTooManyAbandonedHandlersEndTheConsumer(t *testing.T) {
 }
 
 func TestShutdownLeavesNothingInvisible(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -594,6 +612,7 @@ func TestShutdownLeavesNothingInvisible(t *testing.T) {
 }
 
 func TestPollingContinuesAfterAnOutage(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		p := w.producer("orders", nil)
@@ -627,6 +646,7 @@ func TestPollingContinuesAfterAnOutage(t *testing.T) {
 }
 
 func TestPanickingHooksEndTheConsumer(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders",
 			&godwit.ConsumerOptions{Hooks: godwit.Hooks{Started: func(*godwit.Delivery) { panic("oops") }}})
@@ -639,6 +659,7 @@ func TestPanickingHooksEndTheConsumer(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var mu sync.Mutex
 		var edges []string
@@ -664,6 +685,7 @@ func TestStates(t *testing.T) {
 }
 
 func TestAHandlerMaySettleByItself(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		w.send(w.producer("orders", nil), body("x"))
@@ -684,6 +706,7 @@ func TestAHandlerMaySettleByItself(t *testing.T) {
 }
 
 func TestInvalidOptions(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		for _, c := range []struct {
 			channel string

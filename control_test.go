@@ -12,6 +12,7 @@ import (
 )
 
 func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -61,6 +62,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestAConsumerMayBePausedBeforeItRuns(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		w.send(w.producer("orders", nil), body("x"))
@@ -77,6 +79,7 @@ func TestAConsumerMayBePausedBeforeItRuns(t *testing.T) {
 }
 
 func TestSetConcurrency(t *testing.T) {
+	t.Parallel()
 	for _, fleet := range []bool{false, true} {
 		t.Run(fmt.Sprint("fleet ", fleet), func(t *testing.T) {
 			inWorld(t, func(w *world) {

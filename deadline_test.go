@@ -28,6 +28,7 @@ func (w *world) hang(action string) (on *atomic.Bool) {
 
 // If the service hangs, Send returns after RetryFor, or after the last call that began before.
 func TestASendDoesNotHangBeyondItsTime(t *testing.T) {
+	t.Parallel()
 	for retryFor, most := range map[time.Duration]time.Duration{
 		0: 20 * time.Second, time.Millisecond: 5 * time.Second, 12 * time.Second: 12 * time.Second,
 		time.Minute: time.Minute,
@@ -65,6 +66,7 @@ func TestASendDoesNotHangBeyondItsTime(t *testing.T) {
 
 // Deletes that hang are canceled and repeated, and delay nothing else.
 func TestHangingDeletesDelayNothing(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		on := w.hang("sqs.DeleteMessageBatch")
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2})

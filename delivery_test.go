@@ -62,6 +62,7 @@ func settledAs(t *testing.T, name string, d *godwit.Delivery, want godwit.Settle
 
 // Middleware sees how its handler has settled a delivery, and so does the caller of an iterator.
 func TestSettledTellsMiddleware(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		seen := map[string]godwit.Settlement{}
 		c := w.consumer("orders",

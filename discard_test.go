@@ -93,6 +93,7 @@ func TestDiscardedMessagesAreCountedReportedAndLogged(t *testing.T) {
 
 // A backlog that the filter does not select is deleted as fast as it is received.
 func TestAFilteredBacklogIsDeletedWithoutPauses(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("events.mine", &godwit.ConsumerOptions{Filter: godwit.Filter{Exact: []string{"A"}}})
 		client, url := sqs.NewFromConfig(w.sdk()), "http://localaws.internal/000000000000/events--mine"

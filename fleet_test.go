@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -36,10 +37,11 @@ func (w *world) flood(p *godwit.Producer, n int) {
 }
 
 func TestAFloodedChannelDoesNotDelayAnother(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const work = time.Second
 		flooded, quiet := w.consumer("flooded", nil), w.consumer("quiet", nil)
-		w.flood(w.producer("flooded", nil), 100_000)
+		w.flood(w.producer("flooded", nil), fullrun.Pick(10_000, 100_000))
 		p := w.producer("quiet", nil)
 		var slowest atomic.Int64
 		handled := make(chan struct{})
@@ -67,6 +69,7 @@ func TestAFloodedChannelDoesNotDelayAnother(t *testing.T) {
 }
 
 func TestAConsumersConcurrencyIsItsLimitInAFleet(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var now, most [2]atomic.Int64
@@ -102,6 +105,7 @@ func TestAConsumersConcurrencyIsItsLimitInAFleet(t *testing.T) {
 }
 
 func TestWeightsAndPriorities(t *testing.T) {
+	t.Parallel()
 	run := func(t *testing.T, assign func(a, b godwit.Assignment) (godwit.Assignment,
 		godwit.Assignment),
 	) (trail string) {
@@ -142,6 +146,7 @@ func TestWeightsAndPriorities(t *testing.T) {
 }
 
 func TestOneConsumersEndIsNotTheOthers(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	for _, together := range []bool{false, true} {
 		t.Run(fmt.Sprint("StopTogether ", together), func(t *testing.T) {
@@ -173,6 +178,7 @@ func TestOneConsumersEndIsNotTheOthers(t *testing.T) {
 // A delivery that loses its lease while it waits for a worker takes no worker. Otherwise the consumer would start
 // nothing any more.
 func TestALeaseThatEndsInTheQueueOfAFleetCostsNoHandler(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c, other := w.consumer("a", &godwit.ConsumerOptions{Concurrency: 1, Lease: 6 * time.Second}),
 			w.consumer("b", nil)
@@ -204,6 +210,7 @@ func TestALeaseThatEndsInTheQueueOfAFleetCostsNoHandler(t *testing.T) {
 }
 
 func TestAFleetsMiddlewareIsOutermost(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var trail []string
 		mark := func(name string) godwit.Middleware {
@@ -226,6 +233,7 @@ func TestAFleetsMiddlewareIsOutermost(t *testing.T) {
 }
 
 func TestInvalidFleets(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("a", nil)
 		h := func(context.Context, *godwit.Delivery) error { return nil }

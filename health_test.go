@@ -75,6 +75,7 @@ func (w *world) stalledAt(action, how string) (*snssqs.Backend, *stalling) {
 
 // Whatever stalls, and in any way, health reports the stage within a minute, and is empty again afterwards.
 func TestHealthReportsEveryStall(t *testing.T) {
+	t.Parallel()
 	done := func(context.Context, *godwit.Delivery) error { return nil }
 	for stage, c := range map[string]struct {
 		action, tells string
@@ -151,6 +152,7 @@ func TestHealthReportsEveryStall(t *testing.T) {
 }
 
 func TestAProducersHealthReportsAStall(t *testing.T) {
+	t.Parallel()
 	for how := range stalls {
 		t.Run(how, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -191,6 +193,7 @@ func TestAProducersHealthReportsAStall(t *testing.T) {
 
 // A few temporary failures do not make the consumer unhealthy, nor does a message that the service refuses.
 func TestHealthIgnoresTemporaryFailures(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		b, s := w.stalledAt("DeleteMessageBatch", "throttles")
 		consumer, err := godwit.NewConsumer(w.Context(), b, "orders", nil)
@@ -218,6 +221,7 @@ func TestHealthIgnoresTemporaryFailures(t *testing.T) {
 // If a poll waits for places although handlers are idle, health reports what takes the places. If all handlers are
 // busy, it does not.
 func TestHealthReportsWhatHoldsThePlaces(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		o     godwit.ConsumerOptions
 		keys  int

@@ -19,6 +19,7 @@ import (
 
 // A renewal that hangs beyond the end of the lease does not prevent the keeper from noticing that end.
 func TestALeaseEndsWhileItsRenewalHangs(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second})
 		w.send(w.producer("orders", nil), body("x"))
@@ -54,6 +55,7 @@ func TestALeaseEndsWhileItsRenewalHangs(t *testing.T) {
 
 // If the context has ended before Run, Run returns without an error.
 func TestRunUnderAnEndedContext(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
@@ -70,6 +72,7 @@ func TestRunUnderAnEndedContext(t *testing.T) {
 // A release waits for a renewal of the message that is in flight. Otherwise the renewal would make the message
 // invisible again.
 func TestAReleaseWaitsForARenewal(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second, ShutdownTimeout: 4 * time.Second})
 		w.send(w.producer("orders", nil), body("x"))
@@ -94,6 +97,7 @@ func TestAReleaseWaitsForARenewal(t *testing.T) {
 
 // No renewal begins while a release is in flight: it would make a message invisible that others may receive already.
 func TestNoRenewalFollowsARelease(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: 12 * time.Second, ShutdownTimeout: 6 * time.Second})
 		w.send(w.producer("orders", nil), body("x"))
@@ -123,6 +127,7 @@ func TestNoRenewalFollowsARelease(t *testing.T) {
 // A delivery that loses its lease while its handler runs may be handled by another consumer. The deliveries behind it
 // in its lane, whose leases have not ended, do not start before its handler ends.
 func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 3, Lease: 12 * time.Second})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(3, "x")...)
@@ -159,6 +164,7 @@ func TestALostLeaseHoldsItsLaneBack(t *testing.T) {
 
 // If a held retry loses its lease, the deliveries behind it in its lane are released at once.
 func TestAHeldRetryThatIsLostFreesItsLane(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Ordered: true, Lease: 6 * time.Second,
@@ -239,6 +245,7 @@ func TestNothingStartsWithoutItsLease(t *testing.T) {
 // from the receive, and an open poll began up to 20 s before its message came. So the service grants less than is
 // requested.
 func TestRenewalsNearTheTotal(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		p := w.producer("orders", nil)

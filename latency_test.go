@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/fullrun"
 )
 
 // busyShare is the share of the time in which the workers of a consumer run handlers, while it handles a backlog over a
@@ -44,11 +45,12 @@ func busyShare(w *world, workers, n int, work, trip time.Duration) float64 {
 // Workers do not wait for the network: the consumer holds as many more messages as its handlers finish during a round
 // trip.
 func TestWorkersAreBusyAtRealLatency(t *testing.T) {
+	t.Parallel()
 	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
 		for _, workers := range []int{10, 64} {
 			t.Run(fmt.Sprint(trip, ", ", workers), func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					if busy := busyShare(w, workers, 8000, 10*time.Millisecond, trip); busy < 0.9 {
+					if busy := busyShare(w, workers, fullrun.Pick(3000, 8000), 10*time.Millisecond, trip); busy < 0.9 {
 						t.Errorf("the workers are busy for %.2f of the time", busy)
 					}
 				})
@@ -60,6 +62,7 @@ func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 // Messages that are held ahead do not stay invisible when handlers suddenly take a minute: after a lease the consumer
 // holds only the deliveries of its handlers and of one receive.
 func TestSlowHandlersHideFewMessages(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const workers = 64
 		p := w.producer("orders", nil)
@@ -104,6 +107,7 @@ func TestSlowHandlersHideFewMessages(t *testing.T) {
 
 // With its defaults a consumer keeps up with a thousand messages a second, at handlers of 5 ms and 15 ms a request.
 func TestDefaultsKeepUpWithAThousandASecond(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", &godwit.ProducerOptions{Buffer: 10_000})
 		w.latency(15 * time.Millisecond)
@@ -120,7 +124,7 @@ func TestDefaultsKeepUpWithAThousandASecond(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 			return nil
 		})
-		const n = 30_000
+		n := fullrun.Pick(8000, 30_000)
 		for range n {
 			if _, err := p.SendAsync(w.Context(), body(strconv.FormatInt(time.Now().UnixNano(), 10))); err != nil {
 				t.Fatal(err)
@@ -128,7 +132,7 @@ func TestDefaultsKeepUpWithAThousandASecond(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		if report := r.stop(); report.Handled != n {
+		if report := r.stop(); report.Handled != int64(n) {
 			t.Errorf("report %+v", report)
 		}
 		late := ages[n/10:] // after the start

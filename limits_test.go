@@ -14,6 +14,7 @@ import (
 )
 
 func TestHeldBytesAreBounded(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const size, budget = 10_000, 100_000
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 100, MaxBytes: budget})
@@ -46,6 +47,7 @@ func TestHeldBytesAreBounded(t *testing.T) {
 
 // The open polls of a fleet's idle consumers do not prevent others from polling, whatever they brought before.
 func TestIdlePollsTakeNoBytes(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		large := godwit.Message{Body: make([]byte, 600<<10)} // more than half of what the fleet may hold
 		var late []time.Duration
@@ -80,6 +82,7 @@ func TestIdlePollsTakeNoBytes(t *testing.T) {
 }
 
 func TestReleasesAreNotAttempts(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 2})
 		w.send(w.producer("orders", nil), body("x"))
@@ -108,6 +111,7 @@ func TestReleasesAreNotAttempts(t *testing.T) {
 }
 
 func TestAMessageIsHeldNoLongerThanTheServiceAllows(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Lease: time.Hour, ShutdownTimeout: time.Minute})
 		w.send(w.producer("orders", nil), body("x"))
@@ -132,6 +136,7 @@ func TestAMessageIsHeldNoLongerThanTheServiceAllows(t *testing.T) {
 }
 
 func TestTheWatchdogNoticesAPollThatStalls(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		var handled atomic.Int32
@@ -154,6 +159,7 @@ func TestTheWatchdogNoticesAPollThatStalls(t *testing.T) {
 }
 
 func TestDuplicatesOfAnOrderedChannel(t *testing.T) {
+	t.Parallel()
 	for _, high := range []bool{false, true} {
 		t.Run(fmt.Sprint("HighThroughput ", high), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -178,6 +184,7 @@ func TestDuplicatesOfAnOrderedChannel(t *testing.T) {
 }
 
 func TestDelays(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -211,6 +218,7 @@ func TestDelays(t *testing.T) {
 }
 
 func TestFanOutWithFilters(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		consumers := map[string]godwit.Filter{
 			"wishlist_events.audit_log": {},
@@ -250,6 +258,7 @@ func TestFanOutWithFilters(t *testing.T) {
 // A renewal that is in flight when a handler fails does not replace the verdict's delay. (A poll that is answered at
 // its very end leaves a third of the lease, so that the renewal and the verdict happen at the same time.)
 func TestALongDelayIsNotOverwrittenByARenewal(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const delay = 11 * time.Hour
 		c := w.consumer("orders", &godwit.ConsumerOptions{Backoff: godwit.Constant(delay), MaxAttempts: 5})

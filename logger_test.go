@@ -53,6 +53,7 @@ func (l *logged) String() string {
 // The consumer's log has what a person on call needs, and nothing of a body. Events that may happen for every message
 // are sampled.
 func TestTheConsumersLog(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var log logged
 		c := w.consumer("orders", &godwit.ConsumerOptions{
@@ -153,6 +154,7 @@ func (h panicHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
 
 // A producer's report can be read while it runs.
 func TestTheProducersReport(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.send(p, many(3, "x")...)

@@ -23,6 +23,7 @@ var locale = godwit.Meta{
 }
 
 func TestMetasAreCarried(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Concurrency: 1,
@@ -53,6 +54,7 @@ func TestMetasAreCarried(t *testing.T) {
 }
 
 func TestMiddlewareIsOutermostFirst(t *testing.T) {
+	t.Parallel()
 	var trail []string
 	mark := func(name string) godwit.Middleware {
 		return func(next godwit.Handler) godwit.Handler {
@@ -89,6 +91,7 @@ func TestMiddlewareIsOutermostFirst(t *testing.T) {
 }
 
 func TestIdempotentHandlesAKeyOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		store := godwit.NewMemoryStore(0)
 		c := w.consumer("orders", &godwit.ConsumerOptions{
@@ -118,6 +121,7 @@ func TestIdempotentHandlesAKeyOnce(t *testing.T) {
 // A duplicate that arrives while the first is handled is held until the claim ends. It does not count as an attempt,
 // and the policy is not called for it.
 func TestIdempotentHoldsABusyKey(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
 			godwit.Idempotent(godwit.NewMemoryStore(0), func(*godwit.Delivery) string { return "17" }, 10*time.Minute),
@@ -142,6 +146,7 @@ func TestIdempotentHoldsABusyKey(t *testing.T) {
 
 // If a handler ends without its work done, in any way, the next attempt can claim the key.
 func TestIdempotentAbandonsTheKey(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		first func(context.Context) error
@@ -184,6 +189,7 @@ func TestIdempotentAbandonsTheKey(t *testing.T) {
 
 // A message with an empty key is rejected with the reason, because all messages with an empty key would count as one.
 func TestIdempotentRefusesAnEmptyKey(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
 			godwit.Idempotent(godwit.NewMemoryStore(0),

@@ -46,6 +46,7 @@ var ways = map[string]func(ctx context.Context, c *godwit.Consumer, handled *ato
 
 // If the service does not answer when a consumer begins, the consumer waits for it, as it does later.
 func TestAConsumerWaitsForItsServiceAtTheStart(t *testing.T) {
+	t.Parallel()
 	for way, run := range ways {
 		for how := range stalls {
 			t.Run(way+" "+how, func(t *testing.T) {
@@ -86,6 +87,7 @@ func TestAConsumerWaitsForItsServiceAtTheStart(t *testing.T) {
 
 // A consumer that waits for its service ends with its context, or by Close, without an error.
 func TestAStopWhileTheServiceIsAway(t *testing.T) {
+	t.Parallel()
 	for way, run := range ways {
 		for _, closed := range []bool{false, true} {
 			t.Run(way, func(t *testing.T) {
@@ -124,6 +126,7 @@ func TestAStopWhileTheServiceIsAway(t *testing.T) {
 
 // Errors that waiting does not repair are returned at once. A missing channel is created again if that is allowed.
 func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
+	t.Parallel()
 	denied := func(r *http.Request) (*http.Response, error) {
 		text := `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`
 		return answer(r, http.StatusBadRequest, io.NopCloser(strings.NewReader(text))), nil
@@ -169,6 +172,7 @@ func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
 
 // In a fleet, a consumer that waits for its service does not delay the others.
 func TestAServiceThatDoesNotAnswerDelaysNoOtherConsumer(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		b, s := w.stalledAt("", "hangs before the headers")
 		away, err := godwit.NewConsumer(w.Context(), b, "orders", nil)

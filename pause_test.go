@@ -17,6 +17,7 @@ import (
 // While an operator has paused the channel, its consumer is healthy and Paused, handles what it holds, polls a few
 // times a minute, and logs the pause once. It goes on when the channel is resumed.
 func TestAPauseAtTheService(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			var log bytes.Buffer
@@ -71,6 +72,7 @@ func TestAPauseAtTheService(t *testing.T) {
 
 // A consumer that Pause has paused is in state Paused when its last handler has ended, also if it begins paused.
 func TestStateOfAPausedConsumer(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		c.Pause()

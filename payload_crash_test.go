@@ -97,6 +97,7 @@ func longBody() []byte { return bytes.Repeat([]byte("0123456789"), 1_800_000) }
 // A producer that crashes between two steps leaves a message with its body or no message, and at most an object, or the
 // parts of one, that nothing points to.
 func TestAProducerCrashesBetweenTwoSteps(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		action      string
 		after       bool
@@ -146,6 +147,7 @@ func TestAProducerCrashesBetweenTwoSteps(t *testing.T) {
 // A consumer that crashes between two steps loses no body: the message is handled again with it, until the message is
 // deleted. At most the object is left.
 func TestAConsumerCrashesBetweenTwoSteps(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		for _, c := range []struct {
 			action  string

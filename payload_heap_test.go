@@ -3,7 +3,6 @@ package godwit_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -15,12 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-var streamed = flag.Int64("streamed", 128<<20, "size of the body of TestAStreamedBodyIsNotInMemory")
 
 // streamHeap is what the heap may have in use beyond that before, with the embedded server.
 const streamHeap = 32 << 20
@@ -48,7 +47,7 @@ func (h *halfRandom) Read(p []byte) (n int, _ error) {
 }
 
 // A body of any size goes from a Reader through a producer, a consumer and a handler, one part at a time, also if it is
-// compressed in the store. With -streamed=1073741824 it is 1 GiB.
+// compressed in the store.
 func TestAStreamedBodyIsNotInMemory(t *testing.T) {
 	for name, large := range map[string]snssqs.Large{
 		"as it is": {}, "compressed": {Compression: snssqs.CompressionZstd},
@@ -57,9 +56,9 @@ func TestAStreamedBodyIsNotInMemory(t *testing.T) {
 	}
 }
 
-// streamBody sends a body of -streamed bytes through a server in this process.
+// streamBody sends a large body through a server in this process.
 func streamBody(t *testing.T, large snssqs.Large) {
-	ctx := t.Context()
+	ctx, size := t.Context(), fullrun.Pick[int64](64<<20, 1<<30)
 	server, err := localaws.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -90,15 +89,15 @@ func streamBody(t *testing.T, large snssqs.Large) {
 	}
 	defer func() { _ = p.Close(context.WithoutCancel(ctx)) }()
 	most := heapPeak(func() {
-		body := io.LimitReader(newHalfRandom(), *streamed)
-		if err := p.Send(ctx, godwit.Message{Reader: body, Size: *streamed}); err != nil {
+		body := io.LimitReader(newHalfRandom(), size)
+		if err := p.Send(ctx, godwit.Message{Reader: body, Size: size}); err != nil {
 			t.Fatal(err)
 		}
 		running, stop := context.WithCancel(ctx)
 		_, err := c.Run(running, func(ctx context.Context, d *godwit.Delivery) error {
 			defer stop()
 			_, stored := server.S3().Bucket("payloads").Count()
-			if small := stored < *streamed*2/3; small != (large.Compression == snssqs.CompressionZstd) {
+			if small := stored < size*2/3; small != (large.Compression == snssqs.CompressionZstd) {
 				t.Errorf("the object has %d bytes", stored)
 			}
 			r, err := d.Open(ctx)
@@ -106,7 +105,7 @@ func streamBody(t *testing.T, large snssqs.Large) {
 				return err
 			}
 			n, err := io.Copy(io.Discard, r) // its end is the end of the comparison with the hash
-			if n != *streamed {
+			if n != size {
 				t.Errorf("%d bytes", n)
 			}
 			return errors.Join(err, r.Close())
@@ -115,9 +114,9 @@ func streamBody(t *testing.T, large snssqs.Large) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
-	t.Logf("%d MiB in %d MiB of heap", *streamed>>20, most>>20)
+	t.Logf("%d MiB in %d MiB of heap", size>>20, most>>20)
 	if most > streamHeap {
-		t.Errorf("%d bytes of heap in use for a body of %d, want at most %d", most, *streamed, streamHeap)
+		t.Errorf("%d bytes of heap in use for a body of %d, want at most %d", most, size, streamHeap)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -88,6 +89,7 @@ func (w *world) deaths(channel string) (kinds []string) {
 // A large message arrives with its body, whatever the kind of the channel, of the handler, and of the send. On a
 // one-to-one channel its object is then deleted.
 func TestLargeMessages(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		for _, way := range []string{"handler", "typed", "batch", "deliveries", "batches"} {
 			t.Run(fmt.Sprintf("%s ordered %v", way, ordered), func(t *testing.T) {
@@ -188,6 +190,7 @@ func (w *world) handle(c *godwit.Consumer, way string, see func(body []byte)) {
 // A body above MaxBody, or every one with Stream, is read by the handler. A handler that does not read it, or that
 // needs it in memory, does not lose it.
 func TestBodiesThatHandlersRead(t *testing.T) {
+	t.Parallel()
 	read := func(ctx context.Context, d *godwit.Delivery) error {
 		if d.Body != nil {
 			return errors.New("the body is in memory")
@@ -240,6 +243,7 @@ func TestBodiesThatHandlersRead(t *testing.T) {
 
 // In a batch, and in a loop, the deliveries above MaxBody are rejected, or read by the caller.
 func TestBodiesThatBatchesRead(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.consumer("orders", nil)
 		p := w.producer("orders", nil)
@@ -277,10 +281,12 @@ func TestBodiesThatBatchesRead(t *testing.T) {
 // An outage of the store uses up no attempts and rejects nothing, however long it lasts, and the consumer says that it
 // is unhealthy. Small messages are handled meanwhile.
 func TestAnOutageOfTheStore(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		for _, way := range []string{"handler", "batch", "deliveries"} {
 			t.Run(fmt.Sprintf("%s ordered %v", way, ordered), func(t *testing.T) {
 				inWorld(t, func(w *world) {
+					outage := fullrun.Pick(15*time.Minute, 6*time.Hour)
 					c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, MaxAttempts: 1})
 					p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
 					const messages = 30
@@ -292,7 +298,7 @@ func TestAnOutageOfTheStore(t *testing.T) {
 					over := make(chan struct{})
 					go func() {
 						defer close(over)
-						ctx, cancel := context.WithTimeout(w.Context(), 9*time.Hour)
+						ctx, cancel := context.WithTimeout(w.Context(), outage+15*time.Minute)
 						defer cancel()
 						w.handleUntil(ctx, c, way, func(*godwit.Delivery) { handled.Add(1) })
 					}()
@@ -302,7 +308,7 @@ func TestAnOutageOfTheStore(t *testing.T) {
 					if h := c.Health(); handled.Load() != 1 || !strings.Contains(fmt.Sprint(h.Unhealthy), "store") {
 						t.Errorf("handled %d small messages, unhealthy: %q", handled.Load(), h.Unhealthy)
 					}
-					time.Sleep(6 * time.Hour)
+					time.Sleep(outage)
 					repair()
 					time.Sleep(10 * time.Minute)
 					if n, h := handled.Load(), c.Health(); n != messages+1 || len(h.Unhealthy) > 0 {
@@ -366,6 +372,7 @@ func (w *world) handleUntil(ctx context.Context, c *godwit.Consumer, way string,
 // Also more deliveries than the shelf holds survive a long outage: those that the queue itself would move to its dead
 // letters soon are held instead of released.
 func TestALongOutageOfTheStore(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 100, MaxAttempts: 1})
 		const messages = 1050
@@ -394,9 +401,9 @@ func TestALongOutageOfTheStore(t *testing.T) {
 		}
 		repair := w.s3("s3.GetObject", down)
 		run := w.run(c, func(context.Context, *godwit.Delivery) error { return nil })
-		time.Sleep(20 * time.Minute)
+		time.Sleep(fullrun.Pick(8*time.Minute, 20*time.Minute))
 		repair()
-		time.Sleep(20 * time.Minute)
+		time.Sleep(10 * time.Minute)
 		if r := run.stop(); r.Handled != messages || r.Rejected != 0 {
 			t.Errorf("%+v", r)
 		}
@@ -408,6 +415,7 @@ func TestALongOutageOfTheStore(t *testing.T) {
 
 // A store that hangs is an outage, too: it does not use up the processing timeout.
 func TestAStoreThatHangs(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{ProcessingTimeout: 5 * time.Second})
 		w.send(w.producer("orders", nil), godwit.Message{Body: bigBody()})
@@ -435,6 +443,7 @@ func TestAStoreThatHangs(t *testing.T) {
 // A connection that breaks in the middle of a body costs no attempt, and the body is read on. If that breaks, too, the
 // delivery waits.
 func TestADownloadThatBreaks(t *testing.T) {
+	t.Parallel()
 	for breaks, waits := range map[int]bool{1: false, 5: true} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
@@ -470,6 +479,7 @@ func TestADownloadThatBreaks(t *testing.T) {
 // A body that is gone rejects its message, with the reason, and none of its neighbors. So does a second copy of a
 // message whose body was deleted with the first.
 func TestABodyThatIsMissing(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"handler", "batch", "deliveries"} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", nil)
@@ -504,6 +514,7 @@ func TestABodyThatIsMissing(t *testing.T) {
 
 // Where reading is refused, the policy decides: by default three attempts, and a dead letter that names the permission.
 func TestABodyThatIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"handler", "deliveries"} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{Backoff: godwit.Constant(5 * time.Second)})
@@ -536,6 +547,7 @@ func TestABodyThatIsRefused(t *testing.T) {
 
 // A dead letter is sent back with its body, also with one that is not in memory, and its object is deleted with it.
 func TestLargeDeadLettersAreForwarded(t *testing.T) {
+	t.Parallel()
 	for _, stream := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", nil)
@@ -576,6 +588,7 @@ func TestLargeDeadLettersAreForwarded(t *testing.T) {
 
 // What handlers have in memory is bounded by MaxBytes, and a delivery that finds no room waits without an attempt.
 func TestBodiesOfHandlersAreBounded(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{MaxBytes: 5_000_000, ProcessingTimeout: time.Minute})
 		p := w.producer("orders", nil)
@@ -599,6 +612,7 @@ func TestBodiesOfHandlersAreBounded(t *testing.T) {
 
 // A message that cannot be sent leaves no object in most cases, and says what is wrong.
 func TestImpossibleReaders(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		small := func() io.Reader { return strings.NewReader("hello") }
@@ -680,6 +694,7 @@ func TestReadersWithoutAStore(t *testing.T) {
 
 // A batch writes several bodies at once, and keeps its order. A producer whose store does not work is unhealthy.
 func TestUploads(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true})
 		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})

@@ -16,6 +16,7 @@ const receives = "sqs.ReceiveMessage"
 // At most ten empty polls a second are made, if the endpoint ignores the wait, or if the consumer asks for polls
 // without a wait. Polls with messages have no limit.
 func TestAtMostTenEmptyPollsASecond(t *testing.T) {
+	t.Parallel()
 	for name, wait := range map[string]time.Duration{"the endpoint ignores the wait": 0, "no wait is asked for": -1} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -55,6 +56,7 @@ func TestAtMostTenEmptyPollsASecond(t *testing.T) {
 // The longer polls have failed, the longer are the pauses between them, within bounds. After an outage, messages wait
 // for at most a quarter of its duration more, and never longer than 10 s.
 func TestAfterAnOutagePollsSucceedSoon(t *testing.T) {
+	t.Parallel()
 	for outage, most := range map[time.Duration]time.Duration{
 		time.Second: 500 * time.Millisecond, 8 * time.Second: 2 * time.Second,
 		time.Minute: 10 * time.Second, 10 * time.Minute: 10 * time.Second,

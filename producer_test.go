@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -27,8 +28,9 @@ func body(s string) godwit.Message { return godwit.Message{Body: []byte(s)} }
 // Senders in a loop share requests. They need few more batches than necessary, and wait for each other for at most a
 // small part of a round trip.
 func TestConcurrentSendersShareRequests(t *testing.T) {
+	t.Parallel()
 	for _, trip := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
-		for _, senders := range []int{2, 10, 12, 16, 18, 24, 64} {
+		for _, senders := range fullrun.Pick([]int{2, 12, 24, 64}, []int{2, 10, 12, 16, 18, 24, 64}) {
 			t.Run(fmt.Sprint(trip, " ", senders), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					p := w.producer("orders", nil)
@@ -47,7 +49,7 @@ func TestConcurrentSendersShareRequests(t *testing.T) {
 						wg.Wait()
 					}
 					send(20) // then the producer knows the service and its senders
-					const each = 100
+					each := fullrun.Pick(40, 100)
 					begun, before := time.Now(), w.calls(sends)
 					send(each)
 					per := float64(w.calls(sends)-before) / float64(senders*each)
@@ -69,6 +71,7 @@ func TestConcurrentSendersShareRequests(t *testing.T) {
 // Random sends wait for others only if others are likely. At a low rate a send takes one round trip, and at a high rate
 // at most half of a round trip more.
 func TestSendsWaitForOthersOnlyIfTheyAreLikely(t *testing.T) {
+	t.Parallel()
 	const trip = 15 * time.Millisecond
 	for _, c := range []struct {
 		rate     float64 // sends a second
@@ -119,6 +122,7 @@ func TestSendsWaitForOthersOnlyIfTheyAreLikely(t *testing.T) {
 }
 
 func TestALoneSendIsNotDelayed(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.latency(5 * time.Millisecond)
@@ -161,6 +165,7 @@ func (w *world) failing(n int, bodies ...string) {
 }
 
 func TestNothingOvertakesAFailedMessageOfItsKey(t *testing.T) {
+	t.Parallel()
 	send := map[string]func(w *world, p *godwit.Producer, ms []godwit.Message){
 		"SendBatch": func(w *world, p *godwit.Producer, ms []godwit.Message) {
 			if err := p.SendBatch(w.Context(), ms); err != nil {
@@ -216,6 +221,7 @@ func TestNothingOvertakesAFailedMessageOfItsKey(t *testing.T) {
 }
 
 func TestTemporaryErrorsAreRepeated(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		throttle := func(context.Context, *localaws.Request) localaws.Outcome {
@@ -251,6 +257,7 @@ func TestTemporaryErrorsAreRepeated(t *testing.T) {
 }
 
 func TestADeadEndpointGetsFewRequests(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.server.Control(sends,
@@ -271,6 +278,7 @@ func TestADeadEndpointGetsFewRequests(t *testing.T) {
 }
 
 func TestOtherErrorsAreReturnedAtOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.server.ControlOnce(sends, func(context.Context, *localaws.Request) localaws.Outcome {
@@ -285,6 +293,7 @@ func TestOtherErrorsAreReturnedAtOnce(t *testing.T) {
 }
 
 func TestALostAnswerLosesNoMessageAndRepeatsNoneInOrder(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered})
@@ -306,6 +315,7 @@ func TestALostAnswerLosesNoMessageAndRepeatsNoneInOrder(t *testing.T) {
 }
 
 func TestAnInvalidMessageAffectsNoOther(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		big := godwit.Message{Headers: large()}
@@ -325,6 +335,7 @@ func TestAnInvalidMessageAffectsNoOther(t *testing.T) {
 }
 
 func TestCloseSendsWhatIsQueued(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.latency(50 * time.Millisecond)
@@ -357,6 +368,7 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 
 // A receipt has the service's id, and says whether an equal message was accepted before.
 func TestReceipts(t *testing.T) {
+	t.Parallel()
 	for _, channel := range []string{"orders", "events.*"} {
 		inWorld(t, func(w *world) {
 			queue := strings.Replace(channel, "*", "audit", 1)
@@ -430,6 +442,7 @@ func TestReceipts(t *testing.T) {
 
 // A dead letter that is sent to its channel is not a duplicate of the original. Sent twice, it is delivered once.
 func TestForwardedMessages(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -488,6 +501,7 @@ func TestForwardedMessages(t *testing.T) {
 }
 
 func TestSendAsyncIsBounded(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", &godwit.ProducerOptions{Buffer: 3})
 		w.latency(time.Second)
@@ -510,6 +524,7 @@ func TestSendAsyncIsBounded(t *testing.T) {
 }
 
 func TestASenderThatGivesUpKnowsWhetherItWasSent(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.latency(time.Second)
@@ -525,6 +540,7 @@ func TestASenderThatGivesUpKnowsWhetherItWasSent(t *testing.T) {
 }
 
 func TestADeletedChannelIsCreatedAgain(t *testing.T) {
+	t.Parallel()
 	for _, channel := range []string{"orders", "events.*"} {
 		for _, ordered := range []bool{false, true} {
 			t.Run(fmt.Sprint(channel, ordered), func(t *testing.T) {
@@ -561,6 +577,7 @@ func TestADeletedChannelIsCreatedAgain(t *testing.T) {
 // If the service works again just before the end of RetryFor, the message is accepted: the last try is made at the end
 // of the time, even if a whole wait does not fit.
 func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", &godwit.ProducerOptions{RetryFor: 20 * time.Second})
 		begun := time.Now()
@@ -585,6 +602,7 @@ func TestTheLastTryIsMadeAtTheEnd(t *testing.T) {
 // A message that is too large for the service is not repeated: there is one call and one error, for a single entry and
 // for a whole batch.
 func TestATooLargeMessageIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]localaws.Outcome{
 		"batch": {Err: &wire.Error{Code: "BatchRequestTooLong", Message: "too long"}},
 		"entry": {FailEntries: func(string) *wire.Error {
@@ -610,6 +628,7 @@ func TestATooLargeMessageIsNotSentAgain(t *testing.T) {
 
 // A DedupID on a channel without order is an error, before anything is sent.
 func TestADedupIDNeedsOrder(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		err := p.Send(w.Context(), godwit.Message{DedupID: "17"})
@@ -637,6 +656,7 @@ func (w *world) refusing(r *rand.Rand, chance float64) {
 // Messages of one key in separate requests keep their order, whatever is refused. With KeysShareRequests they are ten
 // times as fast, all of them arrive, those that were never refused keep their order, and refused ones are late.
 func TestOneKeyWithRefusedMessages(t *testing.T) {
+	t.Parallel()
 	for _, share := range []bool{false, true} {
 		for seed := range uint64(10) {
 			inWorld(t, func(w *world) {
@@ -694,6 +714,7 @@ func TestOneKeyWithRefusedMessages(t *testing.T) {
 }
 
 func TestSharedRequestsNeedAnOrder(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		_, err := godwit.NewProducer(w.Context(), w.backend, "orders", &godwit.ProducerOptions{KeysShareRequests: true})
 		if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "KeysShareRequests") {

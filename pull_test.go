@@ -30,6 +30,7 @@ func (w *world) close(c *godwit.Consumer) godwit.Report {
 }
 
 func TestIterating(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		w.send(w.producer("orders", nil), many(25, "x")...)
@@ -63,6 +64,7 @@ func TestIterating(t *testing.T) {
 }
 
 func TestLeavingTheLoopReleasesTheRest(t *testing.T) {
+	t.Parallel()
 	leave := map[string]func(w *world, c *godwit.Consumer){
 		"break": func(w *world, c *godwit.Consumer) {
 			for _, err := range c.Deliveries(w.Context()) {
@@ -123,6 +125,7 @@ func TestLeavingTheLoopReleasesTheRest(t *testing.T) {
 }
 
 func TestIterationEndsAtOnceInTheMiddleOfAPoll(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		ctx, cancel := context.WithTimeout(w.Context(), 7*time.Second)
@@ -139,6 +142,7 @@ func TestIterationEndsAtOnceInTheMiddleOfAPoll(t *testing.T) {
 }
 
 func TestKeptDeliveriesAreSettledLater(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{ShutdownTimeout: 20 * time.Minute})
 		w.send(w.producer("orders", nil), many(5, "x")...)
@@ -166,6 +170,7 @@ func TestKeptDeliveriesAreSettledLater(t *testing.T) {
 
 // A kept delivery that loses its lease cannot be settled any more, and its place is free.
 func TestAKeptDeliveryThatIsLostLeavesItsPlace(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 1, Lease: 6 * time.Second})
@@ -209,6 +214,7 @@ func TestAKeptDeliveryThatIsLostLeavesItsPlace(t *testing.T) {
 }
 
 func TestASettleErrorIsReturnedByTheNextStep(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		p := w.producer("orders", nil)
@@ -235,6 +241,7 @@ func TestASettleErrorIsReturnedByTheNextStep(t *testing.T) {
 }
 
 func TestAConsumerThatIsNotClosed(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var warned atomic.Bool
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{Unclosed: func() { warned.Store(true) }}})
@@ -255,6 +262,7 @@ func TestAConsumerThatIsNotClosed(t *testing.T) {
 }
 
 func TestOrderInAnIteration(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), many(12, "ada")...)
@@ -288,6 +296,7 @@ func TestOrderInAnIteration(t *testing.T) {
 type wish struct{ User, Thing string }
 
 func TestTypedBothWays(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("wishes", nil)
 		p := w.producer("wishes", nil)
@@ -328,6 +337,7 @@ func TestTypedBothWays(t *testing.T) {
 // An undecodable dead letter cannot be rejected. It is delivered with its raw bytes and the reason, and the consumer
 // continues.
 func TestUndecodableDeadLettersAreDelivered(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("wishes", nil)
 		bad := map[string]types.MessageAttributeValue{"godwit": {
@@ -366,6 +376,7 @@ func TestUndecodableDeadLettersAreDelivered(t *testing.T) {
 }
 
 func TestUndecodableBodiesAreDeadLettered(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("wishes", nil)
 		w.send(w.producer("wishes", nil), body("no JSON"))

@@ -63,6 +63,7 @@ func (w *world) hidden(queue string) (n int) {
 
 // No more messages start than the rate allows, no others are received, and the rate is used up.
 func TestRate(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(1000, "")...)
 		c := w.consumer("orders", &godwit.ConsumerOptions{Rate: godwit.Rate{Events: 20, Burst: 5}, SettleLinger: -1})
@@ -94,6 +95,7 @@ func TestRate(t *testing.T) {
 
 // A retry counts for the rate.
 func TestRetriesCountForTheRate(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(50, "")...)
 		c := w.consumer("orders", &godwit.ConsumerOptions{
@@ -114,6 +116,7 @@ func TestRetriesCountForTheRate(t *testing.T) {
 
 // A new rate takes effect at once. A consumer with a very low rate is healthy.
 func TestSetRate(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.send(p, many(100, "")...)
@@ -145,6 +148,7 @@ func TestSetRate(t *testing.T) {
 
 // A tenant's flood starts at the tenant's rate, and delays no other tenant.
 func TestTenantRate(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", nil)
 		w.send(p, many(600, "loud")...)
@@ -185,6 +189,7 @@ func TestTenantRate(t *testing.T) {
 
 // A stop releases the deliveries that wait for their tenant's rate, and no attempt is counted.
 func TestAStopReleasesDeliveriesThatWaitForTheirRate(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(30, "one")...)
 		o := &godwit.ConsumerOptions{TenantRate: godwit.Rate{Events: 1}}
@@ -211,6 +216,7 @@ func TestAStopReleasesDeliveriesThatWaitForTheirRate(t *testing.T) {
 }
 
 func TestRatesThatCannotBe(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		for _, c := range []struct {
 			o    godwit.ConsumerOptions

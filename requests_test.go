@@ -38,6 +38,7 @@ func (h *heard[T]) take() []T {
 
 // The hooks of a consumer get each poll, each request with settlements, and each renewal.
 func TestRequestsOfAConsumer(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var polls heard[godwit.Poll]
 		var settled heard[godwit.Settling]
@@ -98,6 +99,7 @@ func TestRequestsOfAConsumer(t *testing.T) {
 
 // A request that fails says how many of its entries have failed.
 func TestRequestsThatFail(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var settled heard[godwit.Settling]
 		var polls heard[godwit.Poll]
@@ -124,6 +126,7 @@ func TestRequestsThatFail(t *testing.T) {
 
 // The lane that waits longest is the one behind a running handler or behind a retry.
 func TestBlockedLanes(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{
 			Ordered: true, Backoff: godwit.Exponential(time.Minute, time.Minute),
@@ -151,6 +154,7 @@ func TestBlockedLanes(t *testing.T) {
 
 // The hooks of a producer get each request, each repetition, the circuit's changes and each provisioning.
 func TestRequestsOfAProducer(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var sent heard[godwit.Sending]
 		var events heard[string]
@@ -210,6 +214,7 @@ func TestRequestsOfAProducer(t *testing.T) {
 
 // A producer's hook that panics changes nothing for the messages, and Health reports it.
 func TestProducerHooksThatPanic(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		p := w.producer("orders", &godwit.ProducerOptions{Hooks: godwit.ProducerHooks{
 			Sent: func(godwit.Sending) { panic("a hook") },
@@ -230,6 +235,7 @@ func TestProducerHooksThatPanic(t *testing.T) {
 
 // The outcome of a message reaches its middleware however it was sent.
 func TestTheOutcomeReachesMiddleware(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var outcomes heard[error]
 		p := w.producer("orders", &godwit.ProducerOptions{
@@ -285,6 +291,7 @@ func TestTheOutcomeReachesMiddleware(t *testing.T) {
 
 // A trace replaces headers of its names. A message that has no room for it is sent without it, and a hook says so.
 func TestATraceNeverCostsAMessage(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var dropped heard[error]
 		c := w.consumer("orders", nil)
@@ -330,6 +337,7 @@ func TestATraceNeverCostsAMessage(t *testing.T) {
 
 // As reaches the backend while the delivery is held, and not afterwards.
 func TestAs(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", nil)
 		w.send(w.producer("orders", nil), godwit.Message{Body: []byte("x")})

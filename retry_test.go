@@ -19,6 +19,7 @@ import (
 // A delivery that was kept and then retried is delivered again like any other: if it is then neither settled nor kept,
 // it is released.
 func TestAKeptDeliveryIsNotKeptForItsNextAttempt(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), body("x"))
@@ -52,6 +53,7 @@ func TestAKeptDeliveryIsNotKeptForItsNextAttempt(t *testing.T) {
 // Attempts of a message that was retried here and then released several times are only its starts. The service counts
 // receives, which at some point are as many as the starts.
 func TestReleasesAfterHeldRetriesAreNotAttempts(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, MaxAttempts: 10})
 		w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: true}), body("x"))
@@ -75,6 +77,7 @@ func TestReleasesAfterHeldRetriesAreNotAttempts(t *testing.T) {
 
 // Releases of other processes count as receives. They are not failures, and no message is rejected because of them.
 func TestDeploysUseUpNoAttempts(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			o := &godwit.ConsumerOptions{Ordered: ordered, Concurrency: 4, Backoff: godwit.Constant(time.Second)}
@@ -113,6 +116,7 @@ func TestDeploysUseUpNoAttempts(t *testing.T) {
 // A message that always fails is started at most three times as often as in one process, however many processes there
 // are.
 func TestAPoisonMessageAmongTenProcesses(t *testing.T) {
+	t.Parallel()
 	for _, wait := range []time.Duration{time.Second, 6 * time.Minute} { // held here, and kept by the service
 		inWorld(t, func(w *world) {
 			var starts atomic.Int64
@@ -139,6 +143,7 @@ func TestAPoisonMessageAmongTenProcesses(t *testing.T) {
 
 // A stop releases a held retry with the rest of its delay.
 func TestAStopReleasesWithTheRestOfADelay(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			o := &godwit.ConsumerOptions{Ordered: ordered, Backoff: godwit.Constant(4 * time.Minute)}
@@ -171,6 +176,7 @@ func TestAStopReleasesWithTheRestOfADelay(t *testing.T) {
 // Keys that wait for a retry do not delay other keys. Those without failures take as long as without any failures, and
 // all keys take longer by at most the longest sum of one key's delays.
 func TestWaitingKeysDelayNoOthers(t *testing.T) {
+	t.Parallel()
 	const keys, each, wait = 200, 4, 30 * time.Second
 	for _, concurrency := range []int{1, 10} {
 		work := func(fails func(key int) bool) (good, all time.Duration) {
@@ -219,6 +225,7 @@ func TestWaitingKeysDelayNoOthers(t *testing.T) {
 
 // A message that would be released to a queue that is about to dead-letter it is rejected with a reason instead.
 func TestReleasesNearTheServicesLimit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(d *godwit.Delivery) error

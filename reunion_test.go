@@ -30,6 +30,7 @@ func (w *world) process() driver.Backend {
 // A server that loses all its resources while programs run loses nothing that is sent afterwards. The producer waits
 // until every consumer whose queue it knew has created it again.
 func TestNothingIsSentToDeletedQueues(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		for _, alone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("ordered %v, a process each %v", ordered, alone), func(t *testing.T) {
@@ -115,6 +116,7 @@ func TestNothingIsSentToDeletedQueues(t *testing.T) {
 // A queue that is created again accepts messages of its topic as soon as a producer can see it, and not only when all
 // its attributes are set. The producer creates the topic, and the queue's policy does not refuse its messages.
 func TestAQueueLetsItsTopicSendFromTheBeginning(t *testing.T) {
+	t.Parallel()
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			p := w.producer("events.*", &godwit.ProducerOptions{Ordered: ordered})
@@ -149,6 +151,7 @@ func TestAQueueLetsItsTopicSendFromTheBeginning(t *testing.T) {
 // Producers wait for missing consumers within RetryFor, and for five minutes in total. Then they send to the
 // subscriptions that exist.
 func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.consumer("events.audit", nil)
 		w.consumer("events.mail", nil)
@@ -191,6 +194,7 @@ func TestASendNamesTheSubscriptionsThatAreMissing(t *testing.T) {
 // While a topic is being created again, and its subscriptions are still missing, nothing else is sent to it, also by a
 // producer that may not list the subscriptions.
 func TestNothingIsSentToATopicThatIsBeingCreated(t *testing.T) {
+	t.Parallel()
 	for _, blind := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			if blind {

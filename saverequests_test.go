@@ -11,6 +11,7 @@ import (
 
 // Messages that come one by one share sends and polls, within the tolerated delay.
 func TestRequestsAreSaved(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const tolerance, linger = time.Minute, 200 * time.Millisecond
 		p := w.producer("orders", &godwit.ProducerOptions{Linger: linger})
@@ -57,6 +58,7 @@ func TestRequestsAreSaved(t *testing.T) {
 
 // A backlog is handled as fast as without pauses, and there are no pauses for messages that are already old.
 func TestNoPausesForOldMessages(t *testing.T) {
+	t.Parallel()
 	took := map[bool]time.Duration{}
 	for _, save := range []bool{false, true} {
 		inWorld(t, func(w *world) {

@@ -15,6 +15,7 @@ func (w *world) deletes() int { return w.calls("sqs.DeleteMessage", "sqs.DeleteM
 
 // Messages that come one by one share deletes, unless the consumer deletes at once.
 func TestHandledMessagesWaitForOthers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		linger      time.Duration
 		least, most float64 // deletes a message
@@ -41,6 +42,7 @@ func TestHandledMessagesWaitForOthers(t *testing.T) {
 // SQS delivers the next messages of a key only when it has the settlements of those before, so the last of them does
 // not wait.
 func TestTheLastOfAKeyDoesNotWait(t *testing.T) {
+	t.Parallel()
 	took := map[time.Duration]time.Duration{}
 	for _, linger := range []time.Duration{0, -1} {
 		inWorld(t, func(w *world) {
@@ -72,6 +74,7 @@ func TestTheLastOfAKeyDoesNotWait(t *testing.T) {
 
 // A stop does not wait for other settlements, nor do deliveries that are handled during the stop.
 func TestAStopDeletesAtOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.send(w.producer("orders", nil), many(3, "")...)
 		began := make(chan struct{}, 3)

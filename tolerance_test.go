@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/fullrun"
 )
 
 // sizes records the changes of a pool's size.
@@ -42,6 +43,7 @@ func (w *world) steady(p *godwit.Producer, every, lasting time.Duration) {
 // More messages come than the pool can handle. It grows before the tolerance is reached, keeps the age of deliveries
 // below it, and shrinks to its floor when there are fewer messages.
 func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const tolerance = time.Minute
 		var changes sizes
@@ -57,7 +59,8 @@ func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 			now.Add(-1)
 			return nil
 		})
-		w.steady(w.producer("orders", nil), 200*time.Millisecond, 30*time.Minute) // enough for ten workers
+		lasts := fullrun.Pick(10*time.Minute, 30*time.Minute)
+		w.steady(w.producer("orders", nil), 200*time.Millisecond, lasts) // enough for ten workers
 		time.Sleep(10 * time.Minute)
 		report := r.stop()
 		seen := changes.all()
@@ -70,7 +73,7 @@ func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 		if most.Load() > 40 || len(seen) > 60 {
 			t.Errorf("up to %d handlers where ten are enough; sizes %v", most.Load(), seen)
 		}
-		if report.Handled != 9000 {
+		if report.Handled != int64(lasts/(200*time.Millisecond)) {
 			t.Errorf("%+v", report)
 		}
 	})
@@ -78,6 +81,7 @@ func TestThePoolGrowsWithTheDelayAndShrinks(t *testing.T) {
 
 // A dependency with a limited rate becomes slower with more workers: the pool does not stay at its ceiling.
 func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var now atomic.Int64
 		var handlers, looks int64
@@ -108,6 +112,7 @@ func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
 // The delay of a channel is not part of the age: the pool does not grow because of it, neither by the age of starting
 // deliveries nor by that of waiting ones.
 func TestTheDelayOfAChannelIsNotHeldAgainstThePool(t *testing.T) {
+	t.Parallel()
 	for name, handler := range map[string]time.Duration{ // the pool is checked every five seconds
 		"between two starts": 11 * time.Second, "at every start": 3 * time.Second,
 	} {
@@ -133,6 +138,7 @@ func TestTheDelayOfAChannelIsNotHeldAgainstThePool(t *testing.T) {
 
 // Without MaxConcurrency the pool does not change, however old deliveries are.
 func TestNoAdaptationUnlessAskedFor(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var changes sizes
 		c := w.consumer("orders", &godwit.ConsumerOptions{
@@ -150,6 +156,7 @@ func TestNoAdaptationUnlessAskedFor(t *testing.T) {
 
 // A pool without MaxConcurrency stays as small as SetConcurrency makes it, however many deliveries wait.
 func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var changes sizes
 		c := w.consumer("orders", &godwit.ConsumerOptions{
@@ -174,6 +181,7 @@ func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
 // A large known backlog is handled within the tolerance, if the ceiling allows it: the pool grows because of the
 // backlog's size, before its age is too high.
 func TestThePoolGrowsWithAKnownBacklog(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{500, 1000} {
 		inWorld(t, func(w *world) {
 			const tolerance = time.Minute
@@ -206,6 +214,7 @@ func TestThePoolGrowsWithAKnownBacklog(t *testing.T) {
 
 // When no message comes, waits or is in flight, the demand becomes zero within minutes.
 func TestDemandFallsToZero(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10})
 		p := w.producer("orders", nil)
@@ -243,6 +252,7 @@ func TestDemandFallsToZero(t *testing.T) {
 
 // The age of a message does not include its own delay or the channel's.
 func TestADelayIsNoAge(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var changes sizes
 		c := w.consumer("orders", &godwit.ConsumerOptions{
@@ -274,6 +284,7 @@ func TestADelayIsNoAge(t *testing.T) {
 
 // Demand is the backlog times the duration of a handler, divided by the rest of the tolerance.
 func TestDemand(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})
 		p := w.producer("orders", nil)
@@ -313,6 +324,7 @@ func TestDemand(t *testing.T) {
 
 // One consumer at least is wanted while anything waits, however fast its handlers are.
 func TestDemandWhileAnythingWaits(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 10, MaxConcurrency: 20})
 		p := w.producer("orders", nil)
@@ -336,6 +348,7 @@ func TestDemandWhileAnythingWaits(t *testing.T) {
 }
 
 func TestToleranceOptionsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		for i, o := range []godwit.ConsumerOptions{
 			{Concurrency: 10, MaxConcurrency: 5},

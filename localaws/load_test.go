@@ -2,7 +2,6 @@ package localaws_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -196,8 +196,6 @@ func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 	}
 }
 
-var handledMessages = flag.Int("handled", 200, "how many messages of 500 KB TestHandledMessagesTakeNoMemory handles")
-
 // FIFO queues keep nothing of messages that were handled, although they remember ids and attempts for five minutes.
 func TestHandledMessagesTakeNoMemory(t *testing.T) {
 	for _, protocol := range []string{"awsJson", "query"} {
@@ -213,7 +211,7 @@ func TestHandledMessagesTakeNoMemory(t *testing.T) {
 				return w.Body.String()
 			}
 			before := live()
-			for i := range *handledMessages {
+			for i := range fullrun.Pick(100, 1500) {
 				id := fmt.Sprint(i)
 				call("SendMessage", map[string]string{
 					"MessageBody": body, "MessageGroupId": "g", "MessageDeduplicationId": id,
