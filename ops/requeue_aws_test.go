@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/ops"
 )
 
-// Ten thousand messages on SQS at 20 ms a request, with throttling, lost answers and failed entries, and a filter:
+// Thousands of messages on SQS at 20 ms a request, with throttling, lost answers and failed entries, and a filter:
 // nothing is lost, and only what the result names is doubled. On an ordered queue, keys keep their order.
 func TestRequeueOnSQS(t *testing.T) {
 	for _, ch := range []driver.Channel{orders, queued} {
@@ -30,7 +31,9 @@ func TestRequeueOnSQS(t *testing.T) {
 }
 
 func requeueOnSQS(t *testing.T, ch driver.Channel) {
-	const n = 10_000
+	n := fullrun.Pick(2000, 10_000)
+	stays := n/2 + 7
+	stayed := fmt.Sprintf("%05d", stays)
 	b, err := local.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +82,7 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 	})
 	before := b.Server().Calls()
 	r, err := ops.Requeue(t.Context(), b, ch.String()+"@dlq", &ops.RequeueOptions{
-		Select: ops.Selection{Body: func(body []byte) (bool, error) { return string(body) != "05007", nil }},
+		Select: ops.Selection{Body: func(body []byte) (bool, error) { return string(body) != stayed, nil }},
 	})
 	if err != nil {
 		t.Fatalf("%+v: %v", r, err)
@@ -92,7 +95,7 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 	stop()
 	stay := 1
 	if ch.Ordered {
-		stay = (n - 5007 + 9) / 10 // and what is behind it in its key
+		stay = (n - stays + 9) / 10 // and what is behind it in its key
 	}
 	time.Sleep(time.Minute) // a lost answer of a release
 	times, last := map[string]int{}, map[string]string{}
@@ -111,7 +114,7 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 	}
 	left := texts(m.take(dead(ch)))
 	if len(times) != n-stay || doubled > len(r.Doubled) || ch.Ordered && doubled > 0 || len(left) != stay ||
-		left[0] != "05007" {
+		left[0] != stayed {
 		t.Errorf("%d of %d messages, %d twice, %d named, %d stay: %+v", len(times), n, doubled, len(r.Doubled),
 			len(left), r)
 	}

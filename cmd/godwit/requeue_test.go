@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/snssqs"
 )
@@ -162,7 +163,7 @@ func TestRequeueByTheService(t *testing.T) {
 func TestRequeueIsKilled(t *testing.T) {
 	for _, ch := range []driver.Channel{{Queue: "orders"}, {Queue: "queued", Ordered: true}} {
 		t.Run(ch.Queue, func(t *testing.T) {
-			const messages, kills = 3000, 50
+			messages, kills := fullrun.Pick(900, 3000), fullrun.Pick(12, 50)
 			l := newLetters(t, ch, messages)
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
