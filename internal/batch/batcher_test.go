@@ -576,20 +576,24 @@ func TestAdaptWaitsForAPartOfACall(t *testing.T) {
 			o := s.options()
 			o.Limit, o.AtOnce, o.Linger, o.Longest, o.Adapt = 1000, 10, 0, c.longest, true
 			b := batch.New(o)
+			// No entry comes at the very time of an answer, after which it would count as one of a caller in a loop.
+			step := c.wait/8 + 7*time.Microsecond
 			n := 0
 			for end := time.Now().Add(time.Second); time.Now().Before(end); n++ {
 				b.Add(n)
-				time.Sleep(c.wait / 8)
+				time.Sleep(step)
 			}
 			b.Close(t.Context())
-			gaps := map[time.Duration]int{}
+			var gaps []time.Duration
 			// The second half, when the batcher has adapted. Close sends the last batch early.
 			for i := len(s.at) / 2; i < len(s.at)-1; i++ {
-				gaps[(s.at[i]-s.at[i-1]).Round(c.wait/8)]++
+				if gap := s.at[i] - s.at[i-1]; gap < c.wait || gap > c.wait+step {
+					gaps = append(gaps, gap)
+				}
 			}
-			if most := gaps[c.wait] + gaps[c.wait+c.wait/8]; most < len(s.at)/2-2 {
-				t.Errorf("calls of %v, at most %v: batches left after %v; want them %v apart", c.call, c.longest, gaps,
-					c.wait)
+			if len(gaps) > 0 || len(s.at) < 10 {
+				t.Errorf("calls of %v, at most %v: of %d batches some left %v after the one before; want %v to %v", c.call,
+					c.longest, len(s.at), gaps, c.wait, c.wait+step)
 			}
 			s.once(t, n)
 		})
