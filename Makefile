@@ -6,12 +6,16 @@ FUZZTIME ?= 30s
 COUNT    ?= 6
 SEEDS    ?= 200
 ROUNDS   ?= 5
+# N, PKG, RUN, RACE, TAGS: of `make stress`.
+N        ?= 20
+PKG      ?= ./internal/...
+RUN      ?=
+RACE     ?= yes
+TAGS     ?=
 # LEDGER: where `make sim` keeps its count; empty: the user's cache folder. TRACE: where `make sim SEED=n` writes the trace.
 LEDGER   ?=
 TRACE    ?=
 
-# where RUNS IT ONLY IF THE FOLDER IS THERE; else says that nothing was run.
-where = @if [ -d $(1) ]; then $(2); else echo "make $@: there is no $(1)/ yet; nothing was run"; fi
 # status 75 of a script means that it had nothing to check, and has said so.
 soft = rc=0; $(1) || rc=$$?; [ $$rc -eq 75 ] || exit $$rc
 
@@ -43,6 +47,10 @@ lint: ## golangci-lint as pinned in tools/, vet also for darwin and windows
 fuzz: ## every fuzz target for FUZZTIME
 	@$(call soft,.ci/fuzz $(FUZZTIME))
 
+.PHONY: stress
+stress: ## the tests of PKG, N times beside four busy processes; RUN=regexp: these only
+	@TAGS=$(TAGS) RUN='$(RUN)' RACE=$(RACE) .ci/stress $(N) $(PKG)
+
 .PHONY: sim
 sim: ## SEEDS more worlds of crashes, faults and shutdowns, counted by commit in LEDGER; SEED=n: that one again
 ifdef SEED
@@ -72,8 +80,16 @@ speed: ## the time limits of localaws, which CI checks; run nothing else meanwhi
 	@.ci/speed
 
 .PHONY: e2e
-e2e: ## the dashboard in a real browser
-	$(call where,dashboard/e2e,go test -count=1 ./dashboard/e2e/...)
+e2e: ## a real browser: Chromium asks the embedded server as a foreign page would
+	@.ci/browser
+
+.PHONY: sbom
+sbom: ## the bill of materials, dist/sbom.json; fails for a licence that is not allowed
+	@.ci/licences
+
+.PHONY: api
+api: ## what has changed in the exported API since the last tag
+	@.ci/api
 
 .PHONY: interop
 interop: ## foreign judges: real clients on localaws, other servers under snssqs

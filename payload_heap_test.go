@@ -20,7 +20,6 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-
 // streamHeap is what the heap may have in use beyond that before, with the embedded server.
 const streamHeap = 32 << 20
 

@@ -243,7 +243,7 @@ func (m *migration) messages() []foreignMessage {
 func (m *migration) consume(t *testing.T, h godwit.Handler, until func(godwit.Live) bool) {
 	t.Helper()
 	c, err := godwit.NewConsumer(t.Context(), m.backend, "orders", &godwit.ConsumerOptions{
-		Ordered: strings.HasSuffix(m.queue, ".fifo"), ShutdownTimeout: time.Second,
+		Ordered: strings.HasSuffix(m.queue, ".fifo"),
 	})
 	if err != nil {
 		t.Fatal(err)
