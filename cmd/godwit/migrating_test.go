@@ -243,7 +243,8 @@ func (m *migration) messages() []foreignMessage {
 func (m *migration) consume(t *testing.T, h godwit.Handler, until func(godwit.Live) bool) {
 	t.Helper()
 	c, err := godwit.NewConsumer(t.Context(), m.backend, "orders", &godwit.ConsumerOptions{
-		Ordered: strings.HasSuffix(m.queue, ".fifo"),
+		// Without a wait, no poll is open at the stop whose messages a canceled connection would hide.
+		Ordered: strings.HasSuffix(m.queue, ".fifo"), WaitTime: -1,
 	})
 	if err != nil {
 		t.Fatal(err)
