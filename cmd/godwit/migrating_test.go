@@ -243,8 +243,9 @@ func (m *migration) messages() []foreignMessage {
 func (m *migration) consume(t *testing.T, h godwit.Handler, until func(godwit.Live) bool) {
 	t.Helper()
 	c, err := godwit.NewConsumer(t.Context(), m.backend, "orders", &godwit.ConsumerOptions{
-		// Without a wait, no poll is open at the stop whose messages a canceled connection would hide.
-		Ordered: strings.HasSuffix(m.queue, ".fifo"), WaitTime: -1,
+		// A handler waits for the stop, which has half of this time for settlements: a second was too short on a busy
+		// machine. Without a wait, no poll is open at the stop whose messages a canceled connection would hide.
+		Ordered: strings.HasSuffix(m.queue, ".fifo"), ShutdownTimeout: 6 * time.Second, WaitTime: -1,
 	})
 	if err != nil {
 		t.Fatal(err)
