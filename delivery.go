@@ -137,14 +137,24 @@ type Settlement struct {
 	Reason   error // of Reject
 }
 
-// Settled returns how one of the delivery's methods has settled it, and false if none has. It is for middleware, before
-// it returns, and for tests of handlers that settle deliveries themselves.
+// Settled returns how one of the delivery's methods has settled it, and false if none has. If one has, the error that
+// the handler returns does not decide any more, so middleware that acts on a handler's success has to ask Settled when
+// the handler has returned. Tests of handlers that settle deliveries themselves ask it, too.
 func (d *Delivery) Settled() (how Settlement, ok bool) {
 	c := d.choice.Load()
 	if c == nil || d.c != nil && c == &d.c.sealed {
 		return Settlement{}, false
 	}
 	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
+}
+
+// isDone reports whether a handler that has returned err has handled the delivery: one of the delivery's methods
+// decides or, if none was called, the error.
+func (d *Delivery) isDone(err error) bool {
+	if how, settled := d.Settled(); settled {
+		return !how.Released && how.Action == ActionDone
+	}
+	return err == nil
 }
 
 // choice is the settlement by one of a delivery's methods.

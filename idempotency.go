@@ -69,13 +69,16 @@ func busyWait(err error) time.Duration {
 // lasts whose process has crashed; choose more than the longest duration of the handler. 0: 30 minutes, the longest
 // processing timeout.
 //
-//   - The handler returns nil: the key is finished, and later deliveries of it are done without the handler.
-//   - The handler returns an error, panics, or exceeds its processing timeout: the key can be claimed again at once.
+//   - The handler returns nil, or settles the delivery by Done: the key is finished, and later deliveries of it are
+//     done without the handler.
+//   - The handler settles it by Retry, Release or Reject, returns an error, panics, or exceeds its processing timeout:
+//     the key can be claimed again at once.
 //   - The process crashes, or the handler ignores its timeout: the key can be claimed after atMost. If a handler takes
 //     longer than atMost, another one may run for the same key.
 //   - Another delivery of the key arrives meanwhile: the consumer holds it until the claim ends, and no attempt is
 //     counted.
-//   - Finish fails: the policy gets its error, although the work is done, and the next delivery repeats the work.
+//   - Finish fails: the policy gets its error, although the work is done, and the next delivery repeats the work. A
+//     delivery that is settled by Done stays so.
 //   - The key is empty: the delivery is rejected, because all messages with an empty key would count as one.
 func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.Duration) Middleware {
 	if store == nil {
@@ -93,13 +96,15 @@ func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.
 			if k == "" {
 				return Permanent(errors.New("the idempotency key of the message is empty: return a key for every message from the key function of Idempotent"))
 			}
-			return once(ctx, store, d.Channel+"/"+k, atMost, func() error { return next(ctx, d) })
+			return once(ctx, store, d, d.Channel+"/"+k, atMost, func() error { return next(ctx, d) })
 		}
 	}
 }
 
-// once does work whose key is neither finished nor claimed.
-func once(ctx context.Context, store IdempotencyStore, key string, atMost time.Duration, work func() error) error {
+// once does the work of a delivery whose key is neither finished nor claimed.
+func once(
+	ctx context.Context, store IdempotencyStore, d *Delivery, key string, atMost time.Duration, work func() error,
+) error {
 	owner := rand.Text()
 	claim, err := store.Begin(ctx, key, owner, atMost)
 	switch {
@@ -124,10 +129,10 @@ func once(ctx context.Context, store IdempotencyStore, key string, atMost time.D
 	}()
 	err = work()
 	returned = true
-	if err != nil {
+	if !d.isDone(err) {
 		return errors.Join(err, say(abandon))
 	}
-	return say(func(ctx context.Context) error { return store.Finish(ctx, key) })
+	return errors.Join(err, say(func(ctx context.Context) error { return store.Finish(ctx, key) }))
 }
 
 // wait is the time after which to ask again.
@@ -138,13 +143,17 @@ func (c Claim) wait(now time.Time) time.Duration {
 	return min(max(c.Until.Sub(now), time.Millisecond), busyPoll)
 }
 
-// MemoryStore is an IdempotencyStore for one process. It keeps a number of finished keys, the newest.
+// memoryKeys is how many keys a MemoryStore keeps by default.
+const memoryKeys = 100_000
+
+// MemoryStore is an IdempotencyStore for one process. It keeps a number of finished keys, the newest. Its zero value is
+// a store of the default size.
 type MemoryStore struct {
-	size int
+	size int // 0: memoryKeys
 
 	mu    sync.Mutex
 	keys  map[string]*list.Element
-	order *list.List // of *memoryKey, oldest first
+	order list.List // of *memoryKey, oldest first
 }
 
 type memoryKey struct {
@@ -156,8 +165,8 @@ type memoryKey struct {
 
 // NewMemoryStore makes a store for size keys; 0: 100,000.
 func NewMemoryStore(size int) *MemoryStore {
-	setDefault(&size, 100_000)
-	return &MemoryStore{size: max(size, 1), keys: map[string]*list.Element{}, order: list.New()}
+	setDefault(&size, memoryKeys)
+	return &MemoryStore{size: max(size, 1)}
 }
 
 // Begin implements IdempotencyStore.
@@ -165,12 +174,7 @@ func (s *MemoryStore) Begin(_ context.Context, key, owner string, atMost time.Du
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	e := s.keys[key]
-	if e == nil {
-		e = s.order.PushBack(&memoryKey{key: key})
-		s.keys[key] = e
-	}
-	k := e.Value.(*memoryKey)
+	k := s.element(key).Value.(*memoryKey)
 	switch {
 	case k.finished:
 		return Claim{State: ClaimFinished}, nil
@@ -185,11 +189,7 @@ func (s *MemoryStore) Begin(_ context.Context, key, owner string, atMost time.Du
 func (s *MemoryStore) Finish(_ context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.keys[key]
-	if e == nil {
-		e = s.order.PushBack(&memoryKey{key: key})
-		s.keys[key] = e
-	}
+	e := s.element(key)
 	e.Value.(*memoryKey).finished = true
 	s.order.MoveToBack(e)
 	s.trim()
@@ -207,9 +207,24 @@ func (s *MemoryStore) Abandon(_ context.Context, key, owner string) error {
 	return nil
 }
 
+// element returns the element of a key, which is made if there is none. The caller holds s.mu.
+func (s *MemoryStore) element(key string) *list.Element {
+	e := s.keys[key]
+	if e == nil {
+		if s.keys == nil {
+			s.keys = map[string]*list.Element{}
+		}
+		e = s.order.PushBack(&memoryKey{key: key})
+		s.keys[key] = e
+	}
+	return e
+}
+
 // trim removes the oldest keys that are finished, or whose claim has ended. The caller holds s.mu.
 func (s *MemoryStore) trim() {
-	for e := s.order.Front(); e != nil && len(s.keys) > s.size; {
+	size := s.size
+	setDefault(&size, memoryKeys)
+	for e := s.order.Front(); e != nil && len(s.keys) > size; {
 		next := e.Next()
 		if k := e.Value.(*memoryKey); k.finished || time.Now().After(k.until) {
 			s.order.Remove(e)

@@ -27,8 +27,9 @@ func recovered(ctx context.Context, h Handler, d *Delivery) (err error) {
 	return readable(h(ctx, d))
 }
 
-// Log logs the end of each handler: successes at level debug, errors at warn, a panic at error with its stack. It
-// returns a panic as a *PanicError. Bodies are never logged. nil: slog.Default().
+// Log logs the end of each handler: successes at level debug, retries, rejects and releases by a method of the delivery
+// at info, errors at warn, a panic at error with its stack. It returns a panic as a *PanicError. Bodies are never
+// logged. nil: slog.Default().
 func Log(log *slog.Logger) Middleware {
 	if log == nil {
 		log = slog.Default()
@@ -53,6 +54,13 @@ func logEnd(ctx context.Context, log *slog.Logger, d *Delivery, err error, took 
 	if err != nil {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Any("error", err))
+	}
+	if how, ok := d.Settled(); ok && err == nil && !d.isDone(nil) {
+		level = slog.LevelInfo
+		attrs = append(attrs, slog.Bool("released", how.Released), slog.String("verdict", how.Action.String()))
+		if how.Reason != nil {
+			attrs = append(attrs, slog.Any("reason", how.Reason))
+		}
 	}
 	var p *PanicError
 	if errors.As(err, &p) {

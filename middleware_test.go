@@ -207,6 +207,10 @@ func TestIdempotentRefusesAnEmptyKey(t *testing.T) {
 func TestMemoryStoreIsBoundedAndForgetsEndedClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
+		zero := new(godwit.MemoryStore)
+		if claim, err := zero.Begin(ctx, "a", "1", time.Minute); claim.State != godwit.ClaimStarted || err != nil {
+			t.Errorf("the zero value: %v, %v", claim, err)
+		}
 		s := godwit.NewMemoryStore(2)
 		begin := func(key, owner string, want godwit.ClaimState) {
 			t.Helper()

@@ -28,6 +28,7 @@ func (c *Consumer) config(h Handler, hs *batching) *engine.Config {
 		Rates:      c.rates,
 		Own:        func(its []*engine.Item, in []driver.Delivery) { c.own(its, in, h == nil && hs == nil) },
 		Begin:      func(it *engine.Item) { delivery(it.Owner).begin(it) },
+		Choice:     c.choiceOf,
 		Judge:      c.judge, Busy: c.busy, Blame: blames, Death: c.death,
 		Error:   func(op, id string, err error) error { return wrapError(op, c.name, id, err) },
 		Panic:   func(v any) error { return newPanicError(v) },
@@ -140,6 +141,16 @@ func (c *Consumer) handleBatch(ctx context.Context, h BatchHandler, its []*engin
 		failed[i] = readable(err)
 	}
 	return failed
+}
+
+// choiceOf ends the time in which a running handler can settle a delivery. It returns how the handler has settled it.
+// An iterator's caller settles a delivery at once.
+func (c *Consumer) choiceOf(it *engine.Item) *engine.Verdict {
+	d := delivery(it.Owner)
+	if d.pulls {
+		return nil
+	}
+	return d.seal()
 }
 
 // judge asks the policy. If the policy panics, the default policy decides.

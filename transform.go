@@ -88,14 +88,11 @@ func (t *transformation) around(next Handler) Handler {
 		var rs results
 		// A handler that ignores its timeout may return when the item has another delivery.
 		handle := d.item.Handle()
-		if err := next(context.WithValue(ctx, resultsKey{}, &rs), d); err != nil {
-			return err
+		err := next(context.WithValue(ctx, resultsKey{}, &rs), d)
+		if d.isDone(err) {
+			t.recv.Attach(handle, rs.messages)
 		}
-		if how, settled := d.Settled(); settled && (how.Released || how.Action != ActionDone) {
-			return nil
-		}
-		t.recv.Attach(handle, rs.messages)
-		return nil
+		return err
 	}
 }
 

@@ -70,6 +70,50 @@ func TestConsumersComeAndGo(t *testing.T) {
 	}
 }
 
+// The key of a record is finished only when the record is done, and not when its handler has sent it back by a method.
+func TestIdempotentRecordsSentBack(t *testing.T) {
+	for name, sendBack := range map[string]func(d *godwit.Delivery) error{
+		"retry": func(d *godwit.Delivery) error { return d.Retry(time.Second) }, "release": (*godwit.Delivery).Release,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				const n = 50
+				l := w.begin(kafka.Options{}, driver.Events{})
+				_ = l.recv.Close(w.Context()) // the consumer opens its own
+				for i := range n {
+					w.client.Produce(w.Context(), &kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}, nil)
+				}
+				var mu sync.Mutex
+				starts := map[string]int{}
+				c, err := godwit.NewConsumer(w.Context(), l.b, "orders", &godwit.ConsumerOptions{
+					Middleware: []godwit.Middleware{godwit.Idempotent(new(godwit.MemoryStore), nil, time.Hour)},
+				})
+				if err != nil {
+					w.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
+				defer cancel()
+				r, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if starts[d.ID]++; starts[d.ID] == 1 {
+						return sendBack(d)
+					}
+					return d.Done()
+				})
+				if err != nil || r.Handled != n || len(starts) != n {
+					t.Errorf("%d of %d records had a handler, report %+v, %v", len(starts), n, r, err)
+				}
+				for id, times := range starts {
+					if times != 2 {
+						t.Errorf("record %s was started %d times", id, times)
+					}
+				}
+			})
+		})
+	}
+}
+
 // consume runs a consumer with a backend of its own for a while.
 func (w *world) consume(o kafka.Options, j *journal, d time.Duration) {
 	l := w.begin(o, driver.Events{})

@@ -53,6 +53,10 @@ type Config struct {
 	MaxBatch    int           // items in a batch
 	Window      time.Duration // how long a batch that is not full waits for more
 
+	// Choice returns what a handler that has not returned has chosen by a method of its delivery, and lets it choose no
+	// more; nil: nothing. It is called with the fleet's lock held.
+	Choice func(it *Item) *Verdict
+
 	Judge func(it *Item, err error) Verdict              // the policy, for an error that counts as a failure
 	Busy  func(err error) (wait time.Duration, yes bool) // whether a handler could not begin its work
 	// whether an error may be caused by a dependency of the handlers

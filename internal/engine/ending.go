@@ -8,17 +8,12 @@ import (
 
 // decide returns the verdict for a handler's result. The caller has the item in hand, and does not hold the lock.
 func (r *runner) decide(it *Item, cause, err error) Verdict {
-	if it.Chosen != nil {
-		v := *it.Chosen
-		if v.Action == ActionRelease && it.NearLimit() && !r.f.stopping() {
-			v = Verdict{Action: ActionReject, Reason: it.tooOften("released", nil)}
-		}
-		return v
-	}
 	switch {
-	case err == nil:
+	case it.isDone(err):
 		r.told(true, nil)
 		return Verdict{}
+	case it.Chosen != nil:
+		return r.f.chosen(it, *it.Chosen)
 	case errors.Is(cause, ErrProcessingTimeout):
 		r.told(false, ErrProcessingTimeout)
 		return r.cfg.timedOut(it)
@@ -42,6 +37,36 @@ func (r *runner) decide(it *Item, cause, err error) Verdict {
 		v.Reason = r.cfg.Error("handle", it.ID, err)
 	}
 	return v
+}
+
+// chosen is the verdict that carries out a handler's choice.
+func (f *flow) chosen(it *Item, v Verdict) Verdict {
+	if v.Action == ActionRelease && it.NearLimit() && !f.stopping() {
+		return Verdict{Action: ActionReject, Reason: it.tooOften("released", nil)}
+	}
+	return v
+}
+
+// concludeRunning settles an item whose handler does not return, as the handler has chosen by a method of the delivery.
+// It reports false if the handler has chosen nothing. The caller holds the lock.
+func (f *flow) concludeRunning(it *Item) bool {
+	choice := f.cfg.Choice(it)
+	if choice == nil {
+		return false
+	}
+	done := choice.Action == ActionDone
+	if done {
+		f.breaker.ended(true, nil)
+	} else {
+		f.undoBehind(it)
+	}
+	v := f.chosen(it, *choice)
+	for again := true; again; {
+		var death *driver.Death
+		v, death = f.cfg.prepare(it, v)
+		v, again = f.carryOut(it, v, death)
+	}
+	return true
 }
 
 // told reports a handler's end to the breaker, and returns whether it is open now.

@@ -121,6 +121,15 @@ func (it *Item) tooOften(what string, err error) error {
 	return &ReceivedTooOftenError{int(it.received), it.in.flow.lim.MaxReceives, what, err}
 }
 
+// isDone reports whether a handler that has returned err has handled the item. What it chose by a method of the
+// delivery decides; without a choice, its error does.
+func (it *Item) isDone(err error) bool {
+	if it.Chosen != nil {
+		return it.Chosen.Action == ActionDone
+	}
+	return err == nil
+}
+
 // Follows reports whether an item is behind another one in its lane. In a batch, the items of a lane are consecutive.
 func (it *Item) Follows(before *Item) bool {
 	return it.lane != 0 && it.lane == before.lane && it.src == before.src

@@ -19,7 +19,8 @@ type ownership struct {
 const revokedHandlers = 0.8
 
 // revoked is called by the backend before it gives up sources. No more of their items start, and it returns when the
-// started ones are settled.
+// started ones are settled. When their handlers are canceled, what these have settled by a method counts, because they
+// may never return.
 func (o *ownership) revoked(ctx context.Context, keys []*driver.Source) {
 	dead := o.retire(keys)
 	if end, limited := ctx.Deadline(); limited {
@@ -27,6 +28,7 @@ func (o *ownership) revoked(ctx context.Context, keys []*driver.Source) {
 		defer time.AfterFunc(patience, func() {
 			o.f.lock()
 			o.f.stints.cancelOf(dead, ErrRevoked)
+			o.f.stints.concludeOf(dead)
 			o.f.unlock()
 		}).Stop()
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,13 +34,18 @@ func TestARevocation(t *testing.T) {
 		took    time.Duration
 		cause   error
 	}{
-		"handlers return":               {3 * time.Second, 3 * time.Second, nil},
-		"handlers are canceled":         {20 * time.Second, 8 * time.Second, ErrRevoked},
-		"handlers ignore their context": {0, 10 * time.Second, ErrRevoked},
+		"handlers return":                                 {3 * time.Second, 3 * time.Second, nil},
+		"handlers are canceled":                           {20 * time.Second, 8 * time.Second, ErrRevoked},
+		"handlers ignore their context":                   {0, 10 * time.Second, ErrRevoked},
+		"handlers that have settled ignore their context": {0, 8 * time.Second, ErrRevoked},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, _, own, key, its := partition(t)
+			s, service, own, key, its := partition(t)
 			st := its[0].stint
+			settled := strings.Contains(name, "settled")
+			if settled {
+				s.cfg.Choice = func(*Item) *Verdict { return &Verdict{} }
+			}
 			go func() {
 				if c.returns == 0 {
 					return
@@ -60,6 +66,10 @@ func TestARevocation(t *testing.T) {
 			starts(s)
 			if its[1].state != gone || its[2].state != gone || s.flow.count.LeaseLost > 0 {
 				t.Errorf("%s: the one that could start is %v, the held retry %v", name, its[1].state, its[2].state)
+			}
+			s.flow.settler.Close(t.Context())
+			if done := len(service.batches) > 0 && service.batches[0][0].Action == driver.Done; done != settled {
+				t.Errorf("%s: the settlements are %v", name, service.batches)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ type run struct {
 // more than to be settled as done.
 func (r *run) on(it *Item, err error) *Item {
 	i := r.next.Load()
-	if i == 0 || int(i) == len(r.its) || err != nil || it.Chosen != nil || it.Context.end() != nil ||
+	if i == 0 || int(i) == len(r.its) || !it.isDone(err) || it.Context.end() != nil ||
 		!r.next.CompareAndSwap(i, i+1) {
 		return nil
 	}

@@ -18,6 +18,9 @@ func bareSession(t *testing.T, lim driver.ReceiveLimits, cfg *Config) (*Session,
 	s := &Session{cfg: *cfg, obs: deaf{}}
 	c := &s.cfg
 	c.Begin = func(*Item) {}
+	if c.Choice == nil {
+		c.Choice = func(*Item) *Verdict { return nil }
+	}
 	c.Own = func([]*Item, []driver.Delivery) {}
 	c.Error = func(op, _ string, err error) error { return fmt.Errorf("%s: %w", op, err) }
 	c.Panic = func(p any) error { return fmt.Errorf("panic: %v", p) }

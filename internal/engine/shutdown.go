@@ -99,14 +99,15 @@ func (s *Session) untilQuiet(end time.Time) bool {
 	}
 }
 
-// surrender releases the items of handlers that do not return, and stops waiting for these handlers.
+// surrender stops waiting for handlers that do not return. It settles their items as they have chosen, and releases
+// those about which they have chosen nothing.
 func (s *Session) surrender() {
 	f := s.flow
 	var left []*worker
 	f.lock()
 	for _, st := range f.stints.all {
 		for _, it := range slices.Clone(st.its) { // the items of a lane are in order
-			if st.has(it) {
+			if st.has(it) && !f.concludeRunning(it) {
 				f.undoBehind(it)
 				f.carryOut(it, Verdict{Action: ActionRelease}, nil)
 			}

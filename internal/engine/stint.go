@@ -215,6 +215,17 @@ func (s *stints) cancelOf(of []*source, cause error) {
 	}
 }
 
+// concludeOf settles the items of sources, as their handlers have chosen that have not returned.
+func (s *stints) concludeOf(of []*source) {
+	for _, st := range s.all {
+		for _, it := range slices.Clone(st.its) {
+			if slices.Contains(of, it.src) && st.has(it) {
+				s.f.concludeRunning(it)
+			}
+		}
+	}
+}
+
 // overdue cancels the handlers whose timeout is over, and returns those that were canceled before and still run.
 func (s *stints) overdue(now moment) (stuck []*stint) {
 	for _, st := range s.all {
@@ -259,7 +270,7 @@ func (s *stints) abandon(st *stint, stack []byte) (out int) {
 	}
 	s.unseat(st)
 	for _, it := range st.its {
-		if it.lane == 0 && st.has(it) {
+		if it.lane == 0 && st.has(it) && !f.concludeRunning(it) {
 			f.breaker.ended(false, ErrProcessingTimeout)
 			v, death := f.cfg.prepare(it, f.cfg.timedOut(it))
 			f.carryOut(it, v, death)

@@ -102,7 +102,7 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 	f.stints.returned(st, now)
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.
-	if mine && err == nil && it.Chosen == nil && !r.cfg.TellEnded {
+	if mine && it.isDone(err) && !r.cfg.TellEnded {
 		f.breaker.ended(true, nil)
 		f.carryOut(it, Verdict{}, nil)
 		f.stints.release(st)
@@ -111,7 +111,7 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 		return
 	}
 	f.unlock()
-	if err != nil {
+	if !it.isDone(err) {
 		r.failed.Add(1)
 	}
 	if !mine {
