@@ -31,14 +31,14 @@ func (s *stub) Receiver(context.Context, driver.Channel, driver.ReceiverOptions)
 func (s *stub) Close(context.Context) error  { return nil }
 func (s *stub) Limits() driver.ReceiveLimits { return s.lim }
 
-func (s *stub) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
-	from := int(s.given.Add(int64(most))) - most
+func (s *stub) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
+	from := int(s.given.Add(int64(ask.Max))) - ask.Max
 	if from >= s.n {
 		<-ctx.Done()
 		return into, nil
 	}
 	ends := time.Now().Add(s.lim.Lease)
-	for i := from; i < min(from+most, s.n); i++ {
+	for i := from; i < min(from+ask.Max, s.n); i++ {
 		into = append(into, driver.Delivery{
 			OrderKey: s.keys[i%len(s.keys)], Body: s.body, Received: 1,
 			LeaseEnds: ends, Source: &s.source, Handle: driver.Handle{Ref: s, Seq: uint64(i)},

@@ -49,7 +49,7 @@ func (l *logOf) Receiver(_ context.Context, _ driver.Channel, o driver.ReceiverO
 func (l *logOf) Close(context.Context) error  { return nil }
 func (l *logOf) Limits() driver.ReceiveLimits { return l.lim }
 
-func (l *logOf) Receive(ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (l *logOf) Receive(ctx context.Context, _ driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	select {
 	case ds := <-l.feed:
 		if l.late != nil {

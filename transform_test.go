@@ -78,9 +78,9 @@ type transformed struct {
 }
 
 func (r *transformed) Receive(
-	ctx context.Context, most int, into []driver.Delivery,
+	ctx context.Context, ask driver.Ask, into []driver.Delivery,
 ) ([]driver.Delivery, error) {
-	into, err := r.Receiver.Receive(ctx, most, into)
+	into, err := r.Receiver.Receive(ctx, ask, into)
 	for _, d := range into {
 		r.bodies[d.Handle] = string(d.Body)
 	}

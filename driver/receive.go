@@ -171,17 +171,36 @@ const (
 	BehindGoesOn                 // they are handled; order is not kept across a retry
 )
 
+// Ask is what a Receive requests.
+type Ask struct {
+	Max int // deliveries, at most
+	// Brief polls wait for BriefWait at most, because another poll of the receiver waits for the whole Wait of its
+	// options. So few polls are open at a stop. A backend whose open polls can be canceled without loss may ignore it.
+	Brief bool
+}
+
+// BriefWait is the longest wait of a brief poll.
+const BriefWait = time.Second
+
+// Wait is how long the poll waits, of a receiver whose polls wait for long.
+func (a Ask) Wait(long time.Duration) time.Duration {
+	if a.Brief {
+		return min(long, BriefWait)
+	}
+	return long
+}
+
 // Receiver receives from one channel.
 type Receiver interface {
 	Limits() ReceiveLimits
 
-	// Receive appends at most max deliveries to into. It returns when a delivery came, when the long poll ended, when
-	// ctx ended, or when a Settle freed capacity that the receiver was waiting for. When ctx ends, Receive still
+	// Receive appends at most ask.Max deliveries to into. It returns when a delivery came, when the long poll ended,
+	// when ctx ended, or when a Settle freed capacity that the receiver was waiting for. When ctx ends, Receive still
 	// returns the deliveries that the service has already handed out, and the core releases them; it waits for an open
 	// poll if nothing else prevents their loss. At most Limits().Polls calls run at once, unless the limits say that
 	// they grow. Deliveries of one Source come in order. After an error the core waits with backoff before the next
 	// call. While the channel is paused at the service, the error is [ErrPaused].
-	Receive(ctx context.Context, max int, into []Delivery) ([]Delivery, error)
+	Receive(ctx context.Context, ask Ask, into []Delivery) ([]Delivery, error)
 
 	// Settle reports verdicts to the service, in order within a Source. A *BatchError reports single entries; an entry
 	// is [ErrLost] if its delivery is no longer ours and the service says so. Any other error means that no entry is

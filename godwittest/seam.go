@@ -132,12 +132,12 @@ func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
 	return r.stalls.Stalls(now)
 }
 
-func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	if !r.journal.enter(ctx, r.channel) {
 		return into, nil
 	}
 	before := len(into)
-	into, err := r.Receiver.Receive(ctx, most, into)
+	into, err := r.Receiver.Receive(ctx, ask, into)
 	r.journal.received(r, into[before:])
 	return into, err
 }

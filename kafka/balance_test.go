@@ -74,7 +74,7 @@ func (w *world) retrying(namespace string, ch driver.Channel) chan string {
 	go func() {
 		defer close(done)
 		for w.Context().Err() == nil {
-			ds, err := recv.Receive(w.Context(), 10, nil)
+			ds, err := recv.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 			for _, d := range ds {
 				bodies <- string(d.Body)
 				s := driver.Settlement{

@@ -112,7 +112,7 @@ func settling(b *testing.B, brokers []string, n int) {
 	var ds []driver.Delivery
 	var ss []driver.Settlement
 	for got := 0; got < n; {
-		if ds, err = r.Receive(b.Context(), 2000, ds[:0]); err != nil {
+		if ds, err = r.Receive(b.Context(), driver.Ask{Max: 2000}, ds[:0]); err != nil {
 			b.Fatal(err)
 		}
 		ss = ss[:0]

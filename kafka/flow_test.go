@@ -62,7 +62,7 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 			settled <- time.Now()
 			l.settle(driver.Done, stuck...)
 		}()
-		ds, err := l.recv.Receive(w.Context(), 2000, nil)
+		ds, err := l.recv.Receive(w.Context(), driver.Ask{Max: 2000}, nil)
 		if err != nil || len(ds) == 0 || time.Since(<-settled) > 100*time.Millisecond {
 			w.Errorf("the waiting poll returned %d deliveries, %v", len(ds), err)
 		}

@@ -130,7 +130,7 @@ func TestRebalancesLoseNothing(t *testing.T) {
 			}})
 			for ends := time.Now().Add(d); time.Now().Before(ends); {
 				handling <- struct{}{}
-				ds, err := l.recv.Receive(w.Context(), 20, nil)
+				ds, err := l.recv.Receive(w.Context(), driver.Ask{Max: 20}, nil)
 				if err != nil {
 					w.Error(err)
 					return

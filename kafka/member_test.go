@@ -78,7 +78,7 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 				}
 				run := func(l *life) {
 					for ends := time.Now().Add(time.Minute); time.Now().Before(ends); {
-						ds, err := l.recv.Receive(w.Context(), 10, nil)
+						ds, err := l.recv.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 						if err != nil && !driver.ClassOf(err).Passing() {
 							w.Error(err)
 							return

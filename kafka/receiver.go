@@ -83,7 +83,7 @@ func newReceiver(
 func (r *receiver) Limits() driver.ReceiveLimits { return r.sub.limits() }
 
 // Receive returns messages that wait in this process and are due, or else those that a poll brings.
-func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	had := len(into)
 	ends := time.Now().Add(r.sub.o.Wait)
 	for polled := false; ; polled = true {
@@ -91,14 +91,14 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			return into, err
 		}
 		var err error
-		if into, err = r.carryOut(ctx, r.ledger.again(most), into); err != nil || len(into) > had {
+		if into, err = r.carryOut(ctx, r.ledger.again(ask.Max), into); err != nil || len(into) > had {
 			return into, err
 		}
 		left := time.Until(ends)
 		if polled && left <= 0 {
 			return into, nil
 		}
-		if into, err = r.poll(ctx, left, most, into); err != nil || len(into) > had {
+		if into, err = r.poll(ctx, left, ask.Max, into); err != nil || len(into) > had {
 			return into, err
 		}
 	}

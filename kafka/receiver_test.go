@@ -90,7 +90,7 @@ func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 			settled <- time.Now()
 			l.settle(driver.Done, others...)
 		}()
-		ds, err := l.recv.Receive(w.Context(), 2000, nil)
+		ds, err := l.recv.Receive(w.Context(), driver.Ask{Max: 2000}, nil)
 		if err != nil || len(ds) < 1000 || time.Since(<-settled) > 100*time.Millisecond {
 			w.Errorf("behind %d records, the poll that waited brought %d, %v", had, len(ds), err)
 		}

@@ -110,7 +110,7 @@ func TestTopicDeleted(t *testing.T) {
 		w.drop("orders")
 		var err error
 		for ends := time.Now().Add(30 * time.Second); err == nil && time.Now().Before(ends); {
-			_, err = l.recv.Receive(w.Context(), 1, nil)
+			_, err = l.recv.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		}
 		if driver.ClassOf(err) != driver.NotFound || err == nil {
 			w.Fatalf("receive: %v, of class %s, want %s", err, driver.ClassOf(err), driver.NotFound)

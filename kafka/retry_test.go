@@ -271,7 +271,7 @@ func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 		})
 		w.send(0, "k=2")
 		for ends := time.Now().Add(4 * time.Second); time.Now().Before(ends) && fault.Hits() == 0; {
-			if ds, _ := l.recv.Receive(w.Context(), 1, nil); len(ds) > 0 {
+			if ds, _ := l.recv.Receive(w.Context(), driver.Ask{Max: 1}, nil); len(ds) > 0 {
 				w.Fatalf("%s overtook", texts(ds))
 			}
 		}

@@ -34,7 +34,7 @@ func (l *life) back(h driver.Home, n int) {
 		l.w.Fatal(err)
 	}
 	for begun := time.Now(); n > 0 && time.Since(begun) < time.Minute; {
-		ds, err := recv.Receive(l.w.Context(), n, nil)
+		ds, err := recv.Receive(l.w.Context(), driver.Ask{Max: n}, nil)
 		if err != nil {
 			l.w.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestReturnTellsWhoElseReads(t *testing.T) {
 		}
 		recv, err := l.b.Receiver(w.Context(), other, driver.ReceiverOptions{Concurrency: 1, Wait: time.Second})
 		if err == nil {
-			_, err = recv.Receive(w.Context(), 1, nil)
+			_, err = recv.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -278,7 +278,7 @@ func TestForwardedRecords(t *testing.T) {
 		}
 		var ds []driver.Delivery
 		for begun := time.Now(); len(ds) == 0 && time.Since(begun) < time.Minute; {
-			if ds, err = letters.Receive(w.Context(), 1, nil); err != nil {
+			if ds, err = letters.Receive(w.Context(), driver.Ask{Max: 1}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

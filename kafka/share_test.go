@@ -251,7 +251,8 @@ func TestASessionThatWasForgotten(t *testing.T) {
 		w.cluster.ControlKey(int16(kmsg.ShareAcknowledge), forget)
 		l.recv.(driver.Finisher).Finish(d.Handle)
 		time.Sleep(time.Second)
-		if _, err := l.recv.Receive(w.Context(), 1, nil); err == nil || !driver.ClassOf(err).Passing() ||
+		_, err := l.recv.Receive(w.Context(), driver.Ask{Max: 1}, nil)
+		if err == nil || !driver.ClassOf(err).Passing() ||
 			!strings.Contains(err.Error(), "1 finished records") {
 			w.Errorf("receive: %v, want that a finished record is delivered again", err)
 		}
@@ -277,7 +278,7 @@ func TestSharedTopicIsCreatedAgain(t *testing.T) {
 		}
 		var err error
 		for ends := time.Now().Add(time.Minute); err == nil && time.Now().Before(ends); {
-			_, err = l.recv.Receive(w.Context(), 1, nil)
+			_, err = l.recv.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		}
 		if driver.ClassOf(err) != driver.NotFound {
 			w.Errorf("receive from a deleted topic: %v, want an error of class NotFound", err)

@@ -230,7 +230,7 @@ func (l *life) deadLetter() driver.Delivery {
 	defer dead.Close(l.w.Context())
 	var ds []driver.Delivery
 	for begun := time.Now(); len(ds) == 0 && time.Since(begun) < time.Minute; {
-		if ds, err = dead.Receive(l.w.Context(), 1, ds); err != nil {
+		if ds, err = dead.Receive(l.w.Context(), driver.Ask{Max: 1}, ds); err != nil {
 			l.w.Fatal(err)
 		}
 	}

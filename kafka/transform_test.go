@@ -183,7 +183,7 @@ func TestTransformWithLittleMetadata(t *testing.T) {
 			handle(ds[i])
 		}
 		time.Sleep(time.Second)
-		_, err := l.recv.Receive(w.Context(), 1, nil)
+		_, err := l.recv.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		if err == nil || !strings.Contains(err.Error(), "topic orders: OFFSET_METADATA_TOO_LARGE") ||
 			!strings.Contains(err.Error(), "offset.metadata.max.bytes of at least 4096") {
 			w.Errorf("got the error %v, want the limit to raise", err)

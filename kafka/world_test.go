@@ -154,7 +154,7 @@ func (l *life) within(n int, d time.Duration) (ds []driver.Delivery) {
 	l.w.Helper()
 	for ends := time.Now().Add(d); len(ds) < n && time.Now().Before(ends); {
 		var err error
-		if ds, err = l.recv.Receive(l.w.Context(), n-len(ds), ds); err != nil {
+		if ds, err = l.recv.Receive(l.w.Context(), driver.Ask{Max: n - len(ds)}, ds); err != nil {
 			if class := driver.ClassOf(err); !class.Passing() && class != driver.NotFound {
 				l.w.Fatal(err)
 			}

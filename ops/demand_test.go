@@ -27,7 +27,7 @@ func TestDemand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ds, err := r.Receive(m.Context(), 1, nil); err != nil || len(ds) != 1 {
+		if ds, err := r.Receive(m.Context(), driver.Ask{Max: 1}, nil); err != nil || len(ds) != 1 {
 			t.Fatal(err)
 		}
 		ask := func(o *ops.DemandOptions) map[string]ops.ChannelDemand {

@@ -251,7 +251,7 @@ type outageReceiver struct {
 	closed chan struct{}
 }
 
-func (r outageReceiver) Receive(_ context.Context, _ int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (r outageReceiver) Receive(_ context.Context, _ driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	if r.hangs {
 		<-r.closed
 		return into, nil

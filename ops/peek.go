@@ -114,7 +114,7 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 	polling, cancel := context.WithTimeout(ctx, peekFor)
 	defer cancel()
 	for len(es) < most && polling.Err() == nil {
-		ds, err := r.Receive(polling, min(most-len(es), lim.Batch), nil)
+		ds, err := r.Receive(polling, driver.Ask{Max: min(most-len(es), lim.Batch)}, nil)
 		h.add(ds...)
 		for i := range ds {
 			e := Entry{Delivery: ds[i]}

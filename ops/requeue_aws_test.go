@@ -145,7 +145,7 @@ func TestRequeueOfLargeMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ds, err := r.Receive(t.Context(), 10, nil)
+		ds, err := r.Receive(t.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil || len(ds) != 1 {
 			t.Fatalf("%d messages are back: %v", len(ds), err)
 		}

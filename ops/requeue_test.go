@@ -96,7 +96,7 @@ func (m *morgue) each(ch driver.Channel, settle func(d *driver.Delivery) driver.
 		m.Fatal(err)
 	}
 	for {
-		ds, err := r.Receive(m.Context(), 10, nil)
+		ds, err := r.Receive(m.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil {
 			m.Fatal(err)
 		}

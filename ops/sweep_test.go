@@ -131,7 +131,7 @@ func (y *yard) poll(name string) {
 	}
 	ctx, cancel := context.WithTimeout(y.Context(), time.Minute)
 	defer cancel()
-	ds, err := r.Receive(ctx, 10, nil)
+	ds, err := r.Receive(ctx, driver.Ask{Max: 10}, nil)
 	for i := range ds {
 		err = errors.Join(err, r.Settle(y.Context(), []driver.Settlement{{Handle: ds[i].Handle, Action: driver.Done}}))
 	}

@@ -129,7 +129,7 @@ func (w *walk) walk(ctx context.Context) error {
 			return nil
 		}
 		before := w.events()
-		ds, err := w.recv.Receive(ctx, most, nil)
+		ds, err := w.recv.Receive(ctx, driver.Ask{Max: most}, nil)
 		w.rate.giveBack(most - len(ds))
 		if len(ds) > 0 {
 			try, failing = 1, time.Time{}

@@ -41,11 +41,12 @@ func TestALostReceiveIsAskedForAgain(t *testing.T) {
 		}
 		b.Server().ControlOnce("sqs.ReceiveMessage",
 			func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
-		if _, err := r.Receive(t.Context(), 10, nil); driver.ClassOf(err) != driver.Transient || err == nil {
+		_, err = r.Receive(t.Context(), driver.Ask{Max: 10}, nil)
+		if driver.ClassOf(err) != driver.Transient || err == nil {
 			t.Fatalf("a lost answer: %v", err)
 		}
 		begun := time.Now()
-		ds, err := r.Receive(t.Context(), 10, nil)
+		ds, err := r.Receive(t.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil || len(ds) != 1 || time.Since(begun) > time.Second {
 			t.Errorf("after %v: %d deliveries, %v; want the lost one at once", time.Since(begun), len(ds), err)
 		}

@@ -69,7 +69,7 @@ func TestSendsPollsAndSettlesAreTriedOnce(t *testing.T) {
 			for call, try := range map[string]func() error{
 				"send":    func() error { return s.Send(w.Context(), []driver.Prepared{p}) },
 				"publish": func() error { return topic.Send(w.Context(), []driver.Prepared{p}) },
-				"poll":    func() error { _, err := r.Receive(w.Context(), 1, nil); return err },
+				"poll":    func() error { _, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); return err },
 				"delete":  func() error { return settle(driver.Done) },
 				"release": func() error { return settle(driver.Release) },
 			} {

@@ -132,7 +132,7 @@ func TestARepeatedRejectMakesNoSecondCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.receive(lr, 1)
-		if ds, err := lr.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 {
+		if ds, err := lr.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds) > 0 {
 			t.Errorf("a second copy: %v, %v", ds, err)
 		}
 	})
@@ -219,7 +219,7 @@ func TestADeadLetterThatSQSMoved(t *testing.T) {
 		w.foreign("orders", "x", nil)
 		d := w.receive(r, 1)[0]
 		time.Sleep(31 * time.Second)
-		if ds, err := r.Receive(w.Context(), 1, nil); err != nil || len(ds) > 0 {
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); err != nil || len(ds) > 0 {
 			t.Fatalf("received %v, %v", ds, err)
 		}
 		letter := w.receive(w.receiver(dead(orders), driver.Filter{}), 1)[0]

@@ -77,7 +77,10 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 				for call, try := range map[string]func() error{
 					"send":    func() error { return s.Send(context.Background(), []driver.Prepared{p}) },
 					"publish": func() error { return topic.Send(context.Background(), []driver.Prepared{p}) },
-					"poll":    func() error { _, err := r.Receive(context.Background(), 1, nil); return err },
+					"poll": func() error {
+						_, err := r.Receive(context.Background(), driver.Ask{Max: 1}, nil)
+						return err
+					},
 					"delete":  func() error { return settle(driver.Done) },
 					"release": func() error { return settle(driver.Release) },
 					"reject":  func() error { return settle(driver.Reject) },

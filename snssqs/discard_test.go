@@ -119,7 +119,7 @@ func TestWhatTheFilterDeletesIsTold(t *testing.T) {
 				ids := w.sent("news--mine", all)
 				var got, gone []string
 				for range 3 {
-					ds, err := r.Receive(w.Context(), 10, nil)
+					ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -179,7 +179,7 @@ func TestTheRoutingAttributeOfAMappedTopic(t *testing.T) {
 				t.Errorf("received %q with routing key %q and headers %v", d.Body, d.RoutingKey, d.Header)
 			}
 		}
-		if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds)+len(*told) > 0 {
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds)+len(*told) > 0 {
 			t.Errorf("the topic's filter let %d more through, %+v, %v", len(ds), *told, err)
 		}
 	})
@@ -247,7 +247,7 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(31 * time.Second)
-				ds, err := r.Receive(w.Context(), 10, nil)
+				ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 				known := id == nil || id == "7"
 				if err != nil || known != (len(ds) == 0) || known != (len(told.ids(driver.DiscardFinished)) == 1) {
 					t.Errorf("received %d, %v, told %+v", len(ds), err, *told)
@@ -266,11 +266,12 @@ func TestWhatIsNotDeletedIsNotTold(t *testing.T) {
 		w.server.ControlOnce("sqs.DeleteMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
 			return localaws.Outcome{Err: &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}}
 		})
-		if _, err := r.Receive(w.Context(), 10, nil); err == nil || len(*told) > 0 {
+		if _, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err == nil || len(*told) > 0 {
 			t.Errorf("told %+v, %v", *told, err)
 		}
 		time.Sleep(time.Minute)
-		if _, err := r.Receive(w.Context(), 10, nil); err != nil || len(told.ids(driver.DiscardFiltered)) != 1 {
+		_, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
+		if err != nil || len(told.ids(driver.DiscardFiltered)) != 1 {
 			t.Errorf("told %+v, %v", *told, err)
 		}
 	})

@@ -259,7 +259,8 @@ func TestACertificateThatCannotBeRead(t *testing.T) {
 		fetch.on.Store(true)
 		polls := w.calls(func() {
 			for range 20 {
-				if ds, err := r.Receive(w.Context(), 10, nil); len(ds) > 0 || driver.ClassOf(err) != driver.Transient ||
+				ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
+				if len(ds) > 0 || driver.ClassOf(err) != driver.Transient ||
 					!strings.Contains(err.Error(), "certificate") {
 					t.Errorf("received %d messages, %v", len(ds), err)
 				}

@@ -284,7 +284,7 @@ func (e *extended) readAll(ch driver.Channel, want []string) {
 	}
 	var got []string
 	for range 20 {
-		ds, err := r.Receive(e.Context(), 10, nil)
+		ds, err := r.Receive(e.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil {
 			e.Fatal(err)
 		}

@@ -299,7 +299,7 @@ func TestAMessageThatSQSMovedAfterItWasRevived(t *testing.T) {
 		w.revive(lr)
 		d := w.receive(r, 1)[0]
 		time.Sleep(31 * time.Second)
-		if ds, err := r.Receive(w.Context(), 1, nil); err != nil || len(ds) > 0 {
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); err != nil || len(ds) > 0 {
 			t.Fatalf("received %v, %v", ds, err)
 		}
 		letter := w.receive(lr, 1)[0]
@@ -361,7 +361,7 @@ func TestReturnedAlone(t *testing.T) {
 			t.Errorf("returned (-want +got):\n%s", diff)
 		}
 		for _, r := range rs[1:] {
-			if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 {
+			if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds) > 0 {
 				t.Errorf("another queue has %d messages, %v", len(ds), err)
 			}
 		}
@@ -568,7 +568,7 @@ func TestKeepBodyIsRemembered(t *testing.T) {
 			t.Fatal("the delete failed, and Settle returned no error")
 		}
 		time.Sleep(31 * time.Second)
-		if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 {
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds) > 0 {
 			t.Fatalf("received %v, %v", ds, err)
 		}
 		if err := r.Close(w.Context()); err != nil { // after it no delete is in flight

@@ -264,7 +264,7 @@ func TestFilterPoliciesSeeHeaders(t *testing.T) {
 		if d := w.receive(r, 1)[0]; string(d.Body) != "6.5" {
 			t.Errorf("received %q", d.Body)
 		}
-		if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 {
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds) > 0 {
 			t.Errorf("received %d more, %v", len(ds), err)
 		}
 	})

@@ -65,7 +65,7 @@ func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 		for range 3 {
 			w.foreign("orders", "x", nil)
 		}
-		ds, err := r.Receive(w.Context(), 10, nil)
+		ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil || len(ds) != 3 {
 			t.Fatalf("received %d, %v", len(ds), err)
 		}
@@ -79,7 +79,7 @@ func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 		w.alone("delete", r.Settle(w.Context(), done), 1)
 		rw.edit = nil
 		time.Sleep(time.Minute)
-		if ds, err := r.Receive(w.Context(), 10, nil); err != nil || len(ds) > 0 ||
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds) > 0 ||
 			w.attributes("orders")["ApproximateNumberOfMessages"] != "0" {
 			t.Errorf("received %d again, %v", len(ds), err)
 		}
@@ -154,7 +154,7 @@ func TestAnAlteredBodyFailsAlone(t *testing.T) {
 			driver.ClassOf(batch.Errs[0]) != driver.Transient {
 			t.Errorf("send: %v, want the first entry to fail in passing", err)
 		}
-		ds, err := r.Receive(w.Context(), 10, nil)
+		ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 		if len(ds) != 1 || string(ds[0].Body) == "altered" || driver.ClassOf(err) != driver.Transient || err == nil ||
 			!strings.Contains(err.Error(), "MD5") {
 			t.Errorf("received %d, %v; want the one that is whole, and an error for the other", len(ds), err)
@@ -178,7 +178,7 @@ func TestAnAlteredBodyIsNotOvertaken(t *testing.T) {
 		rw.edit["ReceiveMessage"] = func(answer map[string]any) {
 			answer["Messages"].([]any)[0].(map[string]any)["Body"] = "altered"
 		}
-		if ds, err := r.Receive(w.Context(), 10, nil); len(ds) > 0 || err == nil {
+		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); len(ds) > 0 || err == nil {
 			t.Errorf("received %d, %v", len(ds), err)
 		}
 		rw.edit = nil

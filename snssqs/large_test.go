@@ -389,7 +389,7 @@ func TestBodiesFollowTheirEntries(t *testing.T) {
 			t.Errorf("%d objects, want those of the two entries that failed", n)
 		}
 		time.Sleep(time.Minute) // both are delivered again, and deleted unseen
-		if got, err := r.Receive(w.Context(), 10, nil); len(got) != 0 || err != nil {
+		if got, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); len(got) != 0 || err != nil {
 			t.Errorf("%d deliveries, %v", len(got), err)
 		}
 		time.Sleep(time.Second)

@@ -48,7 +48,7 @@ func TestLostLeases(t *testing.T) {
 				lost("release under an expired lease", settle(d, driver.Release), true)
 			}
 			lost("delete under an expired lease", settle(d, driver.Done), ordered)
-			if ds, err := r.Receive(w.Context(), 1, nil); err != nil || len(ds) > 0 {
+			if ds, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); err != nil || len(ds) > 0 {
 				t.Errorf("ordered %v: a finished message was delivered again: %v, %v", ordered, ds, err)
 			}
 			d = held()

@@ -276,7 +276,7 @@ func TestMappedResourcesOfAnotherRegion(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = s.Send(t.Context(), []driver.Prepared{p}) // the answer is empty
-		if _, err := r.Receive(t.Context(), 1, nil); err != nil {
+		if _, err := r.Receive(t.Context(), driver.Ask{Max: 1}, nil); err != nil {
 			t.Error(err)
 		}
 		if _, err := w.b.Sender(t.Context(), driver.Channel{Exchange: "news"}); err != nil {
@@ -337,7 +337,7 @@ func TestSettingsOfMappedQueues(t *testing.T) {
 			}
 			w.receivers = append(w.receivers, r)
 			asked := time.Now()
-			if _, err := r.Receive(w.Context(), 1, nil); err != nil {
+			if _, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if poll := time.Since(asked); r.Limits().Lease != want.lease || poll != want.poll {

@@ -125,7 +125,7 @@ func TestPauseOfAMappedQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.receivers = append(w.receivers, r)
-		if _, err := r.Receive(w.Context(), 1, nil); !errors.Is(err, driver.ErrPaused) {
+		if _, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); !errors.Is(err, driver.ErrPaused) {
 			t.Errorf("%v", err)
 		}
 		all, err := b.Catalog(w.Context())
@@ -153,14 +153,14 @@ func TestPauseDenied(t *testing.T) {
 		_, err := w.b.Resume(w.Context(), orders, false)
 		w.denied(err, "resume", "sqs:SetQueueAttributes")
 		w.deny("sqs.GetQueueAttributes")
-		_, err = r.Receive(w.Context(), 1, nil)
+		_, err = r.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		w.denied(err, "receive", "sqs:ReceiveMessage")
 	})
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))
 		r := w.receiver(orders, driver.Filter{})
 		w.deny("sqs.ReceiveMessage")
-		_, err := r.Receive(w.Context(), 1, nil)
+		_, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		w.denied(err, "receive", "sqs:ReceiveMessage")
 	})
 }

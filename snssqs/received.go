@@ -178,8 +178,8 @@ func (r *received) Limits() driver.ReceiveLimits {
 }
 
 // Receive returns the next messages. If none are left it waits, because the core would call it again at once.
-func (r *received) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
-	for len(into) < most {
+func (r *received) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
+	for len(into) < ask.Max {
 		i, ok := r.take(ctx)
 		if !ok {
 			break

@@ -145,7 +145,7 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	return lim
 }
 
-func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	if r.closed.Load() {
 		return into, fmt.Errorf("the receiver of %s is %w", r.from, driver.ErrClosed)
 	}
@@ -157,8 +157,8 @@ func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 	}
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &r.queue.url,
-		MaxNumberOfMessages:         int32(min(most, maxBatch)),
-		WaitTimeSeconds:             r.wait(r.o.Wait),
+		MaxNumberOfMessages:         int32(min(ask.Max, maxBatch)),
+		WaitTimeSeconds:             r.wait(ask.Wait(r.o.Wait)),
 		VisibilityTimeout:           int32(r.lease / time.Second),
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},

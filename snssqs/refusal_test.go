@@ -43,7 +43,7 @@ func TestDeniedCallsNameThePermission(t *testing.T) {
 		settle := func(a driver.Action) error {
 			return r.Settle(w.Context(), []driver.Settlement{{Handle: d.Handle, Action: a}})
 		}
-		_, err = r.Receive(w.Context(), 1, nil)
+		_, err = r.Receive(w.Context(), driver.Ask{Max: 1}, nil)
 		w.denied(err, "receive", "sqs:ReceiveMessage")
 		w.denied(s.Send(w.Context(), []driver.Prepared{p}), "publish", "sns:Publish")
 		w.denied(settle(driver.Done), "done", "sqs:DeleteMessage")

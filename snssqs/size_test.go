@@ -140,7 +140,7 @@ func TestKeysOfAnyKind(t *testing.T) {
 					if ordered { // the same id is a duplicate, whatever the body
 						m.Body = []byte("again")
 						w.send(s, m)
-						if ds, err := r.Receive(w.Context(), 1, nil); err != nil || len(ds) > 0 {
+						if ds, err := r.Receive(w.Context(), driver.Ask{Max: 1}, nil); err != nil || len(ds) > 0 {
 							t.Errorf("%s: dedup id %q was delivered twice: %v, %v", ch, key, ds, err)
 						}
 					}
@@ -159,7 +159,7 @@ func TestContentIsDeduplicated(t *testing.T) {
 		s, r := w.sender(ch), w.receiver(ch, driver.Filter{})
 		count := func(want int, when string) {
 			t.Helper()
-			ds, err := r.Receive(w.Context(), 10, nil)
+			ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 			if err != nil || len(ds) != want {
 				t.Errorf("%s: %d deliveries, %v; want %d", when, len(ds), err, want)
 			}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +51,7 @@ type polls struct {
 func (w *world) receiving(ctx context.Context, r driver.Receiver) <-chan []driver.Delivery {
 	got := make(chan []driver.Delivery, 1)
 	go func() {
-		ds, err := r.Receive(ctx, 10, nil)
+		ds, err := r.Receive(ctx, driver.Ask{Max: 10}, nil)
 		if err != nil {
 			w.Errorf("receive: %v", err)
 		}
@@ -228,6 +230,192 @@ func TestAnIdleStopStrandsNothing(t *testing.T) {
 					})
 				})
 			}
+		}
+	}
+}
+
+// A consumer has many polls open when a burst has ended. What comes while it stops is received once by it, and is not
+// passed on from poll to poll until the queue moves it to the dead letters. The same holds for a pause.
+func TestWhatComesDuringAStopIsReceivedOnce(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		for _, end := range []string{"stop", "pause"} {
+			for _, idle := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second} {
+				t.Run(fmt.Sprintf("ordered %v, %s after %v", ordered, end, idle), func(t *testing.T) {
+					inWorld(t, localaws.Options{}, func(w *world) {
+						if !ordered { // a poll of an ordered queue is canceled, and its messages are requested again
+							w.onAWS()
+						}
+						w.server.Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
+							return localaws.Outcome{Delay: 20 * time.Millisecond}
+						})
+						var during sync.Map // ids of messages that came during the stop, and how often
+						var ended atomic.Bool
+						c, err := godwit.NewConsumer(w.Context(), w.b, "orders", &godwit.ConsumerOptions{
+							Ordered: ordered, Concurrency: 256,
+							Hooks: godwit.Hooks{Received: func(d *godwit.Delivery) {
+								if ended.Load() {
+									n, _ := during.LoadOrStore(d.ID, new(atomic.Int32))
+									n.(*atomic.Int32).Add(1)
+								}
+							}},
+						})
+						if err != nil {
+							t.Fatal(err)
+						}
+						p, err := godwit.NewProducer(w.Context(), w.b, "orders",
+							&godwit.ProducerOptions{Ordered: ordered})
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer func() { _ = p.Close(context.Background()) }()
+						send := func(n int) {
+							ms := make([]godwit.Message, n)
+							for i := range ms {
+								ms[i] = godwit.Message{Body: []byte("x"), OrderKey: fmt.Sprint(rand.Int())}
+								if !ordered {
+									ms[i].OrderKey = ""
+								}
+							}
+							if err := p.SendBatch(w.Context(), ms); err != nil {
+								t.Error(err)
+							}
+						}
+						send(1000)
+						var handled atomic.Int32
+						ctx, cancel := context.WithCancel(w.Context())
+						defer cancel()
+						done := make(chan godwit.Report, 1)
+						go func() {
+							r, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error {
+								time.Sleep(10 * time.Millisecond)
+								handled.Add(1)
+								return nil
+							})
+							if err != nil {
+								t.Error(err)
+							}
+							done <- r
+						}()
+						for handled.Load() < 1000 {
+							time.Sleep(time.Millisecond)
+						}
+						time.Sleep(idle)
+						ended.Store(true)
+						if end == "stop" {
+							cancel()
+						} else {
+							c.Pause()
+						}
+						send(5)
+						time.Sleep(25 * time.Second)
+						cancel()
+						r := <-done
+						during.Range(func(id, n any) bool {
+							if n := n.(*atomic.Int32).Load(); n > 1 {
+								t.Errorf("message %v was received %d times after the %s", id, n, end)
+							}
+							return true
+						})
+						suffix := ""
+						if ordered {
+							suffix = ".fifo"
+						}
+						a := w.attributes("orders" + suffix)
+						dead := w.attributes("orders--dlq" + suffix)["ApproximateNumberOfMessages"]
+						left := 1005 - int(handled.Load())
+						if dead != "0" || a["ApproximateNumberOfMessages"] != fmt.Sprint(left) ||
+							a["ApproximateNumberOfMessagesNotVisible"] != "0" {
+							t.Errorf("%s dead letters, %d left, the queue is %v, report %+v", dead, left, a, r)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Many processes that are stopped at the same time, each with many polls open, do not pass messages on to each other
+// until the queue moves them to the dead letters. So does a rolling deployment.
+func TestManyProcessesStopTogether(t *testing.T) {
+	for name, apart := range map[string]time.Duration{"together": 0, "rolling": 2 * time.Second} {
+		for _, ordered := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, ordered %v", name, ordered), func(t *testing.T) {
+				inWorld(t, localaws.Options{}, func(w *world) {
+					if !ordered {
+						w.onAWS()
+					}
+					w.server.Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
+						return localaws.Outcome{Delay: 20 * time.Millisecond}
+					})
+					const processes = 50
+					var running sync.WaitGroup
+					var handled atomic.Int32
+					var stops []context.CancelFunc
+					for range processes {
+						c, err := godwit.NewConsumer(w.Context(), w.b, "orders", &godwit.ConsumerOptions{
+							Ordered: ordered, Concurrency: 100,
+						})
+						if err != nil {
+							t.Fatal(err)
+						}
+						ctx, stop := context.WithCancel(w.Context())
+						defer stop()
+						stops = append(stops, stop)
+						running.Go(func() {
+							if _, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error {
+								time.Sleep(10 * time.Millisecond)
+								handled.Add(1)
+								return nil
+							}); err != nil {
+								t.Error(err)
+							}
+						})
+					}
+					p, err := godwit.NewProducer(w.Context(), w.b, "orders", &godwit.ProducerOptions{Ordered: ordered})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer func() { _ = p.Close(context.Background()) }()
+					sent := 0
+					send := func(n int) {
+						ms := make([]godwit.Message, n)
+						for i := range ms {
+							sent++
+							ms[i] = godwit.Message{Body: []byte("x")}
+							if ordered {
+								ms[i].OrderKey = fmt.Sprint(sent)
+							}
+						}
+						if err := p.SendBatch(w.Context(), ms); err != nil {
+							t.Error(err)
+						}
+					}
+					send(5000)
+					time.Sleep(500 * time.Millisecond)
+					for _, stop := range stops {
+						stop()
+						time.Sleep(apart)
+						if apart > 0 {
+							send(2)
+						}
+					}
+					for range 20 {
+						send(5)
+						time.Sleep(time.Second)
+					}
+					running.Wait()
+					time.Sleep(time.Minute) // messages near the limit are released with a delay
+					suffix := ""
+					if ordered {
+						suffix = ".fifo"
+					}
+					dead := w.attributes("orders--dlq" + suffix)["ApproximateNumberOfMessages"]
+					left := w.attributes("orders" + suffix)["ApproximateNumberOfMessages"]
+					if want := fmt.Sprint(sent - int(handled.Load())); dead != "0" || left != want {
+						t.Errorf("%s dead letters, %s left, want %s", dead, left, want)
+					}
+				})
+			})
 		}
 	}
 }

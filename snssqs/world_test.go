@@ -121,7 +121,7 @@ func (w *world) receive(r driver.Receiver, n int) []driver.Delivery {
 	var ds []driver.Delivery
 	for range 20 {
 		var err error
-		if ds, err = r.Receive(w.Context(), n-len(ds), ds); err != nil {
+		if ds, err = r.Receive(w.Context(), driver.Ask{Max: n - len(ds)}, ds); err != nil {
 			w.Fatal(err)
 		}
 		if len(ds) == n {

@@ -78,7 +78,7 @@ func (l *letters) take() map[string]int {
 	}
 	times, last := map[string]int{}, map[string]int{}
 	for empty := 0; empty < 3; {
-		ds, err := r.Receive(l.Context(), 10, nil)
+		ds, err := r.Receive(l.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil {
 			l.Fatal(err)
 		}

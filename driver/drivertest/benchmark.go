@@ -114,7 +114,7 @@ func (e *end) drain(n int) {
 			e.k.Fatalf("%d messages were not received within %v", n, joining)
 		}
 		var err error
-		if ds, err = e.recv.Receive(e.k.ctx, min(n, lim.Batch), ds[:0]); err != nil {
+		if ds, err = e.recv.Receive(e.k.ctx, driver.Ask{Max: min(n, lim.Batch)}, ds[:0]); err != nil {
 			e.k.Fatalf("receive: %v", err)
 		}
 		for some := range slices.Chunk(ds, settles) {

@@ -55,7 +55,7 @@ func breakages() map[string]breakage {
 			error,
 		) {
 			n := len(into)
-			ds, err := r.Receive(ctx, most, into)
+			ds, err := r.Receive(ctx, driver.Ask{Max: most}, into)
 			for i := n; i < len(ds); i++ {
 				change(&ds[i])
 			}
@@ -86,7 +86,7 @@ func breakages() map[string]breakage {
 			receive: func(r driver.Receiver, ctx context.Context, _ int, into []driver.Delivery) ([]driver.Delivery,
 				error,
 			) {
-				return r.Receive(ctx, 10, into)
+				return r.Receive(ctx, driver.Ask{Max: 10}, into)
 			},
 		},
 		"a canceled poll is an error": {
@@ -94,7 +94,7 @@ func breakages() map[string]breakage {
 			receive: func(r driver.Receiver, ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery,
 				error,
 			) {
-				ds, err := r.Receive(ctx, most, into)
+				ds, err := r.Receive(ctx, driver.Ask{Max: most}, into)
 				if err == nil {
 					err = ctx.Err()
 				}
@@ -458,11 +458,13 @@ type brokenReceiver struct {
 	b breakage
 }
 
-func (r *brokenReceiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (r *brokenReceiver) Receive(
+	ctx context.Context, ask driver.Ask, into []driver.Delivery,
+) ([]driver.Delivery, error) {
 	if r.b.receive != nil {
-		return r.b.receive(r.Receiver, ctx, most, into)
+		return r.b.receive(r.Receiver, ctx, ask.Max, into)
 	}
-	return r.Receiver.Receive(ctx, most, into)
+	return r.Receiver.Receive(ctx, ask, into)
 }
 
 func (r *brokenReceiver) Settle(ctx context.Context, batch []driver.Settlement) error {

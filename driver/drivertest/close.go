@@ -34,7 +34,7 @@ func closeEnds(k *kit) {
 	if err := e.send.Send(k.ctx, []driver.Prepared{p}); !errors.Is(err, driver.ErrClosed) {
 		k.Errorf("send after close: %v, want %v", err, driver.ErrClosed)
 	}
-	if _, err := e.recv.Receive(k.ctx, 1, nil); !errors.Is(err, driver.ErrClosed) {
+	if _, err := e.recv.Receive(k.ctx, driver.Ask{Max: 1}, nil); !errors.Is(err, driver.ErrClosed) {
 		k.Errorf("receive after close: %v, want %v", err, driver.ErrClosed)
 	}
 }

@@ -165,7 +165,7 @@ func (e *end) upTo(n int, within time.Duration) []driver.Delivery {
 	var ds []driver.Delivery
 	for end := time.Now().Add(within); len(ds) < n && time.Now().Before(end); {
 		var err error
-		if ds, err = e.recv.Receive(e.k.ctx, n-len(ds), ds); err != nil {
+		if ds, err = e.recv.Receive(e.k.ctx, driver.Ask{Max: n - len(ds)}, ds); err != nil {
 			e.k.Fatalf("receive: %v", err)
 		}
 	}

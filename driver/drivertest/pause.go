@@ -42,7 +42,7 @@ func (k *kit) pause(ch driver.Channel, on, dry, changes bool) {
 // refused fails the case unless a receive is refused because of a pause.
 func (e *end) refused() {
 	e.k.Helper()
-	ds, err := e.recv.Receive(e.k.ctx, 1, nil)
+	ds, err := e.recv.Receive(e.k.ctx, driver.Ask{Max: 1}, nil)
 	if !errors.Is(err, driver.ErrPaused) || driver.ClassOf(err) != driver.Transient || len(ds) > 0 {
 		e.k.Fatalf("received %s, %v, want ErrPaused of class %s", describe(ds), err, driver.Transient)
 	}

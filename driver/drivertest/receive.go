@@ -97,7 +97,7 @@ func receiveUncommitted(k *kit) {
 func receiveMost(k *kit) {
 	e := k.queue("most", false)
 	e.put(bodies("a", "b", "c", "d")...)
-	ds, err := e.recv.Receive(k.ctx, 2, nil)
+	ds, err := e.recv.Receive(k.ctx, driver.Ask{Max: 2}, nil)
 	if err != nil || len(ds) > 2 {
 		k.Errorf("asked for 2, received %s, %v", describe(ds), err)
 	}
@@ -110,7 +110,7 @@ func receiveAppends(k *kit) {
 	ds := []driver.Delivery{{Body: []byte("old")}}
 	for end := time.Now().Add(patience); len(ds) == 1 && time.Now().Before(end); {
 		var err error
-		if ds, err = e.recv.Receive(k.ctx, 1, ds); err != nil {
+		if ds, err = e.recv.Receive(k.ctx, driver.Ask{Max: 1}, ds); err != nil {
 			k.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func receiveAppends(k *kit) {
 func receiveEmpty(k *kit) {
 	e := k.queue("empty", false)
 	begun := time.Now()
-	ds, err := e.recv.Receive(k.ctx, 1, nil)
+	ds, err := e.recv.Receive(k.ctx, driver.Ask{Max: 1}, nil)
 	if err != nil || len(ds) > 0 {
 		k.Errorf("received %s, %v", describe(ds), err)
 	}
@@ -138,7 +138,7 @@ func receiveWakes(k *kit) {
 		sent <- e.send.Send(k.ctx, []driver.Prepared{p})
 	}()
 	begun := time.Now()
-	ds, err := e.recv.Receive(k.ctx, 1, nil)
+	ds, err := e.recv.Receive(k.ctx, driver.Ask{Max: 1}, nil)
 	took := time.Since(begun)
 	if err := <-sent; err != nil {
 		k.Fatal(err)
@@ -155,11 +155,11 @@ func receiveCancel(k *kit) {
 	e := k.queue("cancel", false)
 	ctx, cancel := context.WithTimeout(k.ctx, wait/4)
 	defer cancel()
-	ds, err := e.recv.Receive(ctx, 1, nil)
+	ds, err := e.recv.Receive(ctx, driver.Ask{Max: 1}, nil)
 	if err != nil || len(ds) > 0 {
 		k.Errorf("received %s, %v", describe(ds), err)
 	}
-	if ds, err = e.recv.Receive(ctx, 1, nil); err != nil || len(ds) > 0 {
+	if ds, err = e.recv.Receive(ctx, driver.Ask{Max: 1}, nil); err != nil || len(ds) > 0 {
 		k.Errorf("with a context that had ended before: received %s, %v", describe(ds), err)
 	}
 	e.put(bodies("kept")...)
@@ -169,7 +169,7 @@ func receiveCancel(k *kit) {
 func receiveThrottled(k *kit) {
 	e := k.queue("receivethrottled", false)
 	k.h.Faults.Throttle(Receive)
-	if _, err := e.recv.Receive(k.ctx, 1, nil); driver.ClassOf(err) != driver.Throttled || err == nil {
+	if _, err := e.recv.Receive(k.ctx, driver.Ask{Max: 1}, nil); driver.ClassOf(err) != driver.Throttled || err == nil {
 		k.Errorf("receive: %v, of class %s, want %s", err, driver.ClassOf(err), driver.Throttled)
 	}
 }

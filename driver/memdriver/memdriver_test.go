@@ -101,7 +101,7 @@ func (w *world) put(ms ...driver.Message) {
 // receive calls Receive once and checks the bodies.
 func (w *world) receive(r driver.Receiver, want ...string) []driver.Delivery {
 	w.Helper()
-	ds, err := r.Receive(w.Context(), 10, nil)
+	ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestWhatEndsAReceive(t *testing.T) {
 			answer := make(chan error)
 			go func() {
 				var err error
-				ds, err = w.recv.Receive(ctx, 1, nil)
+				ds, err = w.recv.Receive(ctx, driver.Ask{Max: 1}, nil)
 				answer <- err
 			}()
 			synctest.Wait()
@@ -338,7 +338,7 @@ func TestManyAtOnce(t *testing.T) {
 			r := w.receiver(ordered)
 			receiving.Go(func() {
 				for ctx.Err() == nil {
-					ds, err := r.Receive(ctx, 7, nil)
+					ds, err := r.Receive(ctx, driver.Ask{Max: 7}, nil)
 					var ss []driver.Settlement
 					mu.Lock()
 					for _, d := range ds {

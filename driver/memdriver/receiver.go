@@ -38,13 +38,13 @@ func newReceiver(b *Backend, q *queue, o driver.ReceiverOptions) *receiver {
 func (r *receiver) Limits() driver.ReceiveLimits { return r.lim }
 
 // Receive takes due messages, or waits until one is due.
-func (r *receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
+func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	var refused []string
 	defer func() { r.tell(refused) }()
-	before, end := len(into), time.Now().Add(r.o.Wait)
+	before, end := len(into), time.Now().Add(ask.Wait(r.o.Wait))
 	for ctx.Err() == nil {
 		now := time.Now()
-		ds, ids, p, err := r.look(now, end, most, into)
+		ds, ids, p, err := r.look(now, end, ask.Max, into)
 		into, refused = ds, append(refused, ids...)
 		if err != nil || len(into) > before || !end.After(now) {
 			return into, err

@@ -237,6 +237,11 @@ func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 
 // giveBack releases an item in hand, and the lane behind it, in order.
 func (f *flow) giveBack(it *Item) {
+	if f.gate.keeps && !it.src.dead {
+		f.move(it, evUndo)
+		f.then(it, wayBack)
+		return
+	}
 	goesOn := !f.stopping() && !it.src.dead
 	if goesOn && !f.lim.Keeps {
 		switch keep, away := f.breaker.keeps(it); {
@@ -256,11 +261,22 @@ func (f *flow) giveBack(it *Item) {
 	case goesOn && f.laneNearLimit(it):
 		f.held.toShelf(it)
 		f.held.hold(it, keptPause, it.Attempt-1)
+	case !it.src.dead && f.spaces(it):
+		f.sendAway(it, evSettle, nearLimitPause)
 	default:
 		f.untouched(it)
 		f.settle(it, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
 	}
 }
+
+// spaces reports whether the release of a lane is delayed by nearLimitPause.
+func (f *flow) spaces(it *Item) bool {
+	return f.stopping() && f.lim.RetryMax > 0 && f.laneNearLimit(it)
+}
+
+// nearLimitPause delays the release at a stop of a message near the service's limit of receives. Without it, processes
+// that stop together would pass the message on until the service moves it to the dead letters.
+const nearLimitPause = 30 * time.Second
 
 // holdUntouched holds an item in hand whose handler could not begin; no attempt is counted. If the shelf has no room,
 // the service keeps it, unless the next receives would make the service move it to the dead letters: then it is held in
@@ -297,15 +313,21 @@ func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	f.thenAway(next, behind)
 }
 
-// giveBackWaiting releases the waiting head of a lane, and the lane behind it, in order. While the session continues, a
-// lane near the service's limit is kept and tried again.
+// giveBackWaiting releases the waiting head of a lane, and the lane behind it, in order. While polls are open that
+// would receive them again, they wait on the bus. While the session continues, a lane near the service's limit is kept
+// and tried again.
 func (f *flow) giveBackWaiting(it *Item) {
-	if f.stopping() || it.src.dead || !f.laneNearLimit(it) {
+	switch {
+	case f.gate.keeps && !it.src.dead:
+		f.move(it, evReady)
+	case it.src.dead, f.stopping() && !f.spaces(it), !f.laneNearLimit(it):
 		f.thenAway(it, driver.Settlement{Action: driver.Release})
-		return
+	case f.spaces(it):
+		f.sendAway(it, evRelease, nearLimitPause)
+	default:
+		f.held.toShelf(it)
+		f.held.shelve(it, f.clock.now().plus(keptPause))
 	}
-	f.held.toShelf(it)
-	f.held.shelve(it, f.clock.now().plus(keptPause))
 }
 
 // giveBackHeld releases a held retry, with the rest of its delay if the service can keep it.
@@ -314,6 +336,8 @@ func (f *flow) giveBackHeld(it *Item) {
 	switch {
 	case it.src.dead:
 		f.drop(it)
+	case f.spaces(it):
+		f.sendAway(it, evRelease, max(rest, nearLimitPause))
 	case f.lim.Keeps, rest <= f.lim.RetryMin, f.lim.RetryMax == 0:
 		f.thenAway(it, driver.Settlement{Action: driver.Release})
 	default:

@@ -116,6 +116,9 @@ func TestReleasesThatHaveToWait(t *testing.T) {
 		"a log's end":                {lim: driver.ReceiveLimits{Keeps: true}, stops: true, want: all},
 		"at the limit of receives":   {lim: driver.ReceiveLimits{MaxReceives: 10}, received: 10},
 		"at the limit, and it stops": {driver.ReceiveLimits{MaxReceives: 10}, 10, true, all},
+		"at the limit, it stops, and the service keeps delays": {
+			driver.ReceiveLimits{MaxReceives: 10, RetryMax: time.Hour}, 10, true, "retry a 30s, release b, release c",
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.lim.SettleBatch = 10

@@ -19,6 +19,8 @@ type gate struct {
 	period context.Context // ends with the next hold; nil during a hold
 	end    context.CancelFunc
 	opened chan struct{} // closed when the gate is opened
+	polls  int           // that are open
+	keeps  bool          // what waits is kept until no poll is open
 }
 
 // begin initializes the gate, with the holds at the start.
@@ -92,17 +94,37 @@ func (g *gate) pause() {
 	g.park()
 }
 
-// park prevents items from starting until letIn, and releases those that wait.
+// park prevents items from starting until letIn, and releases those that wait, once, when no poll is open any more: a
+// poll that is open would receive what was released, and with many polls and processes a message would be received
+// until the service moves it to the dead letters.
 func (g *gate) park() {
 	g.f.queue.parked, g.f.queue.granted = true, false
 	g.f.stints.splitAll()
 	g.f.fleet.wakeAll()
+	if g.keeps = g.polls > 0; g.keeps {
+		g.f.queue.freeze()
+	} else {
+		g.release()
+	}
+}
+
+// release releases the items that wait.
+func (g *gate) release() {
+	g.keeps = false
 	g.f.giveBackAll(g.f.queue.surplus(0))
+}
+
+// pollEnds counts an open poll less. What it has returned was accepted.
+func (g *gate) pollEnds() {
+	if g.polls--; g.polls == 0 && g.keeps {
+		g.release()
+	}
 }
 
 // letIn removes a hold, and lets items start if it was the last one.
 func (g *gate) letIn(h hold) {
 	if g.lift(h) && !g.f.queue.left {
+		g.keeps = false
 		g.f.queue.parked, g.f.queue.frozen, g.f.queue.granted = false, false, false
 		g.f.fleet.wakeAll()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,13 @@ const (
 // as those of an idle channel.
 const pausedPoll = 20 * time.Second
 
+const (
+	// pollsApart is how much longer than two full polls another one is open that is known to wait.
+	pollsApart = 50 * time.Millisecond
+	// tripWeight is the divisor of a longer poll in the moving average.
+	tripWeight = 8
+)
+
 // pollPause is the pause after a failed poll, when polls have failed for so long. Half of it is random, so that
 // consumers that failed together do not continue at the same time.
 func pollPause(outage time.Duration) time.Duration {
@@ -41,7 +49,8 @@ func pollPause(outage time.Duration) time.Duration {
 }
 
 // pollers request messages. There is always one. Others join while polls are full and places are free, and leave when a
-// poll is not full. So an idle channel costs one long poll, whatever its concurrency.
+// poll is not full; their polls are brief. So an idle channel costs one long poll, whatever its concurrency, and at a
+// stop few polls are open.
 type pollers struct {
 	*service
 	f     *flow
@@ -52,7 +61,9 @@ type pollers struct {
 
 	// Guarded by the fleet's lock.
 	n       int
-	full    bool // the last poll was full
+	open    []*pollHand   // of the polls that are open
+	trip    time.Duration // of full polls: at once the shortest, otherwise a moving average; 0: there was none
+	full    bool          // the last poll was full
 	thrift  thrift
 	failing time.Time // when the first of the polls failed that failed in a row; zero: the last one succeeded
 }
@@ -65,7 +76,7 @@ func (p *pollers) first() {
 		p.guard(func() {
 			for period := p.f.gate.enter(); period != nil; period = p.f.gate.enter() {
 				if want := p.allowed(period, p.want()); want > 0 && p.reserve(period, want, true) {
-					p.once(period, want, &hand)
+					p.once(period, driver.Ask{Max: want}, &hand)
 					p.rest(period)
 				}
 			}
@@ -191,7 +202,8 @@ func (p *pollers) joinOne(period context.Context, want int) {
 		var hand pollHand
 		defer hand.drop()
 		p.guard(func() {
-			for p.once(period, want, &hand) && (p.tryReserve(want) || p.reserve(period, want, false)) {
+			ask := driver.Ask{Max: want, Brief: true}
+			for p.once(period, ask, &hand) && (p.tryReserve(want) || p.reserve(period, want, false)) {
 			}
 		})
 	})
@@ -215,22 +227,29 @@ func (p *pollers) left() {
 
 // once makes one poll with the places that its caller has reserved, and reports whether it was full. period ends with
 // the session, or with the next hold.
-func (p *pollers) once(period context.Context, want int, hand *pollHand) (full bool) {
-	f := p.f
+func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (full bool) {
+	f, want := p.f, ask.Max
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes
 	came := 0
 	f.lock()
+	opened := p.begin(period, hand)
 	mark, unseen := f.sources.mark(), f.count.unseen()
 	f.unlock()
 	defer func() { // also if something panics
 		f.lock()
+		if opened {
+			p.end(hand)
+		}
 		f.places.giveBack(rest)
 		f.places.polled(brought)
 		f.rates.all.giveBack(want, came)
 		f.unlock()
 	}()
+	if !opened {
+		return false
+	}
 	began := time.Now()
-	got, err := p.receive(period, want, hand)
+	got, err := p.receive(period, ask, hand)
 	poll := Poll{Asked: want, Received: len(got), Began: began, Took: time.Since(began)}
 	f.lock()
 	f.count.Polls++
@@ -250,7 +269,7 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	f.sources.sweep(mark)
 	f.breaker.polled(len(got))
 	f.unlock()
-	if full {
+	if full && !p.otherWaits(hand) {
 		p.join(period)
 	}
 	if poll.Err = err; period.Err() != nil {
@@ -272,7 +291,9 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	p.failing = time.Time{}
 	f.talk.resumed(began)
 	nothing := len(got) == 0 && f.count.unseen() == unseen
-	f.talk.polled(len(got) == 0, f.running == 0)
+	if !ask.Brief || len(got) > 0 { // an empty brief poll is no sign of an idle channel
+		f.talk.polled(len(got) == 0, f.running == 0)
+	}
 	f.unlock()
 	if nothing { // otherwise the poll returned messages, or the backend discarded some
 		_ = backoff.Sleep(period, EmptyPollEvery-time.Since(began)) // returns early when the period ends
@@ -280,8 +301,46 @@ func (p *pollers) once(period context.Context, want int, hand *pollHand) (full b
 	return full
 }
 
+// begin counts an open poll, unless its period has ended. The caller holds the lock.
+func (p *pollers) begin(period context.Context, hand *pollHand) bool {
+	if period.Err() != nil {
+		return false
+	}
+	hand.began, hand.at = p.f.clock.now(), len(p.open)
+	p.open = append(p.open, hand)
+	p.f.gate.polls++
+	return true
+}
+
+// end ends that. What the poll has returned was accepted. The caller holds the lock.
+func (p *pollers) end(hand *pollHand) {
+	last := len(p.open) - 1
+	p.open[hand.at], p.open[last].at = p.open[last], hand.at
+	p.open[last] = nil
+	p.open = p.open[:last]
+	p.f.gate.pollEnds()
+}
+
+// otherWaits is called when a poll has returned full. It reports whether another one is open for much longer than full
+// polls take. Then that one waits, so the channel has nothing more, and further polls would find nothing.
+func (p *pollers) otherWaits(hand *pollHand) bool {
+	p.f.fleet.mu.Lock()
+	defer p.f.fleet.mu.Unlock()
+	now := p.f.clock.now()
+	if took := now.since(hand.began); p.trip == 0 || took < p.trip {
+		p.trip = took
+	} else {
+		p.trip += (took - p.trip) / tripWeight
+	}
+	return slices.ContainsFunc(p.open, func(other *pollHand) bool {
+		return other != hand && now.since(other.began) > 2*p.trip+pollsApart
+	})
+}
+
 // pollHand has what a poller reuses from poll to poll.
 type pollHand struct {
+	began  moment // of the open poll
+	at     int    // index among the open ones
 	buf    []driver.Delivery
 	items  []*Item
 	period context.Context // parent of ctx
@@ -312,10 +371,10 @@ func (h *pollHand) drop() {
 }
 
 // receive polls the service, with the watchdog.
-func (p *pollers) receive(period context.Context, want int, hand *pollHand) ([]driver.Delivery, error) {
-	ctx := hand.watched(period, p.cfg.Receiver.Wait+pollGrace)
+func (p *pollers) receive(period context.Context, ask driver.Ask, hand *pollHand) ([]driver.Delivery, error) {
+	ctx := hand.watched(period, ask.Wait(p.cfg.Receiver.Wait)+pollGrace)
 	p.cfg.Calls.Begin(calls.Poll, 1)
-	got, err := p.recv.Receive(ctx, want, hand.buf[:0])
+	got, err := p.recv.Receive(ctx, ask, hand.buf[:0])
 	hand.dog.Stop()
 	hand.buf = got
 	if errors.Is(context.Cause(ctx), errStalled) && len(got) == 0 {

@@ -129,7 +129,7 @@ func TestHowAPollEnds(t *testing.T) {
 			var hand pollHand
 			defer hand.drop()
 			begun := time.Now()
-			s.guard(func() { full = p.once(s.polls, 5, &hand) })
+			s.guard(func() { full = p.once(s.polls, driver.Ask{Max: 5}, &hand) })
 			if took := time.Since(begun); full != c.full || took > c.most || took < c.most/2 {
 				t.Errorf("%s: full %v after %v, want %v after %v", name, full, took, c.full, c.most)
 			}

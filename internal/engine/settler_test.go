@@ -37,8 +37,8 @@ func (s *fakeService) Settle(_ context.Context, in []driver.Settlement) error {
 	return nil
 }
 
-func (s *fakeService) Receive(ctx context.Context, most int, _ []driver.Delivery) ([]driver.Delivery, error) {
-	return s.receive(ctx, most)
+func (s *fakeService) Receive(ctx context.Context, ask driver.Ask, _ []driver.Delivery) ([]driver.Delivery, error) {
+	return s.receive(ctx, ask.Max)
 }
 
 func (s *fakeService) Extend(_ context.Context, hs []driver.Handle, by time.Duration) (time.Time, error) {

@@ -26,7 +26,8 @@ func FitWait(wait, budget time.Duration) time.Duration {
 	return min(wait, (budget - reserveOf(budget)).Truncate(time.Second))
 }
 
-// Shutdown ends a session within its budget. Items that have not started are released at once. Running handlers may
+// Shutdown ends a session within its budget. Items that have not started are released when the open polls have ended,
+// at the latest when only the reserve is left. Running handlers may
 // finish until only the reserve is left; then they are canceled, and their items released. Settlements are sent, and
 // the receiver is closed. Shutdown returns why the session could not continue, or could not be closed.
 func (s *Session) Shutdown() error {
@@ -36,6 +37,7 @@ func (s *Session) Shutdown() error {
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	s.giveBackWaiting()
+	defer time.AfterFunc(time.Until(end.Add(-reserve)), s.keepNothing).Stop()
 	if !s.untilQuiet(end.Add(-reserve)) {
 		s.flow.lock()
 		s.flow.stints.cancelAll(ErrShutdown)
@@ -44,9 +46,7 @@ func (s *Session) Shutdown() error {
 		s.surrender()
 	}
 	polled := waitFor(ctx, s.pollers.wg.Wait) // accept releases what an open poll still returns
-	s.flow.lock()
-	s.flow.giveBackAll(nil)
-	s.flow.unlock()
+	s.keepNothing()
 	s.flow.settler.Close(ctx)
 	s.keeper.close()
 	s.pace.looks.Wait()
@@ -68,7 +68,7 @@ func (s *Session) closeReceiver(ctx context.Context) error {
 	return err
 }
 
-// giveBackWaiting removes the session from the bus, and releases the waiting items.
+// giveBackWaiting releases the waiting items when no poll is open any more.
 func (s *Session) giveBackWaiting() {
 	f := s.flow
 	f.lock()
@@ -76,6 +76,15 @@ func (s *Session) giveBackWaiting() {
 	f.gate.park()
 	f.takeSteps()
 	f.queue.left = true
+	f.unlock()
+}
+
+// keepNothing releases what waits, although a poll may be open, and removes the session from the bus.
+func (s *Session) keepNothing() {
+	f := s.flow
+	f.lock()
+	f.gate.release()
+	f.takeSteps()
 	s.fleet.bus.leave(&f.queue)
 	f.unlock()
 }

@@ -98,9 +98,9 @@ func (r *Receiver) Limits() driver.ReceiveLimits {
 }
 
 // Receive returns what the sessions and the tiers have brought.
-func (r *Receiver) Receive(ctx context.Context, most int, into []driver.Delivery) ([]driver.Delivery, error) {
-	r.queue.want(most)
-	defer r.queue.want(-most)
+func (r *Receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
+	r.queue.want(ask.Max)
+	defer r.queue.want(-ask.Max)
 	r.wakeAll()
 	ends := time.NewTimer(r.c.Options.Wait)
 	defer ends.Stop()
@@ -109,7 +109,7 @@ func (r *Receiver) Receive(ctx context.Context, most int, into []driver.Delivery
 			return into, r.errClosed()
 		}
 		var failed error
-		if into, failed = r.queue.take(most, into); failed == nil {
+		if into, failed = r.queue.take(ask.Max, into); failed == nil {
 			failed = r.lost()
 		}
 		if len(into) > had || failed != nil || failure.Over(ctx) {
@@ -165,7 +165,7 @@ func (r *Receiver) errClosed() error {
 func (r *Receiver) readTiers() {
 	batch := r.budget.workers
 	for r.queue.room(r.polls, 2*batch) {
-		ds, err := r.c.Tiers.Receive(r.polls, batch, nil)
+		ds, err := r.c.Tiers.Receive(r.polls, driver.Ask{Max: batch}, nil)
 		if len(ds) > 0 || err != nil {
 			r.queue.put(ds, err)
 		}
