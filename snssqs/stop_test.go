@@ -71,6 +71,21 @@ func (w *world) waiting(ch driver.Channel) driver.Receiver {
 	return r
 }
 
+// A brief poll of an empty queue waits for a second, and another one for the receiver's whole wait.
+func TestABriefPoll(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		r := w.waiting(orders)
+		for brief, want := range map[bool]time.Duration{true: driver.BriefWait, false: 20 * time.Second} {
+			begun := time.Now()
+			ds, err := r.Receive(w.Context(), driver.Ask{Max: 1, Brief: brief}, nil)
+			if took := time.Since(begun); took != want || len(ds) > 0 || err != nil {
+				t.Errorf("brief %v: after %v %d deliveries, %v; want %v", brief, took, len(ds), err, want)
+			}
+		}
+	})
+}
+
 // On a FIFO queue a canceled poll ends at once, and its messages are requested again by its attempt id.
 func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	for _, ownWait := range []string{"0", "20"} {

@@ -319,6 +319,27 @@ func TestWhatEndsAReceive(t *testing.T) {
 	}
 }
 
+// A brief poll of an empty channel waits for a second, and another one for the receiver's whole wait.
+func TestABriefPoll(t *testing.T) {
+	inWorld(t, driver.ChannelSpec{Channel: orders}, func(w *world) {
+		for brief, want := range map[bool]time.Duration{true: driver.BriefWait, false: 5 * time.Second} {
+			r, err := w.backend.Receiver(w.Context(), orders,
+				driver.ReceiverOptions{Concurrency: 1, Wait: 5 * time.Second})
+			if err != nil {
+				w.Fatal(err)
+			}
+			begun := time.Now()
+			ds, err := r.Receive(w.Context(), driver.Ask{Max: 1, Brief: brief}, nil)
+			if took := time.Since(begun); took != want || len(ds) > 0 || err != nil {
+				w.Errorf("brief %v: after %v %d deliveries, %v; want %v", brief, took, len(ds), err, want)
+			}
+			if err := r.Close(w.Context()); err != nil {
+				w.Error(err)
+			}
+		}
+	})
+}
+
 // Concurrent senders and receivers: each message is received once, and the messages of each key in order.
 func TestManyAtOnce(t *testing.T) {
 	const senders, each = 8, 500
