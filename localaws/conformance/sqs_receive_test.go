@@ -245,8 +245,8 @@ func TestSQSLongPoll(t *testing.T) {
 		dlq := w.queue("d", nil)
 		url := w.queue("q", w.deadLetters(dlq, 1))
 		w.send(url, "x")
+		began := time.Now() // before the receive, from which its three seconds are counted
 		w.one(url, hidden(3))
-		began := time.Now()
 		w.beside(func() { w.nothing(url, waiting(10)) }) // the next receive moves the message
 		if m := w.one(dlq, waiting(20)); *m.Body != "x" {
 			w.Error("another message")
