@@ -108,11 +108,11 @@ func TestSQSFIFOOrder(t *testing.T) {
 		w.send(url, "1", in("g"))
 		w.send(url, "2", in("g"))
 		m := w.one(url, upTo(1))
+		began := time.Now()
 		w.beside(func() {
 			time.Sleep(2 * time.Second)
 			w.remove(url, m)
 		})
-		began := time.Now()
 		w.want(w.receive(url, waiting(20)), "2")
 		if took := time.Since(began); took < 2*time.Second || w.local != nil && took > 2*time.Second {
 			w.Errorf("after %v, want 2s", took)
