@@ -35,9 +35,9 @@ func TestTestsInRealTime(t *testing.T) {
 		listed[fields[0]+" "+fields[1]] = true
 		n++
 	}
-	if n > most {
-		t.Errorf("%s has %d tests, and %d are allowed: use testing/synctest, or wait for a condition by an existing "+
-			"helper. The number is never raised", file, n, most)
+	if n != most {
+		t.Errorf("%s has %d tests, not %d: if there are more, use testing/synctest; if there are fewer, lower the number, "+
+			"which is never raised", file, n, most)
 	}
 	for dir, fns := range testFunctions(t, os.DirFS("../..")) {
 		for name := range fns {
