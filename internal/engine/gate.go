@@ -20,7 +20,7 @@ type gate struct {
 	end    context.CancelFunc
 	opened chan struct{} // closed when the gate is opened
 	polls  int           // that are open
-	keeps  bool          // what waits is kept until no poll is open
+	keeps  bool          // waiting items are kept until no poll is open
 }
 
 // begin initializes the gate, with the holds at the start.
@@ -114,7 +114,7 @@ func (g *gate) release() {
 	g.f.giveBackAll(g.f.queue.surplus(0))
 }
 
-// pollEnds counts an open poll less. What it has returned was accepted.
+// pollEnds is called when a poll has ended and its deliveries are accepted.
 func (g *gate) pollEnds() {
 	if g.polls--; g.polls == 0 && g.keeps {
 		g.release()

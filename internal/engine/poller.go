@@ -266,6 +266,8 @@ func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (
 	brought = p.accept(got, hand, &rest, &poll)
 	poll.Bytes = brought
 	f.lock()
+	p.end(hand) // not at the end of once, which may pause: a pause is no open poll
+	opened = false
 	f.sources.sweep(mark)
 	f.breaker.polled(len(got))
 	f.unlock()
@@ -312,7 +314,7 @@ func (p *pollers) begin(period context.Context, hand *pollHand) bool {
 	return true
 }
 
-// end ends that. What the poll has returned was accepted. The caller holds the lock.
+// end counts the poll as ended, when its deliveries are accepted. The caller holds the lock.
 func (p *pollers) end(hand *pollHand) {
 	last := len(p.open) - 1
 	p.open[hand.at], p.open[last].at = p.open[last], hand.at
