@@ -68,6 +68,8 @@ type Origin struct {
 	// Deaths is how often the message is known to have been rejected, as far as its history reaches. 0: unknown,
 	// because the service moved it without a reason.
 	Deaths int
+	// Earlier are the IDs of the messages of its earlier deaths, as far as the history reaches, the first one first.
+	Earlier []string
 }
 
 // ReceiverOptions tell the backend how the core will use a Receiver.
@@ -157,6 +159,9 @@ type ReceiveLimits struct {
 	// Keeps: the service is a log, and received deliveries stay ours without a lease until they are settled. The core
 	// releases them only at its end, not even in a pause: an unstarted delivery waits in its lane.
 	Keeps bool
+	// Handover is how long it takes at most until a new consumer gets what a consumer held that died. 0: no longer than
+	// the leases last.
+	Handover time.Duration
 
 	Lease      time.Duration // the duration of a fresh lease; 0: deliveries have no lease
 	LeaseTotal time.Duration // how long renewals can keep one delivery, counted from its receive; 0: no limit

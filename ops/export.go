@@ -119,8 +119,11 @@ func (x *export) walk(ctx context.Context, b driver.Backend, c driver.Channel) e
 		}
 		return ds, nil
 	}
-	err = w.run(ctx)
-	if n := w.unlooked(); err == nil && n > 0 && !x.enough() {
+	if err = w.run(ctx); err != nil || x.enough() {
+		return err
+	}
+	n, _, err := w.unseen(ctx)
+	if err == nil && n > 0 {
 		err = fmt.Errorf("about %d messages were not seen: consumers held them, or they stand behind a seen one of their "+
 			"order key, and an ordered queue returns those only after it is deleted", n)
 	}

@@ -22,40 +22,108 @@ const (
 	releasePatience = time.Minute
 )
 
-// held keeps the leases of messages that an operation has received and leaves where they are, and releases them.
+// leaseFor returns for how long messages are leased if there are n of them.
+func leaseFor(n int64) time.Duration {
+	return time.Duration(min(int64(shortLease)*(1+n/heldPerLease), int64(longLease)))
+}
+
+// held keeps the leases of all messages that an operation has received, from the receive until they are finished or
+// released: of those in hand, about which it decides, and of those that stay.
 type held struct {
 	recv driver.Receiver
 	lim  driver.ReceiveLimits
 
 	mu      sync.Mutex
-	entries []*holding // in the order in which they were received
+	entries []*holding // in the order in which they were received; some may be dropped
+	byID    map[string]*holding
+	staying int
+	round   int // of renewals
 }
 
 // holding is one held message.
 type holding struct {
-	handle driver.Handle
-	ends   time.Time // zero: no lease
+	id      string
+	handle  driver.Handle // the newest
+	ends    time.Time     // zero: no lease
+	round   int           // the last one in which its renewal was tried
+	stays   bool          // otherwise it is in hand
+	dropped bool
 }
 
-// add takes messages.
-func (h *held) add(ds ...driver.Delivery) {
+func newHeld(r driver.Receiver) *held {
+	return &held{recv: r, lim: r.Limits(), byID: map[string]*holding{}}
+}
+
+// take takes messages in hand, and returns those that were not held. A held message is received again if its lease
+// was lost. Its new handle then replaces the old one, with which services no longer delete it.
+func (h *held) take(ds []driver.Delivery) (fresh []driver.Delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fresh = make([]driver.Delivery, 0, len(ds))
+	for i := range ds {
+		d := &ds[i]
+		if one, again := h.byID[d.ID]; again {
+			one.handle, one.ends = d.Handle, d.LeaseEnds
+			continue
+		}
+		one := &holding{id: d.ID, handle: d.Handle, ends: d.LeaseEnds}
+		h.byID[d.ID], h.entries = one, append(h.entries, one)
+		fresh = append(fresh, *d)
+	}
+	return fresh
+}
+
+// stay holds messages that were in hand until they are released.
+func (h *held) stay(ds ...driver.Delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range ds {
-		h.entries = append(h.entries, &holding{ds[i].Handle, ds[i].LeaseEnds})
+		if one := h.byID[ds[i].ID]; one != nil && !one.stays {
+			one.stays = true
+			h.staying++
+		}
 	}
 }
 
-// count returns how many messages are held.
+// handle returns the newest handle of a message in hand.
+func (h *held) handle(id string) driver.Handle {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.byID[id].handle
+}
+
+// drop forgets messages in hand that were finished with the given handles. It returns the ids of those that have been
+// received again meanwhile: they are to be finished with their newest handles.
+func (h *held) drop(ids []string, with []driver.Handle) (again []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, id := range ids {
+		one := h.byID[id]
+		if one.handle != with[i] {
+			again = append(again, id)
+			continue
+		}
+		one.dropped = true
+		delete(h.byID, id)
+	}
+	if len(h.entries) > 2*len(h.byID)+100 {
+		h.entries = slices.DeleteFunc(h.entries, func(one *holding) bool { return one.dropped })
+	}
+	return again
+}
+
+// count returns how many messages stay.
 func (h *held) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.entries)
+	return h.staying
 }
 
 // lease returns for how long leases are renewed.
 func (h *held) lease() time.Duration {
-	return min(shortLease*time.Duration(1+h.count()/heldPerLease), longLease)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return leaseFor(int64(len(h.byID)))
 }
 
 // keep renews the leases until ctx ends. Leases that are lost are forgotten; their messages may be received again.
@@ -64,10 +132,11 @@ func (h *held) keep(ctx context.Context) {
 	if !ok || h.lim.Lease == 0 {
 		return
 	}
-	for tick := time.NewTicker(min(h.lim.Lease, shortLease) / 6); ; {
+	tick := time.NewTicker(min(h.lim.Lease, shortLease) / 6)
+	defer tick.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return
 		case <-tick.C:
 			h.renew(ctx, e)
@@ -75,48 +144,85 @@ func (h *held) keep(ctx context.Context) {
 	}
 }
 
-// renew renews the leases that have passed the half of their time.
+// renew renews the leases that have passed the half of their time, once each. Those that end first come first, because
+// a fresh lease is short, and may end before thousands of others are renewed. While the service does not answer, the
+// rest is left to the next tick.
 func (h *held) renew(ctx context.Context, e driver.Extender) {
-	by := h.lease()
-	for some := range slices.Chunk(h.due(time.Now().Add(min(by, h.lim.Lease)/2)), max(1, h.lim.SettleBatch)) {
-		handles := make([]driver.Handle, len(some))
-		for i := range some {
-			handles[i] = some[i].handle
+	h.round++
+	most := max(1, h.lim.SettleBatch)
+	for {
+		by := h.lease()
+		batches := slices.Collect(slices.Chunk(h.due(time.Now().Add(by/2), most*callsAtOnce), most))
+		answered := make([]bool, len(batches))
+		inParallel(len(batches), func(i int) { answered[i] = h.extend(ctx, e, batches[i], by) })
+		if !slices.Contains(answered, true) {
+			return
 		}
-		ends, err := e.Extend(ctx, handles, by)
-		batch, _ := errors.AsType[*driver.BatchError](err)
-		if err != nil && batch == nil {
-			return // until the next tick
-		}
-		h.mu.Lock()
-		for i := range some {
-			some[i].ends = ends
-			if batch != nil && batch.Errs[i] != nil {
-				some[i].ends = time.Time{} // lost: it is released as well, which then has no effect
-			}
-		}
-		h.mu.Unlock()
 	}
 }
 
-// due returns the messages whose leases end before a time.
-func (h *held) due(before time.Time) (due []*holding) {
+// extend renews one batch of leases, and reports whether the service has answered.
+func (h *held) extend(ctx context.Context, e driver.Extender, some []*holding, by time.Duration) bool {
+	handles := make([]driver.Handle, len(some))
+	h.mu.Lock()
+	for i := range some {
+		handles[i] = some[i].handle
+	}
+	h.mu.Unlock()
+	ends, err := e.Extend(ctx, handles, by)
+	batch, _ := errors.AsType[*driver.BatchError](err)
+	if err != nil && batch == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, one := range some {
+		switch {
+		case one.handle != handles[i]: // received again meanwhile, with a lease of its own
+		case batch != nil && errors.Is(batch.Errs[i], driver.ErrLost):
+			one.ends = time.Time{} // it is released as well, which then has no effect
+		case batch == nil || batch.Errs[i] == nil:
+			one.ends = ends
+		}
+	}
+	return true
+}
+
+// due returns the messages whose leases end before a time and were not tried in this round. It returns at most so many,
+// those first that end first.
+func (h *held) due(before time.Time, most int) (due []*holding) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, one := range h.entries {
-		if !one.ends.IsZero() && one.ends.Before(before) {
+		if !one.dropped && one.round != h.round && !one.ends.IsZero() && one.ends.Before(before) {
 			due = append(due, one)
 		}
+	}
+	slices.SortStableFunc(due, func(a, b *holding) int { return a.ends.Compare(b.ends) })
+	due = due[:min(most, len(due))]
+	for _, one := range due {
+		one.round = h.round
 	}
 	return due
 }
 
-// take returns all held messages, and forgets them.
-func (h *held) take() []*holding {
+// giveUp returns the messages that stay, and no longer renews their leases.
+func (h *held) giveUp() (all []*holding) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := h.entries
-	h.entries = nil
+	rest := h.entries[:0:0]
+	for _, one := range h.entries {
+		switch {
+		case one.dropped:
+		case one.stays:
+			all = append(all, one)
+			one.dropped = true
+			delete(h.byID, one.id)
+		default:
+			rest = append(rest, one)
+		}
+	}
+	h.entries, h.staying = rest, 0
 	return all
 }
 

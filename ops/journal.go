@@ -21,6 +21,7 @@ type Journal struct {
 	file  *os.File
 	path  string
 	state map[string]journalState // of the messages that are not finished
+	old   map[string]struct{}     // those of an earlier run that this one has not looked at
 }
 
 // journalState is what is known of a message that is not finished.
@@ -50,9 +51,12 @@ func OpenJournal(path, from, to string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: open the journal: %w", err)
 	}
-	j := &Journal{file: file, path: path, state: map[string]journalState{}}
+	j := &Journal{file: file, path: path, state: map[string]journalState{}, old: map[string]struct{}{}}
 	if err := j.read(from, to); err != nil {
 		return nil, errors.Join(fmt.Errorf("ops: journal %s: %w", path, err), file.Close())
+	}
+	for id := range j.state {
+		j.old[id] = struct{}{}
 	}
 	return j, nil
 }
@@ -134,14 +138,22 @@ func (j *Journal) note(l *journalLine) error {
 	return nil
 }
 
-// known returns what an earlier run, or an earlier batch of this one, noted of a message.
+// known returns what an earlier run, or an earlier batch of this one, noted of a message that is now looked at.
 func (j *Journal) known(id string) journalState {
 	if j == nil {
 		return 0
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	delete(j.old, id)
 	return j.state[id]
+}
+
+// lookedAt reports whether this run has looked at all messages that an earlier run has noted.
+func (j *Journal) lookedAt() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.old) == 0
 }
 
 // Open returns the messages that were being sent or deleted when the run ended, in no order.

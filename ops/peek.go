@@ -100,11 +100,11 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 		return nil, err
 	}
 	lim := r.Limits()
-	h := held{recv: r, lim: lim}
+	h := newHeld(r)
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 		defer cancel()
-		err = errors.Join(err, h.release(ctx, h.take()), r.Close(closing))
+		err = errors.Join(err, h.release(ctx, h.giveUp()), r.Close(closing))
 	}()
 	if n := lim.MaxReceives; n > 0 && n < receivesLeft {
 		return nil, fmt.Errorf("the queue moves a message to its dead letters when it was received %d times, and each look "+
@@ -115,7 +115,7 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 	defer cancel()
 	for len(es) < most && polling.Err() == nil {
 		ds, err := r.Receive(polling, driver.Ask{Max: min(most-len(es), lim.Batch)}, nil)
-		h.add(ds...)
+		h.stay(h.take(ds)...)
 		for i := range ds {
 			e := Entry{Delivery: ds[i]}
 			if raw != nil {

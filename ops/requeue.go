@@ -81,7 +81,29 @@ type RequeueStay struct {
 	Refused     int64 // the destination does not take them, or they cannot be read or edited
 	Behind      int64 // a message of their order key before them stays
 	TooMany     int64 // Most were sent
+	Later       int64 // they died after the run had begun, or were sent by it and have died again
 	Unlooked    int64 // not seen, approximately: a consumer held them, or the run ended early
+}
+
+// UnseenError is the error of a run that has not seen all messages that there were when it began, or may not have. What
+// it has sent is sent; the next run goes on.
+type UnseenError struct {
+	Channel string
+	// Messages is how many were not seen, approximately. 0: perhaps none.
+	Messages int64
+	// Hold is the option's value if more messages stay than it allows to hold. 0: they do not.
+	Hold int
+	// After is when to come back: the leases of other consumers have then ended, and their partitions are free.
+	After time.Duration
+}
+
+func (e *UnseenError) Error() string {
+	if e.Hold > 0 {
+		return fmt.Sprintf("ops: more than %d messages stay in %s, and no more can be held, so some may not have been "+
+			"seen: raise RequeueOptions.Hold (--hold), or select messages so that fewer stay", e.Hold, e.Channel)
+	}
+	return fmt.Sprintf("ops: about %d messages of %s were not seen, because another consumer holds them, perhaps a run "+
+		"that was killed: come back in %v", e.Messages, e.Channel, e.After)
 }
 
 // refusedMost is how many refusals are kept with their reasons.
@@ -97,10 +119,13 @@ func (r *RequeueResult) TimeLeft() time.Duration {
 
 // Requeue sends the messages of a channel, mostly of dead letters, to another one, as they were received. Nothing is
 // deleted before the destination has accepted it. Order per key is kept: where a message stays, the later ones of its
-// key stay as well. When ctx ends, the run ends after the current batch; the next run goes on. With an error, the
-// result counts what was done before it.
+// key stay as well. The run ends at what was there when it began: a message that dies meanwhile stays, so a consumer
+// that still fails keeps no run busy. If messages were not seen, the error is an [UnseenError]. When ctx ends, the run
+// ends after the current batch; the next run goes on. With an error, the result counts what was done before it.
 func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOptions) (*RequeueResult, error) {
-	r := &requeue{result: RequeueResult{From: channel, Windows: 1}, began: time.Now()}
+	r := &requeue{
+		result: RequeueResult{From: channel, Windows: 1}, began: time.Now(), moved: lineage{origins: idSet{}},
+	}
 	if o != nil {
 		r.o = *o
 	}

@@ -21,6 +21,7 @@ type requeue struct {
 	walk    *walk
 	raw     driver.RawReader
 	journal *Journal
+	moved   lineage
 
 	mu      sync.Mutex
 	result  RequeueResult
@@ -54,14 +55,70 @@ func (r *requeue) run(ctx context.Context, b driver.Backend) (err error) {
 			return errors.Join(err, r.walk.recv.Close(ctx))
 		}
 	}
-	r.walk.rate.perSecond, r.walk.visit, r.walk.enough = r.o.PerSecond, r.visit, r.enough
-	err = r.walk.run(ctx)
+	w := r.walk
+	w.rate.perSecond, w.visit, w.again, w.late, w.enough = r.o.PerSecond, r.visit, r.finish, r.late, r.enough
+	err = w.run(ctx)
+	if ended := r.ended(context.WithoutCancel(ctx)); err == nil {
+		err = ended
+	}
+	r.progress()
+	return errors.Join(err, r.closeJournal(err))
+}
+
+// ended completes the result of a run that has ended, and returns an error if messages were not seen.
+func (r *requeue) ended(ctx context.Context) error {
+	unseen, inFlight, err := r.walk.unseen(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count()
-	r.result.Stay.Unlooked = r.walk.unlooked()
-	r.progress()
-	return errors.Join(err, r.closeJournal(err))
+	r.result.Stay.Unlooked = unseen
+	if r.walk.lim.Keeps {
+		inFlight = unseen // a log returns everything, unless another consumer has its partition
+	}
+	e := &UnseenError{Channel: r.from.String(), Messages: inFlight, After: max(leaseFor(inFlight), r.walk.lim.Handover)}
+	switch {
+	case err != nil || r.o.Most > 0 && r.result.Moved >= int64(r.o.Most):
+		return err
+	case r.result.Windows > 1:
+		e.Messages, e.Hold, e.After = unseen, r.o.Hold, 0
+	case inFlight == 0:
+		return nil
+	}
+	return e
+}
+
+// late reports whether a message died after the run had begun. The times are of the clocks of several machines, so a
+// message also counts that the run has sent, and that has died again.
+func (r *requeue) late(d *driver.Delivery) bool {
+	died := d.SentAt
+	if d.Origin != nil {
+		if last := d.Origin.Death.Last; !last.IsZero() && last.Before(died) {
+			died = last
+		}
+	}
+	return died.After(r.began) || d.Origin != nil && r.moved.has(d.Origin.Earlier)
+}
+
+// lineage is the ids of the messages that the sent dead letters were of: a dead letter with one of them in its history
+// was sent by this run.
+type lineage struct {
+	mu      sync.Mutex
+	origins idSet
+}
+
+func (l *lineage) add(o *driver.Origin) {
+	if o == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.origins.add(o.ID)
+}
+
+func (l *lineage) has(ids []string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(ids, l.origins.has)
 }
 
 // closeJournal deletes the journal if nothing in it matters any more.
@@ -69,8 +126,13 @@ func (r *requeue) closeJournal(err error) error {
 	if r.journal == nil {
 		return nil
 	}
-	keeps := r.walk.lim.Keeps // its deletions are complete when the receiver is closed, which was without an error
-	if err == nil && len(r.result.Doubled) == 0 && (keeps || len(r.journal.Open()) == 0) {
+	// The deletions of a log are complete when the receiver is closed, which was without an error. What an earlier run
+	// has noted matters until it was looked at, or nothing is left.
+	done := len(r.journal.Open()) == 0
+	if r.walk.lim.Keeps {
+		done = r.result.Stay.Unlooked == 0 || r.journal.lookedAt()
+	}
+	if err == nil && len(r.result.Doubled) == 0 && done {
 		return r.journal.Remove()
 	}
 	return r.journal.Close()
@@ -88,6 +150,7 @@ func (r *requeue) count() {
 	r.walk.mu.Lock()
 	defer r.walk.mu.Unlock()
 	r.result.Looked, r.result.Windows, r.result.Took = r.walk.looked, r.walk.windows, time.Since(r.began)
+	r.result.Stay.Later = r.walk.later
 }
 
 // progress tells how far the run is. The caller holds the lock, or is alone.
@@ -102,7 +165,7 @@ func (r *requeue) visit(ctx context.Context, ds []driver.Delivery) (stay []drive
 	var chosen []outgoing
 	for i := range ds {
 		if r.journal.known(ds[i].ID) == journalSent { // by a run that ended before it was deleted
-			if err := r.finish(ctx, []outgoing{{Delivery: ds[i]}}); err != nil {
+			if err := r.finish(ctx, ds[i:i+1]); err != nil {
 				return append(stay, ds[i:]...), err
 			}
 			continue
@@ -253,10 +316,12 @@ func (r *requeue) sendRound(ctx context.Context, round []outgoing) (stay []outgo
 	}
 	doubtful, errs := r.sendPatiently(ctx, round)
 	var sent, refused []outgoing
+	var accepted []driver.Delivery
 	for i := range round {
 		switch one := errs[i]; {
 		case one == nil:
-			sent = append(sent, round[i])
+			sent, accepted = append(sent, round[i]), append(accepted, round[i].Delivery)
+			r.moved.add(round[i].Origin)
 		case driver.ClassOf(one).Passing():
 			err = fmt.Errorf("send to %s: %w", r.result.To, one)
 			stay = append(stay, r.unsent(round[i:i+1], nil)...)
@@ -270,7 +335,7 @@ func (r *requeue) sendRound(ctx context.Context, round []outgoing) (stay []outgo
 	if noted := r.journal.note(line); noted != nil {
 		err = errors.Join(err, noted)
 	}
-	return stay, errors.Join(err, r.finish(ctx, sent))
+	return stay, errors.Join(err, r.finish(ctx, accepted))
 }
 
 // unsent counts messages that were not sent after all. If they were refused, err is the reason, and their keys are
@@ -322,27 +387,34 @@ func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful
 	return doubtful, sent.errs
 }
 
-// finish finishes messages at the source that stand in the destination.
-func (r *requeue) finish(ctx context.Context, sent []outgoing) error {
+// finish finishes messages at the source that stand in the destination. A message that was received again meanwhile is
+// finished with its newest handle as well: SQS deletes nothing with an older one.
+func (r *requeue) finish(ctx context.Context, sent []driver.Delivery) error {
+	open := make([]string, len(sent))
+	for i := range sent {
+		open[i] = sent[i].ID
+	}
 	most := r.walk.lim.SettleBatch
 	if most == 0 {
-		most = max(1, len(sent))
+		most = max(1, len(open))
 	}
-	for len(sent) > 0 {
-		some := sent[:min(most, len(sent))]
-		batch := make([]driver.Settlement, len(some))
+	for len(open) > 0 {
+		some := open[:min(most, len(open))]
+		open = open[len(some):]
+		batch, handles := make([]driver.Settlement, len(some)), make([]driver.Handle, len(some))
 		for i := range some {
-			batch[i] = driver.Settlement{Handle: some[i].Handle, Action: driver.Done, KeepBody: true}
+			handles[i] = r.walk.held.handle(some[i])
+			batch[i] = driver.Settlement{Handle: handles[i], Action: driver.Done, KeepBody: true}
 		}
 		if err := settle(ctx, r.walk.recv, batch); err != nil {
 			return fmt.Errorf("delete messages of %s that were sent; the journal knows them: %w", r.from, err)
 		}
 		if !r.walk.lim.Keeps { // a log reports it with a later commit
-			if err := r.journal.note(&journalLine{Deleted: ids(some)}); err != nil {
+			if err := r.journal.note(&journalLine{Deleted: some}); err != nil {
 				return err
 			}
 		}
-		sent = sent[len(some):]
+		open = append(open, r.walk.held.drop(some, handles)...)
 	}
 	return nil
 }

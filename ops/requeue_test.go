@@ -311,16 +311,19 @@ func TestRequeueBounds(t *testing.T) {
 	})
 }
 
-// Where more messages stay than can be held, the run releases them meanwhile, and says so.
+// Where more messages stay than can be held, the run releases them meanwhile, and says so, as an error.
 func TestRequeueTakesWindows(t *testing.T) {
 	in(t, func(m *morgue) {
 		for i := range 100 {
 			m.put(orders, letter("", fmt.Sprint(i)))
 		}
 		m.reject(orders, refused)
-		r := m.requeue("orders@dlq", &ops.RequeueOptions{Hold: 30, Select: ops.Selection{
+		r, err := ops.Requeue(m.Context(), m.Backend, "orders@dlq", &ops.RequeueOptions{Hold: 30, Select: ops.Selection{
 			Body: func(b []byte) (bool, error) { return strings.HasSuffix(string(b), "7"), nil },
 		}})
+		if unseen, _ := errors.AsType[*ops.UnseenError](err); unseen == nil || unseen.Hold != 30 {
+			t.Error(err)
+		}
 		if r.Windows < 2 || r.Moved == 0 || r.Moved+r.Stay.NotSelected+r.Stay.Unlooked != 100 {
 			t.Errorf("%+v", r)
 		}

@@ -208,8 +208,10 @@ func keys(from driver.Channel, group, travelled string) (order, tenant string) {
 func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery, moved bool) *driver.Origin {
 	o := &driver.Origin{Channel: from, ID: d.ID, OrderKey: d.OrderKey, Deaths: len(env.Deaths)}
 	o.Channel.DeadLetter = false
+	earlier := env.Deaths
 	if n := len(env.Deaths); n > 0 && !moved {
 		last := env.Deaths[n-1]
+		earlier = env.Deaths[:n-1]
 		o.ID = last.ID
 		o.Death = driver.Death{
 			Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
@@ -219,6 +221,7 @@ func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery, move
 			o.OrderKey = last.OrderKey
 		}
 	}
+	o.Earlier = envelope.IDsOf(earlier)
 	return o
 }
 

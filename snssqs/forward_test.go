@@ -295,7 +295,8 @@ func TestAMessageThatSQSMovedAfterItWasRevived(t *testing.T) {
 		w.ensure(s)
 		r, lr := w.receiver(orders, driver.Filter{}), w.receiver(dead(orders), driver.Filter{})
 		w.foreign("orders", "x", nil)
-		w.deadOf(r, lr, w.receive(r, 1)[0], 1)
+		first := w.receive(r, 1)[0]
+		w.deadOf(r, lr, first, 1)
 		w.revive(lr)
 		d := w.receive(r, 1)[0]
 		time.Sleep(31 * time.Second)
@@ -303,7 +304,7 @@ func TestAMessageThatSQSMovedAfterItWasRevived(t *testing.T) {
 			t.Fatalf("received %v, %v", ds, err)
 		}
 		letter := w.receive(lr, 1)[0]
-		want := &driver.Origin{Channel: orders, ID: d.ID, Deaths: 1}
+		want := &driver.Origin{Channel: orders, ID: d.ID, Deaths: 1, Earlier: []string{first.ID}}
 		if diff := cmp.Diff(want, letter.Origin); diff != "" {
 			t.Errorf("origin (-want +got):\n%s", diff)
 		}

@@ -63,6 +63,7 @@ func newRequeue() *cobra.Command {
 	f.StringVar(&o.edit, "edit", "", "a jq `expression` whose result replaces a JSON body")
 	f.IntVar(&r.MaxDeaths, "max-deaths", ops.DefaultMaxDeaths, "leave messages that died so often; -1: no limit")
 	f.IntVarP(&r.Most, "most", "n", 0, "send at most so many messages; 0: all")
+	f.IntVar(&r.Hold, "hold", ops.DefaultHold, "hold at most so many messages that stay")
 	f.Float64Var(&r.PerSecond, "rate", 0, "look at most at so many messages a second; 0: no limit")
 	f.BoolVar(&r.LoseOrder, "lose-order", false, "allow the way from an ordered channel to one without order")
 	f.StringVar(&r.Journal, "journal", "", "the `file` that tells what a crash may have doubled "+
@@ -158,9 +159,10 @@ func progress(p *ops.RequeueResult) string {
 // staying names the reasons for which messages stay.
 func staying(s *ops.RequeueStay) (names []string, counts []int64) {
 	return []string{
-			"not selected", "died too often", "refused", "behind one of their key", "more than wanted", "not seen",
+			"not selected", "died too often", "refused", "behind one of their key", "more than wanted", "died later",
+			"not seen",
 		},
-		[]int64{s.NotSelected, s.TooOften, s.Refused, s.Behind, s.TooMany, s.Unlooked}
+		[]int64{s.NotSelected, s.TooOften, s.Refused, s.Behind, s.TooMany, s.Later, s.Unlooked}
 }
 
 func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -333,11 +334,16 @@ func returnRevived(k *kit) {
 	e.put(full("ada", "bad"))
 	first := e.get(1)[0]
 	d := first
+	var earlier []string
 	for n := 1; n <= 4; n++ {
 		letter := e.die(letters, d)
 		if letter.Origin == nil || letter.Origin.Deaths != n {
 			k.Fatalf("the origin after %d deaths is %+v", n, letter.Origin)
 		}
+		if o := letter.Origin; !slices.Equal(o.Earlier, earlier) {
+			k.Errorf("the earlier ids after %d deaths are %q, want %q", n, o.Earlier, earlier)
+		}
+		earlier = append(earlier, letter.Origin.ID)
 		letters.forward(home, letter, driver.Forward{Revive: true})
 		d = e.get(1)[0]
 		if d.Origin != nil || d.Attempt != 0 {

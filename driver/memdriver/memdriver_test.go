@@ -155,7 +155,7 @@ func TestMaxReceives(t *testing.T) {
 		dead.DeadLetter = true
 		d := w.receive(w.receiver(dead), "bad")[0]
 		want := driver.Origin{Channel: orders, ID: "1", OrderKey: "ada", Deaths: 1}
-		if d.Origin == nil || *d.Origin != want {
+		if d.Origin == nil || !reflect.DeepEqual(*d.Origin, want) {
 			w.Errorf("its origin is %+v, want %+v", d.Origin, want)
 		}
 	})

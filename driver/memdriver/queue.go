@@ -40,9 +40,9 @@ type message struct {
 	id              string
 	seq             uint64 // breaks ties between messages that are due at the same time
 	sent, due       time.Time
-	received        int32 // how often it was received; handles of the last receive are valid
-	attempt         int32 // attempts that a receiver has reported
-	deaths          int   // how often it was rejected
+	received        int32    // how often it was received; handles of the last receive are valid
+	attempt         int32    // attempts that a receiver has reported
+	died            []string // the ids that it had when it was rejected
 	origin          *driver.Origin
 	lane            *lane // nil: the message is finished
 }
@@ -155,9 +155,11 @@ func (q *queue) extend(h driver.Handle, now, ends time.Time) error {
 // deadLetter moves a message to the dead letters.
 func (q *queue) deadLetter(m *message, d driver.Death, now time.Time) {
 	q.remove(m)
-	deaths := m.deaths + 1
-	origin := driver.Origin{Channel: q.spec.Channel, ID: m.id, OrderKey: m.OrderKey, Death: d, Deaths: deaths}
-	q.dead.put(&message{Message: m.Message, id: m.id, sent: now, due: now, deaths: deaths, origin: &origin})
+	died := append(slices.Clone(m.died), m.id)
+	origin := driver.Origin{
+		Channel: q.spec.Channel, ID: m.id, OrderKey: m.OrderKey, Death: d, Deaths: len(died), Earlier: m.died,
+	}
+	q.dead.put(&message{Message: m.Message, id: m.id, sent: now, due: now, died: died, origin: &origin})
 }
 
 // remove finishes a message. The caller then calls fix on its lane.

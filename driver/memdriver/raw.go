@@ -23,7 +23,7 @@ type properties struct {
 	ContentType string         `json:"content_type,omitempty"`
 	Type        string         `json:"type,omitempty"`
 	Version     int            `json:"version,omitempty"`
-	Deaths      int            `json:"deaths,omitempty"`
+	Died        []string       `json:"died,omitempty"`
 	Origin      *driver.Origin `json:"origin,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func (m *message) raw() driver.Raw {
 		raw.Header = append(raw.Header, driver.RawHeader{Name: h.Name, Value: []byte(h.Value)})
 	}
 	text, err := json.Marshal(properties{
-		RoutingKey: m.RoutingKey, ContentType: m.ContentType, Type: m.Type, Version: m.Version, Deaths: m.deaths,
+		RoutingKey: m.RoutingKey, ContentType: m.ContentType, Type: m.Type, Version: m.Version, Died: m.died,
 		Origin: m.origin,
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 		return p, err
 	}
 	sent := p.Wire.(*outgoing)
-	sent.deaths, sent.origin = more.Deaths, more.Origin
+	sent.died, sent.origin = more.Died, more.Origin
 	if f.Revive {
 		sent.origin = nil
 	}

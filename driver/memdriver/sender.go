@@ -28,7 +28,7 @@ func (s *sender) Limits() driver.SendLimits { return driver.SendLimits{Batch: s.
 // outgoing is a message in wire form.
 type outgoing struct {
 	driver.Message
-	deaths int            // rejections before, of a message that is forwarded
+	died   []string       // the ids of earlier rejections, of a message that is forwarded
 	origin *driver.Origin // of a dead letter that is forwarded to dead letters
 }
 
@@ -96,7 +96,7 @@ func (e *exchange) publish(m *outgoing, id string, now time.Time) {
 	for _, q := range e.queues {
 		if e.direct || passes(q.spec.Filter, m.RoutingKey) {
 			q.put(&message{
-				Message: &m.Message, id: id, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay)), deaths: m.deaths,
+				Message: &m.Message, id: id, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay)), died: m.died,
 				origin: m.origin,
 			})
 		}

@@ -20,6 +20,18 @@ func AddDeath(envelope string, d Death) string {
 	return JSON(fields)
 }
 
+// IDsOf returns the ids of the messages that died; nil: there are none.
+func IDsOf(deaths []Death) []string {
+	if len(deaths) == 0 {
+		return nil
+	}
+	ids := make([]string, len(deaths))
+	for i := range deaths {
+		ids[i] = deaths[i].ID
+	}
+	return ids
+}
+
 // open parses a text into fields. The result always has a version.
 func open(envelope string) map[string]json.RawMessage {
 	envelope = strings.ToValidUTF8(envelope, string(utf8.RuneError))

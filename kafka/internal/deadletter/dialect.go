@@ -139,8 +139,8 @@ func OriginOf(names layout.Names, from driver.Channel, r *kgo.Record) *driver.Or
 		OrderKey: string(r.Key),
 	}
 	o.Channel.DeadLetter = false
-	last, deaths := lastDeath(r.Headers)
-	o.Deaths = deaths
+	history := deathsOf(r.Headers)
+	o.Deaths, o.Earlier = len(history), envelope.IDsOf(history)
 	g := dialectOf(r.Headers)
 	if g == nil {
 		return o
@@ -157,10 +157,13 @@ func OriginOf(names layout.Names, from driver.Channel, r *kgo.Record) *driver.Or
 		Attempts: int32(min(max(0, number(wire.LastHeader(r.Headers, g.count))), 1<<30)),
 	}
 	o.Death.Error, o.Death.Kind = oneOf(r.Headers, g.error), oneOf(r.Headers, g.kinds)
-	if deaths == 0 || last.ID != o.ID { // another program rejected it, after what Godwit knows of
+	n := len(history)
+	if n == 0 || history[n-1].ID != o.ID { // another program rejected it, after what Godwit knows of
 		o.Deaths++
 		return o
 	}
+	last := history[n-1]
+	o.Earlier = envelope.IDsOf(history[:n-1])
 	o.Death = driver.Death{
 		Error: last.Error, Kind: last.Kind, Consumer: last.Consumer, Channel: last.Channel,
 		Attempts: last.Attempts, First: last.First, Last: last.Last,
@@ -231,17 +234,17 @@ func oneOf(hs []kgo.RecordHeader, names []string) string {
 	return ""
 }
 
-// lastDeath is the latest death in the history, and how many there are.
-func lastDeath(hs []kgo.RecordHeader) (d envelope.Death, deaths int) {
+// deathsOf is the history, the latest death last.
+func deathsOf(hs []kgo.RecordHeader) []envelope.Death {
 	history := wire.LastHeader(hs, historyHeader)
 	if len(history) == 0 || len(history) > maxHistory {
-		return d, 0
+		return nil
 	}
 	e, err := envelope.Parse(string(history))
-	if err != nil || len(e.Deaths) == 0 {
-		return d, 0
+	if err != nil {
+		return nil
 	}
-	return e.Deaths[len(e.Deaths)-1], len(e.Deaths)
+	return e.Deaths
 }
 
 // number parses decimal text, or the big-endian bytes of an int or a long, as Spring Kafka writes them; otherwise it is
