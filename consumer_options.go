@@ -51,7 +51,7 @@ type ConsumerOptions struct {
 	BatchSize int
 	// WaitTime is how long one poll stays open, up to 20 s; 0: 20 s, negative: not at all. Make it negative for a
 	// service that does not support long polls, which costs up to ten requests a second while no message arrives. A
-	// poll is also limited to two thirds of Lease and, without order, to what ShutdownTimeout leaves; the log says so.
+	// poll is also limited to two thirds of Lease, and to what ShutdownTimeout leaves; the log says so.
 	WaitTime time.Duration
 	// Lease is how long the service leaves a received message to this consumer before the lease is renewed; 0: 30 s, or
 	// the visibility timeout of a queue that snssqs.Options.Names maps. After a crash the messages that were held are
@@ -275,9 +275,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 	if o.Lease > 0 { // a lease begins before the poll ends: after the longest wait there must be time to renew it
 		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}
-	if !ch.Ordered {
-		o.WaitTime = engine.FitWait(o.WaitTime, o.ShutdownTimeout)
-	}
+	o.WaitTime = engine.FitWait(o.WaitTime, o.ShutdownTimeout)
 	return errors.Join(
 		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),
 		within("ConsumerOptions.DelayTolerance", o.DelayTolerance, time.Second, 24*time.Hour),

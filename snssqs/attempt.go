@@ -1,9 +1,16 @@
 package snssqs
 
 import (
+	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
 )
 
 // attempts manages the ReceiveRequestAttemptIds of a FIFO queue. If the answer to a receive is lost, the next receive
@@ -36,4 +43,110 @@ func (a *attempts) failed(at attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lost = append(a.lost, at)
+}
+
+// attempt polls a FIFO queue, which returns the same messages again to a receive with the same attempt id. If the
+// answer to an earlier receive was lost, attempt asks for that answer first.
+func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	at, again := r.attempts.begin(time.Now(), r.lease)
+	in.ReceiveRequestAttemptId = &at.id
+	poll := r.pollUntilAnswered
+	if r.b.cancelPolls {
+		poll = r.receiveMessage
+	}
+	out, err := poll(ctx, in)
+	switch {
+	case err == nil:
+	// The id is not valid any more, because a message of its receive was settled.
+	case again && !driver.ClassOf(classify(err)).Passing():
+		return r.attempt(ctx, in)
+	case driver.ClassOf(classify(err)) == driver.Transient:
+		r.attempts.failed(at)
+	}
+	return out, err
+}
+
+// recallPause is the time between two recalls of an open poll. It doubles.
+const recallPause = time.Second
+
+// pollUntilAnswered makes a poll that outlives ctx, because SQS may give messages to a poll whose client has
+// disconnected. When ctx ends, it recalls the poll: it asks for the poll's messages by the same attempt id, without a
+// wait. A server that binds an attempt to its latest request then answers the poll at once. Another one answers it at
+// the end of its wait, and until then nothing is stranded.
+func (r *receiver) pollUntilAnswered(ctx context.Context, in *sqs.ReceiveMessageInput) (
+	*sqs.ReceiveMessageOutput, error,
+) {
+	asked := time.Now()
+	rc := recall{r: r, in: *in, answered: make(chan struct{}), done: make(chan struct{})}
+	rc.in.WaitTimeSeconds = r.wait(0)
+	stop := context.AfterFunc(ctx, rc.run)
+	out, err := r.receiveMessage(r.life, in)
+	if stop() { // the usual case: ctx has not ended
+		return out, err
+	}
+	close(rc.answered)
+	<-rc.done
+	if err != nil && len(rc.messages) == 0 { // the service may still give messages to it
+		dead, cancel := context.WithDeadline(r.life, asked.Add(time.Duration(in.WaitTimeSeconds)*time.Second))
+		defer cancel()
+		if rc.until(dead.Done()); len(rc.messages) == 0 {
+			rc.ask()
+		}
+	}
+	if len(rc.messages) == 0 {
+		return out, err
+	}
+	if out == nil {
+		out = &sqs.ReceiveMessageOutput{}
+	}
+	for i := range rc.messages {
+		if !slices.ContainsFunc(out.Messages, func(m types.Message) bool {
+			return deref(m.MessageId) == deref(rc.messages[i].MessageId)
+		}) {
+			out.Messages = append(out.Messages, rc.messages[i])
+		}
+	}
+	return out, nil
+}
+
+// recall asks for the messages of an open poll by its attempt id.
+type recall struct {
+	r        *receiver
+	in       sqs.ReceiveMessageInput
+	answered chan struct{} // closed when the poll is answered
+	done     chan struct{} // closed when run has returned
+	messages []types.Message
+}
+
+// run recalls the poll until it is answered, or until a recall has messages.
+func (c *recall) run() {
+	defer close(c.done)
+	c.until(c.answered)
+}
+
+// until recalls the poll until an end is reached, or until a recall has messages: the attempt then has no others.
+func (c *recall) until(end <-chan struct{}) {
+	for pause := recallPause; ; pause *= 2 {
+		if c.ask(); len(c.messages) > 0 {
+			return
+		}
+		next := time.NewTimer(pause)
+		select {
+		case <-next.C:
+			continue
+		case <-end:
+		case <-c.r.life.Done():
+		}
+		next.Stop()
+		return
+	}
+}
+
+// ask makes one recall. Its error does not matter, because there are others.
+func (c *recall) ask() {
+	ctx, cancel := context.WithTimeout(c.r.life, answerWithin)
+	defer cancel()
+	if out, err := c.r.receiveMessage(ctx, &c.in); err == nil {
+		c.messages = out.Messages
+	}
 }

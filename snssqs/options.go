@@ -69,10 +69,9 @@ type Options struct {
 	BeforeSend func(ctx context.Context, in *sqs.SendMessageBatchInput) error
 	// BeforePublish is BeforeSend for a request of messages to a topic. Set it as BeforeSend.
 	BeforePublish func(ctx context.Context, in *sns.PublishBatchInput) error
-	// CancelPolls cancels an open long poll when the consumer stops, instead of waiting for it (or, on a FIFO queue,
-	// instead of asking once more for the messages of that poll). Messages of a canceled poll are then invisible until
-	// their lease ends, unless the Transport never drops an answer, as that of an in-process server. false: no message
-	// is stranded.
+	// CancelPolls cancels an open long poll when the consumer stops, instead of waiting for it. Messages of a canceled
+	// poll are then invisible until their lease ends, unless the Transport never drops an answer, as that of an
+	// in-process server. false: no message is stranded.
 	CancelPolls bool
 	// Logger gets the backend's warnings: a subscription that could not be checked, a queue that dead-letters messages
 	// too early. Set it to send them elsewhere, or to a logger with slog.DiscardHandler to silence them. nil:

@@ -243,8 +243,7 @@ func (r *receiver) wait(d time.Duration) int32 {
 }
 
 // poll makes one request. It ends with ctx if no message is lost by that. SQS may give messages to a poll whose client
-// has disconnected, and a standard queue then hides them until their lease ends; there the request outlives ctx, by at
-// most its wait.
+// has disconnected, and hides them until their lease ends; there the request outlives ctx, by at most its wait.
 func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	switch {
 	case r.from.Ordered:
@@ -252,30 +251,11 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 	case !r.b.cancelPolls:
 		ctx = r.life
 	}
-	return r.b.polls.ReceiveMessage(ctx, in, noRetries, r.queue.at())
+	return r.receiveMessage(ctx, in)
 }
 
-// attempt polls a FIFO queue, which returns the same messages again to a receive with the same attempt id. If the
-// answer to an earlier receive was lost, attempt asks for that answer first. If ctx ends, attempt asks once more,
-// without a wait, for the messages of the canceled request.
-func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
-	at, again := r.attempts.begin(time.Now(), r.lease)
-	in.ReceiveRequestAttemptId = &at.id
-	out, err := r.b.polls.ReceiveMessage(ctx, in, noRetries, r.queue.at())
-	switch {
-	case err == nil:
-	case over(ctx) && !r.b.cancelPolls:
-		in.WaitTimeSeconds = r.wait(0)
-		recall, cancel := context.WithTimeout(r.life, answerWithin)
-		defer cancel()
-		return r.b.polls.ReceiveMessage(recall, in, noRetries, r.queue.at())
-	// The id is not valid any more, because a message of its receive was settled.
-	case again && !driver.ClassOf(classify(err)).Passing():
-		return r.attempt(ctx, in)
-	case driver.ClassOf(classify(err)) == driver.Transient:
-		r.attempts.failed(at)
-	}
-	return out, err
+func (r *receiver) receiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	return r.b.polls.ReceiveMessage(ctx, in, noRetries, r.queue.at())
 }
 
 // Close ends the subscription's checks and an open poll.

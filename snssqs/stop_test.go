@@ -3,7 +3,9 @@ package snssqs_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -86,7 +88,8 @@ func TestABriefPoll(t *testing.T) {
 	})
 }
 
-// On a FIFO queue a canceled poll ends at once, and its messages are requested again by its attempt id.
+// On a FIFO queue a poll that is not needed any more is recalled by its attempt id: the embedded server answers it at
+// once, and its messages are received.
 func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 	for _, ownWait := range []string{"0", "20"} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -129,6 +132,58 @@ func TestAnEndedPollOfAFIFOQueue(t *testing.T) {
 		})
 	}
 }
+
+// A server may keep a poll open although the same attempt has been answered without messages. The poll is awaited, so
+// what comes meanwhile is not stranded. If its connection breaks, its messages are requested again.
+func TestAnEndedPollOfAFIFOQueueThatStaysOpen(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		inWorld(t, localaws.Options{}, func(w *world) {
+			ch := driver.Channel{Queue: "orders", Ordered: true}
+			w.ensure(owner(ch))
+			var mu sync.Mutex
+			recalled := false
+			b, err := snssqs.Open(w.Context(), &snssqs.Options{AWS: &w.conf, Transport: roundTrip(
+				func(r *http.Request) (*http.Response, error) {
+					body, err := io.ReadAll(r.Body)
+					if err != nil {
+						return nil, err
+					}
+					open := bytes.Contains(body, []byte(`"WaitTimeSeconds":20`))
+					mu.Lock()
+					if bytes.Contains(body, []byte("ReceiveRequestAttemptId")) && !open && !recalled {
+						recalled = true // the server sees another attempt
+						body = bytes.Replace(body, []byte(`"ReceiveRequestAttemptId":"`),
+							[]byte(`"ReceiveRequestAttemptId":"x`), 1)
+					}
+					mu.Unlock()
+					r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+					answer, err := w.server.Transport().RoundTrip(r)
+					if broken && open && err == nil {
+						return nil, errors.New("connection reset")
+					}
+					return answer, err
+				})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.b = b
+			r := w.waiting(ch)
+			ctx, cancel := context.WithCancel(w.Context())
+			got := w.receiving(ctx, r)
+			cancel()
+			synctest.Wait() // the first recall is answered
+			w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"})
+			if ds := <-got; len(ds) != 1 {
+				t.Errorf("broken %v: %d of 1 message was received", broken, len(ds))
+			}
+		})
+	}
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // On a standard queue a canceled poll is awaited, and returns the messages that come meanwhile; Close ends it.
 func TestAnEndedPollOfAStandardQueue(t *testing.T) {
@@ -257,9 +312,7 @@ func TestWhatComesDuringAStopIsReceivedOnce(t *testing.T) {
 			for _, idle := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second} {
 				t.Run(fmt.Sprintf("ordered %v, %s after %v", ordered, end, idle), func(t *testing.T) {
 					inWorld(t, localaws.Options{}, func(w *world) {
-						if !ordered { // a poll of an ordered queue is canceled, and its messages are requested again
-							w.onAWS()
-						}
+						w.onAWS()
 						w.server.Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
 							return localaws.Outcome{Delay: 20 * time.Millisecond}
 						})
@@ -356,9 +409,7 @@ func TestManyProcessesStopTogether(t *testing.T) {
 		for _, ordered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, ordered %v", name, ordered), func(t *testing.T) {
 				inWorld(t, localaws.Options{}, func(w *world) {
-					if !ordered {
-						w.onAWS()
-					}
+					w.onAWS()
 					w.server.Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
 						return localaws.Outcome{Delay: 20 * time.Millisecond}
 					})

@@ -66,6 +66,7 @@ type Queue struct {
 	readyGroups list[group]
 	dedup       dedup
 	attempts    map[string]*attempt
+	polls       map[string]*waiter // those that wait, by their attempt id
 	attemptAges []*attempt
 	waiters     list[waiter]
 	watched     chan struct{} // closed at the next change; nil while no call of Await waits
@@ -83,7 +84,7 @@ func New(o Options) *Queue {
 		waiters:     list[waiter]{link: waiterLink},
 	}
 	if o.FIFO {
-		q.groups, q.attempts = map[string]*group{}, map[string]*attempt{}
+		q.groups, q.attempts, q.polls = map[string]*group{}, map[string]*attempt{}, map[string]*waiter{}
 	}
 	q.config.Store(&o.Config)
 	return q

@@ -51,9 +51,16 @@ func (q *Queue) Receive(ctx context.Context, r Receive) ([]Received, error) {
 func (q *Queue) take(r Receive, w *waiter) ([]Received, error) {
 	target := q.deadLetters()
 	q.mu.Lock()
+	if w != nil && w.bound {
+		q.mu.Unlock()
+		return nil, nil
+	}
 	t := taking{q: q, r: r, target: target, config: q.config.Load()}
+	if r.Attempt != "" && q.opts.FIFO {
+		q.bind(r.Attempt, w)
+	}
 	err := t.run()
-	if w != nil && err == nil && len(t.got) == 0 {
+	if w != nil && !w.last && err == nil && len(t.got) == 0 {
 		q.join(w)
 	}
 	q.meter.counts.Received += len(t.got)

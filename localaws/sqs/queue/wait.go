@@ -10,7 +10,12 @@ type waiter struct {
 	woken  chan struct{} // closed when the poll should look again
 	inLine bool
 	over   bool // the queue is closed, and the poll need not wait
-	link   link[waiter]
+	last   bool // the poll's time is over
+	// replaced is closed when another receive with the poll's attempt id has come; bound is true then. nil: the poll
+	// has no attempt id.
+	replaced chan struct{}
+	bound    bool
+	link     link[waiter]
 }
 
 func waiterLink(w *waiter) *link[waiter] { return &w.link }
@@ -18,6 +23,10 @@ func waiterLink(w *waiter) *link[waiter] { return &w.link }
 // poll is a receive that can wait.
 func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
 	w := &waiter{}
+	if r.Attempt != "" && q.opts.FIFO {
+		w.replaced = make(chan struct{})
+		defer q.release(r.Attempt, w)
+	}
 	got, err := q.take(r, w)
 	if len(got) > 0 || err != nil || w.over {
 		return got, err
@@ -30,6 +39,9 @@ func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
 		case <-ctx.Done():
 			q.leave(w)
 			return nil, ctx.Err()
+		case <-w.replaced:
+			q.leave(w)
+			return nil, nil
 		case <-timeout:
 			return q.lastLook(ctx, r, w)
 		case <-w.woken:
@@ -51,7 +63,30 @@ func (q *Queue) lastLook(ctx context.Context, r Receive, w *waiter) ([]Received,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return q.take(r, nil)
+	w.last = true
+	return q.take(r, w)
+}
+
+// bind gives an attempt id to a receive. An open poll with the same id ends without messages: its client asks again, so
+// it may be gone. w is nil if the receive does not wait. The caller holds the lock.
+func (q *Queue) bind(name string, w *waiter) {
+	if old := q.polls[name]; old != nil && old != w {
+		old.bound = true
+		close(old.replaced)
+		delete(q.polls, name)
+	}
+	if w != nil {
+		q.polls[name] = w
+	}
+}
+
+// release ends the poll of an attempt id.
+func (q *Queue) release(name string, w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.polls[name] == w {
+		delete(q.polls, name)
+	}
 }
 
 // join appends a waiter. The caller holds the lock.
