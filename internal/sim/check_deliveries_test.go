@@ -202,7 +202,7 @@ func (c *checker) begin(p *consumer, ds ...*godwit.Delivery) (starts []start) {
 	}
 	p.calls[s] = true
 	c.atOnce(p)
-	c.took(p)
+	c.took(p, starts[0].delivery)
 	if p.paused && p.changed.Before(time.Now()) && p.inc.pull == pullNot && !p.fetches() {
 		c.violated([]string{p.name}, "%s is paused and starts %s", p.name, starts[0].m.label)
 	}

@@ -26,14 +26,18 @@ type turns struct {
 }
 
 // took is called when a handler of a fleet's consumer begins. It checks that no other consumer waits for longer than
-// one turn. The order of what happens at the same time is unknown, so a violation is reported at a later time.
-func (c *checker) took(p *consumer) {
+// one turn. The order of what happens at the same time is unknown, so a violation is reported at a later time. If the
+// handler's worker has read a body before, it took the delivery at an unknown earlier time.
+func (c *checker) took(p *consumer, h *delivery) {
 	if p.fleet == nil {
 		return
 	}
 	now := time.Now()
 	c.weighs(p, now)
 	p.turns = turns{}
+	if h.size == 0 {
+		return
+	}
 	for _, other := range p.fleet.members {
 		if other == p {
 			continue
@@ -108,8 +112,9 @@ func (p *consumer) below(other *consumer) bool { return p.priority < other.prior
 // be the only one of its key here, and nothing may have happened to the key since then. With batches, a delivery may
 // wait until its batch is full.
 func (p *consumer) runnable(since time.Time) bool {
-	if p.crashed || p.closing || p.paused || p.breakerOpen || p.inc.batch != nil || len(p.calls) >= p.least() ||
-		!p.changed.Before(since) || !p.closedAt.Before(since) || !p.freed.Before(since) {
+	if p.crashed || p.closing || p.paused || p.breakerOpen || p.inc.batch != nil ||
+		len(p.calls)+p.mayBeFetching() >= p.least() || !p.changed.Before(since) || !p.closedAt.Before(since) ||
+		!p.freed.Before(since) {
 		return false
 	}
 	keys := map[string]int{}
@@ -121,8 +126,9 @@ func (p *consumer) runnable(since time.Time) bool {
 	}
 	for h := range p.open {
 		// Otherwise a handler that has lost its lease still occupies the lane, or the share of the tenant.
-		if h.fresh() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) && p.checker.due(h.m) &&
-			!p.checker.behindRunning(h) && (p.inc.options.MaxPerTenant == 0 || p.checker.runningOf(p, h.m.key) == 0) {
+		if h.fresh() && !h.mayBeFetched() && keys[h.m.key] == 1 && p.moved[h.m.key].Before(since) &&
+			p.checker.due(h.m) && !p.checker.behindRunning(h) &&
+			(p.inc.options.MaxPerTenant == 0 || p.checker.runningOf(p, h.m.key) == 0) {
 			return true
 		}
 	}

@@ -87,6 +87,20 @@ func sizeOf(body string) int {
 	return len(body)
 }
 
+// mayBeFetched reports whether a worker may be reading the delivery's body: then it was started, and its handler begins
+// later.
+func (h *delivery) mayBeFetched() bool { return h.fresh() && h.size == 0 }
+
+// mayBeFetching is how many workers may be reading a body.
+func (p *consumer) mayBeFetching() (n int) {
+	for h := range p.open {
+		if h.mayBeFetched() {
+			n++
+		}
+	}
+	return n
+}
+
 // fetches reports whether a worker may be reading a body: then its delivery was started, and its handler begins later.
 func (p *consumer) fetches() bool {
 	return p.checker.w.plan.store && time.Since(p.changed) < longestFetch
