@@ -213,3 +213,8 @@ func markOf(err error) mark {
 func invalid(field string, value any, why string) error {
 	return fmt.Errorf("%w: %s is %v: %s", ErrInvalid, field, value, why)
 }
+
+// UnsentError tmp
+type UnsentError struct{ Messages int }
+
+func (e *UnsentError) Error() string { return "" }

@@ -100,6 +100,8 @@ var plan = []room{
 	{path: "internal/offsets"},
 	{path: "internal/pace"},
 	{path: "internal/part"},
+	{path: "internal/processes", tests: true},
+	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
 	{path: "internal/sim", tests: true},
 
 	{path: "localaws", ours: []string{"localaws/..."}},
