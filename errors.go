@@ -69,6 +69,19 @@ func (e *retriedError) Error() string {
 
 func (e *retriedError) Unwrap() error { return e.err }
 
+// UnsentError is returned by [Producer.Close] when its context ended before the service had answered for all messages.
+// The callers of their sends have errors, too, which say whether a message may have been accepted.
+type UnsentError struct {
+	Messages int64
+	Cause    error // of the context's end
+}
+
+func (e *UnsentError) Error() string {
+	return fmt.Sprintf("%d messages are not known to be sent: %v", e.Messages, e.Cause)
+}
+
+func (e *UnsentError) Unwrap() error { return e.Cause }
+
 // SendBatchError is returned by [Producer.SendBatch] when some messages were not accepted. Errs has their errors by
 // index. The other messages were accepted.
 type SendBatchError struct{ Errs map[int]error }
@@ -213,8 +226,3 @@ func markOf(err error) mark {
 func invalid(field string, value any, why string) error {
 	return fmt.Errorf("%w: %s is %v: %s", ErrInvalid, field, value, why)
 }
-
-// UnsentError tmp
-type UnsentError struct{ Messages int }
-
-func (e *UnsentError) Error() string { return "" }

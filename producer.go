@@ -14,6 +14,7 @@ import (
 	"github.com/godwitmq/godwit/internal/batch"
 	"github.com/godwitmq/godwit/internal/calls"
 	"github.com/godwitmq/godwit/internal/circuit"
+	"github.com/godwitmq/godwit/internal/pending"
 )
 
 const (
@@ -62,7 +63,12 @@ type Producer struct {
 
 	mu     sync.Mutex
 	closed bool
-	direct sync.WaitGroup // sends without batches
+	posts  postContexts
+
+	// pending are messages that were handed to a backend which batches by itself. nil: the core batches.
+	pending *pending.List[*outgoing]
+	closing atomic.Pointer[context.Context] // of Close; nil: it was not called
+	unsent  atomic.Int64                    // messages that were given up because that context ended
 }
 
 // NewProducer checks the options, creates what is missing of the channel, and returns a producer that is ready to send.
@@ -117,6 +123,8 @@ func (p *Producer) start() {
 	p.apart = lim.Apart
 	if lim.Batch == 0 {
 		p.poster, _ = p.sender.(driver.Poster)
+		p.pending = pending.New(func(m *outgoing) *pending.Entry[*outgoing] { return m.pending }, p.unanswered)
+		p.posts.life, p.posts.end = context.WithCancel(context.Background())
 		return
 	}
 	o := batch.Options[*outgoing]{
@@ -198,7 +206,7 @@ func addressOf(b Backend, ch driver.Channel) driver.Address {
 }
 
 // Close sends the queued messages, waits for the answers until ctx ends, and closes the producer. Callers that still
-// wait then get an error. A second Close does nothing.
+// wait then get an error, and so does Close: an [UnsentError] with their number. A second Close does nothing.
 func (p *Producer) Close(ctx context.Context) error {
 	p.mu.Lock()
 	was := p.closed
@@ -207,14 +215,21 @@ func (p *Producer) Close(ctx context.Context) error {
 	if was {
 		return nil
 	}
+	p.closing.Store(&ctx)
 	if p.batches != nil {
 		p.batches.Close(ctx)
+	} else {
+		p.unanswered(p.pending.Close(ctx))
+		p.posts.end()
 	}
-	p.direct.Wait()
 	if f := p.o.Hooks.Closed; f != nil {
 		p.hook(f)
 	}
-	if err := p.sender.Close(ctx); err != nil {
+	var unsent error
+	if n := p.unsent.Load(); n > 0 {
+		unsent = &UnsentError{Messages: n, Cause: context.Cause(ctx)}
+	}
+	if err := errors.Join(unsent, p.sender.Close(ctx)); err != nil {
 		return p.error("close", err)
 	}
 	return nil
@@ -234,39 +249,49 @@ func (p *Producer) submit(outs ...*outgoing) error {
 		}
 		return nil
 	}
-	p.mu.Lock()
-	closed := p.closed
-	if !closed {
-		p.direct.Add(len(outs))
+	if len(outs) == 0 {
+		return nil
 	}
-	p.mu.Unlock()
-	if closed {
+	entries := make([]pending.Entry[*outgoing], len(outs)) // no part of each, because most backends do not need them
+	for i, out := range outs {
+		out.pending = &entries[i]
+	}
+	now := time.Now()
+	until := p.callEnds(outs, now)
+	if !p.pending.Add(until, outs...) {
 		return p.error("send", ErrClosed)
 	}
 	for _, out := range outs {
 		out.leave()
 	}
+	ctx := p.posts.until(until, now)
 	if p.poster != nil {
-		p.post(outs)
+		p.post(ctx, outs)
 		return nil
 	}
 	for _, out := range outs {
-		go func() {
-			p.landed(out, p.send(context.Background(), []*outgoing{out}))
-		}()
+		go func() { p.landed(out, p.send(ctx, []*outgoing{out})) }()
 	}
 	return nil
 }
 
-// landed sets the outcome of a message that was sent without a batch.
+// landed sets the outcome of a message that was sent without a batch, unless it was given up before.
 func (p *Producer) landed(out *outgoing, err error) {
-	out.answered(p.outcome(out, err))
-	p.direct.Done()
+	if p.pending.Take(out) {
+		out.answered(p.outcome(out, err))
+	}
+}
+
+// unanswered gives up messages that a backend which batches by itself has not answered in time. It may still send them.
+func (p *Producer) unanswered(outs []*outgoing) {
+	for _, out := range outs {
+		out.answered(p.outcome(out, ErrUnanswered))
+	}
 }
 
 // post passes messages to a backend that batches by itself. A message whose channel was deleted is sent once more after
 // the channel was created again.
-func (p *Producer) post(outs []*outgoing) {
+func (p *Producer) post(ctx context.Context, outs []*outgoing) {
 	if wait, ok := p.circuit.Allow(time.Now()); !ok {
 		for _, out := range outs {
 			p.landed(out, &driver.Error{Class: driver.Transient, Err: ErrCircuitOpen, After: wait})
@@ -279,18 +304,42 @@ func (p *Producer) post(outs []*outgoing) {
 	}
 	began := time.Now()
 	p.calls.Begin(calls.Send, len(wire))
-	p.poster.Post(context.Background(), wire, func(i int, err error) {
+	p.poster.Post(ctx, wire, func(i int, err error) {
 		p.calls.End(calls.Send, calls.Stall(err))
 		if p.o.Hooks.Sent != nil {
 			p.sent(wire[i:i+1], tracesOf(outs[i:i+1]), began, err)
 		}
 		if driver.ClassOf(err) == driver.NotFound {
-			go func() { p.landed(outs[i], p.send(context.Background(), outs[i:i+1])) }()
+			go func() { p.landed(outs[i], p.send(ctx, outs[i:i+1])) }()
 			return
 		}
 		p.answered(err, err == nil || !driver.ClassOf(err).Passing())
 		p.landed(outs[i], err)
 	})
+}
+
+// postContexts are the contexts of messages that are handed to a backend which batches by itself. The messages of one
+// second share a context, because one for each message would cost as much as the rest of its send.
+type postContexts struct {
+	life context.Context // ends when the producer is closed
+	end  context.CancelFunc
+
+	mu   sync.Mutex
+	ctx  context.Context
+	over time.Time // when ctx ends
+}
+
+// until returns a context that ends at a time, or up to a second later.
+func (c *postContexts) until(t, now time.Time) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx == nil || t.After(c.over) || c.over.Sub(t) > time.Second {
+		c.over = t.Add(time.Second)
+		ctx, cancel := context.WithTimeout(c.life, c.over.Sub(now))
+		context.AfterFunc(ctx, cancel)
+		c.ctx = ctx
+	}
+	return c.ctx
 }
 
 // send makes one call. If the channel was deleted, send has it created again and repeats the call once, while the
@@ -401,6 +450,9 @@ func (p *Producer) outcome(m *outgoing, err error) error {
 		return nil
 	}
 	p.count.failed.Add(1)
+	if closing := p.closing.Load(); closing != nil && (*closing).Err() != nil {
+		p.unsent.Add(1)
+	}
 	var entries *driver.BatchError
 	if errors.As(err, &entries) && len(entries.Errs) == 1 && p.batches == nil {
 		err = entries.Errs[0]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/pending"
 )
 
 // SendFunc sends one message. A [SendMiddleware] may change the message before it calls the next SendFunc.
@@ -250,6 +251,7 @@ type outgoing struct {
 	told    func(r Receipt, err error) // Message.Answered; nil: nobody needs it
 	err     error                      // the outcome; read it only when there is one
 	phase   atomic.Uint32
+	pending *pending.Entry[*outgoing] // nil: the core batches
 }
 
 const (

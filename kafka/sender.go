@@ -37,6 +37,9 @@ type sender struct {
 		line []posted // records to be sent once more, in order
 		done sync.WaitGroup
 	}
+	// life is for the records of again; it ends with Close.
+	life context.Context
+	end  context.CancelFunc
 }
 
 // posted is a record in flight, with the callback for its answer.
@@ -69,7 +72,9 @@ func (b *Backend) senderTo(ctx context.Context, to driver.Channel, name string) 
 	if err != nil {
 		return nil, err
 	}
+	life, end := context.WithCancel(context.Background())
 	return &sender{
+		life: life, end: end,
 		b: b, to: to, topic: t.name, store: b.o.Store, most: int(b.topics.limit(t.name)),
 		folders: bodyFolder(t.cluster), stays: stays,
 		zip:     b.o.channel(to).BodyCompression == BodyCompressionZstd,
@@ -205,7 +210,7 @@ func (s *sender) repeat() {
 			rs[i] = &r
 		}
 		s.b.producer.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
-		for i, err := range s.b.producer.produce(context.Background(), rs) {
+		for i, err := range s.b.producer.produce(s.life, rs) {
 			if err == nil {
 				*line[i].record = *rs[i] // topic, partition and offset
 			}
@@ -221,9 +226,11 @@ func (s *sender) repeat() {
 	}
 }
 
-// Close waits until the records of repeat are answered.
-func (s *sender) Close(context.Context) error {
+// Close waits until the records of repeat are answered, or ctx ends.
+func (s *sender) Close(ctx context.Context) error {
 	s.closed.Store(true)
+	defer s.end()
+	defer context.AfterFunc(ctx, s.end)()
 	s.again.done.Wait()
 	return nil
 }

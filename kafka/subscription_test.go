@@ -15,7 +15,7 @@ import (
 func TestLimitsOfEachKindOfRetries(t *testing.T) {
 	tiers := []time.Duration{time.Second, time.Minute}
 	orders := driver.Channel{Queue: "orders"}
-	base := driver.ReceiveLimits{Batch: receiveMost, Window: window, Polls: 1, Keeps: true}
+	base := driver.ReceiveLimits{Batch: receiveMost, Window: window, Polls: 1, Keeps: true, Handover: sessionTimeout}
 	block, alone := base, base
 	block.HoldMax = time.Hour
 	alone.RetryMin, alone.RetryMax, alone.Behind = time.Second, longestWait, driver.BehindGoesOn

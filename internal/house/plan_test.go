@@ -100,6 +100,7 @@ var plan = []room{
 	{path: "internal/offsets"},
 	{path: "internal/pace"},
 	{path: "internal/part"},
+	{path: "internal/pending"},
 	{path: "internal/processes", tests: true},
 	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
 	{path: "internal/sim", tests: true},
