@@ -25,6 +25,7 @@ type world struct {
 	*testing.T
 	backend *local.Backend
 	server  *localaws.Server
+	hangs   string // the calls that Hang affects
 }
 
 // inWorld runs a test in a bubble, with the unmodified SDK and a real server.
@@ -40,7 +41,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 				t.Errorf("close the backend: %v", err)
 			}
 		}()
-		f(&world{t, b, b.Server()})
+		f(&world{T: t, backend: b, server: b.Server()})
 	})
 }
 

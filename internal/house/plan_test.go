@@ -92,6 +92,7 @@ var plan = []room{
 	{path: "internal/calls", ours: []string{"driver"}},
 	{path: "internal/claim", ours: []string{"driver"}, others: []string{"github.com/klauspost/compress/zstd"}},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
+	{path: "internal/contexts"},
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/fullrun"},
