@@ -164,7 +164,8 @@ func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debu
 // Permanent marks an error that a retry cannot repair: the delivery is rejected. For nil it returns nil.
 func Permanent(err error) error { return marked(err, mark{kind: markPermanent}) }
 
-// RetryAfter marks an error after which the delivery is retried in d, as long as attempts are left. For nil it returns
+// RetryAfter marks an error after which the delivery is retried in d, as long as attempts are left. If the service
+// cannot keep the message for so long (SQS: 12 hours), the retry comes earlier, and the log says so. For nil it returns
 // nil.
 func RetryAfter(d time.Duration, err error) error {
 	return marked(err, mark{kind: markRetry, after: max(d, 0)})

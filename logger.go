@@ -22,7 +22,7 @@ const (
 // receipt handles are never written.
 type consumerLog struct {
 	*slog.Logger
-	retries, panics, stores, holds sampler
+	retries, panics, stores, holds, undeleted sampler
 }
 
 func newConsumerLog(to *slog.Logger, channel string) *consumerLog {
@@ -72,10 +72,14 @@ func DeliveryOf(ctx context.Context) *Delivery {
 	return d
 }
 
-func (l *consumerLog) retried(d *Delivery, after time.Duration, err error) {
+func (l *consumerLog) retried(d *Delivery, v *engine.Verdict, err error) {
+	if v.Asked > 0 {
+		l.WarnContext(about(d), "a retry was asked for later than the service can keep a message; it comes earlier",
+			"id", d.ID, "asked", v.Asked, "after", v.After)
+	}
 	if leftOut, ok := l.retries.take(time.Now(), retryLogEvery); ok {
 		l.WarnContext(about(d), "a handler failed; its message will be retried", "id", d.ID, "attempt", d.Attempt,
-			"after", after, "error", err, "left_out", leftOut)
+			"after", v.After, "error", err, "left_out", leftOut)
 	}
 }
 
@@ -128,6 +132,13 @@ func (l *consumerLog) leaseLost(d *Delivery) {
 func (l *consumerLog) settleFailed(d *Delivery, err error) {
 	l.WarnContext(about(d), "a message could not be settled; it will be delivered again", "id", d.ID,
 		"attempt", d.Attempt, "error", err)
+}
+
+func (l *consumerLog) undiscarded(n int, err error) {
+	if leftOut, ok := l.undeleted.take(time.Now(), discardEvery); ok {
+		l.Warn("messages could not be deleted that were handled before, or that the filter does not select; they will be "+
+			"delivered again", "count", n, "reports_left_out", leftOut, "error", err)
+	}
 }
 
 // sampler lets one event in a while pass, and counts the others.

@@ -72,7 +72,7 @@ func (o *observer) Failed(it *engine.Item, err error, v engine.Verdict) {
 	if v.Action != engine.ActionRetry {
 		return
 	}
-	o.c.log.retried(d, v.After, err)
+	o.c.log.retried(d, &v, err)
 	if f := o.c.o.Hooks.Retried; f != nil {
 		defer o.guard()
 		f(d, v.After, err)
@@ -135,6 +135,8 @@ func (o *observer) Discarded(in driver.Discarded) {
 		f(d)
 	}
 }
+
+func (o *observer) Undiscarded(n int, err error) { o.c.log.undiscarded(n, err) }
 
 func (o *observer) Unopened(n int) {
 	if f := o.c.o.Hooks.Unopened; f != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,4 +259,31 @@ func TestReleasesNearTheServicesLimit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A retry that is asked for later than SQS can keep a message comes earlier, and the log says what was asked and what
+// comes.
+func TestARetryIsShortened(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var log strings.Builder
+		c := w.consumer("orders", &godwit.ConsumerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		var starts []time.Time
+		r := w.run(c, func(context.Context, *godwit.Delivery) error {
+			starts = append(starts, time.Now())
+			return godwit.RetryAfter(20*time.Hour, errors.New("closed until tomorrow"))
+		})
+		if err := w.producer("orders", nil).Send(w.Context(), godwit.Message{Body: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(13 * time.Hour)
+		r.stop()
+		if len(starts) != 2 || starts[1].Sub(starts[0]) > 12*time.Hour {
+			t.Errorf("started at %v", starts)
+		}
+		for _, want := range []string{"asked=20h0m0s", "after=11h59m0s"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no %s:\n%s", want, log.String())
+			}
+		}
+	})
 }

@@ -111,6 +111,8 @@ type Discarded struct {
 	Count    int
 	IDs      []string // assigned by the service; nil if the backend would have to compute them
 	Expected bool     // this is how the backend works, and there is nothing to repair
+	// Err is set if the backend could not finish them: they are delivered again. nil: they are finished.
+	Err error
 }
 
 // DiscardReason says why the backend finished messages without passing them to the core.

@@ -2,7 +2,6 @@ package snssqs
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -18,10 +17,10 @@ func (d *discards) add(m *message, why driver.DiscardReason) {
 }
 
 // discard deletes messages that are already finished or that the filter does not select, and reports them to the core.
-// A message that cannot be deleted is delivered again, and is reported when it is deleted.
-func (r *receiver) discard(d *discards) error {
+// A message that cannot be deleted is delivered again, and is reported with the error.
+func (r *receiver) discard(d *discards) {
 	if len(d.ms) == 0 {
-		return nil
+		return
 	}
 	which := make([]int, len(d.ms))
 	for i := range which {
@@ -31,21 +30,27 @@ func (r *receiver) discard(d *discards) error {
 	// Not the caller's context: the messages were received, whatever has ended meanwhile.
 	collect(errs, which, r.delete(context.Background(), d.ms))
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
-		var ids []string
+		var ids, left []string
 		var gone []driver.Location
+		var failed error
 		for i, m := range d.ms {
-			if d.reasons[i] == why && errs[i] == nil {
+			switch {
+			case d.reasons[i] != why:
+			case errs[i] != nil:
+				left, failed = append(left, deref(m.MessageId)), errs[i]
+			default:
 				ids = append(ids, deref(m.MessageId))
 				gone = r.objects.of(m, gone)
 			}
 		}
 		r.objects.remove(gone)
-		if len(ids) > 0 && r.o.Events.Discarded != nil {
-			r.o.Events.Discarded(driver.Discarded{Reason: why, Count: len(ids), IDs: ids})
-		}
+		r.discarded(driver.Discarded{Reason: why, Count: len(left), IDs: left, Err: failed})
+		r.discarded(driver.Discarded{Reason: why, Count: len(ids), IDs: ids})
 	}
-	if err := batchError(errs); err != nil {
-		return fmt.Errorf("delete messages that are finished or that the filter does not select: %w", err)
+}
+
+func (r *receiver) discarded(d driver.Discarded) {
+	if d.Count > 0 && r.o.Events.Discarded != nil {
+		r.o.Events.Discarded(d)
 	}
-	return nil
 }

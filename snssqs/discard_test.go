@@ -257,8 +257,8 @@ func TestOnlyWhatIsFinishedIsDeletedAsFinished(t *testing.T) {
 	}
 }
 
-// A message that could not be deleted was not discarded: it is delivered again, and reported when it is deleted.
-func TestWhatIsNotDeletedIsNotTold(t *testing.T) {
+// A message that could not be deleted was not discarded: it is reported with the error, and is delivered again.
+func TestWhatIsNotDeletedIsToldWithTheError(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(audit))
 		r, told := w.telling(audit, mobile)
@@ -266,12 +266,13 @@ func TestWhatIsNotDeletedIsNotTold(t *testing.T) {
 		w.server.ControlOnce("sqs.DeleteMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
 			return localaws.Outcome{Err: &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}}
 		})
-		if _, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err == nil || len(*told) > 0 {
+		_, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
+		if err != nil || len(*told) != 1 || driver.ClassOf((*told)[0].Err) != driver.Throttled {
 			t.Errorf("told %+v, %v", *told, err)
 		}
 		time.Sleep(time.Minute)
-		_, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
-		if err != nil || len(told.ids(driver.DiscardFiltered)) != 1 {
+		_, err = r.Receive(w.Context(), driver.Ask{Max: 10}, nil)
+		if err != nil || len(*told) != 2 || (*told)[1].Err != nil {
 			t.Errorf("told %+v, %v", *told, err)
 		}
 	})

@@ -2,7 +2,6 @@ package snssqs
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -233,7 +232,8 @@ func (r *received) decode(i int, into []driver.Delivery) ([]driver.Delivery, err
 		}
 	}
 	r.r.mu.Unlock()
-	return into, errors.Join(err, r.in.discard(&unwanted))
+	r.in.discard(&unwanted)
+	return into, err
 }
 
 // Finish notes that a message is handled. Nothing else is needed: the other program deletes it.

@@ -173,7 +173,8 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 	}
 	var unwanted discards
 	into, unread := r.take(out.Messages, asked, asked.Add(r.lease), into, &unwanted)
-	return into, errors.Join(unread, r.discard(&unwanted))
+	r.discard(&unwanted)
+	return into, unread
 }
 
 // take appends the deliveries of received messages, and separates the messages that are not to be handled. The error

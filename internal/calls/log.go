@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,7 +22,10 @@ const (
 	Settle // for driver.Done; the stages of the other actions follow in their order
 	Send   = Settle + Stage(driver.Reject) + 1
 	Store  = Send + 1 // reads and writes of bodies in a store
-	stages = Store + 1
+	// Discard is the backend's own deletes of messages that no handler gets. They are tried again when the messages are
+	// delivered again.
+	Discard = Store + 1
+	stages  = Discard + 1
 )
 
 // String is what the stage does, in the words of a health report.
@@ -29,7 +33,7 @@ func (s Stage) String() string {
 	return [stages]string{
 		"opening the channel", "receiving", "provisioning", "renewing leases",
 		"settling done deliveries", "settling releases", "settling retries", "settling rejects", "sending",
-		"reading or writing bodies in the store",
+		"reading or writing bodies in the store", "deleting discarded messages",
 	}[s]
 }
 
@@ -49,10 +53,19 @@ type Log struct {
 // calls is the state of one stage.
 type calls struct {
 	open     int
-	since    time.Time // since when calls are made without a success; zero: the last call succeeded, and none is open
-	answered time.Time // last success
-	failed   time.Time // last failure
-	err      error     // of the last failure; nil: a call has succeeded since
+	since    time.Time     // since when no call succeeds; zero: the last one has succeeded, and none is open
+	answered time.Time     // last success
+	failed   time.Time     // last failure
+	lasts    time.Duration // how long a failure is remembered; 0: FailureLasts
+	err      error         // of the last failure; nil: a call has succeeded since
+}
+
+// Remember sets how long a failure of a stage is remembered, if its calls are made more rarely than once in
+// FailureLasts.
+func (l *Log) Remember(s Stage, lasts time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.by[s].lasts = max(lasts, FailureLasts)
 }
 
 // Begin records that n calls begin.
@@ -184,4 +197,4 @@ func (c *calls) stalls(s Stage, now time.Time, wait time.Duration) bool {
 }
 
 // over reports whether the last failure is too old to say something about now.
-func (c *calls) over(now time.Time) bool { return now.Sub(c.failed) > FailureLasts }
+func (c *calls) over(now time.Time) bool { return now.Sub(c.failed) > cmp.Or(c.lasts, FailureLasts) }

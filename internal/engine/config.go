@@ -89,6 +89,8 @@ type Observer interface {
 	SettleFailed(owner any, action driver.Action, err error)
 	Discarded(d driver.Discarded)
 	Unopened(n int)
+	// Undiscarded: the backend could not finish messages that no handler gets; they are delivered again.
+	Undiscarded(n int, err error)
 	Breaker(open bool, err error)
 	Resized(from, to int)
 	ReceiveFailed(doing string, err error, wait time.Duration)
@@ -133,6 +135,7 @@ const (
 type Verdict struct {
 	Action Action
 	After  time.Duration
+	Asked  time.Duration // what After was before it was shortened to what the service keeps; 0: it was not
 	Reason error
 }
 

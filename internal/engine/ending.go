@@ -32,6 +32,9 @@ func (r *runner) decide(it *Item, cause, err error) Verdict {
 	it.Failures++
 	v := r.cfg.Judge(it, err)
 	v.Reason = err
+	if most := r.f.lim.RetryMax; v.Action == ActionRetry && most > 0 && v.After > most {
+		v.Asked, v.After = v.After, most
+	}
 	r.obs.Failed(it, err, v)
 	if v.Action == ActionStop {
 		v.Reason = r.cfg.Error("handle", it.ID, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/calls"
 )
 
 // ownership handles what the backend reports: sources that are revoked or lost, and messages that it has discarded. The
@@ -73,8 +74,14 @@ func (o *ownership) lost(keys []*driver.Source, err error) {
 
 func (o *ownership) unopened(n int) { o.obs.Unopened(n) }
 
-// discarded records messages that the backend has discarded.
+// discarded records messages that the backend has discarded, or that it could not finish.
 func (o *ownership) discarded(d driver.Discarded) {
+	o.f.cfg.Calls.Begin(calls.Discard, 1)
+	o.f.cfg.Calls.End(calls.Discard, calls.Stall(d.Err))
+	if d.Err != nil {
+		o.obs.Undiscarded(d.Count, d.Err)
+		return
+	}
 	o.f.fleet.mu.Lock()
 	switch d.Reason {
 	case driver.DiscardFiltered:

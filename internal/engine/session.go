@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/calls"
 )
 
 // Session is one run of one consumer. It connects the parts, which have the state.
@@ -94,6 +95,7 @@ func (s *Session) Begin(ready func() (concurrency int, paused bool)) error {
 func (s *Session) compose(recv driver.Receiver) {
 	f := s.flow
 	s.service.recv, f.lim = recv, recv.Limits()
+	s.cfg.Calls.Remember(calls.Discard, 2*f.lim.Lease)
 	f.held.f, f.stints.f, f.stints.tickAt, f.stints.runUntil = f, f, never, never
 	f.held.log, _ = recv.(driver.AttemptLog)
 	f.quiet = make(chan struct{}, 1)

@@ -163,6 +163,7 @@ func (deaf) Released(any)                               {}
 func (deaf) SettleFailed(any, driver.Action, error)     {}
 func (deaf) Discarded(driver.Discarded)                 {}
 func (deaf) Unopened(int)                               {}
+func (deaf) Undiscarded(int, error)                     {}
 func (deaf) Breaker(bool, error)                        {}
 func (deaf) ReceiveFailed(string, error, time.Duration) {}
 func (deaf) ProvisionFailed(error, time.Duration)       {}
