@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/calls"
 	"github.com/godwitmq/godwit/internal/engine"
 )
@@ -95,10 +96,14 @@ func (c *Consumer) handleApart(ctx context.Context, h Handler, d *Delivery) erro
 	return err
 }
 
-// refuse rejects a delivery whose body can never be read or does not fit, whatever the policy says about errors.
+// refuse rejects a delivery whose body can never be read or does not fit, whatever the policy says about errors. A
+// second copy of a handled message, whose body was deleted with the first, is done.
 func (d *Delivery) refuse(err error) {
 	var large *oversized
-	if payloadFault(err) != nil || errors.As(err, &large) {
+	switch {
+	case errors.Is(err, driver.ErrFinished):
+		d.choice.CompareAndSwap(nil, &choice{verdict: Verdict{Action: ActionDone}})
+	case payloadFault(err) != nil || errors.As(err, &large):
 		d.choice.CompareAndSwap(nil, &choice{verdict: Verdict{Action: ActionReject}, reason: err})
 	}
 }
@@ -199,7 +204,10 @@ func (c *Consumer) unfetched(d *Delivery, err error) engine.Verdict {
 	if wait, wanted := c.busy(err); wanted {
 		return engine.Verdict{Action: engine.ActionHold, After: wait}
 	}
-	if payloadFault(err) != nil {
+	switch {
+	case errors.Is(err, driver.ErrFinished):
+		return engine.Verdict{}
+	case payloadFault(err) != nil:
 		return engine.Verdict{Action: engine.ActionReject, Reason: err}
 	}
 	d.item.Failures++

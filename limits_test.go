@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -164,7 +166,10 @@ func TestDuplicatesOfAnOrderedChannel(t *testing.T) {
 		t.Run(fmt.Sprint("HighThroughput ", high), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, HighThroughput: high})
-				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+				var log strings.Builder
+				p := w.producer("orders", &godwit.ProducerOptions{
+					Ordered: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				})
 				same := func(key string) godwit.Message {
 					return godwit.Message{Body: []byte("pay"), OrderKey: key, DedupID: "invoice 17"}
 				}
@@ -175,8 +180,13 @@ func TestDuplicatesOfAnOrderedChannel(t *testing.T) {
 				run := w.run(c, func(_ context.Context, d *godwit.Delivery) error { n.note(d); return nil })
 				time.Sleep(time.Minute)
 				run.stop()
-				if want := map[bool]int{false: 2, true: 3}[high]; len(n.all()) != want {
+				want := map[bool]int{false: 2, true: 3}[high]
+				if len(n.all()) != want {
 					t.Errorf("delivered %d times, want %d", len(n.all()), want)
+				}
+				if r := p.Report(); r.Accepted != 4 || r.Duplicates != int64(4-want) ||
+					strings.Count(log.String(), "a message was accepted and is not delivered") != 1 {
+					t.Errorf("report %+v, log %q", r, log.String())
 				}
 			})
 		})

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
@@ -190,5 +193,42 @@ func TestAConsumerCrashesBetweenTwoSteps(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A lost answer to the send of a large message makes a second message with a pointer to the same body, which is deleted
+// with the first. The second is finished when it comes, and when it was received before: it is no dead letter.
+func TestALostAnswerToALargeSendMakesNoDeadLetter(t *testing.T) {
+	for _, slow := range []time.Duration{0, 30 * time.Second} {
+		inWorld(t, func(w *world) {
+			const n = 60
+			c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 4})
+			p := w.producer("orders", nil)
+			lost := 0
+			w.server.Control("sqs.SendMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+				lost++
+				return localaws.Outcome{DropAfter: lost%3 == 0}
+			})
+			for i := range n {
+				body := bytes.Repeat([]byte{'x'}, 300<<10)
+				if err := p.Send(w.Context(), godwit.Message{Body: fmt.Append(body, i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			handled := map[string]int{}
+			var mu sync.Mutex
+			r := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+				time.Sleep(slow)
+				mu.Lock()
+				defer mu.Unlock()
+				handled[string(d.Body[300<<10:])]++
+				return nil
+			})
+			time.Sleep(2 * time.Hour)
+			report := r.stop()
+			if dead := len(w.messages("orders--dlq")); dead > 0 || len(handled) != n || report.Rejected > 0 {
+				t.Errorf("slow %v: %d dead letters, %d of %d handled, %+v", slow, dead, len(handled), n, report)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,10 +57,12 @@ type Producer struct {
 	mending chan struct{} // holds the right to provision again
 	apart   int64         // larger bodies go to a store; 0: there is none
 
-	count  sendCounters
-	calls  calls.Log
-	faults healthLog // panics of hooks
-	spare  sync.Pool // of *driver.Message
+	count      sendCounters
+	calls      calls.Log
+	faults     healthLog // panics of hooks
+	log        *slog.Logger
+	duplicates sampler   // of the log
+	spare      sync.Pool // of *driver.Message
 
 	mu     sync.Mutex
 	closed bool
@@ -116,6 +119,7 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 }
 
 func (p *Producer) start() {
+	p.log = guardedLogger(p.o.Logger).With("channel", p.name)
 	p.circuit = circuit.New(deadAfter, probe)
 	p.buffer = make(chan struct{}, p.o.Buffer)
 	p.mending = make(chan struct{}, 1)
@@ -147,7 +151,20 @@ func (p *Producer) start() {
 func (p *Producer) accepted(ms []*outgoing) {
 	p.count.accepted.Add(int64(len(ms)))
 	for _, m := range ms {
+		p.unique(m)
 		m.answered(nil)
+	}
+}
+
+// unique counts an accepted message that the service does not deliver, because it takes it for a duplicate.
+func (p *Producer) unique(m *outgoing) {
+	if r := m.Prepared.Receipt; r == nil || !r.Duplicate {
+		return
+	}
+	p.count.duplicates.Add(1)
+	if leftOut, ok := p.duplicates.take(time.Now(), discardEvery); ok {
+		p.log.Warn("a message was accepted and is not delivered: one with the same DedupID was sent within five minutes",
+			"id", m.Prepared.Receipt.ID, "left_out", leftOut)
 	}
 }
 
@@ -155,7 +172,7 @@ func (p *Producer) accepted(ms []*outgoing) {
 func (p *Producer) Report() ProducerReport {
 	return ProducerReport{
 		Accepted: p.count.accepted.Load(), Failed: p.count.failed.Load(),
-		Retried: p.count.retried.Load(),
+		Retried: p.count.retried.Load(), Duplicates: p.count.duplicates.Load(),
 	}
 }
 
@@ -164,10 +181,12 @@ type ProducerReport struct {
 	Accepted int64 // messages that the service has accepted
 	Failed   int64 // messages whose sender got an error of the service
 	Retried  int64 // sends after the first one of a message
+	// Duplicates are accepted messages that the service does not deliver; see [Receipt].Duplicate.
+	Duplicates int64
 }
 
 // sendCounters are the counters of a ProducerReport.
-type sendCounters struct{ accepted, failed, retried atomic.Int64 }
+type sendCounters struct{ accepted, failed, retried, duplicates atomic.Int64 }
 
 // Health returns the producer's current state.
 func (p *Producer) Health() ProducerHealth {
@@ -447,6 +466,7 @@ func (p *Producer) again(m *outgoing, err error, try int) time.Duration {
 func (p *Producer) outcome(m *outgoing, err error) error {
 	if err == nil {
 		p.count.accepted.Add(1)
+		p.unique(m)
 		return nil
 	}
 	p.count.failed.Add(1)

@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -48,6 +49,10 @@ type ProducerOptions struct {
 
 	// Hooks are called when something happens, and change nothing. Set them to feed metrics and traces.
 	Hooks ProducerHooks
+	// Logger gets what a person on call needs: messages that the service does not deliver, because it took them for
+	// duplicates. Set it to log elsewhere, or to slog.DiscardHandler for silence; nil: slog.Default(), from warnings
+	// up.
+	Logger *slog.Logger
 
 	// HighThroughput recognizes duplicates per order key instead of per channel, on ordered channels of SQS and SNS.
 	// Set it as the consumers do. It has an effect only when this producer is the first to create the channel.

@@ -192,7 +192,7 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 	if err != nil {
 		return p.error("send", err)
 	}
-	if m.Receipt != nil || m.Answered != nil {
+	if m.Receipt != nil || m.Answered != nil || m.DedupID != "" { // the last to count duplicates
 		prepared.Receipt = new(driver.Receipt) // a copy, because the sender may have returned when the answer comes
 	}
 	out.Prepared, out.receipt, out.caller = prepared, m.Receipt, c

@@ -14,6 +14,9 @@ var (
 	// ErrPaused is returned by Receive while the channel is paused at the service ([Pauser]), in an error of class
 	// [Transient]. The receiver stays usable, and the core polls again after a while.
 	ErrPaused = errors.New("the channel is paused at the service")
+	// ErrFinished is returned by an [Opener] if the body is gone because another copy of the message, with the same
+	// body, was finished by this receiver. The core finishes the delivery without a handler.
+	ErrFinished = errors.New("another copy of the message was finished, and its body deleted")
 	// ErrConflict is returned by a conditional write if another program has written since: read again, and repeat.
 	ErrConflict = errors.New("another program has written it meanwhile")
 )

@@ -1,6 +1,10 @@
 package snssqs
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/godwitmq/godwit/driver"
+)
 
 // ledgerSize bounds the number of finished messages that a receiver remembers: several minutes of a busy one.
 const ledgerSize = 10_000
@@ -19,8 +23,17 @@ func (m *message) fingerprint() fingerprint {
 type ledger struct {
 	mu    sync.Mutex
 	known map[fingerprint]bool // whether a dead letter or a forwarded message has its body
-	order []fingerprint        // a ring, the oldest at next once it is full
+	order []finishedMessage    // a ring, the oldest at next once it is full
 	next  int
+	// bodies are the pointers of handled messages. A send whose answer was lost is repeated, and makes a second message
+	// with another id and the same pointer.
+	bodies map[driver.Location]struct{}
+}
+
+// finishedMessage is an entry of the ring.
+type finishedMessage struct {
+	fingerprint
+	body driver.Location // zero: the message had its body, or its body has another reader
 }
 
 // note remembers a message, and whether a copy of it has its body. A message without an id cannot be told from
@@ -33,22 +46,40 @@ func (l *ledger) note(m *message, copied bool) {
 		return
 	}
 	if l.known == nil {
-		l.known = map[fingerprint]bool{}
+		l.known, l.bodies = map[fingerprint]bool{}, map[driver.Location]struct{}{}
+	}
+	one := finishedMessage{fingerprint: f}
+	if m.pointer != nil && m.pointer.Ours() && !copied { // another program may send one body several times
+		one.body = m.pointer.At
+		l.bodies[one.body] = struct{}{}
 	}
 	l.known[f] = copied
 	if len(l.order) < ledgerSize {
-		l.order = append(l.order, f)
+		l.order = append(l.order, one)
 		return
 	}
-	delete(l.known, l.order[l.next])
-	l.order[l.next] = f
+	old := l.order[l.next]
+	delete(l.known, old.fingerprint)
+	delete(l.bodies, old.body)
+	l.order[l.next] = one
 	l.next = (l.next + 1) % ledgerSize
 }
 
-// has reports whether a message is known, and whether it was copied to the dead letters.
+// has reports whether a message is known, or another one with the same body, and whether it was copied to the dead
+// letters.
 func (l *ledger) has(m *message) (known, copied bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	copied, known = l.known[m.fingerprint()]
+	if copied, known = l.known[m.fingerprint()]; !known && m.pointer != nil {
+		_, known = l.bodies[m.pointer.At]
+	}
 	return known, copied
+}
+
+// handled reports whether a message with this body was handled.
+func (l *ledger) handled(body driver.Location) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.bodies[body]
+	return known
 }

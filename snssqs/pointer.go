@@ -15,11 +15,20 @@ type pointer struct {
 	claim.Pointer
 	store driver.Store
 	alone bool // no other queue has a pointer to the same body
+	// finished knows the bodies of handled messages; nil: nobody handles these.
+	finished *ledger
 }
 
-// Open begins to read the body.
+// Open begins to read the body. If it is missing because another message with the same pointer was handled, the error
+// is [driver.ErrFinished].
 func (p *pointer) Open(ctx context.Context) (io.ReadCloser, int64, error) {
-	return claim.Open(ctx, p.store, p.Pointer)
+	body, size, err := claim.Open(ctx, p.store, p.Pointer)
+	var fault *driver.PayloadError
+	if p.finished != nil && errors.As(err, &fault) && fault.Fault == driver.PayloadMissing &&
+		p.finished.handled(p.At) {
+		err = &driver.Error{Class: driver.Permanent, Err: driver.ErrFinished}
+	}
+	return body, size, err
 }
 
 // readPointer reads the pointer that the attributes of a message announce.

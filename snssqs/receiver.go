@@ -199,6 +199,9 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 			r.warnUntrusted(m)
 		}
 		m.key = d.OrderKey + d.Tenant // at most one of them is set
+		if m.pointer != nil {
+			m.pointer.finished = r.finished
+		}
 		known, kept := r.finished.has(m)
 		if kept {
 			m.pointer = nil // its dead letter points to the object

@@ -101,8 +101,9 @@ func (k *kit) missing(d driver.Delivery) {
 	var err error
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(patience / 50) {
 		var fault *driver.PayloadError
-		if _, err = k.read(d); errors.As(err, &fault) && fault.Fault == driver.PayloadMissing &&
-			driver.ClassOf(err) == driver.Permanent {
+		_, err = k.read(d)
+		gone := errors.Is(err, driver.ErrFinished) || errors.As(err, &fault) && fault.Fault == driver.PayloadMissing
+		if gone && driver.ClassOf(err) == driver.Permanent {
 			return
 		}
 	}
