@@ -14,10 +14,14 @@ type Rate struct {
 	Events int
 	// Per is the period of Events; 0: 1 s. Set it when the limit is per minute or per hour.
 	Per time.Duration
-	// Burst is how many messages may start at once after a quiet time; 0: as many as in a second, and at least one.
-	// Lower it when the dependency counts in shorter periods, and raise it when it tolerates peaks.
+	// Burst is how many messages may start at once after a quiet time; 0: as many as in a tenth of a second, and at
+	// least one. So at most a tenth more than Events start in the busiest second. Raise it if the dependency tolerates
+	// peaks.
 	Burst int
 }
+
+// burstTime is what Burst is worth by default.
+const burstTime = 100 * time.Millisecond
 
 // maxRateEvents and maxRatePer bound the values of a Rate.
 const (
@@ -62,7 +66,7 @@ func (r Rate) engine() engine.Rate {
 	}
 	burst := r.Burst
 	if burst == 0 {
-		burst = max(1, int(time.Second/r.every()))
+		burst = max(1, int(burstTime/r.every()))
 	}
 	return engine.Rate{Every: r.every(), Burst: burst}
 }

@@ -86,7 +86,7 @@ func TestThePoolBacksOffWhenMoreMakesItWorse(t *testing.T) {
 		var now atomic.Int64
 		var handlers, looks int64
 		c := w.consumer("orders", &godwit.ConsumerOptions{
-			Concurrency: 4, MaxConcurrency: 100,
+			Concurrency: 4, MaxConcurrency: 500,
 			DelayTolerance: time.Minute,
 		})
 		p := w.producer("orders", nil)
@@ -182,12 +182,12 @@ func TestNoAdaptationAboveALowerConcurrency(t *testing.T) {
 // backlog's size, before its age is too high.
 func TestThePoolGrowsWithAKnownBacklog(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{500, 1000} {
+	for _, n := range []int{500, 1000, 6000} {
 		inWorld(t, func(w *world) {
 			const tolerance = time.Minute
 			var oldest, now, most atomic.Int64
 			c := w.consumer("orders", &godwit.ConsumerOptions{
-				Concurrency: 4, MaxConcurrency: 100,
+				Concurrency: 4, MaxConcurrency: 500,
 				DelayTolerance: tolerance,
 			})
 			w.send(w.producer("orders", nil), many(n, "")...)

@@ -29,7 +29,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int, po
 	f.talk.empty = false
 	for i := range in {
 		it := f.items.take()
-		it.in, it.counted = p.session, true
+		it.in, it.counted = p.session, false
 		if i > 0 && in[i].Source == in[i-1].Source {
 			it.src = its[i-1].src
 		} else {

@@ -259,7 +259,7 @@ func (f *flow) giveBack(it *Item) {
 		f.talk.givenBack(it)
 		f.held.hold(it, max(keptPause, f.breaker.pause()), it.Attempt-1)
 	case goesOn && f.laneNearLimit(it):
-		f.held.toShelf(it)
+		f.held.toShelf(it, false)
 		f.held.hold(it, keptPause, it.Attempt-1)
 	case !it.src.dead && f.spaces(it):
 		f.sendAway(it, evSettle, nearLimitPause)
@@ -325,7 +325,7 @@ func (f *flow) giveBackWaiting(it *Item) {
 	case f.spaces(it):
 		f.sendAway(it, evRelease, nearLimitPause)
 	default:
-		f.held.toShelf(it)
+		f.held.toShelf(it, false)
 		f.held.shelve(it, f.clock.now().plus(keptPause))
 	}
 }

@@ -43,7 +43,7 @@ func TestVerdictsAreCarriedOut(t *testing.T) {
 	follows, goesOn := holds, holds
 	follows.Behind, goesOn.Behind = driver.BehindFollows, driver.BehindGoesOn
 	most := driver.ReceiveLimits{RetryMin: time.Minute, RetryMax: time.Hour}
-	minute := Verdict{ActionRetry, time.Minute, no}
+	minute := Verdict{Action: ActionRetry, After: time.Minute, Reason: no}
 	for name, c := range map[string]struct {
 		v       Verdict
 		lim     driver.ReceiveLimits
@@ -52,20 +52,22 @@ func TestVerdictsAreCarriedOut(t *testing.T) {
 	}{
 		"done":            {Verdict{}, holds, "done a", gone, queued},
 		"dropped":         {Verdict{Action: ActionDrop}, holds, "done a", gone, queued},
-		"rejected":        {Verdict{ActionReject, 0, no}, holds, "reject a", gone, queued},
+		"rejected":        {Verdict{Action: ActionReject, After: 0, Reason: no}, holds, "reject a", gone, queued},
 		"released":        {Verdict{Action: ActionRelease}, holds, all, gone, gone},
-		"stopped":         {Verdict{ActionStop, 0, no}, holds, all, gone, gone},
+		"stopped":         {Verdict{Action: ActionStop, After: 0, Reason: no}, holds, all, gone, gone},
 		"could not begin": {Verdict{Action: ActionHold, After: time.Hour}, holds, "", shelved, behind},
-		"a short retry":   {Verdict{ActionRetry, time.Second, no}, holds, "", shelved, behind},
+		"a short retry":   {Verdict{Action: ActionRetry, After: time.Second, Reason: no}, holds, "", shelved, behind},
 		"a retry":         {minute, holds, "retry a 1m0s, " + rest, gone, gone},
 		"a retry, and the lane follows": {
 			minute, follows, "retry a 1m0s, retry b 1m0s, retry c 1m0s", gone, gone,
 		},
 		"a retry, and the lane goes on": {minute, goesOn, "retry a 1m0s", gone, queued},
 		"longer than the service keeps": {
-			Verdict{ActionRetry, 2 * time.Hour, no}, goesOn, "retry a 1h0m0s", gone, queued,
+			Verdict{Action: ActionRetry, After: 2 * time.Hour, Reason: no}, goesOn, "retry a 1h0m0s", gone, queued,
 		},
-		"shorter than it keeps": {Verdict{ActionRetry, time.Second, no}, most, "", shelved, behind},
+		"shorter than it keeps": {
+			Verdict{Action: ActionRetry, After: time.Second, Reason: no}, most, "", shelved, behind,
+		},
 		"it keeps none":         {minute, driver.ReceiveLimits{}, "", shelved, behind},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,16 +18,21 @@ func (h *holder) wants(it *Item, after time.Duration) bool {
 	f := h.f
 	switch {
 	case f.lim.RetryMax == 0, after < f.lim.RetryMin: // the service cannot keep it
-		h.toShelf(it)
+		h.toShelf(it, false)
 		return true
 	case after >= f.lim.HoldBelow && !f.laneNearLimit(it.laneNext):
 		return false
 	}
-	return h.toShelf(it) || f.laneNearLimit(it.laneNext)
+	return h.toShelf(it, false) || f.laneNearLimit(it.laneNext)
 }
 
-// toShelf moves a lane to the shelf, from its head on, if there is room for all of it.
-func (h *holder) toShelf(head *Item) bool {
+// soon reports whether an item that has just been received starts before its lease has to be renewed.
+func (h *holder) soon(after time.Duration) bool {
+	return after <= max(h.f.lim.Lease/2, 2*minTenantPause)
+}
+
+// toShelf moves a lane to the shelf, from its head on, if there is room for all of it. soon means that it starts soon.
+func (h *holder) toShelf(head *Item, soon bool) bool {
 	f := h.f
 	if f.lim.Keeps {
 		// A log has many places, and the items behind are delivered with or without room.
@@ -39,7 +44,7 @@ func (h *holder) toShelf(head *Item) bool {
 			n, size = n+1, size+it.size
 		}
 	}
-	if !f.places.shelfFor(n, size) {
+	if !f.places.shelfFor(n, size, soon) {
 		return false
 	}
 	for it := head; it != nil; it = it.laneNext {
@@ -96,8 +101,8 @@ func (h *holder) forRate(it *Item, must bool) bool {
 	if at <= now {
 		return false
 	}
-	room := at.since(now) <= max(f.lim.Lease/2, 2*minTenantPause) && h.toShelf(it)
-	if !room && !must && it.tenantCounted && f.lim.RetryMax > 0 {
+	room := h.soon(at.since(now)) && h.toShelf(it, true)
+	if !room && !must && !it.often() && it.tenantCounted && f.lim.RetryMax > 0 {
 		f.sendAway(it, evRelease, f.rates.later(it, now))
 	} else {
 		h.shelve(it, at)

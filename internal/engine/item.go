@@ -116,6 +116,13 @@ func (it *Item) NearLimit() bool {
 	return most > 0 && int(it.received) >= most-most/10
 }
 
+// often reports whether the message has used up half of its receives. It is then kept, and not released for its
+// tenant's sake: the other half is for what happens to it.
+func (it *Item) often() bool {
+	most := it.in.flow.lim.MaxReceives
+	return most > 0 && 2*int(it.received) >= most
+}
+
 // tooOften is the reason when an item is rejected instead of what would be done with it.
 func (it *Item) tooOften(what string, err error) error {
 	return &ReceivedTooOftenError{int(it.received), it.in.flow.lim.MaxReceives, what, err}

@@ -12,7 +12,9 @@ type budget struct {
 
 const (
 	// shelfSize and shelfPart bound the shelf: the number of items, and the part of the bytes that all items may have.
+	// An item that starts before its lease has to be renewed costs no request, so there may be soonSize of them.
 	shelfSize = 1000
+	soonSize  = 10_000
 	shelfPart = 4
 )
 
@@ -121,9 +123,14 @@ func (p *places) giveBack(n int) {
 	p.changed()
 }
 
-// shelfFor reports whether the shelf has room for n items with a number of bytes.
-func (p *places) shelfFor(n int, size int64) bool {
-	return p.shelved+n <= shelfSize && p.shelf+size <= p.bytes.limit/shelfPart
+// shelfFor reports whether the shelf has room for n items with a number of bytes. soon means that they start before
+// their leases have to be renewed.
+func (p *places) shelfFor(n int, size int64, soon bool) bool {
+	most := shelfSize
+	if soon {
+		most = soonSize
+	}
+	return p.shelved+n <= most && p.shelf+size <= p.bytes.limit/shelfPart
 }
 
 // shelfBeside reports whether the shelf has more free room than a tenant uses already: n items with a number of bytes.

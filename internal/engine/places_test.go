@@ -88,7 +88,8 @@ func TestWhatPollsBring(t *testing.T) {
 
 func TestTheShelfIsBounded(t *testing.T) {
 	p := newPlaces(10, &budget{limit: 4000})
-	if !p.shelfFor(shelfSize, 1000) || p.shelfFor(shelfSize+1, 0) || p.shelfFor(1, 1001) {
+	if !p.shelfFor(shelfSize, 1000, false) || p.shelfFor(shelfSize+1, 0, false) || p.shelfFor(1, 1001, false) ||
+		!p.shelfFor(soonSize, 1000, true) || p.shelfFor(soonSize+1, 0, true) || p.shelfFor(1, 1001, true) {
 		t.Error("the shelf has room for 1000 items and a quarter of the bytes")
 	}
 	for range 400 {

@@ -228,9 +228,8 @@ func (p *pollers) left() {
 // once makes one poll with the places that its caller has reserved, and reports whether it was full. period ends with
 // the session, or with the next hold.
 func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (full bool) {
-	f, want := p.f, ask.Max
+	f, want, lent := p.f, ask.Max, ask.Max
 	rest, brought := want, int64(0) // places that nothing has filled, and bytes
-	came := 0
 	f.lock()
 	opened := p.begin(period, hand)
 	mark, unseen := f.sources.mark(), f.count.unseen()
@@ -242,7 +241,7 @@ func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (
 		}
 		f.places.giveBack(rest)
 		f.places.polled(brought)
-		f.rates.all.giveBack(want, came)
+		f.rates.all.giveBack(lent)
 		f.unlock()
 	}()
 	if !opened {
@@ -253,8 +252,9 @@ func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (
 	poll := Poll{Asked: want, Received: len(got), Began: began, Took: time.Since(began)}
 	f.lock()
 	f.count.Polls++
-	came = len(got)
-	full = came >= want
+	full = len(got) >= want
+	f.rates.all.giveBack(lent)
+	lent = 0
 	p.full = full
 	if err == nil {
 		p.thrift.polled(got, want, p.cfg.Delay, f.clock)

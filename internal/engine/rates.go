@@ -17,14 +17,17 @@ type bucket struct {
 	out   int    // tokens of open polls, which still count for Burst
 }
 
-// tokens is the number of tokens.
+// tokens is the number of tokens; negative: as many are taken that come later.
 func (b *bucket) tokens(now moment) int {
 	b.empty = max(b.empty, now-moment(time.Duration(b.Burst-b.out)*b.Every))
-	return max(0, int(now.since(b.empty)/b.Every))
+	return int(now.since(b.empty) / b.Every)
 }
 
-// has reports whether there are n tokens.
-func (b *bucket) has(n int, now moment) bool { return !b.limits() || b.tokens(now) >= n }
+// ahead is how many tokens polls may have that come later.
+func (b *bucket) ahead() int { return max(0, int(rateWait/b.Every)-b.Burst) }
+
+// has reports whether there are n tokens for a poll.
+func (b *bucket) has(n int, now moment) bool { return !b.limits() || b.tokens(now)+b.ahead() >= n }
 
 // lend gives n tokens to a poll. There must be as many.
 func (b *bucket) lend(n int) {
@@ -34,13 +37,13 @@ func (b *bucket) lend(n int) {
 	}
 }
 
-// giveBack ends a poll that had n tokens and has used some of them.
-func (b *bucket) giveBack(n, used int) {
+// giveBack ends a poll that had n tokens. Each item that it has brought takes one when it may start.
+func (b *bucket) giveBack(n int) {
 	if b.out < n { // lent before the rate was changed
 		return
 	}
 	b.out -= n
-	b.empty -= moment(time.Duration(n-used) * b.Every)
+	b.empty -= moment(time.Duration(n) * b.Every)
 }
 
 // slot takes the next token, which may be a later one, and returns its time.
@@ -56,7 +59,8 @@ func (b *bucket) slot(now moment) moment {
 // change sets another rate.
 func (b *bucket) change(r Rate, now moment) { *b = bucket{Rate: r, empty: now} }
 
-// rateWait is how long a poll waits at most for more than one token. A longer wait would save few requests.
+// rateWait is how long a poll waits at most for more than one token, and how long the items wait that it brings. A
+// longer wait would save few requests.
 const rateWait = 500 * time.Millisecond
 
 // next is how many messages, at most most, a poll may request now; 0: none until the wait is over.
@@ -64,15 +68,16 @@ func (b *bucket) next(most int, now moment) (n int, wait time.Duration) {
 	if !b.limits() {
 		return most, 0
 	}
-	enough := max(1, min(most, b.Burst-b.out, int(rateWait/b.Every)))
-	if n = b.tokens(now); n >= enough {
+	ahead := b.ahead()
+	enough := max(1, min(most, b.Burst+ahead-b.out, int(rateWait/b.Every)))
+	if n = b.tokens(now) + ahead; n >= enough {
 		return min(n, most), 0
 	}
-	return 0, b.empty.since(now) + time.Duration(enough)*b.Every
+	return 0, b.empty.since(now) + time.Duration(enough-ahead)*b.Every
 }
 
-// rates limits how many items start, of a session and of each tenant. A poll requests no more messages than may start,
-// so an item waits here only for its tenant's rate, or if it starts again. Guarded by the fleet's lock.
+// rates limits how many items start, of a session and of each tenant. A poll requests no more messages than may start
+// soon, so an item waits here for long only for its tenant's rate. Guarded by the fleet's lock.
 type rates struct {
 	all     bucket
 	tenant  Rate

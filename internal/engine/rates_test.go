@@ -25,10 +25,18 @@ func TestABucketOfTokens(t *testing.T) {
 	has("with 4 on loan", 1)
 	now = now.plus(time.Hour)
 	has("with 4 on loan, an hour later", 1)
-	b.giveBack(4, 3)
-	has("when one comes back unused", 2)
-	now = now.plus(time.Hour)
-	has("at last", 5)
+	b.giveBack(4)
+	has("when they come back", 5)
+	if !b.has(5, now) || b.has(6, now) {
+		t.Error("a poll may not have just the tokens of half a second")
+	}
+	b.lend(5)
+	has("with 5 on loan", 0)
+	b.giveBack(5)
+	for range 5 {
+		b.slot(now)
+	}
+	has("when 5 have started", 0)
 }
 
 // Without tokens, each slot is later than the one before.
@@ -45,9 +53,13 @@ func TestSlots(t *testing.T) {
 	if b.has(1, now) {
 		t.Error("tokens are left")
 	}
+	if n := b.tokens(now); n != -2 {
+		t.Errorf("%d tokens, want -2", n)
+	}
 }
 
-// A poll waits for the messages of half a second, if it requests as many, and if as many may start at the same time.
+// A poll waits for the messages of half a second, if it requests as many. It may request more than may start at the
+// same time: they then start one after another.
 func TestWhatAPollMayRequest(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -65,6 +77,11 @@ func TestWhatAPollMayRequest(t *testing.T) {
 			Rate{100 * time.Millisecond, 2},
 			100 * time.Millisecond, 0,
 			100 * time.Millisecond,
+		},
+		{
+			"ten a second, one at once",
+			Rate{100 * time.Millisecond, 1},
+			100 * time.Millisecond, 5, 0,
 		},
 		{"a thousand a second", Rate{time.Millisecond, 1000}, time.Second, 10, 0},
 	} {

@@ -18,6 +18,10 @@ const (
 	// too late.
 	patience = 10 * time.Second
 	fresh    = 0.3 // weight of the newest tick in a smoothed value: about three ticks
+	// A pool grows to growth times the workers that had work, and to leap times as many while a known backlog needs
+	// more and no growth was reverted lately: with twofold steps a large backlog is old before the pool is large.
+	growth = 2
+	leap   = 8
 )
 
 // Options are the bounds of a Pacer.
@@ -145,21 +149,24 @@ func (p *Pacer) decide(s Sample, took time.Duration) {
 }
 
 // early returns how many workers a known backlog needs, whatever its current age. They have half of the tolerance for
-// it, because the pool at most doubles from one tick to the next.
+// it, because the pool grows in steps.
 func (p *Pacer) early(s Sample) float64 {
 	return min(float64(s.Backlog)*p.service.Seconds()/(p.opts.Tolerance/2).Seconds(), float64(s.Backlog))
 }
 
 // grow adds the workers that the backlog needs, in addition to those that arrivals keep busy. The backlog is known or,
-// once it is old, follows from age and arrivals. The pool grows at most by one worker for each that had work: if
-// workers are idle although work waits, the bottleneck is elsewhere. While most handlers fail, it does not grow.
+// once it is old, follows from age and arrivals. The pool grows by a multiple of the workers that had work: if workers
+// are idle although work waits, the bottleneck is elsewhere. While most handlers fail, it does not grow.
 func (p *Pacer) grow(s Sample) {
 	if 2*s.Failed > s.Ended {
 		return
 	}
-	aim := 2 * p.working(s)
+	aim := growth * p.working(s)
 	if p.service > 0 {
 		wanted := p.early(s)
+		if wanted > aim && p.pause == 0 {
+			aim = leap * p.working(s)
+		}
 		if s.Oldest >= p.opts.Tolerance/2 {
 			wanted = max(wanted, float64(p.Wanted(int64(p.arrivals*s.Oldest.Seconds()), s.Oldest))+p.steady())
 		}

@@ -87,19 +87,20 @@ func (c *checker) keeps(h *delivery, away time.Duration) {
 	}
 }
 
-// releasesLater checks a message that is released for some time: one beyond its tenant's share, or one that failed
-// while the breaker was open.
+// releasesLater checks a message that is released for some time: one beyond its tenant's share or rate, or one that
+// failed while the breaker was open.
 func (c *checker) releasesLater(h *delivery, away time.Duration) {
 	if h.away(time.Now().Add(away)) {
 		return // the rest of a retry's delay
 	}
 	h.retry, h.ended = away, time.Now()
+	o := &h.of.inc.options
+	tenants := o.MaxPerTenant > 0 || o.TenantRate != (godwit.Rate{})
 	switch {
 	case c.chaos(): // the checker cannot tell two receives of one message apart
 	case away == h.of.inc.lease(): // a renewal that was in flight
 	case h.of.fetchesAgain() && away <= longestFetchPause: // its body could not be read
-	case away > longestRelease, h.begun == 0 && h.of.inc.options.MaxPerTenant == 0, h.begun > 0 &&
-		h.of.inc.options.BreakAfter == 0:
+	case away > longestRelease, h.begun == 0 && !tenants, h.begun > 0 && o.BreakAfter == 0:
 		c.violated([]string{h.m.label}, "%s releases %s for %v", h.of.name, h.m.label, away)
 	case h.begun == 0:
 		c.w.tally.add(countReleasedLater, 1)
@@ -110,6 +111,19 @@ func (c *checker) releasesLater(h *delivery, away time.Duration) {
 
 // longestRelease is the longest time for which a released message stays invisible.
 const longestRelease = 2*time.Minute + time.Second
+
+// finishedCopy reports whether a process has finished another copy of a message, with the same body in the store.
+func (p *consumer) finishedCopy(h *delivery) bool {
+	if h.size > 0 || !h.m.success {
+		return false
+	}
+	for id := range h.m.ids {
+		if id != h.id && !p.finished[id].IsZero() {
+			return true
+		}
+	}
+	return false
+}
 
 // sendsDeadLetter checks a copy that is sent to the dead letters: a verdict must have rejected the message.
 func (c *checker) sendsDeadLetter(p *consumer, label string) {
@@ -136,7 +150,7 @@ func (c *checker) deletes(p *consumer, h *delivery) {
 	if p.finished[h.id].IsZero() {
 		p.finished[h.id] = time.Now()
 	}
-	if !c.done[h.id] && !h.m.dropped && h.m.copies == 0 && !h.m.unwanted {
+	if !c.done[h.id] && !h.m.dropped && h.m.copies == 0 && !h.m.unwanted && !p.finishedCopy(h) {
 		c.violated([]string{h.m.label}, "%s deletes %s before it is finished", p.name, h.m.label)
 	}
 }
