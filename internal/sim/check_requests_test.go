@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
 
 // asked records a request before the server gets it.
 func (c *checker) asked(caller, action string, r *request) {
