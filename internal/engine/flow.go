@@ -330,7 +330,8 @@ func (f *flow) giveBackWaiting(it *Item) {
 	}
 }
 
-// giveBackHeld releases a held retry, with the rest of its delay if the service can keep it.
+// giveBackHeld releases a held retry, with the rest of its delay if the service can keep it. An item that would start
+// within a second, because of a rate, is released at once: services count in seconds.
 func (f *flow) giveBackHeld(it *Item) {
 	rest := it.until.since(f.clock.now())
 	switch {
@@ -338,7 +339,7 @@ func (f *flow) giveBackHeld(it *Item) {
 		f.drop(it)
 	case f.spaces(it):
 		f.sendAway(it, evRelease, max(rest, nearLimitPause))
-	case f.lim.Keeps, rest <= f.lim.RetryMin, f.lim.RetryMax == 0:
+	case f.lim.Keeps, rest <= f.lim.RetryMin, f.lim.RetryMax == 0, it.counted && rest < time.Second:
 		f.thenAway(it, driver.Settlement{Action: driver.Release})
 	default:
 		f.sendAway(it, evRelease, rest)

@@ -68,7 +68,7 @@ func TestVerdictsAreCarriedOut(t *testing.T) {
 		"shorter than it keeps": {
 			Verdict{Action: ActionRetry, After: time.Second, Reason: no}, most, "", shelved, behind,
 		},
-		"it keeps none":         {minute, driver.ReceiveLimits{}, "", shelved, behind},
+		"it keeps none": {minute, driver.ReceiveLimits{}, "", shelved, behind},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.lim.SettleBatch = 10

@@ -101,8 +101,12 @@ func (h *holder) forRate(it *Item, must bool) bool {
 	if at <= now {
 		return false
 	}
+	if !it.tenantCounted { // it waits for at most rateWait, in its place
+		h.shelve(it, at)
+		return true
+	}
 	room := h.soon(at.since(now)) && h.toShelf(it, true)
-	if !room && !must && !it.often() && it.tenantCounted && f.lim.RetryMax > 0 {
+	if !room && !must && !it.often() && f.lim.RetryMax > 0 {
 		f.sendAway(it, evRelease, f.rates.later(it, now))
 	} else {
 		h.shelve(it, at)
