@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"sync"
 	"time"
@@ -41,7 +42,7 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 	if o != nil {
 		c.o = *o
 	}
-	if err := checkBackend(backend); err != nil {
+	if err := errors.Join(checkContext(ctx), checkBackend(backend)); err != nil {
 		return nil, err
 	}
 	var err error

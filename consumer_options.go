@@ -220,43 +220,36 @@ func (o *ConsumerOptions) releasesOften() bool {
 // check returns an error for options that have no effect together with others. It gets the options of the caller,
 // without defaults.
 func (o *ConsumerOptions) check(ch driver.Channel) error {
-	switch {
-	case o.Policy != nil && o.MaxAttempts != 0:
-		return invalid("ConsumerOptions.MaxAttempts", o.MaxAttempts,
-			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
-	case o.Policy != nil && o.Backoff != nil:
-		return invalid("ConsumerOptions.Backoff", "set",
-			"it has no effect together with Policy: pass it to RetryPolicy, or remove one of both")
-	case o.HighThroughput && !o.Ordered && !ch.DeadLetter: // the order of dead letters is looked up
-		return invalid("ConsumerOptions.HighThroughput", o.HighThroughput,
-			"it is for ordered channels: set Ordered, too, or remove the option")
-	case o.MaxPerTenant > 0 && o.Ordered:
-		return invalid("ConsumerOptions.MaxPerTenant", o.MaxPerTenant,
-			"on an ordered channel messages of one key are handled one after another anyway: remove the option")
-	case o.Stream && o.MaxBody != 0:
-		return invalid("ConsumerOptions.MaxBody", o.MaxBody,
-			"it has no effect together with Stream, with which no body is read in advance: remove one of both")
-	case o.WaitTime > defaultWait:
-		return invalid("ConsumerOptions.WaitTime", o.WaitTime,
-			fmt.Sprintf("a poll waits for at most %v: lower it, or set a negative value for polls without waiting",
-				defaultWait))
-	case o.SettleLinger > maxSettleLinger:
-		return invalid("ConsumerOptions.SettleLinger", o.SettleLinger,
-			fmt.Sprintf("a handled message waits for at most %v: lower it, or set a negative value to delete at once",
-				maxSettleLinger))
+	var wrong []error
+	refuse := func(conflict bool, option string, value any, why string) {
+		if conflict {
+			wrong = append(wrong, invalid("ConsumerOptions."+option, value, why))
+		}
 	}
-	return errors.Join(eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
+	const withPolicy = "it has no effect together with Policy: pass it to RetryPolicy, or remove one of both"
+	refuse(o.Policy != nil && o.MaxAttempts != 0, "MaxAttempts", o.MaxAttempts, withPolicy)
+	refuse(o.Policy != nil && o.Backoff != nil, "Backoff", "set", withPolicy)
+	refuse(o.HighThroughput && !o.Ordered && !ch.DeadLetter, // the order of dead letters is looked up
+		"HighThroughput", o.HighThroughput, "it is for ordered channels: set Ordered, too, or remove the option")
+	refuse(o.MaxPerTenant > 0 && o.Ordered, "MaxPerTenant", o.MaxPerTenant,
+		"on an ordered channel messages of one key are handled one after another anyway: remove the option")
+	refuse(o.Stream && o.MaxBody != 0, "MaxBody", o.MaxBody,
+		"it has no effect together with Stream, with which no body is read in advance: remove one of both")
+	refuse(o.WaitTime > defaultWait, "WaitTime", o.WaitTime, fmt.Sprintf(
+		"a poll waits for at most %v: lower it, or set a negative value for polls without waiting", defaultWait))
+	refuse(o.SettleLinger > maxSettleLinger, "SettleLinger", o.SettleLinger, fmt.Sprintf(
+		"a handled message waits for at most %v: lower it, or set a negative value to delete at once", maxSettleLinger))
+	return errors.Join(errors.Join(wrong...), eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))
 }
 
 // complete sets the defaults and returns an error for invalid values.
 func (o *ConsumerOptions) complete(ch driver.Channel) error {
-	if err := o.check(ch); err != nil {
-		return err
-	}
+	wrong := o.check(ch)
 	setDefault(&o.Name, ch.String())
 	setDefault(&o.Concurrency, defaultConcurrency)
 	if err := within("ConsumerOptions.Concurrency", o.Concurrency, 1, maxConcurrency); err != nil {
-		return err // before other options use it as their default
+		wrong = errors.Join(err, wrong)
+		o.Concurrency = defaultConcurrency // other options use it as their default, and are to be checked as well
 	}
 	setDefault(&o.MaxConcurrency, o.Concurrency)
 	setDefault(&o.DelayTolerance, defaultDelayTolerance)
@@ -276,7 +269,7 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		o.WaitTime = min(o.WaitTime, o.Lease-engine.LeastLeft(o.Lease))
 	}
 	o.WaitTime = engine.FitWait(o.WaitTime, o.ShutdownTimeout)
-	return errors.Join(
+	return errors.Join(wrong,
 		within("ConsumerOptions.MaxConcurrency", o.MaxConcurrency, o.Concurrency, maxConcurrency),
 		within("ConsumerOptions.DelayTolerance", o.DelayTolerance, time.Second, 24*time.Hour),
 		within("ConsumerOptions.BreakAfter", o.BreakAfter, 0, 1_000_000),

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,6 +48,14 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// checkContext returns an error for a nil context, which would panic somewhere inside.
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return invalid("ctx", "nil", "pass context.Background(), or the context of the caller")
+	}
+	return nil
+}
 
 // wrapError makes an Error of an error of the backend, and converts the driver's errors to this package's.
 func wrapError(op, channel, id string, err error) error {

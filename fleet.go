@@ -68,6 +68,9 @@ func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 	if o != nil {
 		opts = *o
 	}
+	if len(as) == 0 { // else its default would be reported as wrong
+		return checkFleet(&opts, as)
+	}
 	setDefault(&opts.Concurrency, min(defaultFleetConcurrency*len(as), maxConcurrency))
 	setDefault(&opts.MaxBytes, defaultMaxBytes)
 	if err := errors.Join(
@@ -83,7 +86,7 @@ func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
 
 // runFleet is RunAll with complete options. The reports are in the order of the assignments.
 func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, error) {
-	if err := checkFleet(o, as); err != nil {
+	if err := errors.Join(checkContext(ctx), checkFleet(o, as)); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)

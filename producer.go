@@ -80,7 +80,7 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 	if o != nil {
 		p.o = *o
 	}
-	if err := checkBackend(backend); err != nil {
+	if err := errors.Join(checkContext(ctx), checkBackend(backend)); err != nil {
 		return nil, err
 	}
 	ch, err := parseChannel(channel, p.o.Ordered)
@@ -227,6 +227,9 @@ func addressOf(b Backend, ch driver.Channel) driver.Address {
 // Close sends the queued messages, waits for the answers until ctx ends, and closes the producer. Callers that still
 // wait then get an error, and so does Close: an [UnsentError] with their number. A second Close does nothing.
 func (p *Producer) Close(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	was := p.closed
 	p.closed = true

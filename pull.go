@@ -118,6 +118,9 @@ func (c *Consumer) batches(ctx context.Context, most int) iter.Seq2[[]*Delivery,
 
 // pull starts a session without workers.
 func (c *Consumer) pull(ctx context.Context) (*puller, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.claim(); err != nil {
 		return nil, err
 	}
@@ -219,6 +222,9 @@ func (p *puller) remind() {
 // and the settle errors that the loop has not seen. Close also closes a consumer that has not run, or that waits for
 // its service to begin.
 func (c *Consumer) Close(ctx context.Context) (Report, error) {
+	if err := checkContext(ctx); err != nil {
+		return Report{}, err
+	}
 	c.mu.Lock()
 	p, giveUp := c.puller, c.giveUp
 	c.mu.Unlock()

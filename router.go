@@ -16,6 +16,9 @@ type Router struct {
 
 // NewRouter makes a router with a handler for each type.
 func NewRouter(by map[string]Handler) (*Router, error) {
+	if len(by) == 0 {
+		return nil, invalid("NewRouter's handlers", "empty", "a router needs the handler of at least one type")
+	}
 	r := &Router{by: map[string]Handler{}}
 	for kind, h := range by {
 		if h == nil {

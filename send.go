@@ -22,6 +22,9 @@ type SendMiddleware func(SendFunc) SendFunc
 // Send sends one message and returns when the service has accepted it. Concurrent senders share requests. If ctx ends
 // first, the error says whether the message may have been accepted.
 func (p *Producer) Send(ctx context.Context, m Message) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
 	if len(p.o.Middleware) == 0 {
 		return p.sendOne(ctx, &m)
 	}
@@ -53,6 +56,9 @@ func (p *Producer) sendOne(ctx context.Context, m *Message) error {
 // *SendBatchError with the messages that were not accepted, by their index. On an ordered channel, messages after a
 // failed one of their key are sent when its failure is final.
 func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
 	errs := map[int]error{}
 	all := make([]outgoing, len(ms))
 	outs := make([]*outgoing, 0, len(ms))
@@ -109,6 +115,9 @@ func (p *Producer) prepareThrough(ctx context.Context, m Message, out *outgoing,
 // SendAsync queues one message and returns at once with a result to wait for. If the message itself is invalid, it
 // returns an error. If ProducerOptions.Buffer results are open, it waits for one of them, or for ctx.
 func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, err
+	}
 	select {
 	case p.buffer <- struct{}{}:
 	default:
@@ -146,6 +155,9 @@ func (r *Result) Done() <-chan struct{} { return r.caller.done }
 // Wait returns the outcome: nil when the service has accepted the message, whose Receipt is then filled in. If ctx ends
 // first, Wait returns its cause, and the message is still being sent.
 func (r *Result) Wait(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-r.caller.done:
 		r.told.Do(r.out.tell)

@@ -40,6 +40,9 @@ type PartitionDemand struct {
 // Demand requests the size of the backlog and computes how many consumers it needs. The result is more precise while
 // the consumer runs, because the duration of handlers is then known.
 func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
+	if err := checkContext(ctx); err != nil {
+		return Demand{}, err
+	}
 	inspector, ok := c.backend.(driver.Inspector)
 	if !ok {
 		return Demand{},

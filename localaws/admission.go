@@ -42,6 +42,10 @@ func newAdmission(o Options) (admission, error) {
 			return a, fmt.Errorf("localaws: Options.AllowOrigins has %q, which is not an origin such as "+
 				"http://localhost:3000", origin)
 		}
+		if strings.Contains(origin, "*") {
+			return a, fmt.Errorf("localaws: Options.AllowOrigins has %q: '*' stands for nothing there; name each origin, "+
+				"such as http://localhost:3000", origin)
+		}
 		a.origins = append(a.origins, strings.ToLower(origin))
 	}
 	return a, nil

@@ -266,3 +266,13 @@ Promise.all([
   one(picture(b + "/?" + form)),
 ]).then(() => document.body.append("tried " + tried));
 </script>`
+
+// A wildcard would allow nothing, so it is refused.
+func TestAnOriginWithAWildcardIsRefused(t *testing.T) {
+	for _, origin := range []string{"*", "http://*", "https://*.example.com"} {
+		if _, err := localaws.New(&localaws.Options{AllowOrigins: []string{origin}}); err == nil ||
+			!strings.Contains(err.Error(), "AllowOrigins has") {
+			t.Errorf("%s: %v", origin, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,8 @@ const (
 	// maxAnswer is the size of ten messages of the largest size, as JSON that writes each character as \u0000, plus a
 	// mebibyte for receipt handles and attributes.
 	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20
+	// maxShortAnswer is the size of an answer about ten entries without a body, with long texts of errors.
+	maxShortAnswer = 64 << 10
 )
 
 // newClients returns one HTTP client for long polls and one for other calls, so that a delete never waits for a
@@ -60,7 +63,7 @@ func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bounded(t.next.RoundTrip(out))
+	return bounded(out, t.next.RoundTrip)
 }
 
 // withBodyInMemory returns a request whose body is in memory.
@@ -106,38 +109,73 @@ func (c foreignClient) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bounded(c.next.Do(out))
+	return bounded(out, c.next.Do)
 }
 
-// bounded refuses an answer that is larger than any of the service's, so that it cannot fill the memory.
-func bounded(answer *http.Response, err error) (*http.Response, error) {
+// bounded makes a request, and refuses an answer that is larger than any of the service's, so that it cannot fill the
+// memory.
+func bounded(req *http.Request, do func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	answer, err := do(req)
+	most := mostOf(req)
 	switch {
 	case err != nil || answer.Body == nil:
 		return answer, err
-	case answer.ContentLength > maxAnswer:
+	case answer.ContentLength > most:
 		_ = answer.Body.Close() // the body is not used
-		return nil, errTooMuch
+		return nil, tooMuch(most)
 	}
-	answer.Body = &boundedBody{answer.Body, maxAnswer}
+	answer.Body = &boundedBody{answer.Body, most, most}
 	return answer, nil
+}
+
+// mostOf is the size of the largest answer to a request. Those to sends, deletes and renewals have no bodies, and there
+// may be hundreds of them at the same time.
+func mostOf(req *http.Request) int64 {
+	_, action, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
+	switch action {
+	case "SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch":
+		return maxShortAnswer
+	case "":
+		if publishes(req) {
+			return maxShortAnswer
+		}
+	}
+	return maxAnswer
+}
+
+// publishes reports whether a request is one of SNS's protocol that publishes.
+func publishes(req *http.Request) bool {
+	if req.GetBody == nil || req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	const publish = "Action=PublishBatch&"
+	begin := make([]byte, len(publish))
+	_, err = io.ReadFull(body, begin)
+	return err == nil && string(begin) == publish
 }
 
 // boundedBody is the body of an answer; reading beyond the limit fails.
 type boundedBody struct {
 	io.ReadCloser
-	left int64
+	left, most int64
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, errTooMuch
+		return 0, tooMuch(b.most)
 	}
 	return n, err
 }
 
-var errTooMuch = permanent("the answer is larger than %d MiB, which ten messages of SQS never are: "+
-	"see to it that the endpoint is SQS, or a server like it", maxAnswer>>20)
+func tooMuch(most int64) error {
+	return permanent("the answer is larger than %d KiB, which one of SQS or SNS to this call never is: see to it that the "+
+		"endpoint is SQS, or a server like it", most>>10)
+}
 
 // withBodies wraps a client of the caller.
 func withBodies(c httpClient) httpClient {

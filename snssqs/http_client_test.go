@@ -2,6 +2,7 @@ package snssqs
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -128,27 +129,48 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An answer larger than any of the service's is read only up to that size, with any client.
+// An answer larger than any of the service's to a call is read only up to that size, with any client.
 func TestAnswersAreBounded(t *testing.T) {
-	for length, most := range map[int64]int64{-1: maxAnswer + 1<<20, maxAnswer: maxAnswer + 1<<20, maxAnswer + 1: 0} {
-		for name, client := range map[string]func(http.RoundTripper) httpClient{
-			"ours":         func(rt http.RoundTripper) httpClient { polls, _ := newClients(rt); return polls },
-			"the caller's": func(rt http.RoundTripper) httpClient { return withBodies(&http.Client{Transport: rt}) },
-		} {
-			e := &endless{length: length}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localaws", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := client(e).Do(req)
-			if err == nil {
-				_, err = io.Copy(io.Discard, answer.Body)
-				_ = answer.Body.Close()
-			}
-			if driver.ClassOf(classify(err)) != driver.Permanent || !strings.Contains(err.Error(), "61 MiB") ||
-				e.read > most {
-				t.Errorf("%s, length %d: %d bytes read, error %v of class %s", name, length, e.read, err,
-					driver.ClassOf(classify(err)))
+	target := func(action string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("X-Amz-Target", "AmazonSQS."+action) }
+	}
+	publish := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
+	clients := map[string]func(http.RoundTripper) httpClient{
+		"ours":         func(rt http.RoundTripper) httpClient { polls, _ := newClients(rt); return polls },
+		"the caller's": func(rt http.RoundTripper) httpClient { return withBodies(&http.Client{Transport: rt}) },
+	}
+	for name, c := range map[string]struct {
+		body  string
+		alter func(r *http.Request)
+		most  int64
+	}{
+		"receive": {"{}", target("ReceiveMessage"), maxAnswer},
+		"send":    {"{}", target("SendMessageBatch"), maxShortAnswer},
+		"delete":  {"{}", target("DeleteMessageBatch"), maxShortAnswer},
+		"renew":   {"{}", target("ChangeMessageVisibilityBatch"), maxShortAnswer},
+		"publish": {"Action=PublishBatch&PublishBatchRequestEntries.member.1.Id=0", publish, maxShortAnswer},
+		"topics":  {"Action=ListTopics&Version=2010-03-31", publish, maxAnswer},
+	} {
+		const chunk = 1 << 20 // what io.Copy may read at once, and more
+		for length, most := range map[int64]int64{-1: c.most + chunk, c.most: c.most + chunk, c.most + 1: 0} {
+			for whose, client := range clients {
+				e := &endless{length: length}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localaws",
+					strings.NewReader(c.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.alter(req)
+				answer, err := client(e).Do(req)
+				if err == nil {
+					_, err = io.Copy(io.Discard, answer.Body)
+					_ = answer.Body.Close()
+				}
+				says := fmt.Sprintf("larger than %d KiB", c.most>>10)
+				if driver.ClassOf(classify(err)) != driver.Permanent || !strings.Contains(err.Error(), says) ||
+					e.read > most {
+					t.Errorf("%s, %s, length %d: %d bytes read, error %v", name, whose, length, e.read, err)
+				}
 			}
 		}
 	}

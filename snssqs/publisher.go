@@ -78,7 +78,12 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 	a := newAnswers("publish", len(batch))
 	for i := range out.Successful {
 		a.successful(out.Successful[i].Id)
-		if n, ok := a.index(out.Successful[i].Id); ok {
+		n, ok := a.index(out.Successful[i].Id)
+		switch {
+		case !ok:
+		case deref(out.Successful[i].MessageId) == "":
+			a.failed(out.Successful[i].Id, unconfirmed("an id"))
+		default:
 			ids[n] = deref(out.Successful[i].MessageId)
 		}
 	}

@@ -214,6 +214,8 @@ func (b *Backend) sendBatch(
 		n, ok := a.index(s.Id)
 		switch {
 		case !ok:
+		case deref(s.MessageId) == "", deref(s.MD5OfMessageBody) == "":
+			a.failed(s.Id, unconfirmed("an id and the MD5 of its body"))
 		case sameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
 			ids[n] = deref(s.MessageId)
 		default:
@@ -234,6 +236,12 @@ func sameMD5(body, told *string) bool {
 	var digits [2 * md5.Size]byte
 	hex.Encode(digits[:], sum[:])
 	return string(digits[:]) == *told
+}
+
+// unconfirmed is the error of a message that the service says to have accepted, without what it gives to each message.
+func unconfirmed(missing string) error {
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the service says that it has accepted the message, "+
+		"and its answer has not %s, as that of SQS and SNS has: the message is sent again", missing)}
 }
 
 // altered is the error of a message that the service received with another body. Godwit checks the MD5 itself, because

@@ -36,7 +36,7 @@ func newDemand() *cobra.Command {
 			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON, and\n" +
 			"with --keda, KEDA's external scaler is answered by gRPC.",
 		Example: "  godwit demand\n  godwit demand orders --service-time 200ms --workers 64 -o json\n" +
-			"  godwit demand --serve :8081 --keda :8082",
+			"  godwit demand --serve 0.0.0.0:8081 --keda 0.0.0.0:8082",
 		Args: onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.output.check(); err != nil {
@@ -57,8 +57,10 @@ func newDemand() *cobra.Command {
 	f.DurationVar(&d.Tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be when their handlers start")
 	f.IntVar(&d.Workers, "workers", ops.DefaultWorkers, "how many handlers a process runs at once")
 	f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
-	f.StringVar(&o.serve, "serve", "", "answer on this `address` until the command is stopped")
-	f.StringVar(&o.keda, "keda", "", "answer KEDA on this `address` until the command is stopped")
+	f.StringVar(&o.serve, "serve", "", "answer on this `host:port` until the command is stopped; without a host "+
+		"on loopback")
+	f.StringVar(&o.keda, "keda", "", "answer KEDA on this `host:port` until the command is stopped; without a host "+
+		"on loopback")
 	return cmd
 }
 
@@ -106,7 +108,14 @@ func (o *demandOptions) answer(ctx context.Context, b driver.Backend, errOut io.
 		if at == "" {
 			return nil
 		}
-		l, err := net.Listen("tcp", at)
+		host, port, err := net.SplitHostPort(at)
+		if err != nil {
+			return fmt.Errorf("%s %q is not of the form host:port, like 127.0.0.1:8081 or 0.0.0.0:8081", flag, at)
+		}
+		if host == "" {
+			host = "127.0.0.1" // as everywhere: who wants other machines to connect says so
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 		if err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
