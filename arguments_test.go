@@ -26,7 +26,7 @@ func TestMissingArguments(t *testing.T) {
 		_, demand := c.Demand(none)
 		_, closed := c.Close(none)
 		var pulled error
-		for _, pulled = range c.Deliveries(none) { //nolint:revive // only the error matters
+		for _, pulled = range c.Deliveries(none) {
 		}
 		_, router := godwit.NewRouter(nil)
 		for name, c := range map[string]struct {

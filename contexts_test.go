@@ -113,7 +113,7 @@ func TestContextsEnd(t *testing.T) {
 		"Consumer.Deliveries": func(w *world) func(context.Context) error {
 			c := w.short()
 			return func(ctx context.Context) (err error) {
-				for _, err = range c.Deliveries(ctx) { //nolint:revive // there are none
+				for _, err = range c.Deliveries(ctx) {
 				}
 				return err
 			}
@@ -121,7 +121,7 @@ func TestContextsEnd(t *testing.T) {
 		"Consumer.Batches": func(w *world) func(context.Context) error {
 			c := w.short()
 			return func(ctx context.Context) (err error) {
-				for _, err = range c.Batches(ctx) { //nolint:revive // there are none
+				for _, err = range c.Batches(ctx) {
 				}
 				return err
 			}
@@ -131,7 +131,8 @@ func TestContextsEnd(t *testing.T) {
 			iterating, stop := context.WithCancel(w.Context())
 			return func(ctx context.Context) error {
 				time.AfterFunc(time.Second, stop)
-				for range c.Deliveries(iterating) { //nolint:revive // there are none
+				for _, err := range c.Deliveries(iterating) {
+					return err
 				}
 				_, err := c.Close(ctx)
 				return err

@@ -66,7 +66,7 @@ type Producer struct {
 
 	mu     sync.Mutex
 	closed bool
-	posts  postContexts
+	posts  *postContexts // nil: the core batches
 
 	// pending are messages that were handed to a backend which batches by itself. nil: the core batches.
 	pending *pending.List[*outgoing]
@@ -128,7 +128,7 @@ func (p *Producer) start() {
 	if lim.Batch == 0 {
 		p.poster, _ = p.sender.(driver.Poster)
 		p.pending = pending.New(func(m *outgoing) *pending.Entry[*outgoing] { return m.pending }, p.unanswered)
-		p.posts.life, p.posts.end = context.WithCancel(context.Background())
+		p.posts = newPostContexts()
 		return
 	}
 	o := batch.Options[*outgoing]{
@@ -349,6 +349,11 @@ type postContexts struct {
 	mu   sync.Mutex
 	ctx  context.Context
 	over time.Time // when ctx ends
+}
+
+func newPostContexts() *postContexts {
+	life, end := context.WithCancel(context.Background())
+	return &postContexts{life: life, end: end}
 }
 
 // until returns a context that ends at a time, or up to a second later.

@@ -123,7 +123,7 @@ func TestContextsEnd(t *testing.T) {
 				h.Fatal(err)
 			}
 			return func(c ctx) error {
-				for range s.Watch(c) { //nolint:revive // there is nothing to see
+				for range s.Watch(c) {
 				}
 				return nil
 			}

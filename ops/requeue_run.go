@@ -390,9 +390,9 @@ func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful
 // finish finishes messages at the source that stand in the destination. A message that was received again meanwhile is
 // finished with its newest handle as well: SQS deletes nothing with an older one.
 func (r *requeue) finish(ctx context.Context, sent []driver.Delivery) error {
-	open := make([]string, len(sent))
+	open := make([]string, 0, len(sent))
 	for i := range sent {
-		open[i] = sent[i].ID
+		open = append(open, sent[i].ID)
 	}
 	most := r.walk.lim.SettleBatch
 	if most == 0 {

@@ -68,7 +68,7 @@ func TestContextsEnd(t *testing.T) {
 			return func(c ctx) error { return s.Ensure(c, driver.Auto) }
 		},
 		"Store.List": simple(func(c ctx, s *s3store.Store, _ driver.Location) (err error) {
-			for _, err = range s.List(c, "orders") { //nolint:revive // only the error matters
+			for _, err = range s.List(c, "orders") {
 			}
 			return err
 		}),

@@ -19,7 +19,10 @@ func main() {
 	busy := flag.Bool("busy", false, "only keep a processor busy")
 	flag.Parse()
 	if *busy {
-		for { //nolint:revive // that is all
+		for sum := 0; ; sum++ {
+			if sum < 0 {
+				fmt.Println(sum) // so that the loop is not empty
+			}
 		}
 	}
 	os.Exit(godwit.Main(func(ctx context.Context) error {
