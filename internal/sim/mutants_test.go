@@ -259,7 +259,7 @@ func TestMutants(t *testing.T) {
 	whole := b.build("sim")
 	for _, m := range mutants() {
 		if found, ok := b.find(m, *mutantSeeds); ok {
-			if v := b.run(whole, found.seed, ""); !v.ok {
+			if v := b.run(t.Context(), whole, found.seed, ""); !v.ok {
 				t.Errorf("seed %d fails without %s, too: %s", found.seed, m.name, firstViolation(v.output))
 			}
 			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstViolation(found.output))
