@@ -252,7 +252,8 @@ func (l *letters) runAndKill(at place, journal string) (ended bool) {
 		err = <-ends
 	case err = <-ends:
 	}
-	if err == nil {
+	// A poll of the process before, whose end the server has not noticed, may hold messages: then the command says so.
+	if err == nil || cmd.ProcessState.ExitCode() == 1 && strings.Contains(errOut.String(), "come back in 1m0s") {
 		return true
 	}
 	if cmd.ProcessState.ExitCode() != -1 { // it ended by itself
