@@ -145,10 +145,12 @@ func (inc *processPlan) withoutFaults(p *plan, slot, n int, r *stream) {
 		inc.end = endStop
 		o.Concurrency, o.MaxConcurrency, o.DelayTolerance = 1, 12, calmTolerance
 	case worldOutage:
+		inc.waitsLong()
 		inc.life, inc.pause = r.between(20*time.Minute, 5*time.Hour), r.between(0, 2*time.Minute)
 		o.BreakAfter = pick(r, 2, 4, 8)
 	case worldKept:
 		inc.end = endStop
+		inc.waitsLong()
 		if o.Lease = 0; slot == 0 {
 			inc.pull = pick(r, pullOne, pullBatch)
 		}
@@ -163,6 +165,14 @@ func (inc *processPlan) withoutFaults(p *plan, slot, n int, r *stream) {
 			inc.fleet.weights = pick(r, [2]int{1, 3}, [2]int{2, 1}, [2]int{2, 5})
 			inc.fleet.priority, inc.fleet.options = 0, godwit.FleetOptions{Concurrency: 1}
 		}
+	}
+}
+
+// waitsLong lets the polls of a process wait although its shutdown is short. Half a day of polls without a wait would
+// be hundreds of thousands.
+func (inc *processPlan) waitsLong() {
+	if o := &inc.options; o.ShutdownTimeout > 0 {
+		o.ShutdownTimeout = max(o.ShutdownTimeout, 25*time.Second)
 	}
 }
 
