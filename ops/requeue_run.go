@@ -68,6 +68,7 @@ func (r *requeue) run(ctx context.Context, b driver.Backend) (err error) {
 // ended completes the result of a run that has ended, and returns an error if messages were not seen.
 func (r *requeue) ended(ctx context.Context) error {
 	unseen, inFlight, err := r.walk.unseen(ctx)
+	enough := r.enough()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count()
@@ -77,7 +78,7 @@ func (r *requeue) ended(ctx context.Context) error {
 	}
 	e := &UnseenError{Channel: r.from.String(), Messages: inFlight, After: max(leaseFor(inFlight), r.walk.lim.Handover)}
 	switch {
-	case err != nil || r.o.Most > 0 && r.result.Moved >= int64(r.o.Most):
+	case err != nil || enough:
 		return err
 	case r.result.Windows > 1:
 		e.Messages, e.Hold, e.After = unseen, r.o.Hold, 0
@@ -314,6 +315,9 @@ func (r *requeue) sendRound(ctx context.Context, round []outgoing) (stay []outgo
 	if err := r.journal.note(&journalLine{Sending: ids(round)}); err != nil {
 		return r.unsent(round, nil), err
 	}
+	for i := range round { // before the send: a consumer may reject a message before the send is answered
+		r.moved.add(round[i].Origin)
+	}
 	doubtful, errs := r.sendPatiently(ctx, round)
 	var sent, refused []outgoing
 	var accepted []driver.Delivery
@@ -321,7 +325,6 @@ func (r *requeue) sendRound(ctx context.Context, round []outgoing) (stay []outgo
 		switch one := errs[i]; {
 		case one == nil:
 			sent, accepted = append(sent, round[i]), append(accepted, round[i].Delivery)
-			r.moved.add(round[i].Origin)
 		case driver.ClassOf(one).Passing():
 			err = fmt.Errorf("send to %s: %w", r.result.To, one)
 			stay = append(stay, r.unsent(round[i:i+1], nil)...)
