@@ -58,7 +58,7 @@ func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*s
 	switch {
 	case err == nil:
 	// The id is not valid any more, because a message of its receive was settled.
-	case again && !driver.ClassOf(classify(err)).Passing():
+	case again && !over(ctx) && !driver.ClassOf(classify(err)).Passing():
 		return r.attempt(ctx, in)
 	case driver.ClassOf(classify(err)) == driver.Transient:
 		r.attempts.failed(at)

@@ -17,8 +17,8 @@ func reserveOf(budget time.Duration) time.Duration { return min(shutdownReserve,
 // leastPoll is the shortest wait of services, which count in seconds.
 const leastPoll = time.Second
 
-// FitWait shortens the wait of a poll so that a stop can wait for its end. On a channel without order, canceling an
-// open poll would lose its messages. If a stop has no time for any wait, polls do not wait.
+// FitWait shortens the wait of a poll so that a stop can wait for its end, because canceling an open poll may lose its
+// messages. If a stop has no time for any wait, polls do not wait.
 func FitWait(wait, budget time.Duration) time.Duration {
 	if budget < 2*leastPoll {
 		return -1
